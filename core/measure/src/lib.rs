@@ -1,0 +1,1 @@
+//! Loss, order, duplicates, latency, jitter and inter-arrival of every test packet

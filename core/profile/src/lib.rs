@@ -1,0 +1,1 @@
+//! The document users write, resolved into a Plan

@@ -1,0 +1,1 @@
+//! Which stream sends at which instant

@@ -1,0 +1,25 @@
+//! Instants, durations, rates and frame lengths, with the text forms the whole project shares.
+//!
+//! Not here: clocks. An instant is a number of nanoseconds somebody else read.
+//!
+//! Invariant: every quantity parses from what it prints, exactly.
+
+#![forbid(unsafe_code)]
+
+mod decimal;
+mod length;
+mod rate;
+mod time;
+
+pub use decimal::QuantityError;
+pub use length::FrameLen;
+pub use rate::{BitRate, Layer, Load, Pps};
+pub use time::Nanos;
+
+/// Bytes an Ethernet frame takes on the wire beyond itself: preamble, start delimiter and inter-frame gap.
+///
+/// Source: IEEE 802.3 clauses 3.1 and 4.4; RFC 2544 section 20 counts the same 20 bytes.
+pub const L1_OVERHEAD_BYTES: u32 = 20;
+
+/// Bytes of the frame check sequence, counted in every frame length of this project (RFC 2544 section 9.1).
+pub const FCS_BYTES: u32 = 4;

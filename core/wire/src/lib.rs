@@ -1,0 +1,1 @@
+//! The protocol catalogue: headers, fields, builders, checksums, the test signature

@@ -1,0 +1,1 @@
+//! Seeded links and model devices under test in virtual time

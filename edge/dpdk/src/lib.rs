@@ -1,0 +1,1 @@
+//! DPDK ports: a thin C shim and safe Rust over it

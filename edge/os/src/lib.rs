@@ -1,0 +1,1 @@
+//! Clock, pinning, link facts and the doctor's checks

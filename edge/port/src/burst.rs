@@ -1,0 +1,129 @@
+//! Up to 64 frames on their way between a worker and a queue.
+
+use crate::frame::{FrameHead, FrameMut};
+
+/// Frames a burst holds at most.
+pub const BURST: usize = 64;
+
+/// Up to [`BURST`] frames. Owns them until a queue takes them; must be empty when dropped.
+pub struct Burst {
+    frames: [*mut FrameHead; BURST],
+    len: usize,
+}
+
+// SAFETY: a burst is the only owner of its frames, so it may move to another thread with them.
+unsafe impl Send for Burst {}
+
+impl Default for Burst {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Burst {
+    /// An empty burst.
+    pub fn new() -> Self {
+        Self { frames: [std::ptr::null_mut(); BURST], len: 0 }
+    }
+
+    /// Frames in it.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The `i`-th frame's bytes.
+    #[inline(always)]
+    pub fn data(&self, i: usize) -> &[u8] {
+        // SAFETY: frames[..len] are heads this burst owns, each with `len` bytes at `data_off` of its buffer.
+        unsafe {
+            let head = &*self.frames[..self.len][i];
+            std::slice::from_raw_parts(head.buf.add(usize::from(head.data_off)), head.len as usize)
+        }
+    }
+
+    /// The `i`-th frame, to write.
+    #[inline(always)]
+    pub fn frame_mut(&mut self, i: usize) -> FrameMut<'_> {
+        // SAFETY: as in `data`; `&mut self` makes the borrow the only one.
+        FrameMut::new(unsafe { &mut *self.frames[..self.len][i] })
+    }
+
+    /// Starts loading the head of the `i`-th frame into the cache; does nothing beyond the end.
+    #[inline(always)]
+    pub fn prefetch_head(&self, i: usize) {
+        if i < self.len {
+            prefetch(self.frames[i].cast());
+        }
+    }
+
+    /// Starts loading the bytes from `offset` of the `i`-th frame into the cache; does nothing beyond the end.
+    #[inline(always)]
+    pub fn prefetch_data(&self, i: usize, offset: usize) {
+        if i < self.len {
+            // SAFETY: reads the head this burst owns; the address computed from it is only prefetched.
+            unsafe {
+                let head = &*self.frames[i];
+                prefetch(head.buf.wrapping_add(usize::from(head.data_off) + offset));
+            }
+        }
+    }
+
+    /// Room left, for a queue to put frames in, as raw heads; [`Burst::grow`] makes them part of the burst.
+    ///
+    /// For queues only.
+    #[inline(always)]
+    pub fn spare(&mut self) -> &mut [*mut FrameHead] {
+        &mut self.frames[self.len..]
+    }
+
+    /// Makes the first `n` heads of [`Burst::spare`] part of the burst.
+    ///
+    /// # Safety
+    /// They must be valid heads with valid buffers, owned by nobody else from now on.
+    #[inline(always)]
+    pub unsafe fn grow(&mut self, n: usize) {
+        debug_assert!(self.len + n <= BURST);
+        self.len += n;
+    }
+
+    /// The heads in the burst, for a queue to take. For queues only.
+    #[inline(always)]
+    pub fn heads(&mut self) -> &mut [*mut FrameHead] {
+        &mut self.frames[..self.len]
+    }
+
+    /// Forgets the first `n` frames, which a queue has taken; the others move to the front. For queues only.
+    #[inline(always)]
+    pub fn forget_front(&mut self, n: usize) {
+        debug_assert!(n <= self.len);
+        if n < self.len {
+            self.frames.copy_within(n..self.len, 0);
+        }
+        self.len -= n;
+    }
+}
+
+impl Drop for Burst {
+    fn drop(&mut self) {
+        debug_assert!(self.len == 0 || std::thread::panicking(), "a burst was dropped with frames in it");
+    }
+}
+
+/// Asks the processor to load the cache line at `address`.
+#[inline(always)]
+pub(crate) fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch never faults, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch(address.cast(), std::arch::x86_64::_MM_HINT_T0);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

@@ -1,0 +1,122 @@
+//! What the engine needs from outside: ports with their queues, bursts of frames, and a clock.
+//!
+//! Not here: any driver but the in-process pair ([`ring`]). DPDK's ports live in `dpdk`, simulated ones in `sim`.
+//!
+//! Invariants: a [`Burst`] owns its frames until a queue takes them; a queue belongs to one thread at a time and
+//! never blocks; nothing on the way of a packet allocates, locks or makes a system call of its own.
+
+mod burst;
+mod error;
+mod frame;
+pub mod memory;
+pub mod ring;
+mod spsc;
+
+pub use burst::{BURST, Burst};
+pub use error::{PortError, PortErrorKind};
+pub use frame::{FrameHead, FrameMut, HEAD_BYTES, TX_FLAG_IPV4, TX_FLAG_IPV4_CHECKSUM, TX_FLAG_IPV6};
+pub use frame::{TX_FLAG_TCP_CHECKSUM, TX_FLAG_UDP_CHECKSUM, TxOffload};
+
+use units::Nanos;
+
+/// Where time comes from: the processor's counter on a real run, a number that jumps in a simulated one.
+pub trait Clock {
+    /// The present instant. Never goes back on one thread.
+    fn now(&self) -> Nanos;
+}
+
+/// What a port is and can do; known once it is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortFacts {
+    /// The device string it was opened by.
+    pub device: String,
+    /// The driver's name, such as `net_af_xdp` or `ring`.
+    pub driver: String,
+    /// Hardware address.
+    pub mac: [u8; 6],
+    /// Longest frame with FCS the port carries, bytes.
+    pub frame_len_max: u32,
+    /// Layer-1 bit rate, if the link has one of its own; a virtual link has what the profile declares.
+    pub speed_bps: Option<u64>,
+    /// Kernel interface behind the port, if there is one.
+    pub netdev: Option<String>,
+    /// Network node (NUMA) the device sits on, if known.
+    pub numa_node: Option<u32>,
+    /// Whether the port fills in IPv4, UDP and TCP checksums itself when asked.
+    pub tx_checksum_offload: bool,
+    /// How received frames are spread over several receive queues: `rss`, `pair`, or `none` with one queue.
+    pub rx_spread: &'static str,
+}
+
+/// What to ask of a port when opening it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortRequest {
+    /// Queues wanted in each direction: one for each worker. A port that has fewer gives what it has.
+    pub queues: u16,
+    /// Longest frame with FCS that will be sent or expected, bytes.
+    pub frame_len_max: u32,
+}
+
+/// A port's queues, one pair or more, for the workers to take.
+pub struct Queues {
+    /// Transmit queues; worker *i* uses the *i*-th.
+    pub tx: Vec<Box<dyn TxQueue>>,
+    /// Receive queues.
+    pub rx: Vec<Box<dyn RxQueue>>,
+}
+
+/// Frames that were lost between the tester's queues and the wire, since the port was opened.
+///
+/// A loss counted here is the tester's own and must never be laid at the door of the device under test.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DriverDrops {
+    /// Frames that reached the port and that no receive queue delivered, by reason.
+    pub rx: Vec<(&'static str, u64)>,
+    /// Frames a transmit queue took and that never left, by reason.
+    pub tx: Vec<(&'static str, u64)>,
+}
+
+/// The control side of a port. Never touched by a worker.
+pub trait Port: Send {
+    /// What the port is.
+    fn facts(&self) -> &PortFacts;
+
+    /// Hands over the queues; a second call gets none.
+    fn take_queues(&mut self) -> Queues;
+
+    /// What driver and kernel say was dropped so far. May be called while traffic runs.
+    fn driver_drops(&mut self) -> DriverDrops;
+}
+
+/// Where a worker sends. Owned by one thread.
+pub trait TxQueue: Send {
+    /// Called once by the thread that will use the queue, before anything else.
+    fn attach(&mut self) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    /// Adds up to `n` frames to `burst` and returns how many: fewer when all buffers are still in flight.
+    ///
+    /// A frame keeps the bytes, length and tag it had when it was last sent from this queue, or has tag 0.
+    fn alloc(&mut self, burst: &mut Burst, n: usize) -> usize;
+
+    /// Sends from the front of `burst` and returns how many frames the port took; the others stay in `burst`.
+    fn send(&mut self, burst: &mut Burst) -> usize;
+
+    /// Takes unsent frames back.
+    fn free(&mut self, burst: &mut Burst);
+}
+
+/// Where a worker receives. Owned by one thread.
+pub trait RxQueue: Send {
+    /// Called once by the thread that will use the queue, before anything else.
+    fn attach(&mut self) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    /// Appends the frames that have arrived, as many as there is room for, and returns how many.
+    fn recv(&mut self, burst: &mut Burst) -> usize;
+
+    /// Takes looked-at frames back.
+    fn free(&mut self, burst: &mut Burst);
+}

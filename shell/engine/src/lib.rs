@@ -1,0 +1,1 @@
+//! Workers, neighbours, snapshots and results: the Session handle
