@@ -1,0 +1,197 @@
+//! What the engine runs: a profile with nothing left to guess. Pure data.
+
+use std::net::IpAddr;
+use units::{FrameLen, Nanos, Pps};
+use wire::PacketSpec;
+
+/// A trial, ready to run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Seed of everything random, and of the mark in the test signatures.
+    pub seed: u64,
+    /// SHA-256 of the profile's text, lower-case hexadecimal.
+    pub profile_sha256: String,
+    /// Ports, in the order the profile names them.
+    pub ports: Vec<PortPlan>,
+    /// Streams, in the order the profile names them.
+    pub streams: Vec<StreamPlan>,
+    /// How long traffic is sent. A trial also ends when every stream has sent its count.
+    pub duration: Nanos,
+    /// How long late packets are waited for after the last one was sent (RFC 2544 section 23: 2 s).
+    pub drain: Nanos,
+    /// What must hold for the run to pass.
+    pub criteria: Vec<Criterion>,
+    /// Links and device between the ports when the run is simulated.
+    pub sim: SimPlan,
+}
+
+/// A port and the host the tester plays behind it.
+#[derive(Debug, Clone)]
+pub struct PortPlan {
+    /// The port's name in the profile.
+    pub name: String,
+    /// Device string: `afxdp:veth0`.
+    pub device: String,
+    /// The host's addresses, IPv4 and IPv6, at most one each.
+    pub addresses: Vec<Address>,
+    /// Routers to send through, at most one for each family.
+    pub gateways: Vec<IpAddr>,
+    /// Hardware address to use instead of the port's own.
+    pub mac: Option<[u8; 6]>,
+    /// VLAN identifiers the host lives in, outermost first; ARP, ND and ping use them.
+    pub vlans: Vec<u16>,
+    /// Declared layer-1 speed of the link; `None` means what the port says.
+    pub speed_bps: Option<u64>,
+    /// Who computes checksums that change from packet to packet.
+    pub checksum: ChecksumBy,
+    /// Whether the interface with the machine's default route may be used.
+    pub allow_default_route: bool,
+}
+
+/// An address with the length of its network's prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address {
+    /// The address.
+    pub ip: IpAddr,
+    /// Prefix length, bits.
+    pub prefix_len: u8,
+}
+
+impl Address {
+    /// Whether `ip` is on this address's network.
+    pub fn on_link(&self, ip: IpAddr) -> bool {
+        let bits = |ip: IpAddr| match ip {
+            IpAddr::V4(v4) => (u128::from(u32::from(v4)) << 96, 32),
+            IpAddr::V6(v6) => (u128::from(v6), 128),
+        };
+        let ((ours, width), (theirs, their_width)) = (bits(self.ip), bits(ip));
+        width == their_width && (self.prefix_len == 0 || (ours ^ theirs) >> (128 - u32::from(self.prefix_len)) == 0)
+    }
+}
+
+/// Who computes checksums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChecksumBy {
+    /// The tester: right on every port.
+    Software,
+    /// The port; an error if it can't.
+    Offload,
+}
+
+/// A stream of packets.
+#[derive(Debug, Clone)]
+pub struct StreamPlan {
+    /// The stream's name in the profile.
+    pub name: String,
+    /// Index of the port it is sent from.
+    pub from: usize,
+    /// Index of the port it should arrive at; `None` if nobody here receives it.
+    pub to: Option<usize>,
+    /// What is sent.
+    pub packet: PacketSpec,
+    /// Whether the packet's author set `ethernet.dst`; if not, the next hop is resolved and filled in.
+    pub next_hop: NextHop,
+    /// Whether the packet's author set `ethernet.src`; if not, the port's address is filled in.
+    pub fill_source_mac: bool,
+    /// Frame length.
+    pub size: FrameLen,
+    /// Packets per second; `None` is as fast as the port takes. Bit rates and shares are resolved once the port's
+    /// speed is known.
+    pub rate: units::Load,
+    /// How sending times are arranged.
+    pub pattern: Pattern,
+    /// Packets to send; `None` is until the duration ends.
+    pub count: Option<u64>,
+    /// From the start of traffic to the stream's first packet.
+    pub start_delay: Nanos,
+    /// Whether every packet carries the 18-byte signature and is measured.
+    pub measure: bool,
+}
+
+/// How a stream's destination hardware address is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextHop {
+    /// It is in the packet.
+    Given,
+    /// Ask for the hardware address of this neighbour (the destination itself, or a gateway).
+    Resolve(IpAddr),
+    /// The hardware address of the port the stream goes to: nothing but a wire or a switch is between.
+    PeerPort,
+}
+
+/// How a stream's sending times are arranged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// Evenly spaced.
+    Continuous,
+    /// Groups of `packets` back to back, the groups spaced so that the stream's rate is met on average.
+    Bursts {
+        /// Packets in a group.
+        packets: u32,
+    },
+}
+
+/// A condition on the result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Criterion {
+    /// Path of the value in the result document: `streams.small.loss_ratio`.
+    pub path: String,
+    /// How to compare.
+    pub comparison: Comparison,
+    /// With what.
+    pub bound: f64,
+    /// As the author wrote it, for messages: `< 0.1%`.
+    pub text: String,
+}
+
+/// How a value is compared with its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Greater,
+    /// `>=`
+    AtLeast,
+    /// `==`
+    Equal,
+}
+
+/// What lies between the ports in a simulated run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimPlan {
+    /// Every link, in both directions.
+    pub link: LinkPlan,
+    /// The device between the links; `None` is a wire.
+    pub router: Option<RouterPlan>,
+}
+
+/// A simulated link, each direction alike.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkPlan {
+    /// Layer-1 bit rate if the port declares none.
+    pub speed_bps: u64,
+    /// Propagation delay.
+    pub delay: Nanos,
+    /// Share of frames lost, 0 to 1.
+    pub loss: f64,
+    /// Share of frames delivered twice.
+    pub duplicate: f64,
+    /// Share of frames delayed by `reorder_by` more.
+    pub reorder: f64,
+    /// Extra delay of a reordered frame.
+    pub reorder_by: Nanos,
+}
+
+/// A model router.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RouterPlan {
+    /// Packets it forwards each second.
+    pub capacity: Pps,
+    /// Frames it keeps waiting at most; what comes when they are full is dropped.
+    pub buffer: u32,
+    /// Time a frame spends in it when nothing waits.
+    pub latency: Nanos,
+}
