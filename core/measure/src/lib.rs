@@ -1,1 +1,21 @@
-//! Loss, order, duplicates, latency, jitter and inter-arrival of every test packet
+//! What became of every test packet: loss, order, duplicates, latency, jitter and inter-arrival, for each stream.
+//!
+//! A [`Recorder`] belongs to one worker. What it has counted since the last look is a [`Table`] that is swapped for an
+//! empty one in no time, so looking never disturbs the worker; tables add up over intervals and workers to [`Totals`].
+//! What must survive the swap (which sequence number is next, when the last packet came) stays in the recorder.
+//!
+//! Not here: clocks, frames, and how many packets were sent; loss is what its owner makes of both counts.
+//!
+//! Invariant: every arrival is counted exactly once as received, duplicate or stale.
+
+#![forbid(unsafe_code)]
+
+mod counts;
+mod order;
+mod recorder;
+mod totals;
+
+pub use counts::{Counts, Moments};
+pub use order::{Order, WINDOW};
+pub use recorder::{Arrival, Recorder, Table};
+pub use totals::{Jitter, StreamTotals, Totals};

@@ -166,7 +166,8 @@ impl Class {
     /// Groups this worker has still to send until the count is reached, from the current one: whole groups, groups of
     /// the last round, and the size of those.
     fn groups_left(&self) -> (u128, u128, u128) {
-        let (streams, group, count) = (self.streams.len() as u128, u128::from(self.group), u128::from(self.count));
+        let (streams, group, count) =
+            (self.streams.len() as u128, u128::from(self.group), u128::from(self.count));
         let rounds = count.div_ceil(group);
         let here = u128::from(self.number) / group * streams + self.turn as u128;
         let last_round = (rounds - 1) * streams;

@@ -222,7 +222,12 @@ mod tests {
         let slots = all(&streams, Nanos::from_millis(10), Share::WHOLE);
         assert_eq!(slots.len(), 10_000);
         assert!(slots.windows(2).all(|w| w[1].due.0 - w[0].due.0 == 1_000));
-        assert!(slots.iter().enumerate().all(|(j, s)| (s.stream, s.number) == (j as u32 % 1_000, j as u64 / 1_000)));
+        assert!(
+            slots
+                .iter()
+                .enumerate()
+                .all(|(j, s)| (s.stream, s.number) == (j as u32 % 1_000, j as u64 / 1_000))
+        );
     }
 
     #[test]
@@ -236,12 +241,20 @@ mod tests {
     #[test]
     fn streams_without_a_rate_take_turns_in_the_room_left() {
         let greedy = StreamLoad { rate: None, ..load(0) };
-        let mut schedule =
-            Schedule::new(&[(0, greedy), (1, greedy), (2, load(1_000))], Nanos(0), Nanos::from_secs(1), Share::WHOLE);
+        let mut schedule = Schedule::new(
+            &[(0, greedy), (1, greedy), (2, load(1_000))],
+            Nanos(0),
+            Nanos::from_secs(1),
+            Share::WHOLE,
+        );
         let mut out = [Slot::default(); 8];
         assert_eq!(schedule.poll(Nanos(0), &mut out), 8);
         assert_eq!(out.map(|s| s.stream), [2, 0, 1, 0, 1, 0, 1, 0]);
-        assert_eq!(schedule.poll(Nanos::from_secs(1), &mut out), 8, "late slots are still owed after the end");
+        assert_eq!(
+            schedule.poll(Nanos::from_secs(1), &mut out),
+            8,
+            "late slots are still owed after the end"
+        );
         assert!(out.iter().all(|s| s.stream == 2));
         assert_eq!(schedule.owed(), 1_000 - 9);
     }
@@ -251,7 +264,10 @@ mod tests {
         let some = StreamLoad { count: Some(5), start_delay: Nanos(500), ..load(1_000_000_000) };
         let slots = all(&[(0, some), (1, some)], Nanos::MAX, Share::WHOLE);
         assert_eq!(slots.len(), 10);
-        assert_eq!((slots[0].due, slots[9]), (Nanos(1_500), Slot { stream: 1, number: 4, due: Nanos(1_504) }));
+        assert_eq!(
+            (slots[0].due, slots[9]),
+            (Nanos(1_500), Slot { stream: 1, number: 4, due: Nanos(1_504) })
+        );
     }
 
     fn loads() -> impl Strategy<Value = Vec<StreamLoad>> {

@@ -78,7 +78,10 @@ mod tests {
     #[test]
     fn counts_the_fcs() {
         let frame: FrameLen = "64B".parse().unwrap();
-        assert_eq!((frame.bytes(), frame.without_fcs(), frame.l1_bits(), frame.l2_bits()), (64, 60, 672, 512));
+        assert_eq!(
+            (frame.bytes(), frame.without_fcs(), frame.l1_bits(), frame.l2_bits()),
+            (64, 60, 672, 512)
+        );
         assert_eq!(FrameLen::holding(42), FrameLen::MIN);
         assert_eq!(FrameLen::holding(100).bytes(), 104);
     }

@@ -231,7 +231,10 @@ mod tests {
     fn refuses_a_rate_without_a_unit_or_beyond_the_link() {
         for text in ["10", "10M", "101%", "fast", "1Mpps-L1", "2Gbps-L3", "1 Mpp"] {
             let error = text.parse::<Load>().unwrap_err().to_string();
-            assert_eq!(error, format!("'{text}' is not a rate such as 1Mpps, 2.5Gbps, 2.5Gbps-L1, 40% or max"));
+            assert_eq!(
+                error,
+                format!("'{text}' is not a rate such as 1Mpps, 2.5Gbps, 2.5Gbps-L1, 40% or max")
+            );
         }
     }
 

@@ -34,7 +34,12 @@ pub struct PortError {
 
 impl PortError {
     /// An error about `device`.
-    pub fn new(device: &str, kind: PortErrorKind, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn new(
+        device: &str,
+        kind: PortErrorKind,
+        reason: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
         Self { device: device.to_owned(), kind, reason: reason.into(), remedy: remedy.into() }
     }
 }

@@ -37,7 +37,11 @@ impl Frames {
             // SAFETY: frame `i` lies inside the block; its head is aligned because base and stride are multiples of 64.
             unsafe {
                 let at = base.add(i * stride);
-                at.cast::<FrameHead>().write(FrameHead::new(at.add(HEAD_BYTES), room as u16, HEADROOM as u16));
+                at.cast::<FrameHead>().write(FrameHead::new(
+                    at.add(HEAD_BYTES),
+                    room as u16,
+                    HEADROOM as u16,
+                ));
             }
         }
         Self { base, layout, count, stride }

@@ -7,7 +7,7 @@
 
 use crate::burst::{BURST, Burst};
 use crate::frame::FrameHead;
-use crate::memory::{FreeFrames, Frames};
+use crate::memory::{Frames, FreeFrames};
 use crate::spsc::{self, Receiver, Sender};
 use crate::{DriverDrops, Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
 use std::sync::Arc;
@@ -107,7 +107,9 @@ impl RingPort {
 
 /// A locally administered address that depends on the device string alone.
 pub fn mac_of(device: &str) -> [u8; 6] {
-    let hash = device.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+    let hash = device
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
     let [a, b, c, d, ..] = hash.to_le_bytes();
     [0x02, 0xea, a, b, c, d]
 }

@@ -1,0 +1,171 @@
+//! Sums over workers and intervals.
+
+use crate::counts::Counts;
+use crate::recorder::Table;
+use histogram::{Histogram, Scale};
+
+/// RFC 3550's interarrival jitter of one stream, from one or more receivers.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Jitter {
+    weighted_ns: f64,
+    packets: u64,
+}
+
+impl Jitter {
+    /// An estimate of `ns` after `packets` packets.
+    pub fn new(ns: f64, packets: u64) -> Self {
+        Self { weighted_ns: ns * packets as f64, packets }
+    }
+
+    /// Adds another receiver's estimate, weighted by its packets.
+    pub fn merge(&mut self, other: Self) {
+        self.weighted_ns += other.weighted_ns;
+        self.packets += other.packets;
+    }
+
+    /// The estimate; `None` of fewer than two packets.
+    pub fn ns(self) -> Option<f64> {
+        (self.packets > 1).then(|| self.weighted_ns / self.packets as f64)
+    }
+}
+
+/// One stream's totals.
+#[derive(Debug, Clone)]
+pub struct StreamTotals {
+    /// Counts and moments.
+    pub counts: Counts,
+    /// Latency, ns; `None` if no histogram is kept.
+    pub latency: Option<Histogram>,
+}
+
+/// All streams' totals.
+#[derive(Debug, Clone)]
+pub struct Totals {
+    /// One for each stream.
+    pub streams: Vec<StreamTotals>,
+}
+
+impl Totals {
+    /// Nothing counted yet.
+    pub fn new(streams: usize, scale: Option<Scale>) -> Self {
+        let empty = StreamTotals { counts: Counts::default(), latency: scale.map(Histogram::new) };
+        Self { streams: vec![empty; streams] }
+    }
+
+    /// Adds a table of the same shape.
+    pub fn add(&mut self, table: &Table) {
+        let per_stream = table.scale.map_or(0, Scale::buckets);
+        for (i, (total, row)) in self.streams.iter_mut().zip(&table.rows).enumerate() {
+            if row.received + row.duplicates + row.stale == 0 {
+                continue;
+            }
+            total.counts.merge(row);
+            if let Some(latency) = &mut total.latency {
+                latency.add_counts(&table.buckets[i * per_stream..(i + 1) * per_stream]);
+            }
+        }
+    }
+
+    /// Adds other totals of the same shape.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.streams.iter_mut().zip(&other.streams) {
+            mine.counts.merge(&theirs.counts);
+            if let (Some(mine), Some(theirs)) = (&mut mine.latency, &theirs.latency) {
+                mine.merge(theirs);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::{Arrival, Recorder};
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+    use units::Nanos;
+
+    fn arrival(sequence: u32, latency: u64) -> Arrival {
+        Arrival { stream: 0, lane: 0, sequence, latency }
+    }
+
+    #[test]
+    fn jitter_of_a_known_series() {
+        let mut recorder = Recorder::new(1, 1, Some(Scale::FINE));
+        for (i, latency) in [100, 116, 100, 100].into_iter().enumerate() {
+            recorder.record(&[arrival(i as u32, latency)], Nanos(i as u64 * 1_000));
+        }
+        let mut table = Table::new(1, Some(Scale::FINE));
+        recorder.swap(&mut table);
+        let row = table.rows()[0];
+        assert_eq!((row.delay_change.samples, row.delay_change.max), (3, 16));
+        assert_eq!(row.delay_change.mean(), Some(32.0 / 3.0));
+        assert_eq!((row.interarrival.min, row.interarrival.max), (1_000, 1_000));
+        // 16·J: 0 → 16 → 16 + 16 − 1 = 31 → 31 + 0 − 2 = 29.
+        assert_eq!(recorder.jitter().next().unwrap().ns(), Some(29.0 / 16.0));
+    }
+
+    #[test]
+    fn strangers_are_told() {
+        let mut recorder = Recorder::new(2, 1, None);
+        let strange =
+            [Arrival { stream: 2, ..arrival(0, 1) }, Arrival { lane: 1, ..arrival(0, 1) }, arrival(0, 1)];
+        assert_eq!(recorder.record(&strange, Nanos(0)), 2);
+    }
+
+    proptest! {
+        /// Against a model that remembers everything: any mix of loss, reordering and duplication.
+        #[test]
+        fn counts_agree_with_a_model(
+            sequences in proptest::collection::vec((0u32..200, 0u64..10_000), 0..400),
+            split in 0usize..400,
+        ) {
+            let scale = Some(Scale::MEDIUM);
+            let mut recorder = Recorder::new(1, 1, scale);
+            let (mut totals, mut table) = (Totals::new(1, scale), Table::new(1, scale));
+            let (mut seen, mut next, mut duplicates, mut reordered) = (HashSet::new(), 0, 0, 0);
+            for (i, (sequence, latency)) in sequences.iter().enumerate() {
+                recorder.record(&[arrival(*sequence, *latency)], Nanos(i as u64));
+                if !seen.insert(*sequence) {
+                    duplicates += 1;
+                } else if *sequence < next {
+                    reordered += 1;
+                }
+                next = next.max(sequence + 1);
+                if i == split {
+                    recorder.swap(&mut table);
+                    totals.add(&table);
+                    table.clear();
+                }
+            }
+            recorder.swap(&mut table);
+            totals.add(&table);
+            let counts = totals.streams[0].counts;
+            prop_assert_eq!(counts.received, seen.len() as u64);
+            prop_assert_eq!((counts.duplicates, counts.reordered, counts.stale), (duplicates, reordered, 0));
+            prop_assert_eq!(recorder.expected(0), u64::from(next));
+            prop_assert_eq!(totals.streams[0].latency.as_ref().unwrap().total(), counts.received);
+        }
+
+        #[test]
+        fn merging_is_associative(parts in proptest::collection::vec(
+            proptest::collection::vec(0u64..1 << 40, 0..20), 3)) {
+            let scale = Some(Scale::COARSE);
+            let totals: Vec<Totals> = parts.iter().map(|latencies| {
+                let mut recorder = Recorder::new(1, 1, scale);
+                for (i, latency) in latencies.iter().enumerate() {
+                    recorder.record(&[arrival(i as u32, *latency)], Nanos(i as u64 * 7));
+                }
+                let (mut totals, mut table) = (Totals::new(1, scale), Table::new(1, scale));
+                recorder.swap(&mut table);
+                totals.add(&table);
+                totals
+            }).collect();
+            let join = |a: &Totals, b: &Totals| { let mut sum = a.clone(); sum.merge(b); sum };
+            let left = join(&join(&totals[0], &totals[1]), &totals[2]);
+            let right = join(&totals[0], &join(&totals[1], &totals[2]));
+            prop_assert_eq!(left.streams[0].counts, right.streams[0].counts);
+            prop_assert_eq!(&left.streams[0].latency, &right.streams[0].latency);
+        }
+    }
+}
