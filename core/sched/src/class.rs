@@ -1,6 +1,6 @@
 //! Streams that ask for the same load and take turns.
 
-use crate::schedule::{Share, StreamLoad};
+use crate::schedule::{Share, Slot, StreamLoad};
 use units::Nanos;
 
 /// Nanoseconds in a second, in millionths: a rate in micro-pps times a gap in ns.
@@ -126,17 +126,28 @@ impl Class {
         self.number + u64::from(self.group - self.left) >= self.count
     }
 
-    /// Stream and packet number of the next slot.
+    /// The next slot, of at most `room` packets: what is left of the group, all of which is due at once. A class of one
+    /// stream without a rate fills the room.
     #[inline(always)]
-    pub(crate) fn slot(&self) -> (u32, u64) {
-        (self.streams[self.turn], self.number + u64::from(self.group - self.left))
+    pub(crate) fn slot(&self, room: u32) -> Slot {
+        let number = self.number + u64::from(self.group - self.left);
+        let alone = self.cadence.is_none() && self.streams.len() == 1 && self.stride == 1;
+        let most = if alone { room } else { room.min(self.left) };
+        let run = u64::from(most).min(self.count - number) as u32;
+        Slot { stream: self.streams[self.turn], run, number, due: self.due() }
     }
 
-    /// Passes on to the slot after this one.
+    /// Passes on to what comes after `slot`.
     #[inline(always)]
-    pub(crate) fn advance(&mut self) {
-        self.left -= 1;
-        if self.left == 0 || self.number + u64::from(self.group - self.left) >= self.count {
+    pub(crate) fn advance(&mut self, slot: &Slot) {
+        if slot.run > self.left {
+            // A stream alone in its class: whole groups at once.
+            self.number = slot.number + u64::from(slot.run);
+            self.left = self.group;
+            return;
+        }
+        self.left -= slot.run;
+        if self.left == 0 || self.is_finished() {
             self.left = self.group;
             self.skip(self.stride);
             if let Some(cadence) = &mut self.cadence {

@@ -30,12 +30,14 @@ impl Share {
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 }
 
-/// One packet to send: whose, which of its stream, and when it was due.
+/// Packets to send: whose, which of their stream, and when they were due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Slot {
     /// Index of the stream.
     pub stream: u32,
-    /// Number of the packet in its stream, from 0, counted over all workers.
+    /// How many packets, all due at once; at least 1.
+    pub run: u32,
+    /// Number of the first packet in its stream, from 0, counted over all workers. The others follow.
     pub number: u64,
     /// When it is due; the instant of the poll for a stream without a rate.
     pub due: Nanos,
@@ -78,31 +80,34 @@ impl Schedule {
         schedule
     }
 
-    /// Writes the slots due at or before `now` into `out`, earliest first; returns how many.
+    /// Writes the slots due at or before `now` into `out`, earliest first, of at most `room` packets together; returns
+    /// how many slots.
     ///
     /// Late slots are still returned, so a slow core appears in the pacing record instead of as a silently lower rate.
     /// Room that is left goes to streams without a rate, in turns.
     #[inline]
-    pub fn poll(&mut self, now: Nanos, out: &mut [Slot]) -> usize {
-        let n = if self.paced.is_empty() { 0 } else { self.poll_paced(now, out) };
-        if self.greedy.is_empty() { n } else { n + self.poll_greedy(now, &mut out[n..]) }
+    pub fn poll(&mut self, now: Nanos, out: &mut [Slot], room: u32) -> usize {
+        let mut room = room;
+        let n = if self.paced.is_empty() { 0 } else { self.poll_paced(now, out, &mut room) };
+        if self.greedy.is_empty() { n } else { n + self.poll_greedy(now, &mut out[n..], room) }
     }
 
-    fn poll_paced(&mut self, now: Nanos, out: &mut [Slot]) -> usize {
+    fn poll_paced(&mut self, now: Nanos, out: &mut [Slot], room: &mut u32) -> usize {
         let limit = Nanos(now.0.min(self.end.0.saturating_sub(1)));
         let mut n = 0;
-        while n < out.len() {
+        while n < out.len() && *room > 0 {
             let next = self.second_due();
             let class = &mut self.paced[0];
             let mut due = class.due();
             if due > limit {
                 break;
             }
-            while due <= limit && due <= next && n < out.len() {
-                let (stream, number) = class.slot();
-                out[n] = Slot { stream, number, due };
+            while due <= limit && due <= next && n < out.len() && *room > 0 {
+                let slot = class.slot(*room);
+                *room -= slot.run;
+                out[n] = slot;
                 n += 1;
-                class.advance();
+                class.advance(&slot);
                 due = class.due();
             }
             self.sift_down(0);
@@ -135,19 +140,20 @@ impl Schedule {
         }
     }
 
-    fn poll_greedy(&mut self, now: Nanos, out: &mut [Slot]) -> usize {
+    fn poll_greedy(&mut self, now: Nanos, out: &mut [Slot], mut room: u32) -> usize {
         if now >= self.end {
             return 0;
         }
         let mut n = 0;
         let mut idle = 0;
-        while n < out.len() && idle < self.greedy.len() {
+        while n < out.len() && room > 0 && idle < self.greedy.len() {
             let class = &mut self.greedy[self.greedy_turn];
             if class.due() <= now {
-                let (stream, number) = class.slot();
-                out[n] = Slot { stream, number, due: now };
+                let slot = class.slot(room);
+                class.advance(&slot);
+                room -= slot.run;
+                out[n] = Slot { due: now, ..slot };
                 n += 1;
-                class.advance();
                 idle = 0;
             } else {
                 idle += 1;
@@ -157,6 +163,11 @@ impl Schedule {
             }
         }
         n
+    }
+
+    /// Makes `now` the end, if it is earlier: what was due by then is still owed, the rest is not.
+    pub fn stop(&mut self, now: Nanos) {
+        self.end = self.end.min(now);
     }
 
     /// When [`Schedule::poll`] next has something to say; [`Nanos::MAX`] when it never will again.
@@ -192,6 +203,12 @@ mod tests {
         StreamLoad { rate: Some(Pps::new(pps)), group: 1, count: None, start_delay: Nanos::ZERO }
     }
 
+    /// A slot's packets, one slot each.
+    fn packets(slot: &Slot) -> impl Iterator<Item = Slot> + use<> {
+        let slot = *slot;
+        (0..slot.run).map(move |i| Slot { run: 1, number: slot.number + u64::from(i), ..slot })
+    }
+
     fn all(streams: &[(u32, StreamLoad)], duration: Nanos, share: Share) -> Vec<Slot> {
         let mut schedule = Schedule::new(streams, Nanos(1_000), duration, share);
         let (mut slots, mut out) = (Vec::new(), [Slot::default(); 7]);
@@ -201,9 +218,10 @@ mod tests {
                 assert_eq!(schedule.owed(), 0);
                 return slots;
             }
-            let n = schedule.poll(due, &mut out);
+            let n = schedule.poll(due, &mut out, 5);
             assert!(n > 0, "next_due promised a slot");
-            slots.extend_from_slice(&out[..n]);
+            assert!(out[..n].iter().map(|s| s.run).sum::<u32>() <= 5);
+            slots.extend(out[..n].iter().flat_map(packets));
         }
     }
 
@@ -212,7 +230,10 @@ mod tests {
         let slots = all(&[(0, load(3_000_000))], Nanos::from_millis(1), Share::WHOLE);
         assert_eq!(slots.len(), 3_000);
         for (j, slot) in slots.iter().enumerate() {
-            assert_eq!(*slot, Slot { stream: 0, number: j as u64, due: Nanos(1_000 + j as u64 * 1_000 / 3) });
+            assert_eq!(
+                *slot,
+                Slot { stream: 0, run: 1, number: j as u64, due: Nanos(1_000 + j as u64 * 1_000 / 3) }
+            );
         }
     }
 
@@ -248,15 +269,28 @@ mod tests {
             Share::WHOLE,
         );
         let mut out = [Slot::default(); 8];
-        assert_eq!(schedule.poll(Nanos(0), &mut out), 8);
+        assert_eq!(schedule.poll(Nanos(0), &mut out, 8), 8);
         assert_eq!(out.map(|s| s.stream), [2, 0, 1, 0, 1, 0, 1, 0]);
         assert_eq!(
-            schedule.poll(Nanos::from_secs(1), &mut out),
+            schedule.poll(Nanos::from_secs(1), &mut out, 8),
             8,
             "late slots are still owed after the end"
         );
         assert!(out.iter().all(|s| s.stream == 2));
         assert_eq!(schedule.owed(), 1_000 - 9);
+    }
+
+    #[test]
+    fn a_stream_alone_without_a_rate_fills_the_room_in_one_slot() {
+        let alone = StreamLoad { rate: None, count: Some(100), ..load(0) };
+        let mut schedule = Schedule::new(&[(3, alone)], Nanos(0), Nanos::from_secs(1), Share::WHOLE);
+        let mut out = [Slot::default(); 8];
+        for (number, run) in [(0, 64), (64, 36)] {
+            assert_eq!(schedule.poll(Nanos(7), &mut out, 64), 1);
+            assert_eq!(out[0], Slot { stream: 3, run, number, due: Nanos(7) });
+        }
+        assert_eq!(schedule.poll(Nanos(8), &mut out, 64), 0);
+        assert!(!schedule.is_greedy());
     }
 
     #[test]
@@ -266,7 +300,7 @@ mod tests {
         assert_eq!(slots.len(), 10);
         assert_eq!(
             (slots[0].due, slots[9]),
-            (Nanos(1_500), Slot { stream: 1, number: 4, due: Nanos(1_504) })
+            (Nanos(1_500), Slot { stream: 1, run: 1, number: 4, due: Nanos(1_504) })
         );
     }
 
@@ -303,14 +337,14 @@ mod tests {
             for share in [Share::WHOLE, Share { index: 1, of: 3 }] {
                 let mut schedule = Schedule::new(&streams, Nanos(0), Nanos::from_micros(50), share);
                 let mut out = [Slot::default(); 5];
-                let n = schedule.poll(Nanos(stop), &mut out);
+                let n = schedule.poll(Nanos(stop), &mut out, 3);
                 prop_assert!(out[..n].windows(2).all(|w| w[0].due <= w[1].due));
                 let owed = schedule.owed();
                 let mut rest = 0;
                 loop {
-                    let n = schedule.poll(Nanos::MAX, &mut out);
+                    let n = schedule.poll(Nanos::MAX, &mut out, 3);
                     if n == 0 { break }
-                    rest += n as u64;
+                    rest += out[..n].iter().map(|s| u64::from(s.run)).sum::<u64>();
                 }
                 prop_assert_eq!(owed, rest);
                 prop_assert_eq!(schedule.next_due(), Nanos::MAX);
