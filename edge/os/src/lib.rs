@@ -1,1 +1,17 @@
-//! Clock, pinning, link facts and the doctor's checks
+//! The machine below the tester: its clock, its cores, its kernel interfaces, and what about it spoils measurements.
+//!
+//! Not here: ports and frames (`port`, `dpdk`), and anything that changes the machine. Except for pinning the calling
+//! thread, everything in this crate only looks.
+//!
+//! Invariant: nothing here needs a privilege or a particular kernel; what cannot be read is "not known", never a guess.
+
+pub mod clock;
+pub mod cpu;
+pub mod doctor;
+pub mod link;
+mod netlink;
+
+pub use clock::{ClockDrift, ClockFacts, CoreSkew, TscClock};
+pub use cpu::{Memory, ThreadUsage};
+pub use doctor::{Finding, Status};
+pub use link::{LinkCounters, LinkFacts};

@@ -1,0 +1,358 @@
+//! Checks of what the system grants: privileges, time, a steady share of the processor, and the parts DPDK needs.
+
+use super::Finding;
+
+// linux/capability.h
+pub const CAP_NET_ADMIN: u32 = 12;
+pub const CAP_NET_RAW: u32 = 13;
+pub const CAP_IPC_LOCK: u32 = 14;
+pub const CAP_SYS_ADMIN: u32 = 21;
+pub const CAP_BPF: u32 = 39;
+
+/// Share of time taken by other guests from which results are spoiled, percent.
+const STEAL_PERCENT: f64 = 1.0;
+
+/// Whether the process has a capability, from `/proc/self/status`.
+pub fn has_capability(status: Option<&str>, capability: u32) -> bool {
+    effective(status).is_some_and(|set| set >> capability & 1 == 1)
+}
+
+fn effective(status: Option<&str>) -> Option<u64> {
+    let line = status?.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(line.trim(), 16).ok()
+}
+
+pub fn privileges(status: Option<&str>) -> Finding {
+    const CHECK: &str = "privileges";
+    const REMEDY: &str = "sudo setcap cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep \"$(readlink -f \"$(command -v eagre)\")\"";
+    if effective(status).is_none() {
+        return Finding::unknown(
+            CHECK,
+            "ports on real interfaces need CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF",
+        );
+    }
+    let has = |capability| has_capability(status, capability);
+    let uid = status.and_then(|text| text.lines().find_map(|line| line.strip_prefix("Uid:")));
+    let uid = uid.and_then(|ids| ids.split_whitespace().nth(1)).unwrap_or("?");
+    let who = if uid == "0" { "root".to_owned() } else { format!("user {uid}") };
+    let missing: Vec<&str> = [
+        (CAP_NET_RAW, "CAP_NET_RAW"),
+        (CAP_NET_ADMIN, "CAP_NET_ADMIN"),
+        (CAP_BPF, "CAP_BPF"),
+        (CAP_IPC_LOCK, "CAP_IPC_LOCK"),
+    ]
+    .into_iter()
+    // SYS_ADMIN includes what BPF was split off from.
+    .filter(|&(capability, _)| !(has(capability) || capability == CAP_BPF && has(CAP_SYS_ADMIN)))
+    .map(|(_, name)| name)
+    .collect();
+    if missing.is_empty() {
+        return Finding::good(
+            CHECK,
+            format!("{who} with all that ports need"),
+            "every kind of port can be opened",
+        );
+    }
+    let found = format!("{who} without {}", missing.join(", "));
+    if has(CAP_NET_RAW) {
+        let why = "some ports cannot be opened: AF_XDP and TAP need CAP_NET_ADMIN, AF_XDP also CAP_BPF";
+        return Finding::note(CHECK, found, why).mend(REMEDY);
+    }
+    Finding::bad(
+        CHECK,
+        found,
+        "only in-process, pcap and shared-memory ports can be opened, no real interface",
+    )
+    .mend(REMEDY)
+}
+
+/// `cores`: processor time the narrowest control group grants, in cores; infinite without quota.
+pub fn cpu_quota(cores: Option<f64>) -> Finding {
+    const CHECK: &str = "cpu quota";
+    const WHY: &str = "when the quota of a period is used up the process stands still for the rest of it, up to 100 ms: \
+                       traffic stops and received packets are lost";
+    match cores {
+        None => Finding::unknown(CHECK, WHY),
+        Some(cores) if cores.is_infinite() => Finding::good(CHECK, "none", "workers may run all the time"),
+        Some(cores) => Finding::bad(CHECK, format!("{cores} cores' worth of time"), WHY)
+            .mend("run outside the container's CPU limit; bind it to cores instead (docker: --cpuset-cpus, no --cpus)"),
+    }
+}
+
+/// Cores' worth of time in `cpu.max` (`200000 100000`, `max 100000`); infinite without quota.
+pub fn parse_cpu_max(text: &str) -> Option<f64> {
+    let (quota, period) = text.trim().split_once(' ')?;
+    if quota == "max" {
+        return Some(f64::INFINITY);
+    }
+    let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
+    // Version 1 writes -1 for none.
+    if quota < 0.0 { Some(f64::INFINITY) } else { (period > 0.0).then_some(quota / period) }
+}
+
+pub fn load(loadavg: Option<&str>, cores: usize) -> Finding {
+    const CHECK: &str = "machine load";
+    const WHY: &str = "other work competes for cores, caches and memory bandwidth";
+    let Some(load) = loadavg.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok()) else {
+        return Finding::unknown(CHECK, WHY);
+    };
+    let found = format!("{load:.2} threads ran at a time in the last minute, on {cores} cores");
+    if load > cores as f64 {
+        return Finding::bad(CHECK, found, WHY).mend("stop other work: top -o %CPU shows it");
+    }
+    if load > 0.5 {
+        return Finding::note(CHECK, found, WHY).mend("stop other work: top -o %CPU shows it");
+    }
+    Finding::good(CHECK, found, "the machine is otherwise idle")
+}
+
+pub fn clock_source(current: Option<&str>, objection: Option<&str>) -> Finding {
+    const CHECK: &str = "clock source";
+    let kernel = current.map_or("not known here", str::trim);
+    if let Some(objection) = objection {
+        let why = "every timestamp asks the kernel: tens of ns each with a good clock source, a microsecond with a slow one";
+        let found = format!("kernel's: {kernel}; {objection}");
+        // Without a fast clock in the kernel either, timestamps become system calls.
+        let fast = ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "not known here"];
+        let fast = fast.contains(&kernel);
+        return if fast { Finding::note(CHECK, found, why) } else { Finding::bad(CHECK, found, why) };
+    }
+    match kernel {
+        "tsc" => Finding::good(CHECK, "tsc, invariant", "a timestamp costs some ns and all cores agree"),
+        "not known here" => Finding::note(
+            CHECK,
+            "tsc by the processor's flags; kernel's choice not known here",
+            "the kernel may have reasons not to trust the counter",
+        ),
+        other => Finding::note(
+            CHECK,
+            format!("kernel uses {other} although the counter is invariant"),
+            "kernel timestamps and the tester's own come from different clocks and drift apart a little",
+        )
+        .mend("echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    }
+}
+
+/// What this system runs on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Host {
+    /// The processor does not tell.
+    #[default]
+    Unknown,
+    /// The machine itself.
+    Metal,
+    /// A hypervisor, by its name.
+    Guest(String),
+}
+
+/// `stat`: the text of `/proc/stat`.
+pub fn virtual_machine(host: &Host, stat: Option<&str>) -> Finding {
+    const CHECK: &str = "virtual machine";
+    const WHY: &str = "the host may stop a worker at any time: expect a tail in latency, and compare ratios rather than \
+                       absolute rates";
+    let steal = stat.and_then(steal_percent);
+    let stolen = steal.filter(|percent| *percent > 0.0).map_or(String::new(), |percent| {
+        format!(", {percent:.2} % of busy time stolen by other guests since boot")
+    });
+    let name = match host {
+        Host::Unknown => "not known here",
+        Host::Metal => "no",
+        Host::Guest(name) => name,
+    };
+    let found = format!("{name}{stolen}");
+    if steal.is_some_and(|percent| percent >= STEAL_PERCENT) {
+        let why = "the host stops workers to run others: gaps in what is sent, packets lost, false latency";
+        return Finding::bad(CHECK, found, why)
+            .mend("use a machine with cores of its own, or bind the guest's cores on the host");
+    }
+    match host {
+        Host::Metal => Finding::good(CHECK, found, "nobody takes the processor away"),
+        _ => Finding::note(CHECK, found, WHY),
+    }
+}
+
+/// Stolen time as a share of the time cores had something to do.
+fn steal_percent(stat: &str) -> Option<f64> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let times: Vec<u64> = line.split_whitespace().filter_map(|time| time.parse().ok()).collect();
+    // user nice system idle iowait irq softirq steal; the guest times after it are in user and nice already.
+    let [user, nice, system, _idle, _iowait, irq, softirq, steal, ..] = times[..] else { return None };
+    let wanted = user + nice + system + irq + softirq + steal;
+    (wanted > 0).then(|| steal as f64 * 100.0 / wanted as f64)
+}
+
+/// `vulnerabilities`: names with what the kernel says of them.
+pub fn mitigations(vulnerabilities: &[(String, String)], cmdline: Option<&str>) -> Finding {
+    const CHECK: &str = "cpu mitigations";
+    const WHY: &str = "system calls and indirect jumps cost more: kernel ports and a kernel device under test are slower \
+                       than on a machine without; say so when comparing machines";
+    if vulnerabilities.is_empty() {
+        return Finding::unknown(CHECK, WHY);
+    }
+    let active: Vec<&str> = vulnerabilities
+        .iter()
+        .filter(|(_, state)| state.contains("Mitigation:"))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if cmdline.is_some_and(|line| line.split_whitespace().any(|word| word == "mitigations=off")) {
+        return Finding::good(CHECK, "switched off", "nothing is slowed down");
+    }
+    if active.is_empty() {
+        return Finding::good(CHECK, "none active", "nothing is slowed down");
+    }
+    Finding::note(CHECK, format!("{} active: {}", active.len(), active.join(", ")), WHY)
+}
+
+pub fn bpf_jit(setting: Option<&str>) -> Finding {
+    const CHECK: &str = "bpf jit";
+    const WHY: &str =
+        "without it the program that hands packets to AF_XDP ports is interpreted, several times slower";
+    match setting.map(str::trim) {
+        Some("0") => Finding::note(CHECK, "off", WHY).mend("sudo sysctl -w net.core.bpf_jit_enable=1"),
+        Some(_) => Finding::good(CHECK, "on", "AF_XDP's program runs as machine code"),
+        // The file is in the first network namespace only.
+        None => Finding::unknown(CHECK, WHY),
+    }
+}
+
+/// What of DPDK is installed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DpdkFiles {
+    /// Path of the environment library, with its version, such as `/usr/lib64/librte_eal.so.23.0`.
+    pub library: Option<String>,
+    /// Folder of the drivers.
+    pub drivers: Option<String>,
+}
+
+pub fn dpdk(files: &DpdkFiles) -> Finding {
+    const CHECK: &str = "dpdk";
+    let why = "a tester that is not linked statically finds no drivers: only in-process ports work";
+    match files {
+        DpdkFiles { library: None, .. } => {
+            Finding::note(CHECK, "no shared libraries found", why).mend("sudo apt-get install dpdk")
+        }
+        DpdkFiles { library: Some(library), drivers: None } => {
+            Finding::note(CHECK, format!("{} without a folder of drivers", version(library)), why)
+                .mend("sudo apt-get install dpdk")
+        }
+        DpdkFiles { library: Some(library), drivers: Some(drivers) } => Finding::good(
+            CHECK,
+            format!("{}, drivers in {drivers}", version(library)),
+            "ports on kernel interfaces and network cards can be opened",
+        ),
+    }
+}
+
+/// DPDK breaks its binary interface once a year; the library's number is the year since 2000 plus one until the
+/// November release that sets it (doc/guides/contributing/abi_policy).
+fn version(library: &str) -> String {
+    let abi = library.split_once(".so.").and_then(|(_, abi)| abi.split('.').next()?.parse::<u32>().ok());
+    match abi {
+        Some(abi) if (20..100).contains(&abi) => format!("DPDK {}.11 or compatible (ABI {abi})", abi - 1),
+        _ => format!("DPDK ({library})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Status;
+
+    fn status(uid: u32, capabilities: u64) -> String {
+        format!("Name:\teagre\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nCapEff:\t{capabilities:016x}\n")
+    }
+
+    #[test]
+    fn privileges_are_capabilities_not_names() {
+        let all = privileges(Some(&status(0, u64::MAX >> 23)));
+        assert_eq!((all.status, all.found.as_str()), (Status::Good, "root with all that ports need"));
+        let none = privileges(Some(&status(1000, 0)));
+        assert_eq!(none.status, Status::Bad);
+        assert_eq!(none.found, "user 1000 without CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF, CAP_IPC_LOCK");
+        // What Docker leaves to root by default.
+        let docker = privileges(Some(&status(0, 0xa804_25fb)));
+        assert_eq!(docker.found, "root without CAP_NET_ADMIN, CAP_BPF, CAP_IPC_LOCK");
+        assert_eq!(docker.status, Status::Note);
+        let old = 1 << CAP_NET_RAW | 1 << CAP_NET_ADMIN | 1 << CAP_IPC_LOCK | 1 << CAP_SYS_ADMIN;
+        assert_eq!(privileges(Some(&status(0, old))).status, Status::Good);
+        assert!(!has_capability(Some("CapEff:\tgarbage"), CAP_BPF));
+    }
+
+    #[test]
+    fn quotas_are_bad() {
+        assert_eq!(parse_cpu_max("max 100000\n"), Some(f64::INFINITY));
+        assert_eq!(parse_cpu_max("250000 100000\n"), Some(2.5));
+        assert_eq!(parse_cpu_max("-1 100000"), Some(f64::INFINITY));
+        assert_eq!(parse_cpu_max("1000 0"), None);
+        assert_eq!(cpu_quota(Some(2.5)).status, Status::Bad);
+        assert_eq!(cpu_quota(Some(2.5)).found, "2.5 cores' worth of time");
+        assert_eq!(cpu_quota(Some(f64::INFINITY)).status, Status::Good);
+        assert_eq!(cpu_quota(None).status, Status::Note);
+    }
+
+    #[test]
+    fn load_is_relative_to_cores() {
+        let of = |text| load(Some(text), 2).status;
+        assert_eq!(of("0.08 0.10 0.09 1/200 9\n"), Status::Good);
+        assert_eq!(of("1.40 0.10 0.09 1/200 9\n"), Status::Note);
+        assert_eq!(of("3.40 0.10 0.09 1/200 9\n"), Status::Bad);
+    }
+
+    #[test]
+    fn clock_sources() {
+        assert_eq!(clock_source(Some("tsc\n"), None).status, Status::Good);
+        assert_eq!(clock_source(Some("kvm-clock\n"), None).status, Status::Note);
+        assert_eq!(clock_source(Some("kvm-clock\n"), Some("stops")).status, Status::Note);
+        assert_eq!(clock_source(Some("hpet\n"), Some("unstable")).status, Status::Bad);
+    }
+
+    #[test]
+    fn stolen_time_is_bad_and_a_guest_is_noted() {
+        let quiet = "cpu  6834 0 4237 285715 761 0 75 14 0 0\ncpu0 1 2\n";
+        assert!((steal_percent(quiet).unwrap() - 0.125).abs() < 0.01);
+        let finding = virtual_machine(&Host::Guest("KVM".into()), Some(quiet));
+        assert_eq!(finding.status, Status::Note);
+        assert_eq!(finding.found, "KVM, 0.13 % of busy time stolen by other guests since boot");
+        assert_eq!(
+            virtual_machine(&Host::Guest("KVM".into()), Some("cpu  100 0 0 900 0 0 0 50 0 0\n")).status,
+            Status::Bad
+        );
+        assert_eq!(
+            virtual_machine(&Host::Metal, Some("cpu  100 0 0 900 0 0 0 0 0 0\n")).status,
+            Status::Good
+        );
+        assert_eq!(virtual_machine(&Host::Unknown, None).found, "not known here");
+        assert_eq!(steal_percent("cpu  1 2 3\n"), None);
+    }
+
+    #[test]
+    fn mitigations_are_listed() {
+        let list = [
+            ("meltdown".to_owned(), "Not affected\n".to_owned()),
+            ("spectre_v1".to_owned(), "Mitigation: usercopy barriers\n".to_owned()),
+        ];
+        let finding = mitigations(&list, Some("quiet"));
+        assert_eq!((finding.status, finding.found.as_str()), (Status::Note, "1 active: spectre_v1"));
+        assert_eq!(mitigations(&list[..1], None).status, Status::Good);
+        assert_eq!(mitigations(&list, Some("quiet mitigations=off")).status, Status::Good);
+        assert_eq!(mitigations(&[], None).found, "not known here");
+    }
+
+    #[test]
+    fn dpdk_versions() {
+        assert_eq!(version("/usr/lib/librte_eal.so.23.0"), "DPDK 22.11 or compatible (ABI 23)");
+        assert_eq!(version("/usr/lib/librte_eal.so.26"), "DPDK 25.11 or compatible (ABI 26)");
+        assert_eq!(version("/usr/lib/librte_eal.so"), "DPDK (/usr/lib/librte_eal.so)");
+        let library = Some("/usr/lib/librte_eal.so.23.0".to_owned());
+        assert_eq!(dpdk(&DpdkFiles { library: library.clone(), drivers: None }).status, Status::Note);
+        assert_eq!(dpdk(&DpdkFiles { library, drivers: Some("/x".into()) }).status, Status::Good);
+        assert_eq!(dpdk(&DpdkFiles::default()).status, Status::Note);
+    }
+
+    #[test]
+    fn bpf_jit_may_be_hidden() {
+        assert_eq!(bpf_jit(Some("1\n")).status, Status::Good);
+        assert_eq!(bpf_jit(Some("0\n")).status, Status::Note);
+        assert_eq!(bpf_jit(None).found, "not known here");
+    }
+}
