@@ -1,0 +1,39 @@
+# Two commands for a fresh Debian machine: `make demo` and `make test`. Both say what they install.
+
+SECONDS ?= 10
+PYTEST = /usr/bin/python3 -m pytest -q -p no:cacheprovider
+
+.PHONY: demo build test check unit blackbox fuzz bench clean
+
+demo: build
+	./target/release/eagre demo
+
+build:
+	@tools/setup build
+	cargo build --release --locked
+
+test: build
+	@tools/setup test
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --locked
+	tools/fuzz $(SECONDS)
+	$(PYTEST) tests
+
+# Only the parts that need neither root nor other programs.
+unit:
+	cargo test --workspace --locked
+
+blackbox: build
+	@tools/setup test
+	$(PYTEST) tests
+
+fuzz:
+	tools/fuzz $(SECONDS)
+
+bench: build
+	@tools/setup bench
+	/usr/bin/python3 bench/run.py
+
+clean:
+	cargo clean
