@@ -106,6 +106,14 @@ impl Histogram {
         self.total += other.total;
     }
 
+    /// Forgets everything counted.
+    pub fn clear(&mut self) {
+        if self.total > 0 {
+            self.counts.fill(0);
+            self.total = 0;
+        }
+    }
+
     /// Values counted.
     pub fn total(&self) -> u64 {
         self.total

@@ -39,6 +39,12 @@ impl PacingRecord {
         self.late_max = self.late_max.max(other.late_max);
     }
 
+    /// Forgets everything recorded.
+    pub fn clear(&mut self) {
+        self.errors.clear();
+        (self.back_to_back, self.late_max) = (0, 0);
+    }
+
     /// Share of gaps that were back to back; `None` if there was no gap.
     pub fn back_to_back_ratio(&self) -> Option<f64> {
         (self.errors.total() > 0).then(|| self.back_to_back as f64 / self.errors.total() as f64)

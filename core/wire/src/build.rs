@@ -1,8 +1,9 @@
 //! From headers with some fields set to the bytes of a frame.
 
-use crate::catalogue::{Field, Protocol};
+use crate::catalogue::{Auto, Field, Protocol, protocol};
+use crate::checksum;
 use std::fmt;
-use units::FrameLen;
+use units::{FCS_BYTES, FrameLen};
 
 /// A header with the fields its author set; the others get defaults or are computed.
 #[derive(Debug, Clone)]
@@ -11,6 +12,37 @@ pub struct Header {
     pub protocol: &'static Protocol,
     /// Fields set by name, in any order, each at most once. A set field is never computed.
     pub set: Vec<(&'static Field, u128)>,
+}
+
+impl Header {
+    /// A header with nothing set.
+    pub fn new(protocol: &'static Protocol) -> Self {
+        Self { protocol, set: Vec::new() }
+    }
+
+    /// The same header with the field called `name` set.
+    ///
+    /// # Panics
+    /// If the protocol has no such field: for names known when the program is written.
+    pub fn with(mut self, name: &str, value: u128) -> Self {
+        let field = self.protocol.field(name);
+        let field = field.unwrap_or_else(|| panic!("{} has no field {name}", self.protocol.name));
+        self.set.push((field, value));
+        self
+    }
+
+    /// What the header's author set the field to.
+    pub fn value(&self, name: &str) -> Option<u128> {
+        self.set.iter().find(|(field, _)| field.name == name).map(|(_, value)| *value)
+    }
+
+    /// Length of the header: what its author set as its real length, as long as that holds the fields.
+    fn len(&self) -> usize {
+        let protocol = self.protocol;
+        let Some((name, unit)) = protocol.real_length else { return protocol.len };
+        let set = protocol.field(name).zip(self.value(name));
+        protocol.len.max(set.map_or(0, |(field, units)| (units & field.max()) as usize * unit))
+    }
 }
 
 /// A packet to build: headers from the outside in, then payload.
@@ -44,17 +76,24 @@ pub struct Checksum {
     pub start: usize,
     /// A sum of zero is sent as all ones (UDP).
     pub zero_as_ones: bool,
+    /// Folded sum of the pseudo-header, in host order; zero without one (ICMP).
+    pub pseudo_header: u16,
 }
 
 /// Why a packet can't be built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildError {
-    /// The headers alone are longer than the frame.
+    /// The headers and the given payload are longer than the frame.
     TooLong {
         /// Bytes of headers and given payload, with FCS.
         needs: u32,
         /// Bytes asked for, with FCS.
         frame: u32,
+    },
+    /// The first header can't begin a frame: it always follows another.
+    CannotBeFirst {
+        /// Its name.
+        name: &'static str,
     },
     /// One header can't follow another: there is no value by which the first names the second.
     CannotFollow {
@@ -76,8 +115,32 @@ pub enum BuildError {
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let _ = f;
-        todo!()
+        match self {
+            Self::TooLong { needs, frame } => {
+                write!(f, "headers and payload need {needs} bytes with FCS, but the frame has only {frame}")
+            }
+            Self::CannotBeFirst { name } => {
+                write!(f, "{name} cannot begin a frame: put ethernet before it")
+            }
+            Self::CannotFollow { index, outer, inner } => {
+                write!(f, "header {} ({inner}) cannot follow {outer}", index + 1)?;
+                let before: Vec<_> =
+                    protocol(inner).into_iter().flat_map(|p| p.follows).map(|(name, _)| *name).collect();
+                if !before.is_empty() {
+                    write!(f, ": put {} before it", before.join(" or "))?;
+                }
+                match protocol(outer).and_then(Protocol::next_field) {
+                    Some(field) => write!(f, ", or set {outer}.{} by hand", field.name),
+                    None => Ok(()),
+                }
+            }
+            Self::NoPseudoHeader { index, name } => write!(
+                f,
+                "the checksum of header {} ({name}) covers IP addresses: put ipv4 or ipv6 before it, or set \
+                 {name}.checksum by hand",
+                index + 1
+            ),
+        }
     }
 }
 
@@ -86,14 +149,190 @@ impl std::error::Error for BuildError {}
 impl PacketSpec {
     /// The shortest frame (with FCS) that holds the headers, the given payload and `extra` bytes.
     pub fn shortest(&self, extra: usize) -> FrameLen {
-        let _ = extra;
-        todo!()
+        FrameLen::holding((self.len() + extra) as u32)
     }
 
     /// Builds a frame of `length`: headers, payload, zeros up to the end. Lengths and checksums nobody set come out
     /// right for the whole of it.
     pub fn build(&self, length: FrameLen) -> Result<Packet, BuildError> {
-        let _ = length;
-        todo!()
+        self.build_bytes(length.without_fcs() as usize)
+    }
+
+    /// Builds a frame that ends where the given payload ends, which may be below the minimum: the port or the sender
+    /// pads it, and no length in it counts the padding.
+    pub fn build_unpadded(&self) -> Result<Packet, BuildError> {
+        self.build_bytes(self.len().min(FrameLen::MAX.without_fcs() as usize))
+    }
+
+    fn build_bytes(&self, frame: usize) -> Result<Packet, BuildError> {
+        if self.len() > frame {
+            let with_fcs = |bytes: usize| bytes as u32 + FCS_BYTES;
+            return Err(BuildError::TooLong { needs: with_fcs(self.len()), frame: with_fcs(frame) });
+        }
+        let mut draft = Draft::new(&self.headers, frame);
+        let payload = draft.payload();
+        draft.bytes[payload..][..self.payload.len()].copy_from_slice(&self.payload);
+        for index in 0..self.headers.len() {
+            draft.put_defaults(index);
+            draft.put_name_of_next(index)?;
+            draft.put_lengths(index);
+            draft.put_set(index);
+        }
+        // A checksum covers those behind it, so they come from the inside out.
+        let mut payload_checksum = None;
+        for index in (0..self.headers.len()).rev() {
+            let covering = draft.put_checksum(index)?;
+            payload_checksum = payload_checksum.or(covering);
+        }
+        Ok(Packet { bytes: draft.bytes, offsets: draft.offsets, payload, payload_checksum })
+    }
+
+    /// Bytes of headers and given payload.
+    fn len(&self) -> usize {
+        self.headers.iter().map(Header::len).sum::<usize>() + self.payload.len()
     }
 }
+
+/// A frame on its way from the spec to the packet.
+struct Draft<'a> {
+    headers: &'a [Header],
+    offsets: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Draft<'a> {
+    fn new(headers: &'a [Header], frame: usize) -> Self {
+        let mut end = 0;
+        let offsets = headers.iter().map(|h| {let e=end; end+=h.len(); e}).collect();
+        Self { headers, offsets, bytes: vec![0; frame] }
+    }
+
+    /// Where the payload begins.
+    fn payload(&self) -> usize {
+        self.headers.last().zip(self.offsets.last()).map_or(0, |(header, offset)| offset + header.len())
+    }
+
+    fn put(&mut self, index: usize, field: &Field, value: u128) {
+        field.set(&mut self.bytes[self.offsets[index]..], value);
+    }
+
+    /// Defaults, and what headers further inside need instead.
+    fn put_defaults(&mut self, index: usize) {
+        let protocol = self.headers[index].protocol;
+        for field in protocol.fields {
+            self.put(index, field, field.default);
+        }
+        for inner in &self.headers[index + 1..] {
+            for (_, name, value) in inner.protocol.needs.iter().filter(|(outer, ..)| *outer == protocol.name) {
+                if let Some(field) = protocol.field(name) {
+                    self.put(index, field, *value);
+                }
+            }
+        }
+    }
+
+    /// The number of the header behind this one. An author who sets it by hand may let anything follow.
+    fn put_name_of_next(&mut self, index: usize) -> Result<(), BuildError> {
+        let outer = self.headers[index].protocol;
+        if index == 0 && !outer.follows.is_empty() {
+            return Err(BuildError::CannotBeFirst { name: outer.name });
+        }
+        let Some(next) = self.headers.get(index + 1) else { return Ok(()) };
+        let inner = next.protocol;
+        let is_same = |header: Option<&Header>| header.is_some_and(|h| h.protocol.name == inner.name);
+        let first_of_several = outer.name != inner.name && is_same(self.headers.get(index + 2));
+        match (outer.next_field(), inner.number_after(outer, first_of_several)) {
+            (Some(field), Some(number)) => self.put(index, field, u128::from(number)),
+            (Some(field), None) if self.headers[index].value(field.name).is_some() => {}
+            _ => {
+                return Err(BuildError::CannotFollow { index: index + 1, outer: outer.name, inner: inner.name });
+            }
+        }
+        Ok(())
+    }
+
+    fn put_lengths(&mut self, index: usize) {
+        let header = &self.headers[index];
+        let with_header = self.bytes.len() - self.offsets[index];
+        for field in header.protocol.fields {
+            match field.auto {
+                Auto::LengthWithHeader => self.put(index, field, with_header as u128),
+                Auto::LengthBehindHeader => self.put(index, field, (with_header - header.len()) as u128),
+                _ => {}
+            }
+        }
+    }
+
+    fn put_set(&mut self, index: usize) {
+        for (field, value) in &self.headers[index].set {
+            self.put(index, field, *value);
+        }
+    }
+
+    /// Computes the header's checksum, unless it has none or its author set it; returns it if it covers the payload.
+    fn put_checksum(&mut self, index: usize) -> Result<Option<Checksum>, BuildError> {
+        let header = &self.headers[index];
+        let (start, end) = (self.offsets[index], self.offsets[index] + header.len());
+        let computed = header.protocol.fields.iter().filter(|f| header.value(f.name).is_none());
+        for field in computed {
+            let checksum = |zero_as_ones, pseudo_header| Checksum {
+                offset: start + usize::from(field.bit / 8),
+                start,
+                zero_as_ones,
+                pseudo_header,
+            };
+            let covering = match field.auto {
+                Auto::HeaderChecksum => {
+                    self.put(index, field, 0);
+                    let sum = checksum::finish(checksum::sum(&self.bytes[start..end], 0));
+                    self.put(index, field, u128::from(sum));
+                    return Ok(None);
+                }
+                Auto::PlainChecksum => checksum(false, 0),
+                Auto::PseudoHeaderChecksum { zero_as_ones } => checksum(zero_as_ones, self.pseudo_header(index)?),
+                _ => continue,
+            };
+            covering.write(&mut self.bytes);
+            return Ok(Some(covering));
+        }
+        Ok(None)
+    }
+
+    /// Folded sum of the pseudo-header for the checksum of header `index`: the nearest IP header before it counts.
+    fn pseudo_header(&self, index: usize) -> Result<u16, BuildError> {
+        let protocol = self.headers[index].protocol;
+        let missing = BuildError::NoPseudoHeader { index, name: protocol.name };
+        let outer = (0..index).rev().find_map(|outer| {
+            let addresses = self.headers[outer].protocol.pseudo_header.clone()?;
+            Some((outer, addresses))
+        });
+        let (outer, addresses) = outer.ok_or(missing)?;
+        let ip = &self.bytes[self.offsets[outer]..];
+        let named = || self.headers[outer].protocol.next_field()?.get(ip);
+        // Its own number, even with headers between (RFC 8200 section 8.1); what its author wrote if it has none.
+        let number = match protocol.number_after(self.headers[outer].protocol, false) {
+            Some(number) => number as u8,
+            None => named().unwrap_or(0) as u8,
+        };
+        let length = (self.bytes.len() - self.offsets[index]) as u32;
+        Ok(checksum::fold(checksum::pseudo_header(&ip[addresses], number, length)))
+    }
+}
+
+impl Checksum {
+    /// Computes the checksum over `frame`, which ends where it ends, and puts it into its field.
+    pub fn write(&self, frame: &mut [u8]) {
+        let sum = checksum::finish(self.sum_without_field(frame));
+        let sum = if self.zero_as_ones && sum == 0 { 0xffff } else { sum };
+        frame[self.offset..][..2].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    /// Unfolded sum of the pseudo-header and all that is covered, as if the field were zero.
+    pub(crate) fn sum_without_field(&self, frame: &[u8]) -> u64 {
+        let before = checksum::sum(&frame[self.start..self.offset], u64::from(self.pseudo_header));
+        checksum::sum(&frame[self.offset + 2..], before)
+    }
+}
+
+#[cfg(test)]
+mod tests;

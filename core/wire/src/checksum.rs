@@ -1,15 +1,112 @@
 //! The Internet checksum (RFC 1071), whole and incremental.
+//!
+//! Sums are unfolded: any number that leaves the right rest modulo 2^16 - 1, and zero only if every word was zero.
 
 /// The ones' complement sum of `bytes` as big-endian 16-bit words, added to `sum`, not folded. An odd last byte counts
 /// as the high half of a word.
 pub fn sum(bytes: &[u8], sum: u64) -> u64 {
-    let _ = bytes;
-    sum
+    // 2^16 leaves the rest 1, so two words can be added as one of 32 bits; 2^32 of them fit before anything is lost.
+    let (words, rest) = bytes.as_chunks::<4>();
+    let mut total = words.iter().fold(sum, |sum, word| sum + u64::from(u32::from_be_bytes(*word)));
+    let (words, rest) = rest.as_chunks::<2>();
+    if let [word] = words {
+        total += u64::from(u16::from_be_bytes(*word));
+    }
+    if let [last] = rest {
+        total += u64::from(*last) << 8;
+    }
+    total
+}
+
+/// Folds a sum to 16 bits. Only a sum of zero folds to zero.
+#[inline(always)]
+pub fn fold(sum: u64) -> u16 {
+    // A number plus itself with its halves swapped has the sum of the halves, carry included, in its upper half.
+    let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
+    (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
 /// Folds a sum to 16 bits and complements it: the checksum as it stands in the header, in host order.
 #[inline(always)]
 pub fn finish(sum: u64) -> u16 {
-    let _ = sum;
-    todo!()
+    !fold(sum)
+}
+
+/// The checksum after one word of what it covers changed from `old` to `new` (RFC 1624 section 3, equation 3).
+#[inline(always)]
+pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
+    finish(u64::from(!checksum) + u64::from(!old) + u64::from(new))
+}
+
+/// The unfolded sum of a pseudo-header: the bytes of both addresses, the protocol's number, and the bytes from the
+/// transport header on (RFC 768, RFC 9293 section 3.1, RFC 8200 section 8.1: one sum for both families).
+pub fn pseudo_header(addresses: &[u8], number: u8, length: u32) -> u64 {
+    sum(addresses, u64::from(number) + u64::from(length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Word by word, carry by carry: RFC 1071 section 4.1.
+    fn plain(bytes: &[u8]) -> u16 {
+        let mut total = 0u32;
+        for pair in bytes.chunks(2) {
+            total += u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
+            total = (total & 0xffff) + (total >> 16);
+        }
+        !(total as u16)
+    }
+
+    /// The example of RFC 1071 section 3: the sum is ddf2.
+    #[test]
+    fn sums_the_example_of_the_rfc() {
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(fold(sum(&bytes, 0)), 0xddf2);
+        assert_eq!(finish(sum(&bytes, 0)), !0xddf2);
+    }
+
+    #[test]
+    fn only_zero_folds_to_zero() {
+        assert_eq!(fold(0), 0);
+        for n in [0xffff, 0xffff_0000, 0xffff_ffff, 1 << 63, u64::MAX] {
+            assert_ne!(fold(n), 0, "{n:#x}");
+        }
+    }
+
+    /// The example of RFC 1624 section 4: the sum must not become minus zero.
+    #[test]
+    fn updates_the_example_of_the_rfc() {
+        assert_eq!(update(0xdd2f, 0x5555, 0x3285), 0x0000);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_plain_way(bytes: Vec<u8>) {
+            prop_assert_eq!(finish(sum(&bytes, 0)), plain(&bytes));
+        }
+
+        #[test]
+        fn sums_piece_by_piece(words: Vec<u16>, more: Vec<u8>) {
+            let first: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+            let whole = [&first[..], &more[..]].concat();
+            prop_assert_eq!(fold(sum(&more, sum(&first, 0))), fold(sum(&whole, 0)));
+        }
+
+        #[test]
+        fn folds_as_a_remainder(sum: u64) {
+            prop_assert_eq!(u64::from(fold(sum)) % 0xffff, sum % 0xffff);
+        }
+
+        #[test]
+        fn updates_as_if_summed_again(mut words in prop::collection::vec(any::<u16>(), 2..40), new: u16, at: usize) {
+            let whole = |words: &[u16]| finish(words.iter().map(|w| u64::from(*w)).sum());
+            // Of all zeros RFC 1624 makes the other zero; no header is all zeros.
+            words[0] |= 1;
+            let (before, at) = (whole(&words), 1 + at % (words.len() - 1));
+            let old = std::mem::replace(&mut words[at], new);
+            prop_assert_eq!(update(before, old, new), whole(&words));
+        }
+    }
 }

@@ -1,1 +1,22 @@
-//! Seeded links and model devices under test in virtual time
+//! Links and model devices under test in virtual time: ports the engine can't tell from real ones, and a clock that
+//! jumps from event to event.
+//!
+//! A frame sent on a port crosses a link, a device and another link. A link has a rate, a delay, and by seed loses,
+//! duplicates and delays frames. The device is a wire or a router with a capacity and a buffer.
+//!
+//! Not here: what is sent and measured; that is the engine's, unchanged.
+//!
+//! Invariant: the same seed and the same calls give the same frames at the same instants, bit for bit.
+
+#![forbid(unsafe_code)]
+
+mod device;
+mod link;
+mod ports;
+mod random;
+mod world;
+
+pub use device::{RouterModel, RouterPort};
+pub use link::LinkModel;
+pub use ports::{SimClock, SimPort};
+pub use world::{SimCounts, Tap, Topology, build};

@@ -25,6 +25,12 @@ pub trait Clock {
     fn now(&self) -> Nanos;
 }
 
+/// Time that passes only when told to.
+pub trait VirtualClock: Clock {
+    /// Jumps to `until` or to the next event on any link, whichever is first. Never goes back.
+    fn advance(&self, until: Nanos);
+}
+
 /// What a port is and can do; known once it is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortFacts {

@@ -1,1 +1,81 @@
-fn main(){}
+//! The `eagre` command: what was said on the command line becomes a profile, a run and an exit code.
+//!
+//! Not here: anything a program could not ask of the crates below as well.
+
+mod args;
+mod live;
+mod machine;
+mod output;
+mod run;
+mod simulate;
+mod summary;
+
+use args::{Args, Command};
+use clap::{CommandFactory, Parser};
+use std::process::ExitCode;
+
+/// How a command ended; the numbers are the contract's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exit {
+    /// Done and valid.
+    Done = 0,
+    /// Done, but the result is invalid, was interrupted, or a criterion failed.
+    Failed = 1,
+    /// Bad input.
+    BadInput = 2,
+    /// The machine refused: port, memory, privilege.
+    Refused = 3,
+}
+
+/// A command that could not be carried out: what to say, and the exit code.
+struct Failure {
+    exit: Exit,
+    text: String,
+}
+
+impl Failure {
+    fn bad_input(text: impl Into<String>) -> Self {
+        Self { exit: Exit::BadInput, text: text.into() }
+    }
+
+    fn refused(text: impl Into<String>) -> Self {
+        Self { exit: Exit::Refused, text: text.into() }
+    }
+}
+
+impl From<engine::EngineError> for Failure {
+    fn from(error: engine::EngineError) -> Self {
+        let exit = if error.is_bad_input() { Exit::BadInput } else { Exit::Refused };
+        Self { exit, text: error.to_string() }
+    }
+}
+
+fn main() -> ExitCode {
+    // clap ends the process with code 2 on bad arguments, as the contract wants.
+    let args = Args::parse();
+    let exit = carry_out(args.command).unwrap_or_else(|failure| {
+        for line in failure.text.lines() {
+            eprintln!("eagre: {line}");
+        }
+        failure.exit
+    });
+    dpdk::cleanup();
+    ExitCode::from(exit as u8)
+}
+
+fn carry_out(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Demo { common } => run::demo(&common),
+        Command::Run { profile, common } => run::run(&profile, &common),
+        Command::Send { send, print, common } => run::send(&send, print, &common),
+        Command::Sim { profile, sim, common } => simulate::sim(&profile, &sim, &common),
+        Command::Check { profile } => run::check(&profile),
+        Command::Ports { json } => machine::ports(json),
+        Command::Doctor { json } => machine::doctor(json),
+        Command::Schema { what } => output::schema(what),
+        Command::Completion { shell } => {
+            clap_complete::generate(shell, &mut Args::command(), "eagre", &mut std::io::stdout());
+            Ok(Exit::Done)
+        }
+    }
+}

@@ -1,1 +1,28 @@
-//! Workers, neighbours, snapshots and results: the Session handle
+//! Runs Plans: spreads them over workers, resolves neighbours, keeps snapshots, and makes the result.
+//!
+//! [`Session`] is the one handle: load a Plan, run it on a [`Rig`] of open ports or on simulated ones, watch it, stop
+//! it. The engine does not know which method asked for the trial, nor whether time is real.
+//!
+//! Invariant: traffic stops and drains before counters are read, so there is no loss that is not one.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod interval;
+mod receive;
+pub mod result;
+mod rig;
+mod session;
+mod sums;
+mod template;
+mod transmit;
+mod trial;
+pub mod trust;
+mod watch;
+mod worker;
+
+pub use error::EngineError;
+pub use result::ResultDocument;
+pub use rig::Rig;
+pub use session::{RunOptions, Session};
+pub use watch::{PortView, View, Watch};

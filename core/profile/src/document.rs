@@ -1,0 +1,311 @@
+//! The document users write. Each field is defined here and nowhere else: parser, JSON Schema and error messages are
+//! made from these structs, and the doc comments are what users read.
+
+use crate::packet_doc::PacketElement;
+use crate::quantity::{
+    ConditionText, Duration, Ip, IpPrefix, Length, Mac, Name, PacketRate, Rate, Share, Speed,
+};
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, transform::transform_subschemas};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use units::Nanos;
+
+/// What to send where, how fast, for how long, and what must hold for the run to pass.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Eagre profile")]
+pub(crate) struct Document {
+    /// Seed of everything random. The same seed, profile and version give the same packets. Without it every run
+    /// draws its own and reports it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seed: Option<u64>,
+    /// Ports by name. The names are used in 'from', 'to', 'criteria' and the result.
+    #[schemars(extend("propertyNames" = {"format": "name"}, "minProperties" = 1))]
+    pub(crate) ports: IndexMap<String, PortDoc>,
+    /// Streams of packets.
+    #[schemars(length(min = 1))]
+    pub(crate) streams: Vec<StreamDoc>,
+    /// How long.
+    #[serde(default)]
+    pub(crate) load: LoadDoc,
+    /// Conditions on numbers of the result, by path: 'streams.small.loss_ratio: < 0.1%'. If one fails, the run fails.
+    /// A condition on a stream with copies holds for each of them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub(crate) criteria: IndexMap<String, ConditionText>,
+    /// What lies between the ports when the run is simulated; ignored on real ports.
+    #[serde(default, skip_serializing_if = "SimDoc::is_default")]
+    pub(crate) sim: SimDoc,
+}
+
+/// A port and the host the tester plays behind it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Port")]
+pub(crate) struct PortDoc {
+    /// Which device: 'veth0', 'afxdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …
+    #[schemars(length(min = 1))]
+    pub(crate) device: String,
+    /// The host's addresses with prefix length, at most one IPv4 and one IPv6. With an address the port answers ARP,
+    /// neighbour discovery and ping, and asks for the hardware addresses of next hops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ip: Option<OneOrMany<IpPrefix>>,
+    /// Routers for destinations that are not on the host's network, at most one IPv4 and one IPv6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) gateway: Option<OneOrMany<Ip>>,
+    /// Hardware address to use instead of the port's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mac: Option<Mac>,
+    /// VLAN the host lives in, or a list from the outermost in. ARP, neighbour discovery and ping are tagged with it,
+    /// and so is every packet of the port's streams that has no vlan header of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) vlan: Option<OneOrMany<VlanId>>,
+    /// Layer-1 speed of the link, for devices that do not know theirs. Shares such as '40%' are of this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) speed: Option<Speed>,
+    /// Who computes checksums that change from packet to packet.
+    #[serde(default)]
+    pub(crate) checksum: ChecksumDoc,
+    /// Allow an interface that carries the machine's default route. Everyone on that network gets the traffic
+    /// (RFC 6815): leave it off outside a lab.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) allow_default_route: bool,
+}
+
+/// One value, or a list of them.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(crate) enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+impl<T> OneOrMany<T> {
+    /// The values, each with what to put behind the path of the whole to get its own.
+    pub(crate) fn with_paths(&self) -> Vec<(String, &T)> {
+        match self {
+            Self::One(value) => vec![(String::new(), value)],
+            Self::Many(values) => values.iter().enumerate().map(|(i, value)| (format!("[{i}]"), value)).collect(),
+        }
+    }
+}
+
+/// A VLAN identifier (IEEE 802.1Q).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct VlanId(#[schemars(range(min = 1, max = 4094))] pub(crate) u16);
+
+/// Who computes checksums.
+#[derive(Debug, Default, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum ChecksumDoc {
+    /// The tester: right on every port.
+    #[default]
+    Software,
+    /// The port; an error if it can't.
+    Offload,
+}
+
+/// A stream of packets.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Stream")]
+pub(crate) struct StreamDoc {
+    /// The stream's name, used in 'criteria' and the result.
+    pub(crate) name: Name,
+    /// Port the stream is sent from.
+    pub(crate) from: String,
+    /// Port the stream should arrive at. Leave it out if nobody here receives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<String>,
+    /// Headers from the outside in, then, if wanted, the first bytes of the payload. 'ethernet' may be left out.
+    /// An outermost ipv4 or ipv6 header gets its 'src' from the port it is sent from and its 'dst' from the port it
+    /// goes to; hardware addresses come from the ports and their neighbours. Lengths, checksums and 'type' fields are
+    /// computed. What you set stays as you set it, even if it is wrong.
+    #[schemars(length(min = 1))]
+    pub(crate) packet: Vec<PacketElement>,
+    /// Frame length with FCS. Without it: the shortest that holds packet and signature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) size: Option<Length>,
+    /// Packets per second, bits per second, a share of the link, or 'max' for as fast as the port takes. Required
+    /// unless the command line gives a rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<Rate>,
+    /// How sending times are arranged.
+    #[serde(default, skip_serializing_if = "PatternDoc::is_default")]
+    pub(crate) pattern: PatternDoc,
+    /// Stop after so many packets. Without it: until the duration ends. Each copy sends so many.
+    #[schemars(range(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) count: Option<u64>,
+    /// From the start of traffic to the stream's first packet.
+    #[serde(default = "no_time", skip_serializing_if = "is_no_time")]
+    pub(crate) start_delay: Duration,
+    /// Whether every packet carries the 18-byte signature and is measured.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub(crate) measure: bool,
+    /// This many equal streams instead of one, named 'name[0]', 'name[1]', … Each has the given rate and is measured
+    /// by itself.
+    #[schemars(range(min = 1, max = 16_777_216))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) copies: Option<u32>,
+}
+
+/// How a stream's sending times are arranged.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum PatternDoc {
+    /// Evenly spaced.
+    #[default]
+    Continuous,
+    /// Groups of so many packets back to back, spaced so that the stream's rate is met on average.
+    Bursts(#[schemars(range(min = 1))] u32),
+}
+
+impl PatternDoc {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How long traffic is sent and late packets are waited for.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Load")]
+pub(crate) struct LoadDoc {
+    /// How long traffic is sent. The run also ends when every stream has sent its count.
+    pub(crate) duration: Duration,
+    /// How long late packets are waited for after the last one was sent (RFC 2544 section 23).
+    pub(crate) drain: Duration,
+}
+
+impl Default for LoadDoc {
+    fn default() -> Self {
+        Self { duration: Duration(Nanos::from_secs(10)), drain: Duration(Nanos::from_secs(2)) }
+    }
+}
+
+/// Links and device of a simulated run.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Sim")]
+pub(crate) struct SimDoc {
+    /// Every link, both directions alike.
+    pub(crate) link: LinkDoc,
+    /// A model router between the links. Without it the links are one wire.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) router: Option<RouterDoc>,
+}
+
+impl SimDoc {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A simulated link.
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Link")]
+pub(crate) struct LinkDoc {
+    /// Layer-1 speed where the port declares none.
+    pub(crate) speed: Speed,
+    /// Propagation delay.
+    pub(crate) delay: Duration,
+    /// Share of frames lost.
+    pub(crate) loss: Share,
+    /// Share of frames delivered twice.
+    pub(crate) duplicate: Share,
+    /// Share of frames that arrive late by 'reorder_by'.
+    pub(crate) reorder: Share,
+    /// Extra delay of a reordered frame.
+    pub(crate) reorder_by: Duration,
+}
+
+impl Default for LinkDoc {
+    fn default() -> Self {
+        Self {
+            speed: Speed(10_000_000_000),
+            delay: no_time(),
+            loss: Share(0.0),
+            duplicate: Share(0.0),
+            reorder: Share(0.0),
+            reorder_by: Duration(Nanos::from_micros(10)),
+        }
+    }
+}
+
+/// A model router.
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Router")]
+pub(crate) struct RouterDoc {
+    /// Packets it forwards each second.
+    pub(crate) capacity: PacketRate,
+    /// Frames it keeps waiting at most; what comes when they are full is dropped.
+    #[serde(default = "router_buffer")]
+    pub(crate) buffer: u32,
+    /// Time a frame spends in it when nothing waits.
+    #[serde(default = "router_latency")]
+    pub(crate) latency: Duration,
+}
+
+fn router_buffer() -> u32 {
+    512
+}
+
+fn router_latency() -> Duration {
+    Duration(Nanos::from_micros(20))
+}
+
+fn no_time() -> Duration {
+    Duration(Nanos::ZERO)
+}
+
+fn is_no_time(duration: &Duration) -> bool {
+    *duration == no_time()
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+/// JSON Schema (draft 2020-12) of the profile.
+///
+/// Texts with a meaning of their own carry a `format`: `rate`, `duration`, `frame-length`, `ip-prefix` and so on.
+pub fn schema() -> Value {
+    let mut generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
+    let mut schema = generator.root_schema_for::<Document>();
+    forbid_null(&mut schema);
+    schema.to_value()
+}
+
+/// An absent value is left out of the document, never written as null.
+fn forbid_null(schema: &mut Schema) {
+    transform_subschemas(&mut forbid_null, schema);
+    let Some(object) = schema.as_object_mut() else { return };
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = &types[..] {
+            let only = only.clone();
+            object.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(branches)) = object.get_mut("anyOf") {
+        branches.retain(|branch| branch.get("type").is_none_or(|name| name != "null"));
+        if let [Value::Object(only)] = &branches[..] {
+            let only = only.clone();
+            object.remove("anyOf");
+            for (key, value) in only {
+                object.entry(key).or_insert(value);
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What is wrong with a profile, and where.
+
+use std::fmt;
+
+/// A place in the profile's text, both counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Position {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl Position {
+    /// The first character.
+    pub(crate) const START: Self = Self { line: 1, column: 1 };
+}
+
+/// One thing wrong with a profile.
+///
+/// Displayed as `line 12: streams[0].rate: '10' is not a rate such as 1Mpps, …`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileError {
+    /// Path of the value in the document: `streams[0].packet[1].ipv4.src`; empty for the document itself.
+    pub path: String,
+    /// Line in the text, counted from 1.
+    pub line: usize,
+    /// Column in the line, in characters, counted from 1.
+    pub column: usize,
+    /// What is wrong and what was expected.
+    pub reason: String,
+}
+
+impl ProfileError {
+    pub(crate) fn new(at: Position, path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { path: path.into(), line: at.line, column: at.column, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for ProfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: ", self.line)?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for ProfileError {}
+
+/// "unknown header 'ipv5'; did you mean 'ipv4'? Allowed: …"
+pub(crate) fn unknown(noun: &str, given: &str, allowed: &[&str]) -> String {
+    let nearest = nearest(given, allowed).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+    let stop = if nearest.is_empty() { "." } else { "" };
+    format!("unknown {noun} '{given}'{nearest}{stop} Allowed: {}", allowed.join(", "))
+}
+
+/// The allowed word a typing mistake away from `given`.
+fn nearest<'a>(given: &str, allowed: &[&'a str]) -> Option<&'a str> {
+    let lower = given.to_lowercase();
+    let distance = |word: &str| strsim::damerau_levenshtein(&lower, &word.to_lowercase());
+    let (far, word) = allowed.iter().map(|word| (distance(word), *word)).min_by_key(|(far, _)| *far)?;
+    (far <= (given.chars().count() / 3).max(1)).then_some(word)
+}

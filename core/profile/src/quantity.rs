@@ -1,0 +1,188 @@
+//! Texts in the document that mean something: each is a type, a `format` in the schema, and what was expected in an
+//! error, all from one line here.
+
+use crate::condition::Condition;
+use crate::plan::Address;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::borrow::Cow;
+use std::net::IpAddr;
+use units::{BitRate, FrameLen, Layer, Load, Nanos, Pps};
+
+macro_rules! quantities {
+    ($($name:ident($inner:ty) = $format:literal, $expected:literal, [$($example:literal),+], $parse:expr, $print:expr;)+) => {
+        $(
+            #[doc = concat!("Written as ", $expected, ".")]
+            #[derive(Debug, Clone, PartialEq)]
+            pub(crate) struct $name(pub(crate) $inner);
+
+            impl<'de> Deserialize<'de> for $name {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    let text = Cow::<str>::deserialize(deserializer)?;
+                    let parse: fn(&str) -> Option<$inner> = $parse;
+                    parse(&text).map(Self).ok_or_else(|| D::Error::custom(concat!("not ", $expected)))
+                }
+            }
+
+            impl Serialize for $name {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    let print: fn(&$inner) -> String = $print;
+                    serializer.serialize_str(&print(&self.0))
+                }
+            }
+
+            impl JsonSchema for $name {
+                fn inline_schema() -> bool {
+                    true
+                }
+
+                fn schema_name() -> Cow<'static, str> {
+                    stringify!($name).into()
+                }
+
+                fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                    json_schema!({"type": "string", "format": $format, "examples": [$($example),+]})
+                }
+            }
+        )+
+
+        /// Whether `text` is of the schema's `format`; `None` for a format that is not ours.
+        pub(crate) fn is_of_format(format: &str, text: &str) -> Option<bool> {
+            match format {
+                $($format => {
+                    let parse: fn(&str) -> Option<$inner> = $parse;
+                    Some(parse(text).is_some())
+                })+
+                _ => None,
+            }
+        }
+
+        /// What a value of the schema's `format` looks like.
+        pub(crate) fn expected(format: &str) -> Option<&'static str> {
+            match format {
+                $($format => Some($expected),)+
+                _ => None,
+            }
+        }
+
+        #[cfg(test)]
+        const EXAMPLES: &[(&str, &[&str])] = &[$(($format, &[$($example),+])),+];
+    };
+}
+
+quantities! {
+    Name(String) = "name", "a name of letters, digits, '_' and '-', at most 64",
+        ["west", "small-frames"], name, String::clone;
+    Rate(Load) = "rate", "a rate such as 1Mpps, 2.5Gbps, 2.5Gbps-L1, 40% or max",
+        ["1Mpps", "2.5Gbps", "2.5Gbps-L1", "40%", "max"], |t| t.parse().ok(), Load::to_string;
+    PacketRate(Pps) = "packet-rate", "a packet rate such as 10Mpps, 500kpps or 20pps",
+        ["1Mpps", "500kpps"], |t| t.parse().ok(), Pps::to_string;
+    Speed(u64) = "speed", "a link speed (layer 1) such as 10Gbps",
+        ["10Gbps", "1Gbps"], speed, |bps| BitRate { bps: *bps, layer: Layer::L2 }.to_string();
+    Duration(Nanos) = "duration", "a duration such as 30s, 250us or 1.5ms",
+        ["30s", "250us", "1.5ms"], |t| t.parse().ok(), Nanos::to_string;
+    Length(FrameLen) = "frame-length", "a frame length with FCS from 64B to 16384B, such as 1518B",
+        ["64B", "1518B", "9KB"], |t| t.parse().ok(), FrameLen::to_string;
+    Share(f64) = "share", "a share from 0% to 100%, such as 0.1%",
+        ["0.1%", "2%"], share, |share| Load::LinkShare((share * 1e6).round() as u32).to_string();
+    Ip(IpAddr) = "ip", "an IPv4 or IPv6 address such as 10.0.0.1 or 2001:2::1",
+        ["10.0.0.1", "2001:2::1"], host, IpAddr::to_string;
+    IpPrefix(Address) = "ip-prefix", "an address with its prefix length such as 10.0.0.2/24 or 2001:2::2/64",
+        ["10.0.0.2/24", "2001:2::2/64"], prefix, |a| format!("{}/{}", a.ip, a.prefix_len);
+    Mac([u8; 6]) = "mac", "a hardware address such as 02:00:00:00:00:01",
+        ["02:00:00:00:00:01"], mac, |m| print_mac(*m);
+    Hex(Vec<u8>) = "hex", "bytes as pairs of hexadecimal digits such as '00 ff'",
+        ["00ff", "de ad be ef"], hex, |bytes| bytes.iter().map(|b| format!("{b:02x}")).collect();
+    ConditionText(Condition) = "condition", "a condition such as '< 0.1%', '<= 50us', '>= 1Mpps' or '== 0'",
+        ["< 0.1%", "<= 50us", "== 0"], |t| t.parse().ok(), |condition| condition.text.clone();
+}
+
+fn name(text: &str) -> Option<String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    ((1..=64).contains(&text.len()) && text.chars().all(allowed)).then(|| text.to_owned())
+}
+
+fn speed(text: &str) -> Option<u64> {
+    let rate: BitRate = text.parse().ok()?;
+    (!text.ends_with("-L2") && rate.bps > 0).then_some(rate.bps)
+}
+
+fn share(text: &str) -> Option<f64> {
+    match text.parse().ok()? {
+        Load::LinkShare(ppm) => Some(f64::from(ppm) / 1e6),
+        _ => None,
+    }
+}
+
+/// An address a single host can have.
+fn host(text: &str) -> Option<IpAddr> {
+    let ip: IpAddr = text.parse().ok()?;
+    (!ip.is_unspecified() && !ip.is_multicast()).then_some(ip)
+}
+
+fn prefix(text: &str) -> Option<Address> {
+    let (ip, prefix_len) = text.split_once('/')?;
+    let ip = host(ip)?;
+    let prefix_len: u8 = prefix_len.parse().ok()?;
+    (prefix_len <= if ip.is_ipv4() { 32 } else { 128 }).then_some(Address { ip, prefix_len })
+}
+
+fn mac(text: &str) -> Option<[u8; 6]> {
+    let mut mac = [0; 6];
+    let mut pairs = text.split(':');
+    for byte in &mut mac {
+        *byte = pairs.next().filter(|pair| pair.len() == 2).and_then(|pair| u8::from_str_radix(pair, 16).ok())?;
+    }
+    pairs.next().is_none().then_some(mac)
+}
+
+/// `02:00:00:00:00:01`.
+pub(crate) fn print_mac(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// Bytes from pairs of hexadecimal digits, white space between them ignored.
+pub(crate) fn hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> =
+        text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).map(|d| d as u8)).collect::<Option<_>>()?;
+    let (pairs, rest) = digits.as_chunks::<2>();
+    rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_is_what_it_shows() {
+        for (format, examples) in EXAMPLES {
+            for example in *examples {
+                assert_eq!(is_of_format(format, example), Some(true), "{format}: {example}");
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_close_but_wrong() {
+        for (format, text) in [
+            ("name", ""),
+            ("name", "a.b"),
+            ("speed", "10Gbps-L2"),
+            ("speed", "0bps"),
+            ("share", "101%"),
+            ("share", "0.5"),
+            ("ip", "224.0.0.1"),
+            ("ip", "::"),
+            ("ip-prefix", "10.0.0.2"),
+            ("ip-prefix", "10.0.0.2/33"),
+            ("mac", "02:00:00:00:00"),
+            ("mac", "02:00:00:00:00:01:02"),
+            ("mac", "2:0:0:0:0:1"),
+            ("mac", "+2:00:00:00:00:01"),
+            ("hex", "0"),
+            ("hex", "zz"),
+        ] {
+            assert_eq!(is_of_format(format, text), Some(false), "{format}: {text}");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! A tree of values against the JSON Schema of the document: what fits comes out as JSON, what does not as errors.
+//!
+//! Understands as much of JSON Schema as our own schema uses, and no more.
+//!
+//! Invariant: if there are no errors, the JSON deserialises into the document.
+
+use crate::error::{Position, ProfileError, unknown};
+use crate::packet_doc::field_of_format;
+use crate::quantity;
+use crate::yaml::{Member, Node, Value};
+use serde_json::{Map, Value as Json};
+use std::collections::{HashMap, HashSet};
+
+/// What was read.
+#[derive(Default)]
+pub(crate) struct Reading {
+    /// Everything that does not fit, in the order it was found.
+    pub(crate) errors: Vec<ProfileError>,
+    /// Where each path is.
+    positions: HashMap<String, Position>,
+    /// Paths of list elements and members that were left out because something in them does not fit.
+    dropped: HashSet<String>,
+    /// Paths with an error at them or below.
+    broken: HashSet<String>,
+}
+
+impl Reading {
+    /// Records that something at `path` is wrong.
+    pub(crate) fn fail(&mut self, path: impl Into<String>, reason: impl Into<String>) {
+        let path = path.into();
+        self.fail_at(self.position(&path), path, reason);
+    }
+
+    fn fail_at(&mut self, at: Position, path: impl Into<String>, reason: impl Into<String>) {
+        let error = ProfileError::new(at, path, reason);
+        let mut path = error.path.as_str();
+        self.broken.insert(path.to_owned());
+        while let Some(parent) = parent(path) {
+            self.broken.insert(parent.to_owned());
+            path = parent;
+        }
+        self.errors.push(error);
+    }
+
+    /// Whether something at `path` or below is wrong.
+    pub(crate) fn is_broken(&self, path: &str) -> bool {
+        self.broken.contains(path)
+    }
+
+    /// Whether `path` is in the text but was left out of the document.
+    pub(crate) fn is_dropped(&self, path: &str) -> bool {
+        self.dropped.contains(path)
+    }
+
+    /// Where `path` is in the text, or else the nearest value around it.
+    fn position(&self, path: &str) -> Position {
+        let mut path = path;
+        loop {
+            match (self.positions.get(path), parent(path)) {
+                (Some(at), _) => return *at,
+                (None, Some(outer)) => path = outer,
+                (None, None) => return Position::START,
+            }
+        }
+    }
+}
+
+/// `a` of `a.b` and of `a[0]`; the empty path of `a`.
+fn parent(path: &str) -> Option<&str> {
+    (!path.is_empty()).then(|| path.rfind(['.', '[']).map_or("", |end| &path[..end]))
+}
+
+/// Reads `node` against `schema`; the JSON is absent if nothing usable is left of it.
+pub(crate) fn read(node: &Node, schema: &Json) -> (Option<Json>, Reading) {
+    let mut reader = Reader { root: schema, reading: Reading::default() };
+    reader.reading.positions.insert(String::new(), node.at);
+    let value = match node.value {
+        Value::Null => {
+            let needs = "the document is empty; a profile needs 'ports' and 'streams'";
+            reader.reading.fail("", needs);
+            None
+        }
+        _ => reader.read(node, schema, ""),
+    };
+    (value, reader.reading)
+}
+
+struct Reader<'a> {
+    root: &'a Json,
+    reading: Reading,
+}
+
+impl<'a> Reader<'a> {
+    fn read(&mut self, node: &Node, schema: &'a Json, path: &str) -> Option<Json> {
+        let schema = self.resolve(schema);
+        if let Some(branches) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Json::as_array) {
+            return self.read_branch(node, schema, branches, path);
+        }
+        if let Some(format) = schema.get("format").and_then(Json::as_str)
+            && let Some(text) = scalar_text(node)
+        {
+            if let Some(reason) = format_error(format, &text) {
+                return self.fail(node, path, reason);
+            }
+            if !allows(schema, type_of(node)) {
+                return self.fail(node, path, needs_quotes(node, &text));
+            }
+        }
+        if !allows(schema, type_of(node)) {
+            return self.fail(node, path, self.mismatch(node, schema));
+        }
+        match &node.value {
+            Value::List(items) => self.read_list(node, items, schema, path),
+            Value::Map(members) => self.read_map(node, members, schema, path),
+            Value::Number(number, text) => match range_error(text, number.as_i128(), schema) {
+                Some(reason) => self.fail(node, path, reason),
+                None => Some(Json::Number(number.clone())),
+            },
+            Value::Text(text) => match text_error(text, schema) {
+                Some(reason) => self.fail(node, path, reason),
+                None => Some(Json::String(text.clone())),
+            },
+            Value::Bool(value) => Some(Json::Bool(*value)),
+            Value::Null => None,
+        }
+    }
+
+    /// Follows `$ref`.
+    fn resolve(&self, schema: &'a Json) -> &'a Json {
+        match schema.get("$ref").and_then(Json::as_str).and_then(|r| r.strip_prefix('#')) {
+            Some(pointer) => self.root.pointer(pointer).unwrap_or(schema),
+            None => schema,
+        }
+    }
+
+    /// Of several shapes reads the one that is of the node's type: in our schema there is at most one.
+    fn read_branch(&mut self, node: &Node, schema: &Json, branches: &'a [Json], path: &str) -> Option<Json> {
+        let kind = type_of(node);
+        let resolved: Vec<&'a Json> = branches.iter().map(|branch| self.resolve(branch)).collect();
+        let fitting: Vec<&'a Json> = resolved.iter().copied().filter(|branch| allows(branch, kind)).collect();
+        if let Value::Text(text) = &node.value
+            && fitting.iter().all(|branch| branch.get("const").is_some())
+            && !fitting.is_empty()
+        {
+            return match fitting.iter().any(|branch| branch["const"] == text.as_str()) {
+                true => Some(Json::String(text.clone())),
+                false => self.fail(node, path, self.mismatch(node, schema)),
+            };
+        }
+        if let Some(branch) = fitting.first() {
+            return self.read(node, branch, path);
+        }
+        match resolved.iter().find(|branch| branch.get("format").is_some() && scalar_text(node).is_some()) {
+            Some(branch) => self.read(node, branch, path),
+            None => self.fail(node, path, self.mismatch(node, schema)),
+        }
+    }
+
+    fn read_list(&mut self, node: &Node, items: &[Node], schema: &'a Json, path: &str) -> Option<Json> {
+        let least = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0);
+        if (items.len() as u64) < least {
+            return self.fail(node, path, "the list is empty; it needs at least one element");
+        }
+        let mut list = Vec::with_capacity(items.len());
+        for (i, item) in items.iter().enumerate() {
+            let path = format!("{path}[{i}]");
+            self.reading.positions.insert(path.clone(), item.at);
+            match self.read(item, &schema["items"], &path) {
+                Some(value) => list.push(value),
+                None => _ = self.reading.dropped.insert(path),
+            }
+        }
+        Some(Json::Array(list))
+    }
+
+    fn read_map(&mut self, node: &Node, members: &[Member], schema: &'a Json, path: &str) -> Option<Json> {
+        let (before, most) = (self.reading.errors.len(), schema.get("maxProperties").and_then(Json::as_u64));
+        let noun = schema.get("x-noun").and_then(Json::as_str).unwrap_or("key");
+        if most == Some(1) && members.len() > 1 {
+            let keys: Vec<&str> = members.iter().map(|m| m.key.as_str()).collect();
+            let reason = format!("one {noun} for each element of the list, not {}: {}", keys.len(), keys.join(", "));
+            return self.fail(node, path, reason);
+        }
+        if members.is_empty() && schema.get("minProperties").is_some() {
+            return self.fail(node, path, format!("the mapping is empty; it needs at least one {noun}"));
+        }
+        let mut lines: HashMap<&str, usize> = HashMap::new();
+        let mut map = Map::new();
+        for member in members {
+            let path = if path.is_empty() { member.key.clone() } else { format!("{path}.{}", member.key) };
+            if let Some(line) = lines.insert(&member.key, member.at.line) {
+                let reason = format!("the key '{}' is already on line {line}", member.key);
+                self.reading.fail_at(member.at, path, reason);
+                continue;
+            }
+            match self.read_member(member, schema, noun, &path) {
+                Some(value) => _ = map.insert(member.key.clone(), value),
+                None => _ = self.reading.dropped.insert(path),
+            }
+        }
+        let complete = self.has_required(node, schema, &map, &lines, path);
+        let usable = complete && (path.is_empty() || self.reading.errors.len() == before || noun == "key");
+        usable.then_some(Json::Object(map))
+    }
+
+    fn read_member(&mut self, member: &Member, schema: &'a Json, noun: &str, path: &str) -> Option<Json> {
+        let at = match member.value.value {
+            Value::List(_) | Value::Map(_) => member.at,
+            _ => member.value.at,
+        };
+        self.reading.positions.insert(path.to_owned(), at);
+        if let Some(format) = schema.pointer("/propertyNames/format").and_then(Json::as_str)
+            && let Some(reason) = format_error(format, &member.key)
+        {
+            self.reading.fail_at(member.at, path, reason);
+            return None;
+        }
+        let properties = schema.get("properties").and_then(Json::as_object);
+        if let Some(schema) = properties.and_then(|p| p.get(&member.key)) {
+            return self.read(&member.value, schema, path);
+        }
+        match schema.get("additionalProperties") {
+            Some(schema) if schema.is_object() => self.read(&member.value, schema, path),
+            _ => {
+                let allowed: Vec<&str> = properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+                self.reading.fail_at(member.at, path, unknown(noun, &member.key, &allowed));
+                None
+            }
+        }
+    }
+
+    /// Whether `map` has every required key; those that are not in the text at all are errors.
+    fn has_required(
+        &mut self,
+        node: &Node,
+        schema: &Json,
+        map: &Map<String, Json>,
+        given: &HashMap<&str, usize>,
+        path: &str,
+    ) -> bool {
+        let required = schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
+        let mut complete = true;
+        for key in required {
+            complete &= map.contains_key(key);
+            if !given.contains_key(key) {
+                let about = first_sentence(self.resolve_owned(schema, key));
+                let at = if path.is_empty() { node.at } else { self.reading.position(path) };
+                self.reading.fail_at(at, path, format!("the key '{key}' is missing: {about}"));
+            }
+        }
+        complete
+    }
+
+    /// Description of the property `key` of `schema`.
+    fn resolve_owned<'s>(&self, schema: &'s Json, key: &str) -> &'s str {
+        schema["properties"][key]["description"].as_str().unwrap_or_default()
+    }
+
+    fn fail(&mut self, node: &Node, path: &str, reason: impl Into<String>) -> Option<Json> {
+        let at = if path.is_empty() { node.at } else { self.reading.position(path) };
+        self.reading.fail_at(at, path, reason);
+        None
+    }
+
+    fn mismatch(&self, node: &Node, schema: &Json) -> String {
+        let expected = self.expected(schema);
+        match &node.value {
+            Value::Null => format!("nothing is given; expected {expected}"),
+            Value::List(_) => format!("expected {expected}, found a list"),
+            Value::Map(_) => format!("expected {expected}, found a mapping"),
+            _ => format!("'{}' is not {expected}", scalar_text(node).unwrap_or_default()),
+        }
+    }
+
+    /// What fits `schema`, in words.
+    fn expected(&self, schema: &Json) -> String {
+        if let Some(pointer) = schema.get("$ref").and_then(Json::as_str).and_then(|r| r.strip_prefix('#'))
+            && let Some(schema) = self.root.pointer(pointer)
+        {
+            return self.expected(schema);
+        }
+        if let Some(branches) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Json::as_array) {
+            let each: Vec<String> = branches.iter().map(|branch| self.expected(branch)).collect();
+            return each.join(" or ");
+        }
+        if let Some(word) = schema.get("const").and_then(Json::as_str) {
+            return format!("'{word}'");
+        }
+        if let Some(text) = schema.get("format").and_then(Json::as_str).and_then(quantity::expected) {
+            return text.to_owned();
+        }
+        let noun = schema.get("x-noun").and_then(Json::as_str);
+        match (schema.get("type").and_then(Json::as_str), schema.get("required").and_then(|r| r[0].as_str())) {
+            (Some("object"), Some(key)) if schema["properties"].as_object().is_some_and(|p| p.len() == 1) => {
+                format!("a mapping with the key '{key}'")
+            }
+            (Some("object"), _) => "a mapping".to_owned(),
+            (Some("array"), _) => "a list".to_owned(),
+            (Some("boolean"), _) => "true or false".to_owned(),
+            (Some("integer"), _) => whole_number(schema),
+            _ => noun.map_or_else(|| "a text".to_owned(), |noun| format!("the name of a {noun}")),
+        }
+    }
+}
+
+fn type_of(node: &Node) -> &'static str {
+    match &node.value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number, _) if number.is_f64() => "number",
+        Value::Number(..) => "integer",
+        Value::Text(_) => "string",
+        Value::List(_) => "array",
+        Value::Map(_) => "object",
+    }
+}
+
+fn allows(schema: &Json, kind: &str) -> bool {
+    match &schema["type"] {
+        Json::String(only) => only == kind,
+        Json::Array(types) => types.iter().any(|name| name == kind),
+        _ => false,
+    }
+}
+
+fn scalar_text(node: &Node) -> Option<String> {
+    match &node.value {
+        Value::Text(text) | Value::Number(_, text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+fn needs_quotes(node: &Node, text: &str) -> String {
+    let kind = if matches!(node.value, Value::Bool(_)) { "true or false" } else { "a number" };
+    format!("YAML reads {text} as {kind}; write it in quotes: \"{text}\"")
+}
+
+fn format_error(format: &str, text: &str) -> Option<String> {
+    if let Some(field) = field_of_format(format) {
+        return field.parse(text).err().map(|error| error.to_string());
+    }
+    let expected = quantity::expected(format)?;
+    let fits = quantity::is_of_format(format, text)?;
+    (!fits).then(|| format!("'{text}' is not {expected}"))
+}
+
+fn text_error(text: &str, schema: &Json) -> Option<String> {
+    let noun = schema.get("x-noun").and_then(Json::as_str).unwrap_or("word");
+    let allowed: Option<Vec<&str>> =
+        schema.get("enum").and_then(Json::as_array).map(|e| e.iter().filter_map(Json::as_str).collect());
+    match allowed {
+        Some(allowed) if !allowed.contains(&text) => Some(unknown(noun, text, &allowed)),
+        None if text.is_empty() && schema.get("minLength").is_some() => Some("the text is empty".to_owned()),
+        _ => None,
+    }
+}
+
+fn range_error(text: &str, number: Option<i128>, schema: &Json) -> Option<String> {
+    let (least, most) = range(schema);
+    let fits = number.is_some_and(|n| n >= least && n <= most);
+    (!fits).then(|| format!("'{text}' is not {}", whole_number(schema)))
+}
+
+/// Smallest and largest number that fits an integer's schema.
+fn range(schema: &Json) -> (i128, i128) {
+    let most = match schema.get("format").and_then(Json::as_str) {
+        Some("uint32") => u32::MAX.into(),
+        _ => u64::MAX.into(),
+    };
+    let limit = |key: &str| schema.get(key).and_then(Json::as_u64).map(i128::from);
+    (limit("minimum").unwrap_or(0), limit("maximum").unwrap_or(most))
+}
+
+fn whole_number(schema: &Json) -> String {
+    match range(schema) {
+        (least, most) if most == i128::from(u64::MAX) => format!("a whole number of at least {least}"),
+        (least, most) => format!("a whole number from {least} to {most}"),
+    }
+}
+
+/// The first sentence, without its full stop, beginning in lower case.
+fn first_sentence(text: &str) -> String {
+    let end = text.find(". ").unwrap_or(text.len());
+    let sentence = text[..end].trim_end_matches('.').replace('\n', " ");
+    let mut chars = sentence.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}

@@ -1,0 +1,213 @@
+//! Everything between the simulated ports.
+
+use crate::device::{Device, Forward, Router, RouterModel};
+use crate::link::{Flight, Link, LinkModel};
+use crate::ports::{SimClock, SimPort};
+use port::PortRequest;
+use std::sync::{Arc, Mutex};
+use units::Nanos;
+
+/// Sees every frame a tester's port sends: when, from which port, the bytes without FCS.
+pub type Tap = Box<dyn FnMut(Nanos, usize, &[u8]) + Send>;
+
+/// What to simulate.
+pub struct Topology {
+    /// Device string, hardware address and link of each port.
+    pub ports: Vec<(String, [u8; 6], LinkModel)>,
+    /// The router between them; `None` is wires.
+    pub router: Option<RouterModel>,
+    /// Which port each one is wired to if there is no router; a port wired to none sends into the void.
+    pub wires: Vec<Option<usize>>,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Sees what is sent.
+    pub tap: Option<Tap>,
+}
+
+/// What really happened to frames, as opposed to what was measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SimCounts {
+    /// Frames the tester sent.
+    pub sent: u64,
+    /// Frames lost on links.
+    pub lost: u64,
+    /// Frames delivered once more than sent.
+    pub duplicated: u64,
+    /// Frames delayed on links.
+    pub delayed: u64,
+    /// Frames dropped by the device because its buffer was full.
+    pub dropped: u64,
+    /// Frames nobody had a way for.
+    pub no_route: u64,
+    /// Frames delivered, each once, after one sent later on the same port.
+    pub overtaken: u64,
+}
+
+pub(crate) struct World {
+    pub(crate) now: Nanos,
+    /// From each port to the device, and from the device to each port.
+    to_device: Vec<Link>,
+    pub(crate) to_port: Vec<Link>,
+    device: Device,
+    counts: SimCounts,
+    /// For each port: frames sent, for their numbers.
+    sent: Vec<u64>,
+    /// Which numbers each port's frames have been delivered with.
+    delivered: Vec<Delivered>,
+    /// When a refused sender may try again.
+    wake: Nanos,
+    tap: Option<Tap>,
+    spare: Vec<Vec<u8>>,
+}
+
+/// Delivered frames of one port of origin.
+#[derive(Debug, Clone, Default)]
+struct Delivered {
+    next: u64,
+    /// Numbers below `next` not delivered yet.
+    missing: std::collections::BTreeSet<u64>,
+}
+
+impl Delivered {
+    /// Whether this frame was overtaken; a copy of one delivered before is not.
+    fn take(&mut self, number: u64) -> bool {
+        if number < self.next {
+            return self.missing.remove(&number);
+        }
+        self.missing.extend(self.next..number);
+        self.next = number + 1;
+        // Far behind nobody comes any more.
+        while self.missing.len() > 1 << 16 {
+            self.missing.pop_first();
+        }
+        false
+    }
+}
+
+/// Makes the ports of `topology` and their clock, which starts at one second.
+pub fn build(topology: Topology, request: PortRequest) -> (Vec<SimPort>, SimClock) {
+    let ports = topology.ports.len();
+    let link = |index: usize, direction: u64| {
+        let seed = topology.seed ^ ((index as u64) << 8 | direction).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        Link::new(topology.ports[index].2, seed)
+    };
+    let world = Arc::new(Mutex::new(World {
+        now: Nanos::from_secs(1),
+        to_device: (0..ports).map(|i| link(i, 1)).collect(),
+        // A frame meets a link's troubles once, on its way to the device.
+        to_port: (0..ports)
+            .map(|i| {
+                let LinkModel { speed_bps, delay, .. } = topology.ports[i].2;
+                Link::new(LinkModel { delay, ..LinkModel::perfect(speed_bps) }, 0)
+            })
+            .collect(),
+        device: match topology.router {
+            Some(model) => Device::Router(Router::new(model)),
+            None => Device::Wire { peer: topology.wires },
+        },
+        counts: SimCounts::default(),
+        sent: vec![0; ports],
+        delivered: vec![Delivered::default(); ports],
+        wake: Nanos::MAX,
+        tap: topology.tap,
+        spare: Vec::new(),
+    }));
+    let clock = SimClock::new(world.clone());
+    let made = topology.ports.into_iter().enumerate();
+    let ports = made
+        .map(|(index, (device, mac, link))| SimPort::new(index, &device, mac, link.speed_bps, request, &world))
+        .collect();
+    (ports, clock)
+}
+
+impl World {
+    fn buffer(spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
+        spare.pop().unwrap_or_default()
+    }
+
+    /// Sends a frame from the tester's port; `false` if its ring is full.
+    pub(crate) fn send(&mut self, port: usize, frame: &[u8]) -> bool {
+        let link = &mut self.to_device[port];
+        let room_at = link.room_at(frame.len());
+        if room_at > self.now {
+            self.wake = self.wake.min(room_at);
+            return false;
+        }
+        if let Some(tap) = &mut self.tap {
+            tap(self.now, port, frame);
+        }
+        let mut bytes = Self::buffer(&mut self.spare);
+        bytes.clear();
+        bytes.extend_from_slice(frame);
+        let number = self.sent[port];
+        self.sent[port] += 1;
+        self.counts.sent += 1;
+        let spare = &mut self.spare;
+        link.send(self.now, Flight { arrives: Nanos::ZERO, number, origin: port, bytes }, || Self::buffer(spare));
+        true
+    }
+
+    /// The next frame for the tester's port that has arrived.
+    pub(crate) fn receive(&mut self, port: usize) -> Option<Vec<u8>> {
+        let flight = self.to_port[port].arrived(self.now)?;
+        if flight.number != ANSWER {
+            let overtaken = self.delivered[flight.origin].take(flight.number);
+            self.counts.overtaken += u64::from(overtaken);
+        }
+        Some(flight.bytes)
+    }
+
+    pub(crate) fn recycle(&mut self, bytes: Vec<u8>) {
+        self.spare.push(bytes);
+    }
+
+    /// Jumps to `until` or the next event.
+    pub(crate) fn advance(&mut self, until: Nanos) -> Nanos {
+        let links = self.to_device.iter().chain(&self.to_port);
+        let event = links.map(Link::next_arrival).min().unwrap_or(Nanos::MAX).min(self.wake);
+        let next = event.min(until);
+        // With nothing to wait for, time still passes.
+        let next = if next == Nanos::MAX { self.now + Nanos::from_millis(1) } else { next };
+        self.now = self.now.max(next);
+        if self.wake <= self.now {
+            self.wake = Nanos::MAX;
+        }
+        self.pass_on();
+        self.now
+    }
+
+    /// Carries what has reached the device through it, in order of arrival.
+    fn pass_on(&mut self) {
+        loop {
+            let first = (0..self.to_device.len()).min_by_key(|i| self.to_device[*i].next_arrival());
+            let Some(from) = first else { return };
+            let Some(mut flight) = self.to_device[from].arrived(self.now) else { return };
+            let at = flight.arrives;
+            let forward = match &mut self.device {
+                Device::Wire { peer } => peer[from].map_or(Forward::NoRoute, |to| Forward::Out(to, at)),
+                Device::Router(router) => router.take(from, at, &mut flight.bytes),
+            };
+            match forward {
+                Forward::Out(to, leaves) => self.to_port[to].send(leaves, flight, Vec::new),
+                Forward::Answer(bytes) => {
+                    self.to_port[from].send(at, Flight { number: ANSWER, bytes, ..flight }, Vec::new);
+                }
+                Forward::Dropped => self.counts.dropped += 1,
+                Forward::NoRoute => self.counts.no_route += 1,
+            }
+        }
+    }
+
+    pub(crate) fn counts(&self) -> SimCounts {
+        let links = self.to_device.iter().map(|link| link.counts);
+        links.fold(self.counts, |sum, link| SimCounts {
+            lost: sum.lost + link.lost,
+            duplicated: sum.duplicated + link.duplicated,
+            delayed: sum.delayed + link.delayed,
+            ..sum
+        })
+    }
+}
+
+/// Number of a frame the device itself sent.
+const ANSWER: u64 = u64::MAX;

@@ -1,0 +1,238 @@
+//! The command line. Each option is defined here once; help and completion follow from it.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use units::{FrameLen, Load, Nanos, Pps};
+
+/// A wind tunnel for networks: drives traffic through a device under test, measures every packet, and says how far the
+/// result can be trusted.
+#[derive(Parser)]
+#[command(name = "eagre", version, about, max_term_width = 110)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Show the main job with nothing set up: an in-process link, no root, no huge pages
+    Demo {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Run a profile on its ports
+    Run {
+        /// The profile, YAML or JSON; '-' reads it from standard input
+        profile: PathBuf,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Send one stream described by flags
+    Send {
+        #[command(flatten)]
+        send: Send,
+        /// Print the profile these flags make, and send nothing
+        #[arg(long)]
+        print: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Run a profile in virtual time over simulated links: no NIC, no waiting, the same result for the same seed
+    Sim {
+        /// The profile, YAML or JSON; '-' reads it from standard input
+        profile: PathBuf,
+        #[command(flatten)]
+        sim: Sim,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Check a profile: every error at once, with line and path
+    Check {
+        /// The profile, YAML or JSON; '-' reads it from standard input
+        profile: PathBuf,
+    },
+    /// List what can be used as a port here
+    Ports {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what about this machine spoils measurements, and how to mend it
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON Schema of a document
+    Schema {
+        /// Which document
+        #[arg(value_enum, default_value_t = SchemaOf::Profile)]
+        what: SchemaOf,
+    },
+    /// Print a completion script for a shell
+    Completion {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(ClapArgs)]
+pub struct Common {
+    /// Rate of every stream, instead of the profile's: 1Mpps, 2.5Gbps, 40%, max
+    #[arg(long, value_name = "RATE", global = true)]
+    pub rate: Option<Load>,
+    /// How long to send, instead of the profile's duration
+    #[arg(long, visible_alias = "for", value_name = "TIME", global = true)]
+    pub duration: Option<Nanos>,
+    /// Seed of everything random, instead of the profile's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Write the result document to a file, or to standard output with '-'
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+    /// Write a line of JSON for every interval to a file
+    #[arg(long, value_name = "FILE")]
+    pub jsonl: Option<PathBuf>,
+    /// Length of an interval
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: Nanos,
+    /// Write result, intervals and profile into a directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Worker cores
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub cores: u16,
+    /// Keep no latency histograms: no percentiles, a little less work for each packet
+    #[arg(long)]
+    pub no_histograms: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct Send {
+    /// Port to send from
+    #[arg(long, value_name = "DEVICE")]
+    pub port: String,
+    /// Port the packets should arrive at, if it is on this machine
+    #[arg(long, value_name = "DEVICE")]
+    pub to: Option<String>,
+    /// Address of the sending port, with prefix length
+    #[arg(long, value_name = "ADDRESS/LEN")]
+    pub ip: Option<String>,
+    /// Address of the receiving port, with prefix length
+    #[arg(long, value_name = "ADDRESS/LEN")]
+    pub to_ip: Option<String>,
+    /// Router to send through
+    #[arg(long, value_name = "ADDRESS")]
+    pub gateway: Option<String>,
+    /// Source address
+    #[arg(long, value_name = "ADDRESS")]
+    pub src: Option<String>,
+    /// Destination address
+    #[arg(long, value_name = "ADDRESS")]
+    pub dst: Option<String>,
+    /// Destination hardware address; asked for by ARP or ND if left out
+    #[arg(long, value_name = "MAC")]
+    pub dst_mac: Option<String>,
+    /// UDP (the default)
+    #[arg(long, conflicts_with_all = ["tcp", "icmp"])]
+    pub udp: bool,
+    /// TCP
+    #[arg(long, conflicts_with = "icmp")]
+    pub tcp: bool,
+    /// ICMP echo requests
+    #[arg(long)]
+    pub icmp: bool,
+    /// Source port
+    #[arg(long, value_name = "N")]
+    pub sport: Option<u16>,
+    /// Destination port
+    #[arg(long, value_name = "N")]
+    pub dport: Option<u16>,
+    /// VLAN identifier
+    #[arg(long, value_name = "ID")]
+    pub vlan: Option<u16>,
+    /// Frame length with FCS, bytes
+    #[arg(long, value_name = "BYTES", value_parser = frame_len)]
+    pub size: Option<FrameLen>,
+    /// Stop after so many packets
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+    /// Use the interface with the machine's default route
+    #[arg(long)]
+    pub allow_default_route: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct Sim {
+    /// Write every packet sent, with its departure time, to a capture file
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// Write at most so many packets to the capture file
+    #[arg(long, value_name = "N")]
+    pub packets: Option<u64>,
+    /// Device between the ports: 'wire', or 'router' with 'capacity=', 'buffer=' and 'latency=' behind a colon
+    #[arg(long, value_name = "MODEL", value_parser = dut)]
+    pub dut: Option<Dut>,
+}
+
+/// A model device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dut {
+    Wire,
+    Router { capacity: Option<Pps>, buffer: u32, latency: Nanos },
+}
+
+/// Which document a schema is asked of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    Profile,
+    Result,
+    Interval,
+}
+
+fn frame_len(text: &str) -> Result<FrameLen, String> {
+    let text = if text.bytes().all(|b| b.is_ascii_digit()) { format!("{text}B") } else { text.to_owned() };
+    text.parse().map_err(|e: units::QuantityError| e.to_string())
+}
+
+fn dut(text: &str) -> Result<Dut, String> {
+    let (model, options) = text.split_once([':', ',']).unwrap_or((text, ""));
+    let (mut capacity, mut buffer, mut latency) = (None, 512, Nanos::ZERO);
+    match model {
+        "wire" if options.is_empty() => return Ok(Dut::Wire),
+        "router" => {}
+        _ => return Err("a device is 'wire' or 'router:capacity=1Mpps,buffer=512,latency=20us'".to_owned()),
+    }
+    for option in options.split(',').filter(|o| !o.is_empty()) {
+        match option.split_once('=') {
+            Some(("capacity", value)) => capacity = Some(value.parse::<Pps>().map_err(|e| e.to_string())?),
+            Some(("latency", value)) => latency = value.parse().map_err(|e: units::QuantityError| e.to_string())?,
+            Some(("buffer", value)) => {
+                buffer = value.parse().map_err(|_| format!("buffer: '{value}' is not a number of frames"))?;
+            }
+            _ => return Err(format!("'{option}' is not one of capacity=, buffer=, latency=")),
+        }
+    }
+    Ok(Dut::Router { capacity, buffer, latency })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn devices_are_read() {
+        let router = Dut::Router { capacity: Some(Pps::new(1_000_000)), buffer: 64, latency: Nanos(5_000) };
+        assert_eq!(dut("router:capacity=1Mpps,buffer=64,latency=5us"), Ok(router));
+        assert_eq!(dut("wire"), Ok(Dut::Wire));
+        assert!(dut("router:capacity=fast").is_err());
+        assert!(dut("firewall").is_err());
+    }
+}

@@ -1,0 +1,90 @@
+//! What is shown and written while a trial runs.
+
+use crate::Failure;
+use crate::args::Common;
+use crate::output::Sinks;
+use crate::summary::{si, table};
+use engine::{View, Watch};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use units::Nanos;
+
+/// Time between two looks when nobody asked for intervals.
+const LOOK: Nanos = Nanos::from_millis(500);
+const BAR: &str = "{bar:40} {percent:>3}%  {prefix}\n{msg}";
+
+/// Shows progress on a terminal, writes intervals, listens for Ctrl-C.
+pub(crate) struct Live {
+    bar: Option<ProgressBar>,
+    sinks: Sinks,
+    every: Nanos,
+    stop: Arc<AtomicBool>,
+    trouble: Option<Failure>,
+}
+
+impl Live {
+    pub(crate) fn new(common: &Common, sinks: Sinks) -> Result<Self, Failure> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = stop.clone();
+        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+            .map_err(|e| Failure::refused(format!("no way to listen for Ctrl-C: {e}")))?;
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
+            // The template is a constant of ours; if it were wrong, the plain bar would do.
+            bar.set_style(ProgressStyle::with_template(BAR).unwrap_or(ProgressStyle::default_bar()));
+            bar
+        });
+        let every = if sinks.wants_intervals() { common.interval.max(Nanos::from_millis(10)) } else { LOOK };
+        Ok(Self { bar, sinks, every, stop, trouble: None })
+    }
+
+    /// Clears the screen's part of it and gives the files back.
+    pub(crate) fn finish(self) -> Sinks {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+        if let Some(trouble) = self.trouble {
+            eprintln!("eagre: {}; no more intervals were written", trouble.text);
+        }
+        self.sinks
+    }
+
+    fn show(bar: &ProgressBar, view: &View<'_>) {
+        let share = view.at().0 as f64 / view.duration().0.max(1) as f64;
+        bar.set_position((share.min(1.0) * 1000.0) as u64);
+        let (sent, outstanding) = view.sent_and_outstanding();
+        let state = if view.is_draining() { "waiting for late packets" } else { "sending" };
+        bar.set_prefix(format!(
+            "{:.1} s, {state}: {} packets sent, {} not back yet",
+            view.at().as_secs_f64(),
+            si(sent as f64),
+            si(outstanding as f64)
+        ));
+        let rows = view.ports().into_iter().map(|p| {
+            let rate = |pps: f64, bps: f64| format!("{}pps  {}bps", si(pps), si(bps));
+            vec![p.name, rate(p.tx_pps, p.tx_bps_l1), rate(p.rx_pps, p.rx_bps_l1)]
+        });
+        bar.set_message(table(&["port", "sent", "received"], rows.collect()));
+    }
+}
+
+impl Watch for Live {
+    fn interval(&self) -> Nanos {
+        self.every
+    }
+
+    fn stop(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn look(&mut self, view: &View<'_>) {
+        if let Some(bar) = &self.bar {
+            Self::show(bar, view);
+        }
+        if self.sinks.wants_intervals() && self.trouble.is_none() {
+            self.trouble = self.sinks.interval(&view.document()).err();
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `ports` and `doctor`: what is here, and what is wrong with it for measuring.
+
+use crate::summary::table;
+use crate::{Exit, Failure};
+use os::link::LinkFacts;
+use serde_json::json;
+
+/// `eagre ports`.
+pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
+    let links = os::link::list().map_err(|e| Failure::refused(format!("the kernel does not list its links: {e}")))?;
+    let routes = os::link::default_route_interfaces().unwrap_or_default();
+    let devices = dpdk::pci_devices();
+    if as_json {
+        let links = links.iter().map(|l| link_json(l, &routes));
+        let pci = devices.iter().map(|d| json!({"device": d.address, "driver": d.driver, "ready": d.ready}));
+        let all = json!({"interfaces": links.collect::<Vec<_>>(), "pci": pci.collect::<Vec<_>>()});
+        println!("{all:#}");
+        return Ok(Exit::Done);
+    }
+    let rows = links.iter().filter(|l| !l.loopback).map(|l| link_row(l, &routes));
+    println!("kernel interfaces (afpacket:NAME or afxdp:NAME)");
+    print!("{}", table(&["name", "state", "mtu", "speed", "driver", "note"], rows.collect()));
+    println!("\nnetwork cards (by PCI address)");
+    let rows = devices.iter().map(|d| {
+        let state = if d.ready { "ready" } else { "owned by the kernel" };
+        vec![d.address.clone(), d.driver.clone().unwrap_or_else(|| "-".to_owned()), state.to_owned()]
+    });
+    print!("{}", table(&["address", "driver", "state"], rows.collect()));
+    println!("\nalways: ring:a and ring:b (in-process pair), null, memif:SOCKET[,server], tap:NAME, vhost:SOCKET,");
+    println!("virtio:SOCKET, pcap:IN,OUT, vdev:ANYTHING");
+    Ok(Exit::Done)
+}
+
+fn speed(link: &LinkFacts) -> String {
+    link.speed_bps.map_or_else(|| "-".to_owned(), |bps| crate::summary::si(bps as f64) + "bps")
+}
+
+fn link_row(link: &LinkFacts, routes: &[String]) -> Vec<String> {
+    let note = if routes.contains(&link.name) { "default route: refused unless allowed" } else { "" };
+    vec![
+        link.name.clone(),
+        if link.up { "up" } else { "down" }.to_owned(),
+        link.mtu.to_string(),
+        speed(link),
+        link.driver.clone().or_else(|| link.kind.clone()).unwrap_or_else(|| "-".to_owned()),
+        note.to_owned(),
+    ]
+}
+
+fn link_json(link: &LinkFacts, routes: &[String]) -> serde_json::Value {
+    json!({
+        "name": link.name, "up": link.up, "mtu": link.mtu, "speed_bps": link.speed_bps, "driver": link.driver,
+        "kind": link.kind, "numa_node": link.numa_node, "default_route": routes.contains(&link.name),
+    })
+}
+
+/// `eagre doctor`.
+pub(crate) fn doctor(as_json: bool) -> Result<Exit, Failure> {
+    let findings = os::doctor::examine();
+    if as_json {
+        let rows = findings.iter().map(|f| {
+            json!({"check": f.check, "status": f.status.word(), "found": f.found, "why": f.why, "remedy": f.remedy})
+        });
+        println!("{:#}", serde_json::Value::Array(rows.collect()));
+    } else {
+        print!("{}", os::doctor::render(&findings));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,91 @@
+//! Where documents go.
+
+use crate::args::{Common, SchemaOf};
+use crate::{Exit, Failure};
+use engine::ResultDocument;
+use engine::result::IntervalDocument;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Open files for a run's documents. Opened before traffic starts, so that a full disk or a wrong path is told then.
+pub(crate) struct Sinks {
+    results: Vec<(PathBuf, File)>,
+    to_stdout: bool,
+    lines: Vec<(PathBuf, BufWriter<File>)>,
+}
+
+fn create(path: &Path) -> Result<(PathBuf, File), Failure> {
+    let file = File::create(path).map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))?;
+    Ok((path.to_owned(), file))
+}
+
+fn lost(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::refused(format!("{}: {error}", path.display()))
+}
+
+/// Whether standard output is for JSON.
+pub(crate) fn is_stdout(common: &Common) -> bool {
+    common.json.as_deref() == Some(Path::new("-"))
+}
+
+impl Sinks {
+    /// Opens what `common` asks for; `--out` keeps the profile's `text` too.
+    pub(crate) fn open(common: &Common, text: &str) -> Result<Self, Failure> {
+        let mut sinks = Self { results: Vec::new(), to_stdout: is_stdout(common), lines: Vec::new() };
+        if let Some(path) = common.json.as_deref().filter(|_| !sinks.to_stdout) {
+            sinks.results.push(create(path)?);
+        }
+        if let Some(path) = &common.jsonl {
+            sinks.lines.push(create(path).map(|(path, file)| (path, BufWriter::new(file)))?);
+        }
+        if let Some(dir) = &common.out {
+            std::fs::create_dir_all(dir).map_err(|e| Failure::bad_input(format!("{}: {e}", dir.display())))?;
+            let (path, mut file) = create(&dir.join("profile.yaml"))?;
+            file.write_all(text.as_bytes()).map_err(|e| lost(&path, &e))?;
+            sinks.results.push(create(&dir.join("result.json"))?);
+            sinks.lines.push(create(&dir.join("intervals.jsonl")).map(|(path, file)| (path, BufWriter::new(file)))?);
+        }
+        Ok(sinks)
+    }
+
+    /// Whether anybody wants intervals.
+    pub(crate) fn wants_intervals(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    /// Writes one line.
+    pub(crate) fn interval(&mut self, document: &IntervalDocument) -> Result<(), Failure> {
+        for (path, file) in &mut self.lines {
+            let written = serde_json::to_writer(&mut *file, document).map_err(std::io::Error::from);
+            let written = written.and_then(|()| file.write_all(b"\n")).and_then(|()| file.flush());
+            written.map_err(|e| lost(path, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the result.
+    pub(crate) fn result(self, document: &ResultDocument) -> Result<(), Failure> {
+        let mut text = serde_json::to_string_pretty(document).map_err(|e| lost(Path::new("result"), &e))?;
+        text.push('\n');
+        for (path, mut file) in self.results {
+            file.write_all(text.as_bytes()).map_err(|e| lost(&path, &e))?;
+        }
+        if self.to_stdout {
+            std::io::stdout().write_all(text.as_bytes()).map_err(|e| lost(Path::new("standard output"), &e))?;
+        }
+        Ok(())
+    }
+}
+
+/// `eagre schema`.
+pub(crate) fn schema(what: SchemaOf) -> Result<Exit, Failure> {
+    let schema = match what {
+        SchemaOf::Profile => profile::schema(),
+        SchemaOf::Result => engine::result::schema(),
+        SchemaOf::Interval => engine::result::interval_schema(),
+    };
+    let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::refused(e.to_string()))?;
+    println!("{text}");
+    Ok(Exit::Done)
+}

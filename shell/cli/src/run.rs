@@ -1,0 +1,131 @@
+//! `demo`, `run`, `send` and `check`.
+
+use crate::args::{Common, Send};
+use crate::live::Live;
+use crate::output::{self, Sinks};
+use crate::{Exit, Failure, summary};
+use engine::{ResultDocument, Rig, RunOptions, Session};
+use os::TscClock;
+use profile::{Overrides, Plan};
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+const DEMO: &str = include_str!("../../../examples/demo.yaml");
+/// How long the clock is calibrated.
+const CALIBRATION: Duration = Duration::from_millis(20);
+
+pub(crate) fn demo(common: &Common) -> Result<Exit, Failure> {
+    on_ports(DEMO, load(DEMO, "examples/demo.yaml", common)?, common)
+}
+
+pub(crate) fn run(path: &Path, common: &Common) -> Result<Exit, Failure> {
+    let text = read(path)?;
+    on_ports(&text, load(&text, &path.display().to_string(), common)?, common)
+}
+
+pub(crate) fn send(send: &Send, print: bool, common: &Common) -> Result<Exit, Failure> {
+    let text = profile::profile_text(&profile::SendOptions {
+        port: send.port.clone(),
+        to: send.to.clone(),
+        ip: send.ip.clone(),
+        to_ip: send.to_ip.clone(),
+        gateway: send.gateway.clone(),
+        src: send.src.clone(),
+        dst: send.dst.clone(),
+        dst_mac: send.dst_mac.clone(),
+        transport: match (send.tcp, send.icmp) {
+            (true, _) => profile::Transport::Tcp,
+            (_, true) => profile::Transport::Icmp,
+            _ => profile::Transport::Udp,
+        },
+        sport: send.sport,
+        dport: send.dport,
+        vlan: send.vlan,
+        size: send.size,
+        rate: common.rate,
+        duration: common.duration,
+        count: send.count,
+        allow_default_route: send.allow_default_route,
+    });
+    if print {
+        print!("{text}");
+        return Ok(Exit::Done);
+    }
+    on_ports(&text, load(&text, "these flags", common)?, common)
+}
+
+pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
+    let text = read(path)?;
+    let overrides = Overrides { default_seed: 1, ..Overrides::default() };
+    let plan = profile::load_with(&text, &overrides).map_err(|e| bad_profile(&path.display().to_string(), &e))?;
+    println!("{}: good: {} on {}", path.display(), n(plan.streams.len(), "stream"), n(plan.ports.len(), "port"));
+    Ok(Exit::Done)
+}
+
+fn n(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Reads a profile's text.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    let text = if path == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        std::fs::read_to_string(path)
+    };
+    text.map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))
+}
+
+/// Makes a Plan of a profile and what the command line changes of it.
+pub(crate) fn load(text: &str, name: &str, common: &Common) -> Result<Plan, Failure> {
+    let overrides = Overrides {
+        rate: common.rate,
+        duration: common.duration,
+        seed: common.seed,
+        default_seed: fresh_seed(),
+    };
+    profile::load_with(text, &overrides).map_err(|errors| bad_profile(name, &errors))
+}
+
+fn bad_profile(name: &str, errors: &[profile::ProfileError]) -> Failure {
+    Failure::bad_input(errors.iter().map(|e| format!("{name}: {e}\n")).collect::<String>())
+}
+
+/// A seed nobody chose: the result names it, so the run can be repeated.
+fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    // Below 2^53, so that it survives every JSON reader.
+    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 11
+}
+
+fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {
+    let sinks = Sinks::open(common, text)?;
+    let cores = os::cpu::worker_cores(usize::from(common.cores), None);
+    if cores.len() < usize::from(common.cores) {
+        let have = cores.len();
+        return Err(Failure::refused(format!(
+            "{} worker cores asked for, and this process may use {have}; ask for fewer with --cores",
+            common.cores
+        )));
+    }
+    let rig = Rig::open(&plan, cores.len())?;
+    let clock = TscClock::calibrate(CALIBRATION);
+    let options = RunOptions { cores, histograms: !common.no_histograms };
+    let mut session = Session::load(plan, rig);
+    let mut live = Live::new(common, sinks)?;
+    let document = session.run(&options, &clock, &mut live);
+    let sinks = live.finish();
+    conclude(&document?, sinks, common)
+}
+
+/// Writes the result where it is wanted and says how it ended.
+pub(crate) fn conclude(document: &ResultDocument, sinks: Sinks, common: &Common) -> Result<Exit, Failure> {
+    sinks.result(document)?;
+    let text = summary::render(document);
+    if output::is_stdout(common) { eprint!("{text}") } else { print!("{text}") }
+    let passed = document.criteria.iter().all(|c| c.passed);
+    let good = document.verdict.valid && passed && !document.interrupted;
+    Ok(if good { Exit::Done } else { Exit::Failed })
+}

@@ -1,0 +1,119 @@
+//! What a worker has counted since control last looked.
+//!
+//! Control hands a worker an empty interval, the worker hands back the full one: a swap of pointers, however many
+//! streams there are.
+
+use histogram::Scale;
+use measure::Table;
+use sched::PacingRecord;
+
+/// Streams up to which each has a pacing record of its own.
+pub(crate) const PACING_RECORDS_MAX: usize = 256;
+
+/// One port's counters on one worker.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PortCounts {
+    /// Test packets the port took.
+    pub(crate) tx_packets: u64,
+    /// Their bytes with FCS.
+    pub(crate) tx_bytes: u64,
+    /// ARP, ND and echo replies sent.
+    pub(crate) tx_answers: u64,
+    /// Everything received.
+    pub(crate) rx_packets: u64,
+    /// Its bytes with FCS.
+    pub(crate) rx_bytes: u64,
+    /// Received, but not one of this run's test packets.
+    pub(crate) rx_other: u64,
+    /// Test packets that should have arrived at another port.
+    pub(crate) rx_misrouted: u64,
+    /// Test packets whose length is not the one they were sent with.
+    pub(crate) rx_wrong_length: u64,
+    /// Test packets of a stream or lane that is not in this run.
+    pub(crate) rx_unknown_stream: u64,
+    /// Test packets that seem to have arrived before they were sent.
+    pub(crate) rx_before_sent: u64,
+}
+
+impl PortCounts {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.tx_packets += other.tx_packets;
+        self.tx_bytes += other.tx_bytes;
+        self.tx_answers += other.tx_answers;
+        self.rx_packets += other.rx_packets;
+        self.rx_bytes += other.rx_bytes;
+        self.rx_other += other.rx_other;
+        self.rx_misrouted += other.rx_misrouted;
+        self.rx_wrong_length += other.rx_wrong_length;
+        self.rx_unknown_stream += other.rx_unknown_stream;
+        self.rx_before_sent += other.rx_before_sent;
+    }
+}
+
+/// Everything one worker counts.
+#[derive(Debug, Clone)]
+pub(crate) struct Interval {
+    pub(crate) arrivals: Table,
+    /// Packets sent, for each stream.
+    pub(crate) sent: Vec<u64>,
+    /// One record for each stream, or one for each port if there are too many streams.
+    pub(crate) pacing: Vec<PacingRecord>,
+    pub(crate) ports: Vec<PortCounts>,
+    /// Time spent in turns that found something to do, and in all, ns.
+    pub(crate) busy_ns: u64,
+    pub(crate) total_ns: u64,
+    /// Longest time between two turns, ns.
+    pub(crate) stall_max_ns: u64,
+}
+
+/// What an interval must have room for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) streams: usize,
+    pub(crate) ports: usize,
+    pub(crate) scale: Option<Scale>,
+}
+
+impl Shape {
+    pub(crate) fn new(streams: usize, ports: usize, histograms: bool) -> Self {
+        let scale = match streams {
+            0..=32 => Scale::FINE,
+            33..=1_000 => Scale::MEDIUM,
+            _ => Scale::COARSE,
+        };
+        Self { streams, ports, scale: histograms.then_some(scale) }
+    }
+
+    /// Whether each stream has its own pacing record.
+    pub(crate) fn paces_streams(self) -> bool {
+        self.streams <= PACING_RECORDS_MAX
+    }
+
+    /// Index of the pacing record of a stream sent from a port.
+    pub(crate) fn pacing_index(self, stream: usize, port: usize) -> usize {
+        if self.paces_streams() { stream } else { port }
+    }
+
+    pub(crate) fn interval(self) -> Interval {
+        let records = if self.paces_streams() { self.streams } else { self.ports };
+        Interval {
+            arrivals: Table::new(self.streams, self.scale),
+            sent: vec![0; self.streams],
+            pacing: vec![PacingRecord::default(); records],
+            ports: vec![PortCounts::default(); self.ports],
+            busy_ns: 0,
+            total_ns: 0,
+            stall_max_ns: 0,
+        }
+    }
+}
+
+impl Interval {
+    pub(crate) fn clear(&mut self) {
+        self.arrivals.clear();
+        self.sent.fill(0);
+        self.pacing.iter_mut().for_each(PacingRecord::clear);
+        self.ports.fill(PortCounts::default());
+        (self.busy_ns, self.total_ns, self.stall_max_ns) = (0, 0, 0);
+    }
+}

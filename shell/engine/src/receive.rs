@@ -1,0 +1,159 @@
+//! One worker's receiving side of one port.
+
+use neighbour::Host;
+use crate::interval::{Interval, PortCounts};
+use measure::{Arrival, Recorder};
+use port::{BURST, Burst, Clock, RxQueue};
+use units::Nanos;
+use wire::signature::{self, Signature};
+
+/// Where and how long a stream's packets should arrive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected {
+    /// Port index; `u16::MAX` if any port will do.
+    pub(crate) port: u16,
+    /// Without FCS.
+    pub(crate) len: u16,
+}
+
+/// A stream that may arrive anywhere.
+pub(crate) const ANY_PORT: u16 = u16::MAX;
+
+/// One worker's receiving side of one port.
+pub(crate) struct Receiver<'a> {
+    queue: &'a mut dyn RxQueue,
+    port: usize,
+    mark: u32,
+    burst: Burst,
+    arrivals: [Arrival; BURST],
+}
+
+/// How far ahead frames are loaded into the cache.
+const AHEAD: usize = 6;
+
+impl<'a> Receiver<'a> {
+    pub(crate) fn new(queue: &'a mut dyn RxQueue, port: usize, mark: u32) -> Self {
+        Self { queue, port, mark, burst: Burst::new(), arrivals: [Arrival::default(); BURST] }
+    }
+
+    pub(crate) fn port(&self) -> usize {
+        self.port
+    }
+
+    pub(crate) fn attach(&mut self) -> Result<(), port::PortError> {
+        self.queue.attach()
+    }
+
+    /// Takes in what has arrived; answers to it go to `answers`. Returns whether there was anything.
+    #[inline]
+    pub(crate) fn turn<C: Clock>(
+        &mut self,
+        clock: &C,
+        expected: &[Expected],
+        recorder: &mut Recorder,
+        interval: &mut Interval,
+        host: &Host,
+        answers: &mut Vec<Vec<u8>>,
+    ) -> bool {
+        if self.queue.recv(&mut self.burst) == 0 {
+            return false;
+        }
+        let now = clock.now();
+        let counts = &mut interval.ports[self.port];
+        let measured = self.classify(now, expected, counts, host, answers);
+        counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
+        self.queue.free(&mut self.burst);
+        true
+    }
+
+    /// Reads the signatures of the burst into `arrivals`; returns how many.
+    #[inline]
+    fn classify(
+        &mut self,
+        now: Nanos,
+        expected: &[Expected],
+        counts: &mut PortCounts,
+        host: &Host,
+        answers: &mut Vec<Vec<u8>>,
+    ) -> usize {
+        let n = self.burst.len();
+        for i in 0..AHEAD {
+            self.burst.prefetch_data(i, 0);
+        }
+        let (mut measured, mut bytes) = (0, 0);
+        for i in 0..n {
+            self.burst.prefetch_head(i + 2 * AHEAD);
+            self.burst.prefetch_data(i + AHEAD, 0);
+            let data = self.burst.data(i);
+            bytes += data.len() as u64;
+            let found = match signature::read_at_end(data, self.mark) {
+                Some(found) => found,
+                None => match self.look_closer(data, counts, host, answers) {
+                    Some(found) => found,
+                    None => continue,
+                },
+            };
+            self.arrivals[measured] = self.arrival(found, data.len(), now, expected, counts);
+            measured += 1;
+        }
+        counts.rx_packets += n as u64;
+        counts.rx_bytes += bytes + 4 * n as u64;
+        measured
+    }
+
+    #[inline(always)]
+    fn arrival(
+        &self,
+        found: Signature,
+        len: usize,
+        now: Nanos,
+        expected: &[Expected],
+        counts: &mut PortCounts,
+    ) -> Arrival {
+        if let Some(expected) = expected.get(found.stream as usize) {
+            counts.rx_misrouted += u64::from(expected.port != ANY_PORT && usize::from(expected.port) != self.port);
+            counts.rx_wrong_length += u64::from(usize::from(expected.len) != len);
+        }
+        let sent = signature::unwrap_time(found.time, now);
+        counts.rx_before_sent += u64::from(sent > now);
+        Arrival {
+            stream: found.stream,
+            lane: found.lane,
+            sequence: found.sequence,
+            latency: now.since(sent).0,
+        }
+    }
+
+    /// A frame without a signature at its end: padded by the device, meant for the host, or foreign.
+    #[cold]
+    #[inline(never)]
+    fn look_closer(
+        &self,
+        data: &[u8],
+        counts: &mut PortCounts,
+        host: &Host,
+        answers: &mut Vec<Vec<u8>>,
+    ) -> Option<Signature> {
+        let found = signature::find(data, self.mark);
+        if found.is_none() {
+            counts.rx_other += 1;
+            answers.extend(host.answer(data));
+        }
+        found
+    }
+
+    /// Takes in frames outside a trial: everything goes to `take`.
+    pub(crate) fn listen(&mut self, mut take: impl FnMut(&[u8])) {
+        self.queue.recv(&mut self.burst);
+        for i in 0..self.burst.len() {
+            take(self.burst.data(i));
+        }
+        self.queue.free(&mut self.burst);
+    }
+}
+
+impl Drop for Receiver<'_> {
+    fn drop(&mut self) {
+        self.queue.free(&mut self.burst);
+    }
+}

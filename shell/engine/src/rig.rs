@@ -1,0 +1,99 @@
+//! Open ports with their queues: what a Plan runs on, trial after trial.
+
+use crate::EngineError;
+use port::ring::{self, RingName};
+use port::{DriverDrops, Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues};
+use profile::Plan;
+use profile::plan::PortPlan;
+use std::collections::HashMap;
+
+/// One open port.
+pub(crate) struct RigPort {
+    pub(crate) port: Box<dyn Port>,
+    pub(crate) queues: Queues,
+}
+
+/// Open ports, in the order of the Plan that asked for them.
+pub struct Rig {
+    pub(crate) ports: Vec<RigPort>,
+}
+
+impl Rig {
+    /// Ports somebody else opened.
+    pub fn new(ports: Vec<Box<dyn Port>>) -> Self {
+        let open = |mut port: Box<dyn Port>| RigPort { queues: port.take_queues(), port };
+        Self { ports: ports.into_iter().map(open).collect() }
+    }
+
+    /// Opens the ports of `plan` with a queue for each of `workers` where the driver has them.
+    pub fn open(plan: &Plan, workers: usize) -> Result<Self, EngineError> {
+        let longest = plan.streams.iter().map(|s| s.size.bytes()).max().unwrap_or(0);
+        let request = PortRequest { queues: workers as u16, frame_len_max: longest.max(1518) };
+        let rings = ring_ports(&plan.ports, request)?;
+        let mut ports: Vec<Box<dyn Port>> = Vec::new();
+        let mut rings = rings;
+        for (index, port) in plan.ports.iter().enumerate() {
+            let open = match rings.remove(&index) {
+                Some(ring) => Box::new(ring) as Box<dyn Port>,
+                None => dpdk::open(&port.device, request)?,
+            };
+            refuse_default_route(port, open.facts())?;
+            ports.push(open);
+        }
+        Ok(Self::new(ports))
+    }
+
+    /// What the ports are.
+    pub fn facts(&self) -> Vec<&PortFacts> {
+        self.ports.iter().map(|p| p.port.facts()).collect()
+    }
+
+    pub(crate) fn driver_drops(&mut self) -> Vec<DriverDrops> {
+        self.ports.iter_mut().map(|p| p.port.driver_drops()).collect()
+    }
+}
+
+/// The in-process ports among `ports` by index, partners joined.
+fn ring_ports(ports: &[PortPlan], request: PortRequest) -> Result<HashMap<usize, ring::RingPort>, PortError> {
+    let mut names = Vec::new();
+    for (index, port) in ports.iter().enumerate() {
+        if let Some(name) = RingName::parse(&port.device) {
+            names.push((index, name?));
+        }
+    }
+    let mut open = HashMap::new();
+    for (index, name) in &names {
+        if open.contains_key(index) {
+            continue;
+        }
+        let device = &ports[*index].device;
+        if names.iter().any(|(other, same)| other != index && same == name) {
+            return Err(PortError::new(device, PortErrorKind::State, "two ports can't share one end of a pair", ""));
+        }
+        match names.iter().find(|(_, other)| name.is_partner_of(other)) {
+            Some((partner, _)) => {
+                let [a, b] = ring::pair([device, &ports[*partner].device], request);
+                open.insert(*index, a);
+                open.insert(*partner, b);
+            }
+            None => {
+                open.insert(*index, ring::looped(device, request));
+            }
+        }
+    }
+    Ok(open)
+}
+
+/// RFC 6815: a tester does not blast a network somebody lives in.
+fn refuse_default_route(port: &PortPlan, facts: &PortFacts) -> Result<(), EngineError> {
+    let Some(netdev) = &facts.netdev else { return Ok(()) };
+    let carries_it = match os::link::default_route_interfaces() {
+        Ok(routes) => routes.contains(netdev),
+        // Not known: better safe.
+        Err(_) => true,
+    };
+    if carries_it && !port.allow_default_route {
+        return Err(EngineError::DefaultRoute { port: port.name.clone(), netdev: netdev.clone() });
+    }
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! How far a result can be trusted: the tester's own latency, and the verdict.
+
+use neighbour::Host;
+use crate::interval::Shape;
+use crate::receive::{ANY_PORT, Expected, Receiver};
+use crate::result::{CriterionResult, LatencyResult, PortEnd, ResultDocument, Verdict};
+use crate::sums::Sums;
+use crate::template::Template;
+use crate::transmit::{Transmitter, TxStream};
+use crate::trial::Trial;
+use crate::worker::Worker;
+use measure::Recorder;
+use port::{Clock, Port, PortRequest, TxOffload, ring};
+use profile::plan::{Comparison, Criterion};
+use sched::{Schedule, Share, StreamLoad};
+use units::{FrameLen, Nanos, Pps};
+use wire::signature::{self, Stamp};
+use wire::{Header, PacketSpec, protocol};
+
+/// Packets due and not sent beyond which the tester is called the limit.
+const SHORTFALL_MAX: f64 = 0.001;
+/// Clock error beyond which rates and latencies are not believed, parts per million.
+const DRIFT_PPM_MAX: f64 = 500.0;
+/// Packets that may seem to arrive before they were sent: clocks of two cores differ by some nanoseconds.
+const BEFORE_SENT_MAX: f64 = 0.001;
+/// Length and rate of the loop-back that measures the tester itself.
+const SELF_TEST: Nanos = Nanos::from_millis(5);
+const SELF_TEST_RATE: Pps = Pps::new(200_000);
+
+/// What the tester itself adds to a latency: a minimum frame sent and received by this thread over an in-process link.
+pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
+    let hosts = [Host { mac: [0; 6], vlans: vec![], addresses: vec![], answers_for: vec![] }];
+    let expected = [Expected { port: ANY_PORT, len: FrameLen::MIN.without_fcs() as u16 }];
+    let request = PortRequest { queues: 1, frame_len_max: 64 };
+    let mut port = ring::looped("ring:self", request);
+    let mut queues = port.take_queues();
+    let mark = signature::run_mark(0);
+    let headers = ["ethernet", "ipv4", "udp"].map(|name| protocol(name).map(|p| Header { protocol: p, set: vec![] }));
+    let spec = PacketSpec { headers: headers.into_iter().flatten().collect(), payload: Vec::new() };
+    let mut packet = spec.build(FrameLen::MIN).ok()?;
+    let stamp = Stamp::prepare(&mut packet, mark, 0, 0)?;
+    let stream = TxStream::new(0, Template::new(&packet, Some(stamp), TxOffload::default()), true);
+    let load = StreamLoad { rate: Some(SELF_TEST_RATE), group: 1, count: None, start_delay: Nanos::ZERO };
+    let schedule = Schedule::new(&[(0, load)], Nanos::ZERO, SELF_TEST, Share::WHOLE);
+    let shape = Shape::new(1, 1, true);
+    let transmitter = Transmitter::new(queues.tx[0].as_mut(), 0, schedule, vec![stream], shape);
+    let receiver = Receiver::new(queues.rx[0].as_mut(), 0, mark);
+    let recorder = Recorder::new(1, 1, shape.scale);
+    let interval = Box::new(shape.interval());
+    let mut worker =
+        Worker::new(vec![transmitter], vec![receiver], &hosts, &expected, recorder, interval, Nanos::ZERO);
+    worker.attach(clock.now()).ok()?;
+    let deadline = clock.now() + SELF_TEST + SELF_TEST;
+    while clock.now() < deadline && !(worker.is_done_sending() && !worker.turn(clock)) {
+        worker.turn(clock);
+    }
+    let last = worker.finish(Box::new(shape.interval()));
+    let mut sums = Sums::new(shape, 1);
+    sums.add(0, &last.interval);
+    let stream = &sums.arrivals.streams[0];
+    LatencyResult::new(&stream.counts.latency, stream.latency.as_ref())
+}
+
+/// What the verdict is made from.
+pub(crate) struct Evidence<'a> {
+    pub(crate) trial: &'a Trial<'a>,
+    pub(crate) sums: &'a Sums,
+    pub(crate) ends: &'a [PortEnd],
+    pub(crate) drift_ppm: Option<f64>,
+}
+
+impl Evidence<'_> {
+    /// Whether to believe the figures, and whether the tester was the limit.
+    pub(crate) fn verdict(&self) -> Verdict {
+        let mut verdict = Verdict { valid: true, ..Verdict::default() };
+        self.judge_sending(&mut verdict);
+        self.judge_greed(&mut verdict);
+        self.judge_receiving(&mut verdict);
+        if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
+            verdict.reject(format!("the clock ran {ppm:.0} ppm off the system's: rates and latencies are off as much"));
+        }
+        verdict
+    }
+
+    fn port_name(&self, port: usize) -> &str {
+        &self.trial.plan.ports[port].name
+    }
+
+    fn judge_sending(&self, verdict: &mut Verdict) {
+        if self.sums.sent.iter().all(|sent| *sent == 0) {
+            verdict.reject("no packet was sent".to_owned());
+        }
+        for (port, end) in self.ends.iter().enumerate() {
+            let paced = self.trial.streams.iter().zip(&self.sums.sent);
+            let sent: u64 = paced.filter(|(s, _)| s.from == port && s.rate.is_some()).map(|(_, sent)| sent).sum();
+            let due = sent + end.unsent;
+            if end.unsent as f64 > due as f64 * SHORTFALL_MAX {
+                let share = 100.0 * end.unsent as f64 / due as f64;
+                verdict.limit(format!(
+                    "port {}: {} of {due} packets due ({share:.2}%) were not sent: more than this port and its worker \
+                     can send",
+                    self.port_name(port),
+                    end.unsent
+                ));
+            }
+            for (reason, n) in end.drops.tx.iter().filter(|(_, n)| *n > 0) {
+                verdict.reject(format!(
+                    "port {}: {n} packets handed to the driver were never sent ({reason}): the loss includes them",
+                    self.port_name(port)
+                ));
+            }
+        }
+    }
+
+    /// Streams that send as fast as they can measure the tester, unless something got lost on the way.
+    fn judge_greed(&self, verdict: &mut Verdict) {
+        let greedy = |index: usize| self.trial.streams[index].rate.is_none();
+        let lossless = |index: usize| {
+            let stream = &self.trial.streams[index];
+            let got = self.sums.arrivals.streams[index].counts.received;
+            !(stream.measured && stream.to.is_some()) || got >= self.sums.sent[index]
+        };
+        let mut own = (0..self.trial.streams.len()).filter(|i| greedy(*i)).peekable();
+        if own.peek().is_some() && own.all(lossless) {
+            verdict.limit("rate 'max' and no loss: this is what the tester can send, not what the device can take".to_owned());
+        }
+    }
+
+    fn judge_receiving(&self, verdict: &mut Verdict) {
+        for (port, end) in self.ends.iter().enumerate() {
+            let (name, n) = (self.port_name(port), &self.sums.ports[port]);
+            for (reason, n) in end.drops.rx.iter().filter(|(_, n)| *n > 0) {
+                verdict.reject(format!(
+                    "port {name}: {n} frames reached the tester and were dropped there ({reason}): the loss includes them"
+                ));
+            }
+            if n.rx_misrouted > 0 {
+                verdict.reject(format!(
+                    "port {name}: {} test packets arrived that should have come to another port; are cables swapped?",
+                    n.rx_misrouted
+                ));
+            }
+            if n.rx_unknown_stream > 0 {
+                verdict.reject(format!(
+                    "port {name}: {} test packets are of streams this run has not; does another tester use the same seed?",
+                    n.rx_unknown_stream
+                ));
+            }
+            if n.rx_before_sent as f64 > n.rx_packets as f64 * BEFORE_SENT_MAX {
+                verdict.reject(format!(
+                    "port {name}: {} packets seem to have arrived before they were sent: the cores' clocks differ",
+                    n.rx_before_sent
+                ));
+            }
+        }
+    }
+}
+
+impl Verdict {
+    fn reject(&mut self, reason: String) {
+        self.valid = false;
+        self.reasons.push(reason);
+    }
+
+    fn limit(&mut self, reason: String) {
+        self.generator_limited = true;
+        self.reasons.push(reason);
+    }
+}
+
+/// Holds the profile's conditions against a finished document.
+pub(crate) fn judge_criteria(criteria: &[Criterion], document: &ResultDocument) -> Vec<CriterionResult> {
+    let value = serde_json::to_value(document).unwrap_or_default();
+    criteria.iter().map(|criterion| judge(criterion, &value)).collect()
+}
+
+fn judge(criterion: &Criterion, document: &serde_json::Value) -> CriterionResult {
+    let value = look_up(document, &criterion.path);
+    let passed = value.is_some_and(|value| match criterion.comparison {
+        Comparison::Less => value < criterion.bound,
+        Comparison::AtMost => value <= criterion.bound,
+        Comparison::Greater => value > criterion.bound,
+        Comparison::AtLeast => value >= criterion.bound,
+        Comparison::Equal => value == criterion.bound,
+    });
+    CriterionResult { path: criterion.path.clone(), bound: criterion.text.clone(), value, passed }
+}
+
+/// The number at a dotted path. Names of ports and streams may themselves have dots: the longest key wins.
+fn look_up(value: &serde_json::Value, path: &str) -> Option<f64> {
+    if path.is_empty() {
+        return value.as_f64();
+    }
+    let object = value.as_object()?;
+    let behind = |key: &str| match path.strip_prefix(key)? {
+        "" => Some(""),
+        rest => rest.strip_prefix('.'),
+    };
+    let mut keys: Vec<_> = object.keys().filter(|key| behind(key).is_some()).collect();
+    keys.sort_by_key(|key| std::cmp::Reverse(key.len()));
+    keys.into_iter().find_map(|key| look_up(&object[key], behind(key)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn criterion(path: &str, comparison: Comparison, bound: f64) -> Criterion {
+        Criterion { path: path.to_owned(), comparison, bound, text: String::new() }
+    }
+
+    #[test]
+    fn criteria_are_held_against_the_document() {
+        let document = json!({"streams": {"a": {"loss_ratio": 0.5}, "a.b": {"loss_ratio": 0.25}}});
+        let passed = |path, comparison, bound| judge(&criterion(path, comparison, bound), &document).passed;
+        assert!(passed("streams.a.loss_ratio", Comparison::Equal, 0.5));
+        assert!(passed("streams.a.b.loss_ratio", Comparison::Less, 0.3));
+        assert!(!passed("streams.a.b.loss_ratio", Comparison::Greater, 0.3));
+        assert!(!passed("streams.c.loss_ratio", Comparison::AtMost, 1.0), "what was not measured did not hold");
+    }
+}

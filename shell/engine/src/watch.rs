@@ -1,0 +1,98 @@
+//! Looking at a trial while it runs.
+
+use crate::result::{self, IntervalDocument};
+use crate::sums::Sums;
+use crate::trial::Trial;
+use units::Nanos;
+
+/// Somebody who looks at a trial while it runs, and may stop it.
+pub trait Watch {
+    /// Time from one look to the next.
+    fn interval(&self) -> Nanos;
+
+    /// Whether the trial is to be stopped now.
+    fn stop(&self) -> bool {
+        false
+    }
+
+    /// A look at the trial.
+    fn look(&mut self, view: &View<'_>);
+}
+
+/// A trial as it stands.
+pub struct View<'a> {
+    pub(crate) trial: &'a Trial<'a>,
+    /// Counted since the last look.
+    pub(crate) interval: &'a Sums,
+    /// Counted since the start.
+    pub(crate) total: &'a Sums,
+    /// Since traffic started.
+    pub(crate) at: Nanos,
+    /// Since the last look.
+    pub(crate) span: Nanos,
+    /// Whether sending is over and late packets are waited for.
+    pub(crate) draining: bool,
+}
+
+/// One port in a [`View`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PortView {
+    /// The port's name.
+    pub name: String,
+    /// Packets per second sent since the last look.
+    pub tx_pps: f64,
+    /// Packets per second received since the last look.
+    pub rx_pps: f64,
+    /// Bits per second at layer 1 sent since the last look.
+    pub tx_bps_l1: f64,
+    /// Bits per second at layer 1 received since the last look.
+    pub rx_bps_l1: f64,
+}
+
+impl View<'_> {
+    /// Since traffic started.
+    pub fn at(&self) -> Nanos {
+        self.at
+    }
+
+    /// How long traffic is sent.
+    pub fn duration(&self) -> Nanos {
+        self.trial.plan.duration
+    }
+
+    /// Whether sending is over and late packets are waited for.
+    pub fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// Each port's rates since the last look.
+    pub fn ports(&self) -> Vec<PortView> {
+        let seconds = self.span.as_secs_f64().max(1e-9);
+        let l1 = |bytes: u64, packets: u64| result::l1_bits(bytes, packets) / seconds;
+        let view = |(plan, n): (&profile::plan::PortPlan, &crate::interval::PortCounts)| PortView {
+            name: plan.name.clone(),
+            tx_pps: n.tx_packets as f64 / seconds,
+            rx_pps: n.rx_packets as f64 / seconds,
+            tx_bps_l1: l1(n.tx_bytes, n.tx_packets),
+            rx_bps_l1: l1(n.rx_bytes, n.rx_packets),
+        };
+        self.trial.plan.ports.iter().zip(&self.interval.ports).map(view).collect()
+    }
+
+    /// Test packets sent and, of those that should come back here, not yet received, since the start.
+    pub fn sent_and_outstanding(&self) -> (u64, u64) {
+        let measured = self.trial.measured();
+        let sent = self.total.sent.iter().sum();
+        let streams = self.total.sent.iter().zip(&self.total.arrivals.streams).zip(&measured);
+        let outstanding = streams
+            .filter(|(_, measured)| **measured)
+            .map(|((sent, got), _)| sent.saturating_sub(got.counts.received))
+            .sum();
+        (sent, outstanding)
+    }
+
+    /// Everything about the time since the last look.
+    pub fn document(&self) -> IntervalDocument {
+        result::interval_document(self)
+    }
+}

@@ -1,0 +1,179 @@
+//! One core's share of a trial: it owns its queues, streams and counters, shares nothing and locks nothing.
+//!
+//! A turn of the loop: send what is due, take in what has come, answer what is asked. Time is asked of a clock that is
+//! handed in, so the same worker runs on the processor's counter and in a simulation.
+
+use neighbour::Host;
+use crate::interval::Interval;
+use crate::receive::{Expected, Receiver};
+use crate::transmit::Transmitter;
+use measure::{Jitter, Recorder};
+use port::{Clock, PortError};
+use units::Nanos;
+
+/// What a worker hands over when it ends.
+pub(crate) struct LastReport {
+    pub(crate) interval: Box<Interval>,
+    pub(crate) jitter: Vec<Jitter>,
+    /// Packets due that were never sent, for each port.
+    pub(crate) unsent: Vec<u64>,
+    /// When it sent its last test packet.
+    pub(crate) last_departure: Nanos,
+}
+
+/// A transmitter and whether it still has something to send.
+struct Sending<'a> {
+    transmitter: Transmitter<'a>,
+    done: bool,
+}
+
+/// One core's share of a trial.
+pub(crate) struct Worker<'a> {
+    sending: Vec<Sending<'a>>,
+    receivers: Vec<Receiver<'a>>,
+    hosts: &'a [Host],
+    expected: &'a [Expected],
+    recorder: Recorder,
+    interval: Box<Interval>,
+    answers: Vec<Vec<u8>>,
+    epoch: Nanos,
+    /// How long after its end a late schedule may still catch up.
+    grace: Nanos,
+    unsent: Vec<u64>,
+    last_turn: Nanos,
+    last_busy: bool,
+    last_departure: Nanos,
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(
+        transmitters: Vec<Transmitter<'a>>,
+        receivers: Vec<Receiver<'a>>,
+        hosts: &'a [Host],
+        expected: &'a [Expected],
+        recorder: Recorder,
+        interval: Box<Interval>,
+        grace: Nanos,
+    ) -> Self {
+        Self {
+            sending: transmitters.into_iter().map(|transmitter| Sending { transmitter, done: false }).collect(),
+            receivers,
+            hosts,
+            expected,
+            recorder,
+            unsent: vec![0; interval.ports.len()],
+            interval,
+            answers: Vec::new(),
+            epoch: Nanos::MAX,
+            grace,
+            last_turn: Nanos::ZERO,
+            last_busy: false,
+            last_departure: Nanos::ZERO,
+        }
+    }
+
+    /// Makes the queues the calling thread's. `epoch` is the instant traffic starts.
+    pub(crate) fn attach(&mut self, epoch: Nanos) -> Result<(), PortError> {
+        self.epoch = epoch;
+        for sending in &mut self.sending {
+            sending.transmitter.attach()?;
+        }
+        self.receivers.iter_mut().try_for_each(Receiver::attach)
+    }
+
+    /// One turn; returns whether there was anything to do.
+    #[inline]
+    pub(crate) fn turn<C: Clock>(&mut self, clock: &C) -> bool {
+        let now = clock.now();
+        self.keep_time(now);
+        let mut busy = false;
+        for sending in self.sending.iter_mut().filter(|s| !s.done) {
+            if sending.transmitter.turn(now, self.epoch, clock, &mut self.interval) {
+                self.last_departure = now;
+                busy = true;
+            } else {
+                sending.done = sending.transmitter.is_done(now, self.epoch);
+            }
+            let deadline = self.epoch.saturating_add(sending.transmitter.end()).saturating_add(self.grace);
+            if !sending.done && now > deadline {
+                self.unsent[sending.transmitter.port()] += sending.transmitter.abandon();
+                sending.done = true;
+            }
+        }
+        for receiver in &mut self.receivers {
+            let port = receiver.port();
+            busy |= receiver.turn(
+                clock,
+                self.expected,
+                &mut self.recorder,
+                &mut self.interval,
+                &self.hosts[port],
+                &mut self.answers,
+            );
+            if !self.answers.is_empty() {
+                self.interval.ports[port].tx_answers += answer(&mut self.sending, port, &self.answers);
+                self.answers.clear();
+            }
+        }
+        self.last_busy = busy;
+        busy
+    }
+
+    /// Charges the time since the last turn to whatever that turn did.
+    #[inline]
+    fn keep_time(&mut self, now: Nanos) {
+        if self.last_turn > Nanos::ZERO && now > self.epoch {
+            let span = now.since(self.last_turn).0;
+            self.interval.total_ns += span;
+            self.interval.busy_ns += if self.last_busy { span } else { 0 };
+            self.interval.stall_max_ns = self.interval.stall_max_ns.max(span);
+        }
+        self.last_turn = now;
+    }
+
+    /// Whether everything is sent or given up.
+    pub(crate) fn is_done_sending(&self) -> bool {
+        self.sending.iter().all(|s| s.done)
+    }
+
+    /// When it next has something to send.
+    pub(crate) fn next_due(&self) -> Nanos {
+        let waiting = self.sending.iter().filter(|s| !s.done);
+        waiting.map(|s| s.transmitter.next_due(self.epoch)).min().unwrap_or(Nanos::MAX)
+    }
+
+    /// Sends nothing more that is not due by `now`.
+    pub(crate) fn stop(&mut self, now: Nanos) {
+        for sending in &mut self.sending {
+            sending.transmitter.stop(now.since(self.epoch));
+        }
+    }
+
+    /// Hands over what was counted and goes on with `empty`.
+    pub(crate) fn swap(&mut self, mut empty: Box<Interval>) -> Box<Interval> {
+        self.recorder.swap(&mut empty.arrivals);
+        // The table just swapped out rides in the new interval's place; put it into the one that leaves.
+        std::mem::swap(&mut empty.arrivals, &mut self.interval.arrivals);
+        std::mem::swap(&mut self.interval, &mut empty);
+        empty
+    }
+
+    /// Ends the worker's part.
+    pub(crate) fn finish(mut self, empty: Box<Interval>) -> LastReport {
+        for sending in self.sending.iter_mut().filter(|s| !s.done) {
+            self.unsent[sending.transmitter.port()] += sending.transmitter.abandon();
+        }
+        let interval = self.swap(empty);
+        LastReport {
+            interval,
+            jitter: self.recorder.jitter().collect(),
+            unsent: self.unsent,
+            last_departure: self.last_departure,
+        }
+    }
+}
+
+fn answer(sending: &mut [Sending<'_>], port: usize, answers: &[Vec<u8>]) -> u64 {
+    let mut through = sending.iter_mut().filter(|s| s.transmitter.port() == port);
+    through.next().map_or(0, |s| s.transmitter.answer(answers))
+}

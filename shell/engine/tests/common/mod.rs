@@ -1,0 +1,99 @@
+//! Plans and ports for the engine's tests.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use engine::{ResultDocument, Rig, RunOptions, Session, View, Watch};
+use os::TscClock;
+use port::{Port, PortRequest, ring};
+use profile::plan::{
+    ChecksumBy, LinkPlan, NextHop, Pattern, Plan, PortPlan, SimPlan, StreamPlan,
+};
+use std::time::Duration;
+use units::{FrameLen, Load, Nanos};
+use wire::{Header, PacketSpec, protocol};
+
+/// Nobody looks.
+pub struct Blind;
+
+impl Watch for Blind {
+    fn interval(&self) -> Nanos {
+        Nanos::from_millis(100)
+    }
+
+    fn look(&mut self, _view: &View<'_>) {}
+}
+
+pub fn header(name: &str) -> Header {
+    Header { protocol: protocol(name).unwrap(), set: Vec::new() }
+}
+
+pub fn udp() -> PacketSpec {
+    PacketSpec { headers: vec![header("ethernet"), header("ipv4"), header("udp")], payload: Vec::new() }
+}
+
+/// A stream from port 0 to port 1.
+pub fn stream(name: &str, rate: &str) -> StreamPlan {
+    StreamPlan {
+        name: name.to_owned(),
+        from: 0,
+        to: Some(1),
+        packet: udp(),
+        next_hop: NextHop::PeerPort,
+        fill_source_mac: true,
+        size: FrameLen::MIN,
+        rate: rate.parse::<Load>().unwrap(),
+        pattern: Pattern::Continuous,
+        count: None,
+        start_delay: Nanos::ZERO,
+        measure: true,
+    }
+}
+
+pub fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
+    let port = |name: &str, device: &str| PortPlan {
+        name: name.to_owned(),
+        device: device.to_owned(),
+        addresses: Vec::new(),
+        gateways: Vec::new(),
+        mac: None,
+        vlans: Vec::new(),
+        speed_bps: Some(10_000_000_000),
+        checksum: ChecksumBy::Software,
+        allow_default_route: false,
+    };
+    let link = LinkPlan {
+        speed_bps: 10_000_000_000,
+        delay: Nanos::ZERO,
+        loss: 0.0,
+        duplicate: 0.0,
+        reorder: 0.0,
+        reorder_by: Nanos::ZERO,
+    };
+    Plan {
+        seed: 7,
+        profile_sha256: String::new(),
+        ports: vec![port("west", "ring:a"), port("east", "ring:b")],
+        streams,
+        duration: duration.parse().unwrap(),
+        drain: Nanos::from_secs(1),
+        criteria: Vec::new(),
+        sim: SimPlan { link, router: None },
+    }
+}
+
+/// Runs `plan` on an in-process pair with `workers` workers, all on the cores there are.
+pub fn run(plan: Plan, workers: usize) -> ResultDocument {
+    let request = PortRequest { queues: workers as u16, frame_len_max: 1518 };
+    let ports = ring::pair(["ring:a", "ring:b"], request).map(|p| Box::new(p) as Box<dyn Port>);
+    let mut session = Session::load(plan, Rig::new(ports.into()));
+    let allowed = os::cpu::allowed();
+    let cores = (0..workers).map(|i| allowed[i % allowed.len()]).collect();
+    let clock = TscClock::calibrate(Duration::from_millis(20));
+    session.run(&RunOptions { cores, histograms: true }, &clock, &mut Blind).unwrap()
+}
+
+/// A number of the document by path.
+pub fn number(document: &ResultDocument, path: &str) -> f64 {
+    let value = serde_json::to_value(document).unwrap();
+    let found = path.split('.').fold(&value, |value, key| &value[key]);
+    found.as_f64().unwrap_or_else(|| panic!("{path} is {found}"))
+}
