@@ -35,6 +35,11 @@ impl Table {
         Self { rows: vec![Counts::default(); streams], buckets: vec![0; streams * per_stream], scale }
     }
 
+    /// The latency buckets of all streams, to be made present in memory before a worker uses them.
+    pub fn buckets_mut(&mut self) -> &mut [u32] {
+        &mut self.buckets
+    }
+
     /// Forgets everything counted.
     pub fn clear(&mut self) {
         self.rows.fill(Counts::default());
@@ -47,7 +52,14 @@ impl Table {
     }
 }
 
-/// What lasts from packet to packet of a stream.
+/// What lasts from packet to packet: of a lane its sequence; of a stream, kept with its first lane, the last arrival.
+#[derive(Debug, Clone, Default)]
+#[repr(align(64))]
+struct State {
+    lane: Lane,
+    last: Last,
+}
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Last {
     arrival: Nanos,
@@ -61,30 +73,28 @@ struct Last {
 #[derive(Debug)]
 pub struct Recorder {
     table: Table,
-    last: Vec<Last>,
-    lanes: Vec<Lane>,
-    lanes_per_stream: usize,
+    /// `lanes` for each stream.
+    states: Vec<State>,
+    lanes: usize,
+    scale: Option<Scale>,
 }
 
-/// From this many streams on, rows are loaded for a whole burst before they are used: the loads overlap.
-const WARM_FROM: usize = 64;
+/// From this many streams on, what a burst needs is loaded before it is used, so that the loads overlap: fewer fit the
+/// second-level cache and need no such help.
+const WARM_FROM: usize = 2048;
 
 impl Recorder {
-    /// A recorder for `streams` streams sent by at most `lanes` workers each.
-    pub fn new(streams: usize, lanes: usize, scale: Option<Scale>) -> Self {
-        Self {
-            table: Table::new(streams, scale),
-            last: vec![Last::default(); streams],
-            lanes: vec![Lane::default(); streams * lanes],
-            lanes_per_stream: lanes,
-        }
+    /// A recorder of streams sent by at most `lanes` workers each, that counts into `table` first.
+    pub fn new(table: Table, lanes: usize) -> Self {
+        let (streams, scale) = (table.rows.len(), table.scale);
+        Self { table, states: vec![State::default(); streams * lanes], lanes, scale }
     }
 
     /// Counts a burst that arrived at `now`. Returns how many arrivals name a stream or lane there is not; they are
     /// left out.
     #[inline]
     pub fn record(&mut self, arrivals: &[Arrival], now: Nanos) -> u64 {
-        if self.last.len() >= WARM_FROM {
+        if self.table.rows.len() >= WARM_FROM {
             std::hint::black_box(self.touch(arrivals));
         }
         let mut unknown = 0;
@@ -100,15 +110,12 @@ impl Recorder {
         let mut sum = 0u64;
         for a in arrivals {
             let stream = a.stream as usize;
-            sum ^= self.last.get(stream).map_or(0, |l| l.latency);
-            sum ^= self
-                .lanes
-                .get(stream * self.lanes_per_stream + usize::from(a.lane))
-                .map_or(0, Lane::expected);
+            sum ^=
+                self.states.get(stream * self.lanes + usize::from(a.lane)).map_or(0, |s| s.lane.expected());
             if let Some(row) = self.table.rows.get(stream) {
-                sum ^= row.received ^ row.latency.max ^ row.interarrival.max;
+                sum ^= row.received ^ row.latency.max ^ row.delay_change.max ^ row.interarrival.max;
             }
-            if let Some(scale) = self.table.scale {
+            if let Some(scale) = self.scale {
                 let bucket = stream * scale.buckets() + scale.index(a.latency);
                 sum ^= u64::from(self.table.buckets.get(bucket).copied().unwrap_or(0));
             }
@@ -119,13 +126,12 @@ impl Recorder {
     #[inline(always)]
     fn take(&mut self, a: &Arrival, now: Nanos) -> bool {
         let stream = a.stream as usize;
-        let (Some(row), Some(last)) = (self.table.rows.get_mut(stream), self.last.get_mut(stream)) else {
-            return false;
-        };
-        if usize::from(a.lane) >= self.lanes_per_stream {
+        let Some(row) = self.table.rows.get_mut(stream) else { return false };
+        if usize::from(a.lane) >= self.lanes {
             return false;
         }
-        match self.lanes[stream * self.lanes_per_stream + usize::from(a.lane)].arrived(a.sequence) {
+        let first = stream * self.lanes;
+        match self.states[first + usize::from(a.lane)].lane.arrived(a.sequence) {
             Order::InOrder => {}
             Order::Reordered(distance) => {
                 row.reordered += 1;
@@ -142,9 +148,10 @@ impl Recorder {
         }
         row.received += 1;
         row.latency.add(a.latency);
-        if let Some(scale) = self.table.scale {
+        if let Some(scale) = self.scale {
             self.table.buckets[stream * scale.buckets() + scale.index(a.latency)] += 1;
         }
+        let last = &mut self.states[first].last;
         if last.seen > 0 {
             let change = a.latency.abs_diff(last.latency);
             row.delay_change.add(change);
@@ -167,12 +174,13 @@ impl Recorder {
 
     /// RFC 3550 jitter of each stream as it stands.
     pub fn jitter(&self) -> impl Iterator<Item = Jitter> {
-        self.last.iter().map(|l| Jitter::new(l.jitter_16 as f64 / 16.0, l.seen))
+        let firsts = self.states.iter().step_by(self.lanes.max(1));
+        firsts.map(|s| Jitter::new(s.last.jitter_16 as f64 / 16.0, s.last.seen))
     }
 
     /// Packets the senders of `stream` had sent when the newest packet of each lane left, as far as can be seen here.
     pub fn expected(&self, stream: usize) -> u64 {
-        let first = stream * self.lanes_per_stream;
-        self.lanes[first..first + self.lanes_per_stream].iter().map(Lane::expected).sum()
+        let first = stream * self.lanes;
+        self.states[first..first + self.lanes].iter().map(|s| s.lane.expected()).sum()
     }
 }

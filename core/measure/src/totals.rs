@@ -52,6 +52,16 @@ impl Totals {
         Self { streams: vec![empty; streams] }
     }
 
+    /// Forgets everything counted.
+    pub fn clear(&mut self) {
+        for stream in &mut self.streams {
+            stream.counts = Counts::default();
+            if let Some(latency) = &mut stream.latency {
+                latency.clear();
+            }
+        }
+    }
+
     /// Adds a table of the same shape.
     pub fn add(&mut self, table: &Table) {
         let per_stream = table.scale.map_or(0, Scale::buckets);
@@ -91,7 +101,7 @@ mod tests {
 
     #[test]
     fn jitter_of_a_known_series() {
-        let mut recorder = Recorder::new(1, 1, Some(Scale::FINE));
+        let mut recorder = Recorder::new(Table::new(1, Some(Scale::FINE)), 1);
         for (i, latency) in [100, 116, 100, 100].into_iter().enumerate() {
             recorder.record(&[arrival(i as u32, latency)], Nanos(i as u64 * 1_000));
         }
@@ -107,7 +117,7 @@ mod tests {
 
     #[test]
     fn strangers_are_told() {
-        let mut recorder = Recorder::new(2, 1, None);
+        let mut recorder = Recorder::new(Table::new(2, None), 1);
         let strange =
             [Arrival { stream: 2, ..arrival(0, 1) }, Arrival { lane: 1, ..arrival(0, 1) }, arrival(0, 1)];
         assert_eq!(recorder.record(&strange, Nanos(0)), 2);
@@ -121,7 +131,7 @@ mod tests {
             split in 0usize..400,
         ) {
             let scale = Some(Scale::MEDIUM);
-            let mut recorder = Recorder::new(1, 1, scale);
+            let mut recorder = Recorder::new(Table::new(1, scale), 1);
             let (mut totals, mut table) = (Totals::new(1, scale), Table::new(1, scale));
             let (mut seen, mut next, mut duplicates, mut reordered) = (HashSet::new(), 0, 0, 0);
             for (i, (sequence, latency)) in sequences.iter().enumerate() {
@@ -152,7 +162,7 @@ mod tests {
             proptest::collection::vec(0u64..1 << 40, 0..20), 3)) {
             let scale = Some(Scale::COARSE);
             let totals: Vec<Totals> = parts.iter().map(|latencies| {
-                let mut recorder = Recorder::new(1, 1, scale);
+                let mut recorder = Recorder::new(Table::new(1, scale), 1);
                 for (i, latency) in latencies.iter().enumerate() {
                     recorder.record(&[arrival(i as u32, *latency)], Nanos(i as u64 * 7));
                 }

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod cpu;
 pub mod doctor;
 pub mod link;
+pub mod memory;
 mod netlink;
 
 pub use clock::{ClockDrift, ClockFacts, CoreSkew, TscClock};

@@ -94,10 +94,17 @@ impl Shape {
         if self.paces_streams() { stream } else { port }
     }
 
+    /// A table whose memory is there before a worker needs it.
+    pub(crate) fn table(self) -> Table {
+        let mut table = Table::new(self.streams, self.scale);
+        os::memory::make_present(table.buckets_mut());
+        table
+    }
+
     pub(crate) fn interval(self) -> Interval {
         let records = if self.paces_streams() { self.streams } else { self.ports };
         Interval {
-            arrivals: Table::new(self.streams, self.scale),
+            arrivals: self.table(),
             sent: vec![0; self.streams],
             pacing: vec![PacingRecord::default(); records],
             ports: vec![PortCounts::default(); self.ports],

@@ -1,8 +1,8 @@
 //! One worker's receiving side of one port.
 
-use neighbour::Host;
 use crate::interval::{Interval, PortCounts};
 use measure::{Arrival, Recorder};
+use neighbour::Host;
 use port::{BURST, Burst, Clock, RxQueue};
 use units::Nanos;
 use wire::signature::{self, Signature};
@@ -111,7 +111,8 @@ impl<'a> Receiver<'a> {
         counts: &mut PortCounts,
     ) -> Arrival {
         if let Some(expected) = expected.get(found.stream as usize) {
-            counts.rx_misrouted += u64::from(expected.port != ANY_PORT && usize::from(expected.port) != self.port);
+            counts.rx_misrouted +=
+                u64::from(expected.port != ANY_PORT && usize::from(expected.port) != self.port);
             counts.rx_wrong_length += u64::from(usize::from(expected.len) != len);
         }
         let sent = signature::unwrap_time(found.time, now);

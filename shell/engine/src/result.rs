@@ -8,8 +8,8 @@ use crate::trial::{Trial, TrialStream};
 use crate::watch::View;
 use measure::{Counts, Jitter, Moments};
 use port::DriverDrops;
-use schemars::JsonSchema;
 use sched::PacingRecord;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use units::{L1_OVERHEAD_BYTES, Nanos};
@@ -438,7 +438,8 @@ pub(crate) fn streams(
     let mut all = Named::new();
     for (index, (plan, stream)) in trial.plan.streams.iter().zip(&trial.streams).enumerate() {
         let (tx, totals) = (sums.sent[index], &sums.arrivals.streams[index]);
-        let counts = (stream.measured && (stream.to.is_some() || totals.counts.received > 0)).then_some(&totals.counts);
+        let counts = (stream.measured && (stream.to.is_some() || totals.counts.received > 0))
+            .then_some(&totals.counts);
         let count = |n: fn(&Counts) -> u64| counts.map(n);
         let lost = counts.filter(|_| final_counts).map(|c| tx.saturating_sub(c.received));
         let window = if final_counts { active(stream, plan.count, plan.start_delay, span) } else { span };
@@ -486,4 +487,3 @@ pub(crate) fn interval_document(view: &View<'_>) -> IntervalDocument {
         streams: streams(view.trial, view.interval, view.span, None, false),
     }
 }
-

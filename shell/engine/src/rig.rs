@@ -68,7 +68,12 @@ fn ring_ports(ports: &[PortPlan], request: PortRequest) -> Result<HashMap<usize,
         }
         let device = &ports[*index].device;
         if names.iter().any(|(other, same)| other != index && same == name) {
-            return Err(PortError::new(device, PortErrorKind::State, "two ports can't share one end of a pair", ""));
+            return Err(PortError::new(
+                device,
+                PortErrorKind::State,
+                "two ports can't share one end of a pair",
+                "",
+            ));
         }
         match names.iter().find(|(_, other)| name.is_partner_of(other)) {
             Some((partner, _)) => {

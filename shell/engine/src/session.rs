@@ -1,7 +1,6 @@
 //! The one handle on a trial: load, run, watch, stop.
 
 use crate::EngineError;
-use neighbour::{Host, Resolver};
 use crate::interval::Interval;
 use crate::receive::Receiver;
 use crate::result::{self, ClockResult, PortEnd, ResultDocument, WorkerResult};
@@ -12,6 +11,7 @@ use crate::trust::{self, Evidence};
 use crate::watch::{View, Watch};
 use crate::worker::{LastReport, Worker};
 use measure::{Jitter, Recorder};
+use neighbour::{Host, Resolver};
 use os::{LinkCounters, ThreadUsage, TscClock};
 use port::{Burst, Clock, PortFacts, VirtualClock};
 use profile::Plan;
@@ -80,7 +80,9 @@ impl Session {
         let self_latency = trust::self_latency(clock);
         let skew = clock.cores_agree(&options.cores);
         let (plan, rig) = (&self.plan, &mut self.rig);
-        let trial = prepare(plan, rig, clock, options.histograms, &|_| std::thread::sleep(Duration::from_micros(50)))?;
+        let trial = prepare(plan, rig, clock, options.histograms, &|_| {
+            std::thread::sleep(Duration::from_micros(50))
+        })?;
         let facts: Vec<PortFacts> = rig.facts().into_iter().cloned().collect();
         let before = Baseline::take(rig, &facts);
         let started = humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string();
@@ -206,7 +208,7 @@ fn workers<'a>(trial: &'a Trial<'_>, rig: &'a mut Rig, count: usize) -> Result<V
     let shape = trial.shape;
     let endpoints = trial.endpoints(rig, count)?;
     let worker = |(transmitters, receivers)| {
-        let recorder = Recorder::new(shape.streams, count, shape.scale);
+        let recorder = Recorder::new(shape.table(), count);
         let interval = Box::new(shape.interval());
         Worker::new(transmitters, receivers, &trial.hosts, &trial.expected, recorder, interval, trial.grace)
     };
@@ -220,7 +222,6 @@ struct Collector<'a> {
     current: Sums,
     /// Cleared intervals, ready to be handed to workers.
     spare: Vec<Box<Interval>>,
-    workers: usize,
     epoch: Nanos,
     looked: Nanos,
     measured: Vec<bool>,
@@ -234,7 +235,6 @@ impl<'a> Collector<'a> {
             current: sums.clone(),
             total: sums,
             spare: Vec::new(),
-            workers,
             epoch,
             looked: epoch,
             measured: trial.measured(),
@@ -264,7 +264,7 @@ impl<'a> Collector<'a> {
         };
         watch.look(&view);
         self.looked = now;
-        self.current = Sums::new(self.trial.shape, self.workers);
+        self.current.clear();
     }
 
     fn all_arrived(&self) -> bool {
@@ -306,7 +306,13 @@ struct Progress {
 impl Progress {
     fn new(epoch: Nanos, watch: &dyn Watch) -> Self {
         let look_every = watch.interval();
-        Self { next_look: epoch.saturating_add(look_every), look_every, sent: None, whole: None, stopped: None }
+        Self {
+            next_look: epoch.saturating_add(look_every),
+            look_every,
+            sent: None,
+            whole: None,
+            stopped: None,
+        }
     }
 
     /// Whether late packets have been waited for long enough.
@@ -357,13 +363,16 @@ mod real {
                 let (go, go_rx) = mpsc::channel::<Nanos>();
                 let (ready, sending, core) = (ready_tx.clone(), &sending, *core);
                 let body = move || work(worker, core, clock, &ready, &go_rx, command_rx, report_tx, sending);
-                let thread = std::thread::Builder::new().name(format!("eagre-{core}")).spawn_scoped(scope, body);
-                let thread = thread.map_err(|e| EngineError::Machine(format!("no thread for core {core}: {e}")))?;
+                let thread =
+                    std::thread::Builder::new().name(format!("eagre-{core}")).spawn_scoped(scope, body);
+                let thread =
+                    thread.map_err(|e| EngineError::Machine(format!("no thread for core {core}: {e}")))?;
                 threads.push((thread, go, Lines { commands, reports }));
             }
             for _ in 0..count {
                 let answer = ready.recv_timeout(Duration::from_secs(10));
-                answer.map_err(|_| EngineError::Machine("a worker did not come up within 10 s".to_owned()))??;
+                answer
+                    .map_err(|_| EngineError::Machine("a worker did not come up within 10 s".to_owned()))??;
             }
             let epoch = clock.now() + LEAD;
             let (mut lines, mut handles) = (Vec::new(), Vec::new());
@@ -397,7 +406,8 @@ mod real {
         mut reports: rtrb::Producer<Box<Interval>>,
         sending: &AtomicUsize,
     ) -> Result<(LastReport, Option<ThreadUsage>), EngineError> {
-        let pinned = os::cpu::pin(core).map_err(|e| EngineError::Machine(format!("no place on core {core}: {e}")));
+        let pinned =
+            os::cpu::pin(core).map_err(|e| EngineError::Machine(format!("no place on core {core}: {e}")));
         let up = pinned.and_then(|()| worker.attach(Nanos::MAX).map_err(EngineError::from));
         let came_up = up.is_ok();
         let _ = ready.send(up);
@@ -422,7 +432,8 @@ mod real {
                 }
                 Ok(Command::Stop) => worker.stop(clock.now()),
                 Ok(Command::Finish(empty)) => {
-                    let used = ThreadUsage::read(tid).ok().zip(before).map(|(now, before)| now.since(&before));
+                    let used =
+                        ThreadUsage::read(tid).ok().zip(before).map(|(now, before)| now.since(&before));
                     return Ok((worker.finish(empty), used));
                 }
             }
@@ -667,4 +678,3 @@ fn sending_time(plan: &Plan, harvest: &Harvest) -> Nanos {
         None => plan.duration,
     }
 }
-

@@ -34,6 +34,15 @@ impl Sums {
         }
     }
 
+    /// Forgets everything counted.
+    pub(crate) fn clear(&mut self) {
+        self.arrivals.clear();
+        self.sent.fill(0);
+        self.pacing.iter_mut().for_each(PacingRecord::clear);
+        self.ports.fill(PortCounts::default());
+        self.workers.fill(WorkerTime::default());
+    }
+
     /// Adds what worker `worker` counted.
     pub(crate) fn add(&mut self, worker: usize, interval: &Interval) {
         self.arrivals.add(&interval.arrivals);

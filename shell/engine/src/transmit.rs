@@ -1,7 +1,7 @@
 //! One worker's sending side of one port.
 
 use crate::interval::{Interval, Shape};
-use crate::template::Template;
+use crate::template::{Blocks, Template};
 use port::{BURST, Burst, Clock, TxQueue};
 use sched::{Pacing, Schedule, Slot};
 use units::Nanos;
@@ -22,27 +22,46 @@ impl TxStream {
     pub(crate) fn new(index: u32, template: Template, paced: bool) -> Self {
         Self { index, template, paced, sequence: 0, pacing: Pacing::default() }
     }
+
+    /// Counts the first `run` packets of `slot`; returns their bytes with FCS.
+    #[inline(always)]
+    fn sent(
+        &mut self,
+        slot: &Slot,
+        run: u32,
+        departure: Nanos,
+        shape: Shape,
+        port: usize,
+        interval: &mut Interval,
+    ) -> u64 {
+        let index = self.index as usize;
+        interval.sent[index] += u64::from(run);
+        if self.paced {
+            let record = &mut interval.pacing[shape.pacing_index(index, port)];
+            for _ in 0..run {
+                self.pacing.departed(slot.due, departure, record);
+            }
+        }
+        u64::from(run) * self.template.frame_bytes
+    }
 }
 
-/// A slot whose frames are being sent.
-#[derive(Clone, Copy, Default)]
-struct Pending {
-    slot: Slot,
-    /// Sequence number of its first frame.
-    sequence: u32,
-}
-
-/// One worker's sending side of one port. `slots[..filled]` are due; the first `burst.len()` packets of them have
-/// their frames in `burst`.
+/// One worker's sending side of one port.
+///
+/// `slots[..filled]` are due and hold `packets` packets; the first `burst.len()` of them have their frames in `burst`.
+/// Frames the port did not take stay there and are stamped anew before the next try.
 pub(crate) struct Transmitter<'a> {
     queue: &'a mut dyn TxQueue,
     port: usize,
     schedule: Schedule,
     /// Streams sent from this port; the schedule's slots index them.
     streams: Vec<TxStream>,
+    blocks: Blocks,
     shape: Shape,
     burst: Burst,
-    slots: [Pending; BURST],
+    slots: [Slot; BURST],
+    /// Sequence number of each slot's first packet.
+    sequences: [u32; BURST],
     filled: usize,
     /// Packets in `slots[..filled]`.
     packets: usize,
@@ -56,6 +75,7 @@ impl<'a> Transmitter<'a> {
         port: usize,
         schedule: Schedule,
         streams: Vec<TxStream>,
+        blocks: Blocks,
         shape: Shape,
     ) -> Self {
         Self {
@@ -63,9 +83,11 @@ impl<'a> Transmitter<'a> {
             port,
             schedule,
             streams,
+            blocks,
             shape,
             burst: Burst::new(),
-            slots: [Pending::default(); BURST],
+            slots: [Slot::default(); BURST],
+            sequences: [0; BURST],
             filled: 0,
             packets: 0,
             control: Burst::new(),
@@ -82,7 +104,13 @@ impl<'a> Transmitter<'a> {
 
     /// Sends what is due; returns whether there was anything. `epoch` is the instant at which the schedule's time is 0.
     #[inline]
-    pub(crate) fn turn<C: Clock>(&mut self, now: Nanos, epoch: Nanos, clock: &C, interval: &mut Interval) -> bool {
+    pub(crate) fn turn<C: Clock>(
+        &mut self,
+        now: Nanos,
+        epoch: Nanos,
+        clock: &C,
+        interval: &mut Interval,
+    ) -> bool {
         if now < epoch {
             return false;
         }
@@ -92,63 +120,49 @@ impl<'a> Transmitter<'a> {
         if self.packets == 0 {
             return false;
         }
-        if self.burst.len() < self.packets {
-            self.build();
-        }
         let departure = clock.now();
-        self.stamp(departure);
+        self.build(departure);
         let taken = self.queue.send(&mut self.burst);
-        self.account(taken, departure.since(epoch), interval);
+        if taken == self.packets {
+            self.account_all(departure.since(epoch), interval);
+        } else if taken > 0 {
+            self.account_some(taken, departure.since(epoch), interval);
+        }
         taken > 0
     }
 
     #[inline]
     fn poll(&mut self, now: Nanos) {
-        let mut due = [Slot::default(); BURST];
-        let room = BURST - self.packets;
-        let n = self.schedule.poll(now, &mut due[..BURST - self.filled], room as u32);
-        for slot in &due[..n] {
+        let room = (BURST - self.packets) as u32;
+        let n = self.schedule.poll(now, &mut self.slots[self.filled..], room);
+        let new = self.filled..self.filled + n;
+        for (slot, sequence) in self.slots[new.clone()].iter().zip(&mut self.sequences[new]) {
             let stream = &mut self.streams[slot.stream as usize];
-            self.slots[self.filled] = Pending { slot: *slot, sequence: stream.sequence };
+            *sequence = stream.sequence;
             stream.sequence = stream.sequence.wrapping_add(slot.run);
-            self.filled += 1;
             self.packets += slot.run as usize;
         }
+        self.filled += n;
     }
 
-    /// Gets frames for the packets that have none and makes them hold their templates.
+    /// Gets frames for the packets that have none, makes them hold their templates, and writes sequence number and time
+    /// into all.
     #[inline]
-    fn build(&mut self) {
-        let mut have = self.burst.len();
-        let all = have + self.queue.alloc(&mut self.burst, self.packets - have);
-        let (mut next, mut slot) = (0, 0);
-        while have < all {
-            let run = self.slots[slot].slot.run as usize;
-            let stream = self.slots[slot].slot.stream as usize;
-            if next + run > have {
-                let template = &self.streams[stream].template;
-                let end = (next + run).min(all);
-                for i in have..end {
-                    self.burst.frame_mut(i).fill(template.tag, &template.blocks, template.len, template.offload);
-                }
-                have = end;
-            }
-            next += run;
-            slot += 1;
-        }
-    }
-
-    /// Writes sequence number and time into every frame, also into those the port refused before.
-    #[inline]
-    fn stamp(&mut self, departure: Nanos) {
+    fn build(&mut self, departure: Nanos) {
+        let old = self.burst.len();
+        let all = old + self.queue.alloc(&mut self.burst, self.packets - old);
         let mut i = 0;
-        for pending in &self.slots[..self.filled] {
-            let stream = &self.streams[pending.slot.stream as usize];
-            let end = (i + pending.slot.run as usize).min(self.burst.len());
-            if let Some(stamp) = &stream.template.stamp {
-                let mut sequence = pending.sequence;
-                for i in i..end {
-                    stamp.write(self.burst.frame_mut(i).data_mut(), sequence, departure.0);
+        for (slot, sequence) in self.slots[..self.filled].iter().zip(&self.sequences) {
+            let template = &self.streams[slot.stream as usize].template;
+            let end = (i + slot.run as usize).min(all);
+            let mut sequence = *sequence;
+            for i in i..end {
+                let mut frame = self.burst.frame_mut(i);
+                if i >= old {
+                    frame.fill(template.tag, self.blocks.of(template), template.len, template.offload);
+                }
+                if let Some(stamp) = &template.stamp {
+                    stamp.write(frame.data_mut(), sequence, departure.0);
                     sequence = sequence.wrapping_add(1);
                 }
             }
@@ -156,40 +170,39 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Counts the `taken` packets and forgets their slots.
+    /// Counts every packet and forgets the slots.
     #[inline]
-    fn account(&mut self, taken: usize, departure: Nanos, interval: &mut Interval) {
+    fn account_all(&mut self, departure: Nanos, interval: &mut Interval) {
+        let mut bytes = 0;
+        for slot in &self.slots[..self.filled] {
+            let stream = &mut self.streams[slot.stream as usize];
+            bytes += stream.sent(slot, slot.run, departure, self.shape, self.port, interval);
+        }
+        interval.ports[self.port].tx_packets += self.packets as u64;
+        interval.ports[self.port].tx_bytes += bytes;
+        (self.filled, self.packets) = (0, 0);
+    }
+
+    /// Counts the first `taken` packets and forgets their slots.
+    fn account_some(&mut self, taken: usize, departure: Nanos, interval: &mut Interval) {
         self.packets -= taken;
         let (mut left, mut whole, mut bytes) = (taken as u32, 0, 0);
-        for pending in &mut self.slots[..self.filled] {
-            if left == 0 {
-                break;
-            }
-            let slot = &mut pending.slot;
+        for (slot, sequence) in self.slots[..self.filled].iter_mut().zip(&mut self.sequences) {
             let run = slot.run.min(left);
             left -= run;
             let stream = &mut self.streams[slot.stream as usize];
-            let index = stream.index as usize;
-            interval.sent[index] += u64::from(run);
-            bytes += u64::from(run) * stream.template.frame_bytes();
-            if stream.paced {
-                let record = &mut interval.pacing[self.shape.pacing_index(index, self.port)];
-                for _ in 0..run {
-                    stream.pacing.departed(slot.due, departure, record);
-                }
-            }
+            bytes += stream.sent(slot, run, departure, self.shape, self.port, interval);
             if run < slot.run {
                 slot.run -= run;
                 slot.number += u64::from(run);
-                pending.sequence = pending.sequence.wrapping_add(run);
+                *sequence = sequence.wrapping_add(run);
                 break;
             }
             whole += 1;
         }
-        if whole > 0 {
-            self.slots.copy_within(whole..self.filled, 0);
-            self.filled -= whole;
-        }
+        self.slots.copy_within(whole..self.filled, 0);
+        self.sequences.copy_within(whole..self.filled, 0);
+        self.filled -= whole;
         interval.ports[self.port].tx_packets += taken as u64;
         interval.ports[self.port].tx_bytes += bytes;
     }
@@ -236,8 +249,8 @@ impl<'a> Transmitter<'a> {
         self.queue.free(&mut self.burst);
         let waiting: u64 = self.slots[..self.filled]
             .iter()
-            .filter(|p| self.streams[p.slot.stream as usize].paced)
-            .map(|p| u64::from(p.slot.run))
+            .filter(|slot| self.streams[slot.stream as usize].paced)
+            .map(|slot| u64::from(slot.run))
             .sum();
         (self.filled, self.packets) = (0, 0);
         let owed = self.schedule.owed();

@@ -1,12 +1,12 @@
 //! From a Plan and open ports to what workers need: rates, templates, what is expected where.
 
 use crate::EngineError;
-use neighbour::{Host, Resolver};
 use crate::interval::Shape;
 use crate::receive::{ANY_PORT, Expected, Receiver};
 use crate::rig::Rig;
-use crate::template::Template;
+use crate::template::{Blocks, Template};
 use crate::transmit::{Transmitter, TxStream};
+use neighbour::{Host, Resolver};
 use port::{PortFacts, TxOffload};
 use profile::Plan;
 use profile::plan::{ChecksumBy, NextHop, Pattern, StreamPlan};
@@ -97,8 +97,11 @@ impl<'p> Trial<'p> {
         neighbours: &[Resolver],
         histograms: bool,
     ) -> Result<Self, EngineError> {
-        let streams =
-            plan.streams.iter().map(|s| stream(plan, s, facts, &hosts, neighbours)).collect::<Result<Vec<_>, _>>()?;
+        let streams = plan
+            .streams
+            .iter()
+            .map(|s| stream(plan, s, facts, &hosts, neighbours))
+            .collect::<Result<Vec<_>, _>>()?;
         let expected = plan.streams.iter().map(|s| Expected {
             port: s.to.map_or(ANY_PORT, |to| to as u16),
             len: s.size.without_fcs() as u16,
@@ -143,34 +146,34 @@ impl<'p> Trial<'p> {
         port: usize,
         share: Share,
     ) -> Result<Transmitter<'q>, EngineError> {
-        let (mut streams, mut loads) = (Vec::new(), Vec::new());
+        let (mut streams, mut loads, mut blocks) = (Vec::new(), Vec::new(), Blocks::default());
         for (index, stream) in self.streams.iter().enumerate().filter(|(_, s)| s.from == port) {
-            let template = self.template(index, share.index as u8)?;
+            let template = self.template(index, share.index as u8, &mut blocks)?;
             loads.push((streams.len() as u32, stream.load));
             streams.push(TxStream::new(index as u32, template, stream.rate.is_some()));
         }
         let schedule = Schedule::new(&loads, Nanos::ZERO, self.plan.duration, share);
-        Ok(Transmitter::new(queue, port, schedule, streams, self.shape))
+        Ok(Transmitter::new(queue, port, schedule, streams, blocks, self.shape))
     }
 
     /// The frame of a stream as lane `lane` sends it.
-    fn template(&self, index: usize, lane: u8) -> Result<Template, EngineError> {
+    fn template(&self, index: usize, lane: u8, blocks: &mut Blocks) -> Result<Template, EngineError> {
         let (stream, plan) = (&self.streams[index], &self.plan.streams[index]);
         let bad = |reason: String| EngineError::Stream { stream: plan.name.clone(), reason };
         let mut packet = stream.packet.build(plan.size).map_err(|e| bad(e.to_string()))?;
         if !stream.measured {
-            return Ok(Template::new(&packet, None, TxOffload::default()));
+            return Ok(Template::new(blocks, &packet, None, TxOffload::default()));
         }
         let (mark, number) = (self.mark, index as u32);
         if self.plan.ports[stream.from].checksum == ChecksumBy::Offload
             && let Some((stamp, l2_len, l3_len)) = Stamp::prepare_offload(&mut packet, mark, number, lane)
         {
             let offload = offload(&stream.packet, l2_len as u8, l3_len as u16);
-            return Ok(Template::new(&packet, Some(stamp), offload));
+            return Ok(Template::new(blocks, &packet, Some(stamp), offload));
         }
         let stamp = Stamp::prepare(&mut packet, mark, number, lane)
             .ok_or_else(|| bad(format!("a frame of {} has no room for the signature", plan.size)))?;
-        Ok(Template::new(&packet, Some(stamp), TxOffload::default()))
+        Ok(Template::new(blocks, &packet, Some(stamp), TxOffload::default()))
     }
 
     /// Which streams should come back here.

@@ -1,15 +1,15 @@
 //! How far a result can be trusted: the tester's own latency, and the verdict.
 
-use neighbour::Host;
 use crate::interval::Shape;
 use crate::receive::{ANY_PORT, Expected, Receiver};
 use crate::result::{CriterionResult, LatencyResult, PortEnd, ResultDocument, Verdict};
 use crate::sums::Sums;
-use crate::template::Template;
+use crate::template::{Blocks, Template};
 use crate::transmit::{Transmitter, TxStream};
 use crate::trial::Trial;
 use crate::worker::Worker;
 use measure::Recorder;
+use neighbour::Host;
 use port::{Clock, Port, PortRequest, TxOffload, ring};
 use profile::plan::{Comparison, Criterion};
 use sched::{Schedule, Share, StreamLoad};
@@ -35,17 +35,20 @@ pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     let mut port = ring::looped("ring:self", request);
     let mut queues = port.take_queues();
     let mark = signature::run_mark(0);
-    let headers = ["ethernet", "ipv4", "udp"].map(|name| protocol(name).map(|p| Header { protocol: p, set: vec![] }));
+    let headers =
+        ["ethernet", "ipv4", "udp"].map(|name| protocol(name).map(|p| Header { protocol: p, set: vec![] }));
     let spec = PacketSpec { headers: headers.into_iter().flatten().collect(), payload: Vec::new() };
     let mut packet = spec.build(FrameLen::MIN).ok()?;
     let stamp = Stamp::prepare(&mut packet, mark, 0, 0)?;
-    let stream = TxStream::new(0, Template::new(&packet, Some(stamp), TxOffload::default()), true);
+    let mut blocks = Blocks::default();
+    let stream =
+        TxStream::new(0, Template::new(&mut blocks, &packet, Some(stamp), TxOffload::default()), true);
     let load = StreamLoad { rate: Some(SELF_TEST_RATE), group: 1, count: None, start_delay: Nanos::ZERO };
     let schedule = Schedule::new(&[(0, load)], Nanos::ZERO, SELF_TEST, Share::WHOLE);
     let shape = Shape::new(1, 1, true);
-    let transmitter = Transmitter::new(queues.tx[0].as_mut(), 0, schedule, vec![stream], shape);
+    let transmitter = Transmitter::new(queues.tx[0].as_mut(), 0, schedule, vec![stream], blocks, shape);
     let receiver = Receiver::new(queues.rx[0].as_mut(), 0, mark);
-    let recorder = Recorder::new(1, 1, shape.scale);
+    let recorder = Recorder::new(shape.table(), 1);
     let interval = Box::new(shape.interval());
     let mut worker =
         Worker::new(vec![transmitter], vec![receiver], &hosts, &expected, recorder, interval, Nanos::ZERO);
@@ -77,7 +80,9 @@ impl Evidence<'_> {
         self.judge_greed(&mut verdict);
         self.judge_receiving(&mut verdict);
         if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
-            verdict.reject(format!("the clock ran {ppm:.0} ppm off the system's: rates and latencies are off as much"));
+            verdict.reject(format!(
+                "the clock ran {ppm:.0} ppm off the system's: rates and latencies are off as much"
+            ));
         }
         verdict
     }
@@ -92,7 +97,8 @@ impl Evidence<'_> {
         }
         for (port, end) in self.ends.iter().enumerate() {
             let paced = self.trial.streams.iter().zip(&self.sums.sent);
-            let sent: u64 = paced.filter(|(s, _)| s.from == port && s.rate.is_some()).map(|(_, sent)| sent).sum();
+            let sent: u64 =
+                paced.filter(|(s, _)| s.from == port && s.rate.is_some()).map(|(_, sent)| sent).sum();
             let due = sent + end.unsent;
             if end.unsent as f64 > due as f64 * SHORTFALL_MAX {
                 let share = 100.0 * end.unsent as f64 / due as f64;
@@ -122,7 +128,10 @@ impl Evidence<'_> {
         };
         let mut own = (0..self.trial.streams.len()).filter(|i| greedy(*i)).peekable();
         if own.peek().is_some() && own.all(lossless) {
-            verdict.limit("rate 'max' and no loss: this is what the tester can send, not what the device can take".to_owned());
+            verdict.limit(
+                "rate 'max' and no loss: this is what the tester can send, not what the device can take"
+                    .to_owned(),
+            );
         }
     }
 
@@ -217,6 +226,9 @@ mod tests {
         assert!(passed("streams.a.loss_ratio", Comparison::Equal, 0.5));
         assert!(passed("streams.a.b.loss_ratio", Comparison::Less, 0.3));
         assert!(!passed("streams.a.b.loss_ratio", Comparison::Greater, 0.3));
-        assert!(!passed("streams.c.loss_ratio", Comparison::AtMost, 1.0), "what was not measured did not hold");
+        assert!(
+            !passed("streams.c.loss_ratio", Comparison::AtMost, 1.0),
+            "what was not measured did not hold"
+        );
     }
 }

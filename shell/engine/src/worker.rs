@@ -3,11 +3,11 @@
 //! A turn of the loop: send what is due, take in what has come, answer what is asked. Time is asked of a clock that is
 //! handed in, so the same worker runs on the processor's counter and in a simulation.
 
-use neighbour::Host;
 use crate::interval::Interval;
 use crate::receive::{Expected, Receiver};
 use crate::transmit::Transmitter;
 use measure::{Jitter, Recorder};
+use neighbour::Host;
 use port::{Clock, PortError};
 use units::Nanos;
 
@@ -56,7 +56,10 @@ impl<'a> Worker<'a> {
         grace: Nanos,
     ) -> Self {
         Self {
-            sending: transmitters.into_iter().map(|transmitter| Sending { transmitter, done: false }).collect(),
+            sending: transmitters
+                .into_iter()
+                .map(|transmitter| Sending { transmitter, done: false })
+                .collect(),
             receivers,
             hosts,
             expected,

@@ -4,9 +4,7 @@
 use engine::{ResultDocument, Rig, RunOptions, Session, View, Watch};
 use os::TscClock;
 use port::{Port, PortRequest, ring};
-use profile::plan::{
-    ChecksumBy, LinkPlan, NextHop, Pattern, Plan, PortPlan, SimPlan, StreamPlan,
-};
+use profile::plan::{ChecksumBy, LinkPlan, NextHop, Pattern, Plan, PortPlan, SimPlan, StreamPlan};
 use std::time::Duration;
 use units::{FrameLen, Load, Nanos};
 use wire::{Header, PacketSpec, protocol};
