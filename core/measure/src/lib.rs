@@ -15,7 +15,7 @@ mod order;
 mod recorder;
 mod totals;
 
-pub use counts::{Counts, Moments};
+pub use counts::{Change, Counts, Moments};
 pub use order::{Order, WINDOW};
 pub use recorder::{Arrival, Recorder, Table};
 pub use totals::{Jitter, StreamTotals, Totals};

@@ -1,6 +1,6 @@
 //! Takes arrivals, a burst at a time, on the worker's core.
 
-use crate::counts::Counts;
+use crate::counts::{Counts, Rare, Row};
 use crate::order::{Lane, Order};
 use crate::totals::Jitter;
 use histogram::Scale;
@@ -22,7 +22,8 @@ pub struct Arrival {
 /// What was counted since the last swap: one row for each stream.
 #[derive(Debug, Clone)]
 pub struct Table {
-    pub(crate) rows: Vec<Counts>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) rare: Vec<Rare>,
     /// Latency buckets of all streams in one block; empty if no histogram is kept.
     pub(crate) buckets: Vec<u32>,
     pub(crate) scale: Option<Scale>,
@@ -32,7 +33,12 @@ impl Table {
     /// An empty table of `streams` rows; without a scale, no latency histogram is kept.
     pub fn new(streams: usize, scale: Option<Scale>) -> Self {
         let per_stream = scale.map_or(0, Scale::buckets);
-        Self { rows: vec![Counts::default(); streams], buckets: vec![0; streams * per_stream], scale }
+        Self {
+            rows: vec![Row::default(); streams],
+            rare: vec![Rare::default(); streams],
+            buckets: vec![0; streams * per_stream],
+            scale,
+        }
     }
 
     /// The latency buckets of all streams, to be made present in memory before a worker uses them.
@@ -42,13 +48,14 @@ impl Table {
 
     /// Forgets everything counted.
     pub fn clear(&mut self) {
-        self.rows.fill(Counts::default());
+        self.rows.fill(Row::default());
+        self.rare.fill(Rare::default());
         self.buckets.fill(0);
     }
 
-    /// The rows, one for each stream.
-    pub fn rows(&self) -> &[Counts] {
-        &self.rows
+    /// What was counted of a stream.
+    pub fn counts(&self, stream: usize) -> Counts {
+        self.rows[stream].counts(&self.rare[stream])
     }
 }
 
@@ -113,7 +120,7 @@ impl Recorder {
             sum ^=
                 self.states.get(stream * self.lanes + usize::from(a.lane)).map_or(0, |s| s.lane.expected());
             if let Some(row) = self.table.rows.get(stream) {
-                sum ^= row.received ^ row.latency.max ^ row.delay_change.max ^ row.interarrival.max;
+                sum ^= row.received ^ row.change_max;
             }
             if let Some(scale) = self.scale {
                 let bucket = stream * scale.buckets() + scale.index(a.latency);
@@ -134,28 +141,27 @@ impl Recorder {
         match self.states[first + usize::from(a.lane)].lane.arrived(a.sequence) {
             Order::InOrder => {}
             Order::Reordered(distance) => {
-                row.reordered += 1;
-                row.reorder_distance_max = row.reorder_distance_max.max(distance);
+                let rare = &mut self.table.rare[stream];
+                rare.reordered += 1;
+                rare.reorder_distance_max = rare.reorder_distance_max.max(distance);
             }
             Order::Duplicate => {
-                row.duplicates += 1;
+                self.table.rare[stream].duplicates += 1;
                 return true;
             }
             Order::Stale => {
-                row.stale += 1;
+                self.table.rare[stream].stale += 1;
                 return true;
             }
         }
-        row.received += 1;
-        row.latency.add(a.latency);
+        row.arrived(a.latency);
         if let Some(scale) = self.scale {
             self.table.buckets[stream * scale.buckets() + scale.index(a.latency)] += 1;
         }
         let last = &mut self.states[first].last;
         if last.seen > 0 {
             let change = a.latency.abs_diff(last.latency);
-            row.delay_change.add(change);
-            row.interarrival.add(now.since(last.arrival).0);
+            row.followed(change, now.since(last.arrival).0);
             // RFC 3550 appendix A.8: J += |D| − ((J + 8) >> 4), with J scaled by 16.
             last.jitter_16 = last.jitter_16 + change - ((last.jitter_16 + 8) >> 4);
         }

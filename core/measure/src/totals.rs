@@ -65,11 +65,12 @@ impl Totals {
     /// Adds a table of the same shape.
     pub fn add(&mut self, table: &Table) {
         let per_stream = table.scale.map_or(0, Scale::buckets);
-        for (i, (total, row)) in self.streams.iter_mut().zip(&table.rows).enumerate() {
-            if row.received + row.duplicates + row.stale == 0 {
+        for (i, total) in self.streams.iter_mut().enumerate() {
+            let counts = table.counts(i);
+            if counts.received + counts.duplicates + counts.stale == 0 {
                 continue;
             }
-            total.counts.merge(row);
+            total.counts.merge(&counts);
             if let Some(latency) = &mut total.latency {
                 latency.add_counts(&table.buckets[i * per_stream..(i + 1) * per_stream]);
             }
@@ -107,7 +108,7 @@ mod tests {
         }
         let mut table = Table::new(1, Some(Scale::FINE));
         recorder.swap(&mut table);
-        let row = table.rows()[0];
+        let row = table.counts(0);
         assert_eq!((row.delay_change.samples, row.delay_change.max), (3, 16));
         assert_eq!(row.delay_change.mean(), Some(32.0 / 3.0));
         assert_eq!((row.interarrival.min, row.interarrival.max), (1_000, 1_000));

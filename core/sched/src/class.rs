@@ -9,6 +9,9 @@ const GAP_SCALE: u128 = 1_000_000_000_000_000;
 /// The first slots of different classes are spread over at most this long.
 const PHASE_MAX: u64 = 1_000_000;
 
+/// Packets a stream without a rate sends in its turn: nobody asked for spacing, and a stream's state is loaded once.
+const GREEDY_TURN: u32 = 8;
+
 /// When a class's groups are due: `first`, then one every `whole + part/den` ns, exactly.
 #[derive(Debug, Clone)]
 struct Cadence {
@@ -72,7 +75,10 @@ impl Class {
         place: usize,
         classes: usize,
     ) -> Self {
-        let group = load.group.max(1);
+        let group = match load.rate {
+            Some(_) => load.group.max(1),
+            None => load.group.max(GREEDY_TURN),
+        };
         let start = start.saturating_add(load.start_delay).0;
         let cadence = load.rate.map(|rate| {
             let num = GAP_SCALE * u128::from(group);

@@ -8,7 +8,8 @@ use units::{Nanos, Pps};
 pub struct StreamLoad {
     /// Packets per second; `None` is whenever there is room.
     pub rate: Option<Pps>,
-    /// Packets back to back at a time (1: evenly spaced). The rate is kept on average.
+    /// Packets back to back at a time (1: evenly spaced). The rate is kept on average. Streams without a rate take turns
+    /// of at least 8 packets.
     pub group: u32,
     /// Packets in all; `None` is until the end.
     pub count: Option<u64>,
@@ -269,8 +270,8 @@ mod tests {
             Share::WHOLE,
         );
         let mut out = [Slot::default(); 8];
-        assert_eq!(schedule.poll(Nanos(0), &mut out, 8), 8);
-        assert_eq!(out.map(|s| s.stream), [2, 0, 1, 0, 1, 0, 1, 0]);
+        assert_eq!(schedule.poll(Nanos(0), &mut out, 20), 4);
+        assert_eq!(out.map(|s| (s.stream, s.run))[..4], [(2, 1), (0, 8), (1, 8), (0, 3)]);
         assert_eq!(
             schedule.poll(Nanos::from_secs(1), &mut out, 8),
             8,

@@ -124,15 +124,16 @@ impl fmt::Display for BuildError {
             }
             Self::CannotFollow { index, outer, inner } => {
                 write!(f, "header {} ({inner}) cannot follow {outer}", index + 1)?;
+                let mut ways = Vec::new();
                 let before: Vec<_> =
                     protocol(inner).into_iter().flat_map(|p| p.follows).map(|(name, _)| *name).collect();
                 if !before.is_empty() {
-                    write!(f, ": put {} before it", before.join(" or "))?;
+                    ways.push(format!("put {} before it", before.join(" or ")));
                 }
-                match protocol(outer).and_then(Protocol::next_field) {
-                    Some(field) => write!(f, ", or set {outer}.{} by hand", field.name),
-                    None => Ok(()),
+                if let Some(field) = protocol(outer).and_then(Protocol::next_field) {
+                    ways.push(format!("set {outer}.{} by hand", field.name));
                 }
+                if ways.is_empty() { Ok(()) } else { write!(f, ": {}", ways.join(", or ")) }
             }
             Self::NoPseudoHeader { index, name } => write!(
                 f,
@@ -203,7 +204,14 @@ struct Draft<'a> {
 impl<'a> Draft<'a> {
     fn new(headers: &'a [Header], frame: usize) -> Self {
         let mut end = 0;
-        let offsets = headers.iter().map(|h| {let e=end; end+=h.len(); e}).collect();
+        let offsets = headers
+            .iter()
+            .map(|h| {
+                let e = end;
+                end += h.len();
+                e
+            })
+            .collect();
         Self { headers, offsets, bytes: vec![0; frame] }
     }
 
@@ -223,7 +231,8 @@ impl<'a> Draft<'a> {
             self.put(index, field, field.default);
         }
         for inner in &self.headers[index + 1..] {
-            for (_, name, value) in inner.protocol.needs.iter().filter(|(outer, ..)| *outer == protocol.name) {
+            for (_, name, value) in inner.protocol.needs.iter().filter(|(outer, ..)| *outer == protocol.name)
+            {
                 if let Some(field) = protocol.field(name) {
                     self.put(index, field, *value);
                 }
@@ -245,7 +254,11 @@ impl<'a> Draft<'a> {
             (Some(field), Some(number)) => self.put(index, field, u128::from(number)),
             (Some(field), None) if self.headers[index].value(field.name).is_some() => {}
             _ => {
-                return Err(BuildError::CannotFollow { index: index + 1, outer: outer.name, inner: inner.name });
+                return Err(BuildError::CannotFollow {
+                    index: index + 1,
+                    outer: outer.name,
+                    inner: inner.name,
+                });
             }
         }
         Ok(())
@@ -289,7 +302,9 @@ impl<'a> Draft<'a> {
                     return Ok(None);
                 }
                 Auto::PlainChecksum => checksum(false, 0),
-                Auto::PseudoHeaderChecksum { zero_as_ones } => checksum(zero_as_ones, self.pseudo_header(index)?),
+                Auto::PseudoHeaderChecksum { zero_as_ones } => {
+                    checksum(zero_as_ones, self.pseudo_header(index)?)
+                }
                 _ => continue,
             };
             covering.write(&mut self.bytes);

@@ -264,9 +264,9 @@ impl Protocol {
     /// Whether `number` in the header `outer` names this one.
     pub fn is_named(&self, outer: &Protocol, number: u128) -> bool {
         let first = self.first_of_several;
-        self.follows
-            .iter()
-            .any(|(name, n)| *name == outer.name && (u128::from(*n) == number || first.map(u128::from) == Some(number)))
+        self.follows.iter().any(|(name, n)| {
+            *name == outer.name && (u128::from(*n) == number || first.map(u128::from) == Some(number))
+        })
     }
 
     /// Length of the header that `bytes` begin with, options included; never less than without them.
@@ -363,14 +363,22 @@ mod tests {
         for (path, texts, expected) in [
             ("udp.src", ["65536", "+1", "_", "0x"], "a number from 0 to 65535"),
             ("ethernet.type", ["0x1_0000", "-1", "ipv4", ""], "a number from 0 to 0xffff"),
-            ("ipv4.ttl", ["256", "1e2", "10.0", "99999999999999999999999999999999999999999999"], "a number from 0 to 255"),
+            (
+                "ipv4.ttl",
+                ["256", "1e2", "10.0", "99999999999999999999999999999999999999999999"],
+                "a number from 0 to 255",
+            ),
             (
                 "ethernet.dst",
                 ["02:00:00:00:00", "02:00:00:00:00:01:02", "02:00:00:00:00:+1", "020000000001"],
                 "a MAC address such as 02:00:00:00:00:01",
             ),
             ("ipv4.src", ["10.0.0", "10.0.0.256", "::1", "10.0.0.1/24"], "an IPv4 address such as 10.0.0.1"),
-            ("ipv6.src", ["10.0.0.1", "2001:2:::1", "1", "fe80::1%eth0"], "an IPv6 address such as 2001:2::1"),
+            (
+                "ipv6.src",
+                ["10.0.0.1", "2001:2:::1", "1", "fe80::1%eth0"],
+                "an IPv6 address such as 2001:2::1",
+            ),
         ] {
             for text in texts {
                 let error = field(path).parse(text).unwrap_err();
@@ -410,7 +418,10 @@ mod tests {
     fn computed_fields_are_where_they_can_be() {
         for p in ALL {
             let checksums = p.fields.iter().filter(|f| {
-                matches!(f.auto, Auto::HeaderChecksum | Auto::PseudoHeaderChecksum { .. } | Auto::PlainChecksum)
+                matches!(
+                    f.auto,
+                    Auto::HeaderChecksum | Auto::PseudoHeaderChecksum { .. } | Auto::PlainChecksum
+                )
             });
             assert!(checksums.clone().count() <= 1, "{} has two checksums", p.name);
             for f in checksums {

@@ -14,6 +14,9 @@ pub mod protocols;
 mod read;
 pub mod signature;
 
+#[cfg(test)]
+mod testing;
+
 pub use build::{BuildError, Checksum, Header, Packet, PacketSpec};
 pub use catalogue::{Auto, Field, Kind, Protocol, ValueError, protocol};
 pub use read::{ReadHeader, read};

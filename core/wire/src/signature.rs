@@ -58,7 +58,8 @@ fn mix64(seed: u64) -> u64 {
 /// The signature in the last bytes of `data`, if they begin with the run's `mark`.
 #[inline(always)]
 pub fn read_at_end(data: &[u8], mark: u32) -> Option<Signature> {
-    let &[m0, m1, m2, m3, s0, s1, s2, lane, n0, n1, n2, n3, t0, t1, t2, t3, t4, t5] = data.last_chunk::<LEN>()?;
+    let &[m0, m1, m2, m3, s0, s1, s2, lane, n0, n1, n2, n3, t0, t1, t2, t3, t4, t5] =
+        data.last_chunk::<LEN>()?;
     if u32::from_le_bytes([m0, m1, m2, m3]) != mark {
         return None;
     }
@@ -112,8 +113,8 @@ pub fn unwrap_time(time48: u64, now: Nanos) -> Nanos {
 /// Valid as long as nothing else the checksum covers differs from the packet it was prepared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Bytes of the template's frame.
-    len: usize,
+    /// Bytes of the template's frame; frames fit 16 bits, and a stamp should fit a cache line with what goes with it.
+    len: u16,
     checksum: Option<StampChecksum>,
 }
 
@@ -122,7 +123,7 @@ pub struct Stamp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StampChecksum {
     /// Offset of the field in the frame.
-    offset: usize,
+    offset: u16,
     /// Sum of all that is covered, with the field and the varying bytes zero; folded.
     base: u16,
     /// 8 if the varying bytes begin at an odd offset from what is covered: then their sum counts swapped, which is the
@@ -139,12 +140,12 @@ impl Stamp {
         sign(packet, mark, stream, lane)?;
         let varying = packet.bytes.len() - VARYING;
         let checksum = packet.payload_checksum.map(|c| StampChecksum {
-            offset: c.offset,
+            offset: c.offset as u16,
             base: checksum::fold(c.sum_without_field(&packet.bytes)).swap_bytes(),
             shift: if (varying - c.start).is_multiple_of(2) { 0 } else { 8 },
             zero: if c.zero_as_ones { 0xffff } else { 0 },
         });
-        let stamp = Self { len: packet.bytes.len(), checksum };
+        let stamp = Self { len: packet.bytes.len() as u16, checksum };
         stamp.write(&mut packet.bytes, 0, 0);
         Some(stamp)
     }
@@ -154,7 +155,12 @@ impl Stamp {
     ///
     /// Also returns the bytes before the IP header and the bytes of the IP header. `None` if there is no room, or if
     /// the packet is not Ethernet, any VLAN tags, IP, and TCP or UDP with a computed checksum.
-    pub fn prepare_offload(packet: &mut Packet, mark: u32, stream: u32, lane: u8) -> Option<(Self, usize, usize)> {
+    pub fn prepare_offload(
+        packet: &mut Packet,
+        mark: u32,
+        stream: u32,
+        lane: u8,
+    ) -> Option<(Self, usize, usize)> {
         let checksum = packet.payload_checksum?;
         let (headers, _) = read(&packet.bytes);
         let [links @ .., ip, transport] = &headers[..] else { return None };
@@ -168,7 +174,7 @@ impl Stamp {
         }
         sign(packet, mark, stream, lane)?;
         packet.bytes[checksum.offset..][..2].copy_from_slice(&checksum.pseudo_header.to_be_bytes());
-        let stamp = Self { len: packet.bytes.len(), checksum: None };
+        let stamp = Self { len: packet.bytes.len() as u16, checksum: None };
         Some((stamp, ip.offset, transport.offset - ip.offset))
     }
 
@@ -176,16 +182,15 @@ impl Stamp {
     /// copy of the prepared packet.
     ///
     /// # Panics
-    /// If `frame` is shorter than the prepared packet.
+    /// If `frame` is too short to be such a copy.
     #[inline(always)]
     pub fn write(&self, frame: &mut [u8], sequence: u32, time: u64) {
-        debug_assert_eq!(frame.len(), self.len, "a stamp fits only copies of its packet");
+        let len = usize::from(self.len);
+        debug_assert_eq!(frame.len(), len, "a stamp fits only copies of its packet");
         let (sequence_bytes, time) = (sequence.to_le_bytes(), time & TIME_MASK);
-        let [t0, t1, t2, t3, t4, t5, ..] = time.to_le_bytes();
-        let (varying, time_bytes) = (self.len - VARYING, [t0, t1, t2, t3, t4, t5]);
-        let varying: &mut [u8; VARYING] = (&mut frame[varying..self.len]).try_into().expect("10 bytes");
+        let varying = frame.last_chunk_mut::<VARYING>().expect("a frame with a signature");
         varying[..4].copy_from_slice(&sequence_bytes);
-        varying[4..].copy_from_slice(&time_bytes);
+        varying[4..].copy_from_slice(&time.to_le_bytes()[..6]);
         if let Some(checksum) = &self.checksum {
             // At most 2^57: nothing is lost.
             let sum = u64::from(checksum.base) + ((u64::from(sequence) + time) << checksum.shift);
@@ -193,7 +198,8 @@ impl Stamp {
                 0 => checksum.zero,
                 field => field,
             };
-            frame[checksum.offset..checksum.offset + 2].copy_from_slice(&field.to_le_bytes());
+            let offset = usize::from(checksum.offset);
+            frame[offset..offset + 2].copy_from_slice(&field.to_le_bytes());
         }
     }
 }

@@ -6,7 +6,7 @@
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
 use crate::watch::View;
-use measure::{Counts, Jitter, Moments};
+use measure::{Change, Counts, Jitter, Moments};
 use port::DriverDrops;
 use sched::PacingRecord;
 use schemars::JsonSchema;
@@ -337,7 +337,7 @@ impl LatencyResult {
 }
 
 impl JitterResult {
-    fn new(change: &Moments, jitter: Option<Jitter>) -> Option<Self> {
+    fn new(change: &Change, jitter: Option<Jitter>) -> Option<Self> {
         let rfc3550 = jitter.and_then(Jitter::ns);
         Some(Self { rfc3550, rfc4689_mean: change.mean()?, rfc4689_max: change.max })
     }

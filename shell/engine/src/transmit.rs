@@ -6,7 +6,8 @@ use port::{BURST, Burst, Clock, TxQueue};
 use sched::{Pacing, Schedule, Slot};
 use units::Nanos;
 
-/// A stream as this worker sends it.
+/// A stream as this worker sends it: one cache line.
+#[repr(align(64))]
 pub(crate) struct TxStream {
     /// Index of the stream in the run.
     index: u32,
@@ -15,34 +16,13 @@ pub(crate) struct TxStream {
     paced: bool,
     /// Next sequence number of this lane.
     sequence: u32,
-    pacing: Pacing,
 }
+
+const _: () = assert!(size_of::<TxStream>() == 64);
 
 impl TxStream {
     pub(crate) fn new(index: u32, template: Template, paced: bool) -> Self {
-        Self { index, template, paced, sequence: 0, pacing: Pacing::default() }
-    }
-
-    /// Counts the first `run` packets of `slot`; returns their bytes with FCS.
-    #[inline(always)]
-    fn sent(
-        &mut self,
-        slot: &Slot,
-        run: u32,
-        departure: Nanos,
-        shape: Shape,
-        port: usize,
-        interval: &mut Interval,
-    ) -> u64 {
-        let index = self.index as usize;
-        interval.sent[index] += u64::from(run);
-        if self.paced {
-            let record = &mut interval.pacing[shape.pacing_index(index, port)];
-            for _ in 0..run {
-                self.pacing.departed(slot.due, departure, record);
-            }
-        }
-        u64::from(run) * self.template.frame_bytes
+        Self { index, template, paced, sequence: 0 }
     }
 }
 
@@ -57,6 +37,8 @@ pub(crate) struct Transmitter<'a> {
     /// Streams sent from this port; the schedule's slots index them.
     streams: Vec<TxStream>,
     blocks: Blocks,
+    /// Departures of each stream.
+    pacing: Vec<Pacing>,
     shape: Shape,
     burst: Burst,
     slots: [Slot; BURST],
@@ -82,6 +64,7 @@ impl<'a> Transmitter<'a> {
             queue,
             port,
             schedule,
+            pacing: vec![Pacing::default(); streams.len()],
             streams,
             blocks,
             shape,
@@ -159,7 +142,7 @@ impl<'a> Transmitter<'a> {
             for i in i..end {
                 let mut frame = self.burst.frame_mut(i);
                 if i >= old {
-                    frame.fill(template.tag, self.blocks.of(template), template.len, template.offload);
+                    frame.fill(template.tag, self.blocks.of(template), template.len(), template.offload);
                 }
                 if let Some(stamp) = &template.stamp {
                     stamp.write(frame.data_mut(), sequence, departure.0);
@@ -174,31 +157,46 @@ impl<'a> Transmitter<'a> {
     #[inline]
     fn account_all(&mut self, departure: Nanos, interval: &mut Interval) {
         let mut bytes = 0;
-        for slot in &self.slots[..self.filled] {
-            let stream = &mut self.streams[slot.stream as usize];
-            bytes += stream.sent(slot, slot.run, departure, self.shape, self.port, interval);
+        for i in 0..self.filled {
+            bytes += self.sent(self.slots[i], departure, interval);
         }
         interval.ports[self.port].tx_packets += self.packets as u64;
         interval.ports[self.port].tx_bytes += bytes;
         (self.filled, self.packets) = (0, 0);
     }
 
+    /// Counts the packets of `slot`; returns their bytes with FCS.
+    #[inline(always)]
+    fn sent(&mut self, slot: Slot, departure: Nanos, interval: &mut Interval) -> u64 {
+        let stream = &self.streams[slot.stream as usize];
+        let index = stream.index as usize;
+        interval.sent[index] += u64::from(slot.run);
+        if stream.paced {
+            let record = &mut interval.pacing[self.shape.pacing_index(index, self.port)];
+            let pacing = &mut self.pacing[slot.stream as usize];
+            for _ in 0..slot.run {
+                pacing.departed(slot.due, departure, record);
+            }
+        }
+        u64::from(slot.run) * stream.template.frame_bytes()
+    }
+
     /// Counts the first `taken` packets and forgets their slots.
     fn account_some(&mut self, taken: usize, departure: Nanos, interval: &mut Interval) {
         self.packets -= taken;
         let (mut left, mut whole, mut bytes) = (taken as u32, 0, 0);
-        for (slot, sequence) in self.slots[..self.filled].iter_mut().zip(&mut self.sequences) {
+        while left > 0 {
+            let slot = self.slots[whole];
             let run = slot.run.min(left);
             left -= run;
-            let stream = &mut self.streams[slot.stream as usize];
-            bytes += stream.sent(slot, run, departure, self.shape, self.port, interval);
+            bytes += self.sent(Slot { run, ..slot }, departure, interval);
             if run < slot.run {
-                slot.run -= run;
-                slot.number += u64::from(run);
-                *sequence = sequence.wrapping_add(run);
-                break;
+                self.slots[whole].run -= run;
+                self.slots[whole].number += u64::from(run);
+                self.sequences[whole] = self.sequences[whole].wrapping_add(run);
+            } else {
+                whole += 1;
             }
-            whole += 1;
         }
         self.slots.copy_within(whole..self.filled, 0);
         self.sequences.copy_within(whole..self.filled, 0);

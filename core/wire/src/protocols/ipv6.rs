@@ -20,7 +20,9 @@ pub static IPV6: Protocol = Protocol {
         number("ecn", 2, "Explicit congestion notification"),
         hex("flow_label", 20, "Names the flow the packet belongs to (RFC 6437)"),
         number("payload_length", 16, "Bytes behind this header").auto(Auto::LengthBehindHeader),
-        number("next_header", 8, "Protocol of what follows").auto(Auto::NextProtocol).default(IP_EXPERIMENTAL),
+        number("next_header", 8, "Protocol of what follows")
+            .auto(Auto::NextProtocol)
+            .default(IP_EXPERIMENTAL),
         number("hop_limit", 8, "Routers it may pass").default(64),
         ipv6("src", "Source address").default(BENCHMARK | 1),
         ipv6("dst", "Destination address").default(BENCHMARK | 1 << 64 | 1),

@@ -1,7 +1,7 @@
 //! One file for each protocol: where it is defined, then the header, its fields in wire order.
 //!
-//! To add one: its file, declared here, and its line in [`ALL`]. Nothing else knows protocols by name, but that a frame
-//! begins with Ethernet.
+//! To add one: its file, declared here, and its line in [`ALL`]. Building and reading know none by name, but that a frame
+//! begins with Ethernet; only the signature, which must find IP packets fast, does.
 
 pub mod arp;
 pub mod ethernet;

@@ -14,7 +14,7 @@ pub struct Blind;
 
 impl Watch for Blind {
     fn interval(&self) -> Nanos {
-        Nanos::from_millis(100)
+        Nanos::from_millis(500)
     }
 
     fn look(&mut self, _view: &View<'_>) {}

@@ -1,0 +1,52 @@
+//! How long a packet is held up by its signature: [`Stamp::write`] with and without a checksum, and
+//! [`signature::read_at_end`], over a burst that stays in the cache.
+//!
+//! `cargo bench -p wire`. Nanoseconds for one packet; the smallest of many rounds, because others use the machine too.
+
+use std::hint::black_box;
+use std::time::Instant;
+use wire::signature::{self, LEN, Stamp};
+use wire::{Header, PacketSpec, protocol};
+
+const BURST: usize = 64;
+const BURSTS: u32 = 2_000;
+const ROUNDS: usize = 200;
+
+fn main() {
+    let headers =
+        ["ethernet", "ipv4", "udp"].map(|name| Header::new(protocol(name).expect("in the catalogue")));
+    let spec = PacketSpec { headers: headers.into(), payload: Vec::new() };
+    for extra in [LEN, LEN + 1] {
+        let mut packet = spec.build(spec.shortest(extra)).expect("a packet");
+        let mark = signature::run_mark(1);
+        let stamp = Stamp::prepare(&mut packet, mark, 1, 0).expect("room");
+        let bytes = packet.bytes.len();
+        let mut frames = vec![packet.bytes.clone(); BURST];
+        report(&format!("write, {bytes} bytes, checksum"), |n| write_burst(&stamp, &mut frames, n));
+        report(&format!("read, {bytes} bytes"), |_| {
+            for frame in &frames {
+                black_box(signature::read_at_end(frame, mark));
+            }
+        });
+        let (stamp, ..) = Stamp::prepare_offload(&mut packet, mark, 1, 0).expect("UDP");
+        report(&format!("write, {bytes} bytes, offload"), |n| write_burst(&stamp, &mut frames, n));
+    }
+}
+
+fn write_burst(stamp: &Stamp, frames: &mut [Vec<u8>], n: u32) {
+    for (index, frame) in frames.iter_mut().enumerate() {
+        stamp.write(black_box(frame), n + index as u32, u64::from(n) << 20);
+    }
+}
+
+fn report(what: &str, mut burst: impl FnMut(u32)) {
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        for n in 0..BURSTS {
+            burst(n);
+        }
+        best = best.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(BURSTS) / BURST as f64);
+    }
+    println!("{what:32} {best:6.2} ns");
+}
