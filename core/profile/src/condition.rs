@@ -46,6 +46,8 @@ pub(crate) const STREAM_FIELDS: &[ResultField] = &[
     measured("loss_ratio", Unit::Ratio),
     measured("duplicates", Unit::Count),
     measured("reordered", Unit::Count),
+    measured("reorder_distance_max", Unit::Count),
+    measured("stale", Unit::Count),
     measured("latency_ns.min", Unit::Nanos),
     measured("latency_ns.mean", Unit::Nanos),
     measured("latency_ns.stddev", Unit::Nanos),
@@ -67,6 +69,7 @@ pub(crate) const STREAM_FIELDS: &[ResultField] = &[
     always("pacing_ns.error_p99", Unit::Nanos),
     always("pacing_ns.error_p99_9", Unit::Nanos),
     always("pacing_ns.back_to_back_ratio", Unit::Ratio),
+    always("pacing_ns.late_max", Unit::Nanos),
 ];
 
 /// The numbers under `ports.<name>` in the result document.
@@ -81,6 +84,12 @@ pub(crate) const PORT_FIELDS: &[ResultField] = &[
     always("tx_bps_l1", Unit::BitRate),
     always("rx_bps_l1", Unit::BitRate),
     always("rx_other", Unit::Count),
+    always("tx_answers", Unit::Count),
+    always("pacing_ns.error_p50", Unit::Nanos),
+    always("pacing_ns.error_p99", Unit::Nanos),
+    always("pacing_ns.error_p99_9", Unit::Nanos),
+    always("pacing_ns.back_to_back_ratio", Unit::Ratio),
+    always("pacing_ns.late_max", Unit::Nanos),
 ];
 
 /// A comparison and its bound, as written: `< 0.1%`.

@@ -6,19 +6,20 @@ use crate::quantity::{
     ConditionText, Duration, Ip, IpPrefix, Length, Mac, Name, PacketRate, Rate, Share, Speed,
 };
 use indexmap::IndexMap;
-use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, transform::transform_subschemas};
+use schemars::{
+    JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, transform::transform_subschemas,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Nanos;
 
 /// What to send where, how fast, for how long, and what must hold for the run to pass.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Eagre profile")]
 pub(crate) struct Document {
     /// Seed of everything random. The same seed, profile and version give the same packets. Without it every run
     /// draws its own and reports it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) seed: Option<u64>,
     /// Ports by name. The names are used in 'from', 'to', 'criteria' and the result.
     #[schemars(extend("propertyNames" = {"format": "name"}, "minProperties" = 1))]
@@ -31,15 +32,15 @@ pub(crate) struct Document {
     pub(crate) load: LoadDoc,
     /// Conditions on numbers of the result, by path: 'streams.small.loss_ratio: < 0.1%'. If one fails, the run fails.
     /// A condition on a stream with copies holds for each of them.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default)]
     pub(crate) criteria: IndexMap<String, ConditionText>,
     /// What lies between the ports when the run is simulated; ignored on real ports.
-    #[serde(default, skip_serializing_if = "SimDoc::is_default")]
+    #[serde(default)]
     pub(crate) sim: SimDoc,
 }
 
 /// A port and the host the tester plays behind it.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Port")]
 pub(crate) struct PortDoc {
@@ -48,32 +49,27 @@ pub(crate) struct PortDoc {
     pub(crate) device: String,
     /// The host's addresses with prefix length, at most one IPv4 and one IPv6. With an address the port answers ARP,
     /// neighbour discovery and ping, and asks for the hardware addresses of next hops.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ip: Option<OneOrMany<IpPrefix>>,
     /// Routers for destinations that are not on the host's network, at most one IPv4 and one IPv6.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gateway: Option<OneOrMany<Ip>>,
     /// Hardware address to use instead of the port's own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mac: Option<Mac>,
     /// VLAN the host lives in, or a list from the outermost in. ARP, neighbour discovery and ping are tagged with it,
     /// and so is every packet of the port's streams that has no vlan header of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) vlan: Option<OneOrMany<VlanId>>,
     /// Layer-1 speed of the link, for devices that do not know theirs. Shares such as '40%' are of this.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) speed: Option<Speed>,
     /// Who computes checksums that change from packet to packet.
     #[serde(default)]
     pub(crate) checksum: ChecksumDoc,
     /// Allow an interface that carries the machine's default route. Everyone on that network gets the traffic
     /// (RFC 6815): leave it off outside a lab.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub(crate) allow_default_route: bool,
 }
 
 /// One value, or a list of them.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub(crate) enum OneOrMany<T> {
@@ -86,13 +82,15 @@ impl<T> OneOrMany<T> {
     pub(crate) fn with_paths(&self) -> Vec<(String, &T)> {
         match self {
             Self::One(value) => vec![(String::new(), value)],
-            Self::Many(values) => values.iter().enumerate().map(|(i, value)| (format!("[{i}]"), value)).collect(),
+            Self::Many(values) => {
+                values.iter().enumerate().map(|(i, value)| (format!("[{i}]"), value)).collect()
+            }
         }
     }
 }
 
 /// A VLAN identifier (IEEE 802.1Q).
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct VlanId(#[schemars(range(min = 1, max = 4094))] pub(crate) u16);
 
@@ -109,7 +107,7 @@ pub(crate) enum ChecksumDoc {
 }
 
 /// A stream of packets.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Stream")]
 pub(crate) struct StreamDoc {
@@ -118,7 +116,6 @@ pub(crate) struct StreamDoc {
     /// Port the stream is sent from.
     pub(crate) from: String,
     /// Port the stream should arrive at. Leave it out if nobody here receives it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<String>,
     /// Headers from the outside in, then, if wanted, the first bytes of the payload. 'ethernet' may be left out.
     /// An outermost ipv4 or ipv6 header gets its 'src' from the port it is sent from and its 'dst' from the port it
@@ -127,29 +124,25 @@ pub(crate) struct StreamDoc {
     #[schemars(length(min = 1))]
     pub(crate) packet: Vec<PacketElement>,
     /// Frame length with FCS. Without it: the shortest that holds packet and signature.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) size: Option<Length>,
     /// Packets per second, bits per second, a share of the link, or 'max' for as fast as the port takes. Required
     /// unless the command line gives a rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rate: Option<Rate>,
     /// How sending times are arranged.
-    #[serde(default, skip_serializing_if = "PatternDoc::is_default")]
+    #[serde(default)]
     pub(crate) pattern: PatternDoc,
     /// Stop after so many packets. Without it: until the duration ends. Each copy sends so many.
     #[schemars(range(min = 1))]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) count: Option<u64>,
     /// From the start of traffic to the stream's first packet.
-    #[serde(default = "no_time", skip_serializing_if = "is_no_time")]
+    #[serde(default = "no_time")]
     pub(crate) start_delay: Duration,
     /// Whether every packet carries the 18-byte signature and is measured.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(default = "yes")]
     pub(crate) measure: bool,
     /// This many equal streams instead of one, named 'name[0]', 'name[1]', … Each has the given rate and is measured
     /// by itself.
     #[schemars(range(min = 1, max = 16_777_216))]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) copies: Option<u32>,
 }
 
@@ -163,12 +156,6 @@ pub(crate) enum PatternDoc {
     Continuous,
     /// Groups of so many packets back to back, spaced so that the stream's rate is met on average.
     Bursts(#[schemars(range(min = 1))] u32),
-}
-
-impl PatternDoc {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// How long traffic is sent and late packets are waited for.
@@ -196,14 +183,7 @@ pub(crate) struct SimDoc {
     /// Every link, both directions alike.
     pub(crate) link: LinkDoc,
     /// A model router between the links. Without it the links are one wire.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) router: Option<RouterDoc>,
-}
-
-impl SimDoc {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// A simulated link.
@@ -265,16 +245,8 @@ fn no_time() -> Duration {
     Duration(Nanos::ZERO)
 }
 
-fn is_no_time(duration: &Duration) -> bool {
-    *duration == no_time()
-}
-
 fn yes() -> bool {
     true
-}
-
-fn is_yes(value: &bool) -> bool {
-    *value
 }
 
 /// JSON Schema (draft 2020-12) of the profile.

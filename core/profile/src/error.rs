@@ -59,5 +59,6 @@ fn nearest<'a>(given: &str, allowed: &[&'a str]) -> Option<&'a str> {
     let lower = given.to_lowercase();
     let distance = |word: &str| strsim::damerau_levenshtein(&lower, &word.to_lowercase());
     let (far, word) = allowed.iter().map(|word| (distance(word), *word)).min_by_key(|(far, _)| *far)?;
-    (far <= (given.chars().count() / 3).max(1)).then_some(word)
+    let length = given.chars().count();
+    (far <= (length / 3).max(1) && far < length).then_some(word)
 }

@@ -1,5 +1,9 @@
 //! The document users write, resolved into a [`Plan`].
 //!
+//! The text (YAML or JSON) becomes a tree in which every value knows its line; the tree is read against the JSON Schema
+//! of the document, which is generated from the structs the document deserialises into; then names, defaults and
+//! everything a schema can't say are resolved. Each step goes on after an error where it can.
+//!
 //! Not here: files, ports, time.
 //!
 //! Invariant: a Plan has nothing left to guess, and a bad profile yields all its errors at once, each with line, path
@@ -7,6 +11,70 @@
 
 #![forbid(unsafe_code)]
 
+mod condition;
+mod document;
+mod error;
+mod packet_doc;
 pub mod plan;
+mod quantity;
+mod read;
+mod resolve;
+mod send;
+mod yaml;
 
+pub use document::schema;
+pub use error::ProfileError;
 pub use plan::Plan;
+pub use send::{SendOptions, Transport, profile_text};
+
+use document::Document;
+use error::Position;
+use sha2::{Digest, Sha256};
+use units::{Load, Nanos};
+
+/// What the command line says instead of the profile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Rate of every stream, each by itself: two streams at `1Mpps` send 2 Mpps together. Of a stream with copies,
+    /// the rate of each copy.
+    pub rate: Option<Load>,
+    /// How long traffic is sent.
+    pub duration: Option<Nanos>,
+    /// The seed.
+    pub seed: Option<u64>,
+    /// The seed if neither [`Overrides::seed`] nor the profile gives one: this crate has no randomness of its own.
+    pub default_seed: u64,
+}
+
+/// The Plan of a profile, or everything that is wrong with it, in the order of lines.
+pub fn load(text: &str) -> Result<Plan, Vec<ProfileError>> {
+    load_with(text, &Overrides::default())
+}
+
+/// The Plan of a profile with some of it overridden, or everything that is wrong, in the order of lines.
+pub fn load_with(text: &str, overrides: &Overrides) -> Result<Plan, Vec<ProfileError>> {
+    plan(text, overrides).map_err(|mut errors| {
+        errors.sort_by_key(|error| (error.line, error.column));
+        errors
+    })
+}
+
+fn plan(text: &str, overrides: &Overrides) -> Result<Plan, Vec<ProfileError>> {
+    let tree = yaml::parse(text).map_err(|error| vec![error])?;
+    let (value, mut reading) = read::read(&tree, &schema());
+    let Some(value) = value else { return Err(reading.errors) };
+    match serde_json::from_value::<Document>(value) {
+        Ok(document) => resolve::resolve(&document, reading, sha256(text), overrides),
+        Err(error) => {
+            // The reader lets nothing pass that does not deserialise: if this is ever seen, schema and structs disagree.
+            let reason = format!("internal error, please report it: {error}");
+            reading.errors.push(ProfileError::new(Position::START, "", reason));
+            Err(reading.errors)
+        }
+    }
+}
+
+/// SHA-256 of the text, lower-case hexadecimal.
+fn sha256(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use wire::{Field, Kind, Protocol};
@@ -13,7 +13,7 @@ pub(crate) const PAYLOAD: &str = "payload";
 pub(crate) const HEX: &str = "hex";
 
 /// `udp`, `{udp: {dst: 9}}`, `{payload: text}` or `{hex: 00ff}`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum PacketElement {
     /// A header nobody sets a field of.
@@ -23,7 +23,7 @@ pub(crate) enum PacketElement {
 }
 
 /// What is behind the key of an element.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Content {
     /// A payload's text.
@@ -33,7 +33,7 @@ pub(crate) enum Content {
 }
 
 /// A field's value as written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum FieldValue {
     Number(u64),
@@ -66,7 +66,10 @@ impl JsonSchema for PacketElement {
         let names: Vec<&str> = protocols.iter().map(|p| p.name).collect();
         let mut elements: Map<String, Value> =
             protocols.iter().map(|p| (p.name.to_owned(), header_schema(p))).collect();
-        elements.insert(PAYLOAD.to_owned(), json!({"description": "First bytes of the payload, as text.", "type": "string"}));
+        elements.insert(
+            PAYLOAD.to_owned(),
+            json!({"description": "First bytes of the payload, as text.", "type": "string"}),
+        );
         elements.insert(
             HEX.to_owned(),
             json!({"description": "First bytes of the payload, in hexadecimal.", "type": "string", "format": "hex"}),

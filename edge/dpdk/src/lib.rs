@@ -1,1 +1,64 @@
-//! DPDK ports: a thin C shim and safe Rust over it
+//! DPDK ports: a thin C shim and safe Rust over EAL, ethdev, mempool and mbuf.
+//!
+//! What it is: from a device string such as `afxdp:veth0` to a [`port::Port`] with its queues, for everything DPDK has
+//! a driver for. Frames are DPDK's: [`port::FrameHead`] is `rte_mbuf` (shim/shim.c asserts every field), so a burst
+//! goes from the worker to the driver as an array of pointers and nothing is converted.
+//!
+//! What it is not: no flow rules, no hardware timestamps, no multi-process; one segment per frame; the shim decides
+//! nothing, and nothing outside `ffi.rs` calls C.
+//!
+//! Invariants:
+//! - DPDK starts with the first port, once per process, on a thread that ends at once (`eal.rs`): the caller is not
+//!   pinned, nothing is printed, nothing stays on disk.
+//! - Transmit frames keep their bytes, length and tag from one use to the next. They come raw out of a pool of their
+//!   own for each queue, last in, first out, so that a steady sender goes round the same few frames.
+//! - A port is closed when it *and* its queues are dropped; an interface is left as it was found.
+//! - What the driver or the kernel loses is counted: [`port::Port::driver_drops`].
+//! - Every failure is a sentence with what to do about it ([`port::PortError`]).
+//!
+//! ```text
+//! open.rs    device string → checks → EAL device → queues → Port      device.rs   what strings mean
+//! queue.rs   Port, TxQueue, RxQueue, close                             eal.rs      start, log, memory, plugins
+//! pool.rs    frames in memory; why AF_XDP needs whole pages            thread.rs   workers' lcore numbers
+//! memory_files.rs  what a zero-copy memif must not close
+//! netdev.rs  interfaces over rtnetlink   sockets.rs  statistics of the drivers' sockets   xdp.rs  leftover programs
+//! ```
+
+mod device;
+mod eal;
+mod ffi;
+mod memory_files;
+mod netdev;
+mod open;
+mod pool;
+mod queue;
+mod sockets;
+mod thread;
+mod xdp;
+
+pub use eal::{Eal, cleanup, running, version};
+
+use port::{Port, PortError, PortRequest};
+
+/// Whether `device` is well-formed; whether there is such a device is another matter.
+pub fn is_dpdk_device(device: &str) -> bool {
+    check(device).is_ok()
+}
+
+/// What is wrong with the form of `device`, if anything; the error lists the forms there are.
+pub fn check(device: &str) -> Result<(), PortError> {
+    device::Device::parse(device).map(drop)
+}
+
+/// Opens one port. Starts DPDK if this is the first; to open several, use [`open_all`].
+pub fn open(device: &str, request: PortRequest) -> Result<Box<dyn Port>, PortError> {
+    open_all(&[(device, request)]).map(|mut ports| ports.remove(0))
+}
+
+/// Opens ports together, in the order given: none stays open if one fails.
+///
+/// DPDK starts with memory for all of them, and with the PCI bus if one needs it. All are started before any is waited
+/// for, so both ends of a memif link may be among them.
+pub fn open_all(devices: &[(&str, PortRequest)]) -> Result<Vec<Box<dyn Port>>, PortError> {
+    open::open(devices)
+}

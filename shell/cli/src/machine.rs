@@ -9,10 +9,12 @@ use serde_json::json;
 pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
     let links = os::link::list().map_err(|e| Failure::refused(format!("the kernel does not list its links: {e}")))?;
     let routes = os::link::default_route_interfaces().unwrap_or_default();
-    let devices = dpdk::pci_devices();
+    let cards = os::doctor::network_cards();
     if as_json {
         let links = links.iter().map(|l| link_json(l, &routes));
-        let pci = devices.iter().map(|d| json!({"device": d.address, "driver": d.driver, "ready": d.ready}));
+        let pci = cards.iter().map(|card| {
+            json!({"device": card.address, "driver": card.driver, "interface": card.netdev, "ready": card.is_bypass()})
+        });
         let all = json!({"interfaces": links.collect::<Vec<_>>(), "pci": pci.collect::<Vec<_>>()});
         println!("{all:#}");
         return Ok(Exit::Done);
@@ -21,9 +23,13 @@ pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
     println!("kernel interfaces (afpacket:NAME or afxdp:NAME)");
     print!("{}", table(&["name", "state", "mtu", "speed", "driver", "note"], rows.collect()));
     println!("\nnetwork cards (by PCI address)");
-    let rows = devices.iter().map(|d| {
-        let state = if d.ready { "ready" } else { "owned by the kernel" };
-        vec![d.address.clone(), d.driver.clone().unwrap_or_else(|| "-".to_owned()), state.to_owned()]
+    let rows = cards.iter().map(|card| {
+        let state = match (card.is_bypass(), &card.netdev) {
+            (true, _) => "ready".to_owned(),
+            (false, Some(netdev)) => format!("owned by the kernel as {netdev}"),
+            (false, None) => "owned by the kernel".to_owned(),
+        };
+        vec![card.address.clone(), card.driver.clone().unwrap_or_else(|| "-".to_owned()), state]
     });
     print!("{}", table(&["address", "driver", "state"], rows.collect()));
     println!("\nalways: ring:a and ring:b (in-process pair), null, memif:SOCKET[,server], tap:NAME, vhost:SOCKET,");

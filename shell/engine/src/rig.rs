@@ -29,14 +29,14 @@ impl Rig {
     pub fn open(plan: &Plan, workers: usize) -> Result<Self, EngineError> {
         let longest = plan.streams.iter().map(|s| s.size.bytes()).max().unwrap_or(0);
         let request = PortRequest { queues: workers as u16, frame_len_max: longest.max(1518) };
-        let rings = ring_ports(&plan.ports, request)?;
+        let mut rings = ring_ports(&plan.ports, request)?;
+        let others = plan.ports.iter().enumerate().filter(|(index, _)| !rings.contains_key(index));
+        let devices: Vec<_> = others.map(|(_, port)| (port.device.as_str(), request)).collect();
+        let mut drivers = dpdk::open_all(&devices)?.into_iter();
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
-        let mut rings = rings;
         for (index, port) in plan.ports.iter().enumerate() {
-            let open = match rings.remove(&index) {
-                Some(ring) => Box::new(ring) as Box<dyn Port>,
-                None => dpdk::open(&port.device, request)?,
-            };
+            let ring = rings.remove(&index).map(|ring| Box::new(ring) as Box<dyn Port>);
+            let open = ring.or_else(|| drivers.next()).expect("every port is a ring or was opened by a driver");
             refuse_default_route(port, open.facts())?;
             ports.push(open);
         }

@@ -314,6 +314,11 @@ fn interrupts() -> Option<Vec<Interrupt>> {
     Some(table.into_iter().filter_map(interrupt).collect())
 }
 
+/// Network cards on the PCI bus, with the kernel interfaces seen from here.
+pub(super) fn network_cards() -> Vec<Nic> {
+    nics(&link::list().unwrap_or_default())
+}
+
 /// PCI devices of class 02, network controllers.
 fn nics(links: &[LinkFacts]) -> Vec<Nic> {
     let nic = |path: PathBuf| {

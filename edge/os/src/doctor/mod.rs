@@ -12,7 +12,13 @@ mod network;
 mod system;
 
 use machine::Machine;
+pub use network::Nic;
 use std::fmt::Write;
+
+/// Network cards on the PCI bus.
+pub fn network_cards() -> Vec<Nic> {
+    machine::network_cards()
+}
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

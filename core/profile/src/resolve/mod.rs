@@ -1,0 +1,170 @@
+//! From the document to the Plan: names to indices, defaults to values, and everything the schema can't say.
+//!
+//! Invariant: a value the reader already complained about is not complained about again.
+
+mod criteria;
+mod packet;
+mod stream;
+
+use crate::document::{ChecksumDoc, Document, OneOrMany, PortDoc, SimDoc};
+use crate::plan::{Address, ChecksumBy, LinkPlan, Plan, PortPlan, RouterPlan, SimPlan};
+use crate::quantity::{Ip, IpPrefix};
+use crate::read::Reading;
+use crate::{Overrides, ProfileError};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use units::Nanos;
+
+/// Resolves what could be read; all errors, the reader's among them, if there are any.
+pub(crate) fn resolve(
+    document: &Document,
+    reading: Reading,
+    sha256: String,
+    overrides: &Overrides,
+) -> Result<Plan, Vec<ProfileError>> {
+    let mut resolver = Resolver { document, overrides, reading, ports: Vec::new() };
+    resolver.ports();
+    let streams = resolver.streams();
+    let criteria = resolver.criteria();
+    let duration = resolver.duration();
+    if !resolver.reading.errors.is_empty() {
+        return Err(resolver.reading.errors);
+    }
+    Ok(Plan {
+        seed: overrides.seed.or(document.seed).unwrap_or(overrides.default_seed),
+        profile_sha256: sha256,
+        ports: resolver.ports,
+        streams,
+        duration,
+        drain: document.load.drain.0,
+        criteria,
+        sim: sim(&document.sim),
+    })
+}
+
+struct Resolver<'a> {
+    document: &'a Document,
+    overrides: &'a Overrides,
+    reading: Reading,
+    ports: Vec<PortPlan>,
+}
+
+impl Resolver<'_> {
+    fn duration(&mut self) -> Nanos {
+        let duration = self.overrides.duration.unwrap_or(self.document.load.duration.0);
+        if duration == Nanos::ZERO {
+            self.reading
+                .fail("load.duration", "a run of no length sends nothing; give a duration such as 10s");
+        }
+        duration
+    }
+
+    fn ports(&mut self) {
+        let document = self.document;
+        let mut devices: HashMap<&str, &str> = HashMap::new();
+        for (name, port) in &document.ports {
+            if let Some(other) = devices.insert(&port.device, name) {
+                let reason = format!("the device '{}' is already that of port '{other}'", port.device);
+                self.reading.fail(format!("ports.{name}.device"), reason);
+            }
+            let plan = self.port(name, port);
+            self.ports.push(plan);
+        }
+    }
+
+    fn port(&mut self, name: &str, port: &PortDoc) -> PortPlan {
+        let addresses = self.addresses(&format!("ports.{name}.ip"), port.ip.as_ref());
+        let ip_broken = self.reading.is_broken(&format!("ports.{name}.ip"));
+        let gateways =
+            self.gateways(&format!("ports.{name}.gateway"), port.gateway.as_ref(), &addresses, ip_broken);
+        PortPlan {
+            name: name.to_owned(),
+            device: port.device.clone(),
+            addresses,
+            gateways,
+            mac: port.mac.as_ref().map(|mac| mac.0),
+            vlans: port.vlan.iter().flat_map(OneOrMany::with_paths).map(|(_, id)| id.0).collect(),
+            speed_bps: port.speed.as_ref().map(|speed| speed.0),
+            checksum: match port.checksum {
+                ChecksumDoc::Software => ChecksumBy::Software,
+                ChecksumDoc::Offload => ChecksumBy::Offload,
+            },
+            allow_default_route: port.allow_default_route,
+        }
+    }
+
+    fn addresses(&mut self, path: &str, given: Option<&OneOrMany<IpPrefix>>) -> Vec<Address> {
+        let mut addresses: Vec<Address> = Vec::new();
+        for (index, IpPrefix(address)) in given.iter().flat_map(|ip| ip.with_paths()) {
+            if addresses.iter().any(|other| same_family(other.ip, address.ip)) {
+                let reason = format!("a second {} address; a port has at most one", family(address.ip));
+                self.reading.fail(format!("{path}{index}"), reason);
+            }
+            addresses.push(*address);
+        }
+        addresses
+    }
+
+    fn gateways(
+        &mut self,
+        path: &str,
+        given: Option<&OneOrMany<Ip>>,
+        addresses: &[Address],
+        ip_broken: bool,
+    ) -> Vec<IpAddr> {
+        let mut gateways: Vec<IpAddr> = Vec::new();
+        for (index, Ip(gateway)) in given.iter().flat_map(|ip| ip.with_paths()) {
+            let path = format!("{path}{index}");
+            let address = addresses.iter().find(|address| same_family(address.ip, *gateway));
+            if gateways.iter().any(|other| same_family(*other, *gateway)) {
+                let reason = format!("a second {} gateway; a port has at most one", family(*gateway));
+                self.reading.fail(path, reason);
+            } else if ip_broken {
+                // Nothing can be said of it.
+            } else if let Some(address) = address {
+                if !address.on_link(*gateway) && !is_link_local(*gateway) {
+                    let network = format!("{}/{}", address.ip, address.prefix_len);
+                    let reason =
+                        format!("the gateway {gateway} is not on the network of the port's ip {network}");
+                    self.reading.fail(path, reason);
+                }
+            } else {
+                let family = family(*gateway);
+                self.reading
+                    .fail(path, format!("an {family} gateway, but the port has no {family} address in 'ip'"));
+            }
+            gateways.push(*gateway);
+        }
+        gateways
+    }
+}
+
+fn sim(sim: &SimDoc) -> SimPlan {
+    SimPlan {
+        link: LinkPlan {
+            speed_bps: sim.link.speed.0,
+            delay: sim.link.delay.0,
+            loss: sim.link.loss.0,
+            duplicate: sim.link.duplicate.0,
+            reorder: sim.link.reorder.0,
+            reorder_by: sim.link.reorder_by.0,
+        },
+        router: sim.router.as_ref().map(|router| RouterPlan {
+            capacity: router.capacity.0,
+            buffer: router.buffer,
+            latency: router.latency.0,
+        }),
+    }
+}
+
+fn same_family(a: IpAddr, b: IpAddr) -> bool {
+    a.is_ipv4() == b.is_ipv4()
+}
+
+fn family(ip: IpAddr) -> &'static str {
+    if ip.is_ipv4() { "IPv4" } else { "IPv6" }
+}
+
+fn is_link_local(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())
+}

@@ -1,0 +1,239 @@
+//! Packets: what their author left out is filled in from the ports, and who receives them is found.
+
+use super::{Resolver, family, is_link_local, same_family};
+use crate::packet_doc::{Content, HEX, PAYLOAD, PacketElement};
+use crate::plan::{Address, NextHop};
+use crate::quantity::Hex;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use units::FrameLen;
+use wire::{BuildError, Header, PacketSpec, protocol};
+
+/// A packet and where its headers come from.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) spec: PacketSpec,
+    /// For each header its index in the document; `None` for one its author left out.
+    origins: Vec<Option<usize>>,
+}
+
+impl Draft {
+    /// Path of the header `index`, or of the whole packet if its author left the header out.
+    fn path(&self, packet: &str, index: usize) -> String {
+        match self.origins.get(index) {
+            Some(Some(origin)) => format!("{packet}[{origin}]"),
+            _ => packet.to_owned(),
+        }
+    }
+
+    fn insert(&mut self, index: usize, header: Header) {
+        self.spec.headers.insert(index, header);
+        self.origins.insert(index, None);
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.spec.headers.iter().any(|header| header.protocol.name == name)
+    }
+}
+
+/// The ports between which a packet goes, by their index in the plan.
+#[derive(Clone, Copy)]
+pub(super) struct Route {
+    pub(super) from: usize,
+    pub(super) to: Option<usize>,
+}
+
+impl Resolver<'_> {
+    /// The headers as written, with Ethernet and the VLAN tags of the port `from` before them if they have none.
+    pub(super) fn draft(&mut self, path: &str, elements: &[PacketElement], from: usize) -> Draft {
+        let mut draft = Draft::default();
+        for (index, element) in elements.iter().enumerate() {
+            if let Some(bytes) = payload(element) {
+                if index + 1 < elements.len() {
+                    self.reading.fail(
+                        format!("{path}[{index}]"),
+                        "the payload must be the last element of the packet",
+                    );
+                }
+                draft.spec.payload = bytes;
+            } else if let Some(header) = header(element) {
+                draft.spec.headers.push(header);
+                draft.origins.push(Some(index));
+            }
+        }
+        if draft.spec.headers.first().is_none_or(|first| first.protocol.name != "ethernet") {
+            draft.insert(0, Header::new(&wire::protocols::ethernet::ETHERNET));
+        }
+        if !draft.has("vlan") {
+            let vlans = self.ports.get(from).map(|port| port.vlans.clone()).unwrap_or_default();
+            for (depth, id) in vlans.into_iter().enumerate() {
+                let tag = Header::new(&wire::protocols::vlan::VLAN).with("id", id.into());
+                draft.insert(depth + 1, tag);
+            }
+        }
+        draft
+    }
+
+    /// Fills in the addresses of the outermost IP header and finds who receives the packet.
+    pub(super) fn address(&mut self, path: &str, draft: &mut Draft, route: Route) -> NextHop {
+        let ip_header = draft.spec.headers.iter().position(|h| matches!(h.protocol.name, "ipv4" | "ipv6"));
+        let Some(index) = ip_header else { return self.next_hop_without_ip(path, draft, route) };
+        let at = draft.path(path, index);
+        let filled = self.fill_addresses(&at, &mut draft.spec.headers[index], route);
+        if draft.spec.headers[0].value("dst").is_some() {
+            return NextHop::Given;
+        }
+        let (true, Some(dst)) = (filled, ip_value(&draft.spec.headers[index], "dst")) else {
+            return NextHop::Given;
+        };
+        if let Some(mac) = group_mac(dst) {
+            draft.spec.headers[0] = draft.spec.headers[0].clone().with("dst", mac);
+            return NextHop::Given;
+        }
+        self.next_hop(&at, dst, route)
+    }
+
+    /// Whether both addresses are known in the end.
+    fn fill_addresses(&mut self, path: &str, header: &mut Header, route: Route) -> bool {
+        let name = header.protocol.name;
+        let family = if name == "ipv4" { "IPv4" } else { "IPv6" };
+        let mut complete = true;
+        for (field, key, port) in [("src", "from", Some(route.from)), ("dst", "to", route.to)] {
+            if header.value(field).is_some() {
+                continue;
+            }
+            let address = port.and_then(|port| self.port_address(port, name == "ipv4"));
+            if let Some(address) = address {
+                *header = header.clone().with(field, bits(address.ip));
+                continue;
+            }
+            complete = false;
+            let why = match port {
+                Some(port) => {
+                    format!("port '{}' has no {family} address to take it from", self.ports[port].name)
+                }
+                None => format!("the stream has no '{key}' to take it from"),
+            };
+            self.reading.fail(path, format!("{name}.{field} is not set, and {why}"));
+        }
+        complete
+    }
+
+    fn port_address(&self, port: usize, ipv4: bool) -> Option<Address> {
+        self.ports[port].addresses.iter().find(|address| address.ip.is_ipv4() == ipv4).copied()
+    }
+
+    fn next_hop_without_ip(&mut self, path: &str, draft: &Draft, route: Route) -> NextHop {
+        let headers = &draft.spec.headers;
+        let needs_dst =
+            |header: &Header| header.protocol.needs.iter().any(|n| (n.0, n.1) == ("ethernet", "dst"));
+        if headers[0].value("dst").is_some() || headers.iter().any(needs_dst) {
+            return NextHop::Given;
+        }
+        if route.to.is_none() {
+            self.reading.fail(path, "who should receive it? Set ethernet.dst, or name a port in 'to'");
+        }
+        NextHop::PeerPort
+    }
+
+    /// Who on the link takes a packet for `dst`.
+    fn next_hop(&mut self, path: &str, dst: IpAddr, route: Route) -> NextHop {
+        let port = &self.ports[route.from];
+        let (name, family) = (&port.name, family(dst));
+        if let Some(address) = self.port_address(route.from, dst.is_ipv4()) {
+            if address.on_link(dst) || is_link_local(dst) {
+                return NextHop::Resolve(dst);
+            }
+            if let Some(gateway) = port.gateways.iter().find(|gateway| same_family(**gateway, dst)) {
+                return NextHop::Resolve(*gateway);
+            }
+            let network = format!("{}/{}", address.ip, address.prefix_len);
+            let reason = format!(
+                "{dst} is not on the network of port '{name}' ({network}); give the port a gateway, or set ethernet.dst"
+            );
+            self.reading.fail(path, reason);
+        } else if !port.addresses.is_empty() {
+            let reason = format!(
+                "port '{name}' has no {family} address to ask for the next hop with; give it one, or set ethernet.dst"
+            );
+            self.reading.fail(path, reason);
+        } else if route.to.is_none() {
+            let reason = format!("who should receive it? Set ethernet.dst, or give port '{name}' an ip");
+            self.reading.fail(path, reason);
+        }
+        NextHop::PeerPort
+    }
+
+    /// Builds the packet once, to learn whether its headers can follow each other.
+    pub(super) fn check_order(&mut self, path: &str, draft: &Draft, size: FrameLen) {
+        let (index, reason) = match draft.spec.build(size) {
+            Ok(_) => return,
+            Err(BuildError::CannotFollow { index, outer, inner }) => {
+                let before: Vec<&str> =
+                    protocol(inner).into_iter().flat_map(|p| p.follows).map(|(name, _)| *name).collect();
+                let hint = match &before[..] {
+                    [] => "it begins a frame".to_owned(),
+                    before => format!("it follows {}", before.join(" or ")),
+                };
+                (index, format!("{inner} cannot follow {outer}; {hint}"))
+            }
+            Err(BuildError::NoPseudoHeader { index, name }) => {
+                let reason =
+                    format!("the checksum of {name} covers IP addresses; put ipv4 or ipv6 before it");
+                (index, reason)
+            }
+            Err(error) => (usize::MAX, error.to_string()),
+        };
+        self.reading.fail(draft.path(path, index), reason);
+    }
+}
+
+/// The bytes of a payload element.
+fn payload(element: &PacketElement) -> Option<Vec<u8>> {
+    let PacketElement::Keyed(map) = element else { return None };
+    match map.first()? {
+        (key, Content::Text(text)) if key == HEX => Hex::parse(text).map(|bytes| bytes.0),
+        (key, Content::Text(text)) if key == PAYLOAD => Some(text.clone().into_bytes()),
+        _ => None,
+    }
+}
+
+/// The header of an element the reader let pass.
+fn header(element: &PacketElement) -> Option<Header> {
+    match element {
+        PacketElement::Bare(name) => protocol(name).map(Header::new),
+        PacketElement::Keyed(map) => {
+            let (name, Content::Fields(fields)) = map.first()? else { return None };
+            let mut header = Header::new(protocol(name)?);
+            for (name, value) in fields {
+                let field = header.protocol.field(name)?;
+                header.set.push((field, field.parse(&value.text()).ok()?));
+            }
+            Some(header)
+        }
+    }
+}
+
+fn bits(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(v4) => u32::from(v4).into(),
+        IpAddr::V6(v6) => v6.into(),
+    }
+}
+
+fn ip_value(header: &Header, field: &str) -> Option<IpAddr> {
+    let value = header.value(field)?;
+    Some(match header.protocol.name {
+        "ipv4" => IpAddr::V4(Ipv4Addr::from(value as u32)),
+        _ => IpAddr::V6(Ipv6Addr::from(value)),
+    })
+}
+
+/// The hardware address of a group (RFC 1112 section 6.4, RFC 2464 section 7) or of all on the link.
+fn group_mac(dst: IpAddr) -> Option<u128> {
+    match dst {
+        IpAddr::V4(Ipv4Addr::BROADCAST) => Some(0xffff_ffff_ffff),
+        IpAddr::V4(v4) if v4.is_multicast() => Some(0x0100_5e00_0000 | u128::from(u32::from(v4) & 0x7f_ffff)),
+        IpAddr::V6(v6) if v6.is_multicast() => Some(0x3333_0000_0000 | (u128::from(v6) & 0xffff_ffff)),
+        _ => None,
+    }
+}

@@ -1,0 +1,677 @@
+//! From a device string to an open port: what can be checked beforehand is checked first, because the drivers' own
+//! errors are a number.
+
+use crate::device::{Device, EalDevice, Kind};
+use crate::eal::{self, Lease, Needs};
+use crate::memory_files::MemoryFiles;
+use crate::netdev::{self, Interface, Netlink};
+use crate::pool::{Pool, Shape, XDP_FRAME_BYTES_MAX};
+use crate::queue::{DpdkPort, DpdkRx, DpdkTx, DropCounts, Opened};
+use crate::sockets::{self, Family, Socket};
+use crate::{ffi, thread, xdp};
+use port::{Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
+use std::ffi::{CStr, CString, c_int};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Bytes of Ethernet header and FCS: a frame of L bytes needs an MTU of L − 18.
+const ETHERNET_BYTES: u32 = 18;
+
+/// Bytes of one VLAN tag, which the kernel lets pass beyond the MTU.
+const VLAN_BYTES: u32 = 4;
+
+/// Bytes of the frame check sequence.
+const FCS_BYTES: u32 = 4;
+
+/// Descriptors of a hardware or virtual queue.
+const DESCRIPTORS: u16 = 1024;
+
+/// Descriptors of an AF_XDP queue: the driver fills the kernel's ring with as many buffers (2,048) whatever it is told.
+const XDP_DESCRIPTORS: u16 = 2048;
+
+/// Frames in a pool beside those in descriptors: two lcores' caches, and a few bursts under way.
+const FRAMES_BESIDE: u32 = 1024;
+
+/// How long an interface or a cable may take to come up.
+const CARRIER_WAIT: Duration = Duration::from_secs(2);
+
+/// How long the kernel may take to release an AF_XDP queue after its socket was closed: a work item does it, and until
+/// then the queue counts as in use.
+const XDP_RELEASE_WAIT: Duration = Duration::from_secs(1);
+
+/// How often to look while waiting.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Opens one port; see [`open_all`](crate::open_all).
+pub(crate) fn open(devices: &[(&str, PortRequest)]) -> Result<Vec<Box<dyn Port>>, PortError> {
+    let mut plans = Vec::with_capacity(devices.len());
+    for (text, request) in devices {
+        plans.push(Plan::new(Device::parse(text)?, *request)?);
+    }
+    let needs = plans.iter().fold(Needs::default(), |needs, plan| Needs {
+        pci: needs.pci || matches!(plan.device.kind, Kind::Pci { .. }),
+        bytes: needs.bytes + plan.shapes().map(Shape::eal_bytes).sum::<u64>(),
+    });
+    let Some(first) = plans.first() else { return Ok(Vec::new()) };
+    let mut opening = Vec::with_capacity(plans.len());
+    {
+        let mut lease = Lease::take(&first.device.text, needs)?;
+        for plan in plans {
+            // On an error the lock must be free before the ports that were opened so far close themselves.
+            match plan.start(&mut lease) {
+                Ok(port) => opening.push(port),
+                Err(error) => {
+                    drop(lease);
+                    return Err(error);
+                }
+            }
+        }
+    }
+    let finish = |port: Opening| port.finish().map(|port| Box::new(port) as Box<dyn Port>);
+    opening.into_iter().map(finish).collect()
+}
+
+/// Why a port did not start.
+enum Failure {
+    /// Perhaps only because the last owner of the queue has just left.
+    QueueInUse(PortError),
+    Final(PortError),
+}
+
+impl From<PortError> for Failure {
+    fn from(error: PortError) -> Self {
+        Self::Final(error)
+    }
+}
+
+/// A device string and what was found out about it without touching it.
+struct Plan {
+    device: Device,
+    request: PortRequest,
+    queues: u16,
+    interface: Option<(Netlink, Interface)>,
+}
+
+impl Plan {
+    fn new(device: Device, request: PortRequest) -> Result<Self, PortError> {
+        if let Some(plugin) = device.plugin() {
+            eal::check_plugin(&device.text, &plugin)?;
+        }
+        let interface = device.interface().map(|name| check_interface(&device, name, request)).transpose()?;
+        check_machine(&device)?;
+        let wanted = request.queues.max(1);
+        let queues = match &device.kind {
+            Kind::AfXdp { interface } => wanted.min(netdev::channels(interface)),
+            _ => wanted,
+        };
+        Ok(Self { device, request, queues, interface })
+    }
+
+    /// Longest frame without FCS, with a VLAN tag, bytes.
+    fn frame_bytes(&self) -> u32 {
+        self.request.frame_len_max.max(64) - FCS_BYTES + VLAN_BYTES
+    }
+
+    fn rx_shape(&self) -> Shape {
+        match self.device.kind {
+            // Buffers in the kernel's fill ring, copies of what is to be sent, and those beside.
+            Kind::AfXdp { .. } => Shape::umem(2 * u32::from(XDP_DESCRIPTORS) + FRAMES_BESIDE),
+            _ => Shape::rx(self.in_flight() + FRAMES_BESIDE - 1, self.frame_bytes()),
+        }
+    }
+
+    fn tx_shape(&self) -> Shape {
+        Shape::tx(self.in_flight() + FRAMES_BESIDE - 1, self.frame_bytes())
+    }
+
+    /// Frames a queue's driver may hold on to.
+    fn in_flight(&self) -> u32 {
+        let ring = |key: &str, most: u32| {
+            self.device.option(key).and_then(|v| v.parse::<u32>().ok()).map(|v| v.min(most))
+        };
+        match &self.device.kind {
+            _ if self.device.is_zero_copy_memif() => 1 << ring("rsize", 14).unwrap_or(10),
+            Kind::Virtio { .. } => ring("queue_size", 32_768).unwrap_or(1024),
+            _ => u32::from(DESCRIPTORS),
+        }
+    }
+
+    fn shapes(&self) -> impl Iterator<Item = Shape> + use<> {
+        let both = [self.tx_shape(), self.rx_shape()];
+        std::iter::repeat_n(both, usize::from(self.queues)).flatten()
+    }
+
+    fn family(&self) -> Option<Family> {
+        match self.device.kind {
+            Kind::AfPacket { .. } => Some(Family::Packet),
+            Kind::AfXdp { .. } => Some(Family::Xdp),
+            _ => None,
+        }
+    }
+
+    /// Makes EAL's device, configures and starts it.
+    fn start(self, lease: &mut Lease) -> Result<Opening, PortError> {
+        let deadline = Instant::now() + XDP_RELEASE_WAIT;
+        loop {
+            match self.try_start(lease) {
+                Ok((opened, facts, prepares)) => {
+                    return Ok(Opening { plan: self, opened: Arc::new(opened), facts, prepares });
+                }
+                Err(Failure::QueueInUse(_)) if Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
+                Err(Failure::QueueInUse(error) | Failure::Final(error)) => return Err(error),
+            }
+        }
+    }
+
+    fn try_start(&self, lease: &mut Lease) -> Result<(Opened, PortFacts, bool), Failure> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let eal_device = self.device.for_eal(number, self.queues, self.request.frame_len_max);
+        let sockets_before = self.family().map(sockets::open_now).unwrap_or_default();
+        lease.log();
+        let mut opened = self.add(lease, &eal_device)?;
+        opened.on_interrupt_thread = self.device.driver() == "net_memif";
+        if self.device.is_zero_copy_memif() {
+            opened.memory_files = MemoryFiles::keep();
+        }
+        match self.configure(lease, &mut opened, &sockets_before) {
+            Ok((facts, prepares)) => Ok((opened, facts, prepares)),
+            Err(failure) => {
+                // Here and not in its drop, which would wait for the lock that the lease holds.
+                opened.close(lease);
+                Err(failure)
+            }
+        }
+    }
+
+    fn add(&self, lease: &mut Lease, eal_device: &EalDevice) -> Result<Opened, PortError> {
+        let [bus, name, arguments] =
+            [eal_device.bus, eal_device.name.as_str(), eal_device.arguments.as_str()]
+                .map(|part| CString::new(part).expect("a device string has no zero byte"));
+        let mut port = 0;
+        // SAFETY: EAL runs and is locked; the strings outlive the calls.
+        let code = unsafe {
+            let code = ffi::rte_eal_hotplug_add(bus.as_ptr(), name.as_ptr(), arguments.as_ptr());
+            if code == 0 { ffi::rte_eth_dev_get_port_by_name(name.as_ptr(), &mut port) } else { code }
+        };
+        if code != 0 {
+            return Err(self.refusal(code, &lease.last_words()));
+        }
+        Ok(Opened::new(port, bus, name, self.family()))
+    }
+
+    /// Why a driver did not take the device.
+    fn refusal(&self, code: c_int, words: &str) -> PortError {
+        let text = &self.device.text;
+        let error = |kind, reason: String, remedy: &str| PortError::new(text, kind, reason, remedy);
+        let driver = self.device.driver();
+        match (&self.device.kind, -code) {
+            (_, libc::EEXIST) => {
+                error(PortErrorKind::State, "it is already open in this process".to_owned(), "open it once")
+            }
+            (_, libc::ENOMEM) => error(
+                PortErrorKind::Resource,
+                format!("DPDK has no memory left for it{words}"),
+                "open all ports at once, or reserve huge pages: dpdk-hugepages.py --setup 1G",
+            ),
+            (Kind::Virtio { socket, server: false }, _) => error(
+                PortErrorKind::Missing,
+                format!("nobody answers at {socket}{words}"),
+                "start the vhost-user backend first, or let this end be the server: virtio:SOCKET,server=1",
+            ),
+            (Kind::Pcap { rx, tx }, _) => error(
+                PortErrorKind::State,
+                format!("a capture file can't be opened: read '{rx}', write '{tx}'{words}"),
+                "",
+            ),
+            (Kind::Pci { address }, _) => error(
+                PortErrorKind::Driver,
+                format!("no driver of DPDK takes {address}, error {}{words}", -code),
+                "dpdk-devbind.py --status says what it is; some cards need their own librte-net package",
+            ),
+            _ => error(
+                PortErrorKind::State,
+                format!("DPDK's driver {driver} refuses it, error {}{words}", -code),
+                "set EAGRE_DPDK_LOG=debug to see all that DPDK says",
+            ),
+        }
+    }
+}
+
+impl Plan {
+    /// Queues, pools, offloads and start. Returns what the port is, and whether frames that ask for checksums must be
+    /// prepared.
+    fn configure(
+        &self,
+        lease: &mut Lease,
+        opened: &mut Opened,
+        sockets_before: &[Socket],
+    ) -> Result<(PortFacts, bool), Failure> {
+        let port = opened.port;
+        let mut info = ffi::DeviceInfo::new();
+        // SAFETY: an open port and a structure to fill.
+        self.check(lease, "tell what it can do", unsafe { ffi::eagre_device_info(port, &mut info) })?;
+        let queues = self.queues.min(info.rx_queues_max.max(1)).min(info.tx_queues_max.max(1));
+        // SAFETY: both return constants.
+        let (checksums, rss) = unsafe { (ffi::eagre_checksum_offloads(), ffi::eagre_rss_types() & info.rss) };
+        let offloads = if info.tx_offloads & checksums == checksums { checksums } else { 0 };
+        let rss = if queues > 1 { rss } else { 0 };
+        // SAFETY: an open, stopped port.
+        let code = unsafe { ffi::eagre_configure(port, queues, queues, offloads, rss) };
+        self.check(lease, &format!("take {queues} queues"), code)?;
+        self.set_up_queues(lease, opened, queues)?;
+        if opened.family.is_none() {
+            // An interface of the kernel keeps its MTU, which was checked; others may not support the call.
+            let mtu = (self.request.frame_len_max.max(1518) - ETHERNET_BYTES)
+                .min(u32::from(info.mtu_max.max(1500)));
+            // SAFETY: an open, stopped port.
+            unsafe { ffi::rte_eth_dev_set_mtu(port, mtu as u16) };
+        }
+        if let Some(family) = opened.family {
+            opened.sockets = sockets::open_now(family);
+            opened.sockets.retain(|socket| !sockets_before.contains(socket));
+        }
+        if opened.family == Some(Family::Packet) {
+            // Kernels before 4.20 do not know it; then the port hears what the machine itself sends there.
+            opened.sockets.iter().for_each(|socket| drop(socket.ignore_outgoing()));
+        }
+        self.start_device(lease, port, opened.on_interrupt_thread)?;
+        opened.started = true;
+        // SAFETY: an open port. Not all have such a mode.
+        unsafe { ffi::rte_eth_promiscuous_enable(port) };
+        lease.log();
+        Ok((self.facts(port, &info, queues, rss != 0, offloads != 0), offloads != 0))
+    }
+
+    fn set_up_queues(&self, lease: &mut Lease, opened: &mut Opened, queues: u16) -> Result<(), Failure> {
+        let (text, port) = (&self.device.text, opened.port);
+        let xdp = matches!(self.device.kind, Kind::AfXdp { .. });
+        let (mut rx, mut tx) =
+            if xdp { (XDP_DESCRIPTORS, XDP_DESCRIPTORS) } else { (DESCRIPTORS, DESCRIPTORS) };
+        if let Kind::Virtio { .. } = self.device.kind {
+            (rx, tx) = (self.in_flight() as u16, self.in_flight() as u16);
+        }
+        // SAFETY: an open, configured port; it only lowers or raises the numbers to what it can do.
+        unsafe { ffi::rte_eth_dev_adjust_nb_rx_tx_desc(port, &mut rx, &mut tx) };
+        // SAFETY: as above.
+        let node = unsafe { ffi::rte_eth_dev_socket_id(port) } as u32;
+        for queue in 0..queues {
+            let pool = Pool::new(text, lease, self.rx_shape())?;
+            let pool_for_driver = pool.raw();
+            opened.rx_pools.push(pool);
+            opened.tx_pools.push(Pool::new(text, lease, self.tx_shape())?);
+            let none = std::ptr::null();
+            // SAFETY: a queue below the number configured, and a pool that lives until the port is closed.
+            let code = unsafe { ffi::rte_eth_rx_queue_setup(port, queue, rx, node, none, pool_for_driver) };
+            self.check_queue(lease, code)?;
+            // SAFETY: as above.
+            let code = unsafe { ffi::rte_eth_tx_queue_setup(port, queue, tx, node, none) };
+            self.check_queue(lease, code)?;
+        }
+        Ok(())
+    }
+
+    /// The AF_XDP driver does its real work when a receive queue is set up.
+    fn check_queue(&self, lease: &mut Lease, code: c_int) -> Result<(), Failure> {
+        if code < 0 && matches!(self.device.kind, Kind::AfXdp { .. }) {
+            let words = lease.last_words();
+            return Err(Failure::QueueInUse(PortError::new(
+                &self.device.text,
+                PortErrorKind::State,
+                format!("an AF_XDP socket can't be had on its queue{words}"),
+                "another program may use the queue, or the kernel lacks AF_XDP; EAGRE_DPDK_LOG=debug shows more",
+            )));
+        }
+        Ok(self.check(lease, "set a queue up", code)?)
+    }
+
+    /// Starts the device. A memif client is started again and again until its server is there.
+    fn start_device(&self, lease: &mut Lease, port: u16, on_interrupt_thread: bool) -> Result<(), PortError> {
+        let client = matches!(self.device.kind, Kind::Memif { server: false, .. });
+        let deadline = Instant::now() + self.device.wait;
+        loop {
+            // SAFETY: an open, configured port.
+            let start = move || unsafe { ffi::rte_eth_dev_start(port) };
+            let code = if on_interrupt_thread { thread::on_interrupt_thread(start) } else { start() };
+            if code == 0 || !client {
+                return self.check(lease, "start", code);
+            }
+            if Instant::now() >= deadline {
+                return Err(no_peer(&self.device));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn check(&self, lease: &mut Lease, what: &str, code: c_int) -> Result<(), PortError> {
+        if code == 0 {
+            return Ok(());
+        }
+        let words = lease.last_words();
+        let reason = format!("the driver does not {what}, error {}{words}", code.abs());
+        Err(PortError::new(&self.device.text, PortErrorKind::State, reason, ""))
+    }
+
+    fn facts(&self, port: u16, info: &ffi::DeviceInfo, queues: u16, rss: bool, checksums: bool) -> PortFacts {
+        let mut mac = [0; 6];
+        // SAFETY: an open port, six bytes, and a constant string.
+        let (node, driver) = unsafe {
+            ffi::eagre_mac(port, mac.as_mut_ptr());
+            let driver = if info.driver.is_null() { c"" } else { CStr::from_ptr(info.driver) };
+            (ffi::rte_eth_dev_socket_id(port), driver.to_string_lossy().into_owned())
+        };
+        let is_pci = matches!(self.device.kind, Kind::Pci { .. });
+        let frame_len_max = match (&self.interface, &self.device.kind) {
+            (Some((_, interface)), Kind::AfXdp { .. }) => {
+                (interface.mtu + ETHERNET_BYTES).min(XDP_FRAME_BYTES_MAX + FCS_BYTES)
+            }
+            (Some((_, interface)), _) => interface.mtu + ETHERNET_BYTES,
+            _ => self.request.frame_len_max,
+        };
+        let rx_spread = match self.device.kind {
+            _ if queues == 1 => "none",
+            Kind::Memif { .. } | Kind::Vhost { .. } | Kind::Virtio { .. } | Kind::Pcap { .. } => "pair",
+            Kind::Vdev { .. } if !rss => "pair",
+            _ => "rss",
+        };
+        PortFacts {
+            device: self.device.text.clone(),
+            driver,
+            mac,
+            frame_len_max,
+            speed_bps: None,
+            netdev: match &self.device.kind {
+                Kind::Tap { interface } => Some(interface.clone()),
+                _ => self.device.interface().map(str::to_owned),
+            },
+            numa_node: u32::try_from(node).ok().filter(|_| is_pci),
+            tx_checksum_offload: checksums,
+            rx_spread,
+        }
+    }
+}
+
+/// A port that has been started and waits for its other end.
+struct Opening {
+    plan: Plan,
+    opened: Arc<Opened>,
+    facts: PortFacts,
+    prepares: bool,
+}
+
+impl Opening {
+    fn finish(mut self) -> Result<DpdkPort, PortError> {
+        self.wait_for_link()?;
+        let device: Arc<str> = self.plan.device.text.as_str().into();
+        let kind = &self.plan.device.kind;
+        let moves_data = self.facts.driver.contains("virtio");
+        let may_chain = !matches!(kind, Kind::Null | Kind::AfPacket { .. } | Kind::AfXdp { .. });
+        let queues = 0..self.opened.tx_pools.len() as u16;
+        let tx = queues.clone().map(|queue| {
+            Box::new(DpdkTx::new(&self.opened, queue, self.prepares, moves_data, &device)) as Box<dyn TxQueue>
+        });
+        let rx = queues
+            .map(|queue| Box::new(DpdkRx::new(&self.opened, queue, may_chain, &device)) as Box<dyn RxQueue>);
+        let queues = Queues { tx: tx.collect(), rx: rx.collect() };
+        let drops = DropCounts::new(kind, self.plan.interface);
+        Ok(DpdkPort { facts: self.facts, queues, opened: self.opened, drops })
+    }
+
+    /// Waits until frames have somewhere to go.
+    fn wait_for_link(&mut self) -> Result<(), PortError> {
+        let device = &self.plan.device;
+        let wait = match device.kind {
+            Kind::Memif { .. } | Kind::Vhost { .. } | Kind::Virtio { .. } => device.wait,
+            Kind::Pci { .. } => CARRIER_WAIT.max(device.wait),
+            _ => return Ok(()),
+        };
+        if wait.is_zero() {
+            return Ok(());
+        }
+        let deadline = Instant::now() + wait;
+        loop {
+            // SAFETY: the port is open as long as `opened` is.
+            let link = unsafe { ffi::eagre_link(self.opened.port) };
+            if link > 0 {
+                if matches!(device.kind, Kind::Pci { .. }) && link > 1 {
+                    self.facts.speed_bps = Some(link as u64 * 1_000_000);
+                }
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(no_peer(device));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+/// Nobody came, or the cable is out.
+fn no_peer(device: &Device) -> PortError {
+    let seconds = device.wait.as_secs();
+    let state =
+        |reason: String, remedy: &str| PortError::new(&device.text, PortErrorKind::State, reason, remedy);
+    match &device.kind {
+        Kind::Memif { socket, server: false } if !Path::new(socket).exists() => PortError::new(
+            &device.text,
+            PortErrorKind::Missing,
+            format!("there is no socket {socket}, after {seconds} s"),
+            "start the memif server first, let this end be the server (memif:SOCKET,server), or wait longer (wait=60)",
+        ),
+        Kind::Memif { socket, .. } => state(
+            format!("no memif peer took up the link over {socket} within {seconds} s"),
+            "both ends need the same socket and id, one of them as server; wait=60 waits longer",
+        ),
+        Kind::Vhost { socket } | Kind::Virtio { socket, .. } => state(
+            format!("no vhost-user peer connected to {socket} within {seconds} s"),
+            "start the other end, or wait longer (wait=60)",
+        ),
+        _ => state(format!("there is no link after {seconds} s"), "check the cable and the other end"),
+    }
+}
+
+/// Whether an interface is there, up, connected and large enough, and free for what is wanted.
+fn check_interface(
+    device: &Device,
+    name: &str,
+    request: PortRequest,
+) -> Result<(Netlink, Interface), PortError> {
+    let text = &device.text;
+    let error = |kind, reason: String, remedy: String| PortError::new(text, kind, reason, remedy);
+    let resource = |e: std::io::Error| {
+        error(PortErrorKind::Resource, format!("the kernel's interfaces can't be read: {e}"), String::new())
+    };
+    let mut netlink = Netlink::open().map_err(resource)?;
+    let Some(mut interface) = netlink.interface(name).map_err(resource)? else {
+        let all: Vec<String> = netlink.interfaces().map_err(resource)?.into_iter().map(|i| i.name).collect();
+        return Err(error(
+            PortErrorKind::Missing,
+            format!("there is no interface {name}"),
+            format!("the interfaces here are: {}", all.join(", ")),
+        ));
+    };
+    check_privilege(device)?;
+    if !interface.is_up() {
+        return Err(error(
+            PortErrorKind::State,
+            format!("the interface {name} is down"),
+            format!("ip link set {name} up"),
+        ));
+    }
+    let mtu_needed = request.frame_len_max.saturating_sub(ETHERNET_BYTES);
+    // The kernel lets one VLAN tag pass beyond the MTU.
+    if interface.mtu + VLAN_BYTES < mtu_needed {
+        return Err(error(
+            PortErrorKind::State,
+            format!(
+                "frames of {} bytes need an MTU of {mtu_needed}, and {name} has {}",
+                request.frame_len_max, interface.mtu
+            ),
+            format!("ip link set {name} mtu {mtu_needed}"),
+        ));
+    }
+    let deadline = Instant::now() + CARRIER_WAIT;
+    while !interface.has_carrier() {
+        if Instant::now() >= deadline {
+            return Err(error(
+                PortErrorKind::State,
+                format!("{name} has no carrier: its cable is out, or its peer is down"),
+                "set the other end up too".to_owned(),
+            ));
+        }
+        std::thread::sleep(LOOK_EVERY);
+        interface = netlink.interface(name).map_err(resource)?.unwrap_or_default();
+    }
+    if let Kind::AfXdp { .. } = device.kind {
+        if request.frame_len_max > XDP_FRAME_BYTES_MAX + FCS_BYTES {
+            return Err(error(
+                PortErrorKind::State,
+                format!("AF_XDP takes frames of up to {} bytes", XDP_FRAME_BYTES_MAX + FCS_BYTES),
+                format!("use afpacket:{name} for longer ones"),
+            ));
+        }
+        xdp::clear_leftover(text, &mut netlink, &interface)?;
+    }
+    Ok((netlink, interface))
+}
+
+/// Whether this process may open the sockets the driver needs.
+fn check_privilege(device: &Device) -> Result<(), PortError> {
+    let (family, capabilities) = match device.kind {
+        Kind::AfXdp { .. } => (libc::AF_XDP, "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"),
+        _ => (libc::AF_PACKET, "CAP_NET_RAW"),
+    };
+    // SAFETY: makes and closes a socket.
+    let error = unsafe {
+        let socket = libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
+        let error = std::io::Error::last_os_error();
+        if socket >= 0 {
+            libc::close(socket);
+            return Ok(());
+        }
+        error
+    };
+    Err(match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => PortError::new(
+            &device.text,
+            PortErrorKind::Privilege,
+            "this process may not open such a socket",
+            format!("run as root, or with {capabilities}"),
+        ),
+        _ => PortError::new(
+            &device.text,
+            PortErrorKind::Driver,
+            format!("the kernel has no such sockets: {error}"),
+            "",
+        ),
+    })
+}
+
+/// What can be said about other devices without touching them.
+fn check_machine(device: &Device) -> Result<(), PortError> {
+    match &device.kind {
+        Kind::Pci { address } => check_pci(&device.text, address),
+        Kind::Tap { .. } => check_tap(&device.text),
+        Kind::Pcap { rx, .. } if !rx.is_empty() && !Path::new(rx).exists() => {
+            Err(PortError::new(&device.text, PortErrorKind::Missing, format!("there is no file {rx}"), ""))
+        }
+        Kind::Memif { socket, server: true }
+        | Kind::Vhost { socket }
+        | Kind::Virtio { socket, server: true } => check_socket_folder(&device.text, socket),
+        _ => Ok(()),
+    }
+}
+
+fn check_socket_folder(text: &str, socket: &str) -> Result<(), PortError> {
+    // `sun_path` has 108 bytes with the closing zero.
+    if socket.len() > 107 {
+        let reason = "the path of a socket may have 107 bytes";
+        return Err(PortError::new(text, PortErrorKind::Name, reason, "use a shorter one"));
+    }
+    match Path::new(socket).parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => Err(PortError::new(
+            text,
+            PortErrorKind::Missing,
+            format!("there is no folder {} for the socket", folder.display()),
+            "make it first",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_tap(text: &str) -> Result<(), PortError> {
+    let tun = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+    let Err(error) = tun else { return Ok(()) };
+    let (kind, remedy) = match error.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            (PortErrorKind::Privilege, "run as root, or with CAP_NET_ADMIN")
+        }
+        _ => (PortErrorKind::Driver, "modprobe tun"),
+    };
+    Err(PortError::new(text, kind, format!("/dev/net/tun can't be opened: {error}"), remedy))
+}
+
+/// Kernel drivers that let DPDK work beside them.
+const SHARING_DRIVERS: [&str; 3] = ["mlx4_core", "mlx5_core", "mana"];
+
+/// Kernel drivers that hand a device to a process.
+const USER_DRIVERS: [&str; 3] = ["vfio-pci", "igb_uio", "uio_pci_generic"];
+
+fn check_pci(text: &str, address: &str) -> Result<(), PortError> {
+    let error = |kind, reason: String, remedy: String| Err(PortError::new(text, kind, reason, remedy));
+    let folder = PathBuf::from("/sys/bus/pci/devices").join(address);
+    if !folder.exists() {
+        let all = network_cards();
+        let remedy = match all.is_empty() {
+            true => "this machine has no network card on the PCI bus".to_owned(),
+            false => format!("the network cards here are: {}", all.join(", ")),
+        };
+        return error(PortErrorKind::Missing, format!("there is no PCI device {address}"), remedy);
+    }
+    if !is_network_card(&folder) {
+        return error(
+            PortErrorKind::Missing,
+            format!("the PCI device {address} is not a network card"),
+            String::new(),
+        );
+    }
+    let bind =
+        format!("dpdk-devbind.py --bind=vfio-pci {address}, or: driverctl set-override {address} vfio-pci");
+    let Ok(driver) = std::fs::read_link(folder.join("driver")) else {
+        return error(PortErrorKind::State, format!("no driver is bound to {address}"), bind);
+    };
+    let driver = driver.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if SHARING_DRIVERS.contains(&driver.as_str()) {
+        return Ok(());
+    }
+    if !USER_DRIVERS.contains(&driver.as_str()) {
+        let reason = format!("{address} belongs to the kernel's driver {driver}, and DPDK can't use it");
+        return error(PortErrorKind::State, reason, bind);
+    }
+    if driver == "vfio-pci" && std::fs::File::open("/dev/vfio/vfio").is_err() {
+        let reason = "/dev/vfio/vfio can't be opened".to_owned();
+        return error(
+            PortErrorKind::Privilege,
+            reason,
+            "run as root, or let the group's device be yours".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// PCI class 02: network controller.
+fn is_network_card(folder: &Path) -> bool {
+    std::fs::read_to_string(folder.join("class")).is_ok_and(|class| class.starts_with("0x02"))
+}
+
+fn network_cards() -> Vec<String> {
+    let all = std::fs::read_dir("/sys/bus/pci/devices").into_iter().flatten().flatten();
+    let mut cards: Vec<String> = all
+        .filter(|entry| is_network_card(&entry.path()))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    cards.sort();
+    cards
+}

@@ -1,0 +1,370 @@
+//! An open port and its queues.
+//!
+//! Invariants:
+//! - A device is closed when its port and all its queues are gone: each holds a share of it. Pools go after the device.
+//! - A queue is used by one thread at a time, which is what `&mut self` says; DPDK asks for no more.
+
+use crate::device::Kind;
+use crate::eal::Lease;
+use crate::ffi;
+use crate::memory_files::MemoryFiles;
+use crate::netdev::{Interface, Netlink};
+use crate::pool::{HEADROOM, Pool};
+use crate::sockets::{Family, Socket, XdpStatistics};
+use crate::thread;
+use port::{Burst, DriverDrops, FrameHead, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
+use std::ffi::CString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A device EAL knows. Closes it on drop.
+pub(crate) struct Opened {
+    pub port: u16,
+    bus: CString,
+    name: CString,
+    /// Whether it must be stopped before it is closed.
+    pub started: bool,
+    closed: bool,
+    /// Starts and closes where its driver takes connections.
+    pub on_interrupt_thread: bool,
+    /// Sockets of the driver, found after it was set up.
+    pub sockets: Vec<Socket>,
+    pub family: Option<Family>,
+    /// One for each transmit queue; dropped after the device is closed, as fields are.
+    pub tx_pools: Vec<Pool>,
+    pub rx_pools: Vec<Pool>,
+    /// EAL's, which the driver closes by mistake.
+    pub memory_files: MemoryFiles,
+    /// Received frames that were spread over several buffers, which nobody here can read.
+    pub rx_too_long: AtomicU64,
+}
+
+impl Opened {
+    pub(crate) fn new(port: u16, bus: CString, name: CString, family: Option<Family>) -> Self {
+        Self {
+            port,
+            bus,
+            name,
+            started: false,
+            closed: false,
+            on_interrupt_thread: false,
+            sockets: Vec::new(),
+            family,
+            tx_pools: Vec::new(),
+            rx_pools: Vec::new(),
+            memory_files: MemoryFiles::default(),
+            rx_too_long: AtomicU64::new(0),
+        }
+    }
+
+    /// Stops and closes the device; what drop does, for those who hold the lease.
+    pub(crate) fn close(&mut self, lease: &mut Lease) {
+        if self.closed {
+            return;
+        }
+        self.closed = true;
+        if lease.eal().is_none() {
+            // EAL was ended before its ports, which closed them and took their memory back.
+            self.tx_pools.drain(..).for_each(std::mem::forget);
+            self.rx_pools.drain(..).for_each(std::mem::forget);
+            return;
+        }
+        let (port, started) = (self.port, self.started);
+        let (bus, name) = (&self.bus, &self.name);
+        // SAFETY: EAL runs, the port is open, and no queue of it exists any more: `self` is not shared.
+        let close = || unsafe {
+            if started {
+                ffi::rte_eth_dev_stop(port);
+            }
+            ffi::rte_eth_dev_close(port);
+            ffi::rte_eal_hotplug_remove(bus.as_ptr(), name.as_ptr());
+        };
+        if self.on_interrupt_thread {
+            thread::on_interrupt_thread(close)
+        } else {
+            close()
+        }
+        self.memory_files = MemoryFiles::default();
+        // The AF_XDP driver of DPDK 22.11 never lets go of a UMEM (`xdp_umem_destroy` is reached at a reference count
+        // of 1 and not of 0), so its socket stays bound to the queue and the next port there fails with EBUSY.
+        if self.family == Some(Family::Xdp) {
+            self.sockets.iter().for_each(|socket| socket.close_if_forgotten());
+        }
+        lease.log();
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if !self.closed {
+            self.close(&mut Lease::closing());
+        }
+    }
+}
+
+/// The control side of a DPDK port.
+pub(crate) struct DpdkPort {
+    pub facts: PortFacts,
+    pub queues: Queues,
+    pub opened: Arc<Opened>,
+    pub drops: DropCounts,
+}
+
+impl Port for DpdkPort {
+    fn facts(&self) -> &PortFacts {
+        &self.facts
+    }
+
+    fn take_queues(&mut self) -> Queues {
+        std::mem::replace(&mut self.queues, Queues { tx: Vec::new(), rx: Vec::new() })
+    }
+
+    fn driver_drops(&mut self) -> DriverDrops {
+        self.drops.read(&self.opened)
+    }
+}
+
+/// Where the losses of a port are counted, and what the counts were when it was opened.
+pub(crate) struct DropCounts {
+    /// Whether `oerrors` counts frames that were taken and lost. Most drivers count frames they refused there, which
+    /// the worker sends again.
+    tx_errors_are_losses: bool,
+    /// Whether the AF_XDP sockets' statistics stand for `imissed` too.
+    missed_is_counted_elsewhere: bool,
+    interface: Option<(Netlink, Interface)>,
+    packet_drops: u64,
+}
+
+impl DropCounts {
+    pub(crate) fn new(kind: &Kind, interface: Option<(Netlink, Interface)>) -> Self {
+        Self {
+            tx_errors_are_losses: matches!(
+                kind,
+                Kind::AfPacket { .. } | Kind::Pcap { .. } | Kind::Pci { .. }
+            ),
+            missed_is_counted_elsewhere: matches!(kind, Kind::AfXdp { .. }),
+            interface,
+            packet_drops: 0,
+        }
+    }
+
+    fn read(&mut self, opened: &Opened) -> DriverDrops {
+        let mut counters = ffi::Counters::default();
+        // SAFETY: the port is open as long as `opened` is.
+        unsafe { ffi::eagre_counters(opened.port, &mut counters) };
+        let mut rx = vec![
+            ("no_buffer", counters.rx_no_buffer),
+            ("driver_errors", counters.rx_errors),
+            ("too_long", opened.rx_too_long.load(Ordering::Relaxed)),
+        ];
+        let mut tx = Vec::new();
+        if !self.missed_is_counted_elsewhere {
+            rx.push(("driver_missed", counters.rx_missed));
+        }
+        if self.tx_errors_are_losses {
+            tx.push(("driver_errors", counters.tx_errors));
+        }
+        match opened.family {
+            Some(Family::Xdp) => {
+                let sum = sum_xdp(&opened.sockets);
+                // In copy mode the kernel counts a frame it had no buffer for under both names; in zero-copy mode the
+                // card's driver asks for buffers ahead, and an empty fill ring is not yet a loss.
+                let no_buffer = sum.rx_fill_ring_empty.min(sum.rx_dropped);
+                rx.push(("xdp_no_buffer", no_buffer));
+                rx.push(("xdp_dropped", sum.rx_dropped - no_buffer));
+                rx.push(("xdp_ring_full", sum.rx_ring_full));
+                rx.push(("xdp_invalid_buffers", sum.rx_invalid_descs));
+                tx.push(("xdp_invalid_descriptors", sum.tx_invalid_descs));
+            }
+            Some(Family::Packet) => {
+                self.packet_drops += opened.sockets.iter().filter_map(|s| s.packet_drops()).sum::<u64>();
+                rx.push(("kernel_ring_full", self.packet_drops));
+            }
+            None => {}
+        }
+        if let Some((netlink, at_open)) = &mut self.interface
+            && let Ok(Some(now)) = netlink.interface(&at_open.name)
+        {
+            tx.push(("interface_dropped", now.tx_dropped.saturating_sub(at_open.tx_dropped)));
+        }
+        DriverDrops { rx, tx }
+    }
+}
+
+fn sum_xdp(sockets: &[Socket]) -> XdpStatistics {
+    let mut sum = XdpStatistics::default();
+    for one in sockets.iter().filter_map(|socket| socket.xdp_statistics()) {
+        sum.rx_dropped += one.rx_dropped;
+        sum.rx_invalid_descs += one.rx_invalid_descs;
+        sum.tx_invalid_descs += one.tx_invalid_descs;
+        sum.rx_ring_full += one.rx_ring_full;
+        sum.rx_fill_ring_empty += one.rx_fill_ring_empty;
+        sum.tx_ring_empty += one.tx_ring_empty;
+    }
+    sum
+}
+
+/// A queue to send from.
+pub(crate) struct DpdkTx {
+    pool: *mut ffi::Mempool,
+    port: u16,
+    queue: u16,
+    /// The driver fills in checksums, and must see frames that ask for it beforehand.
+    prepares: bool,
+    /// The driver moves a frame's start when it sends it, and leaves it there.
+    moves_data: bool,
+    /// Keeps the port open and the pool alive.
+    _opened: Arc<Opened>,
+    device: Arc<str>,
+}
+
+// SAFETY: nothing in it is bound to a thread; DPDK's queues may be used by any one thread at a time.
+unsafe impl Send for DpdkTx {}
+
+impl DpdkTx {
+    pub(crate) fn new(
+        opened: &Arc<Opened>,
+        queue: u16,
+        prepares: bool,
+        moves_data: bool,
+        device: &Arc<str>,
+    ) -> Self {
+        let pool = opened.tx_pools[usize::from(queue)].raw();
+        Self {
+            pool,
+            port: opened.port,
+            queue,
+            prepares,
+            moves_data,
+            _opened: opened.clone(),
+            device: device.clone(),
+        }
+    }
+
+    /// Lets the driver see the frames if one of them asks for a checksum; returns how many may be sent.
+    #[inline]
+    fn prepare(&self, heads: &mut [*mut FrameHead]) -> u16 {
+        // SAFETY: heads in a burst are valid.
+        let asks = heads.iter().any(|&head| unsafe { (*head).flags } != 0);
+        if !asks {
+            return heads.len() as u16;
+        }
+        // SAFETY: an open port, a queue of it, and as many heads as said.
+        unsafe { ffi::eagre_tx_prepare(self.port, self.queue, heads.as_mut_ptr(), heads.len() as u16) }
+    }
+}
+
+impl TxQueue for DpdkTx {
+    fn attach(&mut self) -> Result<(), PortError> {
+        thread::register(&self.device)
+    }
+
+    #[inline]
+    fn alloc(&mut self, burst: &mut Burst, n: usize) -> usize {
+        let spare = burst.spare();
+        let mut n = n.min(spare.len());
+        // SAFETY: the pool lives as long as `opened`; there is room for `n` heads.
+        while n > 0 && unsafe { ffi::eagre_frames_get(self.pool, spare.as_mut_ptr(), n as u32) } != 0 {
+            n /= 2;
+        }
+        if self.moves_data {
+            for &head in &spare[..n] {
+                // SAFETY: a head that came out of the pool and is ours alone.
+                unsafe { (*head).data_off = HEADROOM };
+            }
+        }
+        // SAFETY: the pool gave these frames away.
+        unsafe { burst.grow(n) };
+        n
+    }
+
+    #[inline]
+    fn send(&mut self, burst: &mut Burst) -> usize {
+        let heads = burst.heads();
+        let n = if self.prepares { self.prepare(heads) } else { heads.len() as u16 };
+        // SAFETY: an open port, a queue of it, and as many heads as said; those it takes are forgotten below.
+        let n = unsafe { ffi::eagre_tx_burst(self.port, self.queue, heads.as_mut_ptr(), n) };
+        burst.forget_front(usize::from(n));
+        usize::from(n)
+    }
+
+    fn free(&mut self, burst: &mut Burst) {
+        let heads = burst.heads();
+        let n = heads.len();
+        if n > 0 {
+            // SAFETY: frames of this pool that no driver has: `alloc` is where the burst got them.
+            unsafe { ffi::eagre_frames_put(self.pool, heads.as_mut_ptr(), n as u32) };
+            burst.forget_front(n);
+        }
+    }
+}
+
+/// A queue to receive from.
+pub(crate) struct DpdkRx {
+    port: u16,
+    queue: u16,
+    /// The driver may spread one frame over several buffers.
+    may_chain: bool,
+    opened: Arc<Opened>,
+    device: Arc<str>,
+}
+
+impl DpdkRx {
+    pub(crate) fn new(opened: &Arc<Opened>, queue: u16, may_chain: bool, device: &Arc<str>) -> Self {
+        Self { port: opened.port, queue, may_chain, opened: opened.clone(), device: device.clone() }
+    }
+
+    /// Frees the frames that are spread over several buffers and closes the gaps; returns how many are left.
+    #[cold]
+    fn drop_chained(&mut self, heads: &mut [*mut FrameHead], first: usize) -> usize {
+        let (mut kept, mut dropped) = (first, 0);
+        for i in first..heads.len() {
+            // SAFETY: heads the driver just handed over; each is looked at, and freed or kept, once.
+            unsafe {
+                if ffi::eagre_first_chained(&heads[i], 1) == 0 {
+                    ffi::rte_pktmbuf_free_bulk(&mut heads[i], 1);
+                    dropped += 1;
+                } else {
+                    heads[kept] = heads[i];
+                    kept += 1;
+                }
+            }
+        }
+        self.opened.rx_too_long.fetch_add(dropped, Ordering::Relaxed);
+        kept
+    }
+}
+
+impl RxQueue for DpdkRx {
+    fn attach(&mut self) -> Result<(), PortError> {
+        thread::register(&self.device)
+    }
+
+    #[inline]
+    fn recv(&mut self, burst: &mut Burst) -> usize {
+        let spare = burst.spare();
+        // SAFETY: an open port, a queue of it, and room for as many heads as said.
+        let n = unsafe { ffi::eagre_rx_burst(self.port, self.queue, spare.as_mut_ptr(), spare.len() as u16) };
+        let mut n = usize::from(n);
+        if self.may_chain && n > 0 {
+            // SAFETY: the driver has just written `n` heads.
+            let first = unsafe { ffi::eagre_first_chained(spare.as_ptr(), n as u16) };
+            if usize::from(first) < n {
+                n = self.drop_chained(&mut spare[..n], usize::from(first));
+            }
+        }
+        // SAFETY: the driver handed these frames over.
+        unsafe { burst.grow(n) };
+        n
+    }
+
+    fn free(&mut self, burst: &mut Burst) {
+        let heads = burst.heads();
+        let n = heads.len();
+        if n > 0 {
+            // SAFETY: frames this burst owns; each goes back to the pool it says it is from.
+            unsafe { ffi::rte_pktmbuf_free_bulk(heads.as_mut_ptr(), n as u32) };
+            burst.forget_front(n);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The kernel sockets behind the AF_XDP and AF_PACKET drivers, which keep some of their losses to themselves.
+//!
+//! The drivers give their sockets to nobody, so they are found among the process's descriptors: those of the right
+//! family that were not there before the port was opened.
+//!
+//! Invariant: a descriptor is only used after its inode was seen to be the one it had when it was found.
+
+use std::ffi::{c_int, c_void};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+const SOL_XDP: c_int = 283;
+const XDP_STATISTICS: c_int = 7;
+const PACKET_STATISTICS: c_int = 6;
+const PACKET_IGNORE_OUTGOING: c_int = 23;
+
+/// Which driver's sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    Packet,
+    Xdp,
+}
+
+impl Family {
+    fn number(self) -> c_int {
+        match self {
+            Self::Packet => libc::AF_PACKET,
+            Self::Xdp => libc::AF_XDP,
+        }
+    }
+}
+
+/// A socket of this process that somebody else owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Socket {
+    descriptor: c_int,
+    inode: u64,
+}
+
+/// `struct xdp_statistics`: what AF_XDP lost. Zero where the kernel does not count it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct XdpStatistics {
+    /// Received frames dropped for other reasons.
+    pub rx_dropped: u64,
+    /// Receive buffers with an address outside the UMEM.
+    pub rx_invalid_descs: u64,
+    /// Frames to be sent whose address or length the kernel did not take.
+    pub tx_invalid_descs: u64,
+    /// Received frames dropped because the receive ring was full.
+    pub rx_ring_full: u64,
+    /// Received frames dropped because there was no buffer.
+    pub rx_fill_ring_empty: u64,
+    /// Times the kernel looked for frames to send and found none; no loss.
+    pub tx_ring_empty: u64,
+}
+
+/// All sockets of `family` that this process has open.
+pub(crate) fn open_now(family: Family) -> Vec<Socket> {
+    let descriptors = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<c_int>().ok();
+    descriptors
+        .filter_map(number)
+        .filter(|&descriptor| {
+            option::<c_int>(descriptor, libc::SOL_SOCKET, libc::SO_DOMAIN).ok() == Some(family.number())
+        })
+        .filter_map(|descriptor| Some(Socket { descriptor, inode: inode(descriptor)? }))
+        .collect()
+}
+
+impl Socket {
+    fn is_still_there(self) -> bool {
+        inode(self.descriptor) == Some(self.inode)
+    }
+
+    pub(crate) fn xdp_statistics(self) -> Option<XdpStatistics> {
+        if !self.is_still_there() {
+            return None;
+        }
+        option(self.descriptor, SOL_XDP, XDP_STATISTICS).ok()
+    }
+
+    /// Frames AF_PACKET dropped since the last call because its ring was full: reading resets the kernel's count.
+    pub(crate) fn packet_drops(self) -> Option<u64> {
+        if !self.is_still_there() {
+            return None;
+        }
+        // `struct tpacket_stats`: frames seen, of which dropped.
+        let [_, dropped] = option::<[u32; 2]>(self.descriptor, libc::SOL_PACKET, PACKET_STATISTICS).ok()?;
+        Some(u64::from(dropped))
+    }
+
+    /// Does not hear what this machine sends over the interface.
+    pub(crate) fn ignore_outgoing(self) -> io::Result<()> {
+        let one: c_int = 1;
+        // SAFETY: the value is as long as said.
+        let code = unsafe {
+            let value: *const c_int = &one;
+            let length = size_of::<c_int>() as libc::socklen_t;
+            libc::setsockopt(self.descriptor, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, value.cast(), length)
+        };
+        if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Closes the descriptor if it is still that socket: for a driver that has forgotten it.
+    pub(crate) fn close_if_forgotten(self) {
+        if self.is_still_there() {
+            // SAFETY: the driver that opened it is closed, and nobody else knew of it.
+            unsafe { libc::close(self.descriptor) };
+        }
+    }
+}
+
+fn inode(descriptor: c_int) -> Option<u64> {
+    fs::metadata(format!("/proc/self/fd/{descriptor}")).ok().map(|meta| meta.ino())
+}
+
+/// Reads a socket option that is plain numbers; what the kernel does not fill stays zero.
+fn option<T: Default>(descriptor: c_int, level: c_int, name: c_int) -> io::Result<T> {
+    let mut value = T::default();
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `value`, whose types here are arrays of plain integers.
+    let code = unsafe {
+        let to: *mut T = &mut value;
+        libc::getsockopt(descriptor, level, name, to.cast::<c_void>(), &mut length)
+    };
+    if code == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}

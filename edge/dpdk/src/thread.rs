@@ -1,0 +1,77 @@
+//! Threads: making a worker's known to EAL, and lending EAL's own.
+//!
+//! A pool keeps one cache for each lcore; a thread without an lcore number takes every single frame from the ring all
+//! share, and gives it back there, at several times the cost.
+
+use crate::ffi;
+use port::{PortError, PortErrorKind};
+use std::cell::OnceCell;
+use std::ffi::c_void;
+use std::sync::mpsc;
+
+struct Registration;
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        // SAFETY: this thread was registered when the value was made; it ends now.
+        unsafe { ffi::rte_thread_unregister() };
+    }
+}
+
+thread_local! {
+    static REGISTRATION: OnceCell<Registration> = const { OnceCell::new() };
+}
+
+/// Gives the calling thread an lcore number until it ends. Does nothing the second time.
+pub(crate) fn register(device: &str) -> Result<(), PortError> {
+    REGISTRATION.with(|cell| {
+        if cell.get().is_some() {
+            return Ok(());
+        }
+        // SAFETY: EAL runs: the caller holds a queue.
+        if unsafe { ffi::rte_thread_register() } != 0 {
+            return Err(PortError::new(
+                device,
+                PortErrorKind::Resource,
+                "DPDK has no lcore number left for another worker",
+                "use fewer workers",
+            ));
+        }
+        let _ = cell.set(Registration);
+        Ok(())
+    })
+}
+
+/// Runs `work` on EAL's interrupt thread and waits for it.
+///
+/// For the memif driver, which takes connections and disconnections on that thread without a lock against those who
+/// start or close the port: a port that is closed just when its peer leaves would be torn down twice at once.
+pub(crate) fn on_interrupt_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    struct Job<F, T> {
+        work: Option<F>,
+        done: mpsc::SyncSender<Option<T>>,
+    }
+    extern "C" fn run<T, F: FnOnce() -> T>(job: *mut c_void) {
+        // SAFETY: the pointer is the job below; its owner waits until it has been told, which is the last thing here.
+        let job = unsafe { &mut *job.cast::<Job<F, T>>() };
+        let done = job.done.clone();
+        let result = job.work.take().map(|work| work());
+        let _ = done.send(result);
+    }
+    fn callback<T, F: FnOnce() -> T>(_: &Job<F, T>) -> ffi::AlarmFn {
+        run::<T, F>
+    }
+
+    let (done, finished) = mpsc::sync_channel(1);
+    let mut job = Job { work: Some(work), done };
+    let callback = callback(&job);
+    // SAFETY: EAL runs; the job lives until the callback has sent its result.
+    let set = unsafe { ffi::rte_eal_alarm_set(1, callback, (&raw mut job).cast()) };
+    let result = if set == 0 { finished.recv().ok().flatten() } else { None };
+    match (result, job.work.take()) {
+        (Some(result), _) => result,
+        // The alarm could not be set: better here than not at all.
+        (None, Some(work)) => work(),
+        (None, None) => unreachable!("the work was taken by the callback, which sends its result"),
+    }
+}

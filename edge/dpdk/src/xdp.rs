@@ -1,0 +1,167 @@
+//! XDP programs that are on an interface before an AF_XDP port is opened on it.
+//!
+//! A process that is killed leaves its program attached, and the next AF_XDP socket then gets no frame, or is refused.
+//! A program is removed if it is of the kind that libxdp loads for AF_XDP sockets and no process holds it or a map of
+//! its any more: such a program can only drop frames or pass them on. Everything else is somebody's and stays.
+
+use crate::netdev::{Interface, Netlink, XdpMode};
+use port::{PortError, PortErrorKind};
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Programs libxdp attaches for AF_XDP: the default program, and the dispatcher that runs it among others.
+const OURS: [&str; 2] = ["xsk_def_prog", "xdp_dispatcher"];
+
+/// Makes `interface` free of what a dead process left on it, or says whose program it is.
+pub(crate) fn clear_leftover(
+    device: &str,
+    netlink: &mut Netlink,
+    interface: &Interface,
+) -> Result<(), PortError> {
+    let Some((id, mode)) = interface.xdp else { return Ok(()) };
+    let name = &interface.name;
+    let state = |reason: String, remedy: String| PortError::new(device, PortErrorKind::State, reason, remedy);
+    let remedy = format!("end the program that uses it, or: ip link set {name} xdp off");
+    let program = match Program::by_id(id) {
+        Ok(program) => program,
+        Err(error) => {
+            return Err(state(
+                format!("the XDP program {id} is already on {name}, and it can't be looked at: {error}"),
+                remedy,
+            ));
+        }
+    };
+    if !OURS.contains(&program.name.as_str()) {
+        return Err(state(
+            format!("another XDP program ('{}', {id}) is already on {name}", program.name),
+            remedy,
+        ));
+    }
+    if let Some(process) = holder(&program) {
+        return Err(state(format!("{name} is already in use over AF_XDP by process {process}"), remedy));
+    }
+    remove(netlink, interface, mode, id).map_err(|error| {
+        state(
+            format!("the XDP program {id} that a dead process left on {name} can't be removed: {error}"),
+            remedy,
+        )
+    })
+}
+
+fn remove(netlink: &mut Netlink, interface: &Interface, mode: XdpMode, id: u32) -> io::Result<()> {
+    netlink.detach_xdp(interface.index, mode)?;
+    // libxdp pins what its dispatcher runs.
+    let pinned = format!("/sys/fs/bpf/xdp/dispatch-{}-{id}", interface.index);
+    match fs::remove_dir_all(&pinned) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+struct Program {
+    id: u32,
+    name: String,
+    maps: Vec<u32>,
+}
+
+/// The start of `struct bpf_prog_info`, up to the name.
+#[repr(C)]
+#[derive(Default)]
+struct ProgramInfo {
+    kind: u32,
+    id: u32,
+    tag: [u8; 8],
+    jited_bytes: u32,
+    xlated_bytes: u32,
+    jited: u64,
+    xlated: u64,
+    load_time: u64,
+    created_by: u32,
+    maps: u32,
+    map_ids: u64,
+    name: [u8; 16],
+}
+
+const BPF_PROG_GET_FD_BY_ID: i64 = 13;
+const BPF_OBJ_GET_INFO_BY_FD: i64 = 15;
+
+/// Maps of a program we look at, at most.
+const MAPS_MAX: usize = 16;
+
+impl Program {
+    fn by_id(id: u32) -> io::Result<Self> {
+        // `union bpf_attr` for BPF_PROG_GET_FD_BY_ID: the number, the next number, flags.
+        let mut by_id = [id, 0, 0];
+        // SAFETY: the structure is as long as said; the descriptor is fresh.
+        let descriptor = unsafe {
+            let descriptor = bpf(BPF_PROG_GET_FD_BY_ID, by_id.as_mut_ptr().cast(), size_of_val(&by_id))?;
+            OwnedFd::from_raw_fd(descriptor)
+        };
+        let mut maps = [0u32; MAPS_MAX];
+        let mut info =
+            ProgramInfo { maps: MAPS_MAX as u32, map_ids: maps.as_mut_ptr() as u64, ..Default::default() };
+        // For BPF_OBJ_GET_INFO_BY_FD: descriptor and length in one word each, and where to.
+        #[repr(C)]
+        struct InfoByFd {
+            descriptor: u32,
+            bytes: u32,
+            info: u64,
+        }
+        let mut ask = InfoByFd {
+            descriptor: descriptor.as_raw_fd() as u32,
+            bytes: size_of::<ProgramInfo>() as u32,
+            info: (&raw mut info) as u64,
+        };
+        // SAFETY: the kernel writes at most `bytes` to `info` and `maps` numbers to `map_ids`; both outlive the call.
+        unsafe { bpf(BPF_OBJ_GET_INFO_BY_FD, (&raw mut ask).cast(), size_of::<InfoByFd>())? };
+        let end = info.name.iter().position(|&b| b == 0).unwrap_or(info.name.len());
+        let maps = maps[..(info.maps as usize).min(MAPS_MAX)].to_vec();
+        Ok(Self { id, name: String::from_utf8_lossy(&info.name[..end]).into_owned(), maps })
+    }
+}
+
+/// # Safety
+/// `attributes` must point to `bytes` bytes that are right for `command`.
+unsafe fn bpf(command: i64, attributes: *mut libc::c_void, bytes: usize) -> io::Result<i32> {
+    // SAFETY: see above.
+    let code = unsafe { libc::syscall(libc::SYS_bpf, command, attributes, bytes) };
+    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code as i32) }
+}
+
+/// A process that has the program or one of its maps open.
+fn holder(program: &Program) -> Option<u32> {
+    let numbers = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    let processes = fs::read_dir("/proc").ok()?.flatten().filter_map(numbers);
+    let mut processes = processes.into_iter();
+    processes.find(|process| {
+        let descriptors = fs::read_dir(format!("/proc/{process}/fdinfo")).into_iter().flatten().flatten();
+        descriptors.into_iter().any(|entry| {
+            let is_bpf = fs::read_link(format!("/proc/{process}/fd/{}", entry.file_name().to_string_lossy()))
+                .is_ok_and(|target| target.to_string_lossy().starts_with("anon_inode:bpf"));
+            is_bpf && fs::read_to_string(entry.path()).is_ok_and(|text| mentions(&text, program))
+        })
+    })
+}
+
+/// Whether a descriptor's `fdinfo` is about the program or one of its maps.
+fn mentions(fdinfo: &str, program: &Program) -> bool {
+    fdinfo.lines().any(|line| {
+        let number = |key: &str| line.strip_prefix(key)?.trim().parse::<u32>().ok();
+        number("prog_id:") == Some(program.id)
+            || number("map_id:").is_some_and(|id| program.maps.contains(&id))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_of_the_program_or_its_map_is_recognised() {
+        let program = Program { id: 17, name: "xsk_def_prog".into(), maps: vec![4] };
+        assert!(mentions("pos:\t0\nprog_id:\t17\n", &program));
+        assert!(mentions("map_type:\t17\nmap_id:\t4\n", &program));
+        assert!(!mentions("prog_id:\t170\nmap_id:\t17\n", &program));
+    }
+}

@@ -1,0 +1,590 @@
+//! Ports over real drivers. Those that need root make a network namespace of their own: it belongs to one thread and
+//! ends with it, whatever happens.
+//!
+//! EAL starts once per process, so the tests take turns.
+
+use port::{Burst, DriverDrops, Port, PortErrorKind, PortRequest, RxQueue, TxQueue};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const REQUEST: PortRequest = PortRequest { queues: 1, frame_len_max: 1518 };
+
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_root() -> bool {
+    // SAFETY: reads a number.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        println!("skipped: this test needs root for its network namespace");
+    }
+    root
+}
+
+/// Runs `test` on a thread in a fresh network namespace with two ends of a veth pair, `v0` and `v1`, both up.
+fn in_namespace(test: impl FnOnce() + Send + 'static) {
+    let ran = std::thread::spawn(move || {
+        // SAFETY: the thread leaves the process's namespace for one of its own.
+        assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "{}", std::io::Error::last_os_error());
+        ip("link add v0 type veth peer name v1");
+        for end in ["v0", "v1"] {
+            // No addresses: the kernel stays silent.
+            ip(&format!("link set {end} addrgenmode none"));
+            ip(&format!("link set {end} up"));
+        }
+        test();
+    });
+    if let Err(panic) = ran.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn ip(arguments: &str) {
+    let status = Command::new("ip").args(arguments.split(' ')).status().expect("iproute2 is installed");
+    assert!(status.success(), "ip {arguments}");
+}
+
+/// Frames an interface of this thread's namespace has received.
+fn received_by(interface: &str) -> u64 {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    let line = table.lines().find_map(|line| line.trim().strip_prefix(&format!("{interface}:"))).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn open(device: &str) -> Box<dyn Port> {
+    dpdk::open(device, REQUEST).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn queues(port: &mut dyn Port) -> (Box<dyn TxQueue>, Box<dyn RxQueue>) {
+    let mut queues = port.take_queues();
+    let (mut tx, mut rx) = (queues.tx.remove(0), queues.rx.remove(0));
+    tx.attach().unwrap();
+    rx.attach().unwrap();
+    (tx, rx)
+}
+
+/// A frame of `bytes` bytes without FCS that says which it is.
+fn frame(number: u32, bytes: usize) -> Vec<u8> {
+    let mut frame = vec![0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x88, 0xb5];
+    frame.extend_from_slice(&number.to_be_bytes());
+    frame.resize(bytes, number as u8);
+    frame
+}
+
+/// Lengths without FCS that go through every size from 60 to 1514.
+fn mixed(number: u32) -> usize {
+    60 + (number as usize * 397) % 1455
+}
+
+/// Sends frames `from..to`; takes what comes in at `drain` meanwhile, if given.
+fn send(tx: &mut dyn TxQueue, from: u32, to: u32, length: impl Fn(u32) -> usize, mut each: impl FnMut()) {
+    let (mut burst, mut next) = (Burst::new(), from);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while next < to {
+        assert!(Instant::now() < deadline, "sending stands still at frame {next}");
+        let n = tx.alloc(&mut burst, 64.min((to - next) as usize));
+        for i in 0..n {
+            let number = next + i as u32;
+            burst.frame_mut(i).copy_from(&frame(number, length(number)));
+        }
+        next += tx.send(&mut burst) as u32;
+        tx.free(&mut burst);
+        each();
+    }
+}
+
+/// Receives until `count` frames are there or nothing comes for a second; checks that each is what was sent.
+fn receive(rx: &mut dyn RxQueue, count: u32, length: impl Fn(u32) -> usize) -> u32 {
+    let (mut seen, mut last) = (0, Instant::now());
+    while seen < count && last.elapsed() < Duration::from_secs(1) {
+        let n = receive_some(rx, &length);
+        if n > 0 {
+            last = Instant::now();
+        }
+        seen += n;
+    }
+    seen
+}
+
+fn receive_some(rx: &mut dyn RxQueue, length: &impl Fn(u32) -> usize) -> u32 {
+    let mut burst = Burst::new();
+    let n = rx.recv(&mut burst);
+    for i in 0..n {
+        let data = burst.data(i);
+        let number = u32::from_be_bytes(data[14..18].try_into().unwrap());
+        assert_eq!(data, frame(number, length(number)), "frame {number}");
+    }
+    rx.free(&mut burst);
+    n as u32
+}
+
+fn no_drops(port: &mut dyn Port) {
+    let DriverDrops { rx, tx } = port.driver_drops();
+    assert!(rx.iter().chain(&tx).all(|(_, n)| *n == 0), "{rx:?} {tx:?}");
+}
+
+/// A folder of its own, gone at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("dpdk-test-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn null_takes_everything_and_gives_nothing() {
+    let _turn = turn();
+    let mut port = open("null");
+    assert_eq!(port.facts().driver, "net_null");
+    let (mut tx, mut rx) = queues(port.as_mut());
+    send(tx.as_mut(), 0, 10_000, mixed, || {});
+    assert_eq!(rx.recv(&mut Burst::new()), 0);
+    assert!(port.take_queues().tx.is_empty(), "queues are handed out once");
+    no_drops(port.as_mut());
+}
+
+#[test]
+fn frames_keep_what_they_held_and_do_not_run_out() {
+    let _turn = turn();
+    let mut port = open("null");
+    let (mut tx, _rx) = queues(port.as_mut());
+    let (mut burst, mut copied) = (Burst::new(), 0);
+    for _ in 0..1000 {
+        assert_eq!(tx.alloc(&mut burst, 64), 64);
+        for i in 0..64 {
+            let mut frame = burst.frame_mut(i);
+            copied += u32::from(frame.fill(7, &[[0x55; 64]], 60, port::TxOffload::default()));
+            assert_eq!(frame.data_mut(), [0x55; 60]);
+        }
+        tx.send(&mut burst);
+    }
+    assert!(copied <= 128, "{copied} copies for 64,000 frames");
+
+    // All there are, and then none, and all come back.
+    let mut held: Vec<Burst> = Vec::new();
+    let mut total = 0;
+    loop {
+        let mut burst = Burst::new();
+        let n = tx.alloc(&mut burst, 64);
+        if n == 0 {
+            break;
+        }
+        total += n;
+        held.push(burst);
+    }
+    assert!(total > 1024, "{total}");
+    held.iter_mut().for_each(|burst| tx.free(burst));
+    assert_eq!(tx.alloc(&mut burst, 64), 64);
+    tx.free(&mut burst);
+}
+
+#[test]
+fn a_ring_gives_back_what_it_was_given() {
+    let _turn = turn();
+    let mut port = open("vdev:net_ring0");
+    let (mut tx, mut rx) = queues(port.as_mut());
+    let mut seen = 0;
+    send(tx.as_mut(), 0, 50_000, mixed, || seen += receive_some(rx.as_mut(), &mixed));
+    seen += receive(rx.as_mut(), 50_000 - seen, mixed);
+    assert_eq!(seen, 50_000);
+    no_drops(port.as_mut());
+}
+
+#[test]
+fn a_port_can_be_opened_again_and_again() {
+    let _turn = turn();
+    for _ in 0..20 {
+        let mut port = open("vdev:net_ring0");
+        let taken = dpdk::open("vdev:net_ring0", REQUEST).err().unwrap();
+        assert_eq!(taken.kind, PortErrorKind::State, "{taken}");
+        // The port closes with its last queue, whichever goes first.
+        let queues = port.take_queues();
+        drop(port);
+        drop(queues);
+    }
+}
+
+#[test]
+fn memif_joins_two_ports_of_one_process() {
+    let _turn = turn();
+    for options in ["", ",zero-copy=yes"] {
+        let folder = Folder::new("memif");
+        let socket = folder.file("x.sock");
+        let (server, client) = (format!("memif:{socket},server"), format!("memif:{socket}{options}"));
+        let mut ports = dpdk::open_all(&[(&server, REQUEST), (&client, REQUEST)]).unwrap();
+        for (from, to) in [(0, 1), (1, 0)] {
+            let mut from_queues = (ports[from].take_queues(), ports[to].take_queues());
+            let (tx, rx) = (&mut from_queues.0.tx, &mut from_queues.1.rx);
+            if tx.is_empty() {
+                continue;
+            }
+            let mut seen = 0;
+            send(tx[0].as_mut(), 0, 20_000, mixed, || seen += receive_some(rx[0].as_mut(), &mixed));
+            seen += receive(rx[0].as_mut(), 20_000 - seen, mixed);
+            assert_eq!(seen, 20_000, "{client} {from}→{to}");
+            let (tx, rx) = (&mut from_queues.1.tx, &mut from_queues.0.rx);
+            let mut seen = 0;
+            send(tx[0].as_mut(), 0, 20_000, mixed, || seen += receive_some(rx[0].as_mut(), &mixed));
+            seen += receive(rx[0].as_mut(), 20_000 - seen, mixed);
+            assert_eq!(seen, 20_000, "{client} {to}→{from}");
+        }
+        ports.iter_mut().for_each(|port| no_drops(port.as_mut()));
+    }
+}
+
+#[test]
+fn memif_without_a_peer_says_so() {
+    let _turn = turn();
+    let folder = Folder::new("lonely");
+    let error = dpdk::open(&format!("memif:{},wait=1", folder.file("x.sock")), REQUEST).err().unwrap();
+    assert_eq!(error.kind, PortErrorKind::Missing);
+    assert!(error.reason.contains("there is no socket"), "{error}");
+    let error = dpdk::open(&format!("memif:{},server,wait=1", folder.file("y.sock")), REQUEST).err().unwrap();
+    assert_eq!(error.kind, PortErrorKind::State);
+    assert!(error.reason.contains("no memif peer"), "{error}");
+}
+
+#[test]
+fn virtio_user_talks_to_vhost() {
+    let _turn = turn();
+    let folder = Folder::new("vhost");
+    let socket = folder.file("x.sock");
+    let (vhost, virtio) = (format!("vhost:{socket}"), format!("virtio:{socket}"));
+    let mut ports =
+        dpdk::open_all(&[(&vhost, REQUEST), (&virtio, REQUEST)]).unwrap_or_else(|e| panic!("{e}"));
+    let (mut back, mut front) = (ports[0].take_queues(), ports[1].take_queues());
+    for (tx, rx) in [(&mut back.tx, &mut front.rx), (&mut front.tx, &mut back.rx)] {
+        let mut seen = 0;
+        send(tx[0].as_mut(), 0, 20_000, mixed, || seen += receive_some(rx[0].as_mut(), &mixed));
+        seen += receive(rx[0].as_mut(), 20_000 - seen, mixed);
+        assert_eq!(seen, 20_000);
+    }
+}
+
+#[test]
+fn a_capture_file_is_written_and_read() {
+    let _turn = turn();
+    let folder = Folder::new("pcap");
+    let file = folder.file("x.pcap");
+    let mut writer = open(&format!("pcap:,{file}"));
+    let (mut tx, mut rx) = queues(writer.as_mut());
+    send(tx.as_mut(), 0, 1_000, mixed, || {});
+    assert_eq!(rx.recv(&mut Burst::new()), 0);
+    drop((tx, rx, writer));
+    let mut reader = open(&format!("pcap:{file},"));
+    let (_tx, mut rx) = queues(reader.as_mut());
+    assert_eq!(receive(rx.as_mut(), 1_000, mixed), 1_000);
+    let missing = dpdk::open(&format!("pcap:{},", folder.file("none")), REQUEST).err().unwrap();
+    assert_eq!(missing.kind, PortErrorKind::Missing, "{missing}");
+}
+
+/// Both directions between the two ends of a veth pair, mixed sizes, each frame checked.
+fn veth_both_ways(driver: &'static str) {
+    in_namespace(move || {
+        let (a, b) = (format!("{driver}:v0"), format!("{driver}:v1"));
+        let mut ports = dpdk::open_all(&[(&a, REQUEST), (&b, REQUEST)]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(ports[0].facts().netdev.as_deref(), Some("v0"));
+        assert_eq!(ports[0].facts().frame_len_max, 1518);
+        let mut queues: Vec<_> = ports.iter_mut().map(|port| queues(port.as_mut())).collect();
+        for (from, to) in [(0, 1), (1, 0)] {
+            let before = received_by(["v0", "v1"][to]);
+            let [(tx_a, rx_a), (tx_b, rx_b)] = &mut queues[..] else { unreachable!() };
+            let (tx, rx) = if from == 0 { (tx_a, rx_b) } else { (tx_b, rx_a) };
+            let mut seen = 0;
+            send(tx.as_mut(), 0, 30_000, mixed, || seen += receive_some(rx.as_mut(), &mixed));
+            seen += receive(rx.as_mut(), 30_000 - seen, mixed);
+            assert_eq!(received_by(["v0", "v1"][to]) - before, 30_000, "frames at the peer's counter");
+            assert_eq!(seen, 30_000, "frames received; {:?}", ports[to].driver_drops());
+            // Nobody hears himself.
+            let own = if from == 0 { &mut queues[0].1 } else { &mut queues[1].1 };
+            assert_eq!(own.recv(&mut Burst::new()), 0);
+        }
+        ports.iter_mut().for_each(|port| no_drops(port.as_mut()));
+    });
+}
+
+#[test]
+fn af_packet_carries_every_size_over_veth() {
+    let _turn = turn();
+    if is_root() {
+        veth_both_ways("afpacket");
+    }
+}
+
+#[test]
+fn af_xdp_carries_every_size_over_veth() {
+    let _turn = turn();
+    if is_root() {
+        veth_both_ways("afxdp");
+    }
+}
+
+/// The first buffers of a UMEM always worked; see pool.rs for what was wrong with the last ones.
+#[test]
+fn af_xdp_sends_from_every_buffer_of_its_memory() {
+    let _turn = turn();
+    if !is_root() {
+        return;
+    }
+    in_namespace(|| {
+        let mut ports = dpdk::open_all(&[("afxdp:v0", REQUEST), ("afxdp:v1", REQUEST)]).unwrap();
+        let (mut tx, mut rx) = queues(ports[0].as_mut());
+        let (mut tx_back, mut rx_there) = queues(ports[1].as_mut());
+        // The receiver holds most of its buffers, so that what it sends is in the others.
+        let mut held = Vec::new();
+        let mut count = 0;
+        send(tx.as_mut(), 0, 2880, mixed, || {
+            let mut burst = Burst::new();
+            count += rx_there.recv(&mut burst);
+            held.push(burst);
+        });
+        assert_eq!(count, 2880, "{:?}", ports[1].driver_drops());
+        let before = received_by("v0");
+        let mut seen = 0;
+        send(tx_back.as_mut(), 0, 5_000, mixed, || seen += receive_some(rx.as_mut(), &mixed));
+        seen += receive(rx.as_mut(), 5_000 - seen, mixed);
+        held.iter_mut().for_each(|burst| rx_there.free(burst));
+        assert_eq!((received_by("v0") - before, seen), (5_000, 5_000));
+        ports.iter_mut().for_each(|port| no_drops(port.as_mut()));
+    });
+}
+
+#[test]
+fn af_packet_counts_what_the_kernel_dropped() {
+    let _turn = turn();
+    if !is_root() {
+        return;
+    }
+    in_namespace(|| {
+        let mut ports = dpdk::open_all(&[("v0", REQUEST), ("v1", REQUEST)]).unwrap();
+        let (mut tx, _) = queues(ports[0].as_mut());
+        let (_, mut rx) = queues(ports[1].as_mut());
+        // Nobody reads: the ring at v1 runs over.
+        send(tx.as_mut(), 0, 20_000, |_| 60, || {});
+        let seen = receive(rx.as_mut(), 20_000, |_| 60);
+        let drops = ports[1].driver_drops();
+        let of = |reason| drops.rx.iter().find(|(name, _)| *name == reason).unwrap().1;
+        assert!(seen < 20_000);
+        assert_eq!(u64::from(seen) + of("kernel_ring_full"), 20_000, "{drops:?}");
+        // Asking again does not count again, nor forget.
+        assert_eq!(ports[1].driver_drops(), drops);
+    });
+}
+
+#[test]
+fn af_xdp_counts_what_nobody_read() {
+    let _turn = turn();
+    if !is_root() {
+        return;
+    }
+    in_namespace(|| {
+        let mut ports = dpdk::open_all(&[("afxdp:v0", REQUEST), ("afxdp:v1", REQUEST)]).unwrap();
+        let (mut tx, _) = queues(ports[0].as_mut());
+        let (_, mut rx) = queues(ports[1].as_mut());
+        send(tx.as_mut(), 0, 20_000, |_| 60, || {});
+        let seen = receive(rx.as_mut(), 20_000, |_| 60);
+        let drops = ports[1].driver_drops();
+        let lost: u64 = drops.rx.iter().map(|(_, n)| n).sum();
+        assert!(seen < 20_000);
+        assert_eq!(u64::from(seen) + lost, 20_000, "{drops:?}");
+    });
+}
+
+fn xdp_program_on(interface: &str) -> bool {
+    let output = Command::new("ip").args(["link", "show", interface]).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).contains("xdp")
+}
+
+#[test]
+fn af_xdp_leaves_the_interface_as_found() {
+    let _turn = turn();
+    if !is_root() {
+        return;
+    }
+    in_namespace(|| {
+        for _ in 0..3 {
+            let mut port = open("afxdp:v0");
+            assert!(xdp_program_on("v0"));
+            let error = dpdk::open("afxdp:v0", REQUEST).err().unwrap();
+            assert!(error.reason.contains("already in use"), "{error}");
+            let queues = port.take_queues();
+            drop(port);
+            assert!(xdp_program_on("v0"), "a queue still holds it");
+            drop(queues);
+            assert!(!xdp_program_on("v0"));
+        }
+    });
+}
+
+#[test]
+fn af_xdp_takes_over_from_a_killed_process() {
+    let _turn = turn();
+    if !is_root() {
+        return;
+    }
+    in_namespace(|| {
+        for _ in 0..2 {
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "holds_a_port", "--ignored", "--nocapture"])
+                .env("HOLD_PORT", "afxdp:v0")
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let output = std::io::BufReader::new(child.stdout.take().unwrap());
+            let mut lines = std::io::BufRead::lines(output).map_while(Result::ok);
+            assert!(lines.any(|line| line.contains("holding")), "the child opens the port");
+            let error = dpdk::open("afxdp:v0", REQUEST).err().unwrap();
+            assert!(error.reason.contains(&format!("by process {}", child.id())), "{error}");
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert!(xdp_program_on("v0"), "a killed process leaves its program");
+            drop(open("afxdp:v0"));
+            assert!(!xdp_program_on("v0"));
+        }
+        veth_ends_work_after_all();
+    });
+}
+
+fn veth_ends_work_after_all() {
+    let mut ports = dpdk::open_all(&[("afxdp:v0", REQUEST), ("afxdp:v1", REQUEST)]).unwrap();
+    let (mut tx, _) = queues(ports[0].as_mut());
+    let (_, mut rx) = queues(ports[1].as_mut());
+    send(tx.as_mut(), 0, 500, mixed, || {});
+    assert_eq!(receive(rx.as_mut(), 500, mixed), 500);
+}
+
+#[test]
+#[ignore = "the other end of af_xdp_takes_over_from_a_killed_process"]
+fn holds_a_port() {
+    let Ok(device) = std::env::var("HOLD_PORT") else { return };
+    let _port = open(&device);
+    println!("holding");
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn tap_makes_an_interface_and_takes_it_away() {
+    let _turn = turn();
+    if !is_root() {
+        return;
+    }
+    in_namespace(|| {
+        let mut port = open("tap:t0");
+        assert_eq!(port.facts().netdev.as_deref(), Some("t0"));
+        ip("link set t0 addrgenmode none");
+        ip("link set t0 up");
+        let before = received_by("t0");
+        let (mut tx, rx) = queues(port.as_mut());
+        send(tx.as_mut(), 0, 1_000, mixed, || {});
+        assert_eq!(received_by("t0") - before, 1_000);
+        drop((tx, rx, port));
+        let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+        assert!(!table.contains("t0:"));
+    });
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let _turn = turn();
+    let refused =
+        |device: &str| dpdk::open(device, REQUEST).err().unwrap_or_else(|| panic!("{device} opens"));
+    let malformed = refused("memif:");
+    assert_eq!(malformed.kind, PortErrorKind::Name);
+    assert!(
+        !dpdk::is_dpdk_device("memif:") && dpdk::is_dpdk_device("veth0") && !dpdk::is_dpdk_device("ring:a")
+    );
+    let unknown = refused("vdev:net_nosuchdriver0");
+    assert_eq!(unknown.kind, PortErrorKind::Driver);
+    assert!(unknown.remedy.contains("apt-get install librte-net-nosuchdriver"), "{unknown}");
+    let card = refused("ffff:1f:00.0");
+    assert_eq!(card.kind, PortErrorKind::Missing);
+    assert!(card.reason.contains("there is no PCI device ffff:1f:00.0"), "{card}");
+    let folder = refused("vhost:/no/such/folder/x.sock");
+    assert_eq!(folder.kind, PortErrorKind::Missing, "{folder}");
+    let backend = refused("virtio:/no/such/x.sock");
+    assert_eq!(backend.kind, PortErrorKind::Missing, "{backend}");
+    let absent = refused("nosuchdev0");
+    assert_eq!(absent.kind, PortErrorKind::Missing);
+    assert!(absent.reason == "there is no interface nosuchdev0" && absent.remedy.contains("lo"), "{absent}");
+    if !is_root() {
+        return;
+    }
+    in_namespace(|| {
+        let refused = |device: &str| dpdk::open(device, REQUEST).err().unwrap();
+        ip("link set v0 down");
+        for device in ["v0", "afxdp:v0"] {
+            let down = refused(device);
+            assert_eq!((down.kind, down.remedy.as_str()), (PortErrorKind::State, "ip link set v0 up"));
+            assert!(down.reason.contains("is down"), "{down}");
+        }
+        let carrier = refused("v1");
+        assert!(carrier.reason.contains("no carrier"), "{carrier}");
+        ip("link set v0 up");
+        ip("link set v0 mtu 1400");
+        let small = refused("afpacket:v0");
+        assert_eq!((small.kind, small.remedy.as_str()), (PortErrorKind::State, "ip link set v0 mtu 1500"));
+        assert!(small.reason.contains("need an MTU of 1500, and v0 has 1400"), "{small}");
+    });
+}
+
+#[test]
+fn a_foreign_xdp_program_stays() {
+    let _turn = turn();
+    if !is_root() {
+        return;
+    }
+    let folder = Folder::new("xdp");
+    let source = folder.file("pass.c");
+    std::fs::write(&source, "__attribute__((section(\"xdp\"), used)) int passes(void *c) { return 2; }\n")
+        .unwrap();
+    let object = folder.file("pass.o");
+    let compiler =
+        Command::new("clang").args(["-O2", "-target", "bpf", "-c", &source, "-o", &object]).status();
+    if !compiler.is_ok_and(|status| status.success()) {
+        println!("skipped: no clang to make an XDP program with");
+        return;
+    }
+    in_namespace(move || {
+        ip(&format!("link set v0 xdp obj {object} sec xdp"));
+        let error = dpdk::open("afxdp:v0", REQUEST).err().unwrap();
+        assert!(error.reason.contains("another XDP program ('passes'"), "{error}");
+        assert!(xdp_program_on("v0"));
+    });
+}
+
+#[test]
+fn nothing_is_left_on_disk_and_nobody_is_pinned() {
+    let _turn = turn();
+    drop(open("null"));
+    let ours = format!("eagre-{}", std::process::id());
+    for folder in ["/var/run/dpdk", "/tmp/dpdk"] {
+        let names: Vec<_> =
+            std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.file_name()).collect();
+        assert!(!names.iter().any(|name| *name == *ours), "{names:?}");
+    }
+    // SAFETY: an all-zero set is valid, and the call fills it.
+    let allowed = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
+        libc::CPU_COUNT(&set) as usize
+    };
+    assert_eq!(allowed, std::thread::available_parallelism().unwrap().get());
+}

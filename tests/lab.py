@@ -1,0 +1,385 @@
+"""What the black-box tests stand on: the program, namespaces, processes, and clearing up after all of them.
+
+Everything a lab makes carries the number of the process that made it, so that the next run can tell what a killed run
+has left behind and remove that, and only that.
+"""
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parent.parent
+EAGRE = Path(os.environ.get("EAGRE", REPO / "target/release/eagre")).resolve()
+PREFIX = f"eagre-t{os.getpid()}-"
+OTHERS = re.compile(r"eagre-t(\d+)-")
+NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--no-new-privs", "--inh-caps=-all"]
+
+# The addresses of examples/router-*.yaml, so that those run here as they are.
+WEST4, WEST_ROUTER4, EAST4, EAST_ROUTER4 = "10.0.0.2", "10.0.0.1", "10.0.1.2", "10.0.1.1"
+WEST6, WEST_ROUTER6, EAST6, EAST_ROUTER6 = "2001:2::2", "2001:2::1", "2001:2:0:1::2", "2001:2:0:1::1"
+
+
+def missing(what):
+    """Skips the test for what this machine lacks; where nobody looks at skips, fails it."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{what}; in CI this is a failure", pytrace=False)
+    pytest.skip(what)
+
+
+def need(*tools):
+    """Makes sure that the tools are there and that this is root."""
+    if os.geteuid() != 0:
+        missing("needs root")
+    absent = [tool for tool in tools if not shutil.which(tool)]
+    if absent:
+        missing(f"needs {', '.join(absent)}")
+
+
+def wait_until(condition, what, timeout=10.0, every=0.02):
+    """The first true value of `condition`; fails when it has not come in time."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, f"{what}: not within {timeout} s"
+        time.sleep(every)
+
+
+def call(*command, check=True, timeout=60, **options):
+    """Runs a command that is not the program under test; returns what it printed."""
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=timeout, **options)
+    assert not check or done.returncode == 0, f"{' '.join(map(str, command))}: {done.stderr or done.stdout}"
+    return done.stdout
+
+
+class Run:
+    """How a run of the program ended."""
+
+    def __init__(self, command, exit_code, out, err, seconds):
+        self.command, self.exit, self.out, self.err, self.seconds = command, exit_code, out, err, seconds
+
+    @property
+    def json(self):
+        """Standard output as JSON."""
+        try:
+            return json.loads(self.out)
+        except ValueError:
+            raise AssertionError(f"no JSON on standard output of {self}") from None
+
+    def __str__(self):
+        return f"{' '.join(self.command)}\nexit {self.exit}\n{self.out[-3000:]}\n{self.err[-3000:]}"
+
+    def ok(self):
+        """This run, which must have exit code 0."""
+        assert self.exit == 0, str(self)
+        return self
+
+    def result(self):
+        """The result document of a run that must be good."""
+        return self.ok().json
+
+    def refused(self, exit_code, *texts):
+        """This run, which must have ended with `exit_code` and sentences on standard error that hold `texts`."""
+        assert self.exit == exit_code, str(self)
+        for text in texts:
+            assert text in self.err, f"'{text}' is not said by {self}"
+        lines = self.err.splitlines()
+        assert lines and all(line.startswith(("eagre: ", "error: ", "  ", "Usage: ", "For more")) or not line for line in lines), str(self)
+        for leak in ("panicked", "RUST_BACKTRACE", "backtrace", "Os {", "Error(", "unwrap", "EAL:"):
+            assert leak not in self.err, str(self)
+        return self
+
+
+LIBC, PR_SET_PDEATHSIG = ctypes.CDLL(None), 1
+
+
+def die_with_parent():
+    """For children: the kernel ends them when this process is killed."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Namespace:
+    """A network namespace."""
+
+    def __init__(self, name, forwarding=False):
+        self.name = name
+        call("ip", "netns", "add", name)
+        self.sysctl({
+            # Addresses work at once, and the kernel says nothing it was not asked.
+            "net.ipv6.conf.default.accept_dad": 0,
+            "net.ipv6.conf.all.accept_dad": 0,
+            "net.ipv6.conf.default.router_solicitations": 0,
+            "net.ipv6.conf.default.accept_ra": 0,
+            "net.ipv4.conf.all.rp_filter": 0,
+            "net.ipv4.conf.default.rp_filter": 0,
+            "net.ipv4.conf.all.forwarding": int(forwarding),
+            "net.ipv6.conf.all.forwarding": int(forwarding),
+            # A tester's kernel has no part in the traffic.
+            "net.ipv6.conf.default.disable_ipv6": int(not forwarding),
+        })
+        self.ip("link", "set", "lo", "up")
+
+    def command(self, *command):
+        return ["ip", "netns", "exec", self.name, *map(str, command)]
+
+    def run(self, *command, **options):
+        return call(*self.command(*command), **options)
+
+    def ip(self, *arguments):
+        return call("ip", "-n", self.name, *arguments)
+
+    def sysctl(self, values):
+        self.run("sysctl", "-q", "-w", *(f"{key}={value}" for key, value in values.items()))
+
+    def link(self, interface):
+        """All that iproute2 tells of an interface."""
+        return json.loads(self.ip("-s", "-d", "-j", "link", "show", interface))[0]
+
+    def counters(self, interface):
+        """Packets and drops of an interface, by direction."""
+        stats = self.link(interface)["stats64"]
+        return {
+            "rx": stats["rx"]["packets"],
+            "tx": stats["tx"]["packets"],
+            "dropped": stats["rx"]["dropped"] + stats["tx"]["dropped"],
+        }
+
+    def mac(self, interface):
+        return self.link(interface)["address"]
+
+    def pids(self):
+        return [int(pid) for pid in call("ip", "netns", "pids", self.name, check=False).split()]
+
+
+class Router:
+    """The Linux kernel's router between two veth pairs whose other ends are both the tester's."""
+
+    def __init__(self, lab):
+        self.tester, self.router = lab.netns("tester"), lab.netns("router", forwarding=True)
+        sides = [
+            ("veth0", "r0", [f"{WEST_ROUTER4}/24", f"{WEST_ROUTER6}/64"]),
+            ("veth1", "r1", [f"{EAST_ROUTER4}/24", f"{EAST_ROUTER6}/64"]),
+        ]
+        for end, inner, addresses in sides:
+            lab.veth(self.tester, end, self.router, inner)
+            for address in addresses:
+                self.router.ip("address", "add", address, "dev", inner)
+
+    def count(self, udp_ports):
+        """Makes the router count what it forwards to each of `udp_ports`, and what it says and hears itself."""
+        rules = "\n".join(f"    udp dport {port} counter name forwarded_{port}" for port in udp_ports)
+        named = "\n".join(f"  counter forwarded_{port} {{ }}" for port in udp_ports)
+        self.router.run("nft", "-f", "-", input=f"""
+table inet count {{
+{named}
+  counter said {{ }}
+  counter heard {{ }}
+  chain forward {{
+    type filter hook forward priority 0
+{rules}
+  }}
+  chain output {{
+    type filter hook output priority 0
+    oifname "r1" counter name said
+  }}
+  chain input {{
+    type filter hook input priority 0
+    iifname "r0" counter name heard
+  }}
+}}
+table arp count {{
+  counter said {{ }}
+  counter heard {{ }}
+  chain output {{
+    type filter hook output priority 0
+    oifname "r1" counter name said
+  }}
+  chain input {{
+    type filter hook input priority 0
+    iifname "r0" counter name heard
+  }}
+}}
+""")
+
+    def counted(self):
+        """What `count` has counted."""
+        listed = json.loads(self.router.run("nft", "-j", "list", "counters"))["nftables"]
+        total = {}
+        for counter in (entry["counter"] for entry in listed if "counter" in entry):
+            total[counter["name"]] = total.get(counter["name"], 0) + counter["packets"]
+        return total
+
+    def ports(self, kind, v4=True, v6=True):
+        """The ports of a profile, on devices of `kind`."""
+        west = {"ip": [f"{WEST4}/24"] * v4 + [f"{WEST6}/64"] * v6, "gateway": [WEST_ROUTER4] * v4 + [WEST_ROUTER6] * v6}
+        east = {"ip": [f"{EAST4}/24"] * v4 + [f"{EAST6}/64"] * v6, "gateway": [EAST_ROUTER4] * v4 + [EAST_ROUTER6] * v6}
+        return {
+            "west": {"device": f"{kind}:veth0", **west},
+            "east": {"device": f"{kind}:veth1", **east},
+        }
+
+
+class Lab:
+    """Makes namespaces and processes for a test, and takes them away again."""
+
+    def __init__(self):
+        self.namespaces, self.processes, self.folders = [], [], []
+
+    def netns(self, label, forwarding=False):
+        need("ip", "sysctl")
+        namespace = Namespace(f"{PREFIX}{len(self.namespaces)}{label}", forwarding)
+        self.namespaces.append(namespace)
+        return namespace
+
+    def veth(self, a, end_a, b, end_b, mtu=1500):
+        """Joins two namespaces by a veth pair, both ends up."""
+        call("ip", "link", "add", end_a, "mtu", mtu, "netns", a.name, "type", "veth", "peer", "name", end_b, "mtu", mtu, "netns", b.name)
+        a.ip("link", "set", end_a, "up")
+        b.ip("link", "set", end_b, "up")
+        wait_until(lambda: a.link(end_a)["operstate"] == "UP", f"{end_a} up")
+
+    def router(self):
+        need("ip", "nft", "tc")
+        return Router(self)
+
+    def folder(self):
+        """A folder everybody may write to."""
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        folder.chmod(0o777)
+        self.folders.append(folder)
+        return folder
+
+    def profile(self, ports, streams, **rest):
+        """Writes a profile; JSON is YAML, too."""
+        path = self.folder() / "profile.yaml"
+        path.write_text(json.dumps({"ports": ports, "streams": streams, **rest}, indent=1))
+        path.chmod(0o644)
+        return path
+
+    def start(self, *command, ns=None, user=None, env=None, cwd=None, **options):
+        """Starts a process that is gone when the lab is."""
+        command = [*(ns.command() if ns else []), *(NOBODY if user else []), *map(str, command)]
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
+        if user:
+            home = str(self.folder())
+            environment |= {"HOME": home, "XDG_RUNTIME_DIR": home}
+        process = subprocess.Popen(
+            command, env=environment, cwd=cwd or "/", text=True, preexec_fn=die_with_parent, **{
+                "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options,
+            }
+        )
+        self.processes.append(process)
+        return process
+
+    def start_eagre(self, *arguments, **options):
+        """Starts the program."""
+        return self.start(EAGRE, *arguments, **options)
+
+    def eagre(self, *arguments, ns=None, user=None, timeout=60, stdin=None, env=None, cwd=None, binary=None):
+        """Runs the program to its end."""
+        begin = time.monotonic()
+        options = {"stdin": subprocess.PIPE} if stdin is not None else {}
+        process = self.start(binary or EAGRE, *arguments, ns=ns, user=user, env=env, cwd=cwd, **options)
+        try:
+            out, err = process.communicate(stdin, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            pytest.fail(f"eagre {' '.join(map(str, arguments))}: not done after {timeout} s\n{out[-2000:]}\n{err[-2000:]}")
+        return Run([str(a) for a in process.args], process.returncode, out, err, time.monotonic() - begin)
+
+    def close(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait(10)
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream and not stream.closed:
+                    stream.close()
+        for namespace in self.namespaces:
+            remove_namespace(namespace.name)
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_namespace(name):
+    """Ends what runs in a namespace of ours and removes it."""
+    for pid in call("ip", "netns", "pids", name, check=False).split():
+        try:
+            os.kill(int(pid), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    call("ip", "netns", "delete", name, check=False)
+
+
+def remove_leftovers():
+    """Removes what runs of these tests that are dead by now have left behind."""
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        return
+    namespaces = [line.split()[0] for line in call("ip", "netns", "list", check=False).splitlines() if line.strip()]
+    for name in filter(is_of_a_dead_run, namespaces):
+        remove_namespace(name)
+    for folder in Path(tempfile.gettempdir()).iterdir():
+        if is_of_a_dead_run(folder.name):
+            shutil.rmtree(folder, ignore_errors=True)
+    for folder in Path("/var/run/dpdk").glob("eagre-t*"):
+        if is_of_a_dead_run(folder.name):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_of_a_dead_run(name):
+    owner = OTHERS.match(name)
+    return owner is not None and not Path(f"/proc/{owner[1]}").exists()
+
+
+def stream(name, source, target, udp_port=9, v6=False, **rest):
+    """A stream of UDP packets."""
+    packet = ["ipv6" if v6 else "ipv4", {"udp": {"dst": udp_port}}]
+    return {"name": name, "from": source, "to": target, "packet": packet, **rest}
+
+
+def pair(a="ring:a", b="ring:b"):
+    """Two ports on one network."""
+    return {"west": {"device": a, "ip": f"{WEST4}/24"}, "east": {"device": b, "ip": "10.0.0.3/24"}}
+
+
+def sums(result, field):
+    """A field of all streams, added up."""
+    return sum(stream.get(field, 0) for stream in result["streams"].values())
+
+
+def stalled_ns(result):
+    """Longest time the machine kept a worker from its loop."""
+    return max(worker["stall_max_ns"] for worker in result["workers"])
+
+
+def core_share(result):
+    """Smallest share of its core that a worker had."""
+    shares = [w["cpu_s"] / (w["cpu_s"] + w["waited_s"]) for w in result["workers"] if w.get("cpu_s")]
+    return min(shares, default=1.0)
+
+
+# Every queue in front of the tester holds at least 256 frames: at 20 kpps that is 12.8 ms.
+STALL_MAX_NS = 12_000_000
+
+
+def undisturbed(run, attempts=4, good=lambda run: stalled_ns(run.json) <= STALL_MAX_NS):
+    """The first of several runs in which the machine left the tester its core; the last one if none was such.
+
+    A tester that was kept from its queues loses packets and says so; that says nothing about what is tested here.
+    """
+    for _ in range(attempts):
+        done = run()
+        if done.exit > 1 or good(done):
+            break
+    return done

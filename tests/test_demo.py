@@ -1,0 +1,79 @@
+"""The main job with nothing set up: an ordinary user, no huge pages."""
+
+import json
+import os
+import time
+from datetime import datetime
+
+from lab import NOBODY, need, sums
+
+FIRST_PACKET_S = 0.5
+# With other work waiting for the processor, starting takes as much longer as it gets less of it.
+FIRST_PACKET_LOADED_S = 1.5
+RESIDENT_MAX_KB = 200 * 1024
+
+
+def as_nobody(lab, program, *arguments):
+    """The result of a run by an ordinary user, when it was started, and the most memory it held (kB)."""
+    need("setpriv")
+    begin = time.time()
+    process = lab.start(program, *arguments, user="nobody")
+    # Read before waiting: the document is longer than a pipe holds.
+    out = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process, out, begin, usage.ru_maxrss
+
+
+def result(process, out):
+    assert process.returncode == 0, f"{process.stderr.read()}\n{out}"
+    return json.loads(out)
+
+
+def test_the_demo_is_valid_and_loses_nothing_as_an_ordinary_user(lab, public_program):
+    """`eagre demo --json -`: exit 0, valid, 0 lost, little memory."""
+    process, out, _, resident = as_nobody(lab, public_program, "demo", "--json", "-")
+    document = result(process, out)
+    assert document["verdict"]["valid"], document["verdict"]
+    assert document["streams"] and sums(document, "tx") > 0
+    assert sums(document, "lost") == 0 and sums(document, "rx") == sums(document, "tx")
+    assert resident <= RESIDENT_MAX_KB, f"{resident} kB resident"
+
+
+def test_the_demo_takes_no_huge_page(lab, public_program):
+    """What the machine has of them stays as it is while the demo runs."""
+    read = lambda: [line for line in open("/proc/meminfo") if line.startswith(("HugePages", "Hugetlb"))]
+    before = read()
+    process = lab.start(public_program, "demo", "--duration", "1s", user="nobody")
+    time.sleep(0.5)
+    during = read()
+    assert process.wait(20) == 0, process.stderr.read()
+    assert during == before == read()
+
+
+def test_the_demo_sends_its_first_packet_soon(lab, public_program):
+    """Best of three, because the machine may be busy."""
+    delays = []
+    for _ in range(3):
+        process, out, begin, _ = as_nobody(lab, public_program, "demo", "--duration", "100ms", "--json", "-")
+        # The document gives milliseconds, rounded down.
+        started = datetime.fromisoformat(result(process, out)["started"].replace("Z", "+00:00")).timestamp()
+        delays.append(started + 0.001 - begin)
+    loaded = os.getloadavg()[0] > os.cpu_count() + 1
+    limit = FIRST_PACKET_LOADED_S if loaded else FIRST_PACKET_S
+    assert 0 < min(delays) <= limit, f"{delays} s, load {os.getloadavg()[0]}"
+
+
+def test_the_demo_shows_a_summary_for_people(lab, public_program):
+    """Without --json the summary is on standard output, and nothing is in the way of a pipe."""
+    process, out, _, _ = as_nobody(lab, public_program, "demo", "--duration", "200ms")
+    assert process.returncode == 0
+    assert "valid" in out and "INVALID" not in out and "lost" in out
+
+
+def test_an_ordinary_user_is_meant(lab, public_program):
+    """The tests above are worth something: the user they run as can't open a raw socket."""
+    process = lab.start("sh", "-c", "id -u; grep CapEff /proc/self/status", user="nobody")
+    out, _ = process.communicate(timeout=10)
+    uid, capabilities = out.split("\n", 1)
+    assert int(uid) != 0 and int(capabilities.split()[1], 16) == 0, f"{NOBODY}: {out}"

@@ -1,0 +1,163 @@
+"""The house is as ARCHITECTURE.md says: rooms, doors, and what may not be where."""
+
+import re
+import tomllib
+
+import pytest
+from lab import REPO
+from rust_source import code, library_code
+
+WORKSPACE = tomllib.loads((REPO / "Cargo.toml").read_text())["workspace"]
+FOLDERS = sorted(
+    folder for member in WORKSPACE["members"] for folder in REPO.glob(member) if (folder / "Cargo.toml").is_file()
+)
+MANIFESTS = {folder: tomllib.loads((folder / "Cargo.toml").read_text()) for folder in FOLDERS}
+ROOMS = {manifest["package"]["name"]: folder for folder, manifest in MANIFESTS.items()}
+
+
+def of(floor):
+    """Names of the rooms on a floor."""
+    return sorted(name for name, folder in ROOMS.items() if folder.parent.name == floor)
+
+
+def allowed_doors():
+    """The table under 'Doors'."""
+    section = (REPO / "ARCHITECTURE.md").read_text().split("\n## Doors\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| *`(\w+)` *\|(.*)\|$", section, re.MULTILINE)
+    return {room: set(re.findall(r"`(\w+)`", uses)) for room, uses in rows}
+
+
+def doors(room):
+    """The rooms that a room uses when it runs."""
+    manifest = MANIFESTS[ROOMS[room]]
+    tables = [manifest, *manifest.get("target", {}).values()]
+    used = {name for table in tables for name in table.get("dependencies", {})}
+    return used & set(ROOMS)
+
+
+def sources(room):
+    """The Rust files of a room that are not tests, benchmarks or examples."""
+    return sorted(path for path in (ROOMS[room] / "src").rglob("*.rs") if path.name != "tests.rs" and "tests" not in path.parts)
+
+
+def hits(pattern, rooms, read=library_code):
+    """Where a pattern occurs."""
+    found = []
+    for path in (path for room in rooms for path in sources(room)):
+        for number, line in enumerate(read(path).splitlines(), 1):
+            if re.search(pattern, line):
+                found.append(f"{path.relative_to(REPO)}:{number}: {line.strip()}")
+    return found
+
+
+def test_there_are_rooms_to_look_at():
+    """The tests below look at something."""
+    assert {"units", "wire", "engine", "cli"} <= set(ROOMS)
+    assert all(sources(room) for room in ROOMS)
+
+
+def test_a_folder_is_called_like_its_crate():
+    """Nobody has to search for a room."""
+    assert {name: folder.name for name, folder in ROOMS.items()} == {name: name for name in ROOMS}
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_every_door_is_in_the_table(room):
+    """A room uses the rooms in its row and no others."""
+    assert room in allowed_doors(), f"{room} has no row in ARCHITECTURE.md"
+    more = doors(room) - allowed_doors()[room]
+    assert not more, f"{room} uses {', '.join(sorted(more))}, and its row in ARCHITECTURE.md does not say so"
+
+
+def test_every_row_of_the_table_is_a_room():
+    """The table names no room that is not there."""
+    table = allowed_doors()
+    named = set(table) | set().union(*table.values())
+    assert named <= set(ROOMS), f"not in the workspace: {', '.join(sorted(named - set(ROOMS)))}"
+
+
+def test_every_door_in_the_table_is_used():
+    """The table has no door that nobody goes through."""
+    closed = {room: uses - doors(room) for room, uses in allowed_doors().items() if room in ROOMS}
+    assert {room: uses for room, uses in closed.items() if uses} == {}
+
+
+def test_doors_point_inward():
+    """shell → dev, edge → core; nothing inside knows what is outside."""
+    inner = {"core": {"core"}, "edge": {"core", "edge"}, "dev": {"core", "edge", "dev"}}
+    for floor, may in inner.items():
+        for room in of(floor):
+            outside = {used for used in doors(room) if ROOMS[used].parent.name not in may}
+            assert not outside, f"{floor}/{room} uses {outside}"
+
+
+@pytest.mark.parametrize("room", of("core") + of("shell") + of("dev"))
+def test_rooms_outside_edge_forbid_unsafe_code(room):
+    """The compiler sees to it."""
+    roots = [path for path in (ROOMS[room] / "src/lib.rs", ROOMS[room] / "src/main.rs") if path.is_file()]
+    assert roots
+    for root in roots:
+        assert re.search(r"^#!\[forbid\(unsafe_code\)\]", code(root.read_text()), re.MULTILINE), f"{root.relative_to(REPO)} lacks #![forbid(unsafe_code)]"
+
+
+def test_unsafe_code_lives_in_edge_only():
+    """The word occurs nowhere else, not even in tests."""
+    read = lambda path: code(path.read_text())
+    assert hits(r"\bunsafe\b", of("core") + of("shell") + of("dev"), read) == []
+
+
+def test_core_reads_no_clock_and_touches_no_machine():
+    """core has no clock, file, socket, thread or environment; time and randomness come in as arguments."""
+    words = r"std::(time|fs|thread|env|process|io)\b|\b(TcpStream|TcpListener|UdpSocket|SystemTime|Instant|RandomState|getrandom)\b|use std::net::\*"
+    assert hits(words, of("core")) == []
+    grouped = r"use std::\{[^}]*\b(time|fs|thread|env|process|io)\b"
+    assert [path for room in of("core") for path in sources(room) if re.search(grouped, library_code(path))] == []
+
+
+def test_only_os_reads_a_clock_in_edge():
+    """No room but os measures time; others may wait for a while."""
+    assert hits(r"\b(rdtsc|rdtscp|_rdtsc|clock_gettime|SystemTime)\b", set(of("edge")) - {"os"}) == []
+
+
+def test_only_cli_prints():
+    """Everything else returns what it has to say."""
+    assert hits(r"\be?print(ln)?!", set(ROOMS) - {"cli"}) == []
+
+
+def test_core_uses_no_dependency_that_touches_the_machine():
+    """Outside code in core is for documents only."""
+    pure = {"indexmap", "saphyr-parser", "schemars", "serde", "serde_json", "sha2", "strsim", "thiserror"}
+    for room in of("core"):
+        outside = set(MANIFESTS[ROOMS[room]].get("dependencies", {})) - set(ROOMS)
+        assert outside <= pure, f"{room}: {outside - pure}"
+
+
+def test_every_example_is_mentioned():
+    """A reader finds each file of examples/ in the README or in docs/."""
+    pages = [REPO / "README.md", *(REPO / "docs").rglob("*.md")]
+    text = "\n".join(page.read_text() for page in pages if page.is_file())
+    examples = sorted(path for path in (REPO / "examples").rglob("*") if path.is_file() and path.name != "README.md")
+    assert examples, "examples/ is empty"
+    unknown = [path.name for path in examples if f"examples/{path.relative_to(REPO / 'examples')}" not in text]
+    assert not unknown, f"neither in README.md nor in docs/: {', '.join(unknown)}"
+
+
+def test_every_crate_takes_part_in_the_house_rules():
+    """Edition, license and lints come from the workspace."""
+    for folder, manifest in MANIFESTS.items():
+        assert manifest.get("lints", {}).get("workspace") is True, folder
+        assert manifest["package"]["license"] == {"workspace": True}, folder
+
+
+@pytest.mark.parametrize(
+    "source, expected",
+    [
+        ('let a = "unsafe"; // unsafe\n', 'let a = ""; \n'),
+        ("/* a /* unsafe */ b */ fn x() {}", " fn x() {}"),
+        ('r#"un"safe"# + b"x"', '"" + ""'),
+        ("let c = '\"'; let l: &'a str = \"x\";", 'let c = ""; let l: &\'a str = "";'),
+    ],
+)
+def test_texts_and_comments_are_told_from_code(source, expected):
+    """What the tests above rest on."""
+    assert code(source) == expected
