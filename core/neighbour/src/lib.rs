@@ -25,6 +25,7 @@ const ECHO_REPLY: u128 = 0;
 const ECHO_REQUEST: u128 = 8;
 const ECHO_REQUEST_V6: u128 = 128;
 const ECHO_REPLY_V6: u128 = 129;
+const SOLICIT: u128 = 135;
 /// Solicited and Override (RFC 4861 section 4.4), in the first three bits.
 const ADVERT_FLAGS: u128 = 0b011;
 /// ND is valid only with this hop limit (RFC 4861 section 7.1).
@@ -146,7 +147,13 @@ impl Host {
         let last = headers.last()?;
         match last.protocol.name {
             "arp" => self.answer_arp(last),
-            "nd_solicit" => self.answer_solicit(from, ip?, last),
+            "nd_solicit" => self.answer_solicit(from, ip?, value(last, "target")),
+            // A solicitation without the option that tells the asker's hardware address (RFC 4861 section 4.3 allows it
+            // when asking one host): the target is what is behind the first 8 bytes.
+            "icmpv6" if value(last, "type") == SOLICIT => {
+                let target: [u8; 16] = frame.get(behind..behind + 16)?.try_into().ok()?;
+                self.answer_solicit(from, ip?, u128::from_be_bytes(target))
+            }
             "icmp" if value(last, "type") == ECHO_REQUEST => {
                 self.answer_echo(from, ip?, last, "icmp", ECHO_REPLY, frame, behind)
             }
@@ -173,8 +180,8 @@ impl Host {
         Some(self.frame(mac_of(asker), vec![header("arp", &fields)], Vec::new()))
     }
 
-    fn answer_solicit(&self, from: Mac, ip: &ReadHeader, solicit: &ReadHeader) -> Option<Vec<u8>> {
-        let target = Ipv6Addr::from(value(solicit, "target"));
+    fn answer_solicit(&self, from: Mac, ip: &ReadHeader, target: u128) -> Option<Vec<u8>> {
+        let target = Ipv6Addr::from(target);
         let asker = value(ip, "src");
         // An unspecified source is duplicate address detection; this host claims nothing there.
         if !self.answers_for.contains(&IpAddr::V6(target)) || asker == 0 {
@@ -341,6 +348,18 @@ mod tests {
             assert_eq!((value(echo, "type"), value(echo, "id"), value(echo, "seq")), (reply, 7, 9));
             assert_eq!(&pong[behind..], b"tide");
         }
+    }
+
+    #[test]
+    fn answers_a_solicitation_without_the_option() {
+        let (asker, owner) = (host(1), host(2));
+        let (src, dst) = (0x2001_0002u128 << 96 | 1, 0x2001_0002u128 << 96 | 2);
+        let headers = vec![
+            header("ipv6", &[("src", src), ("dst", dst), ("hop_limit", ND_HOP_LIMIT)]),
+            header("icmpv6", &[("type", SOLICIT), ("id", 0), ("seq", 0)]),
+        ];
+        let answer = owner.answer(&asker.frame(owner.mac, headers, dst.to_be_bytes().to_vec())).unwrap();
+        assert_eq!(asker.learn(&answer), Some((owner.addresses[1], owner.mac)));
     }
 
     #[test]

@@ -77,8 +77,8 @@ impl Router {
             return self.hosts[from].answer(frame).map_or(Forward::NoRoute, Forward::Answer);
         }
         let Some((ip_at, destination)) = destination(frame) else { return Forward::NoRoute };
-        if let Some(answer) = self.hosts[from].answer(frame) {
-            return Forward::Answer(answer);
+        if self.hosts[from].answers_for.contains(&destination) {
+            return self.hosts[from].answer(frame).map_or(Forward::NoRoute, Forward::Answer);
         }
         let Some(to) = self.route(destination) else { return Forward::NoRoute };
         let Some(leaves) = self.serve(now) else { return Forward::Dropped };

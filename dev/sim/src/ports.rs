@@ -131,15 +131,12 @@ impl RxQueue for SimRx {
     fn recv(&mut self, burst: &mut Burst) -> usize {
         let mut world = lock(&self.world);
         let first = burst.len();
-        while self.free.take(burst, 1) == 1 {
-            let Some(bytes) = world.receive(self.index) else {
-                let last = burst.len() - 1;
-                self.free.give_back(burst, last);
-                break;
-            };
+        while world.has_arrived(self.index) && self.free.take(burst, 1) == 1 {
             let last = burst.len() - 1;
-            burst.frame_mut(last).copy_from(&bytes);
-            world.recycle(bytes);
+            if let Some(bytes) = world.receive(self.index) {
+                burst.frame_mut(last).copy_from(&bytes);
+                world.recycle(bytes);
+            }
         }
         burst.len() - first
     }

@@ -147,6 +147,12 @@ impl World {
         true
     }
 
+    /// Whether a frame for the tester's port has arrived.
+    #[inline]
+    pub(crate) fn has_arrived(&self, port: usize) -> bool {
+        self.to_port[port].next_arrival() <= self.now
+    }
+
     /// The next frame for the tester's port that has arrived.
     pub(crate) fn receive(&mut self, port: usize) -> Option<Vec<u8>> {
         let flight = self.to_port[port].arrived(self.now)?;
@@ -161,18 +167,23 @@ impl World {
         self.spare.push(bytes);
     }
 
-    /// Jumps to `until` or the next event.
+    /// Jumps to `until` or to the next thing a tester's port can notice. What the device does before goes on unseen.
     pub(crate) fn advance(&mut self, until: Nanos) -> Nanos {
-        let links = self.to_device.iter().chain(&self.to_port);
-        let event = links.map(Link::next_arrival).min().unwrap_or(Nanos::MAX).min(self.wake);
-        let next = event.min(until);
-        // With nothing to wait for, time still passes.
-        let next = if next == Nanos::MAX { self.now + Nanos::from_millis(1) } else { next };
-        self.now = self.now.max(next);
+        loop {
+            let noticed = earliest(&self.to_port).min(self.wake).min(until);
+            let inside = earliest(&self.to_device);
+            if inside > noticed || inside == Nanos::MAX {
+                // With nothing to wait for, time still passes.
+                let next = if noticed == Nanos::MAX { self.now + Nanos::from_millis(1) } else { noticed };
+                self.now = self.now.max(next);
+                break;
+            }
+            self.now = self.now.max(inside);
+            self.pass_on();
+        }
         if self.wake <= self.now {
             self.wake = Nanos::MAX;
         }
-        self.pass_on();
         self.now
     }
 
@@ -207,6 +218,10 @@ impl World {
             ..sum
         })
     }
+}
+
+fn earliest(links: &[Link]) -> Nanos {
+    links.iter().map(Link::next_arrival).min().unwrap_or(Nanos::MAX)
 }
 
 /// Number of a frame the device itself sent.

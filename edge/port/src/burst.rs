@@ -108,13 +108,6 @@ impl Burst {
         }
         self.len -= n;
     }
-
-    /// Forgets the frames from the `from`-th on, which a queue has taken back. For queues only.
-    #[inline(always)]
-    pub fn forget_back(&mut self, from: usize) {
-        debug_assert!(from <= self.len);
-        self.len = from;
-    }
 }
 
 impl Drop for Burst {

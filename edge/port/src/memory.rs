@@ -101,12 +101,6 @@ impl FreeFrames {
         burst.forget_front(n);
     }
 
-    /// Takes the frames of `burst` from the `from`-th on back.
-    pub fn give_back(&mut self, burst: &mut Burst, from: usize) {
-        self.free.extend_from_slice(&burst.heads()[from..]);
-        burst.forget_back(from);
-    }
-
     pub(crate) fn give_heads(&mut self, heads: &[*mut FrameHead]) {
         self.free.extend_from_slice(heads);
     }

@@ -30,7 +30,7 @@ pub enum Command {
     /// Send one stream described by flags
     Send {
         #[command(flatten)]
-        send: Send,
+        send: SendArgs,
         /// Print the profile these flags make, and send nothing
         #[arg(long)]
         print: bool,
@@ -42,7 +42,7 @@ pub enum Command {
         /// The profile, YAML or JSON; '-' reads it from standard input
         profile: PathBuf,
         #[command(flatten)]
-        sim: Sim,
+        sim: SimArgs,
         #[command(flatten)]
         common: Common,
     },
@@ -80,10 +80,10 @@ pub enum Command {
 #[derive(ClapArgs)]
 pub struct Common {
     /// Rate of every stream, instead of the profile's: 1Mpps, 2.5Gbps, 40%, max
-    #[arg(long, value_name = "RATE", global = true)]
+    #[arg(long, value_name = "RATE")]
     pub rate: Option<Load>,
     /// How long to send, instead of the profile's duration
-    #[arg(long, visible_alias = "for", value_name = "TIME", global = true)]
+    #[arg(long, visible_alias = "for", value_name = "TIME")]
     pub duration: Option<Nanos>,
     /// Seed of everything random, instead of the profile's
     #[arg(long, value_name = "N")]
@@ -109,7 +109,7 @@ pub struct Common {
 }
 
 #[derive(ClapArgs)]
-pub struct Send {
+pub struct SendArgs {
     /// Port to send from
     #[arg(long, value_name = "DEVICE")]
     pub port: String,
@@ -164,7 +164,7 @@ pub struct Send {
 }
 
 #[derive(ClapArgs)]
-pub struct Sim {
+pub struct SimArgs {
     /// Write every packet sent, with its departure time, to a capture file
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,

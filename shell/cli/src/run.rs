@@ -1,6 +1,6 @@
 //! `demo`, `run`, `send` and `check`.
 
-use crate::args::{Common, Send};
+use crate::args::{Common, SendArgs};
 use crate::live::Live;
 use crate::output::{self, Sinks};
 use crate::{Exit, Failure, summary};
@@ -24,7 +24,7 @@ pub(crate) fn run(path: &Path, common: &Common) -> Result<Exit, Failure> {
     on_ports(&text, load(&text, &path.display().to_string(), common)?, common)
 }
 
-pub(crate) fn send(send: &Send, print: bool, common: &Common) -> Result<Exit, Failure> {
+pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit, Failure> {
     let text = profile::profile_text(&profile::SendOptions {
         port: send.port.clone(),
         to: send.to.clone(),

@@ -1,6 +1,6 @@
 //! `sim`: the same engine on virtual time.
 
-use crate::args::{Common, Dut, Sim};
+use crate::args::{Common, Dut, SimArgs};
 use crate::live::Live;
 use crate::output::Sinks;
 use crate::run::{conclude, load, read};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use units::Nanos;
 
-pub(crate) fn sim(path: &Path, options: &Sim, common: &Common) -> Result<Exit, Failure> {
+pub(crate) fn sim(path: &Path, options: &SimArgs, common: &Common) -> Result<Exit, Failure> {
     let text = read(path)?;
     let plan = load(&text, &path.display().to_string(), common)?;
     let sinks = Sinks::open(common, &text)?;

@@ -29,6 +29,8 @@ impl Rig {
     pub fn open(plan: &Plan, workers: usize) -> Result<Self, EngineError> {
         let longest = plan.streams.iter().map(|s| s.size.bytes()).max().unwrap_or(0);
         let request = PortRequest { queues: workers as u16, frame_len_max: longest.max(1518) };
+        // Asked before a port is opened, because opening alone may take the interface from the kernel.
+        plan.ports.iter().try_for_each(|port| refuse_default_route(port, dpdk::netdev(&port.device)))?;
         let mut rings = ring_ports(&plan.ports, request)?;
         let others = plan.ports.iter().enumerate().filter(|(index, _)| !rings.contains_key(index));
         let devices: Vec<_> = others.map(|(_, port)| (port.device.as_str(), request)).collect();
@@ -37,7 +39,7 @@ impl Rig {
         for (index, port) in plan.ports.iter().enumerate() {
             let ring = rings.remove(&index).map(|ring| Box::new(ring) as Box<dyn Port>);
             let open = ring.or_else(|| drivers.next()).expect("every port is a ring or was opened by a driver");
-            refuse_default_route(port, open.facts())?;
+            refuse_default_route(port, open.facts().netdev.clone())?;
             ports.push(open);
         }
         Ok(Self::new(ports))
@@ -90,15 +92,15 @@ fn ring_ports(ports: &[PortPlan], request: PortRequest) -> Result<HashMap<usize,
 }
 
 /// RFC 6815: a tester does not blast a network somebody lives in.
-fn refuse_default_route(port: &PortPlan, facts: &PortFacts) -> Result<(), EngineError> {
-    let Some(netdev) = &facts.netdev else { return Ok(()) };
+fn refuse_default_route(port: &PortPlan, netdev: Option<String>) -> Result<(), EngineError> {
+    let Some(netdev) = netdev else { return Ok(()) };
     let carries_it = match os::link::default_route_interfaces() {
-        Ok(routes) => routes.contains(netdev),
+        Ok(routes) => routes.contains(&netdev),
         // Not known: better safe.
         Err(_) => true,
     };
     if carries_it && !port.allow_default_route {
-        return Err(EngineError::DefaultRoute { port: port.name.clone(), netdev: netdev.clone() });
+        return Err(EngineError::DefaultRoute { port: port.name.clone(), netdev });
     }
     Ok(())
 }
