@@ -61,8 +61,9 @@ impl SimPort {
         mac: [u8; 6],
         speed_bps: u64,
         request: PortRequest,
-        world: &Shared,
+        clock: &SimClock,
     ) -> Self {
+        let world = &clock.world;
         let facts = PortFacts {
             device: device.to_owned(),
             driver: "sim".to_owned(),
@@ -78,7 +79,9 @@ impl SimPort {
         let tx = (0..request.queues.max(1)).map(|_| {
             Box::new(SimTx { index, world: world.clone(), free: FreeFrames::new(2 * BURST, bytes) }) as Box<dyn TxQueue>
         });
-        let rx = SimRx { index, world: world.clone(), free: FreeFrames::new(BURST, bytes) };
+        let free = FreeFrames::new(BURST, bytes);
+        let next = lock(world).arrival_of(index);
+        let rx = SimRx { index, world: world.clone(), now: clock.now.clone(), next, free };
         Self { facts, queues: Queues { tx: tx.collect(), rx: vec![Box::new(rx)] } }
     }
 }
@@ -124,11 +127,17 @@ impl TxQueue for SimTx {
 struct SimRx {
     index: usize,
     world: Shared,
+    /// The world's time, and when this port's next frame arrives.
+    now: Arc<AtomicU64>,
+    next: Arc<AtomicU64>,
     free: FreeFrames,
 }
 
 impl RxQueue for SimRx {
     fn recv(&mut self, burst: &mut Burst) -> usize {
+        if self.next.load(Ordering::Relaxed) > self.now.load(Ordering::Relaxed) {
+            return 0;
+        }
         let mut world = lock(&self.world);
         let first = burst.len();
         while world.has_arrived(self.index) && self.free.take(burst, 1) == 1 {
@@ -138,6 +147,7 @@ impl RxQueue for SimRx {
                 world.recycle(bytes);
             }
         }
+        world.publish(self.index);
         burst.len() - first
     }
 

@@ -4,6 +4,7 @@ use crate::device::{Device, Forward, Router, RouterModel};
 use crate::link::{Flight, Link, LinkModel};
 use crate::ports::{SimClock, SimPort};
 use port::PortRequest;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use units::Nanos;
 
@@ -45,6 +46,8 @@ pub struct SimCounts {
 
 pub(crate) struct World {
     pub(crate) now: Nanos,
+    /// A copy of when each port's next frame arrives, to be read without the lock.
+    arrivals: Vec<Arc<AtomicU64>>,
     /// From each port to the device, and from the device to each port.
     to_device: Vec<Link>,
     pub(crate) to_port: Vec<Link>,
@@ -93,6 +96,7 @@ pub fn build(topology: Topology, request: PortRequest) -> (Vec<SimPort>, SimCloc
     };
     let world = Arc::new(Mutex::new(World {
         now: Nanos::from_secs(1),
+        arrivals: (0..ports).map(|_| Arc::new(AtomicU64::new(u64::MAX))).collect(),
         to_device: (0..ports).map(|i| link(i, 1)).collect(),
         // A frame meets a link's troubles once, on its way to the device.
         to_port: (0..ports)
@@ -115,7 +119,7 @@ pub fn build(topology: Topology, request: PortRequest) -> (Vec<SimPort>, SimCloc
     let clock = SimClock::new(world.clone());
     let made = topology.ports.into_iter().enumerate();
     let ports = made
-        .map(|(index, (device, mac, link))| SimPort::new(index, &device, mac, link.speed_bps, request, &world))
+        .map(|(index, (device, mac, link))| SimPort::new(index, &device, mac, link.speed_bps, request, &clock))
         .collect();
     (ports, clock)
 }
@@ -184,7 +188,18 @@ impl World {
         if self.wake <= self.now {
             self.wake = Nanos::MAX;
         }
+        (0..self.to_port.len()).for_each(|port| self.publish(port));
         self.now
+    }
+
+    /// Tells a port when its next frame arrives.
+    pub(crate) fn publish(&self, port: usize) {
+        self.arrivals[port].store(self.to_port[port].next_arrival().0, Ordering::Relaxed);
+    }
+
+    /// Where a port is told when its next frame arrives.
+    pub(crate) fn arrival_of(&self, port: usize) -> Arc<AtomicU64> {
+        self.arrivals[port].clone()
     }
 
     /// Carries what has reached the device through it, in order of arrival.
