@@ -202,7 +202,6 @@ impl Host {
         Some(self.frame(from, headers, Vec::new()))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "both families share the one way to answer")]
     fn answer_echo(
         &self,
         from: Mac,

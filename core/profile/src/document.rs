@@ -180,7 +180,7 @@ impl Default for LoadDoc {
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Sim")]
 pub(crate) struct SimDoc {
-    /// Every link, both directions alike.
+    /// Every port's link, both directions alike. A packet crosses two: its sender's and its receiver's.
     pub(crate) link: LinkDoc,
     /// A model router between the links. Without it the links are one wire.
     pub(crate) router: Option<RouterDoc>,
@@ -193,9 +193,9 @@ pub(crate) struct SimDoc {
 pub(crate) struct LinkDoc {
     /// Layer-1 speed where the port declares none.
     pub(crate) speed: Speed,
-    /// Propagation delay.
+    /// Propagation delay, on each of the two links.
     pub(crate) delay: Duration,
-    /// Share of frames lost.
+    /// Share of frames lost on the link they are sent on.
     pub(crate) loss: Share,
     /// Share of frames delivered twice.
     pub(crate) duplicate: Share,
@@ -255,14 +255,17 @@ fn yes() -> bool {
 pub fn schema() -> Value {
     let mut generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
     let mut schema = generator.root_schema_for::<Document>();
-    forbid_null(&mut schema);
+    tidy(&mut schema);
     schema.to_value()
 }
 
-/// An absent value is left out of the document, never written as null.
-fn forbid_null(schema: &mut Schema) {
-    transform_subschemas(&mut forbid_null, schema);
+/// An absent value is left out of the document, never written as null. Descriptions have no lines of their own.
+fn tidy(schema: &mut Schema) {
+    transform_subschemas(&mut tidy, schema);
     let Some(object) = schema.as_object_mut() else { return };
+    if let Some(Value::String(description)) = object.get_mut("description") {
+        *description = description.replace('\n', " ");
+    }
     if let Some(Value::Array(types)) = object.get_mut("type") {
         types.retain(|name| name != "null");
         if let [only] = &types[..] {

@@ -390,7 +390,7 @@ fn whole_number(schema: &Json) -> String {
 /// The first sentence, without its full stop, beginning in lower case.
 fn first_sentence(text: &str) -> String {
     let end = text.find(". ").unwrap_or(text.len());
-    let sentence = text[..end].trim_end_matches('.').replace('\n', " ");
+    let sentence = text[..end].trim_end_matches('.');
     let mut chars = sentence.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }

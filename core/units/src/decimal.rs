@@ -43,7 +43,7 @@ impl Decimal {
             self.mantissa.checked_mul(10u128.checked_pow(power - self.scale)?)?
         } else {
             let divisor = 10u128.checked_pow(self.scale - power)?;
-            if self.mantissa % divisor != 0 {
+            if !self.mantissa.is_multiple_of(divisor) {
                 return None;
             }
             self.mantissa / divisor

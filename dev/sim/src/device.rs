@@ -92,7 +92,10 @@ impl Router {
     fn route(&self, ip: IpAddr) -> Option<usize> {
         let ports = self.model.ports.iter().enumerate();
         let matches = ports.flat_map(|(i, p)| p.networks.iter().map(move |n| (i, n)));
-        matches.filter(|(_, (net, len))| same_network(*net, ip, *len)).max_by_key(|(_, (_, len))| *len).map(|(i, _)| i)
+        matches
+            .filter(|(_, (net, len))| same_network(*net, ip, *len))
+            .max_by_key(|(_, (_, len))| *len)
+            .map(|(i, _)| i)
     }
 
     /// When a frame that arrives at `now` leaves; `None` if the buffer is full.

@@ -25,7 +25,14 @@ pub struct LinkModel {
 impl LinkModel {
     /// A link that does nothing but take time to fill.
     pub fn perfect(speed_bps: u64) -> Self {
-        Self { speed_bps, delay: Nanos::ZERO, loss: 0.0, duplicate: 0.0, reorder: 0.0, reorder_by: Nanos::ZERO }
+        Self {
+            speed_bps,
+            delay: Nanos::ZERO,
+            loss: 0.0,
+            duplicate: 0.0,
+            reorder: 0.0,
+            reorder_by: Nanos::ZERO,
+        }
     }
 
     /// Time `bytes` (without FCS) take on the wire, in thousandths of a nanosecond.

@@ -2,7 +2,9 @@
 
 use crate::world::{SimCounts, World};
 use port::memory::FreeFrames;
-use port::{BURST, Burst, Clock, DriverDrops, Port, PortFacts, PortRequest, Queues, RxQueue, TxQueue, VirtualClock};
+use port::{
+    BURST, Burst, Clock, DriverDrops, Port, PortFacts, PortRequest, Queues, RxQueue, TxQueue, VirtualClock,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use units::Nanos;
@@ -77,7 +79,8 @@ impl SimPort {
         };
         let bytes = request.frame_len_max as usize;
         let tx = (0..request.queues.max(1)).map(|_| {
-            Box::new(SimTx { index, world: world.clone(), free: FreeFrames::new(2 * BURST, bytes) }) as Box<dyn TxQueue>
+            Box::new(SimTx { index, world: world.clone(), free: FreeFrames::new(2 * BURST, bytes) })
+                as Box<dyn TxQueue>
         });
         let free = FreeFrames::new(BURST, bytes);
         let next = lock(world).arrival_of(index);

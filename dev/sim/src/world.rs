@@ -119,7 +119,9 @@ pub fn build(topology: Topology, request: PortRequest) -> (Vec<SimPort>, SimCloc
     let clock = SimClock::new(world.clone());
     let made = topology.ports.into_iter().enumerate();
     let ports = made
-        .map(|(index, (device, mac, link))| SimPort::new(index, &device, mac, link.speed_bps, request, &clock))
+        .map(|(index, (device, mac, link))| {
+            SimPort::new(index, &device, mac, link.speed_bps, request, &clock)
+        })
         .collect();
     (ports, clock)
 }
@@ -147,7 +149,9 @@ impl World {
         self.sent[port] += 1;
         self.counts.sent += 1;
         let spare = &mut self.spare;
-        link.send(self.now, Flight { arrives: Nanos::ZERO, number, origin: port, bytes }, || Self::buffer(spare));
+        link.send(self.now, Flight { arrives: Nanos::ZERO, number, origin: port, bytes }, || {
+            Self::buffer(spare)
+        });
         true
     }
 

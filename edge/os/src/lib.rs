@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod link;
 pub mod memory;
 mod netlink;
+pub mod signal;
 
 pub use clock::{ClockDrift, ClockFacts, CoreSkew, TscClock};
 pub use cpu::{Memory, ThreadUsage};

@@ -9,6 +9,7 @@ use crate::netlink::{self, attribute, attributes, u16_at, u32_at, u64_at};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
@@ -37,6 +38,7 @@ const RTN_UNICAST: u8 = 1;
 
 /// Bytes of `struct ifinfomsg` and of `struct rtmsg`.
 const IFINFO_BYTES: usize = 16;
+const IFADDRMSG_BYTES: usize = 8;
 const RTMSG_BYTES: usize = 12;
 
 /// Longest name of an interface with its NUL, bytes (linux/if.h).
@@ -183,6 +185,32 @@ pub fn list() -> io::Result<Vec<LinkFacts>> {
     let mut links = list_by_netlink()?;
     links.iter_mut().for_each(LinkFacts::ask_driver);
     Ok(links)
+}
+
+/// Addresses of the interface `name` that reach beyond its link, with the length of their prefix.
+pub fn addresses(name: &str) -> io::Result<Vec<(IpAddr, u8)>> {
+    let index = LinkFacts::read(name)?.index;
+    let addresses = netlink::dump(libc::RTM_GETADDR, &[0u8; IFADDRMSG_BYTES])?;
+    Ok(addresses.iter().filter_map(|message| global_address(message, index)).collect())
+}
+
+/// The address in a `struct ifaddrmsg` (family, prefix length, flags, scope, interface) with its attributes, if it is
+/// of interface `index` and global.
+fn global_address(message: &[u8], index: u32) -> Option<(IpAddr, u8)> {
+    let &[family, prefix_len, _, scope, ..] = message else { return None };
+    if u32_at(message, 4)? != index || scope != libc::RT_SCOPE_UNIVERSE {
+        return None;
+    }
+    let mut attributes = attributes(message.get(IFADDRMSG_BYTES..)?);
+    let (_, bytes) = attributes.find(|(kind, _)| {
+        *kind == if i32::from(family) == libc::AF_INET { libc::IFA_LOCAL } else { libc::IFA_ADDRESS }
+    })?;
+    let ip = match bytes.len() {
+        4 => IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?),
+        16 => IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?),
+        _ => return None,
+    };
+    Some((ip, prefix_len))
 }
 
 impl LinkCounters {
@@ -615,6 +643,12 @@ mod tests {
         assert_eq!(answer((100_000u32 & 0xffff) as u16, 1), Some(100_000_000_000));
         assert_eq!(answer(0xffff, 0xffff), None);
         assert_eq!(answer(0, 0), None);
+    }
+
+    #[test]
+    fn loopback_has_no_address_that_reaches_further() {
+        assert_eq!(addresses("lo").unwrap(), []);
+        assert!(addresses("no-such-link").is_err());
     }
 
     #[test]

@@ -207,7 +207,9 @@ fn dut(text: &str) -> Result<Dut, String> {
     for option in options.split(',').filter(|o| !o.is_empty()) {
         match option.split_once('=') {
             Some(("capacity", value)) => capacity = Some(value.parse::<Pps>().map_err(|e| e.to_string())?),
-            Some(("latency", value)) => latency = value.parse().map_err(|e: units::QuantityError| e.to_string())?,
+            Some(("latency", value)) => {
+                latency = value.parse().map_err(|e: units::QuantityError| e.to_string())?
+            }
             Some(("buffer", value)) => {
                 buffer = value.parse().map_err(|_| format!("buffer: '{value}' is not a number of frames"))?;
             }

@@ -7,7 +7,8 @@ use serde_json::json;
 
 /// `eagre ports`.
 pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
-    let links = os::link::list().map_err(|e| Failure::refused(format!("the kernel does not list its links: {e}")))?;
+    let links =
+        os::link::list().map_err(|e| Failure::refused(format!("the kernel does not list its links: {e}")))?;
     let routes = os::link::default_route_interfaces().unwrap_or_default();
     let cards = os::doctor::network_cards();
     if as_json {
@@ -32,7 +33,9 @@ pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
         vec![card.address.clone(), card.driver.clone().unwrap_or_else(|| "-".to_owned()), state]
     });
     print!("{}", table(&["address", "driver", "state"], rows.collect()));
-    println!("\nalways: ring:a and ring:b (in-process pair), null, memif:SOCKET[,server], tap:NAME, vhost:SOCKET,");
+    println!(
+        "\nalways: ring:a and ring:b (in-process pair), null, memif:SOCKET[,server], tap:NAME, vhost:SOCKET,"
+    );
     println!("virtio:SOCKET, pcap:IN,OUT, vdev:ANYTHING");
     Ok(Exit::Done)
 }

@@ -51,6 +51,7 @@ impl From<engine::EngineError> for Failure {
 }
 
 fn main() -> ExitCode {
+    os::signal::end_on_closed_pipe();
     // clap ends the process with code 2 on bad arguments, as the contract wants.
     let args = Args::parse();
     let exit = carry_out(args.command).unwrap_or_else(|failure| {

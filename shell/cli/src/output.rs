@@ -40,11 +40,14 @@ impl Sinks {
             sinks.lines.push(create(path).map(|(path, file)| (path, BufWriter::new(file)))?);
         }
         if let Some(dir) = &common.out {
-            std::fs::create_dir_all(dir).map_err(|e| Failure::bad_input(format!("{}: {e}", dir.display())))?;
+            std::fs::create_dir_all(dir)
+                .map_err(|e| Failure::bad_input(format!("{}: {e}", dir.display())))?;
             let (path, mut file) = create(&dir.join("profile.yaml"))?;
             file.write_all(text.as_bytes()).map_err(|e| lost(&path, &e))?;
             sinks.results.push(create(&dir.join("result.json"))?);
-            sinks.lines.push(create(&dir.join("intervals.jsonl")).map(|(path, file)| (path, BufWriter::new(file)))?);
+            sinks
+                .lines
+                .push(create(&dir.join("intervals.jsonl")).map(|(path, file)| (path, BufWriter::new(file)))?);
         }
         Ok(sinks)
     }
@@ -72,7 +75,9 @@ impl Sinks {
             file.write_all(text.as_bytes()).map_err(|e| lost(&path, &e))?;
         }
         if self.to_stdout {
-            std::io::stdout().write_all(text.as_bytes()).map_err(|e| lost(Path::new("standard output"), &e))?;
+            std::io::stdout()
+                .write_all(text.as_bytes())
+                .map_err(|e| lost(Path::new("standard output"), &e))?;
         }
         Ok(())
     }

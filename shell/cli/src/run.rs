@@ -28,7 +28,7 @@ pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit
     let text = profile::profile_text(&profile::SendOptions {
         port: send.port.clone(),
         to: send.to.clone(),
-        ip: send.ip.clone(),
+        ip: send.ip.clone().or_else(|| own_address(send)),
         to_ip: send.to_ip.clone(),
         gateway: send.gateway.clone(),
         src: send.src.clone(),
@@ -55,11 +55,28 @@ pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit
     on_ports(&text, load(&text, "these flags", common)?, common)
 }
 
+/// The address the kernel has on the interface to send from, if the flags name no source.
+fn own_address(send: &SendArgs) -> Option<String> {
+    if send.src.is_some() {
+        return None;
+    }
+    let wants_v6 = send.dst.as_ref().is_some_and(|dst| dst.contains(':'));
+    let addresses = os::link::addresses(&dpdk::netdev(&send.port)?).ok()?;
+    let (ip, prefix_len) = addresses.into_iter().find(|(ip, _)| ip.is_ipv6() == wants_v6)?;
+    Some(format!("{ip}/{prefix_len}"))
+}
+
 pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
     let text = read(path)?;
     let overrides = Overrides { default_seed: 1, ..Overrides::default() };
-    let plan = profile::load_with(&text, &overrides).map_err(|e| bad_profile(&path.display().to_string(), &e))?;
-    println!("{}: good: {} on {}", path.display(), n(plan.streams.len(), "stream"), n(plan.ports.len(), "port"));
+    let plan =
+        profile::load_with(&text, &overrides).map_err(|e| bad_profile(&path.display().to_string(), &e))?;
+    println!(
+        "{}: good: {} on {}",
+        path.display(),
+        n(plan.streams.len(), "stream"),
+        n(plan.ports.len(), "port")
+    );
     Ok(Exit::Done)
 }
 
@@ -124,7 +141,11 @@ fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {
 pub(crate) fn conclude(document: &ResultDocument, sinks: Sinks, common: &Common) -> Result<Exit, Failure> {
     sinks.result(document)?;
     let text = summary::render(document);
-    if output::is_stdout(common) { eprint!("{text}") } else { print!("{text}") }
+    if output::is_stdout(common) {
+        eprint!("{text}")
+    } else {
+        print!("{text}")
+    }
     let passed = document.criteria.iter().all(|c| c.passed);
     let good = document.verdict.valid && passed && !document.interrupted;
     Ok(if good { Exit::Done } else { Exit::Failed })

@@ -25,7 +25,8 @@ pub(crate) fn sim(path: &Path, options: &SimArgs, common: &Common) -> Result<Exi
     let plan = load(&text, &path.display().to_string(), common)?;
     let sinks = Sinks::open(common, &text)?;
     let trouble = Arc::new(Mutex::new(None));
-    let tap = options.pcap.as_deref().map(|path| capture(path, options.packets, trouble.clone())).transpose()?;
+    let tap =
+        options.pcap.as_deref().map(|path| capture(path, options.packets, trouble.clone())).transpose()?;
     let (ports, clock) = world(&plan, options.dut, common.cores, tap);
     let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
     let mut session = Session::load(plan, rig);
@@ -65,10 +66,15 @@ fn capture(path: &Path, most: Option<u64>, trouble: Arc<Mutex<Option<String>>>) 
             return;
         }
         left -= 1;
-        let packet = PcapPacket::new_owned(Duration::from_nanos(now.0), bytes.len() as u32, Cow::Borrowed(bytes).into_owned());
+        let packet = PcapPacket::new_owned(
+            Duration::from_nanos(now.0),
+            bytes.len() as u32,
+            Cow::Borrowed(bytes).into_owned(),
+        );
         if let Err(error) = writer.write_packet(&packet) {
             left = 0;
-            *trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(format!("{name}: {error}"));
+            *trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+                Some(format!("{name}: {error}"));
         }
     }))
 }
@@ -76,7 +82,8 @@ fn capture(path: &Path, most: Option<u64>, trouble: Arc<Mutex<Option<String>>>) 
 /// Links and device as the profile and the command line say.
 fn world(plan: &Plan, dut: Option<Dut>, cores: u16, tap: Option<sim::Tap>) -> (Vec<SimPort>, SimClock) {
     let link = plan.sim.link;
-    let mac = |index: usize| plan.ports[index].mac.unwrap_or_else(|| port::ring::mac_of(&plan.ports[index].device));
+    let mac =
+        |index: usize| plan.ports[index].mac.unwrap_or_else(|| port::ring::mac_of(&plan.ports[index].device));
     let ports = plan.ports.iter().enumerate().map(|(index, port)| {
         let model = LinkModel {
             speed_bps: port.speed_bps.unwrap_or(link.speed_bps),
@@ -109,7 +116,9 @@ fn router(plan: &Plan, dut: Option<Dut>, mac: &dyn Fn(usize) -> [u8; 6]) -> Opti
     let ports = ports.collect();
     match (dut, plan.sim.router) {
         (Some(Dut::Wire), _) => None,
-        (Some(Dut::Router { capacity, buffer, latency }), _) => Some(RouterModel { capacity, buffer, latency, ports }),
+        (Some(Dut::Router { capacity, buffer, latency }), _) => {
+            Some(RouterModel { capacity, buffer, latency, ports })
+        }
         (None, Some(r)) => {
             Some(RouterModel { capacity: Some(r.capacity), buffer: r.buffer, latency: r.latency, ports })
         }

@@ -93,10 +93,15 @@ pub(crate) fn render(document: &ResultDocument) -> String {
     if let Some(own) = &document.self_latency_ns {
         let _ = writeln!(text, "  the tester's own latency: {} (p50)", cell(own.p50.map(|v| v as f64), time));
     }
-    for criterion in &document.criteria {
+    let (met, failed): (Vec<_>, Vec<_>) = document.criteria.iter().partition(|c| c.passed);
+    let shown = failed.iter().chain(&met).take(ROWS_MAX);
+    for criterion in shown {
         let word = if criterion.passed { "met" } else { "NOT MET" };
         let value = cell(criterion.value, |v| v.to_string());
         let _ = writeln!(text, "  criterion {} {}: {word} ({value})", criterion.path, criterion.bound);
+    }
+    if document.criteria.len() > ROWS_MAX {
+        let _ = writeln!(text, "  of {} criteria, {} were not met", document.criteria.len(), failed.len());
     }
     text + &verdict(document)
 }

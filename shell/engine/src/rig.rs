@@ -38,7 +38,8 @@ impl Rig {
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         for (index, port) in plan.ports.iter().enumerate() {
             let ring = rings.remove(&index).map(|ring| Box::new(ring) as Box<dyn Port>);
-            let open = ring.or_else(|| drivers.next()).expect("every port is a ring or was opened by a driver");
+            let open =
+                ring.or_else(|| drivers.next()).expect("every port is a ring or was opened by a driver");
             refuse_default_route(port, open.facts().netdev.clone())?;
             ports.push(open);
         }

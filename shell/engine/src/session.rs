@@ -221,6 +221,7 @@ struct Collector<'a> {
     total: Sums,
     current: Sums,
     /// Cleared intervals, ready to be handed to workers.
+    #[expect(clippy::vec_box, reason = "workers swap the boxes, not what is in them")]
     spare: Vec<Box<Interval>>,
     epoch: Nanos,
     looked: Nanos,
@@ -395,7 +396,6 @@ mod real {
     }
 
     /// The life of a worker's thread.
-    #[expect(clippy::too_many_arguments, reason = "the ends of four lines to control")]
     fn work(
         mut worker: Worker<'_>,
         core: usize,

@@ -41,6 +41,9 @@ pub(crate) struct Trial<'p> {
     pub(crate) grace: Nanos,
 }
 
+/// One worker's side of every port.
+pub(crate) type Endpoints<'q> = (Vec<Transmitter<'q>>, Vec<Receiver<'q>>);
+
 /// The host behind each port: its own addresses, and those on its network that streams are sent to.
 pub(crate) fn hosts(plan: &Plan, facts: &[&PortFacts]) -> Vec<Host> {
     let mut hosts: Vec<Host> = plan
@@ -123,8 +126,8 @@ impl<'p> Trial<'p> {
         &self,
         rig: &'q mut Rig,
         workers: usize,
-    ) -> Result<Vec<(Vec<Transmitter<'q>>, Vec<Receiver<'q>>)>, EngineError> {
-        let mut all: Vec<_> = (0..workers).map(|_| (Vec::new(), Vec::new())).collect();
+    ) -> Result<Vec<Endpoints<'q>>, EngineError> {
+        let mut all: Vec<Endpoints<'q>> = (0..workers).map(|_| (Vec::new(), Vec::new())).collect();
         for (index, port) in rig.ports.iter_mut().enumerate() {
             let senders = port.queues.tx.len().min(workers) as u16;
             for (worker, queue) in port.queues.tx.iter_mut().take(workers).enumerate() {

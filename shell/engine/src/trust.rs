@@ -54,9 +54,7 @@ pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
         Worker::new(vec![transmitter], vec![receiver], &hosts, &expected, recorder, interval, Nanos::ZERO);
     worker.attach(clock.now()).ok()?;
     let deadline = clock.now() + SELF_TEST + SELF_TEST;
-    while clock.now() < deadline && !(worker.is_done_sending() && !worker.turn(clock)) {
-        worker.turn(clock);
-    }
+    while (worker.turn(clock) || !worker.is_done_sending()) && clock.now() < deadline {}
     let last = worker.finish(Box::new(shape.interval()));
     let mut sums = Sums::new(shape, 1);
     sums.add(0, &last.interval);

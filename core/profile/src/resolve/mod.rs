@@ -13,7 +13,10 @@ use crate::read::Reading;
 use crate::{Overrides, ProfileError};
 use std::collections::HashMap;
 use std::net::IpAddr;
-use units::Nanos;
+use units::{Nanos, Pps};
+
+/// The longest time a profile can name.
+const YEAR: Nanos = Nanos::from_secs(365 * 24 * 3600);
 
 /// Resolves what could be read; all errors, the reader's among them, if there are any.
 pub(crate) fn resolve(
@@ -27,6 +30,7 @@ pub(crate) fn resolve(
     let streams = resolver.streams();
     let criteria = resolver.criteria();
     let duration = resolver.duration();
+    resolver.sim();
     if !resolver.reading.errors.is_empty() {
         return Err(resolver.reading.errors);
     }
@@ -56,7 +60,28 @@ impl Resolver<'_> {
             self.reading
                 .fail("load.duration", "a run of no length sends nothing; give a duration such as 10s");
         }
+        self.within_a_year("load.duration", duration);
+        self.within_a_year("load.drain", self.document.load.drain.0);
         duration
+    }
+
+    /// Keeps sums of times far from the end of 64 bits.
+    fn within_a_year(&mut self, path: &str, span: Nanos) {
+        if span > YEAR {
+            self.reading.fail(path, format!("{span} is longer than a year (8760h)"));
+        }
+    }
+
+    fn sim(&mut self) {
+        let sim = &self.document.sim;
+        self.within_a_year("sim.link.delay", sim.link.delay.0);
+        self.within_a_year("sim.link.reorder_by", sim.link.reorder_by.0);
+        if let Some(router) = &sim.router {
+            self.within_a_year("sim.router.latency", router.latency.0);
+            if router.capacity.0 == Pps::ZERO {
+                self.reading.fail("sim.router.capacity", "a router of no capacity forwards nothing");
+            }
+        }
     }
 
     fn ports(&mut self) {

@@ -65,6 +65,7 @@ impl<'a> Resolver<'a> {
         let from = self.port_name(&format!("{path}.from"), &stream.from);
         let to = stream.to.as_ref().map(|to| self.port_name(&format!("{path}.to"), to));
         let rate = self.rate(path, stream);
+        self.within_a_year(&format!("{path}.start_delay"), stream.start_delay.0);
         let mut draft = Draft::default();
         let (mut next_hop, mut size) = (NextHop::Given, FrameLen::MIN);
         if !self.reading.is_broken(&format!("{path}.packet")) {
