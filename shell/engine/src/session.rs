@@ -272,24 +272,26 @@ impl<'a> Collector<'a> {
         self.total.all_arrived(&self.measured)
     }
 
-    fn end(self, lasts: Vec<(LastReport, Option<ThreadUsage>)>, stopped: Option<Nanos>) -> Harvest {
-        let mut harvest = Harvest {
-            jitter: vec![Jitter::default(); self.trial.shape.streams],
-            unsent: vec![0; self.trial.shape.ports],
-            last_departure: Nanos::ZERO,
-            usage: Vec::new(),
-            epoch: self.epoch,
-            stopped,
-            total: self.total,
-        };
-        for (worker, (last, usage)) in lasts.into_iter().enumerate() {
-            harvest.total.add(worker, &last.interval);
-            harvest.jitter.iter_mut().zip(last.jitter).for_each(|(sum, jitter)| sum.merge(jitter));
-            harvest.unsent.iter_mut().zip(&last.unsent).for_each(|(sum, n)| *sum += n);
-            harvest.last_departure = harvest.last_departure.max(last.last_departure);
-            harvest.usage.push(usage);
+    /// Takes what the workers hand over last, shows it, and ends.
+    fn end(
+        mut self,
+        lasts: Vec<(LastReport, Option<ThreadUsage>)>,
+        stopped: Option<Nanos>,
+        now: Nanos,
+        watch: &mut dyn Watch,
+    ) -> Harvest {
+        let mut jitter = vec![Jitter::default(); self.trial.shape.streams];
+        let mut unsent = vec![0; self.trial.shape.ports];
+        let (mut last_departure, mut usage) = (Nanos::ZERO, Vec::new());
+        for (worker, (last, used)) in lasts.into_iter().enumerate() {
+            self.take(worker, last.interval);
+            jitter.iter_mut().zip(last.jitter).for_each(|(sum, jitter)| sum.merge(jitter));
+            unsent.iter_mut().zip(&last.unsent).for_each(|(sum, n)| *sum += n);
+            last_departure = last_departure.max(last.last_departure);
+            usage.push(used);
         }
-        harvest
+        self.show(now, true, watch);
+        Harvest { jitter, unsent, last_departure, usage, epoch: self.epoch, stopped, total: self.total }
     }
 }
 
@@ -389,7 +391,7 @@ mod real {
             for handle in handles {
                 lasts.push(handle.join().map_err(|_| EngineError::Machine("a worker failed".to_owned()))??);
             }
-            Ok(collector.end(lasts, stopped))
+            Ok(collector.end(lasts, stopped, clock.now(), watch))
         });
         let _ = os::cpu::pin_to(&own_cores);
         harvest
@@ -575,7 +577,8 @@ mod simulated {
             }
         }
         let lasts = workers.into_iter().map(|w| (w.finish(collector.empty()), None)).collect();
-        Ok(collector.end(lasts, progress.stopped))
+        let now = clock.now();
+        Ok(collector.end(lasts, progress.stopped, now, watch))
     }
 
     fn gather(collector: &mut Collector<'_>, workers: &mut [Worker<'_>]) {
