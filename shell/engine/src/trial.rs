@@ -115,7 +115,7 @@ impl<'p> Trial<'p> {
             shape: Shape::new(streams.len(), plan.ports.len(), histograms),
             mark: signature::run_mark(plan.seed),
             // Long enough for a core that was taken away to catch up, too short to change the rate.
-            grace: Nanos((plan.duration.0 / 100).clamp(5_000_000, 100_000_000)),
+            grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),
             streams,
             hosts,
         })
