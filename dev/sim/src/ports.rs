@@ -79,10 +79,10 @@ impl SimPort {
         };
         let bytes = request.frame_len_max as usize;
         let tx = (0..request.queues.max(1)).map(|_| {
-            Box::new(SimTx { index, world: world.clone(), free: FreeFrames::new(2 * BURST, bytes) })
+            Box::new(SimTx { index, world: world.clone(), free: frames(2 * BURST, bytes) })
                 as Box<dyn TxQueue>
         });
-        let free = FreeFrames::new(BURST, bytes);
+        let free = frames(BURST, bytes);
         let next = lock(world).arrival_of(index);
         let rx = SimRx { index, world: world.clone(), now: clock.now.clone(), next, free };
         Self { facts, queues: Queues { tx: tx.collect(), rx: vec![Box::new(rx)] } }
@@ -101,6 +101,11 @@ impl Port for SimPort {
     fn driver_drops(&mut self) -> DriverDrops {
         DriverDrops::default()
     }
+}
+
+/// Some hundred kilobytes, without which nothing else would run either.
+fn frames(count: usize, bytes: usize) -> FreeFrames {
+    FreeFrames::new(count, bytes).expect("memory for some frames")
 }
 
 struct SimTx {

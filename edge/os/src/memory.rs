@@ -1,4 +1,6 @@
-//! Memory that workers will use, made ready before they do.
+//! Memory: how much this process may still take, and making it ready before workers use it.
+
+use std::fs;
 
 /// Bytes of the smallest page.
 const PAGE: usize = 4096;
@@ -23,9 +25,53 @@ pub fn make_present(values: &mut [u32]) {
     }
 }
 
+/// Bytes this process may still take: what the machine has to give, its control group and its own limit on addresses
+/// allow. What can't be read does not limit.
+pub fn available_bytes() -> u64 {
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let machine = mem_available(&text("/proc/meminfo"));
+    let group = cgroup_free(&text("/proc/self/cgroup"), &text);
+    let addresses = address_limit().map(|limit| {
+        let pages = text("/proc/self/statm").split(' ').next().and_then(|n| n.parse::<u64>().ok());
+        limit.saturating_sub(pages.unwrap_or(0) * PAGE as u64)
+    });
+    [machine, group, addresses].into_iter().flatten().min().unwrap_or(u64::MAX)
+}
+
+fn mem_available(meminfo: &str) -> Option<u64> {
+    let value = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(value.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
+}
+
+/// What the control group (version 2) leaves; `None` without a limit.
+fn cgroup_free(own: &str, text: &dyn Fn(&str) -> String) -> Option<u64> {
+    let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let number = |file: &str| text(&format!("/sys/fs/cgroup{path}/{file}")).trim().parse::<u64>().ok();
+    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+}
+
+fn address_limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the kernel to write to.
+    let rc = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    (rc == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_free_is_read() {
+        assert_eq!(mem_available("MemTotal: 9 kB\nMemAvailable:     16 kB\n"), Some(16_384));
+        let files = |path: &str| {
+            let value = if path == "/sys/fs/cgroup/a/memory.max" { "100" } else { "30" };
+            value.to_owned()
+        };
+        assert_eq!(cgroup_free("0::/a\n", &files), Some(70));
+        assert_eq!(cgroup_free("1:cpu:/a\n", &files), None);
+        assert!(available_bytes() > 0);
+    }
 
     #[test]
     fn values_stay_as_they_are() {

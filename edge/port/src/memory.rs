@@ -2,7 +2,7 @@
 
 use crate::burst::Burst;
 use crate::frame::{FrameHead, HEAD_BYTES};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 /// Room before a frame's first byte, bytes.
 const HEADROOM: usize = 64;
@@ -21,8 +21,8 @@ unsafe impl Send for Frames {}
 unsafe impl Sync for Frames {}
 
 impl Frames {
-    /// `count` frames with room for `frame_bytes` each, without FCS.
-    pub fn new(count: usize, frame_bytes: usize) -> Self {
+    /// `count` frames with room for `frame_bytes` each, without FCS; `None` if there is no memory for them.
+    pub fn new(count: usize, frame_bytes: usize) -> Option<Self> {
         let room = HEADROOM + frame_bytes.next_multiple_of(64);
         assert!(room <= usize::from(u16::MAX), "a frame of {frame_bytes} bytes does not fit a buffer");
         // An odd number of cache lines apart, so that frames do not share the same few cache sets.
@@ -31,7 +31,7 @@ impl Frames {
         // SAFETY: the layout is not empty: `stride` is at least a head.
         let base = unsafe { alloc_zeroed(layout) };
         if base.is_null() {
-            handle_alloc_error(layout);
+            return None;
         }
         for i in 0..count {
             // SAFETY: frame `i` lies inside the block; its head is aligned because base and stride are multiples of 64.
@@ -44,7 +44,7 @@ impl Frames {
                 ));
             }
         }
-        Self { base, layout, count, stride }
+        Some(Self { base, layout, count, stride })
     }
 
     /// All frames, to be given out once.
@@ -71,9 +71,9 @@ pub struct FreeFrames {
 unsafe impl Send for FreeFrames {}
 
 impl FreeFrames {
-    /// All frames of a new block of `count` frames with room for `frame_bytes` each.
-    pub fn new(count: usize, frame_bytes: usize) -> Self {
-        Self::over(std::sync::Arc::new(Frames::new(count, frame_bytes)))
+    /// All frames of a new block of `count` frames with room for `frame_bytes` each; `None` if there is no memory.
+    pub fn new(count: usize, frame_bytes: usize) -> Option<Self> {
+        Frames::new(count, frame_bytes).map(|frames| Self::over(std::sync::Arc::new(frames)))
     }
 
     pub(crate) fn over(memory: std::sync::Arc<Frames>) -> Self {

@@ -55,29 +55,39 @@ impl RingName {
 }
 
 /// Both ends of a pair, opened together.
-pub fn pair(devices: [&str; 2], request: PortRequest) -> [RingPort; 2] {
-    let (tx_a, rx_b) = direction(request);
-    let (tx_b, rx_a) = direction(request);
-    [RingPort::new(devices[0], request, tx_a, rx_a), RingPort::new(devices[1], request, tx_b, rx_b)]
+pub fn pair(devices: [&str; 2], request: PortRequest) -> Result<[RingPort; 2], PortError> {
+    let (tx_a, rx_b) = direction(devices[0], request)?;
+    let (tx_b, rx_a) = direction(devices[1], request)?;
+    Ok([RingPort::new(devices[0], request, tx_a, rx_a), RingPort::new(devices[1], request, tx_b, rx_b)])
 }
 
 /// An end that hears itself.
-pub fn looped(device: &str, request: PortRequest) -> RingPort {
-    let (tx, rx) = direction(request);
-    RingPort::new(device, request, tx, rx)
+pub fn looped(device: &str, request: PortRequest) -> Result<RingPort, PortError> {
+    let (tx, rx) = direction(device, request)?;
+    Ok(RingPort::new(device, request, tx, rx))
 }
 
-fn direction(request: PortRequest) -> (Vec<RingTx>, Vec<RingRx>) {
-    (0..request.queues.max(1)).map(|_| queue(request.frame_len_max as usize)).unzip()
+fn direction(device: &str, request: PortRequest) -> Result<(Vec<RingTx>, Vec<RingRx>), PortError> {
+    let queues: Option<Vec<_>> =
+        (0..request.queues.max(1)).map(|_| queue(request.frame_len_max as usize)).collect();
+    queues.map(|queues| queues.into_iter().unzip()).ok_or_else(|| {
+        let reason = format!("there is no memory for {} queues of frames", request.queues.max(1));
+        PortError::new(
+            device,
+            PortErrorKind::Resource,
+            reason,
+            "ask for fewer with --cores, or free some memory",
+        )
+    })
 }
 
-fn queue(frame_bytes: usize) -> (RingTx, RingRx) {
+fn queue(frame_bytes: usize) -> Option<(RingTx, RingRx)> {
     let (there, arrived) = spsc::ring(RING_FRAMES);
     // Every frame may be on its way back at once, so the way back never fills up.
     let (back, returned) = spsc::ring(RING_FRAMES * 2);
-    let memory = Arc::new(Frames::new(RING_FRAMES + 2 * BURST, frame_bytes));
+    let memory = Arc::new(Frames::new(RING_FRAMES + 2 * BURST, frame_bytes)?);
     let tx = RingTx { there, returned, free: FreeFrames::over(memory.clone()) };
-    (tx, RingRx { arrived, back, _memory: memory })
+    Some((tx, RingRx { arrived, back, _memory: memory }))
 }
 
 /// One end of an in-process pair.
@@ -210,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_one_end_sends_the_other_receives_in_order() {
-        let [mut a, mut b] = pair(["ring:a", "ring:b"], REQUEST);
+        let [mut a, mut b] = pair(["ring:a", "ring:b"], REQUEST).unwrap();
         let (mut tx, _) = ends(&mut a);
         let (_, mut rx) = ends(&mut b);
         let mut burst = Burst::new();
@@ -230,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_full_ring_refuses_and_loses_nothing() {
-        let mut port = looped("ring:a", REQUEST);
+        let mut port = looped("ring:a", REQUEST).unwrap();
         let (mut tx, mut rx) = ends(&mut port);
         let (mut burst, mut sent) = (Burst::new(), 0);
         loop {
@@ -257,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_buffer_remembers_its_template() {
-        let mut port = looped("ring:a", REQUEST);
+        let mut port = looped("ring:a", REQUEST).unwrap();
         let (mut tx, mut rx) = ends(&mut port);
         let (mut burst, mut copied) = (Burst::new(), 0);
         for _ in 0..100 {
@@ -276,7 +286,7 @@ mod tests {
 
     #[test]
     fn two_threads_exchange_frames() {
-        let [mut a, mut b] = pair(["ring:a", "ring:b"], REQUEST);
+        let [mut a, mut b] = pair(["ring:a", "ring:b"], REQUEST).unwrap();
         let (mut tx, _) = ends(&mut a);
         let (_, mut rx) = ends(&mut b);
         let total = 200_000u64;

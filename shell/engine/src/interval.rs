@@ -84,6 +84,13 @@ impl Shape {
         Self { streams, ports, scale: histograms.then_some(scale) }
     }
 
+    /// Bytes a trial's counters take: two intervals for each worker, and two sums.
+    pub(crate) fn bytes(self, workers: usize) -> u64 {
+        let buckets = self.scale.map_or(0, Scale::buckets) as u64;
+        let fixed = 1024;
+        self.streams as u64 * (workers as u64 * 2 * (4 * buckets + fixed) + 2 * (8 * buckets + fixed))
+    }
+
     /// Whether each stream has its own pacing record.
     pub(crate) fn paces_streams(self) -> bool {
         self.streams <= PACING_RECORDS_MAX

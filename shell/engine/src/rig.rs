@@ -80,12 +80,12 @@ fn ring_ports(ports: &[PortPlan], request: PortRequest) -> Result<HashMap<usize,
         }
         match names.iter().find(|(_, other)| name.is_partner_of(other)) {
             Some((partner, _)) => {
-                let [a, b] = ring::pair([device, &ports[*partner].device], request);
+                let [a, b] = ring::pair([device, &ports[*partner].device], request)?;
                 open.insert(*index, a);
                 open.insert(*partner, b);
             }
             None => {
-                open.insert(*index, ring::looped(device, request));
+                open.insert(*index, ring::looped(device, request)?);
             }
         }
     }

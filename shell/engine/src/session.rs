@@ -206,6 +206,7 @@ fn send(queue: &mut dyn port::TxQueue, frames: &[Vec<u8>]) {
 /// Workers for a trial.
 fn workers<'a>(trial: &'a Trial<'_>, rig: &'a mut Rig, count: usize) -> Result<Vec<Worker<'a>>, EngineError> {
     let shape = trial.shape;
+    refuse_too_large(shape.bytes(count), shape.streams)?;
     let endpoints = trial.endpoints(rig, count)?;
     let worker = |(transmitters, receivers)| {
         let recorder = Recorder::new(shape.table(), count);
@@ -213,6 +214,20 @@ fn workers<'a>(trial: &'a Trial<'_>, rig: &'a mut Rig, count: usize) -> Result<V
         Worker::new(transmitters, receivers, &trial.hosts, &trial.expected, recorder, interval, trial.grace)
     };
     Ok(endpoints.into_iter().map(worker).collect())
+}
+
+/// Counters are taken all at once and kept; a trial that does not fit is told so before it starts.
+fn refuse_too_large(needed: u64, streams: usize) -> Result<(), EngineError> {
+    let available = os::memory::available_bytes();
+    if needed <= available {
+        return Ok(());
+    }
+    Err(EngineError::Machine(format!(
+        "counters of {streams} streams take {} MB, and {} MB of memory are available; leave out latency histograms with \
+         --no-histograms, or use fewer streams",
+        needed / 1_000_000,
+        available / 1_000_000
+    )))
 }
 
 /// Adds up what workers hand over, and shows it.

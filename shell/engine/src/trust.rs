@@ -32,7 +32,7 @@ pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     let hosts = [Host { mac: [0; 6], vlans: vec![], addresses: vec![], answers_for: vec![] }];
     let expected = [Expected { port: ANY_PORT, len: FrameLen::MIN.without_fcs() as u16 }];
     let request = PortRequest { queues: 1, frame_len_max: 64 };
-    let mut port = ring::looped("ring:self", request);
+    let mut port = ring::looped("ring:self", request).ok()?;
     let mut queues = port.take_queues();
     let mark = signature::run_mark(0);
     let headers =

@@ -81,7 +81,7 @@ pub fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
 /// Runs `plan` on an in-process pair with `workers` workers, all on the cores there are.
 pub fn run(plan: Plan, workers: usize) -> ResultDocument {
     let request = PortRequest { queues: workers as u16, frame_len_max: 1518 };
-    let ports = ring::pair(["ring:a", "ring:b"], request).map(|p| Box::new(p) as Box<dyn Port>);
+    let ports = ring::pair(["ring:a", "ring:b"], request).unwrap().map(|p| Box::new(p) as Box<dyn Port>);
     let mut session = Session::load(plan, Rig::new(ports.into()));
     let allowed = os::cpu::allowed();
     let cores = (0..workers).map(|i| allowed[i % allowed.len()]).collect();
