@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p dpdk --example send_rate -- [DEVICE [SECONDS [TESTPMD]]]`
 //!
-//! DEVICE is `null` unless said. TESTPMD, a path to dpdk-testpmd, sends through `net_null` for comparison. Rates are
+//! DEVICE is `null` unless said. TESTPMD, a path to dpdk-testpmd, sends through `net_null` for comparison, in huge pages
+//! if `HUGE` is set (it is faster with them). Rates are
 //! per second of the sending thread's processor time, so that what else the machine does does not count; windows are
 //! 100 ms, and the best and the median one are printed.
 
@@ -25,6 +26,7 @@ fn main() {
         }
     };
     eprintln!("{} opened after {:?}; resident {} MB", dpdk::version(), started.elapsed(), resident_mb());
+    eprintln!("{:?}", dpdk::running());
     let mut tx = port.take_queues().tx.remove(0);
     let ours = std::thread::spawn(move || {
         tx.attach().expect("a thread number");
@@ -92,6 +94,10 @@ fn testpmd(program: &str, seconds: u64) -> Vec<f64> {
     child.wait().expect("it ends");
     // What a killed testpmd leaves behind.
     let _ = std::fs::remove_dir_all(format!("/var/run/dpdk/peer{}", std::process::id()));
+    if rates.len() < 2 {
+        eprintln!("testpmd did not get going: it needs 512 MB of memory, in huge pages if HUGE is set");
+        std::process::exit(3);
+    }
     rates.remove(0);
     rates
 }

@@ -11,6 +11,7 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <rte_memory.h>
 #include <rte_mempool.h>
 
 /* `port::FrameHead` is `rte_mbuf`: the same numbers stand in edge/port/src/frame.rs. */
@@ -203,4 +204,23 @@ void eagre_pool_layout(const struct rte_mempool *pool, struct eagre_pool_layout 
 	out->object_bytes = pool->header_size + pool->elt_size + pool->trailer_size;
 	out->populated = pool->populated_size;
 	out->chunks = pool->nb_mem_chunks;
+}
+
+static int next_segment(const struct rte_memseg_list *list, const struct rte_memseg *segment, void *argument)
+{
+	const char **end = argument;
+
+	(void)list;
+	if (*end != NULL && *end != (const char *)segment->addr)
+		return 1;
+	*end = (const char *)segment->addr + segment->len;
+	return 0;
+}
+
+/* 0: EAL's memory is one piece. 1: it has gaps. */
+int eagre_memory_gaps(void)
+{
+	const char *end = NULL;
+
+	return rte_memseg_walk(next_segment, &end);
 }

@@ -16,6 +16,7 @@
 //! only adds to it.
 
 use crate::ffi;
+use crate::thread::Awake;
 use port::{PortError, PortErrorKind};
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::fs;
@@ -28,6 +29,10 @@ const EAL_OWN_BYTES: u64 = 32 << 20;
 
 /// Least memory EAL gets without huge pages, bytes. It is only touched when it is used.
 const ORDINARY_BYTES_MIN: u64 = 256 << 20;
+
+/// Huge pages that must be free beside what the first ports need, bytes: for ports opened later, and because others
+/// take pages too. A quarter of it is taken at once.
+const HUGE_SPARE_BYTES: u64 = 256 << 20;
 
 /// Environment variable that sends EAL's log to stderr.
 const LOG_VARIABLE: &str = "EAGRE_DPDK_LOG";
@@ -53,6 +58,7 @@ static STATE: Mutex<State> = Mutex::new(State::Never);
 /// Every change to EAL and its devices happens under this lock; workers never take it.
 pub(crate) struct Lease {
     state: MutexGuard<'static, State>,
+    _awake: Awake,
 }
 
 /// What the first port to be opened needs of EAL.
@@ -82,7 +88,7 @@ impl Lease {
                 "DPDK already runs in this process without the PCI bus",
                 "open the PCI ports together with the first others",
             )),
-            State::Running(..) => Ok(Self { state }),
+            State::Running(..) => Ok(Self { state, _awake: Awake::new() }),
             State::Ended(reason) => Err(PortError::new(
                 device,
                 PortErrorKind::Resource,
@@ -95,7 +101,7 @@ impl Lease {
 
     /// For closing ports: whatever the state.
     pub(crate) fn closing() -> Self {
-        Self { state: STATE.lock().unwrap_or_else(PoisonError::into_inner) }
+        Self { state: STATE.lock().unwrap_or_else(PoisonError::into_inner), _awake: Awake::new() }
     }
 
     /// How EAL was started; `None` if it does not run.
@@ -116,7 +122,9 @@ impl Lease {
 
     /// What EAL and the drivers logged last, to be put at the end of a reason; empty if nothing.
     pub(crate) fn last_words(&mut self) -> String {
-        match self.log().last() {
+        // EAL ends every failure with the same line; what the driver said before it is what matters.
+        let says_nothing = |line: &&String| line.starts_with("EAL: Failed to attach device");
+        match self.log().iter().rev().find(|line| !says_nothing(line)) {
             Some(line) => format!(" ({line})"),
             None => String::new(),
         }
@@ -151,7 +159,7 @@ fn start(device: &str, needs: Needs) -> Result<(Eal, Log), PortError> {
     let resource =
         |reason: String, remedy: &str| PortError::new(device, PortErrorKind::Resource, reason, remedy);
     let wanted = needs.bytes + EAL_OWN_BYTES;
-    let huge_pages = free_huge_page_bytes() >= wanted + wanted / 4;
+    let huge_pages = free_huge_page_bytes() >= wanted + HUGE_SPARE_BYTES;
     let eal = Eal { huge_pages, pci: needs.pci };
     let prefix = format!("{RUNTIME_PREFIX}{}", std::process::id());
     let arguments = arguments(eal, wanted, &prefix);
@@ -199,6 +207,8 @@ fn arguments(eal: Eal, bytes: u64, prefix: &str) -> Vec<CString> {
         // One lcore that may run wherever this process may: nobody is pinned, and no lcore thread is made.
         format!("--lcores=0@({})", allowed_cpus()),
         format!("--file-prefix={prefix}"),
+        // What zero-copy memif and virtio-user show their peer is a few files and not one for each page.
+        "--single-file-segments".to_owned(),
         "--no-telemetry".to_owned(),
         format!("--log-level={}", level.as_deref().unwrap_or("error")),
     ];
@@ -207,11 +217,14 @@ fn arguments(eal: Eal, bytes: u64, prefix: &str) -> Vec<CString> {
         list.push(format!("--log-level=*:{level}"));
     }
     if eal.huge_pages {
-        list.extend(["--in-memory".to_owned(), "--single-file-segments".to_owned()]);
+        // Taken at once, and so without gaps: `memory_has_no_gaps`. More comes and goes page by page.
+        list.extend([
+            "--in-memory".to_owned(),
+            format!("-m{}", (bytes + HUGE_SPARE_BYTES / 4).div_ceil(1 << 20)),
+        ]);
     } else {
         let megabytes = (bytes * 2).max(ORDINARY_BYTES_MIN) >> 20;
         list.extend(["--no-huge".to_owned(), "--no-shconf".to_owned(), format!("-m{megabytes}")]);
-        list.push("--single-file-segments".to_owned());
     }
     if eal.pci {
         // No device of its own accord: they are added by name. EAL chooses the kind of address that suits the bus.
@@ -220,6 +233,13 @@ fn arguments(eal: Eal, bytes: u64, prefix: &str) -> Vec<CString> {
         list.extend(["--no-pci".to_owned(), "--iova-mode=va".to_owned()]);
     }
     list.into_iter().map(|a| CString::new(a).expect("arguments have no zero byte")).collect()
+}
+
+/// Whether EAL's memory lies in one piece, as zero-copy memif needs it: its driver tells the peer the sum of all pages as
+/// the size, and frames behind a gap would be beyond that, where the peer dies.
+pub(crate) fn memory_has_no_gaps() -> bool {
+    // SAFETY: EAL runs; it only looks.
+    unsafe { ffi::eagre_memory_gaps() == 0 }
 }
 
 /// The processors this thread may run on, as EAL takes them: `0,1,4`.

@@ -86,6 +86,7 @@ unsafe extern "C" {
     pub(crate) fn eagre_link(port: u16) -> i64;
     pub(crate) fn eagre_mac(port: u16, out: *mut u8) -> c_int;
     pub(crate) fn eagre_counters(port: u16, out: *mut Counters) -> c_int;
+    pub(crate) fn eagre_memory_gaps() -> c_int;
     pub(crate) fn eagre_pool_layout(pool: *const Mempool, out: *mut PoolLayout);
 
     pub(crate) fn rte_eal_init(argc: c_int, argv: *mut *mut c_char) -> c_int;

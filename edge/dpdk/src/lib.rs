@@ -18,12 +18,14 @@
 //!
 //! ```text
 //! open.rs    device string → checks → EAL device → queues → Port      device.rs   what strings mean
+//! checks.rs  what is wrong with a device, beforehand
 //! queue.rs   Port, TxQueue, RxQueue, close                             eal.rs      start, log, memory, plugins
 //! pool.rs    frames in memory; why AF_XDP needs whole pages            thread.rs   workers' lcore numbers
 //! memory_files.rs  what a zero-copy memif must not close
 //! netdev.rs  interfaces over rtnetlink   sockets.rs  statistics of the drivers' sockets   xdp.rs  leftover programs
 //! ```
 
+mod checks;
 mod device;
 mod eal;
 mod ffi;
@@ -48,6 +50,14 @@ pub fn is_dpdk_device(device: &str) -> bool {
 /// What is wrong with the form of `device`, if anything; the error lists the forms there are.
 pub fn check(device: &str) -> Result<(), PortError> {
     device::Device::parse(device).map(drop)
+}
+
+/// The kernel interface `device` names, before it is touched.
+pub fn netdev(device: &str) -> Option<String> {
+    match device::Device::parse(device).ok()?.kind {
+        device::Kind::AfPacket { interface } | device::Kind::AfXdp { interface } => Some(interface),
+        _ => None,
+    }
 }
 
 /// Opens one port. Starts DPDK if this is the first; to open several, use [`open_all`].

@@ -1,29 +1,31 @@
 //! From a device string to an open port: what can be checked beforehand is checked first, because the drivers' own
 //! errors are a number.
 
+use crate::checks::{check_interface, check_machine};
 use crate::device::{Device, EalDevice, Kind};
 use crate::eal::{self, Lease, Needs};
+use crate::ffi;
 use crate::memory_files::MemoryFiles;
 use crate::netdev::{self, Interface, Netlink};
 use crate::pool::{Pool, Shape, XDP_FRAME_BYTES_MAX};
 use crate::queue::{DpdkPort, DpdkRx, DpdkTx, DropCounts, Opened};
 use crate::sockets::{self, Family, Socket};
-use crate::{ffi, thread, xdp};
+use crate::thread::{self, Awake, Shielded};
 use port::{Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
 use std::ffi::{CStr, CString, c_int};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes of Ethernet header and FCS: a frame of L bytes needs an MTU of L − 18.
-const ETHERNET_BYTES: u32 = 18;
+pub(crate) const ETHERNET_BYTES: u32 = 18;
 
 /// Bytes of one VLAN tag, which the kernel lets pass beyond the MTU.
-const VLAN_BYTES: u32 = 4;
+pub(crate) const VLAN_BYTES: u32 = 4;
 
 /// Bytes of the frame check sequence.
-const FCS_BYTES: u32 = 4;
+pub(crate) const FCS_BYTES: u32 = 4;
 
 /// Descriptors of a hardware or virtual queue.
 const DESCRIPTORS: u16 = 1024;
@@ -34,15 +36,16 @@ const XDP_DESCRIPTORS: u16 = 2048;
 /// Frames in a pool beside those in descriptors: two lcores' caches, and a few bursts under way.
 const FRAMES_BESIDE: u32 = 1024;
 
-/// How long an interface or a cable may take to come up.
-const CARRIER_WAIT: Duration = Duration::from_secs(2);
-
 /// How long the kernel may take to release an AF_XDP queue after its socket was closed: a work item does it, and until
 /// then the queue counts as in use.
 const XDP_RELEASE_WAIT: Duration = Duration::from_secs(1);
 
+/// When a memif client asks its server again: one that listens but is not ready yet refuses, and the driver leaves it at
+/// that.
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(250);
+
 /// How often to look while waiting.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Opens one port; see [`open_all`](crate::open_all).
 pub(crate) fn open(devices: &[(&str, PortRequest)]) -> Result<Vec<Box<dyn Port>>, PortError> {
@@ -55,6 +58,8 @@ pub(crate) fn open(devices: &[(&str, PortRequest)]) -> Result<Vec<Box<dyn Port>>
         bytes: needs.bytes + plan.shapes().map(Shape::eal_bytes).sum::<u64>(),
     });
     let Some(first) = plans.first() else { return Ok(Vec::new()) };
+    // From the start until all have their peers.
+    let _awake = Awake::new();
     let mut opening = Vec::with_capacity(plans.len());
     {
         let mut lease = Lease::take(&first.device.text, needs)?;
@@ -174,6 +179,15 @@ impl Plan {
         let mut opened = self.add(lease, &eal_device)?;
         opened.on_interrupt_thread = self.device.driver() == "net_memif";
         if self.device.is_zero_copy_memif() {
+            if !eal::memory_has_no_gaps() {
+                opened.close(lease);
+                return Err(Failure::Final(PortError::new(
+                    &self.device.text,
+                    PortErrorKind::State,
+                    "zero-copy memif needs DPDK's memory in one piece, and ports that were opened before left gaps",
+                    "open it together with the first ports, or without zero-copy",
+                )));
+            }
             opened.memory_files = MemoryFiles::keep();
         }
         match self.configure(lease, &mut opened, &sockets_before) {
@@ -424,17 +438,21 @@ impl Opening {
         let device = &self.plan.device;
         let wait = match device.kind {
             Kind::Memif { .. } | Kind::Vhost { .. } | Kind::Virtio { .. } => device.wait,
-            Kind::Pci { .. } => CARRIER_WAIT.max(device.wait),
+            Kind::Pci { .. } => device.wait,
             _ => return Ok(()),
         };
         if wait.is_zero() {
             return Ok(());
         }
         let deadline = Instant::now() + wait;
+        let mut asked = Instant::now();
         loop {
             // SAFETY: the port is open as long as `opened` is.
             let link = unsafe { ffi::eagre_link(self.opened.port) };
             if link > 0 {
+                if self.opened.on_interrupt_thread {
+                    self.opened.shielded.get_or_init(Shielded::new);
+                }
                 if matches!(device.kind, Kind::Pci { .. }) && link > 1 {
                     self.facts.speed_bps = Some(link as u64 * 1_000_000);
                 }
@@ -442,6 +460,15 @@ impl Opening {
             }
             if Instant::now() >= deadline {
                 return Err(no_peer(device));
+            }
+            if matches!(device.kind, Kind::Memif { server: false, .. }) && asked.elapsed() > ASK_AGAIN_AFTER {
+                let port = self.opened.port;
+                // SAFETY: as above; no queue is in use yet.
+                thread::on_interrupt_thread(|| unsafe {
+                    ffi::rte_eth_dev_stop(port);
+                    ffi::rte_eth_dev_start(port);
+                });
+                asked = Instant::now();
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -470,208 +497,4 @@ fn no_peer(device: &Device) -> PortError {
         ),
         _ => state(format!("there is no link after {seconds} s"), "check the cable and the other end"),
     }
-}
-
-/// Whether an interface is there, up, connected and large enough, and free for what is wanted.
-fn check_interface(
-    device: &Device,
-    name: &str,
-    request: PortRequest,
-) -> Result<(Netlink, Interface), PortError> {
-    let text = &device.text;
-    let error = |kind, reason: String, remedy: String| PortError::new(text, kind, reason, remedy);
-    let resource = |e: std::io::Error| {
-        error(PortErrorKind::Resource, format!("the kernel's interfaces can't be read: {e}"), String::new())
-    };
-    let mut netlink = Netlink::open().map_err(resource)?;
-    let Some(mut interface) = netlink.interface(name).map_err(resource)? else {
-        let all: Vec<String> = netlink.interfaces().map_err(resource)?.into_iter().map(|i| i.name).collect();
-        return Err(error(
-            PortErrorKind::Missing,
-            format!("there is no interface {name}"),
-            format!("the interfaces here are: {}", all.join(", ")),
-        ));
-    };
-    check_privilege(device)?;
-    if !interface.is_up() {
-        return Err(error(
-            PortErrorKind::State,
-            format!("the interface {name} is down"),
-            format!("ip link set {name} up"),
-        ));
-    }
-    let mtu_needed = request.frame_len_max.saturating_sub(ETHERNET_BYTES);
-    // The kernel lets one VLAN tag pass beyond the MTU.
-    if interface.mtu + VLAN_BYTES < mtu_needed {
-        return Err(error(
-            PortErrorKind::State,
-            format!(
-                "frames of {} bytes need an MTU of {mtu_needed}, and {name} has {}",
-                request.frame_len_max, interface.mtu
-            ),
-            format!("ip link set {name} mtu {mtu_needed}"),
-        ));
-    }
-    let deadline = Instant::now() + CARRIER_WAIT;
-    while !interface.has_carrier() {
-        if Instant::now() >= deadline {
-            return Err(error(
-                PortErrorKind::State,
-                format!("{name} has no carrier: its cable is out, or its peer is down"),
-                "set the other end up too".to_owned(),
-            ));
-        }
-        std::thread::sleep(LOOK_EVERY);
-        interface = netlink.interface(name).map_err(resource)?.unwrap_or_default();
-    }
-    if let Kind::AfXdp { .. } = device.kind {
-        if request.frame_len_max > XDP_FRAME_BYTES_MAX + FCS_BYTES {
-            return Err(error(
-                PortErrorKind::State,
-                format!("AF_XDP takes frames of up to {} bytes", XDP_FRAME_BYTES_MAX + FCS_BYTES),
-                format!("use afpacket:{name} for longer ones"),
-            ));
-        }
-        xdp::clear_leftover(text, &mut netlink, &interface)?;
-    }
-    Ok((netlink, interface))
-}
-
-/// Whether this process may open the sockets the driver needs.
-fn check_privilege(device: &Device) -> Result<(), PortError> {
-    let (family, capabilities) = match device.kind {
-        Kind::AfXdp { .. } => (libc::AF_XDP, "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"),
-        _ => (libc::AF_PACKET, "CAP_NET_RAW"),
-    };
-    // SAFETY: makes and closes a socket.
-    let error = unsafe {
-        let socket = libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
-        let error = std::io::Error::last_os_error();
-        if socket >= 0 {
-            libc::close(socket);
-            return Ok(());
-        }
-        error
-    };
-    Err(match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => PortError::new(
-            &device.text,
-            PortErrorKind::Privilege,
-            "this process may not open such a socket",
-            format!("run as root, or with {capabilities}"),
-        ),
-        _ => PortError::new(
-            &device.text,
-            PortErrorKind::Driver,
-            format!("the kernel has no such sockets: {error}"),
-            "",
-        ),
-    })
-}
-
-/// What can be said about other devices without touching them.
-fn check_machine(device: &Device) -> Result<(), PortError> {
-    match &device.kind {
-        Kind::Pci { address } => check_pci(&device.text, address),
-        Kind::Tap { .. } => check_tap(&device.text),
-        Kind::Pcap { rx, .. } if !rx.is_empty() && !Path::new(rx).exists() => {
-            Err(PortError::new(&device.text, PortErrorKind::Missing, format!("there is no file {rx}"), ""))
-        }
-        Kind::Memif { socket, server: true }
-        | Kind::Vhost { socket }
-        | Kind::Virtio { socket, server: true } => check_socket_folder(&device.text, socket),
-        _ => Ok(()),
-    }
-}
-
-fn check_socket_folder(text: &str, socket: &str) -> Result<(), PortError> {
-    // `sun_path` has 108 bytes with the closing zero.
-    if socket.len() > 107 {
-        let reason = "the path of a socket may have 107 bytes";
-        return Err(PortError::new(text, PortErrorKind::Name, reason, "use a shorter one"));
-    }
-    match Path::new(socket).parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => Err(PortError::new(
-            text,
-            PortErrorKind::Missing,
-            format!("there is no folder {} for the socket", folder.display()),
-            "make it first",
-        )),
-        _ => Ok(()),
-    }
-}
-
-fn check_tap(text: &str) -> Result<(), PortError> {
-    let tun = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
-    let Err(error) = tun else { return Ok(()) };
-    let (kind, remedy) = match error.kind() {
-        std::io::ErrorKind::PermissionDenied => {
-            (PortErrorKind::Privilege, "run as root, or with CAP_NET_ADMIN")
-        }
-        _ => (PortErrorKind::Driver, "modprobe tun"),
-    };
-    Err(PortError::new(text, kind, format!("/dev/net/tun can't be opened: {error}"), remedy))
-}
-
-/// Kernel drivers that let DPDK work beside them.
-const SHARING_DRIVERS: [&str; 3] = ["mlx4_core", "mlx5_core", "mana"];
-
-/// Kernel drivers that hand a device to a process.
-const USER_DRIVERS: [&str; 3] = ["vfio-pci", "igb_uio", "uio_pci_generic"];
-
-fn check_pci(text: &str, address: &str) -> Result<(), PortError> {
-    let error = |kind, reason: String, remedy: String| Err(PortError::new(text, kind, reason, remedy));
-    let folder = PathBuf::from("/sys/bus/pci/devices").join(address);
-    if !folder.exists() {
-        let all = network_cards();
-        let remedy = match all.is_empty() {
-            true => "this machine has no network card on the PCI bus".to_owned(),
-            false => format!("the network cards here are: {}", all.join(", ")),
-        };
-        return error(PortErrorKind::Missing, format!("there is no PCI device {address}"), remedy);
-    }
-    if !is_network_card(&folder) {
-        return error(
-            PortErrorKind::Missing,
-            format!("the PCI device {address} is not a network card"),
-            String::new(),
-        );
-    }
-    let bind =
-        format!("dpdk-devbind.py --bind=vfio-pci {address}, or: driverctl set-override {address} vfio-pci");
-    let Ok(driver) = std::fs::read_link(folder.join("driver")) else {
-        return error(PortErrorKind::State, format!("no driver is bound to {address}"), bind);
-    };
-    let driver = driver.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if SHARING_DRIVERS.contains(&driver.as_str()) {
-        return Ok(());
-    }
-    if !USER_DRIVERS.contains(&driver.as_str()) {
-        let reason = format!("{address} belongs to the kernel's driver {driver}, and DPDK can't use it");
-        return error(PortErrorKind::State, reason, bind);
-    }
-    if driver == "vfio-pci" && std::fs::File::open("/dev/vfio/vfio").is_err() {
-        let reason = "/dev/vfio/vfio can't be opened".to_owned();
-        return error(
-            PortErrorKind::Privilege,
-            reason,
-            "run as root, or let the group's device be yours".to_owned(),
-        );
-    }
-    Ok(())
-}
-
-/// PCI class 02: network controller.
-fn is_network_card(folder: &Path) -> bool {
-    std::fs::read_to_string(folder.join("class")).is_ok_and(|class| class.starts_with("0x02"))
-}
-
-fn network_cards() -> Vec<String> {
-    let all = std::fs::read_dir("/sys/bus/pci/devices").into_iter().flatten().flatten();
-    let mut cards: Vec<String> = all
-        .filter(|entry| is_network_card(&entry.path()))
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    cards.sort();
-    cards
 }

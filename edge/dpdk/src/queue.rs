@@ -11,11 +11,11 @@ use crate::memory_files::MemoryFiles;
 use crate::netdev::{Interface, Netlink};
 use crate::pool::{HEADROOM, Pool};
 use crate::sockets::{Family, Socket, XdpStatistics};
-use crate::thread;
+use crate::thread::{self, Shielded};
 use port::{Burst, DriverDrops, FrameHead, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
 use std::ffi::CString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// A device EAL knows. Closes it on drop.
 pub(crate) struct Opened {
@@ -33,6 +33,8 @@ pub(crate) struct Opened {
     /// One for each transmit queue; dropped after the device is closed, as fields are.
     pub tx_pools: Vec<Pool>,
     pub rx_pools: Vec<Pool>,
+    /// Set once a memif port has its peer.
+    pub shielded: OnceLock<Shielded>,
     /// EAL's, which the driver closes by mistake.
     pub memory_files: MemoryFiles,
     /// Received frames that were spread over several buffers, which nobody here can read.
@@ -52,6 +54,7 @@ impl Opened {
             family,
             tx_pools: Vec::new(),
             rx_pools: Vec::new(),
+            shielded: OnceLock::new(),
             memory_files: MemoryFiles::default(),
             rx_too_long: AtomicU64::new(0),
         }
@@ -63,6 +66,7 @@ impl Opened {
             return;
         }
         self.closed = true;
+        self.shielded = OnceLock::new();
         if lease.eal().is_none() {
             // EAL was ended before its ports, which closed them and took their memory back.
             self.tx_pools.drain(..).for_each(std::mem::forget);

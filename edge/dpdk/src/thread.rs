@@ -7,7 +7,7 @@ use crate::ffi;
 use port::{PortError, PortErrorKind};
 use std::cell::OnceCell;
 use std::ffi::c_void;
-use std::sync::mpsc;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
 struct Registration;
 
@@ -73,5 +73,85 @@ pub(crate) fn on_interrupt_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T
         // The alarm could not be set: better here than not at all.
         (None, Some(work)) => work(),
         (None, None) => unreachable!("the work was taken by the callback, which sends its result"),
+    }
+}
+
+/// Whether EAL's interrupt thread may run.
+struct Interrupts {
+    /// Who needs it now: those who open or close ports.
+    awake: usize,
+    /// Ports that do not bear it: see [`Shielded`].
+    shielded: usize,
+    /// A callback that holds it is under way.
+    parked: bool,
+}
+
+static INTERRUPTS: Mutex<Interrupts> = Mutex::new(Interrupts { awake: 0, shielded: 0, parked: false });
+static CHANGED: Condvar = Condvar::new();
+
+fn interrupts() -> MutexGuard<'static, Interrupts> {
+    INTERRUPTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Interrupts {
+    fn must_rest(&self) -> bool {
+        self.awake == 0 && self.shielded > 0
+    }
+
+    fn park_if_due(&mut self) {
+        if self.must_rest() && !self.parked {
+            // SAFETY: a shielded port is open, so EAL runs; the callback takes no argument.
+            self.parked = unsafe { ffi::rte_eal_alarm_set(1, parked, std::ptr::null_mut()) } == 0;
+        }
+    }
+}
+
+/// Runs on the interrupt thread.
+extern "C" fn parked(_: *mut c_void) {
+    let mut state = interrupts();
+    while state.must_rest() {
+        state = CHANGED.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+    state.parked = false;
+}
+
+/// Lets EAL's interrupt thread run as long as it lives.
+pub(crate) struct Awake;
+
+impl Awake {
+    pub(crate) fn new() -> Self {
+        interrupts().awake += 1;
+        CHANGED.notify_all();
+        Self
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        let mut state = interrupts();
+        state.awake -= 1;
+        state.park_if_due();
+    }
+}
+
+/// Keeps EAL's interrupt thread from running, but for [`Awake`].
+///
+/// For connected memif ports: when the peer leaves, the driver unmaps the shared rings on that thread, whether or not a
+/// worker is just using them, and the process dies of it. With the thread at rest the rings stay; a peer that has left
+/// shows as frames that can't be sent, until the port is closed.
+#[derive(Debug)]
+pub(crate) struct Shielded;
+
+impl Shielded {
+    pub(crate) fn new() -> Self {
+        interrupts().shielded += 1;
+        Self
+    }
+}
+
+impl Drop for Shielded {
+    fn drop(&mut self) {
+        interrupts().shielded -= 1;
+        CHANGED.notify_all();
     }
 }

@@ -1,17 +1,18 @@
 //! XDP programs that are on an interface before an AF_XDP port is opened on it.
 //!
 //! A process that is killed leaves its program attached, and the next AF_XDP socket then gets no frame, or is refused.
-//! A program is removed if it is of the kind that libxdp loads for AF_XDP sockets and no process holds it or a map of
-//! its any more: such a program can only drop frames or pass them on. Everything else is somebody's and stays.
+//! A program is removed if it is the one that libxdp loads for AF_XDP sockets and no process holds it or a map of its
+//! any more: such a program can only pass frames on. Everything else is somebody's and stays, libxdp's dispatcher
+//! included, which may run other people's programs beside ours.
 
-use crate::netdev::{Interface, Netlink, XdpMode};
+use crate::netdev::{Interface, Netlink};
 use port::{PortError, PortErrorKind};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Programs libxdp attaches for AF_XDP: the default program, and the dispatcher that runs it among others.
-const OURS: [&str; 2] = ["xsk_def_prog", "xdp_dispatcher"];
+/// What libxdp attaches for AF_XDP.
+const OURS: &str = "xsk_def_prog";
 
 /// Makes `interface` free of what a dead process left on it, or says whose program it is.
 pub(crate) fn clear_leftover(
@@ -32,7 +33,7 @@ pub(crate) fn clear_leftover(
             ));
         }
     };
-    if !OURS.contains(&program.name.as_str()) {
+    if program.name != OURS {
         return Err(state(
             format!("another XDP program ('{}', {id}) is already on {name}", program.name),
             remedy,
@@ -41,22 +42,12 @@ pub(crate) fn clear_leftover(
     if let Some(process) = holder(&program) {
         return Err(state(format!("{name} is already in use over AF_XDP by process {process}"), remedy));
     }
-    remove(netlink, interface, mode, id).map_err(|error| {
+    netlink.detach_xdp(interface.index, mode).map_err(|error| {
         state(
             format!("the XDP program {id} that a dead process left on {name} can't be removed: {error}"),
             remedy,
         )
     })
-}
-
-fn remove(netlink: &mut Netlink, interface: &Interface, mode: XdpMode, id: u32) -> io::Result<()> {
-    netlink.detach_xdp(interface.index, mode)?;
-    // libxdp pins what its dispatcher runs.
-    let pinned = format!("/sys/fs/bpf/xdp/dispatch-{}-{id}", interface.index);
-    match fs::remove_dir_all(&pinned) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 struct Program {

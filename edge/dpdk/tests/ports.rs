@@ -251,6 +251,71 @@ fn memif_joins_two_ports_of_one_process() {
 }
 
 #[test]
+fn queues_are_as_many_as_wanted_or_as_there_are() {
+    let _turn = turn();
+    let two = PortRequest { queues: 2, frame_len_max: 1518 };
+    let folder = Folder::new("queues");
+    let socket = folder.file("x.sock");
+    let (server, client) = (format!("memif:{socket},server"), format!("memif:{socket}"));
+    let mut ports = dpdk::open_all(&[(&server, two), (&client, two)]).unwrap();
+    assert_eq!(ports[0].facts().rx_spread, "pair");
+    let (mut a, mut b) = (ports[0].take_queues(), ports[1].take_queues());
+    assert_eq!((a.tx.len(), a.rx.len(), b.tx.len(), b.rx.len()), (2, 2, 2, 2));
+    for i in [1, 0] {
+        // A memif client gives its server room to send into by receiving.
+        let mut seen = 0;
+        send(a.tx[i].as_mut(), 0, 500, mixed, || seen += receive_some(b.rx[i].as_mut(), &mixed));
+        seen += receive(b.rx[i].as_mut(), 500 - seen, mixed);
+        assert_eq!(seen, 500);
+    }
+    if !is_root() {
+        return;
+    }
+    in_namespace(move || {
+        let mut xdp = dpdk::open("afxdp:v0", two).unwrap();
+        assert_eq!((xdp.take_queues().tx.len(), xdp.facts().rx_spread), (1, "none"), "veth has one channel");
+        let mut ports = dpdk::open_all(&[("v0", two), ("v1", two)]).unwrap_or_else(|e| panic!("{e}"));
+        let (mut a, mut b) = (ports[0].take_queues(), ports[1].take_queues());
+        assert_eq!((a.tx.len(), b.rx.len(), ports[1].facts().rx_spread), (2, 2, "rss"));
+        let mut seen = 0;
+        for tx in &mut a.tx {
+            send(tx.as_mut(), 0, 500, mixed, || {});
+            seen += b.rx.iter_mut().map(|rx| receive(rx.as_mut(), 500, mixed)).sum::<u32>();
+        }
+        assert_eq!(seen, 1_000, "each frame once, whichever queue it came by");
+    });
+}
+
+#[test]
+fn a_memif_peer_that_is_killed_takes_nobody_along() {
+    let _turn = turn();
+    let folder = Folder::new("killed");
+    let socket = folder.file("x.sock");
+    // Little but calls to the driver, which is where a worker must be for the rings to go away under it.
+    for _ in 0..20 {
+        let mut child = hold(&format!("memif:{socket},wait=10"), "opening");
+        let mut port = open(&format!("memif:{socket},server"));
+        let (mut tx, mut rx) = queues(port.as_mut());
+        let mut burst = Burst::new();
+        let killed = Instant::now() + Duration::from_millis(10);
+        let end = killed + Duration::from_millis(20);
+        let mut round = |until: Instant| {
+            while Instant::now() < until {
+                tx.alloc(&mut burst, 64);
+                tx.send(&mut burst);
+                tx.free(&mut burst);
+                rx.recv(&mut burst);
+                rx.free(&mut burst);
+            }
+        };
+        round(killed);
+        child.kill().unwrap();
+        round(end);
+        child.wait().unwrap();
+    }
+}
+
+#[test]
 fn memif_without_a_peer_says_so() {
     let _turn = turn();
     let folder = Folder::new("lonely");
@@ -442,15 +507,7 @@ fn af_xdp_takes_over_from_a_killed_process() {
     }
     in_namespace(|| {
         for _ in 0..2 {
-            let mut child = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "holds_a_port", "--ignored", "--nocapture"])
-                .env("HOLD_PORT", "afxdp:v0")
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap();
-            let output = std::io::BufReader::new(child.stdout.take().unwrap());
-            let mut lines = std::io::BufRead::lines(output).map_while(Result::ok);
-            assert!(lines.any(|line| line.contains("holding")), "the child opens the port");
+            let mut child = hold("afxdp:v0", "holding");
             let error = dpdk::open("afxdp:v0", REQUEST).err().unwrap();
             assert!(error.reason.contains(&format!("by process {}", child.id())), "{error}");
             child.kill().unwrap();
@@ -461,6 +518,20 @@ fn af_xdp_takes_over_from_a_killed_process() {
         }
         veth_ends_work_after_all();
     });
+}
+
+/// Another process that opens `device`; returns when it has said `until`.
+fn hold(device: &str, until: &str) -> std::process::Child {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "holds_a_port", "--ignored", "--nocapture"])
+        .env("HOLD_PORT", device)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut lines = std::io::BufRead::lines(output).map_while(Result::ok);
+    assert!(lines.any(|line| line.contains(until)), "the child comes so far");
+    child
 }
 
 fn veth_ends_work_after_all() {
@@ -475,8 +546,10 @@ fn veth_ends_work_after_all() {
 #[ignore = "the other end of af_xdp_takes_over_from_a_killed_process"]
 fn holds_a_port() {
     let Ok(device) = std::env::var("HOLD_PORT") else { return };
+    println!("opening");
     let _port = open(&device);
-    println!("holding");
+    // Whoever started this may have stopped reading.
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), b"holding\n");
     std::thread::sleep(Duration::from_secs(60));
 }
 

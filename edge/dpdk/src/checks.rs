@@ -1,0 +1,274 @@
+//! What can be found out about a device without touching it: whether it is there, usable and ours to use.
+//!
+//! Each check ends in a sentence and what to do; drivers only have numbers.
+
+use crate::device::{Device, Kind};
+use crate::netdev::{Interface, Netlink};
+use crate::open::{ETHERNET_BYTES, FCS_BYTES, LOOK_EVERY, VLAN_BYTES};
+use crate::pool::XDP_FRAME_BYTES_MAX;
+use crate::xdp;
+use port::{PortError, PortErrorKind, PortRequest};
+use std::ffi::c_int;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long an interface may take to come up.
+const CARRIER_WAIT: Duration = Duration::from_secs(2);
+
+/// Whether an interface is there, up, connected and large enough, and free for what is wanted.
+pub(crate) fn check_interface(
+    device: &Device,
+    name: &str,
+    request: PortRequest,
+) -> Result<(Netlink, Interface), PortError> {
+    let text = &device.text;
+    let error = |kind, reason: String, remedy: String| PortError::new(text, kind, reason, remedy);
+    let resource = |e: std::io::Error| {
+        error(PortErrorKind::Resource, format!("the kernel's interfaces can't be read: {e}"), String::new())
+    };
+    let mut netlink = Netlink::open().map_err(resource)?;
+    let Some(mut interface) = netlink.interface(name).map_err(resource)? else {
+        let all: Vec<String> = netlink.interfaces().map_err(resource)?.into_iter().map(|i| i.name).collect();
+        return Err(error(
+            PortErrorKind::Missing,
+            format!("there is no interface {name}"),
+            format!("the interfaces here are: {}", all.join(", ")),
+        ));
+    };
+    check_privilege(device)?;
+    if !interface.is_up() {
+        return Err(error(
+            PortErrorKind::State,
+            format!("the interface {name} is down"),
+            format!("ip link set {name} up"),
+        ));
+    }
+    let mtu_needed = request.frame_len_max.saturating_sub(ETHERNET_BYTES);
+    // The kernel lets one VLAN tag pass beyond the MTU.
+    if interface.mtu + VLAN_BYTES < mtu_needed {
+        return Err(error(
+            PortErrorKind::State,
+            format!(
+                "frames of {} bytes need an MTU of {mtu_needed}, and {name} has {}",
+                request.frame_len_max, interface.mtu
+            ),
+            format!("ip link set {name} mtu {mtu_needed}"),
+        ));
+    }
+    let deadline = Instant::now() + CARRIER_WAIT;
+    while !interface.has_carrier() {
+        if Instant::now() >= deadline {
+            return Err(error(
+                PortErrorKind::State,
+                format!("{name} has no carrier: its cable is out, or its peer is down"),
+                "set the other end up too".to_owned(),
+            ));
+        }
+        std::thread::sleep(LOOK_EVERY);
+        interface = netlink.interface(name).map_err(resource)?.unwrap_or_default();
+    }
+    if let Kind::AfXdp { .. } = device.kind {
+        if request.frame_len_max > XDP_FRAME_BYTES_MAX + FCS_BYTES {
+            return Err(error(
+                PortErrorKind::State,
+                format!("AF_XDP takes frames of up to {} bytes", XDP_FRAME_BYTES_MAX + FCS_BYTES),
+                format!("use afpacket:{name} for longer ones"),
+            ));
+        }
+        xdp::clear_leftover(text, &mut netlink, &interface)?;
+    }
+    Ok((netlink, interface))
+}
+
+/// Whether this process may open the sockets the driver needs.
+fn check_privilege(device: &Device) -> Result<(), PortError> {
+    let (family, capabilities) = match device.kind {
+        Kind::AfXdp { .. } => (libc::AF_XDP, "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"),
+        _ => (libc::AF_PACKET, "CAP_NET_RAW"),
+    };
+    // SAFETY: makes and closes a socket.
+    let error = unsafe {
+        let socket = libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
+        let error = std::io::Error::last_os_error();
+        if socket >= 0 {
+            libc::close(socket);
+            return Ok(());
+        }
+        error
+    };
+    Err(match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => PortError::new(
+            &device.text,
+            PortErrorKind::Privilege,
+            "this process may not open such a socket",
+            format!("run as root, or with {capabilities}"),
+        ),
+        _ => PortError::new(
+            &device.text,
+            PortErrorKind::Driver,
+            format!("the kernel has no such sockets: {error}"),
+            "",
+        ),
+    })
+}
+
+/// What can be said about other devices without touching them.
+pub(crate) fn check_machine(device: &Device) -> Result<(), PortError> {
+    match &device.kind {
+        Kind::Pci { address } => check_pci(&device.text, address),
+        Kind::Tap { .. } => check_tap(&device.text),
+        Kind::Pcap { rx, .. } if !rx.is_empty() && !Path::new(rx).exists() => {
+            Err(PortError::new(&device.text, PortErrorKind::Missing, format!("there is no file {rx}"), ""))
+        }
+        Kind::Memif { socket, server: true } => {
+            check_server_socket(&device.text, socket, libc::SOCK_SEQPACKET)
+        }
+        Kind::Vhost { socket } if device.option("client") != Some("1") => {
+            check_server_socket(&device.text, socket, libc::SOCK_STREAM)
+        }
+        Kind::Virtio { socket, server: true } => check_server_socket(&device.text, socket, libc::SOCK_STREAM),
+        _ => Ok(()),
+    }
+}
+
+/// Where a server's socket is to be: the folder must be there, and nobody may listen. The socket of a killed process is
+/// removed.
+fn check_server_socket(text: &str, socket: &str, kind: c_int) -> Result<(), PortError> {
+    let error = |kind, reason: String, remedy: &str| Err(PortError::new(text, kind, reason, remedy));
+    // `sun_path` has 108 bytes with the closing zero.
+    if socket.len() > 107 {
+        let reason = "the path of a socket may have 107 bytes".to_owned();
+        return error(PortErrorKind::Name, reason, "use a shorter one");
+    }
+    let path = Path::new(socket);
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            let reason = format!("there is no folder {} for the socket", folder.display());
+            return error(PortErrorKind::Missing, reason, "make it first");
+        }
+        _ => {}
+    }
+    let Ok(there) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !there.file_type().is_socket() {
+        let reason = format!("{socket} is there and is not a socket");
+        return error(PortErrorKind::State, reason, "use another path");
+    }
+    if connect_error(socket, kind) != Some(libc::ECONNREFUSED) {
+        let reason = format!("another process listens at {socket}");
+        return error(PortErrorKind::State, reason, "use another path, or be its client");
+    }
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(e) => error(PortErrorKind::State, format!("the dead socket {socket} can't be removed: {e}"), ""),
+    }
+}
+
+/// Connects to a socket and leaves at once; the error number if nobody lets us.
+fn connect_error(path: &str, kind: c_int) -> Option<c_int> {
+    // SAFETY: an all-zero address is valid, and no more of the path is copied than fits.
+    unsafe {
+        let mut address: libc::sockaddr_un = std::mem::zeroed();
+        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+        for (to, from) in address.sun_path.iter_mut().zip(path.bytes()) {
+            *to = from as libc::c_char;
+        }
+        let socket = libc::socket(libc::AF_UNIX, kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0);
+        let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+        let code = libc::connect(socket, (&raw const address).cast(), length);
+        let error = std::io::Error::last_os_error();
+        libc::close(socket);
+        if code == 0 { None } else { error.raw_os_error() }
+    }
+}
+
+fn check_tap(text: &str) -> Result<(), PortError> {
+    let tun = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+    let denied = |reason: String| {
+        Err(PortError::new(text, PortErrorKind::Privilege, reason, "run as root, or with CAP_NET_ADMIN"))
+    };
+    match tun {
+        Ok(_) if has_net_admin() => Ok(()),
+        Ok(_) => denied("this process may not make an interface".to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            denied(format!("/dev/net/tun can't be opened: {error}"))
+        }
+        Err(error) => Err(PortError::new(
+            text,
+            PortErrorKind::Driver,
+            format!("/dev/net/tun can't be opened: {error}"),
+            "modprobe tun",
+        )),
+    }
+}
+
+fn has_net_admin() -> bool {
+    const CAP_NET_ADMIN: u32 = 12;
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    effective.is_none_or(|set| set & (1 << CAP_NET_ADMIN) != 0)
+}
+
+/// Kernel drivers that let DPDK work beside them.
+const SHARING_DRIVERS: [&str; 3] = ["mlx4_core", "mlx5_core", "mana"];
+
+/// Kernel drivers that hand a device to a process.
+const USER_DRIVERS: [&str; 3] = ["vfio-pci", "igb_uio", "uio_pci_generic"];
+
+fn check_pci(text: &str, address: &str) -> Result<(), PortError> {
+    let error = |kind, reason: String, remedy: String| Err(PortError::new(text, kind, reason, remedy));
+    let folder = PathBuf::from("/sys/bus/pci/devices").join(address);
+    if !folder.exists() {
+        let all = network_cards();
+        let remedy = match all.is_empty() {
+            true => "this machine has no network card on the PCI bus".to_owned(),
+            false => format!("the network cards here are: {}", all.join(", ")),
+        };
+        return error(PortErrorKind::Missing, format!("there is no PCI device {address}"), remedy);
+    }
+    if !is_network_card(&folder) {
+        return error(
+            PortErrorKind::Missing,
+            format!("the PCI device {address} is not a network card"),
+            String::new(),
+        );
+    }
+    let bind =
+        format!("dpdk-devbind.py --bind=vfio-pci {address}, or: driverctl set-override {address} vfio-pci");
+    let Ok(driver) = std::fs::read_link(folder.join("driver")) else {
+        return error(PortErrorKind::State, format!("no driver is bound to {address}"), bind);
+    };
+    let driver = driver.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if SHARING_DRIVERS.contains(&driver.as_str()) {
+        return Ok(());
+    }
+    if !USER_DRIVERS.contains(&driver.as_str()) {
+        let reason = format!("{address} belongs to the kernel's driver {driver}, and DPDK can't use it");
+        return error(PortErrorKind::State, reason, bind);
+    }
+    if driver == "vfio-pci" && std::fs::File::open("/dev/vfio/vfio").is_err() {
+        let reason = "/dev/vfio/vfio can't be opened".to_owned();
+        return error(
+            PortErrorKind::Privilege,
+            reason,
+            "run as root, or let the group's device be yours".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// PCI class 02: network controller.
+fn is_network_card(folder: &Path) -> bool {
+    std::fs::read_to_string(folder.join("class")).is_ok_and(|class| class.starts_with("0x02"))
+}
+
+fn network_cards() -> Vec<String> {
+    let all = std::fs::read_dir("/sys/bus/pci/devices").into_iter().flatten().flatten();
+    let mut cards: Vec<String> = all
+        .filter(|entry| is_network_card(&entry.path()))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    cards.sort();
+    cards
+}
