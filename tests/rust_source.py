@@ -20,9 +20,9 @@ def code(source):
     """`source` with comments gone and texts empty; lines stay where they are."""
     out, at = [], 0
     while found := TOKEN.search(source, at):
-        out.append(source[at:found.start()])
+        out.append(source[at : found.start()])
         end = end_of_block_comment(source, found.start()) if found["block"] else found.end()
-        gone = source[found.start():end]
+        gone = source[found.start() : end]
         is_comment = found["line"] or found["block"]
         out.append("" if is_comment else '""')
         out.append("\n" * gone.count("\n"))
@@ -43,7 +43,7 @@ def without_tests(clean):
     """`clean`, the output of `code`, without items that are compiled for tests only."""
     while found := TEST_ITEM.search(clean):
         end = end_of_item(clean, found.end())
-        clean = clean[:found.start()] + "\n" * clean.count("\n", found.start(), end) + clean[end:]
+        clean = clean[: found.start()] + "\n" * clean.count("\n", found.start(), end) + clean[end:]
     return clean
 
 

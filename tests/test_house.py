@@ -37,7 +37,9 @@ def doors(room):
 
 def sources(room):
     """The Rust files of a room that are not tests, benchmarks or examples."""
-    return sorted(path for path in (ROOMS[room] / "src").rglob("*.rs") if path.name != "tests.rs" and "tests" not in path.parts)
+    return sorted(
+        path for path in (ROOMS[room] / "src").rglob("*.rs") if path.name != "tests.rs" and "tests" not in path.parts
+    )
 
 
 def hits(pattern, rooms, read=library_code):
@@ -97,7 +99,9 @@ def test_rooms_outside_edge_forbid_unsafe_code(room):
     roots = [path for path in (ROOMS[room] / "src/lib.rs", ROOMS[room] / "src/main.rs") if path.is_file()]
     assert roots
     for root in roots:
-        assert re.search(r"^#!\[forbid\(unsafe_code\)\]", code(root.read_text()), re.MULTILINE), f"{root.relative_to(REPO)} lacks #![forbid(unsafe_code)]"
+        assert re.search(
+            r"^#!\[forbid\(unsafe_code\)\]", code(root.read_text()), re.MULTILINE
+        ), f"{root.relative_to(REPO)} lacks #![forbid(unsafe_code)]"
 
 
 def test_unsafe_code_lives_in_edge_only():

@@ -3,14 +3,20 @@
 import json
 
 import pytest
-from lab import need, stream, sums, undisturbed, wait_until
+from lab import EAST4, EAST6, REPO, WEST4, WEST6, settled, stream, sums, wait_until
 
 KINDS = ["afpacket", "afxdp"]
-FOUR = [(9001, "west", "east", False), (9002, "west", "east", True), (9003, "east", "west", False), (9004, "east", "west", True)]
+FOUR = [
+    (9001, "west", "east", False),
+    (9002, "west", "east", True),
+    (9003, "east", "west", False),
+    (9004, "east", "west", True),
+]
 
 
-def streams(each, **rest):
-    return [stream(f"to{port}", source, target, port, v6, **each) for port, source, target, v6 in FOUR]
+def four(rate):
+    """IPv4 and IPv6, both ways at once."""
+    return [stream(f"to{port}", source, target, port, v6, rate=rate) for port, source, target, v6 in FOUR]
 
 
 @pytest.fixture
@@ -18,133 +24,188 @@ def router(lab):
     return lab.router()
 
 
-def run(lab, router, profile, *arguments):
-    return lab.eagre("run", profile, "--json", "-", *arguments, ns=router.tester)
+def counts(router):
+    """Every counter between the tester's two ports."""
+    qdisc = json.loads(router.router.run("tc", "-s", "-j", "qdisc", "show", "dev", "r1"))[0]
+    return {
+        "router": router.counted(),
+        "exit": {key: qdisc[key] for key in ("packets", "drops")},
+        **{interface: router.router.counters(interface) for interface in ("r0", "r1")},
+        **{interface: router.tester.counters(interface) for interface in ("veth0", "veth1")},
+    }
+
+
+def counted_run(lab, router, profile):
+    """A run, and what each counter counted meanwhile."""
+    before = counts(router)
+    done = lab.eagre("run", profile, "--json", "-", ns=router.tester)
+    after = counts(router)
+    return done, {place: {key: after[place][key] - before[place][key] for key in after[place]} for place in after}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost_at_a_rate_the_kernel_carries(lab, router, kind):
     """IPv4 and IPv6, both directions at once: 0 lost, and the router forwarded exactly what was sent."""
     router.count(port for port, *_ in FOUR)
-    profile = lab.profile(router.ports(kind), streams({"rate": "20kpps"}), load={"duration": "1500ms", "drain": "1s"})
-    counted = []
+    profile = lab.profile(router.ports(kind), four("20kpps"), load={"duration": "1500ms", "drain": "1s"})
 
-    def once():
-        before = router.counted()
-        done = run(lab, router, profile)
-        after = router.counted()
-        counted.append({name: after[name] - before[name] for name in after})
-        return done
+    def check(done, seen):
+        result = done.result()
+        assert result["verdict"] == {"valid": True, "generator_limited": False, "reasons": []}
+        for port, *_ in FOUR:
+            one = result["streams"][f"to{port}"]
+            assert one["tx"] == 30_000
+            assert (one["lost"], one["duplicates"], one["reordered"]) == (0, 0, 0)
+            assert one["rx"] == one["tx"] == one["latency_ns"]["samples"] == seen["router"][f"forwarded_{port}"]
+        for name, port in result["ports"].items():
+            assert (port["tx_packets"], port["tx_unsent"], port["rx_errors"], port["tx_errors"]) == (
+                60_000,
+                0,
+                {},
+                {},
+            ), name
 
-    result = undisturbed(once).result()
-    assert result["verdict"] == {"valid": True, "generator_limited": False, "reasons": []}
-    for port, *_ in FOUR:
-        one = result["streams"][f"to{port}"]
-        assert one["tx"] == 30_000
-        assert (one["lost"], one["duplicates"], one["reordered"]) == (0, 0, 0)
-        assert one["rx"] == one["tx"] == one["latency_ns"]["samples"] == counted[-1][f"forwarded_{port}"]
-    for name, port in result["ports"].items():
-        assert (port["tx_packets"], port["tx_unsent"], port["rx_errors"], port["tx_errors"]) == (60_000, 0, {}, {}), name
+    settled(lambda: counted_run(lab, router, profile), check)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_loss_agrees_with_the_routers_counters_to_the_packet(lab, router, kind):
     """Far above what a narrow exit carries, each lost packet is one that the router says it dropped."""
     router.count([9001, 9002])
-    tbf = ["dev", "r1", "root", "tbf", "rate", "5mbit", "burst", "16kb", "limit", "30kb"]
-    router.router.run("tc", "qdisc", "add", *tbf)
-    profile = lab.profile(
-        router.ports(kind),
-        [stream("v4", "west", "east", 9001, rate="30kpps"), stream("v6", "west", "east", 9002, v6=True, rate="30kpps")],
-        load={"duration": "1s", "drain": "1s"},
+    router.router.run(
+        "tc", "qdisc", "add", "dev", "r1", "root", "tbf", "rate", "5mbit", "burst", "16kb", "limit", "30kb"
     )
-    observed = {}
+    both = [
+        stream("v4", "west", "east", 9001, rate="30kpps"),
+        stream("v6", "west", "east", 9002, v6=True, rate="30kpps"),
+    ]
+    profile = lab.profile(router.ports(kind), both, load={"duration": "1s", "drain": "1s"})
 
-    def qdisc():
-        return json.loads(router.router.run("tc", "-s", "-j", "qdisc", "show", "dev", "r1"))[0]
+    def check(done, seen):
+        result = done.result()
+        v4, v6 = result["streams"]["v4"], result["streams"]["v6"]
+        tx, rx, lost = sums(result, "tx"), sums(result, "rx"), sums(result, "lost")
+        assert result["verdict"] == {"valid": True, "generator_limited": False, "reasons": []}
+        assert tx == 60_000 and lost > tx / 4, "the router was not overloaded"
+        # In: the router received and forwarded all that was sent; what it heard besides is ARP and ND.
+        assert (v4["tx"], v6["tx"]) == (seen["router"]["forwarded_9001"], seen["router"]["forwarded_9002"])
+        assert seen["r0"]["rx"] == tx + seen["router"]["heard"]
+        assert seen["veth0"]["dropped"] == seen["r0"]["dropped"] == 0
+        # Out: what the exit refused is what was lost; what left it is what was received, but for ARP and ND.
+        assert lost == seen["exit"]["drops"] + seen["r1"]["dropped"] + seen["veth1"]["dropped"], seen
+        assert rx == seen["r1"]["tx"] - seen["router"]["said"] == seen["exit"]["packets"] - seen["router"]["said"]
+        for one in (v4, v6):
+            assert one["loss_ratio"] == pytest.approx(one["lost"] / one["tx"])
+            assert (one["duplicates"], one["reordered"]) == (0, 0)
 
-    def look():
-        return {
-            "counted": router.counted(),
-            "r0": router.router.counters("r0"),
-            "r1": router.router.counters("r1"),
-            "veth0": router.tester.counters("veth0"),
-            "veth1": router.tester.counters("veth1"),
-            "qdisc": {key: qdisc()[key] for key in ("packets", "drops")},
-        }
-
-    def once():
-        before = look()
-        done = run(lab, router, profile)
-        after = look()
-        observed.update({table: {key: after[table][key] - before[table][key] for key in after[table]} for table in after})
-        return done
-
-    result = undisturbed(once).result()
-    seen = observed
-    v4, v6 = result["streams"]["v4"], result["streams"]["v6"]
-    tx, rx, lost = sums(result, "tx"), sums(result, "rx"), sums(result, "lost")
-    assert result["verdict"]["valid"] and not result["verdict"]["generator_limited"], result["verdict"]
-    assert tx == 60_000 and lost > tx / 4, "the router was not overloaded"
-    # In: the router received and forwarded all that was sent; what it heard besides is ARP and ND.
-    assert (v4["tx"], v6["tx"]) == (seen["counted"]["forwarded_9001"], seen["counted"]["forwarded_9002"])
-    assert seen["r0"]["rx"] == tx + seen["counted"]["heard"]
-    assert seen["veth0"]["dropped"] == seen["r0"]["dropped"] == 0
-    # Out: what the exit refused is what was lost; what left it is what was received, but for ARP and ND.
-    assert lost == seen["qdisc"]["drops"] + seen["r1"]["dropped"] + seen["veth1"]["dropped"], seen
-    assert rx == seen["r1"]["tx"] - seen["counted"]["said"]
-    assert rx == seen["qdisc"]["packets"] - seen["counted"]["said"]
-    for one in (v4, v6):
-        assert one["loss_ratio"] == pytest.approx(one["lost"] / one["tx"])
-        assert (one["duplicates"], one["reordered"]) == (0, 0)
+    settled(lambda: counted_run(lab, router, profile), check)
 
 
 def test_more_than_the_tester_can_send_is_said_and_no_loss(lab, router):
     """5 Mpps over AF_PACKET: the tester is the limit and says so; what the router did not drop is not called lost."""
     router.count([9001])
-    profile = lab.profile(router.ports("afpacket", v6=False), [stream("much", "west", "east", 9001, rate="5Mpps")], load={"duration": "1s", "drain": "1s"})
-    sides = [(router.tester, "veth0"), (router.tester, "veth1"), (router.router, "r0"), (router.router, "r1")]
-    dropped = lambda: sum(side.counters(interface)["dropped"] for side, interface in sides)
-    observed = {}
+    much = stream("much", "west", "east", 9001, rate="5Mpps")
+    profile = lab.profile(router.ports("afpacket", v6=False), [much], load={"duration": "1s", "drain": "1s"})
 
-    def once():
-        before = dropped(), router.counted()["forwarded_9001"]
-        done = run(lab, router, profile)
-        observed["dropped"] = dropped() - before[0]
-        observed["forwarded"] = router.counted()["forwarded_9001"] - before[1]
-        return done
+    def check(done, seen):
+        result = done.result()
+        one, west = result["streams"]["much"], result["ports"]["west"]
+        assert result["verdict"]["valid"] and result["verdict"]["generator_limited"], result["verdict"]
+        assert any("not sent" in reason for reason in result["verdict"]["reasons"])
+        assert "tester was the limit" in done.err
+        assert west["tx_unsent"] > 0 and abs(one["tx"] + west["tx_unsent"] - 5_000_000) <= 1
+        assert one["requested_pps"] == 5e6 and one["offered_pps"] < 5e6
+        places = ("veth0", "r0", "r1", "veth1")
+        assert one["lost"] == sum(seen[place]["dropped"] for place in places), seen
+        assert seen["router"]["forwarded_9001"] <= one["tx"]
 
-    done = undisturbed(once, good=lambda run: run.exit == 0)
-    result = done.ok().json
-    one = result["streams"]["much"]
-    assert result["verdict"]["valid"] and result["verdict"]["generator_limited"], result["verdict"]
-    assert any("not sent" in reason for reason in result["verdict"]["reasons"])
-    assert result["ports"]["west"]["tx_unsent"] > 0
-    assert abs(one["tx"] + result["ports"]["west"]["tx_unsent"] - 5_000_000) <= 1
-    assert one["requested_pps"] == 5e6 and one["offered_pps"] < 5e6
-    assert one["lost"] == observed["dropped"], observed
-    assert observed["forwarded"] <= one["tx"]
-    assert "tester was the limit" in done.err
+    settled(lambda: counted_run(lab, router, profile), check)
+
+
+PING = """
+import socket, sys
+target = sys.argv[1]
+v6 = ":" in target
+ping = socket.socket(socket.AF_INET6 if v6 else socket.AF_INET, socket.SOCK_DGRAM, 58 if v6 else 1)
+ping.settimeout(1)
+ask, answer = (128, 129) if v6 else (8, 0)
+for sequence in range(1, 3):
+    ping.sendto(bytes([ask, 0, 0, 0, 0, 0, 0, sequence]) + b"an eagre is a tidal bore", (target, 0))
+    reply, who = ping.recvfrom(2048)
+    assert (reply[0], reply[7], reply[8:], who[0]) == (answer, sequence, b"an eagre is a tidal bore", target), reply
+"""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_neighbours_are_asked_and_answered(lab, router, kind):
-    """The router learns both hosts by ARP and ND, and can ping the tester while a test runs."""
-    need("ping")
-    profile = lab.profile(router.ports(kind), streams({"rate": "1kpps"}), load={"duration": "4s", "drain": "200ms"})
-    process = lab.start_eagre("run", profile, "--json", "-", ns=router.tester)
-    wait_until(lambda: router.router.counters("r0")["rx"] > 100, "traffic")
-    for address in ("10.0.0.2", "10.0.1.2", "2001:2::2", "2001:2:0:1::2"):
-        router.router.run("ping", "-c", "2", "-i", "0.2", "-W", "1", address)
-    neighbours = json.loads(router.router.ip("-j", "neigh", "show"))
-    known = {entry["dst"]: entry.get("lladdr") for entry in neighbours if entry.get("lladdr")}
-    for address, end in (("10.0.0.2", "veth0"), ("10.0.1.2", "veth1"), ("2001:2::2", "veth0"), ("2001:2:0:1::2", "veth1")):
-        assert known.get(address) == router.tester.mac(end), known
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 0, err
-    result = json.loads(out)
-    assert sums(result, "lost") == 0
-    answers = sum(port["tx_answers"] for port in result["ports"].values())
-    assert answers >= 8 and all(port["rx_other"] >= 4 for port in result["ports"].values()), result["ports"]
-    assert sums(result, "tx") == sum(port["tx_packets"] for port in result["ports"].values()), "answers are no test packets"
+    """The router learns both hosts by ARP and ND and can ping them while a test runs; no answer counts as traffic."""
+    profile = lab.profile(router.ports(kind), four("1kpps"), load={"duration": "3s", "drain": "200ms"})
+    router.router.sysctl({"net.ipv4.ping_group_range": "0 0"})
+    hosts = {WEST4: "veth0", EAST4: "veth1", WEST6: "veth0", EAST6: "veth1"}
 
+    def once():
+        process = lab.start_eagre("run", profile, "--json", "-", ns=router.tester)
+        sent = router.router.counters("r0")["rx"] + 100
+        wait_until(lambda: router.router.counters("r0")["rx"] > sent, "traffic")
+        for address in hosts:
+            router.router.run("/usr/bin/python3", "-c", PING, address)
+        return lab.finish(process)
+
+    def check(done):
+        known = {entry["dst"]: entry.get("lladdr") for entry in json.loads(router.router.ip("-j", "neigh", "show"))}
+        assert {address: known.get(address) for address in hosts} == {
+            a: router.tester.mac(end) for a, end in hosts.items()
+        }
+        result = done.result()
+        assert (sums(result, "lost"), sums(result, "tx")) == (0, 12_000)
+        for port in result["ports"].values():
+            assert port["tx_answers"] >= 4 and port["rx_other"] >= 4, port
+            assert port["tx_packets"] == 6_000, "answers are no test packets"
+
+    settled(once, check)
+
+
+@pytest.mark.parametrize("family, gateway", [("v4", "10.0.0.9"), ("v6", "2001:2::9")])
+def test_a_gateway_that_does_not_answer_is_named(lab, router, family, gateway):
+    """Exit 3 and the address, before any traffic."""
+    ports = router.ports("afpacket", v4=family == "v4", v6=family == "v6")
+    ports["west"]["gateway"] = gateway
+    profile = lab.profile(
+        ports, [stream("s", "west", "east", v6=family == "v6", rate="1kpps")], load={"duration": "1s"}
+    )
+    done = lab.eagre("run", profile, ns=router.tester)
+    done.refused(3, f"port west: no answer from {gateway}")
+    assert done.seconds < 8
+    assert router.router.counters("r1")["tx"] < 20, "traffic was sent all the same"
+
+
+def complete(done):
+    """A good run that lost nothing."""
+    result = done.result()
+    assert result["verdict"]["valid"] and sums(result, "lost") == 0 < sums(result, "tx"), result["streams"]
+    assert all(criterion["passed"] for criterion in result.get("criteria", []))
+    return result
+
+
+@pytest.mark.parametrize("example", sorted((REPO / "examples").glob("router-*.yaml")), ids=lambda path: path.stem)
+def test_the_examples_with_a_router_run(lab, router, example):
+    """As they are, but not as long and not as fast: this machine may be busy."""
+    settled(
+        lambda: lab.eagre("run", example, "--duration", "500ms", "--rate", "10kpps", "--json", "-", ns=router.tester),
+        complete,
+    )
+
+
+def test_send_goes_through_a_router(lab, router):
+    """From flags: the gateway is asked for, the packets arrive at the other port."""
+    flags = [
+        "send", "--port", "veth0", "--ip", "10.0.0.2/24", "--gateway", "10.0.0.1", "--dst", "10.0.1.2", "--dport", "9001",
+        "--to", "veth1", "--to-ip", "10.0.1.2/24", "--rate", "10kpps", "--for", "1s", "--count", "2000",
+    ]  # fmt: skip
+    router.count([9001])
+
+    def check(done):
+        assert sums(complete(done), "tx") == 2000
+
+    settled(lambda: lab.eagre(*flags, "--json", "-", ns=router.tester), check)
+    assert router.counted()["forwarded_9001"] % 2000 == 0

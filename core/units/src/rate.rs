@@ -99,7 +99,7 @@ impl BitRate {
             Layer::L1 => length.l1_bits(),
             Layer::L2 => length.l2_bits(),
         };
-        Pps((u128::from(self.bps) * u128::from(MICRO) / u128::from(bits)) as u64)
+        Pps(u64::try_from(u128::from(self.bps) * u128::from(MICRO) / u128::from(bits)).unwrap_or(u64::MAX))
     }
 }
 

@@ -1,0 +1,344 @@
+"""The cases: what is run for each, and how its figure is made."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import machine
+from generators import COMMANDS, EAGRE, PROFILES, RUN, SHARE_MIN, Testpmd, eagre
+from machine import REPO, CouldNotRun, VethPair
+
+
+@dataclass
+class Row:
+    """One line of the table. `reached` is None where there is no target."""
+
+    case: str
+    what: str
+    ours: str
+    theirs: str
+    figure: str
+    target: str
+    reached: bool | None
+    noise: str
+
+
+@dataclass
+class Bench:
+    """How thoroughly to measure, and where."""
+
+    rounds: int
+    seconds: float
+    core: int
+    control: int
+    huge: bool
+    note: object
+
+
+class Series:
+    """Windows of one kind. Those in which the worker did not have its core are discarded; if there is no other, they
+    are kept, and the noise says so."""
+
+    def __init__(self):
+        self.good, self.bad = [], []
+
+    def add(self, window):
+        (self.good if window.share >= SHARE_MIN else self.bad).append(window)
+
+    @property
+    def kept(self):
+        return self.good or self.bad
+
+    def values(self, of):
+        return [of(window) for window in self.kept]
+
+    def median(self, of=lambda w: w.per_cpu):
+        return statistics.median(self.values(of))
+
+    def noise(self, of=lambda w: w.per_cpu):
+        values = self.values(of)
+        spread = f"{min(values):.4g}–{max(values):.4g}"
+        if not self.good:
+            return f"{spread}, core shared in all {len(self.bad)}"
+        return f"{spread}, {len(self.bad)} of {len(self.bad) + len(self.good)} discarded"
+
+
+# Windows tried for each that is wanted, on a machine that has other things to do.
+ATTEMPTS = 4
+
+
+def alternate(bench, *kinds):
+    """Runs each kind in turn until each has enough windows in which its worker had its core."""
+    series = [Series() for _ in kinds]
+    for _ in range(ATTEMPTS * bench.rounds):
+        for one, kind in zip(series, kinds, strict=True):
+            if len(one.good) < bench.rounds:
+                one.add(kind())
+        if all(len(one.good) >= bench.rounds for one in series):
+            break
+    return series
+
+
+def mpps(value):
+    return f"{value:.4g}"
+
+
+def against(case, what, target, ours, theirs, of=lambda w: w.per_cpu):
+    """A row of Eagre beside its peer."""
+    ratio = ours.median(of) / theirs.median(of)
+    noise = f"{ours.noise(of)}; peer {theirs.noise(of)}"
+    return Row(case, what, mpps(ours.median(of)), mpps(theirs.median(of)), f"{ratio:.2f}×", f"≥ {target}×", ratio >= target, noise)
+
+
+def constant(bench):
+    """P1: one constant packet, no wire."""
+
+    def theirs():
+        with Testpmd("P1", "net_null0", bench.core, bench.control, bench.huge) as peer:
+            return peer.window(bench.seconds)
+
+    ours, theirs = alternate(bench, lambda: eagre("P1", "p1", seconds=bench.seconds), theirs)
+    yield against("P1", "one constant 64 B UDP packet, `null`", 2.5, ours, theirs)
+
+
+def measured(bench):
+    """P5: transmit and measure on one core, with one stream and with many."""
+    kinds = [(n, lambda n=n: eagre("P5", f"p5-{n}", seconds=bench.seconds)) for n in (1, 1000, 10000)]
+    one, thousand, ten_thousand = alternate(bench, *(kind for _, kind in kinds))
+    rate = one.median()
+    what = "transmit and measure every packet, `ring`, "
+    yield Row("P5", what + "1 stream", mpps(rate), "", mpps(rate), "≥ 25", rate >= 25, one.noise())
+    for streams, series, target in (("1,000", thousand, None), ("10,000", ten_thousand, 0.7)):
+        ratio = series.median() / rate
+        reached = None if target is None else ratio >= target
+        yield Row(
+            "P5", what + f"{streams} streams", mpps(series.median()), "", f"{ratio:.2f} × 1 stream",
+            f"≥ {target} × 1 stream" if target else "", reached, series.noise(),
+        )  # fmt: skip
+
+
+def memif(bench):
+    """P6: memif to a testpmd that takes everything in."""
+    socket = RUN / "sink.sock"
+
+    @contextlib.contextmanager
+    def sink():
+        socket.unlink(missing_ok=True)
+        vdev = f"net_memif0,role=server,id=0,socket={socket},socket-abstract=no,rsize=10"
+        with Testpmd("P6", vdev, bench.control, bench.control, bench.huge, mode="rxonly") as running:
+            yield running
+
+    def ours():
+        with sink():
+            return eagre("P6", "p6", seconds=bench.seconds)
+
+    def theirs():
+        vdev = f"net_memif0,role=client,id=0,socket={socket},socket-abstract=no,rsize=10"
+        with sink(), Testpmd("P6", vdev, bench.core, bench.control, bench.huge) as peer:
+            return peer.window(bench.seconds)
+
+    ours, theirs = alternate(bench, ours, theirs)
+    yield against("P6", "constant packet, memif to a testpmd sink", 0.95, ours, theirs)
+
+
+def veth(bench):
+    """P7: the kernel's ports on a veth pair. Counted where packets come out of it: what a driver says it sent may never
+    have left."""
+    devices = [
+        ("AF_XDP", "p7-afxdp", "net_af_xdp0,iface=veth0,queue_count=1", ["--rxd=2048", "--txd=2048"]),
+        ("AF_PACKET", "p7-afpacket", "net_af_packet0,iface=veth0,qpairs=1,framesz=2048,blocksz=65536,framecnt=1024", []),
+    ]
+    for name, profile, vdev, more in devices:
+        with VethPair() as pair:
+            near = pair.within(pair.near)
+
+            def ours():
+                before = pair.arrived()
+                window = eagre("P7", profile, seconds=bench.seconds, inside=near)
+                arrived = pair.arrived() - before
+                if abs(arrived - window.packets) > window.packets / 1000:
+                    bench.note(f"P7 {name}: Eagre says {window.packets} sent, {arrived} arrived")
+                window.packets = arrived
+                return window
+
+            def theirs():
+                with Testpmd("P7", vdev, bench.core, bench.control, bench.huge, inside=near, more=more) as peer:
+                    return peer.window(bench.seconds, pair.arrived)
+
+            ours, theirs = alternate(bench, ours, theirs)
+        what = f"constant packet, {name} on veth"
+        yield against("P7", what, 0.95, ours, theirs)
+        yield against("P7", what + ", by the clock on the wall", 0.95, ours, theirs, lambda w: w.wall)
+
+
+def cores(bench):
+    """P8: from one worker core to two."""
+    if len(os.sched_getaffinity(0)) < 2:
+        raise CouldNotRun("P8 needs two cores")
+    run = lambda cores: eagre("P8", "p8", "--cores", cores, seconds=bench.seconds)
+    one, two = alternate(bench, lambda: run(1), lambda: run(2))
+    what = "8 streams with signature, `null`, 1 → 2 worker cores"
+    for text, of in ((what, lambda w: w.packets / w.cpu_s * len(w.document["workers"]) / 1e6), (what + ", by the clock on the wall", lambda w: w.wall)):
+        ratio = two.median(of) / one.median(of)
+        yield Row("P8", text, f"{mpps(one.median(of))} → {mpps(two.median(of))}", "", f"{ratio:.2f}×", "≥ 1.9×", ratio >= 1.9, f"{one.noise(of)}; two {two.noise(of)}")
+
+
+def pacing(bench):
+    """P9: one million packets a second, evenly."""
+    (series,) = alternate(bench, lambda: eagre("P9", "p9", seconds=max(bench.seconds, 2)))
+    pacing_ns = lambda key: lambda w: w.document["ports"]["west"]["pacing_ns"][key]
+    rate_error = lambda w: abs(w.packets / w.wall_s / 1e6 - 1)
+    measures = [
+        ("gaps back to back", lambda w: 100 * pacing_ns("back_to_back_ratio")(w), 0.1, " %"),
+        ("gap error, p99", pacing_ns("error_p99"), 1000, " ns"),
+        ("mean rate error", lambda w: 100 * rate_error(w), 0.01, " %"),
+    ]
+    for what, of, most, unit in measures:
+        value = series.median(of)
+        yield Row("P9", f"1 Mpps on `ring`: {what}", f"{value:.3g}{unit}", "", f"{value:.3g}{unit}", f"≤ {most:g}{unit}", value <= most, series.noise(of))
+
+
+def histograms(bench):
+    """P16: what keeping latency histograms costs."""
+    run = lambda *flags: eagre("P16", "p5-1", *flags, seconds=bench.seconds)
+    with_them, without = alternate(bench, run, lambda: run("--no-histograms"))
+    cost = without.median() / with_them.median() - 1
+    yield Row(
+        "P16", "P5 with histograms against `--no-histograms`", mpps(with_them.median()), f"{mpps(without.median())} without",
+        f"{100 * cost:.0f} % more time", "≤ 25 %", cost <= 0.25, f"{with_them.noise()}; without {without.noise()}",
+    )  # fmt: skip
+
+
+def demo(bench):
+    """P17: `eagre demo` by an ordinary user: how soon, and in how much memory."""
+    stated, at_most, megabytes = [], [], []
+    with tempfile.TemporaryDirectory() as home:
+        os.chmod(home, 0o755)
+        binary = shutil.copy(EAGRE, home)
+        command = [binary, "demo", "--json", "-"]
+        COMMANDS.note("P17", ["eagre", *command[1:]])
+        for _ in range(bench.rounds):
+            begin = time.time()
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, user=65534, group=65534, extra_groups=[], cwd="/",
+                env={"PATH": os.environ["PATH"], "HOME": home},
+            )  # fmt: skip
+            document = process.stdout.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            end = time.time()
+            process.returncode = os.waitstatus_to_exitcode(status)
+            process.stdout.close()
+            if process.returncode != 0:
+                raise CouldNotRun(f"eagre demo as an ordinary user: exit {process.returncode}")
+            document = json.loads(document)
+            stated.append(datetime.fromisoformat(document["started"]).timestamp() - begin)
+            at_most.append(end - begin - document["duration_s"])
+            megabytes.append(usage.ru_maxrss / 1024)
+    spread = lambda values, digits: f"{min(values):.{digits}f}–{max(values):.{digits}f}"
+    soon, memory = statistics.median(stated), statistics.median(megabytes)
+    bound = statistics.median(at_most)
+    yield Row(
+        "P17", "`eagre demo`: start to traffic", f"{soon:.3f} s", "", f"{soon:.3f} s (end − duration: {bound:.3f} s)", "≤ 0.5 s",
+        bound <= 0.5, f"{spread(stated, 3)} ({spread(at_most, 3)})",
+    )  # fmt: skip
+    yield Row("P17", "`eagre demo`: resident memory", f"{memory:.0f} MB", "1,200 MB (Pktgen-DPDK)", f"{memory:.0f} MB", "≤ 200 MB", memory <= 200, spread(megabytes, 0))
+
+
+# Rates of P19, and what is near enough to the limit that noise decides.
+RATES = 20
+NEAR = 0.9
+
+
+def delivered(bench):
+    """P19: delivered ÷ requested from 1 kpps to twice what the worker can do, and what the result says beyond."""
+    for streams in (1, 1000):
+        yield from delivered_by(bench, streams)
+
+
+def delivered_by(bench, streams):
+    seconds = min(bench.seconds, 1)
+
+    def at(pps):
+        """A run at a rate of all streams together, undisturbed if that can be had."""
+        rate = f"{pps / streams:.6f}pps"
+        for _ in range(ATTEMPTS):
+            window = eagre("P19", f"p5-{streams}", "--rate", rate, seconds=seconds)
+            if window.share >= SHARE_MIN:
+                break
+        return window
+
+    limit = statistics.median(at(1e9).wall * 1e6 for _ in range(3))
+    rates = [1000 * (2 * limit / 1000) ** (i / (RATES - 1)) for i in range(RATES)]
+    worst, broken, beyond, disturbed = 1.0, [], 0, 0
+    for pps in rates:
+        window = at(pps)
+        unsent = sum(port["tx_unsent"] for port in window.document["ports"].values())
+        due = window.packets + unsent
+        ratio, stated = window.packets / due, window.document["verdict"]["generator_limited"]
+        disturbed += window.share < SHARE_MIN
+        if abs(due / (pps * seconds) - 1) > 0.001 + streams / (pps * seconds):
+            broken.append(f"{pps / 1e6:.3g} Mpps: {due} packets due, {pps * seconds:.0f} asked for")
+        if ratio < 0.999 and not stated:
+            broken.append(f"{pps / 1e6:.3g} Mpps: {ratio:.4f} delivered and not called limited")
+        if pps <= NEAR * limit:
+            worst = min(worst, ratio)
+        else:
+            beyond += ratio < 0.999
+    for line in broken:
+        bench.note(f"P19, {streams} streams: {line}")
+    name = f"{streams:,} stream{'s' * (streams > 1)}"
+    yield Row(
+        "P19", f"{RATES} rates from 1 kpps to twice the limit, {name}", f"limit {limit / 1e6:.3g} Mpps by the clock on the wall", "",
+        f"{worst:.5f} at worst up to {NEAR} × the limit; beyond it {beyond} short, {'each stated' if not broken else 'NOT all stated'}",
+        "≥ 0.999, shortfall stated", worst >= 0.999 and not broken, f"{disturbed} of {RATES} disturbed",
+    )  # fmt: skip
+
+
+def instructions(bench):
+    """What clocks on a shared machine cannot say twice: instructions the worker spends on a packet.
+
+    The difference between a longer and a shorter run, which leaves out how they begin and end.
+    """
+    for profile, what in (("p5-1", "P5, 1 stream"), ("p5-10000", "P5, 10,000 streams"), ("p1", "P1")):
+        if not shutil.which("valgrind"):
+            raise CouldNotRun("valgrind is not installed")
+        costs = []
+        for _ in range(2):
+            (short, packets_short), (long, packets_long) = count(profile, 1), count(profile, 3)
+            costs.append((long - short) / (packets_long - packets_short))
+        cost = statistics.mean(costs)
+        yield Row("instructions", f"{what}: worker's instructions for one packet", f"{cost:.0f}", "", f"{cost:.0f}", "", None, f"{min(costs):.1f}–{max(costs):.1f}")
+
+
+def count(profile, seconds):
+    """Instructions of the worker thread, and packets, of a run under callgrind."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "callgrind"
+        tool = ["valgrind", "--tool=callgrind", "--fair-sched=yes", "--separate-threads=yes", f"--callgrind-out-file={out}"]
+        window = eagre("instructions", profile, seconds=seconds, inside=tool)
+        # A thread's file has its instructions in all; no other thread of the program works as much.
+        totals = [re.search(r"^totals: (\d+)", file.read_text(), re.MULTILINE) for file in Path(folder).glob("callgrind-*")]
+        return max(int(total[1]) for total in totals if total), window.packets
+
+
+CASES = {
+    "P1": constant,
+    "P5": measured,
+    "P6": memif,
+    "P7": veth,
+    "P8": cores,
+    "P9": pacing,
+    "P16": histograms,
+    "P17": demo,
+    "P19": delivered,
+    "instructions": instructions,
+}

@@ -1,0 +1,155 @@
+"""What the bench runs on: cores, huge pages, network namespaces, and children that have their core.
+
+Everything changed here is put back when the context it was changed in ends.
+"""
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent
+LIBC, PR_SET_PDEATHSIG = ctypes.CDLL(None), 1
+
+# Memory for both generators and a sink at once.
+HUGE_BYTES = 1 << 30
+HUGE_PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
+HUGE_PAGE_BYTES = 2 << 20
+
+
+class CouldNotRun(Exception):
+    """Something the bench needs did not work; the figures are not at fault."""
+
+
+def call(*command):
+    """Runs a command to its end; returns what it printed."""
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        raise CouldNotRun(f"{' '.join(map(str, command))}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def start(command, **options):
+    """Starts a process ahead of everything else on this machine, which ends when the bench does.
+
+    A nice value counts only against the same session's processes where the kernel groups by session, so the process
+    gets a session of its own, and that the priority.
+    """
+    process = subprocess.Popen(
+        [str(c) for c in command], text=True, start_new_session=True, preexec_fn=before_exec, **options
+    )
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{process.pid}/autogroup").write_text("-20")
+    return process
+
+
+def before_exec():
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, -20)
+
+
+def stop(process):
+    """Ends a process, however it feels about that."""
+    if process.poll() is None:
+        process.kill()
+    process.wait(10)
+    for stream in (process.stdin, process.stdout, process.stderr):
+        with contextlib.suppress(OSError, AttributeError):
+            stream.close()
+
+
+def wait_until(condition, what, timeout=10.0, every=0.02):
+    """The first true value of `condition`."""
+    end = time.monotonic() + timeout
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise CouldNotRun(f"{what}: not within {timeout:.0f} s")
+        time.sleep(every)
+    return value
+
+
+def number(path):
+    return int(Path(path).read_text())
+
+
+@contextlib.contextmanager
+def huge_pages():
+    """Sees to it that there are huge pages for both generators; yields whether there are."""
+    try:
+        before, free = number(HUGE_PAGES / "nr_hugepages"), number(HUGE_PAGES / "free_hugepages")
+    except OSError:
+        yield False
+        return
+    missing = max(HUGE_BYTES // HUGE_PAGE_BYTES - free, 0)
+    try:
+        if missing:
+            with contextlib.suppress(OSError):
+                (HUGE_PAGES / "nr_hugepages").write_text(str(before + missing))
+        yield number(HUGE_PAGES / "free_hugepages") * HUGE_PAGE_BYTES >= HUGE_BYTES
+    finally:
+        if missing:
+            (HUGE_PAGES / "nr_hugepages").write_text(str(before))
+
+
+class VethPair:
+    """veth0 in the namespace of the generator, and its peer in another whose kernel drops all that comes."""
+
+    near, far = "eagre-bench-near", "eagre-bench-far"
+
+    def __enter__(self):
+        self.remove()
+        for name in (self.near, self.far):
+            call("ip", "netns", "add", name)
+            # No address, no router solicitation: the kernel says nothing on the link.
+            call(*self.within(name), "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1")
+        call("ip", "link", "add", "veth0", "netns", self.near, "type", "veth", "peer", "name", "veth1", "netns", self.far)
+        call("ip", "-n", self.near, "link", "set", "veth0", "up")
+        call("ip", "-n", self.far, "link", "set", "veth1", "up")
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+    def remove(self):
+        existing = {line.split()[0] for line in call("ip", "netns", "list").splitlines() if line.strip()}
+        for name in {self.near, self.far} & existing:
+            call("ip", "netns", "delete", name)
+
+    @staticmethod
+    def within(name):
+        return ["ip", "netns", "exec", name]
+
+    def arrived(self):
+        """Packets that came out of the far end."""
+        stats = call("ip", "-n", self.far, "-s", "-j", "link", "show", "veth1")
+        return int(re.search(r'"rx":\{"bytes":\d+,"packets":(\d+)', stats.replace(" ", ""))[1])
+
+
+def steal_s():
+    """Time the machine below had our cores, s, since it started."""
+    fields = Path("/proc/stat").read_text().splitlines()[0].split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+
+
+def load():
+    return Path("/proc/loadavg").read_text().split()[0]
+
+
+def facts(eagre):
+    """What a reader must know of the machine, as pairs of a name and a value."""
+    cpu = Path("/proc/cpuinfo").read_text()
+    model = re.search(r"^model name\s*:\s*(.+)$", cpu, re.MULTILINE)
+    virtual = " (virtual)" if " hypervisor" in cpu else ""
+    dpdk = subprocess.run(["dpkg-query", "-W", "-f=${Version}", "dpdk"], capture_output=True, text=True).stdout
+    tree = subprocess.run(["git", "-C", REPO, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout
+    return [
+        ("CPU", f"{model[1] if model else 'unknown'}{virtual}, {len(os.sched_getaffinity(0))} cores"),
+        ("kernel", os.uname().release),
+        ("DPDK", dpdk or "unknown"),
+        ("Eagre", f"{call(eagre, '--version').strip()}, {tree.strip() or 'no commit'}"),
+    ]

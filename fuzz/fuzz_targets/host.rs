@@ -1,0 +1,147 @@
+//! Frames of any bytes to the host behind a port: it survives them all, and what it answers is right.
+//!
+//! The first byte of an input says in how many VLANs the host lives (the low two bits) and how many zeros, in units of
+//! 260, are behind the frame (the other bits); the rest is the frame.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use neighbour::{Host, Resolver};
+use std::net::IpAddr;
+use units::{FrameLen, Nanos};
+use wire::{Header, PacketSpec, ReadHeader, checksum, protocol, read};
+
+/// Bytes an answer may be longer than what it answers: an advertisement's option. VLAN tags come on top.
+const LONGER_MAX: usize = 8;
+const VLAN_TAG: usize = 4;
+const VLANS: [u16; 2] = [100, 200];
+/// So that the largest number of units fills the longest frame.
+const STRETCH: usize = 260;
+
+fuzz_target!(init: fuzz::write_seeds(seeds()), |data: &[u8]| {
+    if let Some((how, bytes)) = data.split_first() {
+        let mut frame = bytes.to_vec();
+        frame.resize(frame.len() + usize::from(how >> 2) * STRETCH, 0);
+        frame.truncate(FrameLen::MAX.without_fcs() as usize);
+        let owner = host(2, usize::from(how & 3));
+        Resolver::new(owner.addresses.clone()).take(&owner, &frame);
+        if let Some(answer) = owner.answer(&frame) {
+            check_answer(&owner, &frame, &answer);
+        }
+    }
+});
+
+fn host(last: u8, vlans: usize) -> Host {
+    let addresses: Vec<IpAddr> = [format!("10.0.0.{last}"), format!("2001:2::{last}")]
+        .map(|text| text.parse().expect("an address"))
+        .to_vec();
+    Host {
+        mac: [2, 0, 0, 0, 0, last],
+        vlans: VLANS.into_iter().take(vlans).collect(),
+        answers_for: addresses.clone(),
+        addresses,
+    }
+}
+
+fn check_answer(owner: &Host, frame: &[u8], answer: &[u8]) {
+    let longest = frame.len() + LONGER_MAX + owner.vlans.len() * VLAN_TAG;
+    assert!(answer.len() <= longest, "{} bytes make {}", frame.len(), answer.len());
+    assert_eq!(owner.answer(answer), None, "an answer to an answer");
+
+    let (headers, behind) = read(answer);
+    let names: Vec<&str> = headers.iter().map(|header| header.protocol.name).collect();
+    let (links, inner) = names.split_at(1 + owner.vlans.len());
+    assert_eq!(links[0], "ethernet");
+    assert!(links[1..].iter().all(|name| *name == "vlan"), "{names:?}");
+    let ids: Vec<u128> = headers[1..links.len()].iter().map(|vlan| value(vlan, "id")).collect();
+    assert!(ids.iter().eq(owner.vlans.iter().map(|id| u128::from(*id)).collect::<Vec<_>>().iter()));
+    assert_eq!(value(&headers[0], "src").to_be_bytes()[10..], owner.mac);
+
+    let (source, last) = (&headers[links.len()], &headers[headers.len() - 1]);
+    let rest = answer.len() - source.offset;
+    let own = match inner {
+        ["arp"] => {
+            assert_eq!((value(source, "operation"), rest), (2, 28));
+            address(source, "sender_ip")
+        }
+        ["ipv4", "icmp"] => {
+            assert_eq!((value(last, "type"), value(source, "total_length")), (0, rest as u128));
+            assert_eq!(checksum::finish(checksum::sum(&answer[source.offset..last.offset], 0)), 0);
+            assert_eq!(checksum::finish(checksum::sum(&answer[last.offset..], 0)), 0);
+            address(source, "src")
+        }
+        ["ipv6", kind @ ("icmpv6" | "nd_advert")] => {
+            assert_eq!(value(last, "type"), if *kind == "icmpv6" { 129 } else { 136 });
+            assert_eq!(value(source, "payload_length"), rest as u128 - 40);
+            let pseudo = &answer[source.offset + 8..source.offset + 40];
+            let pseudo = checksum::pseudo_header(pseudo, 58, rest as u32 - 40);
+            assert_eq!(checksum::finish(checksum::sum(&answer[last.offset..], pseudo)), 0);
+            address(source, "src")
+        }
+        _ => panic!("an answer of {names:?}"),
+    };
+    assert!(owner.answers_for.contains(&own), "answered for {own}");
+    let payload = &answer[behind..];
+    assert!(frame.windows(payload.len().max(1)).any(|window| window == payload) || payload.is_empty());
+    check_learnt(own, answer, last);
+}
+
+/// Who asked for the address that an answer tells of knows it now.
+fn check_learnt(own: IpAddr, answer: &[u8], last: &ReadHeader) {
+    let tells = ["arp", "nd_advert"].contains(&last.protocol.name);
+    let (asker, mut resolver) = (host(1, 0), Resolver::new([own]));
+    resolver.take(&asker, answer);
+    assert_eq!(resolver.mac(own).is_some(), tells);
+    assert_eq!(resolver.next_due() == Nanos::MAX, tells);
+}
+
+fn value(header: &ReadHeader, name: &str) -> u128 {
+    header.value(name).expect("a field of the header")
+}
+
+fn address(header: &ReadHeader, name: &str) -> IpAddr {
+    let field = header.protocol.field(name).expect("a field of the header");
+    field.print(value(header, name)).parse().expect("an address")
+}
+
+/// Requests for the host's addresses and pings of them, plain, in VLANs, and as long as a frame can be.
+fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for vlans in 0..=VLANS.len() {
+        let (asker, owner) = (host(1, vlans), host(2, vlans));
+        let mut frames: Vec<Vec<u8>> =
+            owner.addresses.iter().filter_map(|address| asker.request(*address)).collect();
+        frames.extend(["icmp", "icmpv6", "bare solicitation"].map(|kind| ping(kind, vlans, 0)));
+        // Answers, which only who asked is interested in.
+        frames.extend(frames.clone().iter().filter_map(|frame| owner.answer(frame)));
+        seeds.extend(frames.into_iter().map(|frame| [&[vlans as u8], &frame[..]].concat()));
+    }
+    // What is behind the beginning of the longest frame is zeros: so short is the seed.
+    for (kind, beginning) in [("icmp", 14 + 20 + 8), ("icmpv6", 14 + 40 + 8)] {
+        let frame = ping(kind, 0, FrameLen::MAX.without_fcs() as usize - beginning);
+        seeds.push([&[0xff << 2], &frame[..beginning]].concat());
+    }
+    seeds
+}
+
+/// An echo request, or a solicitation without the option that tells who asks.
+fn ping(kind: &str, vlans: usize, payload: usize) -> Vec<u8> {
+    let header = |name: &str| Header::new(protocol(name).expect("a protocol of the catalogue"));
+    let mut headers = vec![header("ethernet").with("dst", 0x0200_0000_0002).with("src", 0x0200_0000_0001)];
+    headers.extend(VLANS.iter().take(vlans).map(|id| header("vlan").with("id", u128::from(*id))));
+    let v6 = 0x2001_0002u128 << 96;
+    if kind == "icmp" {
+        headers.push(header("ipv4").with("src", 0x0a00_0001).with("dst", 0x0a00_0002));
+    } else {
+        headers.push(header("ipv6").with("src", v6 | 1).with("dst", v6 | 2).with("hop_limit", 255));
+    }
+    let mut payload = vec![0; payload];
+    if kind == "bare solicitation" {
+        headers.push(header("icmpv6").with("type", 135).with("id", 0).with("seq", 0));
+        payload = (v6 | 2).to_be_bytes().to_vec();
+    } else {
+        headers.push(header(kind).with("id", 7).with("seq", 9));
+    }
+    let spec = PacketSpec { headers, payload };
+    spec.build_unpadded().expect("a packet that can be built").bytes
+}

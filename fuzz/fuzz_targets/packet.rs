@@ -1,0 +1,133 @@
+//! Frames of any bytes: reading them never fails, and what it says is true of the bytes.
+//!
+//! The first byte of an input says whether the last bytes of the frame begin with the run's mark (bit 0) and how much
+//! padding is behind them (the other bits); the rest is the frame.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use units::Nanos;
+use wire::protocols::ALL;
+use wire::signature::{self, STREAMS_MAX, Signature, Stamp};
+use wire::{Header, PacketSpec, ReadHeader, read};
+
+const MARK: u32 = 0xea67_e001;
+const MARKED: u8 = 1;
+const PADDING: [u8; 3] = [0, 4, 40];
+const TIME_MASK: u64 = (1 << 48) - 1;
+/// Half of the time a signature's clock takes to come round.
+const NEAR: u64 = 1 << 47;
+
+fuzz_target!(init: fuzz::write_seeds(seeds()), |data: &[u8]| {
+    if let Some((how, bytes)) = data.split_first() {
+        let mut frame = bytes.to_vec();
+        if how & MARKED != 0
+            && let Some(end) = frame.last_chunk_mut::<{ signature::LEN }>()
+        {
+            end[..4].copy_from_slice(&MARK.to_le_bytes());
+        }
+        frame.resize(frame.len() + usize::from(how >> 1), 0);
+        check_signatures(&frame);
+        check_headers(&frame);
+    }
+});
+
+fn check_signatures(frame: &[u8]) {
+    let (at_end, found) = (signature::read_at_end(frame, MARK), signature::find(frame, MARK));
+    if let Some(at_end) = at_end {
+        assert_eq!(found, Some(at_end), "the frame's end is looked at first");
+        assert!(frame.ends_with(&bytes_of(at_end)), "{at_end:?} is not what the frame ends with");
+    }
+    if let Some(found) = found {
+        let bytes = bytes_of(found);
+        assert!(frame.windows(bytes.len()).any(|window| window == bytes), "{found:?} is not in the frame");
+        assert!((found.stream as usize) < STREAMS_MAX && found.time <= TIME_MASK);
+        if let Some(now) = frame.first_chunk() {
+            check_time(found.time, u64::from_le_bytes(*now));
+        }
+    }
+}
+
+fn bytes_of(signature: Signature) -> [u8; signature::LEN] {
+    let mut bytes = [0; signature::LEN];
+    bytes[..4].copy_from_slice(&MARK.to_le_bytes());
+    bytes[4..8].copy_from_slice(&signature.stream.to_le_bytes());
+    bytes[7] = signature.lane;
+    bytes[8..12].copy_from_slice(&signature.sequence.to_le_bytes());
+    bytes[12..].copy_from_slice(&signature.time.to_le_bytes()[..6]);
+    bytes
+}
+
+fn check_time(time: u64, now: u64) {
+    let instant = signature::unwrap_time(time, Nanos(now)).0;
+    assert_eq!(instant & TIME_MASK, time, "another instant at {now}");
+    let at_the_clocks_end = !(NEAR..=u64::MAX - NEAR).contains(&now);
+    assert!(at_the_clocks_end || instant.abs_diff(now) <= NEAR, "{instant} is not the nearest to {now}");
+}
+
+fn check_headers(frame: &[u8]) {
+    let (headers, behind) = read(frame);
+    assert!(behind <= frame.len());
+    assert!(headers.is_empty() == (frame.len() < 14), "every frame begins with Ethernet");
+    let mut end = 0;
+    for (index, header) in headers.iter().enumerate() {
+        assert_eq!(header.offset, end, "{} does not begin where the one before ends", header.protocol.name);
+        end = headers.get(index + 1).map_or(behind, |next| next.offset);
+        assert!(end <= frame.len() && end - header.offset >= header.protocol.len, "{}", header.protocol.name);
+        check_fields(header, &frame[header.offset..end]);
+    }
+    assert_eq!(end, behind);
+    check_rebuilt(frame, &headers, behind);
+}
+
+/// The fields of a header are its bytes, and their texts are the fields.
+fn check_fields(header: &ReadHeader, bytes: &[u8]) {
+    let (fixed, _) = bytes.split_at(header.protocol.len);
+    let mut copy = vec![0; fixed.len()];
+    for (field, value) in &header.fields {
+        assert!(*value <= field.max(), "{}.{}", header.protocol.name, field.name);
+        assert_eq!(header.value(field.name), Some(*value));
+        assert_eq!(field.parse(&field.print(*value)), Ok(*value));
+        field.set(&mut copy, *value);
+    }
+    assert_eq!(copy, fixed, "{} has bits in no field", header.protocol.name);
+}
+
+/// Built with every field set as read, the frame is the same, but for options.
+fn check_rebuilt(frame: &[u8], headers: &[ReadHeader], behind: usize) {
+    let mut expected = frame.to_vec();
+    for (index, header) in headers.iter().enumerate() {
+        let end = headers.get(index + 1).map_or(behind, |next| next.offset);
+        expected[header.offset + header.protocol.len..end].fill(0);
+        if header.offset + header.protocol.length_in(&frame[header.offset..]) > frame.len() {
+            return;
+        }
+    }
+    let again = |h: &ReadHeader| Header { protocol: h.protocol, set: h.fields.clone() };
+    let spec = PacketSpec { headers: headers.iter().map(again).collect(), payload: frame[behind..].to_vec() };
+    let packet = spec.build_unpadded().expect("what was read can be built");
+    let offsets: Vec<usize> = headers.iter().map(|header| header.offset).collect();
+    assert_eq!((packet.offsets, packet.payload), (offsets, behind));
+    assert_eq!(packet.bytes, expected);
+    assert_eq!(packet.payload_checksum, None, "no checksum is computed that was set");
+}
+
+/// Signed packets of all headers that can follow each other, with different padding behind them.
+fn seeds() -> Vec<Vec<u8>> {
+    let mut stacks = vec![vec![Header::new(ALL[0])]];
+    let mut seeds = Vec::new();
+    while let Some(stack) = stacks.pop() {
+        let outer = stack[stack.len() - 1].protocol.name;
+        let spec = PacketSpec { headers: stack.clone(), payload: vec![0; signature::LEN] };
+        if let Ok(mut packet) = spec.build_unpadded() {
+            let stamp = Stamp::prepare(&mut packet, MARK, 7, 1).expect("there is room for a signature");
+            stamp.write(&mut packet.bytes, 1_000_000, 123_456_789_012);
+            let how = PADDING[seeds.len() % PADDING.len()] << 1 | MARKED;
+            seeds.push([&[how], &packet.bytes[..]].concat());
+        }
+        let follows = ALL.iter().filter(|p| p.follows.iter().any(|(name, _)| *name == outer));
+        let behind = follows.filter(|p| stack.iter().filter(|h| h.protocol.name == p.name).count() < 2);
+        stacks.extend(behind.map(|p| [&stack[..], &[Header::new(p)]].concat()));
+    }
+    seeds
+}

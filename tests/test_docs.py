@@ -1,0 +1,106 @@
+"""What the README and docs/ tell people to type works.
+
+Each ```sh block has a comment before it. <!-- test -->: each command is run as it is, and must begin with
+./target/release/eagre. <!-- test: router -->: the same in a namespace whose veth0 and veth1 lead to a router.
+<!-- test: root -->: the block is one script, run by root where the namespaces it makes are nobody else's.
+<!-- test: skip WHY -->: not run; targets of make must exist. A block without such a comment fails.
+"""
+
+import re
+import shlex
+
+import pytest
+from lab import EAGRE, REPO, need
+
+PAGES = sorted(
+    page for page in [REPO / "README.md", *(REPO / "docs").rglob("*.md"), REPO / "examples/README.md"] if page.is_file()
+)
+FENCE = re.compile(r"(?P<before>[^\n]*)\n+```(?P<language>\w*)[^\n]*\n(?P<text>.*?)\n```", re.DOTALL)
+MARKER = re.compile(r"<!-- test(?:: *(?P<how>\w+) *(?P<why>.*?))? *-->$")
+PROGRAM = "./target/release/eagre"
+
+
+def blocks():
+    """Each block of shell commands: where it is, how to test it, its text."""
+    for page in PAGES:
+        text = "\n" + page.read_text()
+        for found in FENCE.finditer(text):
+            if found["language"] in ("sh", "bash", "shell", "console"):
+                line = text.count("\n", 0, found.start("text"))
+                yield pytest.param(found["before"].strip(), found["text"], id=f"{page.relative_to(REPO)}:{line}")
+
+
+def commands(text):
+    """Lines of a block, continued ones joined, without comments."""
+    joined = re.sub(r"\s*\\\n\s*", " ", text)
+    return [line for line in (re.sub(r"(^|\s)#.*$", "", line).strip() for line in joined.splitlines()) if line]
+
+
+def targets():
+    return set(re.findall(r"^([a-z]+):", (REPO / "Makefile").read_text(), re.MULTILINE))
+
+
+@pytest.fixture
+def clone(lab):
+    """A folder that looks like the repository, so that what a command writes is not left there."""
+    folder = lab.folder()
+    for name in ("examples", "docs", "README.md", "Makefile"):
+        if (REPO / name).exists():
+            (folder / name).symlink_to(REPO / name)
+    (folder / "target/release").mkdir(parents=True)
+    (folder / "target/release/eagre").symlink_to(EAGRE)
+    return folder
+
+
+# Namespaces have their names in a folder; in a mount namespace of its own it can be another one.
+APART = ["unshare", "--mount", "--propagation", "private", "bash", "-euo", "pipefail", "-c"]
+OWN_NAMES = "mkdir -p /run/netns; mount -t tmpfs none /run/netns\n"
+
+
+def shell(lab, script, folder, namespace=None, apart=False):
+    """Runs what people are told to type."""
+    command = [*APART, OWN_NAMES + script] if apart else ["bash", "-euo", "pipefail", "-c", script]
+    process = lab.start(*command, ns=namespace, cwd=folder, env={"HOME": str(folder)})
+    done = lab.finish(process, timeout=90)
+    assert done.exit == 0, str(done)
+
+
+def test_there_is_a_readme():
+    """With commands in it."""
+    assert (REPO / "README.md").is_file(), "there is no README.md"
+    assert list(blocks())
+
+
+@pytest.mark.parametrize("marker, text", blocks())
+def test_what_people_are_told_to_type_works(lab, clone, marker, text):
+    """Every block is either run or says why not."""
+    found = MARKER.match(marker)
+    assert found, f"no <!-- test --> before this block, but: {marker!r}"
+    how = found["how"]
+    assert how in (None, "root", "router", "skip"), f"'{how}' is no way to test a block"
+    if how == "skip":
+        assert found["why"], "say why: <!-- test: skip WHY -->"
+        made = [shlex.split(command)[1] for command in commands(text) if command.startswith("make ")]
+        assert set(made) <= targets()
+    elif how == "root":
+        need("ip", "unshare")
+        shell(lab, text, clone, apart=True)
+    else:
+        namespace = lab.router().tester if how == "router" else None
+        for command in commands(text):
+            assert command.startswith(PROGRAM), f"can't be run here, mark the block with 'root' or 'skip': {command}"
+            shell(lab, command, clone, namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
+def test_links_lead_somewhere(page):
+    """Files that a page links to are there."""
+    for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text()):
+        assert (page.parent / target).exists() or (REPO / target.lstrip("/")).exists(), target
+
+
+def test_commands_are_found_in_a_block():
+    """What the tests above rest on."""
+    assert commands("# first\n./a b \\\n   c  # why\n\nmake test\n") == ["./a b c", "make test"]
+    assert MARKER.match("<!-- test: skip takes an hour -->")["why"] == "takes an hour"
+    assert MARKER.match("<!-- test -->")["how"] is None
