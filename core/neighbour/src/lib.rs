@@ -84,22 +84,20 @@ fn solicited_node(ip: Ipv6Addr) -> (Ipv6Addr, Mac) {
 }
 
 impl Host {
-    fn frame(&self, to: Mac, mut headers: Vec<Header>, payload: Vec<u8>) -> Vec<u8> {
+    /// `None` if there is no such frame: what is asked for may be nonsense, such as an echo of one IP version in the other.
+    fn frame(&self, to: Mac, mut headers: Vec<Header>, payload: Vec<u8>) -> Option<Vec<u8>> {
         let mut all = vec![header("ethernet", &[("dst", number(to)), ("src", number(self.mac))])];
         all.extend(self.vlans.iter().map(|id| header("vlan", &[("id", u128::from(*id))])));
         all.append(&mut headers);
         let spec = PacketSpec { headers: all, payload };
         // Exactly as long as it is; a port pads to the minimum, and IP lengths must not count the padding.
-        match spec.build_unpadded() {
-            Ok(packet) => packet.bytes,
-            Err(error) => unreachable!("an answer can be built: {error}"),
-        }
+        Some(spec.build_unpadded().ok()?.bytes)
     }
 
     /// A request for the hardware address of `ip`; `None` without an address of its family to ask from.
     pub fn request(&self, ip: IpAddr) -> Option<Vec<u8>> {
         let own = self.addresses.iter().find(|a| a.is_ipv4() == ip.is_ipv4())?;
-        Some(match (*own, ip) {
+        match (*own, ip) {
             (IpAddr::V4(own), IpAddr::V4(ip)) => self.frame(
                 BROADCAST,
                 vec![header(
@@ -134,8 +132,8 @@ impl Host {
                     Vec::new(),
                 )
             }
-            _ => unreachable!("both are of one family"),
-        })
+            _ => None,
+        }
     }
 
     /// What the host answers to `frame`, if it is for the host to answer.
@@ -177,7 +175,7 @@ impl Host {
             ("target_mac", asker),
             ("target_ip", value(arp, "sender_ip")),
         ];
-        Some(self.frame(mac_of(asker), vec![header("arp", &fields)], Vec::new()))
+        self.frame(mac_of(asker), vec![header("arp", &fields)], Vec::new())
     }
 
     fn answer_solicit(&self, from: Mac, ip: &ReadHeader, target: u128) -> Option<Vec<u8>> {
@@ -199,7 +197,7 @@ impl Host {
                 ],
             ),
         ];
-        Some(self.frame(from, headers, Vec::new()))
+        self.frame(from, headers, Vec::new())
     }
 
     fn answer_echo(
@@ -228,7 +226,7 @@ impl Host {
             header(version, &[("src", target), ("dst", value(ip, "src"))]),
             header(icmp, &[("type", reply), ("id", value(echo, "id")), ("seq", value(echo, "seq"))]),
         ];
-        Some(self.frame(from, headers, payload))
+        self.frame(from, headers, payload)
     }
 
     /// The neighbour `frame` tells of: an answer to a request, or the sender of one.
@@ -340,7 +338,7 @@ mod tests {
                 header(ip, &[("src", src), ("dst", dst)]),
                 header(icmp, &[("type", request), ("id", 7), ("seq", 9)]),
             ];
-            let ping = asker.frame(owner.mac, headers, b"tide".to_vec());
+            let ping = asker.frame(owner.mac, headers, b"tide".to_vec()).unwrap();
             let pong = owner.answer(&ping).unwrap();
             let (read_back, behind) = read(&pong);
             let echo = read_back.last().unwrap();
@@ -357,7 +355,8 @@ mod tests {
             header("ipv6", &[("src", src), ("dst", dst), ("hop_limit", ND_HOP_LIMIT)]),
             header("icmpv6", &[("type", SOLICIT), ("id", 0), ("seq", 0)]),
         ];
-        let answer = owner.answer(&asker.frame(owner.mac, headers, dst.to_be_bytes().to_vec())).unwrap();
+        let ask = asker.frame(owner.mac, headers, dst.to_be_bytes().to_vec()).unwrap();
+        let answer = owner.answer(&ask).unwrap();
         assert_eq!(asker.learn(&answer), Some((owner.addresses[1], owner.mac)));
     }
 
