@@ -10,7 +10,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::Nanos;
 use wire::{Header, PacketSpec, ReadHeader, protocol, read};
@@ -252,7 +252,8 @@ const RETRY: Nanos = Nanos::from_millis(200);
 /// Asks for neighbours until all are known.
 #[derive(Debug)]
 pub struct Resolver {
-    wanted: HashMap<IpAddr, Option<Mac>>,
+    /// In order, so that the same profile asks in the same order.
+    wanted: BTreeMap<IpAddr, Option<Mac>>,
     next_request: Nanos,
 }
 

@@ -120,6 +120,7 @@ unsafe extern "C" {
     pub(crate) fn rte_eth_dev_socket_id(port: u16) -> c_int;
     pub(crate) fn rte_eth_dev_set_mtu(port: u16, mtu: u16) -> c_int;
     pub(crate) fn rte_eth_promiscuous_enable(port: u16) -> c_int;
+    pub(crate) fn rte_eth_promiscuous_disable(port: u16) -> c_int;
     pub(crate) fn rte_eth_dev_start(port: u16) -> c_int;
     pub(crate) fn rte_eth_dev_stop(port: u16) -> c_int;
     pub(crate) fn rte_eth_dev_close(port: u16) -> c_int;

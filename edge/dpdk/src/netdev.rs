@@ -49,6 +49,11 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
+    /// Receives what is meant for others, on its administrator's word.
+    pub(crate) fn is_promiscuous(&self) -> bool {
+        self.flags & libc::IFF_PROMISC as u32 != 0
+    }
+
     /// Set up by its administrator.
     pub(crate) fn is_up(&self) -> bool {
         self.flags & libc::IFF_UP as u32 != 0

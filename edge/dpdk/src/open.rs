@@ -116,7 +116,7 @@ impl Plan {
 
     /// Longest frame without FCS, with a VLAN tag, bytes.
     fn frame_bytes(&self) -> u32 {
-        self.request.frame_len_max.max(64) - FCS_BYTES + VLAN_BYTES
+        self.request.buffer_bytes() - FCS_BYTES + VLAN_BYTES
     }
 
     fn rx_shape(&self) -> Shape {
@@ -294,7 +294,9 @@ impl Plan {
         self.start_device(lease, port, opened.on_interrupt_thread)?;
         opened.started = true;
         // SAFETY: an open port. Not all have such a mode.
-        unsafe { ffi::rte_eth_promiscuous_enable(port) };
+        let enabled = unsafe { ffi::rte_eth_promiscuous_enable(port) } == 0;
+        opened.made_promiscuous =
+            enabled && !self.interface.as_ref().is_some_and(|(_, i)| i.is_promiscuous());
         lease.log();
         Ok((self.facts(port, &info, queues, rss != 0, offloads != 0), offloads != 0))
     }

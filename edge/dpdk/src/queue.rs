@@ -24,6 +24,8 @@ pub(crate) struct Opened {
     name: CString,
     /// Whether it must be stopped before it is closed.
     pub started: bool,
+    /// Whether it receives what is meant for others because we asked it to.
+    pub made_promiscuous: bool,
     closed: bool,
     /// Starts and closes where its driver takes connections.
     pub on_interrupt_thread: bool,
@@ -48,6 +50,7 @@ impl Opened {
             bus,
             name,
             started: false,
+            made_promiscuous: false,
             closed: false,
             on_interrupt_thread: false,
             sockets: Vec::new(),
@@ -73,10 +76,13 @@ impl Opened {
             self.rx_pools.drain(..).for_each(std::mem::forget);
             return;
         }
-        let (port, started) = (self.port, self.started);
+        let (port, started, promiscuous) = (self.port, self.started, self.made_promiscuous);
         let (bus, name) = (&self.bus, &self.name);
         // SAFETY: EAL runs, the port is open, and no queue of it exists any more: `self` is not shared.
         let close = || unsafe {
+            if promiscuous {
+                ffi::rte_eth_promiscuous_disable(port);
+            }
             if started {
                 ffi::rte_eth_dev_stop(port);
             }

@@ -1,5 +1,6 @@
 //! Memory: how much this process may still take, and making it ready before workers use it.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 
 /// Bytes of the smallest page.
@@ -36,6 +37,50 @@ pub fn available_bytes() -> u64 {
         limit.saturating_sub(pages.unwrap_or(0) * PAGE as u64)
     });
     [machine, group, addresses].into_iter().flatten().min().unwrap_or(u64::MAX)
+}
+
+/// The system's allocator, except that a program without memory ends with a sentence instead of a signal.
+pub struct OrExit {
+    /// What is written to standard error.
+    pub message: &'static [u8],
+    /// Exit code of the process.
+    pub code: i32,
+}
+
+impl OrExit {
+    fn check(&self, address: *mut u8) -> *mut u8 {
+        if address.is_null() {
+            // SAFETY: both calls are allowed anywhere and need no memory.
+            unsafe {
+                libc::write(libc::STDERR_FILENO, self.message.as_ptr().cast(), self.message.len());
+                libc::_exit(self.code);
+            }
+        }
+        address
+    }
+}
+
+// SAFETY: every call goes to the system's allocator with what the caller vouches for; what comes back is not null.
+unsafe impl GlobalAlloc for OrExit {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        self.check(unsafe { System.alloc(layout) })
+    }
+
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        // SAFETY: the caller's.
+        unsafe { System.dealloc(address, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        self.check(unsafe { System.alloc_zeroed(layout) })
+    }
+
+    unsafe fn realloc(&self, address: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller's.
+        self.check(unsafe { System.realloc(address, layout, new_size) })
+    }
 }
 
 fn mem_available(meminfo: &str) -> Option<u64> {

@@ -161,12 +161,17 @@ impl<'a> FrameMut<'a> {
         self.head.offload = u64::from(offload.l2_len) | u64::from(offload.l3_len) << 7;
     }
 
+    /// Whether the buffer holds `len` bytes.
+    pub fn fits(&self, len: usize) -> bool {
+        usize::from(self.head.data_off) + len <= usize::from(self.head.room)
+    }
+
     /// Makes the frame hold `bytes`, whatever it held before, with no offload and tag 0.
     ///
     /// # Panics
     /// If the buffer is too small.
     pub fn copy_from(&mut self, bytes: &[u8]) {
-        assert!(usize::from(self.head.data_off) + bytes.len() <= usize::from(self.head.room));
+        assert!(self.fits(bytes.len()));
         self.head.len = bytes.len() as u32;
         self.head.segment_len = bytes.len() as u16;
         self.head.tag = 0;

@@ -59,8 +59,16 @@ pub struct PortFacts {
 pub struct PortRequest {
     /// Queues wanted in each direction: one for each worker. A port that has fewer gives what it has.
     pub queues: u16,
-    /// Longest frame with FCS that will be sent or expected, bytes.
+    /// Longest frame with FCS that will be sent or expected, bytes. Buffers hold an ordinary frame at least, for what
+    /// the other side asks.
     pub frame_len_max: u32,
+}
+
+impl PortRequest {
+    /// Bytes a buffer must hold.
+    pub fn buffer_bytes(self) -> u32 {
+        self.frame_len_max.max(1518)
+    }
 }
 
 /// A port's queues, one pair or more, for the workers to take.

@@ -69,7 +69,7 @@ pub fn looped(device: &str, request: PortRequest) -> Result<RingPort, PortError>
 
 fn direction(device: &str, request: PortRequest) -> Result<(Vec<RingTx>, Vec<RingRx>), PortError> {
     let queues: Option<Vec<_>> =
-        (0..request.queues.max(1)).map(|_| queue(request.frame_len_max as usize)).collect();
+        (0..request.queues.max(1)).map(|_| queue(request.buffer_bytes() as usize)).collect();
     queues.map(|queues| queues.into_iter().unzip()).ok_or_else(|| {
         let reason = format!("there is no memory for {} queues of frames", request.queues.max(1));
         PortError::new(

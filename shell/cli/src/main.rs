@@ -2,6 +2,8 @@
 //!
 //! Not here: anything a program could not ask of the crates below as well.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod live;
 mod machine;
@@ -13,6 +15,13 @@ mod summary;
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
+
+/// Without memory there is nothing to go on with: the machine refused.
+#[global_allocator]
+static ALLOCATOR: os::memory::OrExit = os::memory::OrExit {
+    message: b"eagre: out of memory; use fewer streams, leave out latency histograms, or free some memory\n",
+    code: Exit::Refused as i32,
+};
 
 /// How a command ended; the numbers are the contract's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -301,14 +301,20 @@ pub struct WorkerResult {
     pub stall_max_ns: u64,
 }
 
+/// Schema of a document as it is written: what may be left out is optional.
+fn written<T: JsonSchema>() -> serde_json::Value {
+    let settings = schemars::generate::SchemaSettings::default().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
 /// JSON Schema of the result document.
 pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(ResultDocument).to_value()
+    written::<ResultDocument>()
 }
 
 /// JSON Schema of the interval document.
 pub fn interval_schema() -> serde_json::Value {
-    schemars::schema_for!(IntervalDocument).to_value()
+    written::<IntervalDocument>()
 }
 
 /// Bits at layer 1 of `packets` frames of `bytes` in all.

@@ -212,8 +212,11 @@ impl<'a> Transmitter<'a> {
             if self.queue.alloc(&mut self.control, 1) == 0 {
                 break;
             }
-            self.control.frame_mut(0).copy_from(frame);
-            sent += self.queue.send(&mut self.control) as u64;
+            let mut buffer = self.control.frame_mut(0);
+            if buffer.fits(frame.len()) {
+                buffer.copy_from(frame);
+                sent += self.queue.send(&mut self.control) as u64;
+            }
             self.queue.free(&mut self.control);
         }
         sent
