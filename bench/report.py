@@ -16,12 +16,15 @@ in which the thread had less than {100 * SHARE_MIN:.0f} % of its core is discard
 EXPLANATIONS = """
 - **P1, P6, P7**: both send one constant 64 B packet (60 B without FCS) in bursts of 64; testpmd in mode `txonly`, Eagre with
   `measure: false`. testpmd writes the headers of every packet, Eagre does not write what a buffer holds already.
+- **P1** twice: through Eagre's `null`, and through `vdev:net_null0`, the driver that testpmd sends through: there, freeing the
+  frames one by one takes most of Eagre's time.
 - **P7** counts packets that came out of the far end of the veth pair, for both. The kernel's work on the far end is done by
   the sending thread and is in its CPU time.
 - **P8** is to use varying fields. They do not exist yet: this is eight constant streams with the test signature
   (sequence number, time and checksum differ from packet to packet). The figure per CPU-second is per thread, times threads.
   Two workers leave no core for control and for everybody else on a machine with two.
-- **P9** compares departures as Eagre stamps them with the schedule.
+- **P9** compares departures as Eagre stamps them with the schedule. 'Otherwise idle' is taken at its word: windows in which
+  anything else had the core for more than a thousandth of the time are discarded.
 - **P17** runs as user nobody. 'end − duration' is the time the whole program took beside sending: no first packet can be
   later than that.
 - **P19**: 'requested' is the rate times the duration; what is not sent must be in `tx_unsent`, to the packet, and the verdict

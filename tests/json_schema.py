@@ -5,7 +5,8 @@ import re
 PLAIN = {"$schema", "title", "description", "default", "format", "examples", "$defs", "deprecated", "readOnly"}
 KNOWN = {
     "$ref", "type", "const", "enum", "anyOf", "oneOf", "properties", "required", "additionalProperties", "items",
-    "minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties", "propertyNames", "pattern",
+    "minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties",
+    "propertyNames", "pattern",
 }  # fmt: skip
 TYPES = {
     "object": dict, "array": list, "string": str, "boolean": bool, "null": type(None),

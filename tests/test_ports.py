@@ -139,7 +139,7 @@ def test_null_takes_everything(lab):
         [flow("s", "nowhere", None, 9001, rate="50kpps")],
         load={"duration": "500ms", "drain": "100ms"},
     )
-    done = lab.eagre("run", profile, "--json", "-")
+    done = lab.whole("run", profile)
     one = done.result()["streams"]["s"]
     assert one["tx"] == 25_000 and "lost" not in one and "rx" not in one
     assert done.json["ports"]["nowhere"]["rx_packets"] == 0
@@ -188,7 +188,7 @@ def test_pcap_files_hold_what_was_sent(lab):
         load={"duration": "1s", "drain": "100ms"},
         seed=1,
     )
-    assert lab.eagre("run", profile, "--json", "-").result()["streams"]["s"]["tx"] == 4000
+    assert lab.whole("run", profile).result()["streams"]["s"]["tx"] == 4000
     lengths = call(
         "tshark", "-r", out, "-Y", "udp.dstport == 9001 && frame.len == 60", "-T", "fields", "-e", "frame.number"
     ).split()

@@ -27,7 +27,7 @@ def schema(lab, what):
 def quick(lab, *arguments, streams=None, **rest):
     streams = streams or [stream("s", "west", "east", rate="10kpps"), stream("t", "east", "west", rate="10kpps")]
     profile = lab.profile(pair(), streams, load={"duration": "300ms", "drain": "50ms"}, **rest)
-    return lab.eagre("run", profile, *arguments)
+    return lab.whole("run", profile, *arguments)
 
 
 # The result document.
@@ -55,11 +55,14 @@ def test_the_schema_of_the_result_would_notice(lab):
 
 
 CONTRACT = {
-    "": "schema version seed profile_sha256 started duration_s interrupted clock timestamp_class verdict ports streams workers",
+    "": "schema version seed profile_sha256 started duration_s interrupted clock timestamp_class verdict ports streams"
+    " workers",
     "clock": "source hz",
     "verdict": "valid generator_limited reasons",
-    "ports.west": "tx_packets tx_bytes rx_packets rx_bytes tx_unsent tx_pps rx_pps tx_bps_l1 rx_bps_l1 rx_other rx_errors",
-    "streams.s": "requested_pps offered_pps tx rx lost loss_ratio duplicates reordered latency_ns jitter_ns interarrival_ns pacing_ns",
+    "ports.west": "tx_packets tx_bytes rx_packets rx_bytes tx_unsent tx_pps rx_pps tx_bps_l1 rx_bps_l1 rx_other"
+    " rx_errors",
+    "streams.s": "requested_pps offered_pps tx rx lost loss_ratio duplicates reordered latency_ns jitter_ns"
+    " interarrival_ns pacing_ns",
     "streams.s.latency_ns": "min mean stddev p50 p90 p99 p99_9 p99_99 max samples",
     "streams.s.jitter_ns": "rfc3550 rfc4689_mean rfc4689_max",
     "streams.s.interarrival_ns": "min mean stddev max",
@@ -70,7 +73,7 @@ CONTRACT = {
 
 def test_the_names_of_the_contract_are_there(lab):
     """Other people's scripts rely on them."""
-    document = quick(lab, "--json", "-", "--seed", "77").result()
+    document = quick(lab, "--seed", "77").result()
     for path, names in CONTRACT.items():
         place = document
         for key in path.split(".") if path else []:
@@ -101,7 +104,7 @@ def test_the_figures_of_a_result_agree_with_each_other(lab):
         for worker in document["workers"]:
             assert 0 <= worker["busy_ratio"] <= 1
 
-    settled(lambda: quick(lab, "--json", "-"), check)
+    settled(lambda: quick(lab), check)
 
 
 def test_a_result_names_the_profile_it_is_of(lab):
@@ -113,21 +116,19 @@ def test_a_result_names_the_profile_it_is_of(lab):
 
 def test_without_histograms_there_are_no_percentiles(lab):
     """Absent means not measured."""
-    latency = quick(lab, "--json", "-", "--no-histograms").result()["streams"]["s"]["latency_ns"]
+    latency = quick(lab, "--no-histograms").result()["streams"]["s"]["latency_ns"]
     assert "p50" not in latency and latency["samples"] == 3000 and "mean" in latency
 
 
 def test_what_nobody_measures_is_absent(lab):
     """A stream without signature has no loss: neither zero nor null."""
-    one = quick(lab, "--json", "-", streams=[stream("s", "west", "east", rate="10kpps", measure=False)]).result()[
-        "streams"
-    ]["s"]
+    one = quick(lab, streams=[stream("s", "west", "east", rate="10kpps", measure=False)]).result()["streams"]["s"]
     assert one["tx"] == 3000 and not {"rx", "lost", "loss_ratio", "latency_ns"} & set(one)
 
 
 def test_the_seed_of_a_run_without_one_is_told(lab):
     """And differs from run to run."""
-    seeds = {quick(lab, "--json", "-").result()["seed"] for _ in range(3)}
+    seeds = {quick(lab).result()["seed"] for _ in range(3)}
     assert len(seeds) == 3 and all(0 <= seed < 2**53 for seed in seeds)
 
 
@@ -199,7 +200,7 @@ def test_json_goes_to_a_file(lab):
 )
 def test_a_criterion_that_fails_fails_the_run(lab, criteria, exit_code):
     """Exit code 1, and each criterion with its value in the result and the summary."""
-    done = quick(lab, "--json", "-", criteria=criteria)
+    done = quick(lab, criteria=criteria)
     assert done.exit == exit_code, str(done)
     assert [c["path"] for c in done.json["criteria"]] == list(criteria)
     assert all(c["passed"] for c in done.json["criteria"]) == (exit_code == 0)
@@ -212,8 +213,6 @@ def test_a_criterion_on_copies_holds_for_each(lab):
     """One for all of them in the profile; in the result the answer for each."""
     done = quick(
         lab,
-        "--json",
-        "-",
         streams=[stream("s", "west", "east", rate="1kpps", copies=3)],
         criteria={"streams.s.lost": "== 0"},
     )
@@ -330,10 +329,7 @@ def test_send_prints_the_profile_its_flags_make(lab):
     ]
     text = lab.eagre(*flags, "--print").ok().out
     assert "good" in lab.eagre("check", "-", stdin=text).ok().out
-    by_profile, by_flags = (
-        lab.eagre("run", "-", "--json", "-", stdin=text).result(),
-        lab.eagre(*flags, "--json", "-").result(),
-    )
+    by_profile, by_flags = lab.whole("run", "-", stdin=text).result(), lab.whole(*flags).result()
     for document in (by_profile, by_flags):
         assert sums(document, "tx") == 1000 and sums(document, "lost") == 0
         assert [port["tx_bytes"] for port in document["ports"].values()] == [128_000, 0]
@@ -361,10 +357,8 @@ def test_send_knows_its_flags(lab, more):
         "--for",
         "100ms",
     ]
-    settled(
-        lambda: lab.eagre(*flags, *more, "--json", "-"),
-        lambda done: (sums(done.result(), "tx"), sums(done.json, "lost")) == (1000, 0),
-    )
+    result = lab.whole(*flags, *more).result()
+    assert (sums(result, "tx"), sums(result, "lost")) == (1000, 0)
 
 
 # What people see.

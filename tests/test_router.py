@@ -57,13 +57,9 @@ def test_nothing_is_lost_at_a_rate_the_kernel_carries(lab, router, kind):
             assert one["tx"] == 30_000
             assert (one["lost"], one["duplicates"], one["reordered"]) == (0, 0, 0)
             assert one["rx"] == one["tx"] == one["latency_ns"]["samples"] == seen["router"][f"forwarded_{port}"]
-        for name, port in result["ports"].items():
-            assert (port["tx_packets"], port["tx_unsent"], port["rx_errors"], port["tx_errors"]) == (
-                60_000,
-                0,
-                {},
-                {},
-            ), name
+        for port in result["ports"].values():
+            assert (port["tx_packets"], port["tx_unsent"]) == (60_000, 0)
+            assert port["rx_errors"] == port["tx_errors"] == {}
 
     settled(lambda: counted_run(lab, router, profile), check)
 
@@ -153,9 +149,8 @@ def test_neighbours_are_asked_and_answered(lab, router, kind):
 
     def check(done):
         known = {entry["dst"]: entry.get("lladdr") for entry in json.loads(router.router.ip("-j", "neigh", "show"))}
-        assert {address: known.get(address) for address in hosts} == {
-            a: router.tester.mac(end) for a, end in hosts.items()
-        }
+        for address, end in hosts.items():
+            assert known.get(address) == router.tester.mac(end), known
         result = done.result()
         assert (sums(result, "lost"), sums(result, "tx")) == (0, 12_000)
         for port in result["ports"].values():
@@ -199,8 +194,9 @@ def test_the_examples_with_a_router_run(lab, router, example):
 def test_send_goes_through_a_router(lab, router):
     """From flags: the gateway is asked for, the packets arrive at the other port."""
     flags = [
-        "send", "--port", "veth0", "--ip", "10.0.0.2/24", "--gateway", "10.0.0.1", "--dst", "10.0.1.2", "--dport", "9001",
-        "--to", "veth1", "--to-ip", "10.0.1.2/24", "--rate", "10kpps", "--for", "1s", "--count", "2000",
+        "send", "--port", "veth0", "--ip", "10.0.0.2/24", "--gateway", "10.0.0.1", "--dst", "10.0.1.2",
+        "--dport", "9001", "--to", "veth1", "--to-ip", "10.0.1.2/24", "--rate", "10kpps", "--for", "1s",
+        "--count", "2000",
     ]  # fmt: skip
     router.count([9001])
 

@@ -1,6 +1,7 @@
 """What is sent is what the profile says, and every other program takes it for valid packets.
 
-tshark checks all checksums. Ports of UDP and TCP are decoded as plain data, so that no payload is mistaken for a protocol.
+tshark checks all checksums. What is behind UDP and TCP is decoded as plain data, so that no payload is mistaken for a
+protocol.
 """
 
 import hashlib

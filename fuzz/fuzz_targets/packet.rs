@@ -38,6 +38,10 @@ fn check_signatures(frame: &[u8]) {
         assert_eq!(found, Some(at_end), "the frame's end is looked at first");
         assert!(frame.ends_with(&bytes_of(at_end)), "{at_end:?} is not what the frame ends with");
     }
+    if let Some(end) = ip_end(frame) {
+        let in_ip = frame.get(..end).and_then(|packet| signature::read_at_end(packet, MARK));
+        assert_eq!(found, at_end.or(in_ip), "the IP packet ends at {end}");
+    }
     if let Some(found) = found {
         let bytes = bytes_of(found);
         assert!(frame.windows(bytes.len()).any(|window| window == bytes), "{found:?} is not in the frame");
@@ -46,6 +50,14 @@ fn check_signatures(frame: &[u8]) {
             check_time(found.time, u64::from_le_bytes(*now));
         }
     }
+}
+
+/// Where the IP packet behind Ethernet and any VLAN tags ends, in the words of the catalogue.
+fn ip_end(frame: &[u8]) -> Option<usize> {
+    let (headers, _) = read(frame);
+    let ip = headers.iter().find(|header| !["ethernet", "vlan"].contains(&header.protocol.name))?;
+    let length = |header: usize, name| Some(ip.offset + header + ip.value(name)? as usize);
+    length(0, "total_length").or_else(|| length(ip.protocol.len, "payload_length"))
 }
 
 fn bytes_of(signature: Signature) -> [u8; signature::LEN] {
