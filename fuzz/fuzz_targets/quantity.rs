@@ -44,6 +44,7 @@ const SEEDS: &[&str] = &[
     "10.0.0.1",
     "2001:2::1",
     "18446744073.709551615s",
+    "18446744073.709551615Gbps",
 ];
 
 /// The fastest link there may be: what comes below is a rate packets can be sent at.

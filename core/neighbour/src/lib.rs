@@ -182,7 +182,9 @@ impl Host {
         let target = Ipv6Addr::from(target);
         let asker = value(ip, "src");
         // An unspecified source is duplicate address detection; this host claims nothing there.
-        if !self.answers_for.contains(&IpAddr::V6(target)) || asker == 0 {
+        // A hop limit below 255 came through a router, which no neighbour's question does (RFC 4861 section 7.1.1).
+        let is_near = value(ip, "hop_limit") == ND_HOP_LIMIT;
+        if !self.answers_for.contains(&IpAddr::V6(target)) || asker == 0 || !is_near {
             return None;
         }
         let headers = vec![

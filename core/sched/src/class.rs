@@ -28,7 +28,7 @@ impl Cadence {
         let offset = num * u128::from(share.index);
         let step = num * u128::from(share.of);
         Self {
-            due: start.saturating_add((offset / den) as u64),
+            due: start.saturating_add(u64::try_from(offset / den).unwrap_or(u64::MAX)),
             carry: offset % den,
             whole: u64::try_from(step / den).unwrap_or(u64::MAX),
             part: step % den,
@@ -42,7 +42,7 @@ impl Cadence {
         self.carry += self.part;
         if self.carry >= self.den {
             self.carry -= self.den;
-            self.due += 1;
+            self.due = self.due.saturating_add(1);
         }
     }
 }
