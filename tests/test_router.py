@@ -88,8 +88,13 @@ def test_loss_agrees_with_the_routers_counters_to_the_packet(lab, router, kind):
         assert seen["r0"]["rx"] == tx + seen["router"]["heard"]
         assert seen["veth0"]["dropped"] == seen["r0"]["dropped"] == 0
         # Out: what the exit refused is what was lost; what left it is what was received, but for ARP and ND.
-        assert lost == seen["exit"]["drops"] + seen["r1"]["dropped"] + seen["veth1"]["dropped"], seen
-        assert rx == seen["r1"]["tx"] - seen["router"]["said"] == seen["exit"]["packets"] - seen["router"]["said"]
+        # The router's own ARP and ND pass the same exit, which may refuse some of them too.
+        said, passed = seen["router"]["said"], seen["exit"]["packets"]
+        refused = seen["exit"]["drops"] + seen["r1"]["dropped"] + seen["veth1"]["dropped"]
+        own_refused = refused - lost
+        assert 0 <= own_refused <= said, seen
+        assert passed == seen["r1"]["tx"] and passed + refused == tx + said, seen
+        assert rx == passed - (said - own_refused), seen
         for one in (v4, v6):
             assert one["loss_ratio"] == pytest.approx(one["lost"] / one["tx"])
             assert (one["duplicates"], one["reordered"]) == (0, 0)
