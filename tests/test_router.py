@@ -91,10 +91,10 @@ def test_loss_agrees_with_the_routers_counters_to_the_packet(lab, router, kind):
         # The router's own ARP and ND pass the same exit, which may refuse some of them too.
         said, passed = seen["router"]["said"], seen["exit"]["packets"]
         refused = seen["exit"]["drops"] + seen["r1"]["dropped"] + seen["veth1"]["dropped"]
-        own_refused = refused - lost
-        assert 0 <= own_refused <= said, seen
-        assert passed == seen["r1"]["tx"] and passed + refused == tx + said, seen
-        assert rx == passed - (said - own_refused), seen
+        # Counters are read one after the other, so one more of the router's own may lie between two of them.
+        own, own_refused = passed + refused - tx, refused - lost
+        assert 0 <= own_refused <= own <= said + 2, seen
+        assert abs(passed - seen["r1"]["tx"]) <= 2 and rx + lost == tx, seen
         for one in (v4, v6):
             assert one["loss_ratio"] == pytest.approx(one["lost"] / one["tx"])
             assert (one["duplicates"], one["reordered"]) == (0, 0)
