@@ -3,6 +3,7 @@
 use crate::catalogue::{Auto, Field, Protocol, protocol};
 use crate::checksum;
 use std::fmt;
+use std::ops::Range;
 use units::{FCS_BYTES, FrameLen};
 
 /// A header with the fields its author set; the others get defaults or are computed.
@@ -63,21 +64,43 @@ pub struct Packet {
     pub offsets: Vec<usize>,
     /// Offset of the first payload byte.
     pub payload: usize,
-    /// The innermost computed transport checksum that covers the payload, if there is one.
-    pub payload_checksum: Option<Checksum>,
+    /// The checksums that were computed rather than set by their author, innermost header first: the order in which
+    /// they must be computed again, because a checksum covers those behind it.
+    pub checksums: Vec<Checksum>,
 }
 
-/// A checksum field that covers the payload up to the end of the frame's IP payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A computed checksum: where it stands and what it covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checksum {
-    /// Offset of the 16-bit field in the frame.
+    /// Offset of the field in the frame.
     pub offset: usize,
-    /// Offset of the first byte it covers (the transport header's first).
+    /// Offset of the first byte it covers.
     pub start: usize,
-    /// A sum of zero is sent as all ones (UDP).
-    pub zero_as_ones: bool,
-    /// Folded sum of the pseudo-header, in host order; zero without one (ICMP).
-    pub pseudo_header: u16,
+    /// Offset behind the last byte it covers.
+    pub end: usize,
+    /// How it is computed.
+    pub algorithm: Algorithm,
+    /// The pseudo-header it covers too, if any.
+    pub pseudo_header: Option<PseudoHeader>,
+}
+
+/// How a checksum is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// The Internet checksum, 16 bits (RFC 1071).
+    Internet {
+        /// A sum of zero is sent as all ones, because zero means "no checksum" (UDP, RFC 768).
+        zero_as_ones: bool,
+    },
+}
+
+/// The pseudo-header of a checksum: addresses that stand in the frame, and numbers that do not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PseudoHeader {
+    /// The bytes of both addresses in the frame.
+    pub addresses: Range<usize>,
+    /// Protocol number and length, added up.
+    pub rest: u32,
 }
 
 /// Why a packet can't be built.
@@ -180,12 +203,14 @@ impl PacketSpec {
             draft.put_set(index);
         }
         // A checksum covers those behind it, so they come from the inside out.
-        let mut payload_checksum = None;
+        let mut checksums = Vec::new();
         for index in (0..self.headers.len()).rev() {
-            let covering = draft.put_checksum(index)?;
-            payload_checksum = payload_checksum.or(covering);
+            if let Some(checksum) = draft.checksum(index)? {
+                checksum.write(&mut draft.bytes);
+                checksums.push(checksum);
+            }
         }
-        Ok(Packet { bytes: draft.bytes, offsets: draft.offsets, payload, payload_checksum })
+        Ok(Packet { bytes: draft.bytes, offsets: draft.offsets, payload, checksums })
     }
 
     /// Bytes of headers and given payload.
@@ -282,39 +307,29 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Computes the header's checksum, unless it has none or its author set it; returns it if it covers the payload.
-    fn put_checksum(&mut self, index: usize) -> Result<Option<Checksum>, BuildError> {
+    /// The header's checksum, unless it has none or its author set it.
+    fn checksum(&self, index: usize) -> Result<Option<Checksum>, BuildError> {
         let header = &self.headers[index];
-        let (start, end) = (self.offsets[index], self.offsets[index] + header.len());
+        let (start, behind) = (self.offsets[index], self.offsets[index] + header.len());
         let computed = header.protocol.fields.iter().filter(|f| header.value(f.name).is_none());
         for field in computed {
-            let checksum = |zero_as_ones, pseudo_header| Checksum {
-                offset: start + usize::from(field.bit / 8),
-                start,
-                zero_as_ones,
-                pseudo_header,
-            };
-            let covering = match field.auto {
-                Auto::HeaderChecksum => {
-                    self.put(index, field, 0);
-                    let sum = checksum::finish(checksum::sum(&self.bytes[start..end], 0));
-                    self.put(index, field, u128::from(sum));
-                    return Ok(None);
-                }
-                Auto::PlainChecksum => checksum(false, 0),
+            let (end, zero_as_ones, pseudo_header) = match field.auto {
+                Auto::HeaderChecksum => (behind, false, None),
+                Auto::PlainChecksum => (self.bytes.len(), false, None),
                 Auto::PseudoHeaderChecksum { zero_as_ones } => {
-                    checksum(zero_as_ones, self.pseudo_header(index)?)
+                    (self.bytes.len(), zero_as_ones, Some(self.pseudo_header(index)?))
                 }
                 _ => continue,
             };
-            covering.write(&mut self.bytes);
-            return Ok(Some(covering));
+            let offset = start + usize::from(field.bit / 8);
+            let algorithm = Algorithm::Internet { zero_as_ones };
+            return Ok(Some(Checksum { offset, start, end, algorithm, pseudo_header }));
         }
         Ok(None)
     }
 
-    /// Folded sum of the pseudo-header for the checksum of header `index`: the nearest IP header before it counts.
-    fn pseudo_header(&self, index: usize) -> Result<u16, BuildError> {
+    /// The pseudo-header for the checksum of header `index`: the nearest IP header before it counts.
+    fn pseudo_header(&self, index: usize) -> Result<PseudoHeader, BuildError> {
         let protocol = self.headers[index].protocol;
         let missing = BuildError::NoPseudoHeader { index, name: protocol.name };
         let outer = (0..index).rev().find_map(|outer| {
@@ -322,30 +337,48 @@ impl<'a> Draft<'a> {
             Some((outer, addresses))
         });
         let (outer, addresses) = outer.ok_or(missing)?;
-        let ip = &self.bytes[self.offsets[outer]..];
-        let named = || self.headers[outer].protocol.next_field()?.get(ip);
+        let at = self.offsets[outer];
+        let named = || self.headers[outer].protocol.next_field()?.get(&self.bytes[at..]);
         // Its own number, even with headers between (RFC 8200 section 8.1); what its author wrote if it has none.
         let number = match protocol.number_after(self.headers[outer].protocol, false) {
             Some(number) => number as u8,
             None => named().unwrap_or(0) as u8,
         };
         let length = (self.bytes.len() - self.offsets[index]) as u32;
-        Ok(checksum::fold(checksum::pseudo_header(&ip[addresses], number, length)))
+        let addresses = at + addresses.start..at + addresses.end;
+        Ok(PseudoHeader { addresses, rest: u32::from(number) + length })
+    }
+}
+
+impl Packet {
+    /// The innermost computed checksum that covers the payload to its end, if there is one: the one that must be made
+    /// right when the payload changes. Those around it stay right then, for they cover it too.
+    pub fn payload_checksum(&self) -> Option<&Checksum> {
+        self.checksums
+            .iter()
+            .find(|checksum| checksum.end == self.bytes.len() && checksum.start < self.payload)
     }
 }
 
 impl Checksum {
-    /// Computes the checksum over `frame`, which ends where it ends, and puts it into its field.
+    /// Computes the checksum over `frame` as it is and puts it into its field.
     pub fn write(&self, frame: &mut [u8]) {
+        let Algorithm::Internet { zero_as_ones } = self.algorithm;
         let sum = checksum::finish(self.sum_without_field(frame));
-        let sum = if self.zero_as_ones && sum == 0 { 0xffff } else { sum };
+        let sum = if zero_as_ones && sum == 0 { 0xffff } else { sum };
         frame[self.offset..][..2].copy_from_slice(&sum.to_be_bytes());
     }
 
     /// Unfolded sum of the pseudo-header and all that is covered, as if the field were zero.
-    pub(crate) fn sum_without_field(&self, frame: &[u8]) -> u64 {
-        let before = checksum::sum(&frame[self.start..self.offset], u64::from(self.pseudo_header));
-        checksum::sum(&frame[self.offset + 2..], before)
+    pub fn sum_without_field(&self, frame: &[u8]) -> u64 {
+        let before = checksum::sum(&frame[self.start..self.offset], self.pseudo_sum(frame));
+        checksum::sum(&frame[self.offset + 2..self.end], before)
+    }
+
+    /// Unfolded sum of the pseudo-header, zero without one.
+    pub(crate) fn pseudo_sum(&self, frame: &[u8]) -> u64 {
+        let Some(PseudoHeader { addresses, rest }) = &self.pseudo_header else { return 0 };
+        checksum::sum(&frame[addresses.clone()], u64::from(*rest))
     }
 }
 

@@ -38,12 +38,6 @@ pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     finish(u64::from(!checksum) + u64::from(!old) + u64::from(new))
 }
 
-/// The unfolded sum of a pseudo-header: the bytes of both addresses, the protocol's number, and the bytes from the
-/// transport header on (RFC 768, RFC 9293 section 3.1, RFC 8200 section 8.1: one sum for both families).
-pub fn pseudo_header(addresses: &[u8], number: u8, length: u32) -> u64 {
-    sum(addresses, u64::from(number) + u64::from(length))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,6 @@ pub mod signature;
 #[cfg(test)]
 mod testing;
 
-pub use build::{BuildError, Checksum, Header, Packet, PacketSpec};
+pub use build::{Algorithm, BuildError, Checksum, Header, Packet, PacketSpec, PseudoHeader};
 pub use catalogue::{Auto, Field, Kind, Protocol, ValueError, protocol};
 pub use read::{ReadHeader, read};

@@ -12,7 +12,7 @@
 //! Not here: which number a packet gets and when it is sent. What a port does on each packet is [`read_at_end`] on the
 //! way in and [`Stamp::write`] on the way out; both touch only bytes that change.
 
-use crate::build::Packet;
+use crate::build::{Algorithm, Packet};
 use crate::checksum;
 use crate::read::read;
 use units::Nanos;
@@ -139,11 +139,14 @@ impl Stamp {
     pub fn prepare(packet: &mut Packet, mark: u32, stream: u32, lane: u8) -> Option<Self> {
         sign(packet, mark, stream, lane)?;
         let varying = packet.bytes.len() - VARYING;
-        let checksum = packet.payload_checksum.map(|c| StampChecksum {
+        let checksum = packet.payload_checksum().map(|c| StampChecksum {
             offset: c.offset as u16,
             base: checksum::fold(c.sum_without_field(&packet.bytes)).swap_bytes(),
             shift: if (varying - c.start).is_multiple_of(2) { 0 } else { 8 },
-            zero: if c.zero_as_ones { 0xffff } else { 0 },
+            zero: match c.algorithm {
+                Algorithm::Internet { zero_as_ones: true } => 0xffff,
+                Algorithm::Internet { zero_as_ones: false } => 0,
+            },
         });
         let stamp = Self { len: packet.bytes.len() as u16, checksum };
         stamp.write(&mut packet.bytes, 0, 0);
@@ -161,7 +164,7 @@ impl Stamp {
         stream: u32,
         lane: u8,
     ) -> Option<(Self, usize, usize)> {
-        let checksum = packet.payload_checksum?;
+        let checksum = packet.payload_checksum()?.clone();
         let (headers, _) = read(&packet.bytes);
         let [links @ .., ip, transport] = &headers[..] else { return None };
         let is_link = |name: &str| ["ethernet", "vlan"].contains(&name);
@@ -173,7 +176,8 @@ impl Stamp {
             return None;
         }
         sign(packet, mark, stream, lane)?;
-        packet.bytes[checksum.offset..][..2].copy_from_slice(&checksum.pseudo_header.to_be_bytes());
+        let pseudo_sum = checksum::fold(checksum.pseudo_sum(&packet.bytes));
+        packet.bytes[checksum.offset..][..2].copy_from_slice(&pseudo_sum.to_be_bytes());
         let stamp = Self { len: packet.bytes.len() as u16, checksum: None };
         Some((stamp, ip.offset, transport.offset - ip.offset))
     }

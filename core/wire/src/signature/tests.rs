@@ -93,7 +93,7 @@ fn leaves_the_pseudo_header_to_a_port_that_sums() {
         let (stamp, l2_len, l3_len) = Stamp::prepare_offload(&mut packet, MARK, 3, 2).unwrap();
         assert_eq!((l2_len, l3_len), (l2, l3));
         stamp.write(&mut packet.bytes, 77, 88);
-        let checksum = packet.payload_checksum.unwrap();
+        let checksum = packet.payload_checksum().unwrap().clone();
         // What the port does: sum all that is covered, the field included, and put the complement there.
         let port = checksum::finish(checksum::sum(&packet.bytes[checksum.start..], 0));
         let mut whole = packet.bytes.clone();
@@ -139,7 +139,7 @@ proptest! {
             let len = whole.len();
             whole[len - 10..len - 6].copy_from_slice(&sequence.to_le_bytes());
             whole[len - 6..].copy_from_slice(&time.to_le_bytes()[..6]);
-            if let Some(checksum) = packet.payload_checksum {
+            if let Some(checksum) = packet.payload_checksum().cloned() {
                 checksum.write(&mut whole);
             }
             prop_assert_eq!(&frame, &whole);
@@ -160,7 +160,7 @@ proptest! {
     ) {
         let mut packet = built(&["ethernet", "ipv4", names], extra);
         let stamp = Stamp::prepare(&mut packet, MARK, stream, 0).unwrap();
-        let checksum = packet.payload_checksum.unwrap();
+        let checksum = packet.payload_checksum().unwrap().clone();
         let missing = u16::from_be_bytes([packet.bytes[checksum.offset], packet.bytes[checksum.offset + 1]]);
         // The number whose bytes, where they stand, add what the sum lacks to all ones.
         let odd = (packet.bytes.len() - VARYING - checksum.start) % 2 == 1;
