@@ -119,10 +119,11 @@ def test_unsafe_code_lives_in_edge_only():
 
 def test_core_reads_no_clock_and_touches_no_machine():
     """core has no clock, file, socket, thread or environment; time and randomness come in as arguments."""
-    modules = r"std::(time|fs|thread|env|process|io)\b|use std::net::\*"
-    types = r"\b(TcpStream|TcpListener|UdpSocket|SystemTime|Instant|RandomState|getrandom)\b"
+    modules = r"std::(time|fs|thread|env|process)\b|use std::net::\*"
+    # Of std::io core may use the traits: bytes that someone else reads or writes.
+    types = r"\b(TcpStream|TcpListener|UdpSocket|SystemTime|Instant|RandomState|getrandom|[Ss]td(in|out|err))\b"
     assert hits(f"{modules}|{types}", of("core")) == []
-    grouped = r"use std::\{[^}]*\b(time|fs|thread|env|process|io)\b"
+    grouped = r"use std::\{[^}]*\b(time|fs|thread|env|process)\b"
     assert [path for room in of("core") for path in sources(room) if re.search(grouped, library_code(path))] == []
 
 
@@ -137,8 +138,8 @@ def test_only_cli_prints():
 
 
 def test_core_uses_no_dependency_that_touches_the_machine():
-    """Outside code in core is for documents only."""
-    pure = {"indexmap", "saphyr-parser", "schemars", "serde", "serde_json", "sha2", "strsim", "thiserror"}
+    """Outside code in core is for documents and file formats only."""
+    pure = {"indexmap", "pcap-file", "saphyr-parser", "schemars", "serde", "serde_json", "sha2", "strsim", "thiserror"}
     for room in of("core"):
         outside = set(MANIFESTS[ROOMS[room]].get("dependencies", {})) - set(ROOMS)
         assert outside <= pure, f"{room}: {outside - pure}"

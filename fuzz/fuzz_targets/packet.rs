@@ -1,4 +1,5 @@
-//! Frames of any bytes: reading them never fails, and what it says is true of the bytes.
+//! Frames of any bytes: reading them never fails, and what it says is true of the bytes: headers, checksums, and places
+//! by their names.
 //!
 //! The first byte of an input says whether the last bytes of the frame begin with the run's mark (bit 0) and how much
 //! padding is behind them (the other bits); the rest is the frame.
@@ -6,10 +7,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use std::collections::{HashSet, VecDeque};
 use units::Nanos;
 use wire::protocols::ALL;
 use wire::signature::{self, STREAMS_MAX, Signature, Stamp};
-use wire::{Header, PacketSpec, ReadHeader, read};
+use wire::{Header, PacketSpec, Place, Protocol, ReadHeader, checksums, path, read};
 
 const MARK: u32 = 0xea67_e001;
 const MARKED: u8 = 1;
@@ -29,6 +31,8 @@ fuzz_target!(init: fuzz::write_seeds(seeds()), |data: &[u8]| {
         frame.resize(frame.len() + usize::from(how >> 1), 0);
         check_signatures(&frame);
         check_headers(&frame);
+        check_checksums(&frame);
+        check_paths(&frame);
     }
 });
 
@@ -94,7 +98,11 @@ fn check_headers(frame: &[u8]) {
 
 /// The fields of a header are its bytes, and their texts are the fields.
 fn check_fields(header: &ReadHeader, bytes: &[u8]) {
-    let (fixed, _) = bytes.split_at(header.protocol.len);
+    let at = header.protocol.variable.as_ref().map_or(0, |variable| variable.at);
+    let variable = variable_of(header);
+    assert_eq!(&bytes[at..at + variable.len()], variable);
+    let behind = &bytes[at + variable.len()..header.protocol.len + variable.len()];
+    let fixed = [&bytes[..at], behind].concat();
     let mut copy = vec![0; fixed.len()];
     for (field, value) in &header.fields {
         assert!(*value <= field.max(), "{}.{}", header.protocol.name, field.name);
@@ -105,18 +113,26 @@ fn check_fields(header: &ReadHeader, bytes: &[u8]) {
     assert_eq!(copy, fixed, "{} has bits in no field", header.protocol.name);
 }
 
-/// Built with every field set as read, the frame is the same, but for options.
+fn variable_of(header: &ReadHeader) -> &[u8] {
+    header.variable.as_deref().unwrap_or_default()
+}
+
+/// Built with every field set as read, the frame is the same, but for padding and options nobody knows.
 fn check_rebuilt(frame: &[u8], headers: &[ReadHeader], behind: usize) {
     let mut expected = frame.to_vec();
     for (index, header) in headers.iter().enumerate() {
         let end = headers.get(index + 1).map_or(behind, |next| next.offset);
-        expected[header.offset + header.protocol.len..end].fill(0);
+        let own_end = header.offset + header.protocol.len + variable_of(header).len();
+        expected[own_end..end].fill(0);
         if header.offset + header.protocol.length_in(&frame[header.offset..]) > frame.len() {
             return;
         }
     }
-    let again = |h: &ReadHeader| Header { protocol: h.protocol, set: h.fields.clone() };
-    let spec = PacketSpec { headers: headers.iter().map(again).collect(), payload: frame[behind..].to_vec() };
+    let spec = PacketSpec {
+        headers: headers.iter().map(Header::from).collect(),
+        payload: frame[behind..].to_vec(),
+        ..PacketSpec::default()
+    };
     let packet = spec.build_unpadded().expect("what was read can be built");
     let offsets: Vec<usize> = headers.iter().map(|header| header.offset).collect();
     assert_eq!((packet.offsets, packet.payload), (offsets, behind));
@@ -124,22 +140,62 @@ fn check_rebuilt(frame: &[u8], headers: &[ReadHeader], behind: usize) {
     assert_eq!(packet.checksums, [], "no checksum is computed that was set");
 }
 
-/// Signed packets of all headers that can follow each other, with different padding behind them.
-fn seeds() -> Vec<Vec<u8>> {
-    let mut stacks = vec![vec![Header::new(ALL[0])]];
-    let mut seeds = Vec::new();
-    while let Some(stack) = stacks.pop() {
-        let outer = stack[stack.len() - 1].protocol.name;
-        let spec = PacketSpec { headers: stack.clone(), payload: vec![0; signature::LEN] };
-        if let Ok(mut packet) = spec.build_unpadded() {
-            let stamp = Stamp::prepare(&mut packet, MARK, 7, 1).expect("there is room for a signature");
-            stamp.write(&mut packet.bytes, 1_000_000, 123_456_789_012);
-            let how = PADDING[seeds.len() % PADDING.len()] << 1 | MARKED;
-            seeds.push([&[how], &packet.bytes[..]].concat());
-        }
-        let follows = ALL.iter().filter(|p| p.follows.iter().any(|(name, _)| *name == outer));
-        let behind = follows.filter(|p| stack.iter().filter(|h| h.protocol.name == p.name).count() < 2);
-        stacks.extend(behind.map(|p| [&stack[..], &[Header::new(p)]].concat()));
+/// Checksums are in the frame, and once they are right they stay right.
+fn check_checksums(frame: &[u8]) {
+    let found = checksums(frame);
+    for checksum in &found {
+        let field = checksum.offset..checksum.offset + checksum.algorithm.bytes();
+        assert!(checksum.start <= field.start && field.end <= checksum.end && checksum.end <= frame.len());
     }
+    let mut right = frame.to_vec();
+    found.iter().for_each(|checksum| checksum.write(&mut right));
+    assert_eq!(checksums(&right), found, "what is found does not depend on what checksums hold");
+    let mut again = right.clone();
+    found.iter().for_each(|checksum| checksum.write(&mut again));
+    assert_eq!(again, right, "a checksum covers one that was computed later");
+}
+
+/// Every field is found by its name, and no text is too much.
+fn check_paths(frame: &[u8]) {
+    let (headers, _) = read(frame);
+    let protocols: Vec<&Protocol> = headers.iter().map(|header| header.protocol).collect();
+    for (index, header) in protocols.iter().enumerate() {
+        let nth = protocols[..index].iter().filter(|before| before.name == header.name).count();
+        for field in header.fields {
+            let path = format!("{}[{nth}].{}", header.name, field.name);
+            match path::resolve_in(&path, &protocols) {
+                Ok(Place::Field { header, field: found }) => {
+                    assert_eq!((header, found.name), (index, field.name))
+                }
+                other => panic!("{path}: {other:?}"),
+            }
+        }
+    }
+    if let Err(error) = path::resolve_in(&String::from_utf8_lossy(frame), &protocols) {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+/// For every protocol a signed packet that ends in it, with different padding behind them.
+fn seeds() -> Vec<Vec<u8>> {
+    let mut stacks = VecDeque::from([vec![Header::new(ALL[0])]]);
+    let (mut seen, mut seeds) = (HashSet::from([ALL[0].name]), Vec::new());
+    while let Some(stack) = stacks.pop_front() {
+        let spec =
+            PacketSpec { headers: stack.clone(), payload: vec![0; signature::LEN], ..PacketSpec::default() };
+        let Ok(mut packet) = spec.build_unpadded() else { continue };
+        let stamp = Stamp::prepare(&mut packet, MARK, 7, 1).expect("there is room for a signature");
+        stamp.write(&mut packet.bytes, 1_000_000, 123_456_789_012);
+        let how = PADDING[seeds.len() % PADDING.len()] << 1 | MARKED;
+        seeds.push([&[how], &packet.bytes[..]].concat());
+        for protocol in ALL {
+            let headers = [&stack[..], &[Header::new(protocol)]].concat();
+            let next = PacketSpec { headers: headers.clone(), ..PacketSpec::default() };
+            if next.build_unpadded().is_ok() && seen.insert(protocol.name) {
+                stacks.push_back(headers);
+            }
+        }
+    }
+    assert_eq!(seen.len(), ALL.len(), "a protocol stands behind no other");
     seeds
 }

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 use units::Nanos;
 use wire::{Header, PacketSpec, ReadHeader, protocol, read};
 
@@ -40,14 +41,14 @@ pub struct Host {
     pub vlans: Vec<u16>,
     /// Source of requests, at most one for each family.
     pub addresses: Vec<IpAddr>,
-    /// Addresses it answers for; contains `addresses`.
-    pub answers_for: Vec<IpAddr>,
+    /// Addresses it answers for, from the first to the last of each range; contains `addresses`.
+    pub answers_for: Vec<RangeInclusive<IpAddr>>,
 }
 
 fn header(name: &str, set: &[(&str, u128)]) -> Header {
     let protocol = protocol(name).unwrap_or_else(|| panic!("the catalogue has {name}"));
     let field = |name: &str| protocol.field(name).unwrap_or_else(|| panic!("{} has {name}", protocol.name));
-    Header { protocol, set: set.iter().map(|(name, value)| (field(name), *value)).collect() }
+    Header { set: set.iter().map(|(name, value)| (field(name), *value)).collect(), ..Header::new(protocol) }
 }
 
 fn number(mac: Mac) -> u128 {
@@ -65,6 +66,17 @@ fn v4(ip: Ipv4Addr) -> u128 {
 
 fn value(header: &ReadHeader, name: &str) -> u128 {
     header.fields.iter().find(|(f, _)| f.name == name).map_or(0, |(_, v)| *v)
+}
+
+/// Whether the last header stands behind Ethernet, tags and one IP header alone: what is in a tunnel asks no host.
+fn is_for_a_host(headers: &[ReadHeader]) -> bool {
+    let Some((_, around)) = headers.split_last() else { return false };
+    let is_ip = |header: &&ReadHeader| ["ipv4", "ipv6"].contains(&header.protocol.name);
+    let is_plain = |header: &ReadHeader| {
+        let names = ["ethernet", "vlan", "ipv4", "ipv6", "ipv6_hop_by_hop", "ipv6_destination"];
+        names.contains(&header.protocol.name) || header.protocol.part.is_some()
+    };
+    around.iter().all(is_plain) && around.iter().filter(is_ip).count() <= 1
 }
 
 /// The address ND requests for `ip` go to (RFC 4291 section 2.7.1), and its hardware address (RFC 2464 section 7).
@@ -89,7 +101,7 @@ impl Host {
         let mut all = vec![header("ethernet", &[("dst", number(to)), ("src", number(self.mac))])];
         all.extend(self.vlans.iter().map(|id| header("vlan", &[("id", u128::from(*id))])));
         all.append(&mut headers);
-        let spec = PacketSpec { headers: all, payload };
+        let spec = PacketSpec { headers: all, payload, ..PacketSpec::default() };
         // Exactly as long as it is; a port pads to the minimum, and IP lengths must not count the padding.
         Some(spec.build_unpadded().ok()?.bytes)
     }
@@ -139,6 +151,9 @@ impl Host {
     /// What the host answers to `frame`, if it is for the host to answer.
     pub fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let (headers, behind) = read(frame);
+        if !is_for_a_host(&headers) {
+            return None;
+        }
         let ethernet = headers.first()?;
         let from = mac_of(value(ethernet, "src"));
         let ip = headers.iter().find(|h| h.protocol.name == "ipv4" || h.protocol.name == "ipv6");
@@ -162,9 +177,14 @@ impl Host {
         }
     }
 
+    /// Whether it answers for `ip`.
+    pub fn owns(&self, ip: IpAddr) -> bool {
+        self.answers_for.iter().any(|range| range.contains(&ip))
+    }
+
     fn answer_arp(&self, arp: &ReadHeader) -> Option<Vec<u8>> {
         let target = Ipv4Addr::from(value(arp, "target_ip") as u32);
-        if value(arp, "operation") != ARP_REQUEST || !self.answers_for.contains(&IpAddr::V4(target)) {
+        if value(arp, "operation") != ARP_REQUEST || !self.owns(IpAddr::V4(target)) {
             return None;
         }
         let asker = value(arp, "sender_mac");
@@ -184,7 +204,7 @@ impl Host {
         // An unspecified source is duplicate address detection; this host claims nothing there.
         // A hop limit below 255 came through a router, which no neighbour's question does (RFC 4861 section 7.1.1).
         let is_near = value(ip, "hop_limit") == ND_HOP_LIMIT;
-        if !self.answers_for.contains(&IpAddr::V6(target)) || asker == 0 || !is_near {
+        if !self.owns(IpAddr::V6(target)) || asker == 0 || !is_near {
             return None;
         }
         let headers = vec![
@@ -220,7 +240,7 @@ impl Host {
             let end = ip.offset + 40 + value(ip, "payload_length") as usize;
             ("ipv6", end, IpAddr::V6(Ipv6Addr::from(target)))
         };
-        if !self.answers_for.contains(&target_ip) {
+        if !self.owns(target_ip) {
             return None;
         }
         let payload = frame.get(behind..end)?.to_vec();
@@ -308,7 +328,12 @@ mod tests {
             IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)),
             IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, u16::from(last))),
         ];
-        Host { mac: [2, 0, 0, 0, 0, last], vlans: Vec::new(), answers_for: addresses.clone(), addresses }
+        Host {
+            mac: [2, 0, 0, 0, 0, last],
+            vlans: Vec::new(),
+            answers_for: addresses.iter().map(|ip| *ip..=*ip).collect(),
+            addresses,
+        }
     }
 
     #[test]

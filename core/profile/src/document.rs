@@ -2,9 +2,13 @@
 //! made from these structs, and the doc comments are what users read.
 
 use crate::packet_doc::PacketElement;
+use crate::pattern_doc::{PatternDoc, ThenForm};
 use crate::quantity::{
-    ConditionText, Duration, Ip, IpPrefix, Length, Mac, Name, PacketRate, Rate, Share, Speed,
+    Bytes, ConditionText, Duration, Ip, IpPrefix, Mac, Name, PacketRate, Share, Speed, StreamRate,
 };
+use crate::replay_doc::ReplayDoc;
+use crate::size_doc::SizesDoc;
+use crate::vary_doc::{FlowsDoc, VaryDoc};
 use indexmap::IndexMap;
 use schemars::{
     JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, transform::transform_subschemas,
@@ -34,6 +38,11 @@ pub(crate) struct Document {
     /// A condition on a stream with copies holds for each of them.
     #[serde(default)]
     pub(crate) criteria: IndexMap<String, ConditionText>,
+    /// What to add streams up by, by name: 'tag', or a field such as 'ipv4.dscp'. The result then has a row for each tag,
+    /// or for each value of the field, with the streams that have it added up.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = {"format": "name"}))]
+    pub(crate) groups: IndexMap<String, String>,
     /// What lies between the ports when the run is simulated; ignored on real ports.
     #[serde(default)]
     pub(crate) sim: SimDoc,
@@ -62,14 +71,63 @@ pub(crate) struct PortDoc {
     /// Who computes checksums that change from packet to packet.
     #[serde(default)]
     pub(crate) checksum: ChecksumDoc,
+    /// Write what crosses the port into a capture file while traffic runs.
+    pub(crate) capture: Option<CaptureDoc>,
     /// Allow an interface that carries the machine's default route. Everyone on that network gets the traffic
     /// (RFC 6815): leave it off outside a lab.
     #[serde(default)]
     pub(crate) allow_default_route: bool,
 }
 
+/// A capture on a port: pcapng with nanoseconds. What the disk or memory was too slow for is counted.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Capture")]
+pub(crate) struct CaptureDoc {
+    /// The file, '.pcapng'. With 'rotate' a number goes before the dot. Relative to where the command is run.
+    #[schemars(length(min = 1))]
+    pub(crate) file: String,
+    /// Which packets, in the syntax of libpcap (tcpdump): 'udp port 53'. Without it: all.
+    pub(crate) filter: Option<String>,
+    /// At most so many bytes of each packet.
+    pub(crate) snap: Option<Bytes>,
+    /// Received packets, sent ones, or both.
+    #[serde(default)]
+    pub(crate) direction: DirectionDoc,
+    /// Begin a new file when one is so large.
+    pub(crate) rotate_size: Option<Bytes>,
+    /// Begin a new file after so long.
+    pub(crate) rotate_time: Option<Duration>,
+    /// Keep only the newest so many files.
+    #[schemars(range(min = 1))]
+    pub(crate) files: Option<u32>,
+    /// Keep the newest so many bytes in memory and write them at the end.
+    pub(crate) ring: Option<Bytes>,
+    /// Memory between the worker and the disk.
+    #[serde(default = "capture_buffer")]
+    pub(crate) buffer: Bytes,
+}
+
+/// Which packets of a port are captured.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum DirectionDoc {
+    /// What is received.
+    #[default]
+    Rx,
+    /// What is sent.
+    Tx,
+    /// Both.
+    Both,
+}
+
+fn capture_buffer() -> Bytes {
+    Bytes(64_000_000)
+}
+
 /// One value, or a list of them.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub(crate) enum OneOrMany<T> {
@@ -120,17 +178,37 @@ pub(crate) struct StreamDoc {
     /// Headers from the outside in, then, if wanted, the first bytes of the payload. 'ethernet' may be left out.
     /// An outermost ipv4 or ipv6 header gets its 'src' from the port it is sent from and its 'dst' from the port it
     /// goes to; hardware addresses come from the ports and their neighbours. Lengths, checksums and 'type' fields are
-    /// computed. What you set stays as you set it, even if it is wrong.
+    /// computed. What you set stays as you set it, even if it is wrong. Either this or 'replay'.
+    #[serde(default)]
     #[schemars(length(min = 1))]
     pub(crate) packet: Vec<PacketElement>,
-    /// Frame length with FCS. Without it: the shortest that holds packet and signature.
-    pub(crate) size: Option<Length>,
-    /// Packets per second, bits per second, a share of the link, or 'max' for as fast as the port takes. Required
-    /// unless the command line gives a rate.
-    pub(crate) rate: Option<Rate>,
+    /// Send what a capture file has, instead of 'packet'.
+    pub(crate) replay: Option<ReplayDoc>,
+    /// Frame lengths with FCS. Without it: the shortest that holds packet and signature.
+    pub(crate) size: Option<SizesDoc>,
+    /// Fields whose values vary from packet to packet: 'ipv4.src', 'vlan[1].id', 'vxlan.inner.ipv4.dst', or raw
+    /// 'bytes[42..44]', 'payload[0..4]', 'bits[336..340]'. All advance together unless 'after' says otherwise.
+    /// Checksums stay right.
+    #[serde(default)]
+    pub(crate) vary: IndexMap<String, VaryDoc>,
+    /// Fields that differ from copy to copy of 'copies' and are constant within one.
+    #[serde(default)]
+    pub(crate) per_copy: IndexMap<String, VaryDoc>,
+    /// Flows: the fields of 'vary' keep their values for the packets of a flow.
+    pub(crate) flows: Option<FlowsDoc>,
+    /// Packets per second, bits per second, a share of the link, packets per second of each flow ('100pps/flow'), or
+    /// 'max' for as fast as the port takes. Required unless the command line gives a rate, or the pattern is one.
+    pub(crate) rate: Option<StreamRate>,
     /// How sending times are arranged.
     #[serde(default)]
     pub(crate) pattern: PatternDoc,
+    /// The stream that begins when this one has sent its count. The first stream of such a chain has 'start_delay' and
+    /// 'loops'; each needs a count and a rate.
+    pub(crate) then: Option<ThenForm>,
+    /// How often the chain that begins with this stream is gone through. Without it: for ever if the last stream names
+    /// this one in 'then', else once.
+    #[schemars(range(min = 1))]
+    pub(crate) loops: Option<u64>,
     /// Stop after so many packets. Without it: until the duration ends. Each copy sends so many.
     #[schemars(range(min = 1))]
     pub(crate) count: Option<u64>,
@@ -144,18 +222,8 @@ pub(crate) struct StreamDoc {
     /// by itself.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub(crate) copies: Option<u32>,
-}
-
-/// How a stream's sending times are arranged.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub(crate) enum PatternDoc {
-    /// Evenly spaced.
-    #[default]
-    Continuous,
-    /// Groups of so many packets back to back, spaced so that the stream's rate is met on average.
-    Bursts(#[schemars(range(min = 1))] u32),
+    /// Words to add streams up by: see 'groups'.
+    pub(crate) tag: Option<OneOrMany<Name>>,
 }
 
 /// How long traffic is sent and late packets are waited for.
@@ -241,7 +309,7 @@ fn router_latency() -> Duration {
     Duration(Nanos::from_micros(20))
 }
 
-fn no_time() -> Duration {
+pub(crate) fn no_time() -> Duration {
     Duration(Nanos::ZERO)
 }
 

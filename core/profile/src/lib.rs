@@ -15,11 +15,15 @@ mod condition;
 mod document;
 mod error;
 mod packet_doc;
+mod pattern_doc;
 pub mod plan;
 mod quantity;
 mod read;
+mod replay_doc;
 mod resolve;
 mod send;
+mod size_doc;
+mod vary_doc;
 mod yaml;
 
 pub use document::schema;
@@ -46,25 +50,28 @@ pub struct Overrides {
     pub default_seed: u64,
 }
 
-/// The Plan of a profile, or everything that is wrong with it, in the order of lines.
+/// Reads a file a profile names, or says why it can't be had: this crate opens none itself.
+pub type Files<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
+
+/// The Plan of a profile that names no files, or everything that is wrong with it, in the order of lines.
 pub fn load(text: &str) -> Result<Plan, Vec<ProfileError>> {
-    load_with(text, &Overrides::default())
+    load_with(text, &Overrides::default(), &|name| Err(format!("the file '{name}' can't be read here")))
 }
 
 /// The Plan of a profile with some of it overridden, or everything that is wrong, in the order of lines.
-pub fn load_with(text: &str, overrides: &Overrides) -> Result<Plan, Vec<ProfileError>> {
-    plan(text, overrides).map_err(|mut errors| {
+pub fn load_with(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<Plan, Vec<ProfileError>> {
+    plan(text, overrides, files).map_err(|mut errors| {
         errors.sort_by_key(|error| (error.line, error.column));
         errors
     })
 }
 
-fn plan(text: &str, overrides: &Overrides) -> Result<Plan, Vec<ProfileError>> {
+fn plan(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<Plan, Vec<ProfileError>> {
     let tree = yaml::parse(text).map_err(|error| vec![error])?;
     let (value, mut reading) = read::read(&tree, &schema());
     let Some(value) = value else { return Err(reading.errors) };
     match serde_json::from_value::<Document>(value) {
-        Ok(document) => resolve::resolve(&document, reading, sha256(text), overrides),
+        Ok(document) => resolve::resolve(&document, reading, sha256(text), overrides, files),
         Err(error) => {
             // The reader lets nothing pass that does not deserialise: if this is ever seen, schema and structs disagree.
             let reason = format!("internal error, please report it: {error}");

@@ -5,20 +5,27 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use wire::{Field, Kind, Protocol};
+use wire::{Field, Kind, Protocol, ValueError, Variable};
 
 /// The key of a payload given as text.
 pub(crate) const PAYLOAD: &str = "payload";
 /// The key of a payload given as hexadecimal digits.
 pub(crate) const HEX: &str = "hex";
 
-/// `udp`, `{udp: {dst: 9}}`, `{payload: text}` or `{hex: 00ff}`.
+/// The key of what fills the payload behind its first bytes.
+pub(crate) const FILL: &str = "fill";
+/// The key of a text that fills the payload again and again.
+pub(crate) const REPEAT: &str = "repeat";
+/// The fills that have a name alone.
+pub(crate) const FILLS: [&str; 4] = ["zeros", "counter", "prbs", "random"];
+
+/// `udp`, `{udp: {dst: 9}}`, `{payload: text}`, `{hex: 00ff}` or `{fill: counter}`.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum PacketElement {
     /// A header nobody sets a field of.
     Bare(String),
-    /// One header with fields set, or the payload.
+    /// One header with fields set, or the payload, or its fill.
     Keyed(IndexMap<String, Content>),
 }
 
@@ -26,14 +33,14 @@ pub(crate) enum PacketElement {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Content {
-    /// A payload's text.
+    /// A payload's text, or the name of a fill.
     Text(String),
     /// Fields set.
     Fields(IndexMap<String, FieldValue>),
 }
 
 /// A field's value as written.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum FieldValue {
     Number(u64),
@@ -50,10 +57,42 @@ impl FieldValue {
     }
 }
 
+impl JsonSchema for FieldValue {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "FieldValue".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["integer", "string"], "x-noun": "value"})
+    }
+}
+
+/// A field that a schema's format such as `field:ipv4.src` stands for.
+pub(crate) enum FormatField {
+    Fixed(&'static Field),
+    Variable(&'static Variable),
+}
+
+impl FormatField {
+    /// Whether `text` is a value of the field.
+    pub(crate) fn parse(&self, text: &str) -> Result<(), ValueError> {
+        match self {
+            Self::Fixed(field) => field.parse(text).map(|_| ()),
+            Self::Variable(variable) => variable.parse(text).map(|_| ()),
+        }
+    }
+}
+
 /// The field that a schema's format such as `field:ipv4.src` stands for.
-pub(crate) fn field_of_format(format: &str) -> Option<&'static Field> {
+pub(crate) fn field_of_format(format: &str) -> Option<FormatField> {
     let (protocol, field) = format.strip_prefix("field:")?.split_once('.')?;
-    wire::protocol(protocol)?.field(field)
+    let protocol = wire::protocol(protocol)?;
+    let fixed = protocol.field(field).map(FormatField::Fixed);
+    fixed.or_else(|| protocol.variable(field).map(FormatField::Variable))
 }
 
 impl JsonSchema for PacketElement {
@@ -74,9 +113,11 @@ impl JsonSchema for PacketElement {
             HEX.to_owned(),
             json!({"description": "First bytes of the payload, in hexadecimal.", "type": "string", "format": "hex"}),
         );
+        elements.insert(FILL.to_owned(), fill_schema());
         json_schema!({
             "description": "A header with defaults ('udp'), a header with fields ('udp: {dst: 9}'), or, as the last \
-                element, the payload ('payload: text' or 'hex: 00ff').",
+                elements, the payload's first bytes ('payload: text' or 'hex: 00ff') and what fills the rest of it \
+                ('fill: counter').",
             "anyOf": [
                 {"type": "string", "enum": names, "x-noun": "header"},
                 {
@@ -92,9 +133,33 @@ impl JsonSchema for PacketElement {
     }
 }
 
+fn fill_schema() -> Value {
+    json!({
+        "description": "What fills the payload up to the frame's end: zeros; a counter (00 01 02 \u{2026}, RFC 2544 \
+            appendix C.2.6.4); prbs, a pseudo-random sequence of 2^31 - 1 bits (ITU-T O.150); random bytes, the same in \
+            every run; or a text again and again.",
+        "anyOf": [
+            {"type": "string", "enum": FILLS, "x-noun": "fill"},
+            {
+                "type": "object",
+                "properties": {
+                    REPEAT: {"description": "The text.", "type": "string", "minLength": 1},
+                },
+                "required": [REPEAT],
+                "additionalProperties": false,
+            },
+        ],
+    })
+}
+
 fn header_schema(protocol: &Protocol) -> Value {
-    let fields: Map<String, Value> =
+    let mut fields: Map<String, Value> =
         protocol.fields.iter().map(|field| (field.name.to_owned(), field_schema(protocol, field))).collect();
+    if let Some(variable) = &protocol.variable {
+        let format = format!("field:{}.{}", protocol.name, variable.name);
+        let schema = json!({"description": variable.doc, "type": "string", "format": format});
+        fields.insert(variable.name.to_owned(), schema);
+    }
     json!({
         "description": format!("{} ({}).", protocol.title, protocol.source),
         "type": "object",

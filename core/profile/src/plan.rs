@@ -1,7 +1,10 @@
 //! What the engine runs: a profile with nothing left to guess. Pure data.
 
+use field::{Choice, Vary};
+use replay::Trace;
 use std::net::IpAddr;
-use units::{FrameLen, Nanos, Pps};
+use std::sync::Arc;
+use units::{FrameLen, FrameMix, Load, Nanos, Pps};
 use wire::PacketSpec;
 
 /// A trial, ready to run.
@@ -15,10 +18,16 @@ pub struct Plan {
     pub ports: Vec<PortPlan>,
     /// Streams, in the order the profile names them.
     pub streams: Vec<StreamPlan>,
+    /// Streams that follow each other.
+    pub chains: Vec<ChainPlan>,
+    /// What streams are added up by, in the order the profile names it.
+    pub groups: Vec<GroupPlan>,
     /// How long traffic is sent. A trial also ends when every stream has sent its count.
     pub duration: Nanos,
     /// How long late packets are waited for after the last one was sent (RFC 2544 section 23: 2 s).
     pub drain: Nanos,
+    /// What is odd about the profile or a file it names, but no error: sentences for people.
+    pub warnings: Vec<String>,
     /// What must hold for the run to pass.
     pub criteria: Vec<Criterion>,
     /// Links and device between the ports when the run is simulated.
@@ -46,6 +55,48 @@ pub struct PortPlan {
     pub checksum: ChecksumBy,
     /// Whether the interface with the machine's default route may be used.
     pub allow_default_route: bool,
+    /// What is written into a capture file while traffic runs.
+    pub capture: Option<CapturePlan>,
+}
+
+/// A capture on a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapturePlan {
+    /// The file.
+    pub file: String,
+    /// Filter in libpcap's syntax; empty lets everything pass.
+    pub filter: String,
+    /// Bytes kept of each packet at most.
+    pub snap_bytes: u32,
+    /// Whether received packets are captured.
+    pub rx: bool,
+    /// Whether sent packets are captured.
+    pub tx: bool,
+    /// Where captured packets go.
+    pub storage: CaptureStorage,
+    /// Bytes between each worker and the disk.
+    pub buffer_bytes: u64,
+}
+
+/// Where captured packets go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaptureStorage {
+    /// One file.
+    File,
+    /// One file after the other.
+    Rotating {
+        /// Bytes after which a new one begins.
+        bytes: Option<u64>,
+        /// Time after which a new one begins.
+        time: Option<Nanos>,
+        /// How many of the newest are kept.
+        files: Option<u32>,
+    },
+    /// Memory for the newest so many bytes, written at the end.
+    Ring {
+        /// Bytes kept.
+        bytes: u64,
+    },
 }
 
 /// An address with the length of its network's prefix.
@@ -68,6 +119,22 @@ impl Address {
         width == their_width
             && (self.prefix_len == 0 || (ours ^ theirs) >> (128 - u32::from(self.prefix_len)) == 0)
     }
+
+    /// The first and the last address of this address's network.
+    pub fn network(&self) -> (IpAddr, IpAddr) {
+        match self.ip {
+            IpAddr::V4(ip) => {
+                let hosts = u32::MAX.checked_shr(self.prefix_len.into()).unwrap_or(0);
+                let first = u32::from(ip) & !hosts;
+                (IpAddr::V4(first.into()), IpAddr::V4((first | hosts).into()))
+            }
+            IpAddr::V6(ip) => {
+                let hosts = u128::MAX.checked_shr(self.prefix_len.into()).unwrap_or(0);
+                let first = u128::from(ip) & !hosts;
+                (IpAddr::V6(first.into()), IpAddr::V6((first | hosts).into()))
+            }
+        }
+    }
 }
 
 /// Who computes checksums.
@@ -89,16 +156,22 @@ pub struct StreamPlan {
     /// Index of the port it should arrive at; `None` if nobody here receives it.
     pub to: Option<usize>,
     /// What is sent.
-    pub packet: PacketSpec,
+    pub packet: Arc<PacketSpec>,
     /// Whether the packet's author set `ethernet.dst`; if not, the next hop is resolved and filled in.
     pub next_hop: NextHop,
     /// Whether the packet's author set `ethernet.src`; if not, the port's address is filled in.
     pub fill_source_mac: bool,
-    /// Frame length.
-    pub size: FrameLen,
+    /// Frame lengths.
+    pub sizes: Arc<Sizes>,
+    /// What varies from packet to packet; `None` if nothing does.
+    pub vary: Option<Arc<Vary>>,
+    /// Captured packets, which are sent in place of `packet`.
+    pub replay: Option<Arc<Trace>>,
+    /// Lowest and highest destination address of the outermost IP header, if it has one.
+    pub destinations: Option<(IpAddr, IpAddr)>,
     /// Packets per second; `None` is as fast as the port takes. Bit rates and shares are resolved once the port's
     /// speed is known.
-    pub rate: units::Load,
+    pub rate: Load,
     /// How sending times are arranged.
     pub pattern: Pattern,
     /// Packets to send; `None` is until the duration ends.
@@ -107,6 +180,57 @@ pub struct StreamPlan {
     pub start_delay: Nanos,
     /// Whether every packet carries the 18-byte signature and is measured.
     pub measure: bool,
+}
+
+/// A stream's frame lengths and which packet has which.
+#[derive(Debug, Clone)]
+pub struct Sizes {
+    /// Each length once.
+    pub lengths: Vec<FrameLen>,
+    /// How often each comes.
+    pub weights: Vec<u64>,
+    /// Index in `lengths` for each packet.
+    pub choice: Choice,
+}
+
+impl Sizes {
+    /// Always `length`.
+    pub fn one(length: FrameLen) -> Self {
+        Self { lengths: vec![length], weights: vec![1], choice: Choice::sequence(vec![0]) }
+    }
+
+    /// The longest.
+    pub fn longest(&self) -> FrameLen {
+        self.lengths.iter().copied().max().unwrap_or(FrameLen::MIN)
+    }
+
+    /// The shortest.
+    pub fn shortest(&self) -> FrameLen {
+        self.lengths.iter().copied().min().unwrap_or(FrameLen::MIN)
+    }
+
+    /// All of them as often as they come: what a bit rate is made of.
+    pub fn mix(&self) -> FrameMix {
+        self.lengths.iter().zip(&self.weights).map(|(length, weight)| (*length, *weight)).collect()
+    }
+}
+
+/// Streams that follow each other: when one has sent its count the next begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainPlan {
+    /// Index of each stream, with the time from its end to the next one's start.
+    pub links: Vec<(usize, Nanos)>,
+    /// How often; `None` is for ever.
+    pub loops: Option<u64>,
+}
+
+/// Streams added up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupPlan {
+    /// The group's name in the profile.
+    pub name: String,
+    /// Rows by name: the indices of the streams of each. Streams that have neither tag nor field are in none.
+    pub rows: Vec<(String, Vec<u32>)>,
 }
 
 /// How a stream's destination hardware address is found.
@@ -121,7 +245,7 @@ pub enum NextHop {
 }
 
 /// How a stream's sending times are arranged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern {
     /// Evenly spaced.
     Continuous,
@@ -129,6 +253,50 @@ pub enum Pattern {
     Bursts {
         /// Packets in a group.
         packets: u32,
+    },
+    /// Gaps at random, exponentially distributed.
+    Poisson {
+        /// Of the gaps.
+        seed: u64,
+    },
+    /// Bursts at the stream's rate, with silence between them.
+    MultiBurst {
+        /// Packets in a burst.
+        packets: u32,
+        /// From the start of one to that of the next.
+        every: Nanos,
+        /// How many; `None` is until the end.
+        bursts: Option<u64>,
+    },
+    /// The stream's rate for a while, nothing for a while, and again.
+    OnOff {
+        /// How long packets are sent.
+        on: Nanos,
+        /// How long none are.
+        off: Nanos,
+    },
+    /// The time from each packet to the next.
+    Gaps {
+        /// The gaps.
+        gaps: Arc<[Nanos]>,
+        /// `Some` draws them at random, `None` takes them in turn.
+        random: Option<u64>,
+    },
+    /// The rate over time.
+    Curve {
+        /// Times since the stream's start, increasing, and the rates there.
+        points: Vec<(Nanos, Load)>,
+        /// Whether the rate stays until the next point instead of going there in a straight line.
+        steps: bool,
+        /// Whether it begins again when the last point is reached.
+        repeat: bool,
+    },
+    /// As captured: times since the stream's start, and the time after which they come again.
+    Captured {
+        /// When each packet leaves.
+        times: Arc<[Nanos]>,
+        /// From the start of one loop to that of the next.
+        period: Nanos,
     },
 }
 

@@ -3,6 +3,7 @@
 
 use crate::condition::Condition;
 use crate::plan::Address;
+use crate::size_doc::SizeText;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::borrow::Cow;
@@ -76,6 +77,8 @@ macro_rules! quantities {
 quantities! {
     Name(String) = "name", "a name of letters, digits, '_' and '-', at most 64",
         ["west", "small-frames"], name, String::clone;
+    StreamRate(LoadPer) = "stream-rate", "a rate such as 1Mpps, 2.5Gbps, 2.5Gbps-L1, 40%, 100pps/flow or max",
+        ["1Mpps", "2.5Gbps", "2.5Gbps-L1", "40%", "100pps/flow", "max"], load_per, print_load_per;
     Rate(Load) = "rate", "a rate such as 1Mpps, 2.5Gbps, 2.5Gbps-L1, 40% or max",
         ["1Mpps", "2.5Gbps", "2.5Gbps-L1", "40%", "max"], |t| t.parse().ok(), Load::to_string;
     PacketRate(Pps) = "packet-rate", "a packet rate such as 10Mpps, 500kpps or 20pps",
@@ -86,12 +89,26 @@ quantities! {
         ["30s", "250us", "1.5ms"], |t| t.parse().ok(), Nanos::to_string;
     Length(FrameLen) = "frame-length", "a frame length with FCS from 64B to 16384B, such as 1518B",
         ["64B", "1518B", "9KB"], |t| t.parse().ok(), FrameLen::to_string;
+    FrameSizes(SizeText) = "frame-sizes", "a frame length with FCS from 64B to 16384B such as 1518B, a range such as \
+        64B..1518B step 64B, 'random 64B..1518B', 'genome abceg', or a mix: imix, imix-v4, imix-v6, imix-standard, \
+        imix-ipv6, imix-ipsec or imix-tcp",
+        ["64B", "64B..1518B step 64B", "random", "random 64B..1518B", "imix", "imix random", "genome abceg"],
+        SizeText::parse, SizeText::print;
+    Values(String) = "values", "counter, random, or a range such as 0..100 or 0..100 step 4",
+        ["counter", "random", "10.0.0.1..10.0.0.9", "0..100 step 4"],
+        |t| (!t.trim().is_empty()).then(|| t.to_owned()), String::clone;
+    Bytes(u64) = "bytes", "an amount of data such as 128B, 64KB, 100MB or 1GB",
+        ["128B", "64KB", "100MB"], bytes, |n| format!("{n}B");
     Share(f64) = "share", "a share from 0% to 100%, such as 0.1%",
         ["0.1%", "2%"], share, |share| Load::LinkShare((share * 1e6).round() as u32).to_string();
     Ip(IpAddr) = "ip", "an IPv4 or IPv6 address such as 10.0.0.1 or 2001:2::1",
         ["10.0.0.1", "2001:2::1"], host, IpAddr::to_string;
     IpPrefix(Address) = "ip-prefix", "an address with its prefix length such as 10.0.0.2/24 or 2001:2::2/64",
         ["10.0.0.2/24", "2001:2::2/64"], prefix, |a| format!("{}/{}", a.ip, a.prefix_len);
+    Network(Address) = "network", "a network such as 10.0.0.0/8 or 2001:2::/48",
+        ["10.0.0.0/8", "2001:2::/48"], network, |a| format!("{}/{}", a.ip, a.prefix_len);
+    Speedup((u64, u64)) = "speedup", "a factor above zero such as 2x, 0.5x or 1.25x",
+        ["2x", "0.5x"], speedup, |(num, den)| format!("{}x", *num as f64 / *den as f64);
     Mac([u8; 6]) = "mac", "a hardware address such as 02:00:00:00:00:01",
         ["02:00:00:00:00:01"], mac, |m| print_mac(*m);
     Hex(Vec<u8>) = "hex", "bytes as pairs of hexadecimal digits such as '00 ff'",
@@ -117,6 +134,38 @@ fn share(text: &str) -> Option<f64> {
     }
 }
 
+/// A load, or what each flow of a stream gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LoadPer {
+    pub(crate) load: Load,
+    /// Whether it is what each flow gets.
+    pub(crate) flow: bool,
+}
+
+fn load_per(text: &str) -> Option<LoadPer> {
+    match text.trim().strip_suffix("/flow") {
+        Some(each) => each.parse().ok().map(|pps| LoadPer { load: Load::Packets(pps), flow: true }),
+        None => text.parse().ok().map(|load| LoadPer { load, flow: false }),
+    }
+}
+
+fn print_load_per(rate: &LoadPer) -> String {
+    format!("{}{}", rate.load, if rate.flow { "/flow" } else { "" })
+}
+
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].trim() {
+        "B" => 1,
+        "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        _ => return None,
+    };
+    digits.trim_end().parse::<u64>().ok()?.checked_mul(factor)
+}
+
 /// An address a single host can have.
 fn host(text: &str) -> Option<IpAddr> {
     let ip: IpAddr = text.parse().ok()?;
@@ -124,8 +173,24 @@ fn host(text: &str) -> Option<IpAddr> {
 }
 
 fn prefix(text: &str) -> Option<Address> {
+    network(text).filter(|address| host(&address.ip.to_string()).is_some())
+}
+
+/// A number as an exact ratio.
+fn speedup(text: &str) -> Option<(u64, u64)> {
+    let text = text.trim().strip_suffix('x')?.trim_end();
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = [whole, fraction].concat();
+    if digits.is_empty() || fraction.len() > 9 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let number = digits.parse().ok().filter(|number| *number > 0)?;
+    Some((number, 10u64.pow(fraction.len() as u32)))
+}
+
+fn network(text: &str) -> Option<Address> {
     let (ip, prefix_len) = text.split_once('/')?;
-    let ip = host(ip)?;
+    let ip: IpAddr = ip.parse().ok()?;
     let prefix_len: u8 = prefix_len.parse().ok()?;
     (prefix_len <= if ip.is_ipv4() { 32 } else { 128 }).then_some(Address { ip, prefix_len })
 }

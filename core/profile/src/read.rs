@@ -183,8 +183,8 @@ impl<'a> Reader<'a> {
         let noun = schema.get("x-noun").and_then(Json::as_str).unwrap_or("key");
         if most == Some(1) && members.len() > 1 {
             let keys: Vec<&str> = members.iter().map(|m| m.key.as_str()).collect();
-            let reason =
-                format!("one {noun} for each element of the list, not {}: {}", keys.len(), keys.join(", "));
+            let place = if path.ends_with(']') { "for each element of the list" } else { "here" };
+            let reason = format!("one {noun} {place}, not {}: {}", keys.len(), keys.join(", "));
             return self.fail(node, path, reason);
         }
         if members.is_empty() && schema.get("minProperties").is_some() {
@@ -204,7 +204,8 @@ impl<'a> Reader<'a> {
                 None => _ = self.reading.dropped.insert(path),
             }
         }
-        self.has_required(node, schema, &map, &lines, path).then_some(Json::Object(map))
+        let enough = !map.is_empty() || schema.get("minProperties").is_none();
+        (self.has_required(node, schema, &map, &lines, path) && enough).then_some(Json::Object(map))
     }
 
     fn read_member(&mut self, member: &Member, schema: &'a Json, noun: &str, path: &str) -> Option<Json> {
@@ -358,7 +359,10 @@ fn text_error(text: &str, schema: &Json) -> Option<String> {
     let allowed: Option<Vec<&str>> =
         schema.get("enum").and_then(Json::as_array).map(|e| e.iter().filter_map(Json::as_str).collect());
     match allowed {
-        Some(allowed) if !allowed.contains(&text) => Some(unknown(noun, text, &allowed)),
+        Some(allowed) if !allowed.contains(&text) => {
+            let more = schema.get("x-more").and_then(Json::as_str).map(|more| format!(", or {more}"));
+            Some(unknown(noun, text, &allowed) + &more.unwrap_or_default())
+        }
         None if text.is_empty() && schema.get("minLength").is_some() => Some("the text is empty".to_owned()),
         _ => None,
     }

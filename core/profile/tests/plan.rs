@@ -6,6 +6,8 @@ use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use units::{FrameLen, Load, Nanos, Pps};
 
+const NO_FILES: profile::Files<'_> = &|name| Err(format!("no file {name}"));
+
 const PORTS: &str = r#"
 ports:
   west: {device: "ring:a", ip: [10.0.0.2/24, "2001:2::2/64"], gateway: [10.0.0.1, "2001:2::1"]}
@@ -40,7 +42,10 @@ fn every_example_loads_and_builds() {
         assert!(text.starts_with("# "), "{} does not say what it is for", path.display());
         let plan = load(&text).unwrap_or_else(|errors| panic!("{}: {errors:#?}", path.display()));
         for stream in &plan.streams {
-            stream.packet.build(stream.size).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            stream
+                .packet
+                .build(stream.sizes.shortest())
+                .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         }
     }
 }
@@ -50,14 +55,17 @@ fn fills_in_what_was_left_out() {
     let text = r#"{"ports": {"p": {"device": "veth0"}}, "streams": [{"name": "s", "from": "p", "rate": "max",
         "packet": [{"ethernet": {"dst": "02:00:00:00:00:09"}}, {"payload": "hi"}]}]}"#;
     let overrides = Overrides { default_seed: 9, ..Overrides::default() };
-    let plan = load_with(text, &overrides).unwrap();
+    let plan = load_with(text, &overrides, NO_FILES).unwrap();
     let (port, stream) = (&plan.ports[0], &plan.streams[0]);
     assert_eq!((plan.seed, plan.duration, plan.drain), (9, Nanos::from_secs(10), Nanos::from_secs(2)));
     assert_eq!(
         (port.checksum, port.speed_bps, port.allow_default_route),
         (ChecksumBy::Software, None, false)
     );
-    assert_eq!((stream.size, stream.rate, stream.pattern), (FrameLen::MIN, Load::Max, Pattern::Continuous));
+    assert_eq!(
+        (stream.sizes.longest(), stream.rate, &stream.pattern),
+        (FrameLen::MIN, Load::Max, &Pattern::Continuous)
+    );
     assert_eq!(
         (stream.to, stream.count, stream.start_delay, stream.measure),
         (None, None, Nanos::ZERO, true)
@@ -130,10 +138,13 @@ fn takes_addresses_and_tags_from_the_ports() {
 
 #[test]
 fn the_default_size_holds_the_signature() {
-    assert_eq!(stream("from: west, to: east, packet: [ipv4, udp]").size.bytes(), 64);
-    assert_eq!(stream("from: west, to: east, packet: [ipv6, udp]").size.bytes(), 84);
-    assert_eq!(stream("from: west, to: east, packet: [ipv6, tcp], measure: false").size.bytes(), 78);
-    assert_eq!(stream("from: west, to: east, packet: [ipv6, udp], size: 9KB").size.bytes(), 9000);
+    assert_eq!(stream("from: west, to: east, packet: [ipv4, udp]").sizes.longest().bytes(), 64);
+    assert_eq!(stream("from: west, to: east, packet: [ipv6, udp]").sizes.longest().bytes(), 84);
+    assert_eq!(
+        stream("from: west, to: east, packet: [ipv6, tcp], measure: false").sizes.longest().bytes(),
+        78
+    );
+    assert_eq!(stream("from: west, to: east, packet: [ipv6, udp], size: 9KB").sizes.longest().bytes(), 9000);
 }
 
 #[test]
@@ -186,10 +197,10 @@ fn the_command_line_wins() {
     let rate = Load::Packets(Pps::new(7));
     let overrides =
         Overrides { rate: Some(rate), duration: Some(Nanos::from_secs(3)), seed: Some(2), default_seed: 3 };
-    let plan = load_with(&text, &overrides).unwrap();
+    let plan = load_with(&text, &overrides, NO_FILES).unwrap();
     assert!(plan.streams.iter().all(|s| s.rate == rate), "each stream's rate, not their sum");
     assert_eq!((plan.seed, plan.duration), (2, Nanos::from_secs(3)));
-    assert_eq!(load_with(&text, &Overrides { seed: None, ..overrides }).unwrap().seed, 1);
+    assert_eq!(load_with(&text, &Overrides { seed: None, ..overrides }, NO_FILES).unwrap().seed, 1);
 }
 
 #[test]

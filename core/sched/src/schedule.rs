@@ -1,23 +1,16 @@
-//! All classes of one port on one worker, and the order in which their slots are due.
+//! All streams of one port on one worker, and the order in which their slots are due.
 
-use crate::class::Class;
-use units::{Nanos, Pps};
+use crate::class::{Class, Place};
+use crate::factor::Factor;
+use crate::heap::Heap;
+use crate::load::{Chain, Pace, StreamLoad};
+use crate::process::Process;
+use crate::scale::{Change, Home};
+use crate::train::Curves;
+use std::collections::{HashMap, VecDeque};
+use units::Nanos;
 
-/// What one stream asks of the schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct StreamLoad {
-    /// Packets per second; `None` is whenever there is room.
-    pub rate: Option<Pps>,
-    /// Packets back to back at a time (1: evenly spaced). The rate is kept on average. Streams without a rate take turns
-    /// of at least 8 packets.
-    pub group: u32,
-    /// Packets in all; `None` is until the end.
-    pub count: Option<u64>,
-    /// From the start of traffic to the stream's first slot.
-    pub start_delay: Nanos,
-}
-
-/// Which part of every class is this worker's: slots `index`, `index + of`, ….
+/// Which part of every class and stream is this worker's: slots `index`, `index + of`, ….
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// The worker's number among those that send on this port.
@@ -44,40 +37,117 @@ pub struct Slot {
     pub due: Nanos,
 }
 
+impl Slot {
+    /// Whether `next` goes on where this ends, at the same time.
+    #[inline(always)]
+    pub(crate) fn is_followed_by(&self, next: &Slot) -> bool {
+        self.due == next.due
+            && self.stream == next.stream
+            && self.number.wrapping_add(self.run.into()) == next.number
+    }
+}
+
+/// What has slots due at set times.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    Class(Class),
+    Process(Process),
+}
+
+impl Source {
+    #[inline(always)]
+    pub(crate) fn due(&self) -> Nanos {
+        match self {
+            Source::Class(class) => class.due(),
+            Source::Process(process) => process.due(),
+        }
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        match self {
+            Source::Class(class) => class.is_held(),
+            Source::Process(process) => process.is_held(),
+        }
+    }
+
+    pub(crate) fn change(&mut self, at: Nanos, factor: Factor) {
+        match self {
+            Source::Class(class) => class.change(at, factor),
+            Source::Process(process) => process.change(at, factor),
+        }
+    }
+
+    fn owed(&self, changes: impl Iterator<Item = (Nanos, Factor)>, end: Nanos) -> u64 {
+        match self {
+            Source::Class(class) => class.owed(changes, end),
+            Source::Process(process) => process.owed(changes, end),
+        }
+    }
+}
+
 /// Which stream sends next on one port.
 #[derive(Debug, Clone)]
 pub struct Schedule {
-    /// A binary heap, earliest due first.
-    paced: Vec<Class>,
+    /// Classes and processes by when they are due next.
+    pub(crate) heap: Heap,
+    pub(crate) sources: Vec<Source>,
     /// Classes without a rate, which share the room that is left.
-    greedy: Vec<Class>,
+    pub(crate) greedy: Vec<Class>,
     greedy_turn: usize,
+    /// Changes of speed still to come, and when the first does.
+    pub(crate) changes: VecDeque<Change>,
+    pub(crate) change_at: Nanos,
+    /// Where every stream is, once somebody asked.
+    pub(crate) homes: Option<Vec<Home>>,
     end: Nanos,
 }
 
 impl Schedule {
-    /// The schedule of `streams` (index and load) from `start` until just before `start + duration`.
-    pub fn new(streams: &[(u32, StreamLoad)], start: Nanos, duration: Nanos, share: Share) -> Self {
-        let mut loads: Vec<(StreamLoad, Vec<u32>)> = Vec::new();
-        let mut place = std::collections::HashMap::new();
+    /// The schedule of `streams` (index and load) and `chains` from `start` until just before `start + duration`.
+    ///
+    /// The beginnings of even loads that differ are spread, over at most 1 ms; every other load begins at `start` plus its
+    /// delay.
+    pub fn new(
+        streams: &[(u32, StreamLoad)],
+        chains: &[Chain],
+        start: Nanos,
+        duration: Nanos,
+        share: Share,
+    ) -> Self {
+        let mut curves = Curves::new();
+        let mut loads: Vec<(&StreamLoad, Vec<u32>)> = Vec::new();
+        let mut place: HashMap<&StreamLoad, usize> = HashMap::new();
+        let mut processes = Vec::new();
         for (stream, load) in streams {
-            let at = *place.entry(*load).or_insert_with(|| {
-                loads.push((*load, Vec::new()));
+            if !matches!(load.pace, Pace::Even(_) | Pace::Max) {
+                processes.push(Process::stream(*stream, load, start, share, &mut curves));
+                continue;
+            }
+            let at = *place.entry(load).or_insert_with(|| {
+                loads.push((load, Vec::new()));
                 loads.len() - 1
             });
             loads[at].1.push(*stream);
         }
-        loads.sort_by_key(|(load, _)| load.rate.is_none());
-        let classes = loads.iter().filter(|(load, _)| load.rate.is_some()).count();
-        let made = loads
-            .into_iter()
-            .enumerate()
-            .map(|(place, (load, streams))| Class::new(streams, &load, start, share, place, classes));
-        let (paced, greedy) = made.partition(Class::is_paced);
-        let mut schedule = Self { paced, greedy, greedy_turn: 0, end: start.saturating_add(duration) };
-        for i in (0..schedule.paced.len() / 2).rev() {
-            schedule.sift_down(i);
-        }
+        processes.extend(chains.iter().map(|chain| Process::chain(chain, start, share, &mut curves)));
+        let (paced, greedy): (Vec<_>, Vec<_>) = loads.into_iter().partition(|(load, _)| load.pace.is_paced());
+        let alone = greedy.iter().map(|(_, streams)| streams.len()).sum::<usize>() == 1;
+        let of = paced.len();
+        let class = |(index, (load, streams)): (usize, (&StreamLoad, Vec<u32>))| {
+            Class::new(streams, load, start, share, Place { index, of, alone })
+        };
+        let classes = paced.into_iter().enumerate().map(class).map(Source::Class);
+        let mut schedule = Self {
+            heap: Heap::default(),
+            sources: classes.chain(processes.into_iter().map(Source::Process)).collect(),
+            greedy: greedy.into_iter().enumerate().map(class).collect(),
+            greedy_turn: 0,
+            changes: VecDeque::new(),
+            change_at: Nanos::MAX,
+            homes: None,
+            end: start.saturating_add(duration),
+        };
+        schedule.heap.fill(schedule.sources.iter().map(Source::due));
         schedule
     }
 
@@ -89,56 +159,47 @@ impl Schedule {
     #[inline]
     pub fn poll(&mut self, now: Nanos, out: &mut [Slot], room: u32) -> usize {
         let mut room = room;
-        let n = if self.paced.is_empty() { 0 } else { self.poll_paced(now, out, &mut room) };
+        let mut n = if self.sources.is_empty() { 0 } else { self.poll_paced(now, out, &mut room) };
+        if now >= self.change_at {
+            n += self.poll_changed(now, &mut out[n..], &mut room);
+        }
         if self.greedy.is_empty() { n } else { n + self.poll_greedy(now, &mut out[n..], room) }
     }
 
-    fn poll_paced(&mut self, now: Nanos, out: &mut [Slot], room: &mut u32) -> usize {
-        let limit = Nanos(now.0.min(self.end.0.saturating_sub(1)));
+    /// Makes the changes that are due, if nothing due before them is left, and takes what is due since.
+    #[cold]
+    fn poll_changed(&mut self, now: Nanos, out: &mut [Slot], room: &mut u32) -> usize {
         let mut n = 0;
-        while n < out.len() && *room > 0 {
-            let next = self.second_due();
-            let class = &mut self.paced[0];
-            let mut due = class.due();
-            if due > limit {
-                break;
-            }
-            while due <= limit && due <= next && n < out.len() && *room > 0 {
-                let slot = class.slot(*room);
-                *room -= slot.run;
-                out[n] = slot;
-                n += 1;
-                class.advance(&slot);
-                due = class.due();
-            }
-            self.sift_down(0);
+        while !self.changes.is_empty()
+            && now >= self.change_at
+            && self.first_due() >= self.change_at.min(self.end)
+        {
+            self.make_change();
+            n += self.poll_paced(now, &mut out[n..], room);
         }
         n
     }
 
-    /// When the first slot of any class but the one at the top is due.
-    #[inline(always)]
-    fn second_due(&self) -> Nanos {
-        let due = |i: usize| self.paced.get(i).map_or(Nanos::MAX, Class::due);
-        due(1).min(due(2))
-    }
-
-    fn sift_down(&mut self, mut i: usize) {
-        loop {
-            let (left, right) = (2 * i + 1, 2 * i + 2);
-            let mut least = i;
-            if left < self.paced.len() && self.paced[left].due() < self.paced[least].due() {
-                least = left;
-            }
-            if right < self.paced.len() && self.paced[right].due() < self.paced[least].due() {
-                least = right;
-            }
-            if least == i {
-                return;
-            }
-            self.paced.swap(i, least);
-            i = least;
+    fn poll_paced(&mut self, now: Nanos, out: &mut [Slot], room: &mut u32) -> usize {
+        let before = self.end.min(self.change_at);
+        let limit = Nanos(now.0.min(before.0.saturating_sub(1)));
+        let mut n = 0;
+        while n < out.len() && *room > 0 {
+            let Some(first) = self.heap.first().filter(|first| first.due <= limit) else { break };
+            let until = limit.min(self.heap.second_due());
+            let due = match &mut self.sources[first.source as usize] {
+                Source::Class(class) => {
+                    n += class.fill(until, &mut out[n..], room);
+                    class.due()
+                }
+                Source::Process(process) => {
+                    n += process.fill(until, &mut out[n..], room);
+                    process.due()
+                }
+            };
+            self.heap.set_first(due);
         }
+        n
     }
 
     fn poll_greedy(&mut self, now: Nanos, out: &mut [Slot], mut room: u32) -> usize {
@@ -171,185 +232,44 @@ impl Schedule {
         self.end = self.end.min(now);
     }
 
-    /// When [`Schedule::poll`] next has something to say; [`Nanos::MAX`] when it never will again.
+    /// When the first paced slot is due, as things are now.
+    fn first_due(&self) -> Nanos {
+        self.heap.first().map_or(Nanos::MAX, |first| first.due)
+    }
+
+    /// When [`Schedule::poll`] next has something to say, or a change of speed to make; [`Nanos::MAX`] when it never will
+    /// again unless [`Schedule::scale`] is called. Whether that can help, [`Schedule::is_finished`] says.
     pub fn next_due(&self) -> Nanos {
-        let paced = self.paced.first().map_or(Nanos::MAX, Class::due);
         let greedy = self.greedy.iter().map(Class::due).min().unwrap_or(Nanos::MAX);
-        let next = paced.min(greedy);
+        let next = self.first_due().min(greedy).min(self.change_at);
         if next < self.end { next } else { Nanos::MAX }
     }
 
-    /// Whether streams without a rate still want all the room there is.
+    /// Whether streams without a rate want all the room there is; not while they are held.
     pub fn is_greedy(&self) -> bool {
-        self.greedy.iter().any(|c| !c.is_finished())
+        self.greedy.iter().any(|c| !c.is_finished() && !c.is_held())
     }
 
-    /// Slots due before the end that [`Schedule::poll`] has not returned yet: what is still owed.
+    /// Whether no slot is left before the end, neither as things are nor once streams are resumed that a factor of zero
+    /// holds. (A stream that is merely too slow to send again before the end counts as finished.)
+    pub fn is_finished(&self) -> bool {
+        self.next_due() == Nanos::MAX
+            && !self.sources.iter().any(Source::is_held)
+            && self.greedy.iter().all(Class::is_finished)
+    }
+
+    /// Slots due before the end that [`Schedule::poll`] has not returned yet: what is still owed. Of a held stream that is
+    /// nothing but what was due before. Changes told but not made yet are taken into account.
+    ///
+    /// A closed form for all paces but the random ones, which take a few ns for each packet owed, and chains, a few for
+    /// each link.
     pub fn owed(&self) -> u64 {
-        self.paced.iter().map(|c| c.owed(self.end)).sum()
+        let sources = (0..).zip(&self.sources);
+        sources.map(|(id, source)| source.owed(self.changes_of(id), self.end)).sum()
     }
 
     /// The instant at and after which nothing is due.
     pub fn end(&self) -> Nanos {
         self.end
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn load(pps: u64) -> StreamLoad {
-        StreamLoad { rate: Some(Pps::new(pps)), group: 1, count: None, start_delay: Nanos::ZERO }
-    }
-
-    /// A slot's packets, one slot each.
-    fn packets(slot: &Slot) -> impl Iterator<Item = Slot> + use<> {
-        let slot = *slot;
-        (0..slot.run).map(move |i| Slot { run: 1, number: slot.number + u64::from(i), ..slot })
-    }
-
-    fn all(streams: &[(u32, StreamLoad)], duration: Nanos, share: Share) -> Vec<Slot> {
-        let mut schedule = Schedule::new(streams, Nanos(1_000), duration, share);
-        let (mut slots, mut out) = (Vec::new(), [Slot::default(); 7]);
-        loop {
-            let due = schedule.next_due();
-            if due == Nanos::MAX {
-                assert_eq!(schedule.owed(), 0);
-                return slots;
-            }
-            let n = schedule.poll(due, &mut out, 5);
-            assert!(n > 0, "next_due promised a slot");
-            assert!(out[..n].iter().map(|s| s.run).sum::<u32>() <= 5);
-            slots.extend(out[..n].iter().flat_map(packets));
-        }
-    }
-
-    #[test]
-    fn departures_are_arithmetic_to_the_nanosecond() {
-        let slots = all(&[(0, load(3_000_000))], Nanos::from_millis(1), Share::WHOLE);
-        assert_eq!(slots.len(), 3_000);
-        for (j, slot) in slots.iter().enumerate() {
-            assert_eq!(
-                *slot,
-                Slot { stream: 0, run: 1, number: j as u64, due: Nanos(1_000 + j as u64 * 1_000 / 3) }
-            );
-        }
-    }
-
-    #[test]
-    fn a_thousand_streams_leave_as_one_even_train() {
-        let streams: Vec<_> = (0..1_000).map(|i| (i, load(1_000))).collect();
-        let slots = all(&streams, Nanos::from_millis(10), Share::WHOLE);
-        assert_eq!(slots.len(), 10_000);
-        assert!(slots.windows(2).all(|w| w[1].due.0 - w[0].due.0 == 1_000));
-        assert!(
-            slots
-                .iter()
-                .enumerate()
-                .all(|(j, s)| (s.stream, s.number) == (j as u32 % 1_000, j as u64 / 1_000))
-        );
-    }
-
-    #[test]
-    fn groups_keep_the_mean_rate() {
-        let burst = StreamLoad { group: 16, ..load(1_000_000) };
-        let slots = all(&[(0, burst)], Nanos::from_millis(1), Share::WHOLE);
-        assert_eq!(slots.len(), 1_008, "a group begun before the end is finished");
-        assert!(slots.iter().enumerate().all(|(j, s)| s.due.0 == 1_000 + (j as u64 / 16) * 16_000));
-    }
-
-    #[test]
-    fn streams_without_a_rate_take_turns_in_the_room_left() {
-        let greedy = StreamLoad { rate: None, ..load(0) };
-        let mut schedule = Schedule::new(
-            &[(0, greedy), (1, greedy), (2, load(1_000))],
-            Nanos(0),
-            Nanos::from_secs(1),
-            Share::WHOLE,
-        );
-        let mut out = [Slot::default(); 8];
-        assert_eq!(schedule.poll(Nanos(0), &mut out, 20), 4);
-        assert_eq!(out.map(|s| (s.stream, s.run))[..4], [(2, 1), (0, 8), (1, 8), (0, 3)]);
-        assert_eq!(
-            schedule.poll(Nanos::from_secs(1), &mut out, 8),
-            8,
-            "late slots are still owed after the end"
-        );
-        assert!(out.iter().all(|s| s.stream == 2));
-        assert_eq!(schedule.owed(), 1_000 - 9);
-    }
-
-    #[test]
-    fn a_stream_alone_without_a_rate_fills_the_room_in_one_slot() {
-        let alone = StreamLoad { rate: None, count: Some(100), ..load(0) };
-        let mut schedule = Schedule::new(&[(3, alone)], Nanos(0), Nanos::from_secs(1), Share::WHOLE);
-        let mut out = [Slot::default(); 8];
-        for (number, run) in [(0, 64), (64, 36)] {
-            assert_eq!(schedule.poll(Nanos(7), &mut out, 64), 1);
-            assert_eq!(out[0], Slot { stream: 3, run, number, due: Nanos(7) });
-        }
-        assert_eq!(schedule.poll(Nanos(8), &mut out, 64), 0);
-        assert!(!schedule.is_greedy());
-    }
-
-    #[test]
-    fn a_count_ends_a_stream_and_a_delay_starts_it_late() {
-        let some = StreamLoad { count: Some(5), start_delay: Nanos(500), ..load(1_000_000_000) };
-        let slots = all(&[(0, some), (1, some)], Nanos::MAX, Share::WHOLE);
-        assert_eq!(slots.len(), 10);
-        assert_eq!(
-            (slots[0].due, slots[9]),
-            (Nanos(1_500), Slot { stream: 1, run: 1, number: 4, due: Nanos(1_504) })
-        );
-    }
-
-    fn loads() -> impl Strategy<Value = Vec<StreamLoad>> {
-        let load = (1u64..5_000_000_000, 1u32..5, proptest::option::of(1u64..20), 0u64..3).prop_map(
-            |(micro_kpps, group, count, delay)| StreamLoad {
-                rate: Some(Pps::from_micro(micro_kpps * 1_000)),
-                group,
-                count,
-                start_delay: Nanos::from_micros(delay),
-            },
-        );
-        (proptest::collection::vec(load, 1..4), 1usize..4)
-            .prop_map(|(loads, copies)| loads.iter().flat_map(|l| vec![*l; copies]).collect())
-    }
-
-    proptest! {
-        #[test]
-        fn workers_together_send_what_one_would(loads in loads(), workers in 1u16..5) {
-            let streams: Vec<_> = loads.iter().enumerate().map(|(i, l)| (i as u32, *l)).collect();
-            let span = Nanos::from_micros(50);
-            let key = |s: &Slot| (s.due, s.stream, s.number);
-            let mut one = all(&streams, span, Share::WHOLE);
-            let mut many: Vec<_> =
-                (0..workers).flat_map(|index| all(&streams, span, Share { index, of: workers })).collect();
-            one.sort_by_key(key);
-            many.sort_by_key(key);
-            prop_assert_eq!(one, many);
-        }
-
-        #[test]
-        fn slots_come_in_order_and_what_is_owed_is_what_would_come(loads in loads(), stop in 0u64..60_000) {
-            let streams: Vec<_> = loads.iter().enumerate().map(|(i, l)| (i as u32, *l)).collect();
-            for share in [Share::WHOLE, Share { index: 1, of: 3 }] {
-                let mut schedule = Schedule::new(&streams, Nanos(0), Nanos::from_micros(50), share);
-                let mut out = [Slot::default(); 5];
-                let n = schedule.poll(Nanos(stop), &mut out, 3);
-                prop_assert!(out[..n].windows(2).all(|w| w[0].due <= w[1].due));
-                let owed = schedule.owed();
-                let mut rest = 0;
-                loop {
-                    let n = schedule.poll(Nanos::MAX, &mut out, 3);
-                    if n == 0 { break }
-                    rest += out[..n].iter().map(|s| u64::from(s.run)).sum::<u64>();
-                }
-                prop_assert_eq!(owed, rest);
-                prop_assert_eq!(schedule.next_due(), Nanos::MAX);
-            }
-        }
     }
 }

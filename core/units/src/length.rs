@@ -49,6 +49,46 @@ impl FrameLen {
     }
 }
 
+/// Frames of several lengths, added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FrameMix {
+    frames: u128,
+    bytes: u128,
+}
+
+impl FrameMix {
+    /// How many frames.
+    pub const fn frames(self) -> u128 {
+        self.frames
+    }
+
+    /// Bits they take at layer 1, with preambles and inter-frame gaps.
+    pub const fn l1_bits(self) -> u128 {
+        (self.bytes + self.frames * L1_OVERHEAD_BYTES as u128) * 8
+    }
+
+    /// Bits of the frames themselves (layer 2).
+    pub const fn l2_bits(self) -> u128 {
+        self.bytes * 8
+    }
+}
+
+impl From<FrameLen> for FrameMix {
+    fn from(length: FrameLen) -> Self {
+        Self { frames: 1, bytes: length.0.into() }
+    }
+}
+
+/// Lengths, each with how many frames have it.
+impl FromIterator<(FrameLen, u64)> for FrameMix {
+    fn from_iter<I: IntoIterator<Item = (FrameLen, u64)>>(lengths: I) -> Self {
+        lengths.into_iter().fold(Self::default(), |sum, (length, frames)| Self {
+            frames: sum.frames + u128::from(frames),
+            bytes: sum.bytes + u128::from(frames) * u128::from(length.0),
+        })
+    }
+}
+
 impl FromStr for FrameLen {
     type Err = QuantityError;
 

@@ -12,7 +12,7 @@ mod rate;
 mod time;
 
 pub use decimal::QuantityError;
-pub use length::FrameLen;
+pub use length::{FrameLen, FrameMix};
 pub use rate::{BitRate, Layer, Load, Pps};
 pub use time::Nanos;
 

@@ -1,7 +1,7 @@
 //! Packet rates, bit rates with their layer, and the load a stream asks for.
 
 use crate::decimal::{self, QuantityError};
-use crate::{FrameLen, Nanos};
+use crate::{FrameMix, Nanos};
 use std::fmt;
 use std::str::FromStr;
 
@@ -93,13 +93,14 @@ pub struct BitRate {
 }
 
 impl BitRate {
-    /// The packet rate at which frames of `length` make this bit rate.
-    pub fn packets(self, length: FrameLen) -> Pps {
+    /// The packet rate at which frames of this mix make this bit rate.
+    pub fn packets(self, mix: FrameMix) -> Pps {
         let bits = match self.layer {
-            Layer::L1 => length.l1_bits(),
-            Layer::L2 => length.l2_bits(),
+            Layer::L1 => mix.l1_bits(),
+            Layer::L2 => mix.l2_bits(),
         };
-        Pps(u64::try_from(u128::from(self.bps) * u128::from(MICRO) / u128::from(bits)).unwrap_or(u64::MAX))
+        let micro = u128::from(self.bps) * u128::from(MICRO) * mix.frames() / bits.max(1);
+        Pps(u64::try_from(micro).unwrap_or(u64::MAX))
     }
 }
 
@@ -158,14 +159,16 @@ pub enum Load {
 }
 
 impl Load {
-    /// The packet rate for frames of `length` on a link of `speed_bps` (layer 1); `None` means as fast as possible.
-    pub fn packets(self, length: FrameLen, speed_bps: u64) -> Option<Pps> {
+    /// The packet rate for frames of a length or a mix of them, on a link of `speed_bps` (layer 1); `None` means as fast
+    /// as possible.
+    pub fn packets(self, frames: impl Into<FrameMix>, speed_bps: u64) -> Option<Pps> {
+        let mix = frames.into();
         match self {
             Load::Packets(pps) => Some(pps),
-            Load::Bits(rate) => Some(rate.packets(length)),
+            Load::Bits(rate) => Some(rate.packets(mix)),
             Load::LinkShare(ppm) => {
                 let bps = (u128::from(speed_bps) * u128::from(ppm) / u128::from(MICRO)) as u64;
-                Some(BitRate { bps, layer: Layer::L1 }.packets(length))
+                Some(BitRate { bps, layer: Layer::L1 }.packets(mix))
             }
             Load::Max => None,
         }
@@ -209,6 +212,7 @@ impl fmt::Display for Load {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FrameLen;
     use proptest::prelude::*;
 
     const TEN_GIG: u64 = 10_000_000_000;
@@ -225,6 +229,16 @@ mod tests {
         assert!((pps("10Gbps-L1", 1518) - 812_743.823_146).abs() < 1e-5);
         assert_eq!(pps("5.12Gbps", 64), 10_000_000.0);
         assert_eq!(pps("1Mpps", 64), 1e6);
+    }
+
+    /// Two frames of 64 bytes to one of 1518 are 1646 bytes, and 1706 with what layer 1 adds.
+    #[test]
+    fn a_mix_has_a_rate_of_its_own() {
+        let mix: FrameMix =
+            [(64, 2), (1518, 1)].map(|(b, n)| (FrameLen::new(b).unwrap(), n)).into_iter().collect();
+        let rate = |text: &str| text.parse::<Load>().unwrap().packets(mix, TEN_GIG).unwrap().as_f64();
+        assert!((rate("1Gbps") - 3.0 * 1e9 / 8.0 / 1646.0).abs() < 1e-5);
+        assert!((rate("100%") - 3.0 * 1e10 / 8.0 / 1706.0).abs() < 1e-5);
     }
 
     #[test]

@@ -15,7 +15,7 @@ const ROUNDS: usize = 200;
 fn main() {
     let headers =
         ["ethernet", "ipv4", "udp"].map(|name| Header::new(protocol(name).expect("in the catalogue")));
-    let spec = PacketSpec { headers: headers.into(), payload: Vec::new() };
+    let spec = PacketSpec { headers: headers.into(), ..PacketSpec::default() };
     for extra in [LEN, LEN + 1] {
         let mut packet = spec.build(spec.shortest(extra)).expect("a packet");
         let mark = signature::run_mark(1);

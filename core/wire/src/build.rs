@@ -1,9 +1,11 @@
 //! From headers with some fields set to the bytes of a frame.
 
-use crate::catalogue::{Auto, Field, Protocol, protocol};
-use crate::checksum;
+use crate::catalogue::{Auto, BY_LENGTH, Field, Protocol, protocol};
+use crate::checksums::Checksum;
+use crate::fill::Fill;
+use crate::layout::{self, Placed};
+use crate::protocols::ethernet::ETHERNET;
 use std::fmt;
-use std::ops::Range;
 use units::{FCS_BYTES, FrameLen};
 
 /// A header with the fields its author set; the others get defaults or are computed.
@@ -13,12 +15,14 @@ pub struct Header {
     pub protocol: &'static Protocol,
     /// Fields set by name, in any order, each at most once. A set field is never computed.
     pub set: Vec<(&'static Field, u128)>,
+    /// The bytes of the field of variable length, if they are set.
+    pub variable: Option<Vec<u8>>,
 }
 
 impl Header {
     /// A header with nothing set.
     pub fn new(protocol: &'static Protocol) -> Self {
-        Self { protocol, set: Vec::new() }
+        Self { protocol, set: Vec::new(), variable: None }
     }
 
     /// The same header with the field called `name` set.
@@ -32,17 +36,44 @@ impl Header {
         self
     }
 
+    /// The same header with the bytes of its field of variable length set.
+    ///
+    /// # Panics
+    /// If the protocol has no such field.
+    pub fn with_bytes(mut self, name: &str, bytes: &[u8]) -> Self {
+        assert!(self.protocol.variable(name).is_some(), "{} has no field {name}", self.protocol.name);
+        self.variable = Some(bytes.to_vec());
+        self
+    }
+
     /// What the header's author set the field to.
     pub fn value(&self, name: &str) -> Option<u128> {
         self.set.iter().find(|(field, _)| field.name == name).map(|(_, value)| *value)
     }
 
-    /// Length of the header: what its author set as its real length, as long as that holds the fields.
-    fn len(&self) -> usize {
-        let protocol = self.protocol;
-        let Some((name, unit)) = protocol.real_length else { return protocol.len };
-        let set = protocol.field(name).zip(self.value(name));
-        protocol.len.max(set.map_or(0, |(field, units)| (units & field.max()) as usize * unit))
+    /// The bytes of its field of variable length.
+    fn variable_bytes(&self) -> &[u8] {
+        match (&self.protocol.variable, &self.variable) {
+            (Some(_), Some(set)) => set,
+            (Some(variable), None) => variable.default,
+            (None, _) => &[],
+        }
+    }
+
+    /// How many bytes `field` stands behind the offset that the catalogue tells, because of a field of variable length
+    /// before it.
+    pub fn shift(&self, field: &Field) -> usize {
+        self.protocol.shift(field, self.variable_bytes().len())
+    }
+
+    /// Length of the header when it and its parts take `bytes`: a whole number of units, and what its author set as its
+    /// real length, as long as that holds everything.
+    fn padded(&self, bytes: usize) -> usize {
+        let Some(length) = self.protocol.real_length else { return bytes };
+        match self.protocol.field(length.field).zip(self.value(length.field)) {
+            Some((field, units)) => bytes.max(length.bytes(units & field.max())),
+            None => length.of(bytes).1,
+        }
     }
 }
 
@@ -51,8 +82,10 @@ impl Header {
 pub struct PacketSpec {
     /// Headers, outermost first.
     pub headers: Vec<Header>,
-    /// First bytes of the payload; the rest is zeros.
+    /// First bytes of the payload.
     pub payload: Vec<u8>,
+    /// The rest of it.
+    pub fill: Fill,
 }
 
 /// A built frame, without FCS, and where things are in it.
@@ -67,40 +100,6 @@ pub struct Packet {
     /// The checksums that were computed rather than set by their author, innermost header first: the order in which
     /// they must be computed again, because a checksum covers those behind it.
     pub checksums: Vec<Checksum>,
-}
-
-/// A computed checksum: where it stands and what it covers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checksum {
-    /// Offset of the field in the frame.
-    pub offset: usize,
-    /// Offset of the first byte it covers.
-    pub start: usize,
-    /// Offset behind the last byte it covers.
-    pub end: usize,
-    /// How it is computed.
-    pub algorithm: Algorithm,
-    /// The pseudo-header it covers too, if any.
-    pub pseudo_header: Option<PseudoHeader>,
-}
-
-/// How a checksum is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Algorithm {
-    /// The Internet checksum, 16 bits (RFC 1071).
-    Internet {
-        /// A sum of zero is sent as all ones, because zero means "no checksum" (UDP, RFC 768).
-        zero_as_ones: bool,
-    },
-}
-
-/// The pseudo-header of a checksum: addresses that stand in the frame, and numbers that do not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PseudoHeader {
-    /// The bytes of both addresses in the frame.
-    pub addresses: Range<usize>,
-    /// Protocol number and length, added up.
-    pub rest: u32,
 }
 
 /// Why a packet can't be built.
@@ -127,6 +126,17 @@ pub enum BuildError {
         /// Name of the second.
         inner: &'static str,
     },
+    /// A header and its parts are longer than its field for that can tell.
+    PartsTooLong {
+        /// Index of the header.
+        index: usize,
+        /// Its name.
+        name: &'static str,
+        /// Bytes of the header and its parts.
+        needs: usize,
+        /// Bytes it can have.
+        most: usize,
+    },
     /// A checksum with a pseudo-header has no IP header before it.
     NoPseudoHeader {
         /// Index of the header.
@@ -148,16 +158,21 @@ impl fmt::Display for BuildError {
             Self::CannotFollow { index, outer, inner } => {
                 write!(f, "header {} ({inner}) cannot follow {outer}", index + 1)?;
                 let mut ways = Vec::new();
-                let before: Vec<_> =
-                    protocol(inner).into_iter().flat_map(|p| p.follows).map(|(name, _)| *name).collect();
+                let before = protocol(inner).map(Protocol::goes_behind_in_words).unwrap_or_default();
                 if !before.is_empty() {
-                    ways.push(format!("put {} before it", before.join(" or ")));
+                    ways.push(format!("put {before} before it"));
                 }
-                if let Some(field) = protocol(outer).and_then(Protocol::next_field) {
+                let is_part = protocol(inner).is_some_and(|p| p.part.is_some());
+                if let Some(field) = protocol(outer).and_then(Protocol::next_field).filter(|_| !is_part) {
                     ways.push(format!("set {outer}.{} by hand", field.name));
                 }
                 if ways.is_empty() { Ok(()) } else { write!(f, ": {}", ways.join(", or ")) }
             }
+            Self::PartsTooLong { index, name, needs, most } => write!(
+                f,
+                "header {} ({name}) and its parts need {needs} bytes, but it can have only {most}",
+                index + 1
+            ),
             Self::NoPseudoHeader { index, name } => write!(
                 f,
                 "the checksum of header {} ({name}) covers IP addresses: put ipv4 or ipv6 before it, or set \
@@ -176,8 +191,8 @@ impl PacketSpec {
         FrameLen::holding((self.len() + extra) as u32)
     }
 
-    /// Builds a frame of `length`: headers, payload, zeros up to the end. Lengths and checksums nobody set come out
-    /// right for the whole of it.
+    /// Builds a frame of `length`: headers, payload, and its fill up to the end. Lengths and checksums nobody set come
+    /// out right for the whole of it.
     pub fn build(&self, length: FrameLen) -> Result<Packet, BuildError> {
         self.build_bytes(length.without_fcs() as usize)
     }
@@ -189,71 +204,82 @@ impl PacketSpec {
     }
 
     fn build_bytes(&self, frame: usize) -> Result<Packet, BuildError> {
-        if self.len() > frame {
+        let (placed, payload) = place(&self.headers);
+        if payload + self.payload.len() > frame {
             let with_fcs = |bytes: usize| bytes as u32 + FCS_BYTES;
             return Err(BuildError::TooLong { needs: with_fcs(self.len()), frame: with_fcs(frame) });
         }
-        let mut draft = Draft::new(&self.headers, frame);
-        let payload = draft.payload();
-        draft.bytes[payload..][..self.payload.len()].copy_from_slice(&self.payload);
+        let mut draft = Draft { headers: &self.headers, placed, bytes: vec![0; frame] };
+        let (given, rest) = draft.bytes[payload..].split_at_mut(self.payload.len());
+        given.copy_from_slice(&self.payload);
+        self.fill.write(rest);
         for index in 0..self.headers.len() {
             draft.put_defaults(index);
-            draft.put_name_of_next(index)?;
-            draft.put_lengths(index);
-            draft.put_set(index);
+            draft.put_name(index)?;
+            draft.put_lengths(index)?;
         }
-        // A checksum covers those behind it, so they come from the inside out.
-        let mut checksums = Vec::new();
-        for index in (0..self.headers.len()).rev() {
-            if let Some(checksum) = draft.checksum(index)? {
-                checksum.write(&mut draft.bytes);
-                checksums.push(checksum);
-            }
-        }
-        Ok(Packet { bytes: draft.bytes, offsets: draft.offsets, payload, checksums })
+        (0..self.headers.len()).for_each(|index| draft.put_set(index));
+        let checksums = draft.put_checksums()?;
+        let offsets = draft.placed.iter().map(|header| header.offset).collect();
+        Ok(Packet { bytes: draft.bytes, offsets, payload, checksums })
     }
 
     /// Bytes of headers and given payload.
     fn len(&self) -> usize {
-        self.headers.iter().map(Header::len).sum::<usize>() + self.payload.len()
+        place(&self.headers).1 + self.payload.len()
     }
+}
+
+/// Where the headers stand, and where the payload begins.
+fn place(headers: &[Header]) -> (Vec<Placed>, usize) {
+    let mut placed: Vec<Placed> = Vec::with_capacity(headers.len());
+    // The headers that the next one can be a part of, and where the last of them ends so far.
+    let (mut open, mut end): (Vec<usize>, usize) = (Vec::new(), 0);
+    let close = |placed: &mut [Placed], index: usize, end: usize| {
+        let header = &mut placed[index];
+        header.end = header.offset + headers[index].padded(end - header.offset);
+        header.end
+    };
+    for (index, header) in headers.iter().enumerate() {
+        while let Some(&last) = open.last()
+            && !header.protocol.is_part_of(headers[last].protocol)
+        {
+            open.pop();
+            end = close(&mut placed, last, end);
+        }
+        let (offset, variable) = (end, header.variable_bytes().len());
+        placed.push(Placed { protocol: header.protocol, offset, variable, whole: open.last().copied(), end });
+        end += header.protocol.len + variable;
+        open.push(index);
+    }
+    while let Some(last) = open.pop() {
+        end = close(&mut placed, last, end);
+    }
+    (placed, end)
 }
 
 /// A frame on its way from the spec to the packet.
 struct Draft<'a> {
     headers: &'a [Header],
-    offsets: Vec<usize>,
+    placed: Vec<Placed>,
     bytes: Vec<u8>,
 }
 
-impl<'a> Draft<'a> {
-    fn new(headers: &'a [Header], frame: usize) -> Self {
-        let mut end = 0;
-        let offsets = headers
-            .iter()
-            .map(|h| {
-                let e = end;
-                end += h.len();
-                e
-            })
-            .collect();
-        Self { headers, offsets, bytes: vec![0; frame] }
-    }
-
-    /// Where the payload begins.
-    fn payload(&self) -> usize {
-        self.headers.last().zip(self.offsets.last()).map_or(0, |(header, offset)| offset + header.len())
-    }
-
+impl Draft<'_> {
     fn put(&mut self, index: usize, field: &Field, value: u128) {
-        field.set(&mut self.bytes[self.offsets[index]..], value);
+        field.set(&mut self.bytes[self.placed[index].origin(field)..], value);
     }
 
-    /// Defaults, and what headers further inside need instead.
+    /// Defaults, and what headers further inside need instead of the nearest header before them.
     fn put_defaults(&mut self, index: usize) {
-        let protocol = self.headers[index].protocol;
+        let header = &self.headers[index];
+        let protocol = header.protocol;
         for field in protocol.fields {
             self.put(index, field, field.default);
+        }
+        if let Some(variable) = &protocol.variable {
+            let bytes = header.variable_bytes();
+            self.bytes[self.placed[index].offset + variable.at..][..bytes.len()].copy_from_slice(bytes);
         }
         for inner in &self.headers[index + 1..] {
             for (_, name, value) in inner.protocol.needs.iter().filter(|(outer, ..)| *outer == protocol.name)
@@ -262,43 +288,73 @@ impl<'a> Draft<'a> {
                     self.put(index, field, *value);
                 }
             }
+            if inner.protocol.name == protocol.name {
+                break;
+            }
         }
     }
 
-    /// The number of the header behind this one. An author who sets it by hand may let anything follow.
-    fn put_name_of_next(&mut self, index: usize) -> Result<(), BuildError> {
-        let outer = self.headers[index].protocol;
-        if index == 0 && !outer.follows.is_empty() {
-            return Err(BuildError::CannotBeFirst { name: outer.name });
+    /// The header's number, in the header before. An author who sets that by hand may let anything follow.
+    fn put_name(&mut self, index: usize) -> Result<(), BuildError> {
+        let inner = self.headers[index].protocol;
+        let Some(namer) = layout::namer(&self.placed[..index]) else {
+            let begins = inner.anywhere || inner.name == ETHERNET.name;
+            return if begins { Ok(()) } else { Err(BuildError::CannotBeFirst { name: inner.name }) };
+        };
+        let outer = self.headers[namer].protocol;
+        if self.placed[index].whole.is_some() || inner.anywhere || outer.anywhere {
+            return Ok(());
         }
-        let Some(next) = self.headers.get(index + 1) else { return Ok(()) };
-        let inner = next.protocol;
-        let is_same = |header: Option<&Header>| header.is_some_and(|h| h.protocol.name == inner.name);
-        let first_of_several = outer.name != inner.name && is_same(self.headers.get(index + 2));
-        match (outer.next_field(), inner.number_after(outer, first_of_several)) {
-            (Some(field), Some(number)) => self.put(index, field, u128::from(number)),
-            (Some(field), None) if self.headers[index].value(field.name).is_some() => {}
-            _ => {
-                return Err(BuildError::CannotFollow {
-                    index: index + 1,
-                    outer: outer.name,
-                    inner: inner.name,
-                });
+        let number =
+            inner.number_after(outer, self.is_first_of_several(index)).filter(|_| inner.part.is_none());
+        match (outer.next_field(), number) {
+            (Some(field), Some(BY_LENGTH)) => {
+                let behind = self.bytes.len() - self.placed[namer].own_end();
+                self.put(namer, field, behind as u128);
             }
+            (Some(field), Some(number)) => self.put(namer, field, u128::from(number)),
+            (None, Some(_)) => {}
+            (Some(field), None)
+                if self.headers[namer].value(field.name).is_some() && inner.part.is_none() => {}
+            _ => return Err(BuildError::CannotFollow { index, outer: outer.name, inner: inner.name }),
         }
         Ok(())
     }
 
-    fn put_lengths(&mut self, index: usize) {
-        let header = &self.headers[index];
-        let with_header = self.bytes.len() - self.offsets[index];
+    /// Whether another header of the same kind follows, and none was before.
+    fn is_first_of_several(&self, index: usize) -> bool {
+        let is_same = |other: Option<&Header>| {
+            other.is_some_and(|header| header.protocol.name == self.headers[index].protocol.name)
+        };
+        is_same(self.headers.get(index + 1))
+            && !is_same(index.checked_sub(1).map(|before| &self.headers[before]))
+    }
+
+    fn put_lengths(&mut self, index: usize) -> Result<(), BuildError> {
+        let (header, placed) = (&self.headers[index], self.placed[index]);
         for field in header.protocol.fields {
             match field.auto {
-                Auto::LengthWithHeader => self.put(index, field, with_header as u128),
-                Auto::LengthBehindHeader => self.put(index, field, (with_header - header.len()) as u128),
+                Auto::LengthWithHeader => self.put(index, field, (self.bytes.len() - placed.offset) as u128),
+                Auto::LengthBehindHeader => {
+                    self.put(index, field, (self.bytes.len() - placed.own_end()) as u128)
+                }
+                Auto::Count { parts, less } => {
+                    let is_counted =
+                        |part: &&Placed| part.whole == Some(index) && parts.contains(&part.protocol.name);
+                    let count = self.placed.iter().filter(is_counted).count();
+                    self.put(index, field, count.saturating_sub(less.into()) as u128);
+                }
                 _ => {}
             }
         }
+        let Some(length) = header.protocol.real_length else { return Ok(()) };
+        let Some(field) = header.protocol.field(length.field) else { return Ok(()) };
+        let (needs, most) = (placed.end - placed.offset, length.bytes(field.max()));
+        if needs > most && header.value(field.name).is_none() {
+            return Err(BuildError::PartsTooLong { index, name: header.protocol.name, needs, most });
+        }
+        self.put(index, field, length.of(needs).0);
+        Ok(())
     }
 
     fn put_set(&mut self, index: usize) {
@@ -307,52 +363,26 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The header's checksum, unless it has none or its author set it.
-    fn checksum(&self, index: usize) -> Result<Option<Checksum>, BuildError> {
-        let header = &self.headers[index];
-        let (start, behind) = (self.offsets[index], self.offsets[index] + header.len());
-        let computed = header.protocol.fields.iter().filter(|f| header.value(f.name).is_none());
-        for field in computed {
-            let (end, zero_as_ones, pseudo_header) = match field.auto {
-                Auto::HeaderChecksum => (behind, false, None),
-                Auto::PlainChecksum => (self.bytes.len(), false, None),
-                Auto::PseudoHeaderChecksum { zero_as_ones } => {
-                    (self.bytes.len(), zero_as_ones, Some(self.pseudo_header(index)?))
-                }
-                _ => continue,
+    /// Computes the checksums that nobody set. One covers those behind it, so they come from the inside out.
+    fn put_checksums(&mut self) -> Result<Vec<Checksum>, BuildError> {
+        let mut checksums = Vec::new();
+        for (index, header) in self.headers.iter().enumerate().rev() {
+            let mut fields = header.protocol.fields.iter().filter(|field| field.auto.is_checksum());
+            let Some(field) = fields.next().filter(|field| header.value(field.name).is_none()) else {
+                continue;
             };
-            let offset = start + usize::from(field.bit / 8);
-            let algorithm = Algorithm::Internet { zero_as_ones };
-            return Ok(Some(Checksum { offset, start, end, algorithm, pseudo_header }));
+            let checksum = layout::checksum(&self.placed, index, field, self.bytes.len(), &self.bytes)
+                .ok_or(BuildError::NoPseudoHeader { index, name: header.protocol.name })?;
+            checksum.write(&mut self.bytes);
+            checksums.push(checksum);
         }
-        Ok(None)
-    }
-
-    /// The pseudo-header for the checksum of header `index`: the nearest IP header before it counts.
-    fn pseudo_header(&self, index: usize) -> Result<PseudoHeader, BuildError> {
-        let protocol = self.headers[index].protocol;
-        let missing = BuildError::NoPseudoHeader { index, name: protocol.name };
-        let outer = (0..index).rev().find_map(|outer| {
-            let addresses = self.headers[outer].protocol.pseudo_header.clone()?;
-            Some((outer, addresses))
-        });
-        let (outer, addresses) = outer.ok_or(missing)?;
-        let at = self.offsets[outer];
-        let named = || self.headers[outer].protocol.next_field()?.get(&self.bytes[at..]);
-        // Its own number, even with headers between (RFC 8200 section 8.1); what its author wrote if it has none.
-        let number = match protocol.number_after(self.headers[outer].protocol, false) {
-            Some(number) => number as u8,
-            None => named().unwrap_or(0) as u8,
-        };
-        let length = (self.bytes.len() - self.offsets[index]) as u32;
-        let addresses = at + addresses.start..at + addresses.end;
-        Ok(PseudoHeader { addresses, rest: u32::from(number) + length })
+        Ok(checksums)
     }
 }
 
 impl Packet {
     /// The innermost computed checksum that covers the payload to its end, if there is one: the one that must be made
-    /// right when the payload changes. Those around it stay right then, for they cover it too.
+    /// right when the payload changes. Internet checksums around it stay right then, for they cover it too.
     pub fn payload_checksum(&self) -> Option<&Checksum> {
         self.checksums
             .iter()
@@ -360,27 +390,7 @@ impl Packet {
     }
 }
 
-impl Checksum {
-    /// Computes the checksum over `frame` as it is and puts it into its field.
-    pub fn write(&self, frame: &mut [u8]) {
-        let Algorithm::Internet { zero_as_ones } = self.algorithm;
-        let sum = checksum::finish(self.sum_without_field(frame));
-        let sum = if zero_as_ones && sum == 0 { 0xffff } else { sum };
-        frame[self.offset..][..2].copy_from_slice(&sum.to_be_bytes());
-    }
-
-    /// Unfolded sum of the pseudo-header and all that is covered, as if the field were zero.
-    pub fn sum_without_field(&self, frame: &[u8]) -> u64 {
-        let before = checksum::sum(&frame[self.start..self.offset], self.pseudo_sum(frame));
-        checksum::sum(&frame[self.offset + 2..self.end], before)
-    }
-
-    /// Unfolded sum of the pseudo-header, zero without one.
-    pub(crate) fn pseudo_sum(&self, frame: &[u8]) -> u64 {
-        let Some(PseudoHeader { addresses, rest }) = &self.pseudo_header else { return 0 };
-        checksum::sum(&frame[addresses.clone()], u64::from(*rest))
-    }
-}
-
+#[cfg(test)]
+mod golden;
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,11 @@
 //! What a protocol is: a name, a source, and fields with offset and width.
 
+use crate::variable::Variable;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
-/// A header: everything that is known about it. One file in `protocols` each.
+/// A header: everything that is known about it. One file in `protocols` for each, together with its parts.
 ///
 /// Written as `Protocol { name: …, ..Protocol::PLAIN }`, so that only what is special about a header is said.
 #[derive(Debug)]
@@ -15,27 +16,91 @@ pub struct Protocol {
     pub title: &'static str,
     /// Where it is defined: `RFC 791`.
     pub source: &'static str,
-    /// Length without options, bytes.
+    /// Length without parts and without the field of variable length, bytes.
     pub len: usize,
     /// Fields in wire order.
     pub fields: &'static [Field],
+    /// The one field of variable length, if there is one.
+    pub variable: Option<Variable>,
     /// The value by which the header before names this one, for each protocol it can follow: `("ethernet", 0x0800)`.
-    /// The field that holds the value is the one with [`Auto::NextProtocol`].
+    /// The field that holds the value is the one with [`Auto::NextProtocol`]; where there is none the value is zero and
+    /// means nothing. Of several values for one protocol the first is written and all are read.
     pub follows: &'static [(&'static str, u64)],
+    /// A protocol whose values for what follows hold behind this one too: EtherTypes are `ethernet`'s wherever they
+    /// stand, and the numbers of IPv6 go on behind its extension headers.
+    pub names_like: Option<&'static str>,
+    /// What this header is a part of: options, and fields that are not always there, are headers of their own.
+    pub part: Option<Part>,
     /// The value by which the header before names the first of several of this protocol in a row (IEEE 802.1ad).
     pub first_of_several: Option<u64>,
-    /// A field and the value that tells this header from others with the same number, such as the types of ICMPv6. A
+    /// A field and the values that tell this header from others with the same number, such as the types of ICMPv6. A
     /// protocol without it stands for all values that no other one claims.
-    pub recognise: Option<(&'static str, u128)>,
-    /// The field with the header's real length, options included, and the bytes it counts in.
-    pub real_length: Option<(&'static str, usize)>,
-    /// The field that is not zero in a later fragment, where what is behind the header is no header.
-    pub fragment: Option<&'static str>,
+    pub recognise: Option<(&'static str, &'static [u128])>,
+    /// The first four bits that tell it from others where no field does: IP behind an MPLS stack (RFC 4928 section 2).
+    pub nibble: Option<u8>,
+    /// The field with the header's real length, its parts included.
+    pub real_length: Option<Length>,
+    /// Fields and their bits of which some are set in a fragment, where what is behind the header is no header.
+    pub fragment: &'static [(&'static str, u128)],
     /// The bytes with the addresses of the pseudo-header, if checksums behind this header include one.
     pub pseudo_header: Option<Range<usize>>,
-    /// Defaults this header needs in the ones before it: `("ipv6", "hop_limit", 255)`.
+    /// A field and the bytes of an address: while the field is not zero, a pseudo-header has this address and not the
+    /// destination of the IP header (RFC 8200 section 8.1).
+    pub final_destination: Option<(&'static str, Range<usize>)>,
+    /// Defaults this header needs in the nearest ones before it: `("ipv6", "hop_limit", 255)`.
     pub needs: &'static [(&'static str, &'static str, u128)],
+    /// It may stand anywhere and anything may follow; nothing names it and it names nothing.
+    pub anywhere: bool,
+    /// No reader finds it: its bytes are taken for another header or for payload.
+    pub only_built: bool,
 }
+
+/// What a header is part of. A part counts to the length of its whole, and the whole names what follows both.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// Names of the headers it can be part of.
+    pub of: &'static [&'static str],
+    /// How a reader knows that it is there.
+    pub found: Found,
+}
+
+/// How a reader knows that a part is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// By [`Protocol::recognise`], as far as the length of the whole goes; zeros at its end are padding. Without such a
+    /// length, as far as the packet goes.
+    ByKind,
+    /// The same, and no part comes behind it.
+    ByKindLast,
+    /// One of these fields of the whole is not zero. Such a part is there at most once.
+    ByFlag(&'static [&'static str]),
+    /// As often as the field of the whole says, and `more` times more.
+    ByCount {
+        /// The field.
+        field: &'static str,
+        /// How many parts are not counted.
+        more: u8,
+    },
+}
+
+/// How a field tells a header's length: `field * unit + beyond` bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Length {
+    /// The field.
+    pub field: &'static str,
+    /// Bytes it counts in; the header is padded with zeros to a whole number of them.
+    pub unit: usize,
+    /// Bytes it does not count.
+    pub beyond: usize,
+}
+
+/// A value in [`Protocol::follows`] that stands for every length: the header before holds there how many bytes follow
+/// it, which IEEE 802.3 tells from an EtherType by its size.
+pub const BY_LENGTH: u64 = u64::MAX;
+/// Most names of headers in a message.
+const NAMED_MAX: usize = 4;
+/// Largest number in a type field that is a length (IEEE 802.3 clause 3.2.6).
+const LENGTH_MAX: u128 = 1500;
 
 /// A field of a header.
 #[derive(Debug, Clone, Copy)]
@@ -82,15 +147,25 @@ pub enum Auto {
     LengthWithHeader,
     /// Bytes of all that follows this header.
     LengthBehindHeader,
-    /// Ones' complement sum over this header (RFC 791).
+    /// How many of these parts the header has.
+    Count {
+        /// Their names.
+        parts: &'static [&'static str],
+        /// How many of them are not counted.
+        less: u8,
+    },
+    /// Ones' complement sum over this header and its parts (RFC 791).
     HeaderChecksum,
     /// Ones' complement sum over this header, all behind it, and the pseudo-header of the IP header before it.
     PseudoHeaderChecksum {
         /// A sum of zero is sent as all ones, because zero means "no checksum" (UDP, RFC 768).
         zero_as_ones: bool,
     },
-    /// Ones' complement sum over this header and all behind it, without a pseudo-header (ICMP, RFC 792).
+    /// Ones' complement sum over this header and all behind it, without a pseudo-header (ICMP, RFC 792). In a part, it
+    /// begins where the whole does (GRE, RFC 2784).
     PlainChecksum,
+    /// CRC-32C over this header and all behind it (SCTP, RFC 9260 appendix A).
+    Crc32c,
 }
 
 /// A text or number that is not a value of the field.
@@ -228,6 +303,16 @@ fn parse_mac(text: &str) -> Option<u128> {
     (bytes == 6).then_some(value)
 }
 
+impl Auto {
+    /// Whether it computes a checksum.
+    pub fn is_checksum(self) -> bool {
+        matches!(
+            self,
+            Self::HeaderChecksum | Self::PseudoHeaderChecksum { .. } | Self::PlainChecksum | Self::Crc32c
+        )
+    }
+}
+
 impl Protocol {
     /// A header with nothing special about it: what `..Protocol::PLAIN` fills in.
     pub const PLAIN: Self = Self {
@@ -236,13 +321,20 @@ impl Protocol {
         source: "",
         len: 0,
         fields: &[],
+        variable: None,
         follows: &[],
+        names_like: None,
+        part: None,
         first_of_several: None,
         recognise: None,
+        nibble: None,
         real_length: None,
-        fragment: None,
+        fragment: &[],
         pseudo_header: None,
+        final_destination: None,
         needs: &[],
+        anywhere: false,
+        only_built: false,
     };
 
     /// The field called `name`.
@@ -250,30 +342,99 @@ impl Protocol {
         self.fields.iter().find(|f| f.name == name)
     }
 
+    /// The field of variable length, if it is called `name`.
+    pub fn variable(&self, name: &str) -> Option<&Variable> {
+        self.variable.as_ref().filter(|v| v.name == name)
+    }
+
     /// The field that names the next header.
     pub fn next_field(&self) -> Option<&'static Field> {
         self.fields.iter().find(|f| f.auto == Auto::NextProtocol)
     }
 
+    /// The names of the headers that this one can stand behind: those it follows, or those it is part of.
+    pub fn goes_behind(&self) -> Vec<&'static str> {
+        let mut names: Vec<_> = match &self.part {
+            Some(part) => part.of.to_vec(),
+            None => self.follows.iter().map(|(name, _)| *name).collect(),
+        };
+        names.dedup();
+        names
+    }
+
+    /// The same in words, for messages: `ipv4 or ipv6`; of many names the first ones. Empty if there are none.
+    pub fn goes_behind_in_words(&self) -> String {
+        let mut names = self.goes_behind();
+        if names.len() > NAMED_MAX {
+            names.truncate(NAMED_MAX - 1);
+            names.push("others");
+        }
+        names.join(" or ")
+    }
+
+    /// Whether this header is a part of `whole`.
+    pub fn is_part_of(&self, whole: &Protocol) -> bool {
+        self.part.is_some_and(|part| part.of.contains(&whole.name))
+    }
+
     /// The value by which the header `outer` names this one, where it is (or is not) the first of several in a row.
     pub fn number_after(&self, outer: &Protocol, first_of_several: bool) -> Option<u64> {
-        let (_, number) = self.follows.iter().find(|(name, _)| *name == outer.name)?;
-        Some(self.first_of_several.filter(|_| first_of_several).unwrap_or(*number))
+        let number = self.numbers_after(outer).next()?;
+        Some(self.first_of_several.filter(|_| first_of_several).unwrap_or(number))
     }
 
-    /// Whether `number` in the header `outer` names this one.
-    pub fn is_named(&self, outer: &Protocol, number: u128) -> bool {
-        let first = self.first_of_several;
-        self.follows.iter().any(|(name, n)| {
-            *name == outer.name && (u128::from(*n) == number || first.map(u128::from) == Some(number))
-        })
+    /// All values by which the header `outer` may name this one, the one of several in a row not among them.
+    fn numbers_after(&self, outer: &Protocol) -> impl Iterator<Item = u64> {
+        let behind = |name: &'static str| {
+            self.follows.iter().filter(move |(outer, _)| *outer == name).map(|(_, number)| *number)
+        };
+        behind(outer.name).chain(outer.names_like.into_iter().flat_map(behind))
     }
 
-    /// Length of the header that `bytes` begin with, options included; never less than without them.
+    /// All values by which the header `outer` may name this one, for [`is_number`].
+    pub(crate) fn all_numbers_after(&self, outer: &Protocol) -> Vec<u64> {
+        let numbers: Vec<u64> = self.numbers_after(outer).collect();
+        let first = self.first_of_several.filter(|_| !numbers.is_empty());
+        numbers.into_iter().chain(first).collect()
+    }
+
+    /// Length of the header that `bytes` begin with, parts included; never less than without them.
     pub fn length_in(&self, bytes: &[u8]) -> usize {
-        let Some((name, unit)) = self.real_length else { return self.len };
-        let units = self.field(name).and_then(|f| f.get(bytes)).unwrap_or(0);
-        self.len.max(units as usize * unit)
+        let told = self.real_length.and_then(|length| {
+            let units = self.field(length.field)?.get(bytes)?;
+            Some(length.bytes(units))
+        });
+        told.map_or(self.len, |told| self.len.max(told))
+    }
+
+    /// How many bytes `field` stands behind its place, because of `variable` bytes in the field of variable length.
+    pub(crate) fn shift(&self, field: &Field, variable: usize) -> usize {
+        match &self.variable {
+            Some(v) if usize::from(field.bit / 8) >= v.at => variable,
+            _ => 0,
+        }
+    }
+}
+
+impl Length {
+    /// The length that a value of the field tells.
+    pub(crate) fn bytes(&self, units: u128) -> usize {
+        units as usize * self.unit + self.beyond
+    }
+
+    /// The value that tells a length, and the length it tells: the next whole number of units.
+    pub(crate) fn of(&self, bytes: usize) -> (u128, usize) {
+        let units = bytes.saturating_sub(self.beyond).div_ceil(self.unit);
+        (units as u128, units * self.unit + self.beyond)
+    }
+}
+
+/// Whether a value of [`Protocol::follows`] is what stands in the field; a header without such a field names all.
+pub(crate) fn is_number(value: u64, field: Option<u128>) -> bool {
+    match field {
+        None => true,
+        Some(field) if value == BY_LENGTH => field <= LENGTH_MAX,
+        Some(field) => u128::from(value) == field,
     }
 }
 
@@ -335,7 +496,7 @@ mod tests {
     use super::*;
     use crate::protocols::ALL;
     use proptest::prelude::*;
-    use std::collections::HashSet;
+    use std::collections::{HashMap, HashSet};
 
     fn field(path: &str) -> &'static Field {
         let (header, name) = path.split_once('.').unwrap();
@@ -392,7 +553,7 @@ mod tests {
         let mut names = HashSet::new();
         for p in ALL {
             assert!(names.insert(p.name), "{} is there twice", p.name);
-            assert!(!p.title.is_empty() && !p.source.is_empty() && p.len > 0, "{}", p.name);
+            assert!(!p.title.is_empty() && !p.source.is_empty() && (p.len > 0 || p.anywhere), "{}", p.name);
             let mut fields = HashSet::new();
             let mut bit = 0;
             for f in p.fields {
@@ -410,6 +571,10 @@ mod tests {
                 assert_eq!(f.width, width, "{path}");
                 bit += f.width;
             }
+            if let Some(v) = &p.variable {
+                assert!(fields.insert(v.name) && !v.doc.is_empty() && v.at <= p.len, "{}.{}", p.name, v.name);
+                assert_eq!(v.parse(&v.print(v.default)).as_deref(), Ok(v.default), "{}.{}", p.name, v.name);
+            }
             assert_eq!(usize::from(bit), p.len * 8, "the fields of {} do not cover it", p.name);
         }
     }
@@ -417,23 +582,21 @@ mod tests {
     #[test]
     fn computed_fields_are_where_they_can_be() {
         for p in ALL {
-            let checksums = p.fields.iter().filter(|f| {
-                matches!(
-                    f.auto,
-                    Auto::HeaderChecksum | Auto::PseudoHeaderChecksum { .. } | Auto::PlainChecksum
-                )
-            });
+            let checksums = p.fields.iter().filter(|f| f.auto.is_checksum());
             assert!(checksums.clone().count() <= 1, "{} has two checksums", p.name);
             for f in checksums {
-                assert!(f.width == 16 && f.bit % 16 == 0, "{}.{} is not a 16-bit word", p.name, f.name);
+                let width = if f.auto == Auto::Crc32c { 32 } else { 16 };
+                assert!(f.width == width && f.bit % 16 == 0, "{}.{} is not a word", p.name, f.name);
             }
             let next = p.fields.iter().filter(|f| f.auto == Auto::NextProtocol).count();
             assert!(next <= 1, "{} names its next header twice", p.name);
-            if let Some((field, unit)) = p.real_length {
-                let field = p.field(field).unwrap();
-                assert_eq!(field.default as usize * unit, p.len, "{}", p.name);
+            if let Some(length) = p.real_length {
+                let bytes = p.len + p.variable.as_ref().map_or(0, |v| v.default.len());
+                assert_eq!(p.field(length.field).unwrap().default, length.of(bytes).0, "{}", p.name);
             }
-            assert!(p.fragment.is_none_or(|name| p.field(name).is_some()), "{}", p.name);
+            for (name, _) in p.fragment {
+                assert!(p.field(name).is_some(), "{}", p.name);
+            }
             assert!(p.pseudo_header.clone().is_none_or(|bytes| bytes.end <= p.len), "{}", p.name);
             for (outer, name, value) in p.needs {
                 let field = protocol(outer).unwrap().field(name).unwrap();
@@ -444,19 +607,49 @@ mod tests {
 
     #[test]
     fn every_header_is_named_by_those_it_follows() {
-        let mut named = HashSet::new();
+        let mut named = HashMap::new();
         for p in ALL {
+            assert!(p.names_like.is_none_or(|name| protocol(name).is_some()), "{}", p.name);
             for (outer, number) in p.follows {
-                let field = protocol(outer).unwrap().next_field().unwrap();
-                let numbers = [Some(*number), p.first_of_several].into_iter().flatten();
-                for number in numbers {
-                    assert!(u128::from(number) <= field.max(), "{} after {outer}", p.name);
-                    let key = (outer, number, p.recognise.map(|(_, value)| value));
-                    assert!(named.insert(key), "{number:#x} in {outer} names {} and another", p.name);
+                let Some(field) = protocol(outer).unwrap().next_field() else {
+                    assert_eq!(*number, 0, "{outer} has no field that names {}", p.name);
+                    continue;
+                };
+                for number in [Some(*number), p.first_of_several].into_iter().flatten() {
+                    assert!(
+                        number == BY_LENGTH || u128::from(number) <= field.max(),
+                        "{} after {outer}",
+                        p.name
+                    );
+                    let others: &mut Vec<&Protocol> = named.entry((outer, number)).or_default();
+                    others.push(p);
                 }
             }
-            if let Some((name, value)) = p.recognise {
-                assert_eq!(p.field(name).unwrap().default, value, "{} would not be recognised", p.name);
+            if let Some((name, values)) = p.recognise {
+                let default = p.field(name).unwrap().default;
+                assert!(values.contains(&default), "{} would not be recognised", p.name);
+            }
+        }
+        for ((outer, number), protocols) in named {
+            let several = protocols.iter().filter(|p| p.recognise.is_none()).count() > 1;
+            for p in protocols {
+                let told = p.recognise.is_some() || p.nibble.is_some() || !several;
+                assert!(told, "{number:#x} in {outer} names {} and another", p.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_part_has_a_whole_that_tells_it() {
+        for (p, part) in ALL.iter().filter_map(|p| Some((p, p.part?))) {
+            assert!(p.follows.is_empty() && !part.of.is_empty(), "{}", p.name);
+            for whole in part.of.iter().map(|whole| protocol(whole).unwrap()) {
+                let fields = match part.found {
+                    Found::ByFlag(fields) => fields.to_vec(),
+                    Found::ByCount { field, .. } => vec![field],
+                    Found::ByKind | Found::ByKindLast => vec![],
+                };
+                assert!(fields.iter().all(|name| whole.field(name).is_some()), "{}", p.name);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The Internet checksum (RFC 1071), whole and incremental.
+//! The Internet checksum (RFC 1071), whole and incremental, and CRC-32C (RFC 9260 appendix A).
 //!
 //! Sums are unfolded: any number that leaves the right rest modulo 2^16 - 1, and zero only if every word was zero.
 
@@ -38,6 +38,35 @@ pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     finish(u64::from(!checksum) + u64::from(!old) + u64::from(new))
 }
 
+/// CRC-32C of `bytes`; it stands in a packet with its lowest byte first (RFC 9260 appendix A).
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    !crc32c_raw(u32::MAX, bytes)
+}
+
+/// The remainder after `bytes`, begun with `crc`, neither complemented. Begun with zero it is linear: the remainder of
+/// two texts' exclusive or is their remainders' exclusive or.
+#[inline]
+pub(crate) fn crc32c_raw(crc: u32, bytes: &[u8]) -> u32 {
+    bytes.iter().fold(crc, |crc, byte| crc >> 8 ^ CRC32C[usize::from(crc as u8 ^ byte)])
+}
+
+/// The remainder of every byte.
+static CRC32C: [u32; 256] = {
+    // Castagnoli's polynomial, lowest power first.
+    const POLYNOMIAL: u32 = 0x82f6_3b78;
+    let (mut table, mut index) = ([0; 256], 0);
+    while index < 256 {
+        let (mut crc, mut bit) = (index as u32, 0);
+        while bit < 8 {
+            crc = if crc & 1 == 1 { crc >> 1 ^ POLYNOMIAL } else { crc >> 1 };
+            bit += 1;
+        }
+        table[index] = crc;
+        index += 1;
+    }
+    table
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +96,16 @@ mod tests {
         for n in [0xffff, 0xffff_0000, 0xffff_ffff, 1 << 63, u64::MAX] {
             assert_ne!(fold(n), 0, "{n:#x}");
         }
+    }
+
+    /// The examples of RFC 3720 appendix B.4, and the check value of the catalogues.
+    #[test]
+    fn divides_the_examples_of_the_rfc() {
+        let counted: Vec<u8> = (0..32).collect();
+        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
+        assert_eq!(crc32c(&counted), 0x46dd_794e);
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
     }
 
     /// The example of RFC 1624 section 4: the sum must not become minus zero.

@@ -10,13 +10,31 @@
 mod build;
 mod catalogue;
 pub mod checksum;
+mod checksums;
+mod fill;
+mod layout;
+pub mod path;
 pub mod protocols;
 mod read;
 pub mod signature;
 
+mod variable;
+
 #[cfg(test)]
 mod testing;
 
-pub use build::{Algorithm, BuildError, Checksum, Header, Packet, PacketSpec, PseudoHeader};
-pub use catalogue::{Auto, Field, Kind, Protocol, ValueError, protocol};
+pub use build::{BuildError, Header, Packet, PacketSpec};
+pub use catalogue::{Auto, BY_LENGTH, Field, Found, Kind, Length, Part, Protocol, ValueError, protocol};
+pub use checksums::{Algorithm, Checksum, PseudoHeader, checksums};
+pub use fill::Fill;
+pub use path::{PathError, Place};
 pub use read::{ReadHeader, read};
+pub use variable::{Variable, VariableKind};
+
+/// Spreads a number's bits over all others: the output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+fn mix64(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -12,8 +12,10 @@
 //! Not here: which number a packet gets and when it is sent. What a port does on each packet is [`read_at_end`] on the
 //! way in and [`Stamp::write`] on the way out; both touch only bytes that change.
 
-use crate::build::{Algorithm, Packet};
+use crate::build::Packet;
 use crate::checksum;
+use crate::checksums::{Algorithm, Checksum};
+use crate::mix64;
 use crate::read::read;
 use units::Nanos;
 
@@ -45,14 +47,6 @@ pub struct Signature {
 /// The mark of the run with `seed`. Never zero, so that zeros are never a signature.
 pub fn run_mark(seed: u64) -> u32 {
     ((mix64(seed) >> 32) as u32).max(1)
-}
-
-/// Spreads a number's bits over all others: the output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-fn mix64(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// The signature in the last bytes of `data`, if they begin with the run's `mark`.
@@ -115,13 +109,24 @@ pub fn unwrap_time(time48: u64, now: Nanos) -> Nanos {
 pub struct Stamp {
     /// Bytes of the template's frame; frames fit 16 bits, and a stamp should fit a cache line with what goes with it.
     len: u16,
-    checksum: Option<StampChecksum>,
+    checksum: StampChecksum,
+}
+
+/// What makes a stamped frame's checksums right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StampChecksum {
+    None,
+    Internet(StampSum),
+    Crc32c(StampCrc),
+    /// A CRC inside an Internet checksum, which an equal change of data and CRC does not leave alone. The base of the
+    /// sum is without the CRC, too; the number is 8 if the CRC is at an odd offset from what the sum is over.
+    Crc32cIn(StampCrc, StampSum, u8),
 }
 
 /// How a stamped frame's checksum is found. Sums are over little-endian words here: bytes swapped, the ones' complement
 /// sum is the swapped sum (RFC 1071 section 2(B)), and the varying bytes are little-endian numbers already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct StampChecksum {
+struct StampSum {
     /// Offset of the field in the frame.
     offset: u16,
     /// Sum of all that is covered, with the field and the varying bytes zero; folded.
@@ -133,21 +138,26 @@ struct StampChecksum {
     zero: u16,
 }
 
+/// How a stamped frame's CRC is found: remainders are linear, and the varying bytes are the last that it covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StampCrc {
+    /// Offset of the field in the frame.
+    offset: u16,
+    /// The CRC with the varying bytes zero, lowest byte first: a number would need more room.
+    base: [u8; 4],
+}
+
 impl Stamp {
     /// Signs `packet` with sequence number and time zero, and prepares to sign copies of it with others. The packet's
-    /// checksum is right afterwards. `None` if the payload has no room for a signature.
+    /// checksum is right afterwards. `None` if the payload has no room for a signature, or if there is a CRC around
+    /// another one.
     pub fn prepare(packet: &mut Packet, mark: u32, stream: u32, lane: u8) -> Option<Self> {
         sign(packet, mark, stream, lane)?;
-        let varying = packet.bytes.len() - VARYING;
-        let checksum = packet.payload_checksum().map(|c| StampChecksum {
-            offset: c.offset as u16,
-            base: checksum::fold(c.sum_without_field(&packet.bytes)).swap_bytes(),
-            shift: if (varying - c.start).is_multiple_of(2) { 0 } else { 8 },
-            zero: match c.algorithm {
-                Algorithm::Internet { zero_as_ones: true } => 0xffff,
-                Algorithm::Internet { zero_as_ones: false } => 0,
-            },
-        });
+        let checksum = match packet.payload_checksum() {
+            None => StampChecksum::None,
+            Some(inner) if inner.algorithm == Algorithm::Crc32c => StampCrc::prepare(inner, packet)?,
+            Some(inner) => StampChecksum::Internet(StampSum::of(inner, &packet.bytes)),
+        };
         let stamp = Self { len: packet.bytes.len() as u16, checksum };
         stamp.write(&mut packet.bytes, 0, 0);
         Some(stamp)
@@ -165,7 +175,16 @@ impl Stamp {
         lane: u8,
     ) -> Option<(Self, usize, usize)> {
         let checksum = packet.payload_checksum()?.clone();
-        let (headers, _) = read(&packet.bytes);
+        let (mut headers, _) = read(&packet.bytes);
+        // To the port, options are part of the header before, and what is behind the checksum's header is data. But
+        // which of two packets it means must not be a question.
+        headers.retain(|header| header.protocol.part.is_none());
+        let behind =
+            headers.iter().position(|header| header.offset > checksum.start).unwrap_or(headers.len());
+        if headers.drain(behind..).any(|inner| ["ipv4", "ipv6", "tcp", "udp"].contains(&inner.protocol.name))
+        {
+            return None;
+        }
         let [links @ .., ip, transport] = &headers[..] else { return None };
         let is_link = |name: &str| ["ethernet", "vlan"].contains(&name);
         let fits = links.iter().all(|link| is_link(link.protocol.name))
@@ -178,7 +197,7 @@ impl Stamp {
         sign(packet, mark, stream, lane)?;
         let pseudo_sum = checksum::fold(checksum.pseudo_sum(&packet.bytes));
         packet.bytes[checksum.offset..][..2].copy_from_slice(&pseudo_sum.to_be_bytes());
-        let stamp = Self { len: packet.bytes.len() as u16, checksum: None };
+        let stamp = Self { len: packet.bytes.len() as u16, checksum: StampChecksum::None };
         Some((stamp, ip.offset, transport.offset - ip.offset))
     }
 
@@ -195,17 +214,93 @@ impl Stamp {
         let varying = frame.last_chunk_mut::<VARYING>().expect("a frame with a signature");
         varying[..4].copy_from_slice(&sequence_bytes);
         varying[4..].copy_from_slice(&time.to_le_bytes()[..6]);
-        if let Some(checksum) = &self.checksum {
-            // At most 2^57: nothing is lost.
-            let sum = u64::from(checksum.base) + ((u64::from(sequence) + time) << checksum.shift);
-            let field = match checksum::finish(sum) {
-                0 => checksum.zero,
-                field => field,
-            };
-            let offset = usize::from(checksum.offset);
-            frame[offset..offset + 2].copy_from_slice(&field.to_le_bytes());
+        // At most 2^48 + 2^32.
+        let added = u64::from(sequence) + time;
+        match &self.checksum {
+            StampChecksum::Internet(sum) => sum.write(frame, added),
+            StampChecksum::None => {}
+            crc => crc.write_crc(frame, added),
         }
     }
+}
+
+impl StampChecksum {
+    /// Not inlined: it would only be in the way of what most packets need.
+    #[cold]
+    #[inline(never)]
+    fn write_crc(&self, frame: &mut [u8], added: u64) {
+        match self {
+            Self::Crc32c(crc) => _ = crc.write(frame),
+            Self::Crc32cIn(crc, sum, shift) => {
+                let crc = u64::from(crc.write(frame)) << shift;
+                sum.write_sum(frame, u64::from(sum.base) + (added << sum.shift) + crc);
+            }
+            Self::None | Self::Internet(_) => {}
+        }
+    }
+}
+
+impl StampSum {
+    /// For the Internet checksum `checksum` of `frame`, whose varying bytes are zero.
+    fn of(checksum: &Checksum, frame: &[u8]) -> Self {
+        let zero_as_ones = checksum.algorithm == Algorithm::Internet { zero_as_ones: true };
+        Self {
+            offset: checksum.offset as u16,
+            base: checksum::fold(checksum.sum_without_field(frame)).swap_bytes(),
+            shift: shift(frame.len() - VARYING, checksum),
+            zero: if zero_as_ones { 0xffff } else { 0 },
+        }
+    }
+
+    /// Writes the checksum of a frame whose varying bytes add up to `added`.
+    #[inline(always)]
+    fn write(&self, frame: &mut [u8], added: u64) {
+        // At most 2^57: nothing is lost.
+        self.write_sum(frame, u64::from(self.base) + (added << self.shift));
+    }
+
+    #[inline(always)]
+    fn write_sum(&self, frame: &mut [u8], sum: u64) {
+        let field = match checksum::finish(sum) {
+            0 => self.zero,
+            field => field,
+        };
+        let offset = usize::from(self.offset);
+        frame[offset..offset + 2].copy_from_slice(&field.to_le_bytes());
+    }
+}
+
+impl StampCrc {
+    /// For the CRC `inner` of `packet`, whose varying bytes are zero; `None` if another CRC is around it.
+    fn prepare(inner: &Checksum, packet: &Packet) -> Option<StampChecksum> {
+        let mut bytes = packet.bytes.clone();
+        bytes[inner.offset..][..4].fill(0);
+        let base = checksum::crc32c(&bytes[inner.start..inner.end]).to_le_bytes();
+        let crc = Self { offset: inner.offset as u16, base };
+        let covers = |outer: &&Checksum| outer.start < inner.start && outer.end == inner.end;
+        match packet.checksums.iter().find(covers) {
+            None => Some(StampChecksum::Crc32c(crc)),
+            Some(outer) if outer.algorithm == Algorithm::Crc32c => None,
+            Some(outer) => {
+                let sum = StampSum::of(outer, &bytes);
+                Some(StampChecksum::Crc32cIn(crc, sum, shift(inner.offset, outer)))
+            }
+        }
+    }
+
+    /// Writes the CRC of a frame with its varying bytes, and returns it.
+    fn write(&self, frame: &mut [u8]) -> u32 {
+        let varying = frame.last_chunk::<VARYING>().expect("a frame with a signature");
+        let crc = u32::from_le_bytes(self.base) ^ checksum::crc32c_raw(0, varying);
+        let offset = usize::from(self.offset);
+        frame[offset..offset + 4].copy_from_slice(&crc.to_le_bytes());
+        crc
+    }
+}
+
+/// 8 if `offset` is at an odd distance from where `checksum` begins to cover.
+fn shift(offset: usize, checksum: &Checksum) -> u8 {
+    if (offset - checksum.start).is_multiple_of(2) { 0 } else { 8 }
 }
 
 /// Writes a signature with sequence number and time zero into the last bytes of the packet's payload.

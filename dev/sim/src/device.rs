@@ -65,7 +65,7 @@ impl Router {
             mac: router_mac(index),
             vlans: Vec::new(),
             addresses: port.addresses.clone(),
-            answers_for: port.addresses.clone(),
+            answers_for: port.addresses.iter().map(|ip| *ip..=*ip).collect(),
         };
         let hosts = model.ports.iter().enumerate().map(host).collect();
         Self { model, hosts, waiting: VecDeque::new(), busy_until: 0 }
@@ -77,7 +77,7 @@ impl Router {
             return self.hosts[from].answer(frame).map_or(Forward::NoRoute, Forward::Answer);
         }
         let Some((ip_at, destination)) = destination(frame) else { return Forward::NoRoute };
-        if self.hosts[from].answers_for.contains(&destination) {
+        if self.hosts[from].owns(destination) {
             return self.hosts[from].answer(frame).map_or(Forward::NoRoute, Forward::Answer);
         }
         let Some(to) = self.route(destination) else { return Forward::NoRoute };

@@ -93,7 +93,7 @@ impl Burst {
         self.len += n;
     }
 
-    /// The heads in the burst, for a queue to take. For queues only.
+    /// The heads in the burst, for a queue to take, or for compiled code to write to. For these only.
     #[inline(always)]
     pub fn heads(&mut self) -> &mut [*mut FrameHead] {
         &mut self.frames[..self.len]

@@ -6,6 +6,7 @@
 //! never blocks; nothing on the way of a packet allocates, locks or makes a system call of its own.
 
 mod burst;
+pub mod bytes;
 mod error;
 mod frame;
 pub mod memory;

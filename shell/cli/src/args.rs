@@ -103,6 +103,9 @@ pub struct Common {
     /// Worker cores
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub cores: u16,
+    /// Change the run by lines on standard input: 'rate [NAME] 2Mpps', 'scale [NAME] 50%', 'pause', 'resume', 'stop'
+    #[arg(long)]
+    pub control: bool,
     /// Keep no latency histograms: no percentiles, a little less work for each packet
     #[arg(long)]
     pub no_histograms: bool,

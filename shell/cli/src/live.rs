@@ -2,13 +2,15 @@
 
 use crate::Failure;
 use crate::args::Common;
+use crate::control::{self, Wish};
 use crate::output::Sinks;
 use crate::summary::{si, table};
-use engine::{View, Watch};
+use engine::{Change, View, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use units::Nanos;
 
 /// Time between two looks when nobody asked for intervals.
@@ -21,6 +23,8 @@ pub(crate) struct Live {
     sinks: Sinks,
     every: Nanos,
     stop: Arc<AtomicBool>,
+    /// What lines on standard input ask for, if they are listened to.
+    wishes: Option<Receiver<Wish>>,
     trouble: Option<Failure>,
 }
 
@@ -37,7 +41,8 @@ impl Live {
             bar
         });
         let every = if sinks.wants_intervals() { common.interval.max(Nanos::from_millis(10)) } else { LOOK };
-        Ok(Self { bar, sinks, every, stop, trouble: None })
+        let wishes = common.control.then(control::listen);
+        Ok(Self { bar, sinks, every, stop, wishes, trouble: None })
     }
 
     /// Clears the screen's part of it and gives the files back.
@@ -77,6 +82,20 @@ impl Watch for Live {
 
     fn stop(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    fn change(&mut self) -> Option<Change> {
+        match self.wishes.as_ref()?.try_recv().ok()? {
+            Wish::Change(change) => Some(change),
+            Wish::Stop => {
+                self.stop.store(true, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+
+    fn refused(&mut self, _change: &Change, reason: &str) {
+        eprintln!("eagre: {reason}");
     }
 
     fn look(&mut self, view: &View<'_>) {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod control;
 mod live;
 mod machine;
 mod output;

@@ -16,12 +16,12 @@ const DEMO: &str = include_str!("../../../examples/demo.yaml");
 const CALIBRATION: Duration = Duration::from_millis(20);
 
 pub(crate) fn demo(common: &Common) -> Result<Exit, Failure> {
-    on_ports(DEMO, load(DEMO, "examples/demo.yaml", common)?, common)
+    on_ports(DEMO, load(DEMO, Path::new("examples/demo.yaml"), common)?, common)
 }
 
 pub(crate) fn run(path: &Path, common: &Common) -> Result<Exit, Failure> {
     let text = read(path)?;
-    on_ports(&text, load(&text, &path.display().to_string(), common)?, common)
+    on_ports(&text, load(&text, path, common)?, common)
 }
 
 pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit, Failure> {
@@ -52,7 +52,7 @@ pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit
         print!("{text}");
         return Ok(Exit::Done);
     }
-    on_ports(&text, load(&text, "these flags", common)?, common)
+    on_ports(&text, load(&text, Path::new("these flags"), common)?, common)
 }
 
 /// The address the kernel has on the interface to send from, if the flags name no source.
@@ -69,8 +69,9 @@ fn own_address(send: &SendArgs) -> Option<String> {
 pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
     let text = read(path)?;
     let overrides = Overrides { default_seed: 1, ..Overrides::default() };
-    let plan =
-        profile::load_with(&text, &overrides).map_err(|e| bad_profile(&path.display().to_string(), &e))?;
+    let plan = profile::load_with(&text, &overrides, &files_beside(path))
+        .map_err(|e| bad_profile(&path.display().to_string(), &e))?;
+    warn(&plan);
     println!(
         "{}: good: {} on {}",
         path.display(),
@@ -96,14 +97,31 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
 }
 
 /// Makes a Plan of a profile and what the command line changes of it.
-pub(crate) fn load(text: &str, name: &str, common: &Common) -> Result<Plan, Failure> {
+pub(crate) fn load(text: &str, name: &Path, common: &Common) -> Result<Plan, Failure> {
     let overrides = Overrides {
         rate: common.rate,
         duration: common.duration,
         seed: common.seed,
         default_seed: fresh_seed(),
     };
-    profile::load_with(text, &overrides).map_err(|errors| bad_profile(name, &errors))
+    let plan = profile::load_with(text, &overrides, &files_beside(name));
+    let plan = plan.map_err(|errors| bad_profile(&name.display().to_string(), &errors))?;
+    warn(&plan);
+    Ok(plan)
+}
+
+/// Says what is odd about a profile.
+fn warn(plan: &Plan) {
+    plan.warnings.iter().for_each(|warning| eprintln!("eagre: warning: {warning}"));
+}
+
+/// Reads the files a profile names: relative ones are looked for where the profile is.
+fn files_beside(profile: &Path) -> impl Fn(&str) -> Result<Vec<u8>, String> + use<> {
+    let folder = profile.parent().map(Path::to_path_buf).unwrap_or_default();
+    move |name| {
+        let path = folder.join(name);
+        std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+    }
 }
 
 fn bad_profile(name: &str, errors: &[profile::ProfileError]) -> Failure {

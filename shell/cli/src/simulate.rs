@@ -7,26 +7,22 @@ use crate::run::{conclude, load, read};
 use crate::{Exit, Failure};
 use engine::result::SimResult;
 use engine::{Rig, Session};
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
-use pcap_file::{DataLink, Endianness, TsResolution};
+use pcap::{Packet, PcapWriter};
 use port::{Port, PortRequest};
 use profile::Plan;
 use sim::{LinkModel, RouterModel, RouterPort, SimClock, SimPort, Topology};
-use std::borrow::Cow;
 use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use units::Nanos;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use units::{FrameLen, Nanos};
 
 pub(crate) fn sim(path: &Path, options: &SimArgs, common: &Common) -> Result<Exit, Failure> {
     let text = read(path)?;
-    let plan = load(&text, &path.display().to_string(), common)?;
+    let plan = load(&text, path, common)?;
     let sinks = Sinks::open(common, &text)?;
-    let trouble = Arc::new(Mutex::new(None));
-    let tap =
-        options.pcap.as_deref().map(|path| capture(path, options.packets, trouble.clone())).transpose()?;
+    let file = options.pcap.as_deref().map(|path| PacketFile::create(path, options.packets)).transpose()?;
+    let tap = file.as_ref().map(PacketFile::tap);
     let (ports, clock) = world(&plan, options.dut, common.cores, tap);
     let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
     let mut session = Session::load(plan, rig);
@@ -43,40 +39,62 @@ pub(crate) fn sim(path: &Path, options: &SimArgs, common: &Common) -> Result<Exi
         dropped_by_device: counts.dropped,
         no_route: counts.no_route,
     });
-    if let Some(error) = trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
-        return Err(Failure::refused(error));
+    if let Some(file) = file {
+        file.finish()?;
     }
     conclude(&document, sinks, common)
 }
 
-/// A tap that writes what ports send, with nanoseconds since the start of the simulated day.
-fn capture(path: &Path, most: Option<u64>, trouble: Arc<Mutex<Option<String>>>) -> Result<sim::Tap, Failure> {
-    let bad = |e: &dyn std::fmt::Display| Failure::bad_input(format!("{}: {e}", path.display()));
-    let file = File::create(path).map_err(|e| bad(&e))?;
-    let header = PcapHeader {
-        datalink: DataLink::ETHERNET,
-        ts_resolution: TsResolution::NanoSecond,
-        endianness: Endianness::Little,
-        ..PcapHeader::default()
-    };
-    let mut writer = PcapWriter::with_header(BufWriter::new(file), header).map_err(|e| bad(&e))?;
-    let (mut left, name) = (most.unwrap_or(u64::MAX), path.display().to_string());
-    Ok(Box::new(move |now: Nanos, _port, bytes: &[u8]| {
-        if left == 0 {
-            return;
-        }
-        left -= 1;
-        let packet = PcapPacket::new_owned(
-            Duration::from_nanos(now.0),
-            bytes.len() as u32,
-            Cow::Borrowed(bytes).into_owned(),
-        );
-        if let Err(error) = writer.write_packet(&packet) {
-            left = 0;
-            *trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
-                Some(format!("{name}: {error}"));
-        }
-    }))
+/// The file of what ports send, with nanoseconds since the start of the simulated day.
+struct PacketFile(Arc<Mutex<Written>>);
+
+struct Written {
+    /// Until the end.
+    writer: Option<PcapWriter<BufWriter<File>>>,
+    path: PathBuf,
+    /// Packets still to be written.
+    left: u64,
+    error: Option<io::Error>,
+}
+
+impl PacketFile {
+    fn create(path: &Path, most: Option<u64>) -> Result<Self, Failure> {
+        let writer = File::create(path)
+            .and_then(|file| PcapWriter::new(BufWriter::new(file), FrameLen::MAX.bytes()))
+            .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+        let left = most.unwrap_or(u64::MAX);
+        Ok(Self(Arc::new(Mutex::new(Written {
+            writer: Some(writer),
+            path: path.to_owned(),
+            left,
+            error: None,
+        }))))
+    }
+
+    /// Writes every frame until there is enough, or the disk is full.
+    fn tap(&self) -> sim::Tap {
+        let file = self.0.clone();
+        Box::new(move |now: Nanos, _port, bytes: &[u8]| {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            if file.left == 0 || file.error.is_some() {
+                return;
+            }
+            let Some(writer) = &mut file.writer else { return };
+            let original_len = bytes.len() as u32;
+            let packet = Packet { at: now, interface: 0, direction: None, original_len, bytes };
+            file.error = writer.write(&packet).err();
+            file.left -= 1;
+        })
+    }
+
+    /// Sees to it that all is on the disk.
+    fn finish(self) -> Result<(), Failure> {
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = file.writer.take();
+        let flush = || writer.and_then(|writer| writer.into_inner().flush().err());
+        let error = file.error.take().or_else(flush);
+        error.map_or(Ok(()), |error| Err(Failure::refused(format!("{}: {error}", file.path.display()))))
+    }
 }
 
 /// Links and device as the profile and the command line say.
@@ -95,7 +113,7 @@ fn world(plan: &Plan, dut: Option<Dut>, cores: u16, tap: Option<sim::Tap>) -> (V
         };
         (port.device.clone(), mac(index), model)
     });
-    let longest = plan.streams.iter().map(|s| s.size.bytes()).max().unwrap_or(0).max(1518);
+    let longest = plan.streams.iter().map(|s| s.sizes.longest().bytes()).max().unwrap_or(0).max(1518);
     let topology = Topology {
         ports: ports.collect(),
         router: router(plan, dut, &mac),

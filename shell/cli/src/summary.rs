@@ -73,6 +73,15 @@ pub(crate) fn render(document: &ResultDocument) -> String {
     });
     text += &table(&["port", "sent", "rate", "layer 1", "received", "rate", "unsent"], ports.collect());
     text.push('\n');
+    for (group, rows) in &document.groups {
+        let rows = rows.as_object().into_iter().flatten();
+        let rows = rows.take(ROWS_MAX).map(|(name, row)| stream_row(name, row)).collect();
+        text += &table(
+            &[group, "offered", "lost", "ratio", "p50", "p99", "p99.9", "max", "jitter", "reordered", "dup"],
+            rows,
+        );
+        text.push('\n');
+    }
     text += &table(
         &["stream", "offered", "lost", "ratio", "p50", "p99", "p99.9", "max", "jitter", "reordered", "dup"],
         document.streams.iter().take(ROWS_MAX).map(|(name, s)| stream_row(name, s)).collect(),

@@ -7,6 +7,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod capture;
+mod change;
 mod error;
 mod interval;
 mod receive;
@@ -18,9 +20,11 @@ mod template;
 mod transmit;
 mod trial;
 pub mod trust;
+mod varied;
 mod watch;
 mod worker;
 
+pub use change::{Change, Speed};
 pub use error::EngineError;
 pub use result::ResultDocument;
 pub use rig::Rig;

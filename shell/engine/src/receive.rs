@@ -12,8 +12,9 @@ use wire::signature::{self, Signature};
 pub(crate) struct Expected {
     /// Port index; `u16::MAX` if any port will do.
     pub(crate) port: u16,
-    /// Without FCS.
-    pub(crate) len: u16,
+    /// Bytes of the shortest and of the longest, without FCS.
+    pub(crate) shortest: u16,
+    pub(crate) longest: u16,
 }
 
 /// A stream that may arrive anywhere.
@@ -113,7 +114,8 @@ impl<'a> Receiver<'a> {
         if let Some(expected) = expected.get(found.stream as usize) {
             counts.rx_misrouted +=
                 u64::from(expected.port != ANY_PORT && usize::from(expected.port) != self.port);
-            counts.rx_wrong_length += u64::from(usize::from(expected.len) != len);
+            let fits = (usize::from(expected.shortest)..=usize::from(expected.longest)).contains(&len);
+            counts.rx_wrong_length += u64::from(!fits);
         }
         let sent = signature::unwrap_time(found.time, now);
         counts.rx_before_sent += u64::from(sent > now);

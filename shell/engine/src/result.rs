@@ -6,13 +6,14 @@
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
 use crate::watch::View;
-use measure::{Change, Counts, Jitter, Moments};
+use crate::{Change as RateOrder, Speed};
+use measure::{Change, Counts, Jitter, Moments, StreamTotals};
 use port::DriverDrops;
-use sched::PacingRecord;
+use sched::{Pace, PacingRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use units::{L1_OVERHEAD_BYTES, Nanos};
+use units::{L1_OVERHEAD_BYTES, Load, Nanos};
 
 /// Results in the order the profile has their names.
 type Named = serde_json::Map<String, serde_json::Value>;
@@ -52,6 +53,9 @@ pub struct ResultDocument {
     /// What really happened to frames in a simulated trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sim: Option<SimResult>,
+    /// Changes of rates while it ran, in their order. `requested_pps` is what the profile says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rate_changes: Vec<RateChange>,
     /// Conditions the profile set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<CriterionResult>,
@@ -61,6 +65,10 @@ pub struct ResultDocument {
     /// By stream name.
     #[schemars(with = "BTreeMap<String, StreamResult>")]
     pub streams: Named,
+    /// By group and row: streams added up, as the profile's 'groups' say.
+    #[serde(skip_serializing_if = "Named::is_empty")]
+    #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, StreamResult>>>")]
+    pub groups: Named,
     /// The cores that did the work.
     pub workers: Vec<WorkerResult>,
 }
@@ -82,6 +90,10 @@ pub struct IntervalDocument {
     /// By stream name. `lost` is absent: what is under way at the end of an interval is not lost.
     #[schemars(with = "BTreeMap<String, StreamResult>")]
     pub streams: Named,
+    /// By group and row: streams added up, as the profile's 'groups' say.
+    #[serde(skip_serializing_if = "Named::is_empty")]
+    #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, StreamResult>>>")]
+    pub groups: Named,
 }
 
 /// The clock that stamped the packets.
@@ -120,6 +132,28 @@ pub struct SimResult {
     pub dropped_by_device: u64,
     /// Frames the device had no way for.
     pub no_route: u64,
+}
+
+/// A change of rates while a trial ran.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RateChange {
+    /// When it took effect, s since traffic started.
+    pub at_s: f64,
+    /// The stream; absent if it was all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// The new rate: `2Mpps`, or `50% of the profile's rate`.
+    pub to: String,
+}
+
+impl RateChange {
+    pub(crate) fn new(change: &RateOrder, at: Nanos) -> Self {
+        let to = match change.speed {
+            Speed::Share(ppm) => format!("{} of the profile's rate", Load::LinkShare(ppm)),
+            Speed::Rate(load) => load.to_string(),
+        };
+        Self { at_s: at.as_secs_f64(), stream: change.stream.clone(), to }
+    }
 }
 
 /// Whether to believe a result.
@@ -443,15 +477,98 @@ pub(crate) fn streams(
 ) -> Named {
     let mut all = Named::new();
     for (index, (plan, stream)) in trial.plan.streams.iter().zip(&trial.streams).enumerate() {
-        let (tx, totals) = (sums.sent[index], &sums.arrivals.streams[index]);
-        let counts = (stream.measured && (stream.to.is_some() || totals.counts.received > 0))
-            .then_some(&totals.counts);
+        let totals = &sums.arrivals.streams[index];
+        let counts = is_counted(stream, totals).then_some(&totals.counts);
+        let row = Row {
+            requested_pps: requested(stream, span, final_counts),
+            window: if final_counts { active(stream, span) } else { span },
+            tx: sums.sent[index],
+            counts,
+            latency: totals.latency.as_ref(),
+            jitter: jitter.map(|jitter| jitter[index]),
+            pacing: trial.shape.paces_streams().then(|| PacingResult::new(&sums.pacing[index])).flatten(),
+        };
+        all.insert(plan.name.clone(), object(&row.result(final_counts)));
+    }
+    all
+}
+
+/// Whether a stream's arrivals say something: it should come back here, or it did.
+fn is_counted(stream: &TrialStream, totals: &StreamTotals) -> bool {
+    stream.measured && (stream.to.is_some() || totals.counts.received > 0)
+}
+
+/// Groups of streams over `span`, by group and row.
+pub(crate) fn groups(trial: &Trial<'_>, sums: &Sums, span: Nanos, final_counts: bool) -> Named {
+    let mut all = Named::new();
+    for group in &trial.plan.groups {
+        let rows = group.rows.iter().map(|(name, members)| {
+            (name.clone(), object(&group_row(trial, sums, members, span, final_counts)))
+        });
+        all.insert(group.name.clone(), serde_json::Value::Object(rows.collect()));
+    }
+    all
+}
+
+/// Streams added up.
+fn group_row(
+    trial: &Trial<'_>,
+    sums: &Sums,
+    members: &[u32],
+    span: Nanos,
+    final_counts: bool,
+) -> StreamResult {
+    let (mut tx, mut counts, mut latency) = (0, None::<Counts>, None::<histogram::Histogram>);
+    let mut requested_pps = Some(0.0);
+    for index in members.iter().map(|member| *member as usize) {
+        let (stream, totals) = (&trial.streams[index], &sums.arrivals.streams[index]);
+        requested_pps = requested_pps.zip(requested(stream, span, final_counts)).map(|(sum, pps)| sum + pps);
+        if !is_counted(stream, totals) && stream.measured {
+            continue;
+        }
+        tx += sums.sent[index];
+        if stream.measured {
+            counts.get_or_insert_with(Counts::default).merge(&totals.counts);
+        }
+        match (&mut latency, &totals.latency) {
+            (Some(sum), Some(own)) => sum.merge(own),
+            (None, Some(own)) => latency = Some(own.clone()),
+            (_, None) => {}
+        }
+    }
+    let row = Row {
+        requested_pps,
+        window: span,
+        tx,
+        counts: counts.as_ref(),
+        latency: latency.as_ref(),
+        jitter: None,
+        pacing: None,
+    };
+    row.result(final_counts)
+}
+
+/// What a row of the result is made of.
+struct Row<'a> {
+    requested_pps: Option<f64>,
+    /// The time in which packets were due.
+    window: Nanos,
+    tx: u64,
+    /// Absent if arrivals say nothing.
+    counts: Option<&'a Counts>,
+    latency: Option<&'a histogram::Histogram>,
+    jitter: Option<Jitter>,
+    pacing: Option<PacingResult>,
+}
+
+impl Row<'_> {
+    fn result(self, final_counts: bool) -> StreamResult {
+        let (tx, counts) = (self.tx, self.counts);
         let count = |n: fn(&Counts) -> u64| counts.map(n);
         let lost = counts.filter(|_| final_counts).map(|c| tx.saturating_sub(c.received));
-        let window = if final_counts { active(stream, plan.count, plan.start_delay, span) } else { span };
-        let result = StreamResult {
-            requested_pps: stream.rate.map(|r| r.as_f64()),
-            offered_pps: tx as f64 / window.as_secs_f64().max(1e-9),
+        StreamResult {
+            requested_pps: self.requested_pps,
+            offered_pps: tx as f64 / self.window.as_secs_f64().max(1e-9),
             tx,
             rx: count(|c| c.received),
             lost,
@@ -460,21 +577,33 @@ pub(crate) fn streams(
             reordered: count(|c| c.reordered),
             reorder_distance_max: count(|c| c.reorder_distance_max),
             stale: count(|c| c.stale),
-            latency_ns: counts.and_then(|c| LatencyResult::new(&c.latency, totals.latency.as_ref())),
-            jitter_ns: counts.and_then(|c| JitterResult::new(&c.delay_change, jitter.map(|j| j[index]))),
+            latency_ns: counts.and_then(|c| LatencyResult::new(&c.latency, self.latency)),
+            jitter_ns: counts.and_then(|c| JitterResult::new(&c.delay_change, self.jitter)),
             interarrival_ns: counts.and_then(|c| SpreadResult::new(&c.interarrival)),
-            pacing_ns: trial.shape.paces_streams().then(|| PacingResult::new(&sums.pacing[index])).flatten(),
-        };
-        all.insert(plan.name.clone(), object(&result));
+            pacing_ns: self.pacing,
+        }
     }
-    all
+}
+
+/// Packets per second a stream asked for; `None` if it takes what there is, if others decide when its turn is, or, of a
+/// rate that changes, over a part of the trial.
+fn requested(stream: &TrialStream, span: Nanos, whole: bool) -> Option<f64> {
+    let rest = span.since(stream.load.start_delay).as_secs_f64();
+    match &stream.load.pace {
+        Pace::Even(rate) => Some(rate.as_f64()),
+        _ if stream.chained || !whole || rest == 0.0 => None,
+        _ => stream.load.packets_in(span).map(|packets| packets as f64 / rest),
+    }
 }
 
 /// The part of `span` in which a stream had packets due.
-fn active(stream: &TrialStream, count: Option<u64>, delay: Nanos, span: Nanos) -> Nanos {
-    let rest = span.since(delay);
-    match (count, stream.rate) {
-        (Some(count), Some(rate)) if rate.micro() > 0 => {
+fn active(stream: &TrialStream, span: Nanos) -> Nanos {
+    if stream.chained {
+        return span;
+    }
+    let rest = span.since(stream.load.start_delay);
+    match (stream.load.count, &stream.load.pace) {
+        (Some(count), Pace::Even(rate)) if rate.micro() > 0 => {
             let all = u128::from(count) * 1_000_000_000_000_000 / u128::from(rate.micro());
             rest.min(Nanos(u64::try_from(all).unwrap_or(u64::MAX)))
         }
@@ -491,5 +620,6 @@ pub(crate) fn interval_document(view: &View<'_>) -> IntervalDocument {
         draining: view.draining,
         ports: ports(view.trial, view.interval, seconds, None),
         streams: streams(view.trial, view.interval, view.span, None, false),
+        groups: groups(view.trial, view.interval, view.span, false),
     }
 }

@@ -27,7 +27,7 @@ impl Rig {
 
     /// Opens the ports of `plan` with a queue for each of `workers` where the driver has them.
     pub fn open(plan: &Plan, workers: usize) -> Result<Self, EngineError> {
-        let longest = plan.streams.iter().map(|s| s.size.bytes()).max().unwrap_or(0);
+        let longest = plan.streams.iter().map(|s| s.sizes.longest().bytes()).max().unwrap_or(0);
         let request = PortRequest { queues: workers as u16, frame_len_max: longest.max(64) };
         // Asked before a port is opened, because opening alone may take the interface from the kernel.
         plan.ports.iter().try_for_each(|port| refuse_default_route(port, dpdk::netdev(&port.device)))?;

@@ -1,9 +1,13 @@
 //! The one handle on a trial: load, run, watch, stop.
 
+mod real;
+mod simulated;
+
 use crate::EngineError;
+use crate::change::Order;
 use crate::interval::Interval;
 use crate::receive::Receiver;
-use crate::result::{self, ClockResult, PortEnd, ResultDocument, WorkerResult};
+use crate::result::{self, ClockResult, PortEnd, RateChange, ResultDocument, WorkerResult};
 use crate::rig::Rig;
 use crate::sums::Sums;
 use crate::trial::{self, Trial};
@@ -24,6 +28,8 @@ use units::Nanos;
 const RESOLVE_S: u64 = 5;
 /// From the moment all workers are ready to the first packet.
 const LEAD: Nanos = Nanos::from_millis(1);
+/// From an order to its effect: by then every worker has it.
+const CHANGE_LEAD: Nanos = Nanos::from_millis(20);
 /// How often control looks whether anything has changed.
 const CONTROL_TURN: Duration = Duration::from_millis(5);
 /// How long duplicates are waited for once everything has arrived.
@@ -56,6 +62,7 @@ struct Harvest {
     epoch: Nanos,
     /// When it was stopped, if it was.
     stopped: Option<Nanos>,
+    changes: Vec<RateChange>,
 }
 
 impl Session {
@@ -241,6 +248,8 @@ struct Collector<'a> {
     epoch: Nanos,
     looked: Nanos,
     measured: Vec<bool>,
+    /// Made so far.
+    changes: Vec<RateChange>,
 }
 
 impl<'a> Collector<'a> {
@@ -254,6 +263,7 @@ impl<'a> Collector<'a> {
             epoch,
             looked: epoch,
             measured: trial.measured(),
+            changes: Vec::new(),
         }
     }
 
@@ -283,6 +293,22 @@ impl<'a> Collector<'a> {
         self.current.clear();
     }
 
+    /// The changes somebody wants, as workers are told them; notes them for the result.
+    fn orders(&mut self, now: Nanos, watch: &mut dyn Watch) -> Vec<Order> {
+        let mut orders = Vec::new();
+        while let Some(change) = watch.change() {
+            let at = now.since(self.epoch) + CHANGE_LEAD;
+            match change.orders(self.trial, at) {
+                Ok(made) => {
+                    orders.extend(made);
+                    self.changes.push(RateChange::new(&change, at));
+                }
+                Err(reason) => watch.refused(&change, &reason),
+            }
+        }
+        orders
+    }
+
     fn all_arrived(&self) -> bool {
         self.total.all_arrived(&self.measured)
     }
@@ -306,7 +332,16 @@ impl<'a> Collector<'a> {
             usage.push(used);
         }
         self.show(now, true, watch);
-        Harvest { jitter, unsent, last_departure, usage, epoch: self.epoch, stopped, total: self.total }
+        Harvest {
+            jitter,
+            unsent,
+            last_departure,
+            usage,
+            epoch: self.epoch,
+            stopped,
+            changes: self.changes,
+            total: self.total,
+        }
     }
 }
 
@@ -337,270 +372,6 @@ impl Progress {
     fn is_over(&self, now: Nanos, drain: Nanos) -> bool {
         let drained = self.sent.is_some_and(|sent| now.since(sent) >= drain);
         drained || self.whole.is_some_and(|whole| now.since(whole) >= SETTLE.min(drain))
-    }
-}
-
-mod real {
-    //! Workers on threads of their own, control on this one.
-
-    use super::*;
-
-    enum Command {
-        /// Hand over what was counted and go on with this.
-        Swap(Box<Interval>),
-        /// Send nothing that is not due yet.
-        Stop,
-        /// Hand over everything and end.
-        Finish(Box<Interval>),
-    }
-
-    struct Lines {
-        commands: rtrb::Producer<Command>,
-        reports: rtrb::Consumer<Box<Interval>>,
-    }
-
-    pub(super) fn run(
-        trial: &Trial<'_>,
-        rig: &mut Rig,
-        options: &RunOptions,
-        clock: &TscClock,
-        watch: &mut dyn Watch,
-    ) -> Result<Harvest, EngineError> {
-        let count = options.cores.len();
-        let workers = workers(trial, rig, count)?;
-        let sending = AtomicUsize::new(count);
-        let own_cores = os::cpu::allowed();
-        // Control must not sit on a worker's core. Where there is no other, the scheduler has to share.
-        let _ = os::cpu::pin_to(&os::cpu::control_cores(&options.cores));
-        let harvest = std::thread::scope(|scope| {
-            let (ready_tx, ready) = mpsc::channel();
-            let mut threads = Vec::new();
-            for (worker, core) in workers.into_iter().zip(&options.cores) {
-                let (commands, command_rx) = rtrb::RingBuffer::new(4);
-                let (report_tx, reports) = rtrb::RingBuffer::new(4);
-                let (go, go_rx) = mpsc::channel::<Nanos>();
-                let (ready, sending, core) = (ready_tx.clone(), &sending, *core);
-                let body = move || work(worker, core, clock, &ready, &go_rx, command_rx, report_tx, sending);
-                let thread =
-                    std::thread::Builder::new().name(format!("eagre-{core}")).spawn_scoped(scope, body);
-                let thread =
-                    thread.map_err(|e| EngineError::Machine(format!("no thread for core {core}: {e}")))?;
-                threads.push((thread, go, Lines { commands, reports }));
-            }
-            for _ in 0..count {
-                let answer = ready.recv_timeout(Duration::from_secs(10));
-                answer
-                    .map_err(|_| EngineError::Machine("a worker did not come up within 10 s".to_owned()))??;
-            }
-            let epoch = clock.now() + LEAD;
-            let (mut lines, mut handles) = (Vec::new(), Vec::new());
-            for (thread, go, line) in threads {
-                // A worker that has ended is found out about when its thread is joined.
-                let _ = go.send(epoch);
-                lines.push(line);
-                handles.push(thread);
-            }
-            let mut collector = Collector::new(trial, count, epoch);
-            let stopped = control(&mut collector, &mut lines, clock, watch, &sending);
-            let mut lasts = Vec::new();
-            for handle in handles {
-                lasts.push(handle.join().map_err(|_| EngineError::Machine("a worker failed".to_owned()))??);
-            }
-            Ok(collector.end(lasts, stopped, clock.now(), watch))
-        });
-        let _ = os::cpu::pin_to(&own_cores);
-        harvest
-    }
-
-    /// The life of a worker's thread.
-    fn work(
-        mut worker: Worker<'_>,
-        core: usize,
-        clock: &TscClock,
-        ready: &mpsc::Sender<Result<(), EngineError>>,
-        go: &mpsc::Receiver<Nanos>,
-        mut commands: rtrb::Consumer<Command>,
-        mut reports: rtrb::Producer<Box<Interval>>,
-        sending: &AtomicUsize,
-    ) -> Result<(LastReport, Option<ThreadUsage>), EngineError> {
-        let pinned =
-            os::cpu::pin(core).map_err(|e| EngineError::Machine(format!("no place on core {core}: {e}")));
-        let up = pinned.and_then(|()| worker.attach(Nanos::MAX).map_err(EngineError::from));
-        let came_up = up.is_ok();
-        let _ = ready.send(up);
-        let Some(epoch) = go.recv().ok().filter(|_| came_up) else {
-            return Err(EngineError::Machine("the trial was called off".to_owned()));
-        };
-        worker.attach(epoch)?;
-        let tid = os::cpu::current_tid();
-        let before = ThreadUsage::read(tid).ok();
-        let mut was_sending = true;
-        loop {
-            worker.turn(clock);
-            if was_sending && worker.is_done_sending() {
-                was_sending = false;
-                sending.fetch_sub(1, Ordering::Release);
-            }
-            match commands.pop() {
-                Err(_) => {}
-                Ok(Command::Swap(empty)) => {
-                    // There is room: control sends no second request before the first is answered.
-                    let _ = reports.push(worker.swap(empty));
-                }
-                Ok(Command::Stop) => worker.stop(clock.now()),
-                Ok(Command::Finish(empty)) => {
-                    let used =
-                        ThreadUsage::read(tid).ok().zip(before).map(|(now, before)| now.since(&before));
-                    return Ok((worker.finish(empty), used));
-                }
-            }
-        }
-    }
-
-    /// Looks at the workers until the trial is over; returns when it was stopped, if it was.
-    fn control(
-        collector: &mut Collector<'_>,
-        lines: &mut [Lines],
-        clock: &TscClock,
-        watch: &mut dyn Watch,
-        sending: &AtomicUsize,
-    ) -> Option<Nanos> {
-        let drain = collector.trial.plan.drain;
-        let mut progress = Progress::new(collector.epoch, watch);
-        let mut gathered = clock.now();
-        loop {
-            std::thread::sleep(CONTROL_TURN);
-            let now = clock.now();
-            if watch.stop() && progress.stopped.is_none() {
-                progress.stopped = Some(now);
-                lines.iter_mut().for_each(|line| command(line, Command::Stop));
-            }
-            if progress.sent.is_none() && sending.load(Ordering::Acquire) == 0 {
-                progress.sent = Some(now);
-            }
-            let look = now >= progress.next_look;
-            let draining = progress.sent.is_some() && progress.whole.is_none();
-            let span = now.since(gathered);
-            // While draining, look often enough to notice the last packet, however many streams there are.
-            if look || span >= LOOK_MAX || (draining && span >= drain_look(collector.trial.shape.streams)) {
-                gather(collector, lines, clock);
-                gathered = now;
-                if progress.sent.is_some() && progress.whole.is_none() && collector.all_arrived() {
-                    progress.whole = Some(now);
-                }
-            }
-            if look {
-                collector.show(now, progress.sent.is_some(), watch);
-                progress.next_look = now.saturating_add(progress.look_every);
-            }
-            if progress.is_over(now, drain) || lines.iter().any(|line| line.reports.is_abandoned()) {
-                break;
-            }
-        }
-        for line in lines.iter_mut() {
-            let empty = collector.empty();
-            command(line, Command::Finish(empty));
-        }
-        progress.stopped
-    }
-
-    /// Tables of many streams take longer to clear than a few packets to arrive.
-    fn drain_look(streams: usize) -> Nanos {
-        Nanos::from_micros(5_000 + 20 * streams as u64)
-    }
-
-    fn command(line: &mut Lines, command: Command) {
-        let mut command = command;
-        while let Err(rtrb::PushError::Full(back)) = line.commands.push(command) {
-            if line.commands.is_abandoned() {
-                return;
-            }
-            command = back;
-            std::thread::sleep(Duration::from_micros(50));
-        }
-    }
-
-    /// Asks all workers for what they have counted and waits for it.
-    fn gather(collector: &mut Collector<'_>, lines: &mut [Lines], clock: &TscClock) {
-        for line in lines.iter_mut() {
-            let empty = collector.empty();
-            command(line, Command::Swap(empty));
-        }
-        for (worker, line) in lines.iter_mut().enumerate() {
-            let patience = clock.now() + Nanos::from_secs(10);
-            loop {
-                if let Ok(report) = line.reports.pop() {
-                    collector.take(worker, report);
-                    break;
-                }
-                if line.reports.is_abandoned() || clock.now() > patience {
-                    break;
-                }
-                std::thread::sleep(Duration::from_micros(50));
-            }
-        }
-    }
-}
-
-mod simulated {
-    //! Workers in turn on this thread, time jumping from event to event.
-
-    use super::*;
-
-    pub(super) fn run<V: VirtualClock>(
-        trial: &Trial<'_>,
-        rig: &mut Rig,
-        count: usize,
-        clock: &V,
-        watch: &mut dyn Watch,
-    ) -> Result<Harvest, EngineError> {
-        let mut workers = workers(trial, rig, count)?;
-        let epoch = clock.now() + LEAD;
-        workers.iter_mut().try_for_each(|w| w.attach(epoch))?;
-        let mut collector = Collector::new(trial, count, epoch);
-        let mut progress = Progress::new(epoch, watch);
-        loop {
-            let mut busy = false;
-            for worker in &mut workers {
-                busy |= worker.turn(clock);
-            }
-            let now = clock.now();
-            if busy && now < progress.next_look {
-                continue;
-            }
-            if watch.stop() && progress.stopped.is_none() {
-                progress.stopped = Some(now);
-                workers.iter_mut().for_each(|w| w.stop(now));
-            }
-            if progress.sent.is_none() && workers.iter().all(Worker::is_done_sending) {
-                progress.sent = Some(now);
-            }
-            if now >= progress.next_look {
-                gather(&mut collector, &mut workers);
-                collector.show(now, progress.sent.is_some(), watch);
-                progress.next_look = now.saturating_add(progress.look_every);
-            }
-            if progress.is_over(now, trial.plan.drain) {
-                break;
-            }
-            if !busy {
-                let due = workers.iter().map(Worker::next_due).min().unwrap_or(Nanos::MAX);
-                let drained = progress.sent.map_or(Nanos::MAX, |sent| sent.saturating_add(trial.plan.drain));
-                let deadline = epoch.saturating_add(trial.plan.duration).saturating_add(trial.grace);
-                let deadline = if now <= deadline { Nanos(deadline.0.saturating_add(1)) } else { Nanos::MAX };
-                clock.advance(due.min(progress.next_look).min(drained).min(deadline));
-            }
-        }
-        let lasts = workers.into_iter().map(|w| (w.finish(collector.empty()), None)).collect();
-        let now = clock.now();
-        Ok(collector.end(lasts, progress.stopped, now, watch))
-    }
-
-    fn gather(collector: &mut Collector<'_>, workers: &mut [Worker<'_>]) {
-        for (index, worker) in workers.iter_mut().enumerate() {
-            let report = worker.swap(collector.empty());
-            collector.take(index, report);
-        }
     }
 }
 
@@ -679,9 +450,11 @@ fn assemble(
         self_latency_ns: None,
         verdict: evidence.verdict(),
         sim: None,
+        rate_changes: harvest.changes.clone(),
         criteria: Vec::new(),
         ports: result::ports(trial, &harvest.total, seconds, Some(&ends)),
         streams: result::streams(trial, &harvest.total, span, Some(&harvest.jitter), true),
+        groups: result::groups(trial, &harvest.total, span, true),
         workers: workers.collect(),
     };
     document.criteria = trust::judge_criteria(&plan.criteria, &document);

@@ -42,8 +42,13 @@ impl Template {
         stamp: Option<Stamp>,
         offload: TxOffload,
     ) -> Self {
+        Self { stamp, offload, ..Self::of_bytes(blocks, &packet.bytes) }
+    }
+
+    /// The template of a frame without FCS, sent as it is.
+    pub(crate) fn of_bytes(blocks: &mut Blocks, frame: &[u8]) -> Self {
         let first_block = blocks.0.len() as u32;
-        for bytes in packet.bytes.chunks(64) {
+        for bytes in frame.chunks(64) {
             let mut block = [0; 64];
             block[..bytes.len()].copy_from_slice(bytes);
             blocks.0.push(block);
@@ -53,7 +58,7 @@ impl Template {
             0 => NEXT_TAG.fetch_add(1, Ordering::Relaxed),
             tag => tag,
         };
-        Self { first_block, len: packet.bytes.len() as u16, tag, stamp, offload }
+        Self { first_block, len: frame.len() as u16, tag, stamp: None, offload: TxOffload::default() }
     }
 
     /// Bytes without FCS.

@@ -1,7 +1,9 @@
 //! One worker's sending side of one port.
 
+use crate::change::Order;
 use crate::interval::{Interval, Shape};
 use crate::template::{Blocks, Template};
+use crate::varied::{Slice, Varied};
 use port::{BURST, Burst, Clock, TxQueue};
 use sched::{Pacing, Schedule, Slot};
 use units::Nanos;
@@ -11,7 +13,7 @@ use units::Nanos;
 pub(crate) struct TxStream {
     /// Index of the stream in the run.
     index: u32,
-    template: Template,
+    content: TxContent,
     /// Whether the schedule sets its departures; if not, there is no pacing to record.
     paced: bool,
     /// Next sequence number of this lane.
@@ -20,9 +22,17 @@ pub(crate) struct TxStream {
 
 const _: () = assert!(size_of::<TxStream>() == 64);
 
+/// What a stream's packets are.
+pub(crate) enum TxContent {
+    /// All of one template.
+    Same(Template),
+    /// Index among the streams whose packets differ.
+    Varied(u32),
+}
+
 impl TxStream {
-    pub(crate) fn new(index: u32, template: Template, paced: bool) -> Self {
-        Self { index, template, paced, sequence: 0 }
+    pub(crate) fn new(index: u32, content: TxContent, paced: bool) -> Self {
+        Self { index, content, paced, sequence: 0 }
     }
 }
 
@@ -37,6 +47,8 @@ pub(crate) struct Transmitter<'a> {
     /// Streams sent from this port; the schedule's slots index them.
     streams: Vec<TxStream>,
     blocks: Blocks,
+    /// Those whose packets differ.
+    varied: Vec<Varied>,
     /// Departures of each stream.
     pacing: Vec<Pacing>,
     shape: Shape,
@@ -58,6 +70,7 @@ impl<'a> Transmitter<'a> {
         schedule: Schedule,
         streams: Vec<TxStream>,
         blocks: Blocks,
+        varied: Vec<Varied>,
         shape: Shape,
     ) -> Self {
         Self {
@@ -67,6 +80,7 @@ impl<'a> Transmitter<'a> {
             pacing: vec![Pacing::default(); streams.len()],
             streams,
             blocks,
+            varied,
             shape,
             burst: Burst::new(),
             slots: [Slot::default(); BURST],
@@ -136,9 +150,18 @@ impl<'a> Transmitter<'a> {
         let all = old + self.queue.alloc(&mut self.burst, self.packets - old);
         let mut i = 0;
         for (slot, sequence) in self.slots[..self.filled].iter().zip(&self.sequences) {
-            let template = &self.streams[slot.stream as usize].template;
             let end = (i + slot.run as usize).min(all);
             let mut sequence = *sequence;
+            let template = match &self.streams[slot.stream as usize].content {
+                TxContent::Same(template) => template,
+                TxContent::Varied(varied) => {
+                    let (frames, number, time) = (i..end, slot.number, departure.0);
+                    let slice = Slice { frames, fresh: old, number, sequence, time };
+                    self.varied[*varied as usize].build(&mut self.burst, &self.blocks, &slice);
+                    i = end;
+                    continue;
+                }
+            };
             for i in i..end {
                 let mut frame = self.burst.frame_mut(i);
                 if i >= old {
@@ -178,7 +201,10 @@ impl<'a> Transmitter<'a> {
                 pacing.departed(slot.due, departure, record);
             }
         }
-        u64::from(slot.run) * stream.template.frame_bytes()
+        match &stream.content {
+            TxContent::Same(template) => u64::from(slot.run) * template.frame_bytes(),
+            TxContent::Varied(varied) => self.varied[*varied as usize].bytes(slot.number, slot.run),
+        }
     }
 
     /// Counts the first `taken` packets and forgets their slots.
@@ -225,8 +251,8 @@ impl<'a> Transmitter<'a> {
     /// Whether nothing is due any more and nothing waits.
     pub(crate) fn is_done(&self, now: Nanos, epoch: Nanos) -> bool {
         self.packets == 0
+            && (self.schedule.is_finished() || now.since(epoch) >= self.schedule.end())
             && self.schedule.next_due() == Nanos::MAX
-            && (!self.schedule.is_greedy() || now.since(epoch) >= self.schedule.end())
     }
 
     /// When it next has something to do, on the clock whose `epoch` is the schedule's 0.
@@ -238,6 +264,18 @@ impl<'a> Transmitter<'a> {
     /// Instant after which nothing is due.
     pub(crate) fn end(&self) -> Nanos {
         self.schedule.end()
+    }
+
+    /// Changes the speed of those of `order`'s streams that are sent from here.
+    pub(crate) fn scale(&mut self, order: &Order) {
+        let here = |streams: &Vec<u32>| -> Vec<u32> {
+            let all = self.streams.iter().zip(0..);
+            all.filter(|(stream, _)| streams.binary_search(&stream.index).is_ok()).map(|(_, at)| at).collect()
+        };
+        let streams = order.streams.as_ref().map(here);
+        if streams.as_ref().is_none_or(|streams| !streams.is_empty()) {
+            self.schedule.scale(streams.as_deref(), order.factor, order.at);
+        }
     }
 
     /// Ends the schedule at `now` of its own time.

@@ -5,16 +5,22 @@ use crate::interval::Shape;
 use crate::receive::{ANY_PORT, Expected, Receiver};
 use crate::rig::Rig;
 use crate::template::{Blocks, Template};
-use crate::transmit::{Transmitter, TxStream};
+use crate::transmit::{Transmitter, TxContent, TxStream};
+use crate::varied::Varied;
+use field::{Program, SignatureId};
+use jit::{Jit, Runner};
 use neighbour::{Host, Resolver};
 use port::{PortFacts, TxOffload};
 use profile::Plan;
-use profile::plan::{ChecksumBy, NextHop, Pattern, StreamPlan};
-use sched::{Schedule, Share, StreamLoad};
+use profile::plan::{Address, ChainPlan, ChecksumBy, NextHop, Pattern, StreamPlan};
+use replay::TracePacket;
+use sched::{Chain, CurvePoint, CurveShape, GapOrder, Link, Pace, Schedule, Share, StreamLoad};
+use std::collections::HashMap;
 use std::net::IpAddr;
-use units::{Nanos, Pps};
+use std::ops::RangeInclusive;
+use units::{FrameLen, Load, Nanos, Pps};
 use wire::signature::{self, Stamp};
-use wire::{Header, PacketSpec};
+use wire::{Header, Packet, PacketSpec};
 
 /// Speed of a link that neither port nor profile states. A share of the link needs a stated one.
 const UNSTATED_SPEED: u64 = 0;
@@ -24,10 +30,16 @@ const UNSTATED_SPEED: u64 = 0;
 pub(crate) struct TrialStream {
     pub(crate) from: usize,
     pub(crate) to: Option<usize>,
-    pub(crate) rate: Option<Pps>,
     pub(crate) measured: bool,
+    /// Layer-1 speed of the link it is sent on; 0 if nobody says.
+    pub(crate) speed_bps: u64,
+    /// Destination and source hardware address, where the ports and their neighbours give them.
+    macs: [Option<[u8; 6]>; 2],
+    /// With these filled in.
     packet: PacketSpec,
-    load: StreamLoad,
+    pub(crate) load: StreamLoad,
+    /// Whether it is sent in turn with others; its load then counts from its turn.
+    pub(crate) chained: bool,
 }
 
 /// A Plan resolved against open ports.
@@ -41,6 +53,14 @@ pub(crate) struct Trial<'p> {
     pub(crate) grace: Nanos,
 }
 
+/// What a stream sends.
+enum Content {
+    /// Packets that differ in nothing but their signatures.
+    Same(Template),
+    /// Packets that differ.
+    Varied(Varied),
+}
+
 /// One worker's side of every port.
 pub(crate) type Endpoints<'q> = (Vec<Transmitter<'q>>, Vec<Receiver<'q>>);
 
@@ -52,32 +72,44 @@ pub(crate) fn hosts(plan: &Plan, facts: &[&PortFacts]) -> Vec<Host> {
         .zip(facts)
         .map(|(port, facts)| {
             let addresses: Vec<IpAddr> = port.addresses.iter().map(|a| a.ip).collect();
-            let mac = port.mac.unwrap_or(facts.mac);
-            Host { mac, vlans: port.vlans.clone(), answers_for: addresses.clone(), addresses }
+            let answers_for = addresses.iter().map(|ip| *ip..=*ip).collect();
+            Host { mac: port.mac.unwrap_or(facts.mac), vlans: port.vlans.clone(), answers_for, addresses }
         })
         .collect();
     for stream in &plan.streams {
-        let Some(to) = stream.to else { continue };
-        let on_link = |ip: &IpAddr| plan.ports[to].addresses.iter().any(|a| a.on_link(*ip));
-        if let Some(ip) = destination(&stream.packet).filter(on_link)
-            && !hosts[to].answers_for.contains(&ip)
-        {
-            hosts[to].answers_for.push(ip);
+        let Some((to, (low, high))) = stream.to.zip(stream.destinations) else { continue };
+        for (first, last) in plan.ports[to].addresses.iter().map(Address::network) {
+            let (low, high) = (low.max(first), high.min(last));
+            if low <= high && hosts[to].answers_for.last() != Some(&(low..=high)) {
+                hosts[to].answers_for.push(low..=high);
+            }
         }
     }
+    hosts.iter_mut().for_each(|host| host.answers_for = joined(std::mem::take(&mut host.answers_for)));
     hosts
 }
 
-/// Destination address of the outermost IP header.
-fn destination(packet: &PacketSpec) -> Option<IpAddr> {
-    packet.headers.iter().find_map(|header| {
-        let (_, value) = header.set.iter().find(|(field, _)| field.name == "dst")?;
-        match header.protocol.name {
-            "ipv4" => Some(IpAddr::V4((*value as u32).into())),
-            "ipv6" => Some(IpAddr::V6((*value).into())),
-            _ => None,
+/// The same addresses in as few ranges as can be.
+fn joined(mut ranges: Vec<RangeInclusive<IpAddr>>) -> Vec<RangeInclusive<IpAddr>> {
+    ranges.sort_by_key(|range| *range.start());
+    let mut joined: Vec<RangeInclusive<IpAddr>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start() <= last.end() || next(*last.end()) == Some(*range.start()) => {
+                *last = *last.start()..=(*last.end()).max(*range.end());
+            }
+            _ => joined.push(range),
         }
-    })
+    }
+    joined
+}
+
+/// The address behind `ip`.
+fn next(ip: IpAddr) -> Option<IpAddr> {
+    match ip {
+        IpAddr::V4(ip) => Some(IpAddr::V4(u32::from(ip).checked_add(1)?.into())),
+        IpAddr::V6(ip) => Some(IpAddr::V6(u128::from(ip).checked_add(1)?.into())),
+    }
 }
 
 /// Neighbours each port must know before the trial: next hops of its streams and its gateways. Asking a gateway also
@@ -100,14 +132,17 @@ impl<'p> Trial<'p> {
         neighbours: &[Resolver],
         histograms: bool,
     ) -> Result<Self, EngineError> {
-        let streams = plan
-            .streams
-            .iter()
-            .map(|s| stream(plan, s, facts, &hosts, neighbours))
+        let streams = (0..plan.streams.len())
+            .map(|index| stream(plan, index, facts, &hosts, neighbours))
             .collect::<Result<Vec<_>, _>>()?;
+        let mut streams = streams;
+        for (index, _) in plan.chains.iter().flat_map(|chain| &chain.links) {
+            streams[*index].chained = true;
+        }
         let expected = plan.streams.iter().map(|s| Expected {
             port: s.to.map_or(ANY_PORT, |to| to as u16),
-            len: s.size.without_fcs() as u16,
+            shortest: s.sizes.shortest().without_fcs() as u16,
+            longest: s.sizes.longest().without_fcs() as u16,
         });
         Ok(Self {
             plan,
@@ -149,21 +184,103 @@ impl<'p> Trial<'p> {
         port: usize,
         share: Share,
     ) -> Result<Transmitter<'q>, EngineError> {
-        let (mut streams, mut loads, mut blocks) = (Vec::new(), Vec::new(), Blocks::default());
+        let (mut streams, mut loads) = (Vec::new(), Vec::new());
+        let (mut blocks, mut varied) = (Blocks::default(), Vec::new());
+        let mut jit = None;
+        // Place of each stream among those of this port.
+        let mut places = HashMap::new();
         for (index, stream) in self.streams.iter().enumerate().filter(|(_, s)| s.from == port) {
-            let template = self.template(index, share.index as u8, &mut blocks)?;
-            loads.push((streams.len() as u32, stream.load));
-            streams.push(TxStream::new(index as u32, template, stream.rate.is_some()));
+            let content = self.content(index, share.index as u8, &mut blocks, &mut jit)?;
+            places.insert(index, streams.len() as u32);
+            if !stream.chained {
+                loads.push((streams.len() as u32, stream.load.clone()));
+            }
+            let paced = stream.load.pace.is_paced();
+            let content = match content {
+                Content::Same(template) => TxContent::Same(template),
+                Content::Varied(varies) => {
+                    varied.push(varies);
+                    TxContent::Varied(varied.len() as u32 - 1)
+                }
+            };
+            streams.push(TxStream::new(index as u32, content, paced));
         }
-        let schedule = Schedule::new(&loads, Nanos::ZERO, self.plan.duration, share);
-        Ok(Transmitter::new(queue, port, schedule, streams, blocks, self.shape))
+        let chains: Vec<Chain> =
+            self.plan.chains.iter().filter_map(|chain| self.chain(chain, &places)).collect();
+        let schedule = Schedule::new(&loads, &chains, Nanos::ZERO, self.plan.duration, share);
+        Ok(Transmitter::new(queue, port, schedule, streams, blocks, varied, self.shape))
     }
 
-    /// The frame of a stream as lane `lane` sends it.
-    fn template(&self, index: usize, lane: u8, blocks: &mut Blocks) -> Result<Template, EngineError> {
+    /// A chain of the plan as the schedule of its port has it; `None` if it is another port's.
+    fn chain(&self, chain: &ChainPlan, places: &HashMap<usize, u32>) -> Option<Chain> {
+        let link = |(index, gap): &(usize, Nanos)| {
+            let load = self.streams[*index].load.clone();
+            Some(Link { stream: *places.get(index)?, load, gap: *gap })
+        };
+        let links = chain.links.iter().map(link).collect::<Option<Vec<_>>>()?;
+        Some(Chain { links, loops: chain.loops, start_delay: Nanos::ZERO })
+    }
+
+    /// What a stream sends, as lane `lane` does.
+    fn content(
+        &self,
+        index: usize,
+        lane: u8,
+        blocks: &mut Blocks,
+        jit: &mut Option<Jit>,
+    ) -> Result<Content, EngineError> {
         let (stream, plan) = (&self.streams[index], &self.plan.streams[index]);
         let bad = |reason: String| EngineError::Stream { stream: plan.name.clone(), reason };
-        let mut packet = stream.packet.build(plan.size).map_err(|e| bad(e.to_string()))?;
+        if let Some(trace) = &plan.replay {
+            let template = |packet: &TracePacket| {
+                let mut frame = packet.bytes.clone();
+                for (place, mac) in stream.macs.iter().enumerate() {
+                    if let Some(mac) = mac {
+                        frame[6 * place..][..6].copy_from_slice(mac);
+                    }
+                }
+                Template::of_bytes(blocks, &frame)
+            };
+            let templates = trace.packets.iter().map(template).collect();
+            return Ok(Content::Varied(Varied::in_turn(templates)));
+        }
+        let built = |size: &FrameLen| stream.packet.build(*size).map_err(|e| bad(e.to_string()));
+        if let Some(vary) = &plan.vary {
+            let signature =
+                stream.measured.then_some(SignatureId { mark: self.mark, stream: index as u32, lane });
+            let (mut templates, mut programs) = (Vec::new(), Vec::new());
+            for size in &plan.sizes.lengths {
+                let mut packet = built(size)?;
+                programs.push(Program::new(vary, &mut packet, signature).map_err(|e| bad(e.to_string()))?);
+                templates.push(Template::new(blocks, &packet, None, TxOffload::default()));
+            }
+            if jit.is_none() {
+                *jit = Some(Jit::new().map_err(|e| EngineError::Machine(e.to_string()))?);
+            }
+            let jit = jit.as_mut().expect("made above");
+            let runner = Runner::new(jit, programs).map_err(|e| bad(e.to_string()))?;
+            return Ok(Content::Varied(Varied::new(templates, &plan.sizes, Some(runner))));
+        }
+        let templates = plan.sizes.lengths.iter().map(|size| self.signed(index, lane, built(size)?, blocks));
+        let mut templates = templates.collect::<Result<Vec<_>, _>>()?;
+        match templates.pop() {
+            Some(only) if templates.is_empty() => Ok(Content::Same(only)),
+            last => {
+                templates.extend(last);
+                Ok(Content::Varied(Varied::new(templates, &plan.sizes, None)))
+            }
+        }
+    }
+
+    /// The template of a packet in which nothing varies but the signature, if it has one.
+    fn signed(
+        &self,
+        index: usize,
+        lane: u8,
+        mut packet: Packet,
+        blocks: &mut Blocks,
+    ) -> Result<Template, EngineError> {
+        let stream = &self.streams[index];
         if !stream.measured {
             return Ok(Template::new(blocks, &packet, None, TxOffload::default()));
         }
@@ -174,8 +291,10 @@ impl<'p> Trial<'p> {
             let offload = offload(&stream.packet, l2_len as u8, l3_len as u16);
             return Ok(Template::new(blocks, &packet, Some(stamp), offload));
         }
-        let stamp = Stamp::prepare(&mut packet, mark, number, lane)
-            .ok_or_else(|| bad(format!("a frame of {} has no room for the signature", plan.size)))?;
+        let stamp = Stamp::prepare(&mut packet, mark, number, lane).ok_or_else(|| EngineError::Stream {
+            stream: self.plan.streams[index].name.clone(),
+            reason: format!("a frame of {} bytes has no room for the signature", packet.bytes.len() + 4),
+        })?;
         Ok(Template::new(blocks, &packet, Some(stamp), TxOffload::default()))
     }
 
@@ -194,17 +313,19 @@ fn offload(packet: &PacketSpec, l2_len: u8, l3_len: u16) -> TxOffload {
 
 fn stream(
     plan: &Plan,
-    stream: &StreamPlan,
+    index: usize,
     facts: &[&PortFacts],
     hosts: &[Host],
     neighbours: &[Resolver],
 ) -> Result<TrialStream, EngineError> {
+    let stream = &plan.streams[index];
     let bad = |reason: String| EngineError::Stream { stream: stream.name.clone(), reason };
     let (port, fact) = (&plan.ports[stream.from], facts[stream.from]);
-    if stream.size.bytes() > fact.frame_len_max {
+    let longest = stream.sizes.longest();
+    if longest.bytes() > fact.frame_len_max {
         return Err(bad(format!(
-            "a frame of {} is longer than the {} bytes port {} carries; raise its MTU or choose smaller frames",
-            stream.size, fact.frame_len_max, port.name
+            "a frame of {longest} is longer than the {} bytes port {} carries; raise its MTU or choose smaller frames",
+            fact.frame_len_max, port.name
         )));
     }
     if port.checksum == ChecksumBy::Offload && !fact.tx_checksum_offload {
@@ -214,24 +335,21 @@ fn stream(
         )));
     }
     let speed = port.speed_bps.or(fact.speed_bps).unwrap_or(UNSTATED_SPEED);
-    if speed == UNSTATED_SPEED && matches!(stream.rate, units::Load::LinkShare(_)) {
+    let share = loads(stream).find(|load| matches!(load, Load::LinkShare(_)));
+    if let Some(share) = share.filter(|_| speed == UNSTATED_SPEED) {
         return Err(bad(format!(
-            "{} of what? the link of port {} has no speed of its own; declare one, such as 'speed: 10Gbps'",
-            stream.rate, port.name
+            "{share} of what? the link of port {} has no speed of its own; declare one, such as 'speed: 10Gbps'",
+            port.name
         )));
     }
-    let rate = stream.rate.packets(stream.size, speed);
-    let group = match stream.pattern {
-        Pattern::Continuous => 1,
-        Pattern::Bursts { packets } => packets,
-    };
+    let load = load(stream, index, speed);
     let next_hop = match stream.next_hop {
         NextHop::Given => None,
         NextHop::PeerPort => stream.to.map(|to| hosts[to].mac),
         NextHop::Resolve(ip) => neighbours[stream.from].mac(ip),
     };
     let source = stream.fill_source_mac.then_some(hosts[stream.from].mac);
-    let mut packet = stream.packet.clone();
+    let mut packet = PacketSpec::clone(&stream.packet);
     for (field, mac) in [("dst", next_hop), ("src", source)] {
         if let Some(mac) = mac {
             set_mac(&mut packet.headers, field, mac);
@@ -240,11 +358,56 @@ fn stream(
     Ok(TrialStream {
         from: stream.from,
         to: stream.to,
-        rate,
         measured: stream.measure,
+        speed_bps: speed,
+        macs: [next_hop, source],
         packet,
-        load: StreamLoad { rate, group, count: stream.count, start_delay: stream.start_delay },
+        load,
+        chained: false,
     })
+}
+
+/// Every load a stream's author wrote.
+fn loads(stream: &StreamPlan) -> impl Iterator<Item = Load> + '_ {
+    let points = match &stream.pattern {
+        Pattern::Curve { points, .. } => &points[..],
+        _ => &[],
+    };
+    std::iter::once(stream.rate).chain(points.iter().map(|(_, rate)| *rate))
+}
+
+/// What the stream `index` asks of the schedule, on a link of `speed` bit/s.
+fn load(stream: &StreamPlan, index: usize, speed: u64) -> StreamLoad {
+    let mix = stream.sizes.mix();
+    let pps = |load: Load| load.packets(mix, speed);
+    let rate = pps(stream.rate);
+    // Copies of a random stream are not to leave together.
+    let own = |seed: u64| seed.wrapping_add(index as u64);
+    let (pace, group) = match &stream.pattern {
+        Pattern::Continuous => (rate.map_or(Pace::Max, Pace::Even), 1),
+        Pattern::Bursts { packets } => (rate.map_or(Pace::Max, Pace::Even), *packets),
+        Pattern::Poisson { seed } => {
+            (rate.map_or(Pace::Max, |rate| Pace::Poisson { rate, seed: own(*seed) }), 1)
+        }
+        Pattern::MultiBurst { packets, every, bursts } => {
+            (Pace::Bursts { packets: *packets, rate, every: *every, bursts: *bursts }, 1)
+        }
+        Pattern::OnOff { on, off } => {
+            (rate.map_or(Pace::Max, |rate| Pace::OnOff { rate, on: *on, off: *off }), 1)
+        }
+        Pattern::Gaps { gaps, random } => {
+            let order = random.map_or(GapOrder::Sequential, |seed| GapOrder::Random { seed: own(seed) });
+            (Pace::Gaps { gaps: gaps.clone(), order }, 1)
+        }
+        Pattern::Curve { points, steps, repeat } => {
+            let point =
+                |(at, load): &(Nanos, Load)| CurvePoint { at: *at, rate: pps(*load).unwrap_or(Pps::ZERO) };
+            let shape = if *steps { CurveShape::Step } else { CurveShape::Linear };
+            (Pace::Curve { points: points.iter().map(point).collect(), shape, repeat: *repeat }, 1)
+        }
+        Pattern::Captured { times, period } => (Pace::Trace { times: times.clone(), period: *period }, 1),
+    };
+    StreamLoad { pace, group, count: stream.count, start_delay: stream.start_delay }
 }
 
 fn set_mac(headers: &mut [Header], field: &str, mac: [u8; 6]) {

@@ -5,14 +5,14 @@ use crate::receive::{ANY_PORT, Expected, Receiver};
 use crate::result::{CriterionResult, LatencyResult, PortEnd, ResultDocument, Verdict};
 use crate::sums::Sums;
 use crate::template::{Blocks, Template};
-use crate::transmit::{Transmitter, TxStream};
+use crate::transmit::{Transmitter, TxContent, TxStream};
 use crate::trial::Trial;
 use crate::worker::Worker;
 use measure::Recorder;
 use neighbour::Host;
 use port::{Clock, Port, PortRequest, TxOffload, ring};
 use profile::plan::{Comparison, Criterion};
-use sched::{Schedule, Share, StreamLoad};
+use sched::{Pace, Schedule, Share, StreamLoad};
 use units::{FrameLen, Nanos, Pps};
 use wire::signature::{self, Stamp};
 use wire::{Header, PacketSpec, protocol};
@@ -30,23 +30,25 @@ const SELF_TEST_RATE: Pps = Pps::new(200_000);
 /// What the tester itself adds to a latency: a minimum frame sent and received by this thread over an in-process link.
 pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     let hosts = [Host { mac: [0; 6], vlans: vec![], addresses: vec![], answers_for: vec![] }];
-    let expected = [Expected { port: ANY_PORT, len: FrameLen::MIN.without_fcs() as u16 }];
+    let len = FrameLen::MIN.without_fcs() as u16;
+    let expected = [Expected { port: ANY_PORT, shortest: len, longest: len }];
     let request = PortRequest { queues: 1, frame_len_max: 64 };
     let mut port = ring::looped("ring:self", request).ok()?;
     let mut queues = port.take_queues();
     let mark = signature::run_mark(0);
-    let headers =
-        ["ethernet", "ipv4", "udp"].map(|name| protocol(name).map(|p| Header { protocol: p, set: vec![] }));
-    let spec = PacketSpec { headers: headers.into_iter().flatten().collect(), payload: Vec::new() };
+    let headers = ["ethernet", "ipv4", "udp"].map(|name| protocol(name).map(Header::new));
+    let spec = PacketSpec { headers: headers.into_iter().flatten().collect(), ..PacketSpec::default() };
     let mut packet = spec.build(FrameLen::MIN).ok()?;
     let stamp = Stamp::prepare(&mut packet, mark, 0, 0)?;
     let mut blocks = Blocks::default();
-    let stream =
-        TxStream::new(0, Template::new(&mut blocks, &packet, Some(stamp), TxOffload::default()), true);
-    let load = StreamLoad { rate: Some(SELF_TEST_RATE), group: 1, count: None, start_delay: Nanos::ZERO };
-    let schedule = Schedule::new(&[(0, load)], Nanos::ZERO, SELF_TEST, Share::WHOLE);
+    let template = Template::new(&mut blocks, &packet, Some(stamp), TxOffload::default());
+    let stream = TxStream::new(0, TxContent::Same(template), true);
+    let load =
+        StreamLoad { pace: Pace::Even(SELF_TEST_RATE), group: 1, count: None, start_delay: Nanos::ZERO };
+    let schedule = Schedule::new(&[(0, load)], &[], Nanos::ZERO, SELF_TEST, Share::WHOLE);
     let shape = Shape::new(1, 1, true);
-    let transmitter = Transmitter::new(queues.tx[0].as_mut(), 0, schedule, vec![stream], blocks, shape);
+    let transmitter =
+        Transmitter::new(queues.tx[0].as_mut(), 0, schedule, vec![stream], blocks, Vec::new(), shape);
     let receiver = Receiver::new(queues.rx[0].as_mut(), 0, mark);
     let recorder = Recorder::new(shape.table(), 1);
     let interval = Box::new(shape.interval());
@@ -96,7 +98,7 @@ impl Evidence<'_> {
         for (port, end) in self.ends.iter().enumerate() {
             let paced = self.trial.streams.iter().zip(&self.sums.sent);
             let sent: u64 =
-                paced.filter(|(s, _)| s.from == port && s.rate.is_some()).map(|(_, sent)| sent).sum();
+                paced.filter(|(s, _)| s.from == port && s.load.pace.is_paced()).map(|(_, sent)| sent).sum();
             let due = sent + end.unsent;
             if end.unsent as f64 > due as f64 * SHORTFALL_MAX {
                 let share = 100.0 * end.unsent as f64 / due as f64;
@@ -118,7 +120,7 @@ impl Evidence<'_> {
 
     /// Streams that send as fast as they can measure the tester, unless something got lost on the way.
     fn judge_greed(&self, verdict: &mut Verdict) {
-        let greedy = |index: usize| self.trial.streams[index].rate.is_none();
+        let greedy = |index: usize| !self.trial.streams[index].load.pace.is_paced();
         let lossless = |index: usize| {
             let stream = &self.trial.streams[index];
             let got = self.sums.arrivals.streams[index].counts.received;

@@ -1,5 +1,6 @@
 //! Looking at a trial while it runs.
 
+use crate::Change;
 use crate::result::{self, IntervalDocument};
 use crate::sums::Sums;
 use crate::trial::Trial;
@@ -14,6 +15,14 @@ pub trait Watch {
     fn stop(&self) -> bool {
         false
     }
+
+    /// The next change to make, if there is one.
+    fn change(&mut self) -> Option<Change> {
+        None
+    }
+
+    /// A change that can't be made, and why.
+    fn refused(&mut self, _change: &Change, _reason: &str) {}
 
     /// A look at the trial.
     fn look(&mut self, view: &View<'_>);

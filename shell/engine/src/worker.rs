@@ -3,6 +3,7 @@
 //! A turn of the loop: send what is due, take in what has come, answer what is asked. Time is asked of a clock that is
 //! handed in, so the same worker runs on the processor's counter and in a simulation.
 
+use crate::change::Order;
 use crate::interval::Interval;
 use crate::receive::{Expected, Receiver};
 use crate::transmit::Transmitter;
@@ -143,6 +144,11 @@ impl<'a> Worker<'a> {
     pub(crate) fn next_due(&self) -> Nanos {
         let waiting = self.sending.iter().filter(|s| !s.done);
         waiting.map(|s| s.transmitter.next_due(self.epoch)).min().unwrap_or(Nanos::MAX)
+    }
+
+    /// Changes the speed of streams.
+    pub(crate) fn scale(&mut self, order: &Order) {
+        self.sending.iter_mut().filter(|s| !s.done).for_each(|s| s.transmitter.scale(order));
     }
 
     /// Sends nothing more that is not due by `now`.

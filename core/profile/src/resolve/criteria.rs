@@ -93,8 +93,11 @@ impl<'a> Resolver<'a> {
 
 fn stream_field(name: &str, stream: &StreamDoc) -> Result<&'static ResultField, String> {
     let field = known_field(STREAM_FIELDS, name)?;
-    if field.unmeasured || stream.measure {
+    if field.unmeasured || (stream.measure && stream.replay.is_none()) {
         return Ok(field);
+    }
+    if stream.replay.is_some() {
+        return Err(format!("'{name}' is not measured: replayed packets have no signature"));
     }
     Err(format!("'{name}' is not measured, because stream '{}' has measure: false", stream.name.0))
 }

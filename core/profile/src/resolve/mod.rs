@@ -2,15 +2,22 @@
 //!
 //! Invariant: a value the reader already complained about is not complained about again.
 
+mod capture;
 mod criteria;
+mod groups;
 mod packet;
+mod pattern;
+mod replayed;
+mod size;
 mod stream;
+mod vary;
 
 use crate::document::{ChecksumDoc, Document, OneOrMany, PortDoc, SimDoc};
 use crate::plan::{Address, ChecksumBy, LinkPlan, Plan, PortPlan, RouterPlan, SimPlan};
 use crate::quantity::{Ip, IpPrefix};
 use crate::read::Reading;
-use crate::{Overrides, ProfileError};
+use crate::{Files, Overrides, ProfileError};
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use units::{Nanos, Pps};
@@ -24,10 +31,15 @@ pub(crate) fn resolve(
     reading: Reading,
     sha256: String,
     overrides: &Overrides,
+    files: Files<'_>,
 ) -> Result<Plan, Vec<ProfileError>> {
-    let mut resolver = Resolver { document, overrides, reading, ports: Vec::new() };
+    let seed = overrides.seed.or(document.seed).unwrap_or(overrides.default_seed);
+    let mut resolver =
+        Resolver { document, overrides, files, seed, reading, ports: Vec::new(), warnings: Vec::new() };
     resolver.ports();
     let streams = resolver.streams();
+    let chains = if resolver.reading.errors.is_empty() { resolver.chains(&streams) } else { Vec::new() };
+    let groups = resolver.groups(&streams);
     let criteria = resolver.criteria();
     let duration = resolver.duration();
     resolver.sim();
@@ -35,10 +47,13 @@ pub(crate) fn resolve(
         return Err(resolver.reading.errors);
     }
     Ok(Plan {
-        seed: overrides.seed.or(document.seed).unwrap_or(overrides.default_seed),
+        seed,
         profile_sha256: sha256,
         ports: resolver.ports,
         streams,
+        chains,
+        groups,
+        warnings: resolver.warnings,
         duration,
         drain: document.load.drain.0,
         criteria,
@@ -49,11 +64,27 @@ pub(crate) fn resolve(
 struct Resolver<'a> {
     document: &'a Document,
     overrides: &'a Overrides,
+    files: Files<'a>,
+    seed: u64,
     reading: Reading,
     ports: Vec<PortPlan>,
+    /// What is odd, but no error.
+    warnings: Vec<String>,
 }
 
 impl Resolver<'_> {
+    /// The contents of a file the profile names at `path`; `None` if they can't be had, which is said.
+    fn file(&mut self, path: &str, name: &str) -> Option<Vec<u8>> {
+        (self.files)(name).map_err(|reason| self.reading.fail(path, reason)).ok()
+    }
+
+    /// A seed for what is random at `path`: follows from the profile's seed, and differs from all others.
+    fn seed_of(&self, path: &str, what: &str) -> u64 {
+        let text = format!("{} {path} {what}", self.seed);
+        let digest = Sha256::digest(text.as_bytes());
+        digest.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
     fn duration(&mut self) -> Nanos {
         let duration = self.overrides.duration.unwrap_or(self.document.load.duration.0);
         if duration == Nanos::ZERO {
@@ -115,6 +146,10 @@ impl Resolver<'_> {
                 ChecksumDoc::Offload => ChecksumBy::Offload,
             },
             allow_default_route: port.allow_default_route,
+            capture: port
+                .capture
+                .as_ref()
+                .map(|capture| self.capture(&format!("ports.{name}.capture"), capture)),
         }
     }
 

@@ -1,15 +1,15 @@
 //! Packets: what their author left out is filled in from the ports, and who receives them is found.
 
 use super::{Resolver, family, is_link_local, same_family};
-use crate::packet_doc::{Content, HEX, PAYLOAD, PacketElement};
+use crate::packet_doc::{Content, FILL, HEX, PAYLOAD, PacketElement, REPEAT};
 use crate::plan::{Address, NextHop};
 use crate::quantity::Hex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::FrameLen;
-use wire::{BuildError, Header, PacketSpec, protocol};
+use wire::{BuildError, Fill, Header, PacketSpec, Protocol, protocol};
 
 /// A packet and where its headers come from.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Draft {
     pub(super) spec: PacketSpec,
     /// For each header its index in the document; `None` for one its author left out.
@@ -30,6 +30,12 @@ impl Draft {
         self.origins.insert(index, None);
     }
 
+    /// The outermost IP header and its index.
+    pub(super) fn ip_header(&self) -> Option<(usize, &Header)> {
+        let mut headers = self.spec.headers.iter().enumerate();
+        headers.find(|(_, header)| matches!(header.protocol.name, "ipv4" | "ipv6"))
+    }
+
     fn has(&self, name: &str) -> bool {
         self.spec.headers.iter().any(|header| header.protocol.name == name)
     }
@@ -47,14 +53,21 @@ impl Resolver<'_> {
     pub(super) fn draft(&mut self, path: &str, elements: &[PacketElement], from: usize) -> Draft {
         let mut draft = Draft::default();
         for (index, element) in elements.iter().enumerate() {
+            let behind = &elements[index + 1..];
             if let Some(bytes) = payload(element) {
-                if index + 1 < elements.len() {
+                if behind.iter().any(|element| fill(element).is_none()) {
                     self.reading.fail(
                         format!("{path}[{index}]"),
-                        "the payload must be the last element of the packet",
+                        "the payload must be the last element of the packet, but for its fill",
                     );
                 }
                 draft.spec.payload = bytes;
+            } else if let Some(fill) = fill(element) {
+                if !behind.is_empty() {
+                    let reason = "the fill must be the last element of the packet";
+                    self.reading.fail(format!("{path}[{index}]"), reason);
+                }
+                draft.spec.fill = fill;
             } else if let Some(header) = header(element) {
                 draft.spec.headers.push(header);
                 draft.origins.push(Some(index));
@@ -75,8 +88,7 @@ impl Resolver<'_> {
 
     /// Fills in the addresses of the outermost IP header and finds who receives the packet.
     pub(super) fn address(&mut self, path: &str, draft: &mut Draft, route: Route) -> NextHop {
-        let ip_header = draft.spec.headers.iter().position(|h| matches!(h.protocol.name, "ipv4" | "ipv6"));
-        let Some(index) = ip_header else { return self.next_hop_without_ip(path, draft, route) };
+        let Some((index, _)) = draft.ip_header() else { return self.next_hop_without_ip(path, draft, route) };
         let at = draft.path(path, index);
         let filled = self.fill_addresses(&at, &mut draft.spec.headers[index], route);
         if draft.spec.headers[0].value("dst").is_some() {
@@ -168,11 +180,10 @@ impl Resolver<'_> {
         let (index, reason) = match draft.spec.build(size) {
             Ok(_) => return,
             Err(BuildError::CannotFollow { index, outer, inner }) => {
-                let before: Vec<&str> =
-                    protocol(inner).into_iter().flat_map(|p| p.follows).map(|(name, _)| *name).collect();
+                let before = protocol(inner).map(Protocol::goes_behind_in_words).unwrap_or_default();
                 let hint = match &before[..] {
-                    [] => "it begins a frame".to_owned(),
-                    before => format!("it follows {}", before.join(" or ")),
+                    "" => "it begins a frame".to_owned(),
+                    before => format!("it follows {before}"),
                 };
                 (index, format!("{inner} cannot follow {outer}; {hint}"))
             }
@@ -181,6 +192,7 @@ impl Resolver<'_> {
                     format!("the checksum of {name} covers IP addresses; put ipv4 or ipv6 before it");
                 (index, reason)
             }
+            Err(error @ BuildError::PartsTooLong { index, .. }) => (index, error.to_string()),
             Err(error) => (usize::MAX, error.to_string()),
         };
         self.reading.fail(draft.path(path, index), reason);
@@ -197,6 +209,23 @@ fn payload(element: &PacketElement) -> Option<Vec<u8>> {
     }
 }
 
+/// What a fill element fills the payload with. Random bytes are the same in every run: the same profile sends the same.
+fn fill(element: &PacketElement) -> Option<Fill> {
+    let PacketElement::Keyed(map) = element else { return None };
+    match map.first()? {
+        (key, Content::Text(name)) if key == FILL => Some(match name.as_str() {
+            "counter" => Fill::Counter,
+            "prbs" => Fill::Prbs { seed: 0 },
+            "random" => Fill::Random { seed: 0 },
+            _ => Fill::Zeros,
+        }),
+        (key, Content::Fields(fields)) if key == FILL => {
+            Some(Fill::Repeat(fields.get(REPEAT)?.text().into_bytes()))
+        }
+        _ => None,
+    }
+}
+
 /// The header of an element the reader let pass.
 fn header(element: &PacketElement) -> Option<Header> {
     match element {
@@ -205,6 +234,10 @@ fn header(element: &PacketElement) -> Option<Header> {
             let (name, Content::Fields(fields)) = map.first()? else { return None };
             let mut header = Header::new(protocol(name)?);
             for (name, value) in fields {
+                if let Some(variable) = header.protocol.variable(name) {
+                    header.variable = Some(variable.parse(&value.text()).ok()?);
+                    continue;
+                }
                 let field = header.protocol.field(name)?;
                 header.set.push((field, field.parse(&value.text()).ok()?));
             }
@@ -220,7 +253,7 @@ fn bits(ip: IpAddr) -> u128 {
     }
 }
 
-fn ip_value(header: &Header, field: &str) -> Option<IpAddr> {
+pub(super) fn ip_value(header: &Header, field: &str) -> Option<IpAddr> {
     let value = header.value(field)?;
     Some(match header.protocol.name {
         "ipv4" => IpAddr::V4(Ipv4Addr::from(value as u32)),

@@ -1,12 +1,18 @@
-//! Streams: names, ports, size, rate; and one plan for each copy.
+//! Streams: names, ports, what varies; and one plan for each copy.
 
 use super::Resolver;
 use super::packet::{Draft, Route};
-use crate::document::{PatternDoc, StreamDoc};
-use crate::plan::{NextHop, Pattern, StreamPlan};
+use crate::document::StreamDoc;
+use crate::plan::{NextHop, Sizes, StreamPlan};
+use field::{Program, SignatureId, Target, Vary};
 use std::collections::HashMap;
-use units::{FrameLen, Load, Pps};
-use wire::signature;
+use std::net::IpAddr;
+use std::sync::Arc;
+use units::FrameLen;
+use wire::{PacketSpec, signature};
+
+/// Streams a run can have.
+const MOST: u64 = signature::STREAMS_MAX as u64;
 
 /// The port a stream names.
 #[derive(Clone, Copy)]
@@ -32,9 +38,9 @@ impl<'a> Resolver<'a> {
     pub(super) fn streams(&mut self) -> Vec<StreamPlan> {
         let document = self.document;
         let total: u64 = document.streams.iter().map(|stream| u64::from(stream.copies.unwrap_or(1))).sum();
-        if total > signature::STREAMS_MAX as u64 {
-            let most = signature::STREAMS_MAX;
-            self.reading.fail("streams", format!("{total} streams, copies included; the most is {most}"));
+        if total > MOST {
+            self.reading.fail("streams", format!("{total} streams, copies included; the most is {MOST}"));
+            return Vec::new();
         }
         let mut names: HashMap<&str, String> = HashMap::new();
         let mut plans = Vec::new();
@@ -46,56 +52,167 @@ impl<'a> Resolver<'a> {
             } else {
                 names.insert(name, path.clone());
             }
-            let plan = self.stream(&path, stream);
+            let own = self.stream(&path, stream);
             if self.reading.errors.is_empty() {
-                add_copies(&mut plans, plan, stream.copies);
+                plans.extend(own);
             }
         }
         plans
     }
 
     /// The streams that could be read, each with its path.
-    fn kept_streams(&self) -> Vec<(String, &'a StreamDoc)> {
+    pub(super) fn kept_streams(&self) -> Vec<(String, &'a StreamDoc)> {
         let paths =
             (0..).map(|index| format!("streams[{index}]")).filter(|path| !self.reading.is_dropped(path));
         paths.zip(&self.document.streams).collect()
     }
 
-    fn stream(&mut self, path: &str, stream: &StreamDoc) -> StreamPlan {
+    fn stream(&mut self, path: &str, stream: &StreamDoc) -> Vec<StreamPlan> {
         let from = self.port_name(&format!("{path}.from"), &stream.from);
         let to = stream.to.as_ref().map(|to| self.port_name(&format!("{path}.to"), to));
-        let rate = self.rate(path, stream);
         self.within_a_year(&format!("{path}.start_delay"), stream.start_delay.0);
-        let mut draft = Draft::default();
-        let (mut next_hop, mut size) = (NextHop::Given, FrameLen::MIN);
-        if !self.reading.is_broken(&format!("{path}.packet")) {
-            draft = self.draft(&format!("{path}.packet"), &stream.packet, from.index());
-            if let Some(route) = route(from, to) {
-                next_hop = self.address(&format!("{path}.packet"), &mut draft, route);
-            }
-            size = self.size(path, stream, &draft);
-        }
-        StreamPlan {
+        let rate = self.rate(path, stream);
+        let pattern = self.pattern(path, stream);
+        let plan = StreamPlan {
             name: stream.name.0.clone(),
             from: from.index(),
             to: to.map(PortName::index),
-            next_hop,
-            fill_source_mac: draft
-                .spec
-                .headers
-                .first()
-                .is_some_and(|ethernet| ethernet.value("src").is_none()),
-            packet: draft.spec,
-            size,
+            packet: Arc::default(),
+            next_hop: NextHop::Given,
+            fill_source_mac: false,
+            sizes: Arc::new(Sizes::one(FrameLen::MIN)),
+            vary: None,
+            replay: None,
+            destinations: None,
             rate,
-            pattern: match stream.pattern {
-                PatternDoc::Continuous => Pattern::Continuous,
-                PatternDoc::Bursts(packets) => Pattern::Bursts { packets },
-            },
+            pattern,
             count: stream.count,
             start_delay: stream.start_delay.0,
             measure: stream.measure,
+        };
+        match &stream.replay {
+            Some(replay) => self.replayed(path, stream, replay, plan),
+            None => self.built(path, stream, plan, route(from, to)),
         }
+    }
+
+    /// A stream of packets built from headers, once for each copy.
+    fn built(
+        &mut self,
+        path: &str,
+        stream: &StreamDoc,
+        plan: StreamPlan,
+        route: Option<Route>,
+    ) -> Vec<StreamPlan> {
+        let packet_path = format!("{path}.packet");
+        if self.reading.is_broken(&packet_path) {
+            return Vec::new();
+        }
+        if stream.packet.is_empty() {
+            self.reading.fail(
+                path,
+                "what is sent? Give 'packet', a list of headers such as [ipv4, udp], or 'replay'",
+            );
+            return Vec::new();
+        }
+        let draft = self.draft(&packet_path, &stream.packet, plan.from);
+        let vary_path = format!("{path}.vary");
+        let vary = self.vary(&vary_path, &stream.vary, stream.flows.as_ref(), &draft.spec.headers);
+        if let (Some(_), true) = (&stream.flows, stream.vary.is_empty()) {
+            self.reading
+                .fail(format!("{path}.flows"), "flows differ in the fields of 'vary', and nothing varies");
+        }
+        let vary = vary.map(Arc::new);
+        let mut plans: Vec<StreamPlan> = Vec::new();
+        for (name, mut draft) in self.differing_copies(path, stream, draft) {
+            let said = self.reading.errors.len();
+            let mut plan = StreamPlan { name, vary: vary.clone(), ..plan.clone() };
+            if let Some(route) = route {
+                plan.next_hop = self.address(&packet_path, &mut draft, route);
+            }
+            // Copies differ in values only, so the first tells about all.
+            plan.sizes = match plans.first() {
+                None => Arc::new(self.sizes(path, stream, &draft)),
+                Some(first) => first.sizes.clone(),
+            };
+            let ethernet = draft.spec.headers.first();
+            plan.fill_source_mac = ethernet.is_some_and(|ethernet| ethernet.value("src").is_none());
+            plan.destinations = destinations(&draft, vary.as_deref());
+            plan.packet = Arc::new(draft.spec);
+            if plans.is_empty() {
+                self.check_program(&vary_path, &plan);
+            }
+            plans.push(plan);
+            if self.reading.errors.len() > said {
+                break;
+            }
+        }
+        equal_copies(stream, plans)
+    }
+
+    /// Name and packet of each copy that differs from the others, or of the one there is.
+    fn differing_copies(&mut self, path: &str, stream: &StreamDoc, draft: Draft) -> Vec<(String, Draft)> {
+        let name = &stream.name.0;
+        if stream.per_copy.is_empty() {
+            return vec![(name.clone(), draft)];
+        }
+        let path = format!("{path}.per_copy");
+        let Some(copies) = stream.copies else {
+            self.reading.fail(path, "'per_copy' needs 'copies', which says how many there are");
+            return Vec::new();
+        };
+        let Some(vary) = self.vary(&path, &stream.per_copy, None, &draft.spec.headers) else {
+            return Vec::new();
+        };
+        let Some(program) = self.bound(&path, &vary, &draft.spec, None) else { return Vec::new() };
+        let mut all = Vec::new();
+        for index in 0..copies {
+            let mut draft = draft.clone();
+            if !self.set_values(&path, &mut draft, &vary, &program.values(index.into())) {
+                break;
+            }
+            all.push((copy_name(name, index), draft));
+        }
+        all
+    }
+
+    /// Sets the values of the variables for good.
+    fn set_values(&mut self, path: &str, draft: &mut Draft, vary: &Vary, values: &[u128]) -> bool {
+        for write in &vary.writes {
+            let Target::Field { header, field } = write.target else {
+                self.reading.fail(path, "copies differ in fields by name, not in raw bits");
+                return false;
+            };
+            let header = &mut draft.spec.headers[header];
+            header.set.retain(|(other, _)| other.name != field.name);
+            header.set.push((field, values[write.variable] & write.mask));
+        }
+        true
+    }
+
+    /// Binds the field program to the packet once, to learn whether it can be.
+    fn check_program(&mut self, path: &str, plan: &StreamPlan) {
+        let Some(vary) = &plan.vary else { return };
+        if !self.reading.errors.is_empty() {
+            return;
+        }
+        let signature = plan.measure.then_some(SignatureId { mark: 1, stream: 0, lane: 0 });
+        self.bound(path, vary, &plan.packet, signature);
+    }
+
+    /// The field program of `vary` on the shortest frame of a packet.
+    fn bound(
+        &mut self,
+        path: &str,
+        vary: &Vary,
+        spec: &PacketSpec,
+        signature: Option<SignatureId>,
+    ) -> Option<Program> {
+        let extra = if signature.is_some() { signature::LEN } else { 0 };
+        // A packet that can't be built is an error of its own.
+        let mut packet = spec.build(spec.shortest(extra)).ok()?;
+        let program = Program::new(vary, &mut packet, signature);
+        program.map_err(|error| self.reading.fail(path, error.to_string())).ok()
     }
 
     fn port_name(&mut self, path: &str, name: &str) -> PortName {
@@ -108,52 +225,6 @@ impl<'a> Resolver<'a> {
             self.reading.fail(path, crate::error::unknown("port", name, &known));
         }
         PortName::Missing
-    }
-
-    fn rate(&mut self, path: &str, stream: &StreamDoc) -> Load {
-        let rate = self.overrides.rate.or(stream.rate.as_ref().map(|rate| rate.0));
-        let path = format!("{path}.rate");
-        if self.reading.is_broken(&path) {
-            return Load::Max;
-        }
-        match rate {
-            None => self
-                .reading
-                .fail(path, "no rate: give one such as 1Mpps, 2.5Gbps, 40% or max, here or by --rate"),
-            Some(rate) if is_zero(rate) => self.reading.fail(path, format!("a rate of {rate} sends nothing")),
-            Some(_) => {}
-        }
-        rate.unwrap_or(Load::Max)
-    }
-
-    /// The frame length, once the packet is known to fit it.
-    fn size(&mut self, path: &str, stream: &StreamDoc, draft: &Draft) -> FrameLen {
-        let signature = if stream.measure { signature::LEN } else { 0 };
-        let (bare, whole) = (draft.spec.shortest(0), draft.spec.shortest(signature));
-        if self.reading.is_broken(&format!("{path}.size")) {
-            return whole;
-        }
-        let size = stream.size.as_ref().map_or(whole, |size| size.0);
-        let size_path = format!("{path}.size");
-        if whole > FrameLen::MAX {
-            let reason = format!("the packet takes {whole} with FCS; the longest frame is {}", FrameLen::MAX);
-            self.reading.fail(format!("{path}.packet"), reason);
-            return size;
-        }
-        if size < bare {
-            let reason = format!(
-                "headers and payload take {bare} with FCS, more than {size}; the smallest size here is {whole}"
-            );
-            self.reading.fail(size_path, reason);
-        } else if size < whole {
-            let reason = format!(
-                "{size} has no room for the {signature} bytes of the test signature; \
-                 the smallest size here is {whole}, or set measure: false"
-            );
-            self.reading.fail(size_path, reason);
-        }
-        self.check_order(&format!("{path}.packet"), draft, size.max(whole));
-        size
     }
 }
 
@@ -169,25 +240,27 @@ fn route(from: PortName, to: Option<PortName>) -> Option<Route> {
     Some(Route { from: sound(from)?, to })
 }
 
-fn is_zero(load: Load) -> bool {
-    match load {
-        Load::Packets(pps) => pps == Pps::ZERO,
-        Load::Bits(rate) => rate.bps == 0,
-        Load::LinkShare(ppm) => ppm == 0,
-        Load::Max => false,
-    }
-}
-
 /// Name of the copy `index` of the stream `name`.
 pub(super) fn copy_name(name: &str, index: u32) -> String {
     format!("{name}[{index}]")
 }
 
-fn add_copies(plans: &mut Vec<StreamPlan>, plan: StreamPlan, copies: Option<u32>) {
-    match copies {
-        None => plans.push(plan),
-        Some(copies) => {
-            plans.extend((0..copies).map(|i| StreamPlan { name: copy_name(&plan.name, i), ..plan.clone() }));
+/// The copies of a stream whose copies do not differ; they share one packet.
+fn equal_copies(stream: &StreamDoc, mut plans: Vec<StreamPlan>) -> Vec<StreamPlan> {
+    match (stream.copies, plans.pop()) {
+        (Some(copies), Some(plan)) if stream.per_copy.is_empty() => {
+            (0..copies).map(|i| StreamPlan { name: copy_name(&plan.name, i), ..plan.clone() }).collect()
+        }
+        (_, last) => {
+            plans.extend(last);
+            plans
         }
     }
+}
+
+/// The destination addresses of the outermost IP header, lowest and highest.
+fn destinations(draft: &Draft, vary: Option<&Vary>) -> Option<(IpAddr, IpAddr)> {
+    let (index, header) = draft.ip_header()?;
+    let varied = vary.and_then(|vary| super::vary::destinations(vary, index, header));
+    varied.or_else(|| super::packet::ip_value(header, "dst").map(|ip| (ip, ip)))
 }

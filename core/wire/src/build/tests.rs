@@ -1,4 +1,5 @@
 use super::*;
+use crate::Algorithm;
 use crate::catalogue::{hex, in_order};
 use crate::signature::Stamp;
 use crate::testing::{Author, any_spec, headers};
@@ -15,7 +16,7 @@ fn frame(bytes: u32) -> FrameLen {
 }
 
 fn spec(names: &[&str]) -> PacketSpec {
-    PacketSpec { headers: headers(names), payload: Vec::new() }
+    PacketSpec { headers: headers(names), ..PacketSpec::default() }
 }
 
 fn ipv4_between_two_hosts() -> Header {
@@ -40,7 +41,8 @@ fn assert_golden(packet: &Packet, hex: &str) {
 fn golden_icmp_echo() {
     let icmp = header("icmp").with("id", 0x1234).with("seq", 1);
     let headers = vec![header("ethernet"), ipv4_between_two_hosts(), icmp];
-    let packet = PacketSpec { headers, payload: b"eagre".to_vec() }.build(MIN).unwrap();
+    let packet =
+        PacketSpec { headers, payload: b"eagre".to_vec(), ..PacketSpec::default() }.build(MIN).unwrap();
     assert_golden(
         &packet,
         "020000000002 020000000001 0800
@@ -55,7 +57,7 @@ fn golden_icmp_echo() {
 fn golden_udp_over_ipv4() {
     let udp = header("udp").with("src", 1024);
     let headers = vec![header("ethernet"), ipv4_between_two_hosts(), udp];
-    let packet = PacketSpec { headers, payload: Vec::new() }.build(MIN).unwrap();
+    let packet = PacketSpec { headers, ..PacketSpec::default() }.build(MIN).unwrap();
     assert_golden(
         &packet,
         "020000000002 020000000001 0800
@@ -74,7 +76,8 @@ fn golden_udp_over_ipv4() {
 fn golden_udp_over_ipv6() {
     let udp = header("udp").with("src", 1024);
     let headers = vec![header("ethernet"), header("ipv6"), udp];
-    let packet = PacketSpec { headers, payload: b"tide".to_vec() }.build(frame(70)).unwrap();
+    let packet =
+        PacketSpec { headers, payload: b"tide".to_vec(), ..PacketSpec::default() }.build(frame(70)).unwrap();
     assert_golden(
         &packet,
         "020000000002 020000000001 86dd
@@ -89,7 +92,7 @@ fn golden_udp_over_ipv6() {
 #[test]
 fn golden_arp_request() {
     let arp = header("arp").with("sender_ip", 0x0a00_0001).with("target_ip", 0x0a00_0002);
-    let spec = PacketSpec { headers: vec![header("ethernet"), arp], payload: Vec::new() };
+    let spec = PacketSpec { headers: vec![header("ethernet"), arp], ..PacketSpec::default() };
     let golden = "ffffffffffff 020000000001 0806
                   0001 0800 06 04 0001
                   020000000001 0a000001
@@ -104,7 +107,7 @@ fn golden_arp_request() {
 fn golden_tcp_syn() {
     let tcp = header("tcp").with("seq", 1);
     let headers = vec![header("ethernet"), ipv4_between_two_hosts(), tcp];
-    let packet = PacketSpec { headers, payload: Vec::new() }.build(MIN).unwrap();
+    let packet = PacketSpec { headers, ..PacketSpec::default() }.build(MIN).unwrap();
     assert_golden(
         &packet,
         "020000000002 020000000001 0800
@@ -216,13 +219,73 @@ fn says_why_a_packet_cannot_be_built() {
             &["ethernet", "udp"],
             "header 2 (udp) cannot follow ethernet: put ipv4 or ipv6 before it, or set ethernet.type by hand",
         ),
-        (&["ethernet", "arp", "ipv4"], "header 3 (ipv4) cannot follow arp: put ethernet or vlan before it"),
-        (&["ethernet", "ethernet"], "header 2 (ethernet) cannot follow ethernet: set ethernet.type by hand"),
-        (&["ethernet", "arp", "ethernet"], "header 3 (ethernet) cannot follow arp"),
+        (
+            &["ethernet", "arp", "ipv4"],
+            "header 3 (ipv4) cannot follow arp: put ethernet or ipv4 or ipv6 or others before it",
+        ),
+        (
+            &["ethernet", "llc", "udp"],
+            "header 3 (udp) cannot follow llc: put ipv4 or ipv6 before it, or set llc.dsap by hand",
+        ),
+        (&["ethernet", "ipv4", "udp", "tcp_mss"], "header 4 (tcp_mss) cannot follow udp: put tcp before it"),
+        (&["ethernet", "arp", "lacp"], "header 3 (lacp) cannot follow arp: put ethernet before it"),
     ] {
-        let length = if names.contains(&"arp") { frame(128) } else { MIN };
+        let length = if names.contains(&"arp") { frame(256) } else { MIN };
         assert_eq!(spec(names).build(length).unwrap_err().to_string(), reason);
     }
+}
+
+#[test]
+fn says_when_options_are_too_long() {
+    let mut spec = spec(&["ethernet", "ipv4", "tcp"]);
+    spec.headers.extend(headers(&["tcp_timestamps"; 5]));
+    let error = spec.build(frame(200)).unwrap_err().to_string();
+    assert_eq!(error, "header 3 (tcp) and its parts need 72 bytes, but it can have only 60");
+    spec.headers[2] = header("tcp").with("data_offset", 15);
+    assert!(spec.build(frame(200)).is_ok(), "what is set is never computed");
+}
+
+#[test]
+fn what_a_header_needs_is_for_the_nearest_one_before_it() {
+    let names = ["ethernet", "ipv4", "gre", "ethernet", "ipv4", "gre", "gre_key", "ethernet", "arp"];
+    let packet = spec(&names).build(frame(200)).unwrap();
+    let byte = |header: usize, at: usize| packet.bytes[packet.offsets[header] + at];
+    assert_eq!((byte(2, 0), byte(5, 0)), (0x00, 0x20), "only the inner GRE has a key");
+    assert_eq!(
+        (byte(0, 0), byte(3, 0), byte(7, 0)),
+        (0x02, 0x02, 0xff),
+        "only the innermost frame is broadcast"
+    );
+}
+
+#[test]
+fn a_flag_set_by_hand_stays() {
+    let mut spec = spec(&["ethernet", "ipv4", "gre", "gre_key"]);
+    spec.headers[2] = header("gre").with("key_present", 0);
+    let packet = spec.build(frame(100)).unwrap();
+    assert_eq!(packet.bytes[packet.offsets[2]], 0);
+}
+
+#[test]
+fn fills_the_payload_behind_its_first_bytes() {
+    let fill = Fill::Counter;
+    let spec = PacketSpec { payload: b"tide".to_vec(), fill, ..spec(&["ethernet", "ipv4", "udp"]) };
+    let packet = spec.build(MIN).unwrap();
+    assert_eq!(packet.bytes[42..], *b"tide\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d");
+    assert_eq!(word_sum(&pseudo(&packet.bytes, (14, "ipv4"), 34, 17)), 0xffff);
+}
+
+#[test]
+fn a_place_is_where_its_field_is() {
+    let mut spec = spec(&["ethernet", "ipv4", "udp", "dns", "dns_question"]);
+    spec.headers[4] = header("dns_question").with("type", 0x1234);
+    let packet = spec.build(frame(100)).unwrap();
+    let place = crate::path::resolve("dns_question.type", &spec.headers).unwrap();
+    let (bit, width) = place.position(&spec.headers, &packet);
+    let at = bit as usize / 8;
+    assert_eq!((width, &packet.bytes[at..at + 2]), (16, &[0x12, 0x34][..]), "the name stands before it");
+    let payload = crate::path::resolve("payload[1]", &spec.headers).unwrap();
+    assert_eq!(payload.position(&spec.headers, &packet), (packet.payload as u32 * 8 + 8, 8));
 }
 
 #[test]
@@ -295,6 +358,15 @@ fn word_sum(bytes: &[u8]) -> u32 {
     })
 }
 
+/// Bit by bit, as RFC 9260 appendix A divides polynomials.
+fn plain_crc32c(bytes: &[u8]) -> u32 {
+    let mut crc = u32::MAX;
+    for bit in bytes.iter().flat_map(|byte| (0..8).map(move |n| u32::from(byte >> n & 1))) {
+        crc = if (crc ^ bit) & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
+    }
+    !crc
+}
+
 /// The pseudo-header as the RFCs draw it, and what is behind it.
 fn pseudo(frame: &[u8], ip: (usize, &str), transport: usize, number: u8) -> Vec<u8> {
     let length = (frame.len() - transport) as u32;
@@ -305,7 +377,8 @@ fn pseudo(frame: &[u8], ip: (usize, &str), transport: usize, number: u8) -> Vec<
         bytes.extend([0, number]);
         bytes.extend((length as u16).to_be_bytes());
     } else {
-        bytes.extend(&frame[ip + 8..ip + 40]);
+        bytes.extend(&frame[ip + 8..ip + 24]);
+        bytes.extend(final_destination(frame, ip));
         bytes.extend(length.to_be_bytes());
         bytes.extend([0, 0, 0, number]);
     }
@@ -313,39 +386,79 @@ fn pseudo(frame: &[u8], ip: (usize, &str), transport: usize, number: u8) -> Vec<
     bytes
 }
 
+/// The destination of the IPv6 header at `ip`, or, while its segment routing header has segments left, the last segment
+/// (RFC 8754 section 4.3.1.1 and RFC 8200 section 8.1).
+fn final_destination(frame: &[u8], ip: usize) -> &[u8] {
+    let (mut at, mut next) = (ip + 40, frame[ip + 6]);
+    while [0, 43, 44, 51, 60].contains(&next) {
+        let len = match next {
+            44 => 8,
+            51 => 8 + 4 * usize::from(frame[at + 1]),
+            _ => 8 + 8 * usize::from(frame[at + 1]),
+        };
+        if next == 43 && frame[at + 2] == 4 && frame[at + 3] > 0 && frame[at + 1] >= 2 {
+            return &frame[at + 8..at + 24];
+        }
+        (at, next) = (at + len, frame[at]);
+    }
+    &frame[ip + 24..ip + 40]
+}
+
 proptest! {
     #[test]
     fn checksums_are_right(spec in any_spec(Author::Honest), extra in 0usize..100) {
         let packet = spec.build(spec.shortest(extra)).unwrap();
         let frame = &packet.bytes;
-        let mut ip = None;
+        let (mut ip, mut gre) = (None, 0);
         for (header, offset) in spec.headers.iter().zip(&packet.offsets) {
             let offset = *offset;
-            let number = match header.protocol.name {
+            match header.protocol.name {
                 "ipv4" => {
                     let len = usize::from(frame[offset] & 15) * 4;
                     prop_assert_eq!(word_sum(&frame[offset..offset + len]), 0xffff);
                     ip = Some((offset, "ipv4"));
-                    continue;
                 }
-                "ipv6" => {
-                    ip = Some((offset, "ipv6"));
-                    continue;
+                "ipv6" => ip = Some((offset, "ipv6")),
+                "gre" => gre = offset,
+                "gre_checksum" => prop_assert_eq!(word_sum(&frame[gre..]), 0xffff),
+                "sctp" => {
+                    let mut zeroed = frame[offset..].to_vec();
+                    zeroed[8..12].fill(0);
+                    prop_assert_eq!(&frame[offset + 8..offset + 12], &plain_crc32c(&zeroed).to_le_bytes());
                 }
-                "icmp" => {
-                    prop_assert_eq!(word_sum(&frame[offset..]), 0xffff);
-                    continue;
+                name if name.starts_with("icmp") && !name.starts_with("icmpv6") || name.starts_with("igmp") => {
+                    // Records and sources have no checksum of their own.
+                    if header.protocol.field("checksum").is_some() {
+                        prop_assert_eq!(word_sum(&frame[offset..]), 0xffff, "{}", name);
+                    }
                 }
-                "udp" => 17,
-                "tcp" => 6,
-                "icmpv6" | "nd_solicit" | "nd_advert" => 58,
-                _ => continue,
-            };
-            prop_assert_eq!(word_sum(&pseudo(frame, ip.unwrap(), offset, number)), 0xffff);
-            if number == 17 {
-                prop_assert!(frame[offset + 6..offset + 8] != [0, 0]);
+                name => {
+                    let number = match name {
+                        "udp" => 17,
+                        "tcp" => 6,
+                        _ if header.protocol.field("checksum").is_some() => 58,
+                        _ => continue,
+                    };
+                    prop_assert_eq!(word_sum(&pseudo(frame, ip.unwrap(), offset, number)), 0xffff, "{}", name);
+                    prop_assert!(number != 17 || frame[offset + 6..offset + 8] != [0, 0]);
+                }
             }
         }
+    }
+
+    /// What is found in a frame is what was computed in it.
+    #[test]
+    fn finds_the_checksums_that_were_computed(spec in any_spec(Author::Honest), extra in 0usize..100, with: u8) {
+        let packet = spec.build(spec.shortest(extra)).unwrap();
+        let found = crate::checksums(&packet.bytes);
+        prop_assert_eq!(&found, &packet.checksums);
+        // They make a frame right that was rewritten.
+        let mut frame = packet.bytes.clone();
+        frame[packet.payload..].fill(with);
+        found.iter().for_each(|checksum| checksum.write(&mut frame));
+        let payload = vec![with; frame.len() - packet.payload];
+        let given = PacketSpec { payload, ..spec };
+        prop_assert_eq!(frame, given.build_unpadded().unwrap().bytes);
     }
 
     #[test]
@@ -356,6 +469,9 @@ proptest! {
             let end = packet.bytes.len();
             packet.bytes[end - 8..].fill(with);
             checksum.write(&mut packet.bytes);
+            if checksum.algorithm == Algorithm::Crc32c {
+                packet.checksums.iter().for_each(|around| around.write(&mut packet.bytes));
+            }
             let len = end - packet.payload - 8;
             let mut payload = spec.payload.clone();
             payload.resize(len, 0);

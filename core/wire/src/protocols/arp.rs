@@ -21,7 +21,7 @@ pub static ARP: Protocol = Protocol {
         mac("target_mac", "Hardware address of the target; zero in a request"),
         ipv4("target_ip", "IPv4 address of the target").default(0xc613_0001),
     ]),
-    follows: &[("ethernet", 0x0806), ("vlan", 0x0806)],
+    follows: &[("ethernet", 0x0806)],
     needs: &[("ethernet", "dst", 0xffff_ffff_ffff)],
     ..Protocol::PLAIN
 };

@@ -1,6 +1,6 @@
 //! Ethernet II header. Source: IEEE 802.3 clause 3.1.1.
 //!
-//! Without preamble and FCS. The default addresses are locally administered ones, as far as nobody fills them in.
+//! Without preamble and FCS. Of an IEEE 802.3 frame the type is a length, and `llc` follows. The default addresses are locally administered ones, as far as nobody fills them in.
 
 use super::LOCAL_EXPERIMENTAL;
 use crate::catalogue::{Auto, Protocol, hex, in_order, mac};
@@ -16,5 +16,16 @@ pub static ETHERNET: Protocol = Protocol {
         mac("src", "Source address").default(0x0200_0000_0001),
         hex("type", 16, "EtherType of what follows").auto(Auto::NextProtocol).default(LOCAL_EXPERIMENTAL),
     ]),
+    // Of a whole frame inside another packet. EtherType 0x6558: transparent Ethernet bridging (RFC 1701).
+    follows: &[
+        ("vxlan", 0),
+        ("vxlan_gpe", 3),
+        ("geneve", 0x6558),
+        ("gre", 0x6558),
+        ("erspan2", 0),
+        ("erspan3", 0),
+        ("l2tpv3", 0),
+        ("mpls_control_word", 0),
+    ],
     ..Protocol::PLAIN
 };

@@ -1,10 +1,14 @@
 //! Internet Protocol, version 4. Source: RFC 791; RFC 2474 (DSCP) and RFC 3168 (ECN) for the second byte.
 //!
-//! Without options; a `header_length` beyond 5 makes room for them and fills it with zeros, the end-of-options option.
+//! Its options are headers of their own, in `ipv4_options.rs`. A `header_length` set beyond what they need makes room and
+//! fills it with zeros, the end-of-options option.
 //! The default addresses are of the network set aside for benchmarks (RFC 2544 appendix C.2.2).
 
 use super::IP_EXPERIMENTAL;
-use crate::catalogue::{Auto, Protocol, hex, in_order, ipv4, number};
+use crate::catalogue::{Auto, Length, Protocol, hex, in_order, ipv4, number};
+
+/// The flag of all fragments but the last.
+const MORE_FRAGMENTS: u128 = 1;
 
 /// IPv4.
 pub static IPV4: Protocol = Protocol {
@@ -27,9 +31,23 @@ pub static IPV4: Protocol = Protocol {
         ipv4("src", "Source address").default(0xc612_0001),
         ipv4("dst", "Destination address").default(0xc613_0001),
     ]),
-    follows: &[("ethernet", 0x0800), ("vlan", 0x0800)],
-    real_length: Some(("header_length", 4)),
-    fragment: Some("fragment_offset"),
+    follows: &[
+        ("ethernet", 0x0800),
+        ("ipv4", 4),
+        ("ipv6", 4),
+        ("ppp", 0x0021),
+        ("mpls", 1),
+        ("gtpu", 0),
+        ("gtpu_options", 0),
+        ("gtpu_pdu_session", 0),
+        ("vxlan_gpe", 1),
+        ("icmp_unreachable", 0),
+        ("icmp_redirect", 0),
+        ("icmp_time_exceeded", 0),
+    ],
+    nibble: Some(4),
+    real_length: Some(Length { field: "header_length", unit: 4, beyond: 0 }),
+    fragment: &[("fragment_offset", u128::MAX), ("flags", MORE_FRAGMENTS)],
     pseudo_header: Some(12..20),
     ..Protocol::PLAIN
 };

@@ -27,7 +27,21 @@ pub static IPV6: Protocol = Protocol {
         ipv6("src", "Source address").default(BENCHMARK | 1),
         ipv6("dst", "Destination address").default(BENCHMARK | 1 << 64 | 1),
     ]),
-    follows: &[("ethernet", 0x86dd), ("vlan", 0x86dd)],
+    follows: &[
+        ("ethernet", 0x86dd),
+        ("ipv4", 41),
+        ("ipv6", 41),
+        ("ppp", 0x0057),
+        ("mpls", 1),
+        ("gtpu", 0),
+        ("gtpu_options", 0),
+        ("gtpu_pdu_session", 0),
+        ("vxlan_gpe", 2),
+        ("icmpv6_unreachable", 0),
+        ("icmpv6_packet_too_big", 0),
+        ("icmpv6_time_exceeded", 0),
+    ],
+    nibble: Some(6),
     pseudo_header: Some(8..40),
     ..Protocol::PLAIN
 };

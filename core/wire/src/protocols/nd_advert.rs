@@ -23,7 +23,7 @@ pub static ND_ADVERT: Protocol = Protocol {
         mac("lladdr", "Hardware address of the target").default(0x0200_0000_0001),
     ]),
     follows: &[("ipv6", 58)],
-    recognise: Some(("type", 136)),
+    recognise: Some(("type", &[136])),
     // RFC 4861 section 7.1.2: anything else was not sent from the link and is ignored.
     needs: &[("ipv6", "hop_limit", 255)],
     ..Protocol::PLAIN

@@ -1,9 +1,10 @@
 //! Transmission Control Protocol. Source: RFC 9293 section 3.1.
 //!
-//! Only the header: a connection request unless said otherwise. Without options; a `data_offset` beyond 5 makes room
-//! for them and fills it with zeros, the end-of-options option.
+//! Only the header: a connection request unless said otherwise. Its options are headers of their own, in
+//! `tcp_options.rs`. A `data_offset` set beyond what they need makes room and fills it with zeros, the end-of-options
+//! option.
 
-use crate::catalogue::{Auto, Protocol, hex, in_order, number};
+use crate::catalogue::{Auto, Length, Protocol, hex, in_order, number};
 
 /// TCP.
 pub static TCP: Protocol = Protocol {
@@ -25,6 +26,6 @@ pub static TCP: Protocol = Protocol {
         number("urgent", 16, "Where urgent data ends, behind seq"),
     ]),
     follows: &[("ipv4", 6), ("ipv6", 6)],
-    real_length: Some(("data_offset", 4)),
+    real_length: Some(Length { field: "data_offset", unit: 4, beyond: 0 }),
     ..Protocol::PLAIN
 };

@@ -1,6 +1,6 @@
 //! User Datagram Protocol. Source: RFC 768.
 //!
-//! Goes to the discard port (RFC 863) from the first of the dynamic ports (RFC 6335 section 6) unless said otherwise.
+//! What follows is told by the destination port, of which only that one side is looked at. Goes to the discard port (RFC 863) from the first of the dynamic ports (RFC 6335 section 6) unless said otherwise.
 
 use crate::catalogue::{Auto, Protocol, hex, in_order, number};
 
@@ -12,7 +12,7 @@ pub static UDP: Protocol = Protocol {
     len: 8,
     fields: &in_order([
         number("src", 16, "Source port").default(49152),
-        number("dst", 16, "Destination port").default(9),
+        number("dst", 16, "Destination port; tells what follows").auto(Auto::NextProtocol).default(9),
         number("length", 16, "Bytes from this header to the packet's end").auto(Auto::LengthWithHeader),
         hex("checksum", 16, "Checksum from here to the packet's end, with pseudo-header; zero is none")
             .auto(Auto::PseudoHeaderChecksum { zero_as_ones: true }),

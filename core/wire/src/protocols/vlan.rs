@@ -21,7 +21,8 @@ pub static VLAN: Protocol = Protocol {
         number("id", 12, "VLAN identifier").default(1),
         hex("type", 16, "EtherType of what follows").auto(Auto::NextProtocol).default(LOCAL_EXPERIMENTAL),
     ]),
-    follows: &[("ethernet", 0x8100), ("vlan", 0x8100)],
+    follows: &[("ethernet", 0x8100)],
+    names_like: Some("ethernet"),
     first_of_several: Some(0x88a8),
     ..Protocol::PLAIN
 };

@@ -7,7 +7,7 @@ use units::FrameLen;
 const MARK: u32 = 0xea67_e001;
 
 fn built(names: &[&str], extra: usize) -> Packet {
-    let spec = PacketSpec { headers: headers(names), payload: Vec::new() };
+    let spec = PacketSpec { headers: headers(names), ..PacketSpec::default() };
     spec.build(spec.shortest(extra)).unwrap()
 }
 
@@ -103,6 +103,41 @@ fn leaves_the_pseudo_header_to_a_port_that_sums() {
     }
 }
 
+/// A CRC is not left right by what leaves the Internet checksum around it right; both are stamped.
+#[test]
+fn stamps_a_crc_and_the_checksum_around_it() {
+    for (names, extra) in [
+        (&["ethernet", "ipv4", "sctp", "sctp_data"][..], 18),
+        (&["ethernet", "ipv4", "udp", "vxlan", "ethernet", "ipv6", "sctp", "sctp_data"], 20),
+        (&["ethernet", "ipv6", "udp", "dns", "dns_question", "bytes", "ipv4", "sctp"], 21),
+        (&["ethernet", "ipv4", "gre", "gre_checksum", "ipv4", "udp", "gtpu", "ipv4", "sctp"], 31),
+    ] {
+        let mut packet = built(names, extra);
+        let stamp = Stamp::prepare(&mut packet, MARK, 1, 2).unwrap();
+        for (sequence, time) in [(0, 0), (1, 2), (0xdead_beef, 0x1234_5678_9abc)] {
+            stamp.write(&mut packet.bytes, sequence, time);
+            let mut whole = packet.bytes.clone();
+            packet.checksums.iter().for_each(|checksum| checksum.write(&mut whole));
+            assert_eq!(packet.bytes, whole, "{names:?}");
+        }
+    }
+}
+
+/// Options and known payload are nothing to a port; a second packet inside is.
+#[test]
+fn leaves_options_to_the_port_but_no_tunnel() {
+    for (names, lengths) in [
+        (&["ethernet", "ipv4", "udp", "dns", "dns_question"][..], Some((14, 20))),
+        (&["ethernet", "vlan", "ipv4", "ipv4_router_alert", "tcp", "tcp_mss"], Some((18, 24))),
+        (&["ethernet", "ipv6", "ipv6_hop_by_hop", "udp"], None),
+        (&["ethernet", "ipv4", "udp", "vxlan", "ethernet", "ipv4"], None),
+        (&["ethernet", "ipv4", "gre", "ipv4", "udp"], None),
+    ] {
+        let offload = Stamp::prepare_offload(&mut built(names, LEN), MARK, 0, 0);
+        assert_eq!(offload.map(|(_, l2, l3)| (l2, l3)), lengths, "{names:?}");
+    }
+}
+
 #[test]
 fn leaves_to_the_port_only_what_ports_can() {
     for names in [
@@ -114,7 +149,7 @@ fn leaves_to_the_port_only_what_ports_can() {
     ] {
         assert_eq!(Stamp::prepare_offload(&mut built(names, LEN), MARK, 0, 0), None, "{names:?}");
     }
-    let mut set = PacketSpec { headers: headers(&["ethernet", "ipv4", "udp"]), payload: Vec::new() };
+    let mut set = PacketSpec { headers: headers(&["ethernet", "ipv4", "udp"]), ..PacketSpec::default() };
     set.headers[2] = Header::new(protocol("udp").unwrap()).with("checksum", 0);
     assert_eq!(Stamp::prepare_offload(&mut set.build(FrameLen::MIN).unwrap(), MARK, 0, 0), None);
 }
@@ -139,9 +174,7 @@ proptest! {
             let len = whole.len();
             whole[len - 10..len - 6].copy_from_slice(&sequence.to_le_bytes());
             whole[len - 6..].copy_from_slice(&time.to_le_bytes()[..6]);
-            if let Some(checksum) = packet.payload_checksum().cloned() {
-                checksum.write(&mut whole);
-            }
+            packet.checksums.iter().for_each(|checksum| checksum.write(&mut whole));
             prop_assert_eq!(&frame, &whole);
             if (sequence, time) == (0, 0) {
                 prop_assert_eq!(&frame, &packet.bytes, "the template is right as it is");

@@ -4,7 +4,8 @@
 use engine::{ResultDocument, Rig, RunOptions, Session, View, Watch};
 use os::TscClock;
 use port::{Port, PortRequest, ring};
-use profile::plan::{ChecksumBy, LinkPlan, NextHop, Pattern, Plan, PortPlan, SimPlan, StreamPlan};
+use profile::plan::{ChecksumBy, LinkPlan, NextHop, Pattern, Plan, PortPlan, SimPlan, Sizes, StreamPlan};
+use std::sync::Arc;
 use std::time::Duration;
 use units::{FrameLen, Load, Nanos};
 use wire::{Header, PacketSpec, protocol};
@@ -21,11 +22,11 @@ impl Watch for Blind {
 }
 
 pub fn header(name: &str) -> Header {
-    Header { protocol: protocol(name).unwrap(), set: Vec::new() }
+    Header::new(protocol(name).unwrap())
 }
 
 pub fn udp() -> PacketSpec {
-    PacketSpec { headers: vec![header("ethernet"), header("ipv4"), header("udp")], payload: Vec::new() }
+    PacketSpec { headers: vec![header("ethernet"), header("ipv4"), header("udp")], ..PacketSpec::default() }
 }
 
 /// A stream from port 0 to port 1.
@@ -34,10 +35,13 @@ pub fn stream(name: &str, rate: &str) -> StreamPlan {
         name: name.to_owned(),
         from: 0,
         to: Some(1),
-        packet: udp(),
+        packet: Arc::new(udp()),
         next_hop: NextHop::PeerPort,
         fill_source_mac: true,
-        size: FrameLen::MIN,
+        sizes: Arc::new(Sizes::one(FrameLen::MIN)),
+        vary: None,
+        replay: None,
+        destinations: None,
         rate: rate.parse::<Load>().unwrap(),
         pattern: Pattern::Continuous,
         count: None,
@@ -57,6 +61,7 @@ pub fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         speed_bps: Some(10_000_000_000),
         checksum: ChecksumBy::Software,
         allow_default_route: false,
+        capture: None,
     };
     let link = LinkPlan {
         speed_bps: 10_000_000_000,
@@ -71,6 +76,9 @@ pub fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         profile_sha256: String::new(),
         ports: vec![port("west", "ring:a"), port("east", "ring:b")],
         streams,
+        chains: Vec::new(),
+        groups: Vec::new(),
+        warnings: Vec::new(),
         duration: duration.parse().unwrap(),
         drain: Nanos::from_secs(1),
         criteria: Vec::new(),

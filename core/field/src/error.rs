@@ -1,0 +1,139 @@
+//! Why a program can't be bound to a packet.
+
+use std::fmt;
+
+/// Why a program can't be bound to a packet. Variables and writes are named by their index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramError {
+    /// A number that must be at least 1 is 0.
+    Zero {
+        /// Whose: `variable 2`, `flows`.
+        of: String,
+        /// Which: `every`, `count`.
+        what: &'static str,
+    },
+    /// A width is not one of 1 to 128 bits.
+    Width {
+        /// Whose: `variable 2`, `write 0`.
+        of: String,
+        /// The width.
+        width: u16,
+    },
+    /// A list has no values.
+    Empty {
+        /// The variable.
+        variable: usize,
+    },
+    /// There are not as many weights as values, or all weights are zero.
+    Weights {
+        /// The variable.
+        variable: usize,
+    },
+    /// The smallest value is above the largest.
+    Backwards {
+        /// The variable.
+        variable: usize,
+    },
+    /// A variable refers to one that is not before it.
+    NotEarlier {
+        /// The variable.
+        variable: usize,
+        /// What it refers to.
+        refers_to: usize,
+    },
+    /// A variable advances after one that never goes round: a random one.
+    Endless {
+        /// The variable.
+        variable: usize,
+        /// The endless one.
+        after: usize,
+    },
+    /// A derived variable has an `every` or an `after`, but advances with the one it is derived from.
+    DerivedAdvances {
+        /// The variable.
+        variable: usize,
+    },
+    /// A write of a variable that is not there.
+    NoVariable {
+        /// The write.
+        write: usize,
+        /// The variable.
+        variable: usize,
+    },
+    /// A write to a header that is not there.
+    NoHeader {
+        /// The write.
+        write: usize,
+        /// The header.
+        header: usize,
+    },
+    /// A write beyond the frame's end.
+    OutsideFrame {
+        /// The write.
+        write: usize,
+        /// Bits from the frame's start to the write's end.
+        end_bits: u64,
+        /// Bits of the frame, without FCS.
+        frame_bits: u64,
+    },
+    /// Two writes to the same bits.
+    Overlap {
+        /// The first.
+        first: usize,
+        /// The second.
+        second: usize,
+    },
+    /// A write to bits of the signature.
+    OverlapsSignature {
+        /// The write.
+        write: usize,
+    },
+    /// The payload has no room for a signature.
+    NoRoomForSignature {
+        /// Bytes of the payload.
+        payload: usize,
+    },
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zero { of, what } => write!(f, "{of}: {what} is 0, but must be at least 1"),
+            Self::Width { of, width } => write!(f, "{of}: a width of {width} bits is not one of 1 to 128"),
+            Self::Empty { variable } => write!(f, "variable {variable}: its list has no values"),
+            Self::Weights { variable } => {
+                write!(f, "variable {variable}: it needs one weight for each value, and not all of them zero")
+            }
+            Self::Backwards { variable } => {
+                write!(f, "variable {variable}: its smallest value is above its largest")
+            }
+            Self::NotEarlier { variable, refers_to } => {
+                write!(f, "variable {variable}: it refers to variable {refers_to}, which is not before it")
+            }
+            Self::Endless { variable, after } => {
+                write!(f, "variable {variable}: it advances after variable {after}, which never goes round")
+            }
+            Self::DerivedAdvances { variable } => {
+                write!(f, "variable {variable}: it advances with the one it is derived from, not on its own")
+            }
+            Self::NoVariable { write, variable } => {
+                write!(f, "write {write}: there is no variable {variable}")
+            }
+            Self::NoHeader { write, header } => write!(f, "write {write}: there is no header {header}"),
+            Self::OutsideFrame { write, end_bits, frame_bits } => {
+                write!(f, "write {write}: it ends at bit {end_bits} of a frame of {frame_bits}")
+            }
+            Self::Overlap { first, second } => {
+                write!(f, "write {second}: it writes bits that write {first} writes too")
+            }
+            Self::OverlapsSignature { write } => {
+                write!(f, "write {write}: it writes bits of the signature, the payload's last 18 bytes")
+            }
+            Self::NoRoomForSignature { payload } => {
+                write!(f, "a signature needs 18 bytes of payload, but there are only {payload}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ProgramError {}

@@ -1,0 +1,278 @@
+//! A program bound to one built packet: verified, with offsets.
+//!
+//! Here the values are written one after the other and every checksum is computed whole: slow, and easy to see through.
+
+use crate::error::ProgramError;
+use crate::random;
+use crate::value::{Bound, low_bits};
+use crate::vary::{FlowOrder, Flows, Target, Vary, Write};
+use std::ops::Range;
+use wire::signature::{self, Stamp};
+use wire::{Checksum, Packet};
+
+/// Bytes at the signature's end that differ from packet to packet: 4 of the sequence number, 6 of the time.
+pub const SIGNATURE_VARYING: usize = 10;
+
+/// What a signature says that is the same in all packets of one worker's stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignatureId {
+    /// The run's mark.
+    pub mark: u32,
+    /// Index of the stream, below [`signature::STREAMS_MAX`].
+    pub stream: u32,
+    /// The part of the stream one worker sends.
+    pub lane: u8,
+}
+
+/// What one packet is written from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inputs {
+    /// The packet's number in its stream: decides the values of all variables.
+    pub number: u64,
+    /// The signature's sequence number.
+    pub sequence: u32,
+    /// When it is sent, nanoseconds, of which 48 bits are kept.
+    pub time: u64,
+}
+
+/// A [`Vary`] bound to one built packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    variables: Vec<Bound>,
+    flows: Option<Flows>,
+    patches: Vec<Patch>,
+    checksums: Vec<Checksum>,
+    signed: bool,
+    /// The packet with number, sequence and time 0.
+    template: Vec<u8>,
+}
+
+/// Some bits of the frame, at most 128, and the variable that is written there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patch {
+    /// Index of the variable.
+    pub variable: usize,
+    /// Bits of the frame before the first, the most significant.
+    pub bit: usize,
+    /// How many: 1 to 128.
+    pub width: u16,
+    /// Those that are written, seen as a number of `width` bits.
+    pub mask: u128,
+}
+
+impl Program {
+    /// Binds `vary` to `packet`, signing it first if `signature` is given. Afterwards the packet is number 0 of the
+    /// program, with sequence number and time 0.
+    ///
+    /// Whoever writes to a checksum sets it: it is not computed then.
+    pub fn new(
+        vary: &Vary,
+        packet: &mut Packet,
+        signature: Option<SignatureId>,
+    ) -> Result<Self, ProgramError> {
+        let variables = bind_variables(vary)?;
+        let patches = bind_writes(vary, packet)?;
+        if let Some(SignatureId { mark, stream, lane }) = signature {
+            let payload = packet.bytes.len().saturating_sub(packet.payload);
+            verify_room(&patches, packet.bytes.len(), payload)?;
+            let signed = Stamp::prepare(packet, mark, stream, lane);
+            signed.ok_or(ProgramError::NoRoomForSignature { payload })?;
+        }
+        let is_computed = |checksum: &&Checksum| {
+            let field = checksum.offset..checksum.offset + checksum_bytes(checksum);
+            !patches.iter().any(|patch| patch.touches(&field))
+        };
+        let checksums = packet.checksums.iter().filter(is_computed).cloned().collect();
+        let template = packet.bytes.clone();
+        let signed = signature.is_some();
+        let mut program = Self { variables, flows: vary.flows, patches, checksums, signed, template };
+        program.write(&mut packet.bytes, &Inputs { number: 0, sequence: 0, time: 0 });
+        program.template.copy_from_slice(&packet.bytes);
+        Ok(program)
+    }
+
+    /// Writes every varying field, the signature's sequence number and time, and all computed checksums into `frame`,
+    /// a copy of the packet, whatever an earlier write left in it.
+    ///
+    /// # Panics
+    /// If `frame` is not as long as the packet.
+    pub fn write(&self, frame: &mut [u8], inputs: &Inputs) {
+        assert_eq!(frame.len(), self.template.len(), "a program fits only copies of its packet");
+        let number = self.advance(inputs.number);
+        for patch in &self.patches {
+            patch.write(frame, self.value(patch.variable, number));
+        }
+        if self.signed {
+            let varying = &mut frame[self.template.len() - SIGNATURE_VARYING..];
+            varying[..4].copy_from_slice(&inputs.sequence.to_le_bytes());
+            varying[4..].copy_from_slice(&inputs.time.to_le_bytes()[..6]);
+        }
+        for checksum in &self.checksums {
+            checksum.write(frame);
+        }
+    }
+
+    /// The values of all variables in packet `number`, in order.
+    pub fn values(&self, number: u64) -> Vec<u128> {
+        let number = self.advance(number);
+        (0..self.variables.len()).map(|variable| self.value(variable, number)).collect()
+    }
+
+    /// What variables advance by in packet `number`: the number itself, or that of the packet's flow.
+    pub fn advance(&self, number: u64) -> u64 {
+        match self.flows {
+            None => number,
+            Some(flows) => flow(&flows, number),
+        }
+    }
+
+    /// The variables, verified.
+    pub fn variables(&self) -> &[Bound] {
+        &self.variables
+    }
+
+    /// The flows, if there are any.
+    pub fn flows(&self) -> Option<&Flows> {
+        self.flows.as_ref()
+    }
+
+    /// What is written where. No two patches share a bit, and all lie in the frame.
+    pub fn patches(&self) -> &[Patch] {
+        &self.patches
+    }
+
+    /// The checksums that are computed, in the order in which they must be.
+    pub fn checksums(&self) -> &[Checksum] {
+        &self.checksums
+    }
+
+    /// Whether a signature ends the frame: then its last [`SIGNATURE_VARYING`] bytes are written too.
+    pub fn is_signed(&self) -> bool {
+        self.signed
+    }
+
+    /// The packet with number, sequence and time 0.
+    pub fn template(&self) -> &[u8] {
+        &self.template
+    }
+
+    fn value(&self, variable: usize, number: u64) -> u128 {
+        let bound = &self.variables[variable];
+        match bound.original() {
+            Some(original) => bound.derive(self.value(original, number)),
+            None => bound.value(bound.turn(number)),
+        }
+    }
+}
+
+/// The number of the flow that packet `number` belongs to.
+fn flow(flows: &Flows, number: u64) -> u64 {
+    let Flows { count, length, order } = *flows;
+    match order {
+        FlowOrder::Sequential if length == 0 => number % count,
+        FlowOrder::Sequential => number / length,
+        FlowOrder::Random { seed } => {
+            let one_of = random::below(random::word(random::key(seed), number), count);
+            let together = u128::from(count) * u128::from(length);
+            let renewed = u128::from(number).checked_div(together).unwrap_or(0) as u64;
+            renewed.wrapping_mul(count).wrapping_add(one_of)
+        }
+    }
+}
+
+fn bind_variables(vary: &Vary) -> Result<Vec<Bound>, ProgramError> {
+    if vary.flows.is_some_and(|flows| flows.count == 0) {
+        return Err(ProgramError::Zero { of: "flows".to_owned(), what: "count" });
+    }
+    let mut bound = Vec::new();
+    for index in 0..vary.variables.len() {
+        bound.push(Bound::new(&vary.variables, index, &bound)?);
+    }
+    Ok(bound)
+}
+
+fn bind_writes(vary: &Vary, packet: &Packet) -> Result<Vec<Patch>, ProgramError> {
+    let mut patches: Vec<Patch> = Vec::new();
+    for (write, of) in vary.writes.iter().enumerate() {
+        let patch = bind_write(of, write, vary.variables.len(), packet)?;
+        if let Some(first) = patches.iter().position(|other| other.overlaps(&patch)) {
+            return Err(ProgramError::Overlap { first, second: write });
+        }
+        patches.push(patch);
+    }
+    Ok(patches)
+}
+
+fn bind_write(of: &Write, write: usize, variables: usize, packet: &Packet) -> Result<Patch, ProgramError> {
+    let Write { variable, target, mask } = *of;
+    if variable >= variables {
+        return Err(ProgramError::NoVariable { write, variable });
+    }
+    let (bit, width) = match target {
+        Target::Field { header, field } => {
+            let offset = packet.offsets.get(header).ok_or(ProgramError::NoHeader { write, header })?;
+            (offset * 8 + usize::from(field.bit), field.width)
+        }
+        Target::Bits { offset, width } => (offset as usize, width),
+        Target::PayloadBits { offset, width } => (packet.payload * 8 + offset as usize, width),
+    };
+    if !(1..=128).contains(&width) {
+        return Err(ProgramError::Width { of: format!("write {write}"), width });
+    }
+    let (end, frame) = (bit + usize::from(width), packet.bytes.len() * 8);
+    if end > frame {
+        return Err(ProgramError::OutsideFrame { write, end_bits: end as u64, frame_bits: frame as u64 });
+    }
+    Ok(Patch { variable, bit, width, mask: mask & low_bits(width) })
+}
+
+/// Whether there is room for a signature at the frame's end, and nothing else is written there.
+fn verify_room(patches: &[Patch], frame: usize, payload: usize) -> Result<(), ProgramError> {
+    if payload < signature::LEN {
+        return Err(ProgramError::NoRoomForSignature { payload });
+    }
+    let signature = frame - signature::LEN..frame;
+    match patches.iter().position(|patch| patch.touches(&signature)) {
+        Some(write) => Err(ProgramError::OverlapsSignature { write }),
+        None => Ok(()),
+    }
+}
+
+/// Bytes of the field a checksum stands in.
+pub fn checksum_bytes(checksum: &Checksum) -> usize {
+    checksum.algorithm.bytes()
+}
+
+impl Patch {
+    /// Bits of the frame before the first one behind it.
+    pub fn end(&self) -> usize {
+        self.bit + usize::from(self.width)
+    }
+
+    fn write(&self, frame: &mut [u8], value: u128) {
+        for (place, bit) in (self.bit..self.end()).rev().enumerate() {
+            if self.mask >> place & 1 == 1 {
+                let (byte, one) = (&mut frame[bit / 8], 0x80 >> (bit % 8));
+                *byte = if value >> place & 1 == 1 { *byte | one } else { *byte & !one };
+            }
+        }
+    }
+
+    /// Whether it writes any bit of those bytes.
+    fn touches(&self, bytes: &Range<usize>) -> bool {
+        let bits = bytes.start * 8..bytes.end * 8;
+        (0..usize::from(self.width))
+            .any(|place| self.mask >> place & 1 == 1 && bits.contains(&(self.end() - 1 - place)))
+    }
+
+    /// Whether both write some bit.
+    fn overlaps(&self, other: &Self) -> bool {
+        // The same bits of the frame, as seen from the one that ends later.
+        let (early, late) = if self.end() <= other.end() { (self, other) } else { (other, self) };
+        let apart = late.end() - early.end();
+        apart < 128 && late.mask >> apart & early.mask != 0
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! Why a file can't be read.
+
+use std::io;
+
+/// Why a file can't be read, and where.
+#[derive(Debug, thiserror::Error)]
+pub enum PcapError {
+    /// The bytes can't be had.
+    #[error("byte {position}: {source}")]
+    Io {
+        /// Bytes that were read before.
+        position: u64,
+        /// What the reader says.
+        source: io::Error,
+    },
+    /// The file is no capture.
+    #[error("not a pcap or pcapng file: {reason}")]
+    NotACapture {
+        /// What it is instead.
+        reason: String,
+    },
+    /// The file's header, before any packet, is wrong.
+    #[error("file header: {reason}")]
+    Header {
+        /// What is wrong.
+        reason: String,
+    },
+    /// A record of a pcap file is wrong.
+    #[error("record {number} at byte {position}: {reason}")]
+    Record {
+        /// Which record, counted from 1.
+        number: u64,
+        /// Where it begins.
+        position: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A block of a pcapng file is wrong.
+    #[error("block {number} at byte {position}: {reason}")]
+    Block {
+        /// Which block, counted from 1, those included that hold no packet.
+        number: u64,
+        /// Where it begins.
+        position: u64,
+        /// What is wrong.
+        reason: String,
+    },
+}

@@ -1,0 +1,94 @@
+//! Capture files: reading pcap and pcapng of any byte order and resolution, writing both with nanoseconds.
+//!
+//! Not here: opening files, what to do with the packets, and what is in them.
+//!
+//! Writing is the library's. Reading is not: `pcap-file` 2.0 takes every pcapng time for nanoseconds whatever
+//! `if_tsresol` says, swaps the halves of some of them, refuses option lists without an end mark and texts that are not
+//! UTF-8, and says neither where nor why.
+//!
+//! Invariants: reading never panics, and takes memory in proportion to the bytes that are there, not to what lengths in
+//! them claim. What is written is read back the same.
+
+#![forbid(unsafe_code)]
+
+mod classic;
+mod error;
+mod ng;
+mod source;
+mod write;
+
+pub use error::PcapError;
+pub use write::{Direction, NewInterface, Packet, PcapWriter, PcapngWriter, Statistics};
+
+use source::Source;
+use std::io::Read;
+use units::Nanos;
+
+/// Link type of Ethernet frames without preamble.
+pub const ETHERNET: u16 = 1;
+/// Link type of bare IP packets, whose version is in their first byte.
+pub const RAW_IP: u16 = 101;
+/// Link type of bare IPv4 packets.
+pub const RAW_IPV4: u16 = 228;
+/// Link type of bare IPv6 packets.
+pub const RAW_IPV6: u16 = 229;
+
+/// A packet as it stands in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// When it was captured, since 1970-01-01 UTC or whatever the file's clock begins with.
+    pub at: Nanos,
+    /// Where it was captured: index into [`Capture::interfaces`].
+    pub interface: u32,
+    /// Length of the packet on the link, bytes: more than `bytes` has if only its beginning was captured.
+    pub original_len: u32,
+    /// What was captured.
+    pub bytes: Vec<u8>,
+}
+
+/// Where packets were captured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// What packets begin with, as numbered by tcpdump.org: 1 is Ethernet.
+    pub link_type: u16,
+    /// Its name, if the file has one.
+    pub name: Option<String>,
+    /// Most bytes captured of a packet; 0 if there is no limit.
+    pub snap_len: u32,
+    /// Bytes of frame check sequence at the end of each whole packet, if the file says there are any.
+    pub fcs_bytes: u8,
+}
+
+/// All that a file holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Capture {
+    /// The interfaces of all sections, in the order of the file. A pcap file has one.
+    pub interfaces: Vec<Interface>,
+    /// The packets, in the order of the file, which need not be that of time.
+    pub records: Vec<Record>,
+    /// What is odd about the file, in sentences for people: each kind of oddity once.
+    pub warnings: Vec<String>,
+}
+
+impl Capture {
+    /// The link type of a record.
+    pub fn link_type(&self, record: &Record) -> Option<u16> {
+        self.interfaces.get(record.interface as usize).map(|interface| interface.link_type)
+    }
+}
+
+/// Reads a whole pcap or pcapng file. No need to buffer `bytes`.
+///
+/// A file that ends within its last record loses that record and gets a warning. Everything else that is wrong is an
+/// error, for what stands behind it can't be found or trusted.
+pub fn read(bytes: impl Read) -> Result<Capture, PcapError> {
+    let mut source = Source::new(bytes);
+    let magic = source.magic()?;
+    match u32::from_be_bytes(magic) {
+        ng::SECTION => ng::read(source),
+        _ => classic::read(source, magic),
+    }
+}
+
+#[cfg(test)]
+mod tests;

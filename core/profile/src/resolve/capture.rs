@@ -1,0 +1,62 @@
+//! Captures: where captured packets go.
+
+use super::Resolver;
+use crate::document::{CaptureDoc, DirectionDoc};
+use crate::plan::{CapturePlan, CaptureStorage};
+use units::Nanos;
+
+/// Bytes kept of a packet unless said otherwise: all of any.
+const WHOLE: u64 = 65_535;
+/// Least bytes between worker and disk, and least in a file or memory: room for a few of the longest packets.
+const LEAST: u64 = 1_000_000;
+
+impl Resolver<'_> {
+    pub(super) fn capture(&mut self, path: &str, capture: &CaptureDoc) -> CapturePlan {
+        let rotate = capture.rotate_size.is_some() || capture.rotate_time.is_some();
+        if capture.ring.is_some() && rotate {
+            let reason =
+                "a ring in memory becomes one file at the end; leave out 'rotate_size' and 'rotate_time'";
+            self.reading.fail(format!("{path}.ring"), reason);
+        }
+        if capture.files.is_some() && !rotate {
+            let reason =
+                "only one file is written; say when a new one begins in 'rotate_size' or 'rotate_time'";
+            self.reading.fail(format!("{path}.files"), reason);
+        }
+        let amounts = [
+            ("rotate_size", capture.rotate_size.as_ref()),
+            ("ring", capture.ring.as_ref()),
+            ("buffer", Some(&capture.buffer)),
+        ];
+        for (key, bytes) in amounts {
+            if bytes.is_some_and(|bytes| bytes.0 < LEAST) {
+                self.reading.fail(format!("{path}.{key}"), "too little: at least 1MB");
+            }
+        }
+        if capture.rotate_time.as_ref().is_some_and(|time| time.0 < Nanos::from_millis(100)) {
+            self.reading.fail(format!("{path}.rotate_time"), "too short: at least 100ms");
+        }
+        let snap = capture.snap.as_ref().map_or(WHOLE, |snap| snap.0);
+        if !(14..=WHOLE).contains(&snap) {
+            self.reading
+                .fail(format!("{path}.snap"), format!("from 14B to {WHOLE}B of each packet can be kept"));
+        }
+        CapturePlan {
+            file: capture.file.clone(),
+            filter: capture.filter.clone().unwrap_or_default(),
+            snap_bytes: snap as u32,
+            rx: capture.direction != DirectionDoc::Tx,
+            tx: capture.direction != DirectionDoc::Rx,
+            storage: match &capture.ring {
+                Some(bytes) => CaptureStorage::Ring { bytes: bytes.0 },
+                None if rotate => CaptureStorage::Rotating {
+                    bytes: capture.rotate_size.as_ref().map(|bytes| bytes.0),
+                    time: capture.rotate_time.as_ref().map(|time| time.0),
+                    files: capture.files,
+                },
+                None => CaptureStorage::File,
+            },
+            buffer_bytes: capture.buffer.0,
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Sending times: rates, patterns, and streams that follow each other.
+
+use super::Resolver;
+use crate::document::StreamDoc;
+use crate::pattern_doc::{CurveDoc, GapsDoc, MultiBurstDoc, PatternDoc, ShapeDoc};
+use crate::plan::{ChainPlan, Pattern, StreamPlan};
+use crate::vary_doc::OrderDoc;
+use std::collections::HashMap;
+use units::{Load, Nanos, Pps};
+
+impl Resolver<'_> {
+    /// The stream's rate; [`Load::Max`] where its pattern is a rate in itself.
+    pub(super) fn rate(&mut self, path: &str, stream: &StreamDoc) -> Load {
+        if let Some(rate) = self.overrides.rate {
+            self.refuse_zero(&format!("{path}.rate"), rate);
+            return rate;
+        }
+        let path = format!("{path}.rate");
+        if self.reading.is_broken(&path) {
+            return Load::Max;
+        }
+        let own = own_rate(stream);
+        let Some(written) = &stream.rate else {
+            if own.is_none() {
+                self.reading
+                    .fail(path, "no rate: give one such as 1Mpps, 2.5Gbps, 40% or max, here or by --rate");
+            }
+            return Load::Max;
+        };
+        if let Some(pattern) = own.filter(|_| stream.replay.is_none()) {
+            self.reading
+                .fail(path, format!("the pattern '{pattern}' says when packets are sent; leave out 'rate'"));
+            return Load::Max;
+        }
+        let mut rate = written.0.load;
+        if written.0.flow {
+            let Some(flows) = &stream.flows else {
+                self.reading.fail(path, "a rate per flow needs 'flows', which says how many there are");
+                return rate;
+            };
+            if let Load::Packets(pps) = rate {
+                rate = Load::Packets(Pps::from_micro(pps.micro().saturating_mul(flows.count)));
+            }
+        }
+        self.refuse_zero(&path, rate);
+        rate
+    }
+
+    fn refuse_zero(&mut self, path: &str, rate: Load) {
+        if is_zero(rate) {
+            self.reading.fail(path, format!("a rate of {rate} sends nothing"));
+        }
+    }
+
+    pub(super) fn pattern(&mut self, path: &str, stream: &StreamDoc) -> Pattern {
+        let path = format!("{path}.pattern");
+        if self.reading.is_broken(&path) {
+            return Pattern::Continuous;
+        }
+        self.refuse_max(&path, stream);
+        match &stream.pattern {
+            // A rate from the command line takes the place of a pattern that is one.
+            PatternDoc::Gaps(_) | PatternDoc::Curve(_) if self.overrides.rate.is_some() => {
+                Pattern::Continuous
+            }
+            PatternDoc::Continuous => Pattern::Continuous,
+            PatternDoc::Poisson => Pattern::Poisson { seed: self.seed_of(&path, "poisson") },
+            PatternDoc::Bursts(packets) => Pattern::Bursts { packets: *packets },
+            PatternDoc::MultiBurst(burst) => self.multi_burst(&path, burst),
+            PatternDoc::OnOff(on_off) => {
+                let path = format!("{path}.on_off");
+                if on_off.on.0 == Nanos::ZERO {
+                    self.reading.fail(format!("{path}.on"), "nothing is sent in no time");
+                }
+                self.within_a_year(&format!("{path}.on"), on_off.on.0);
+                self.within_a_year(&format!("{path}.off"), on_off.off.0);
+                Pattern::OnOff { on: on_off.on.0, off: on_off.off.0 }
+            }
+            PatternDoc::Gaps(gaps) => self.gaps(&format!("{path}.gaps"), gaps),
+            PatternDoc::Curve(curve) => self.curve(&format!("{path}.curve"), curve),
+        }
+    }
+
+    /// Patterns that need a rate that is a number.
+    fn refuse_max(&mut self, path: &str, stream: &StreamDoc) {
+        let name = match &stream.pattern {
+            PatternDoc::Poisson => "poisson",
+            PatternDoc::OnOff(_) => "on_off",
+            _ => return,
+        };
+        let written = stream.rate.as_ref().map(|rate| rate.0.load);
+        if self.overrides.rate.or(written) == Some(Load::Max) {
+            self.reading.fail(path, format!("'{name}' needs a rate that is a number, not 'max'"));
+        }
+    }
+
+    fn multi_burst(&mut self, path: &str, burst: &MultiBurstDoc) -> Pattern {
+        let path = format!("{path}.multi_burst");
+        let every = match &burst.every {
+            Some(every) if every.0 == Nanos::ZERO => {
+                self.reading.fail(format!("{path}.every"), "bursts need time between their starts");
+                every.0
+            }
+            Some(every) => every.0,
+            None if burst.bursts == Some(1) => Nanos::from_secs(1),
+            None => {
+                self.reading.fail(&path, "more than one burst needs the time from one to the next: 'every'");
+                Nanos::from_secs(1)
+            }
+        };
+        self.within_a_year(&format!("{path}.every"), every);
+        Pattern::MultiBurst { packets: burst.packets, every, bursts: burst.bursts }
+    }
+
+    fn gaps(&mut self, path: &str, gaps: &GapsDoc) -> Pattern {
+        let list: Vec<Nanos> = gaps.list.iter().map(|gap| gap.0).collect();
+        let sum: u128 = list.iter().map(|gap| u128::from(gap.0)).sum();
+        if sum == 0 {
+            self.reading.fail(
+                format!("{path}.list"),
+                "the gaps are all zero; use 'rate: max' for as fast as possible",
+            );
+        } else if sum > u128::from(super::YEAR.0) {
+            self.reading.fail(format!("{path}.list"), "the gaps together are longer than a year (8760h)");
+        }
+        let random = match gaps.order {
+            OrderDoc::Sequential => None,
+            OrderDoc::Random => Some(self.seed_of(path, "gaps")),
+        };
+        Pattern::Gaps { gaps: list.into(), random }
+    }
+
+    fn curve(&mut self, path: &str, curve: &CurveDoc) -> Pattern {
+        let points: Vec<(Nanos, Load)> =
+            curve.points.iter().map(|point| (point.at.0, point.rate.0)).collect();
+        for (index, pair) in points.windows(2).enumerate() {
+            if pair[1].0 <= pair[0].0 {
+                let reason =
+                    format!("{} is not behind {}, the time of the point before", pair[1].0, pair[0].0);
+                self.reading.fail(format!("{path}.points[{}].at", index + 1), reason);
+            }
+        }
+        for (index, (at, rate)) in points.iter().enumerate() {
+            self.within_a_year(&format!("{path}.points[{index}].at"), *at);
+            if *rate == Load::Max {
+                let reason = "'max' is no number a curve can go through; give a rate such as 1Mpps or 40%";
+                self.reading.fail(format!("{path}.points[{index}].rate"), reason);
+            }
+        }
+        if points.iter().all(|(_, rate)| is_zero(*rate)) {
+            self.reading.fail(format!("{path}.points"), "a curve of zeros sends nothing");
+        }
+        if curve.repeat && points.len() < 2 {
+            self.reading
+                .fail(format!("{path}.repeat"), "a curve of one point does not change; nothing repeats");
+        }
+        Pattern::Curve { points, steps: curve.shape == ShapeDoc::Steps, repeat: curve.repeat }
+    }
+
+    /// Streams that follow each other. `streams` are the plan's, in the document's order where none has copies.
+    pub(super) fn chains(&mut self, streams: &[StreamPlan]) -> Vec<ChainPlan> {
+        let mut links: HashMap<usize, (usize, Nanos)> = HashMap::new();
+        let mut targets: HashMap<usize, usize> = HashMap::new();
+        let document = self.document;
+        for (path, stream) in self.kept_streams() {
+            let Some(then) = &stream.then else {
+                let follows = |other: &StreamDoc| {
+                    other.then.as_ref().is_some_and(|then| then.resolved().stream == stream.name.0)
+                };
+                if stream.loops.is_some() && !document.streams.iter().any(follows) {
+                    self.reading.fail(format!("{path}.loops"), "'loops' needs a chain, which 'then' begins");
+                }
+                continue;
+            };
+            let then = then.resolved();
+            let at = format!("{path}.then");
+            self.within_a_year(&at, then.gap.0);
+            let find = |name: &str| streams.iter().position(|plan| plan.name == name);
+            let Some(from) = find(&stream.name.0) else { continue };
+            let Some(to) = find(&then.stream) else {
+                if self.reading.drops_parts_of("streams") {
+                    continue;
+                }
+                let known: Vec<&str> = document.streams.iter().map(|s| s.name.0.as_str()).collect();
+                self.reading.fail(at, crate::error::unknown("stream without copies", &then.stream, &known));
+                continue;
+            };
+            links.insert(from, (to, then.gap.0));
+            *targets.entry(to).or_default() += 1;
+        }
+        let mut heads: Vec<usize> =
+            links.keys().copied().filter(|from| !targets.contains_key(from)).collect();
+        heads.sort_unstable();
+        let mut placed = vec![false; streams.len()];
+        let mut chains = Vec::new();
+        // Chains with a beginning first; what is left are circles, which begin where the profile names them first.
+        for head in heads.into_iter().chain(0..streams.len()) {
+            if !placed[head] && links.contains_key(&head) {
+                chains.extend(self.chain(head, &links, streams, &mut placed));
+            }
+        }
+        chains
+    }
+
+    fn chain(
+        &mut self,
+        head: usize,
+        links: &HashMap<usize, (usize, Nanos)>,
+        streams: &[StreamPlan],
+        placed: &mut [bool],
+    ) -> Option<ChainPlan> {
+        let mut chain = Vec::new();
+        let (mut at, mut closed) = (head, false);
+        loop {
+            placed[at] = true;
+            let Some((next, gap)) = links.get(&at) else {
+                chain.push((at, Nanos::ZERO));
+                break;
+            };
+            chain.push((at, *gap));
+            if *next == head {
+                closed = true;
+                break;
+            }
+            if placed[*next] {
+                let reason = format!(
+                    "stream '{}' is already part of a chain; a chain goes back only to its first stream, '{}'",
+                    streams[*next].name, streams[head].name
+                );
+                self.fail_stream(&streams[at].name, "then", reason);
+                return None;
+            }
+            at = *next;
+        }
+        self.check_links(&chain, streams)?;
+        let loops =
+            self.document.streams.iter().find(|s| s.name.0 == streams[head].name).and_then(|s| s.loops);
+        Some(ChainPlan { links: chain, loops: loops.or((!closed).then_some(1)) })
+    }
+
+    /// What every link of a chain needs.
+    fn check_links(&mut self, chain: &[(usize, Nanos)], streams: &[StreamPlan]) -> Option<()> {
+        let head = &streams[chain[0].0];
+        let mut sound = true;
+        for (place, (index, _)) in chain.iter().enumerate() {
+            let stream = &streams[*index];
+            let endless = stream.count.is_none()
+                && !matches!(stream.pattern, Pattern::MultiBurst { bursts: Some(_), .. });
+            let unpaced = stream.rate == Load::Max
+                && matches!(
+                    stream.pattern,
+                    Pattern::Continuous | Pattern::Bursts { .. } | Pattern::Poisson { .. }
+                );
+            let doc = self.document.streams.iter().find(|doc| doc.name.0 == stream.name);
+            let (key, reason) = if stream.from != head.from {
+                ("from", format!("the chain begins on port '{}' and stays there", self.ports[head.from].name))
+            } else if endless {
+                ("then", "a stream of a chain needs a count, or it never ends".to_owned())
+            } else if unpaced {
+                ("rate", "a stream of a chain needs a rate: 'max' has no end that is known before".to_owned())
+            } else if place > 0 && doc.is_some_and(|doc| doc.loops.is_some()) {
+                ("loops", format!("'loops' belongs to the chain's first stream, '{}'", head.name))
+            } else {
+                continue;
+            };
+            sound = false;
+            self.fail_stream(&stream.name, key, reason);
+        }
+        sound.then_some(())
+    }
+
+    fn fail_stream(&mut self, name: &str, key: &str, reason: String) {
+        let path = self.kept_streams().into_iter().find(|(_, stream)| stream.name.0 == name);
+        let path = path.map_or_else(|| "streams".to_owned(), |(path, _)| path);
+        self.reading.fail(format!("{path}.{key}"), reason);
+    }
+}
+
+/// The pattern that is a rate in itself, if the stream's is one.
+pub(super) fn own_rate(stream: &StreamDoc) -> Option<&'static str> {
+    match &stream.pattern {
+        PatternDoc::Gaps(_) => Some("gaps"),
+        PatternDoc::Curve(_) => Some("curve"),
+        _ if stream.replay.is_some() => Some("as captured"),
+        _ => None,
+    }
+}
+
+fn is_zero(load: Load) -> bool {
+    match load {
+        Load::Packets(pps) => pps == Pps::ZERO,
+        Load::Bits(rate) => rate.bps == 0,
+        Load::LinkShare(ppm) => ppm == 0,
+        Load::Max => false,
+    }
+}

@@ -1,0 +1,279 @@
+//! Captures that are sent again.
+
+use super::Resolver;
+use super::pattern::own_rate;
+use crate::document::{OneOrMany, StreamDoc};
+use crate::pattern_doc::PatternDoc;
+use crate::plan::{NextHop, Pattern, Sizes, StreamPlan};
+use crate::quantity::Network;
+use crate::replay_doc::{ReplayDoc, SplitByDoc, SplitDoc};
+use field::Choice;
+use replay::{Rewrite, SplitBy, Timing, Trace};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{FrameLen, Nanos};
+
+/// Changes both ends of conversations by network: a word of 'rewrite' that is no field.
+const ADDRESSES: &str = "addresses";
+/// Changes both ends of conversations by port.
+const PORTS: &str = "ports";
+/// From one loop to the next if the capture has a single instant.
+const SINGLE_GAP: Nanos = Nanos::from_millis(1);
+
+impl Resolver<'_> {
+    /// The stream, or the two directions of it, that a capture is sent as.
+    pub(super) fn replayed(
+        &mut self,
+        path: &str,
+        stream: &StreamDoc,
+        replay: &ReplayDoc,
+        plan: StreamPlan,
+    ) -> Vec<StreamPlan> {
+        self.refuse_beside_replay(path, stream, replay);
+        let path = format!("{path}.replay");
+        let Some(mut traces) = self.traces(&path, &stream.name.0, replay, plan.to) else { return Vec::new() };
+        let macs = self.rewritten(&path, &stream.name.0, replay, &mut traces);
+        if let Some((num, den)) = replay.speed.as_ref().map(|speed| speed.0)
+            && let Err(error) = replay::retime(&mut traces, Timing::Scaled { num, den })
+        {
+            self.reading.fail(format!("{path}.speed"), error.to_string());
+        }
+        let names = match &traces[..] {
+            [_] => vec![stream.name.0.clone()],
+            _ => ["client", "server"].map(|side| format!("{}[{side}]", stream.name.0)).into(),
+        };
+        let both = names.into_iter().zip(traces).enumerate();
+        let plans = both.map(|(side, (name, trace))| {
+            let (from, to) =
+                if side == 0 { (plan.from, plan.to) } else { (plan.to.unwrap_or(0), Some(plan.from)) };
+            let mut plan = StreamPlan { name, from, to, measure: false, ..plan.clone() };
+            self.address_replayed(&path, &mut plan, macs);
+            self.time_replayed(&path, stream, replay, &trace, &mut plan);
+            plan.sizes = Arc::new(sizes(&trace));
+            plan.replay = Some(Arc::new(trace));
+            plan
+        });
+        // A direction nobody sent in is no stream.
+        let is_empty = |plan: &StreamPlan| plan.replay.as_ref().is_some_and(|trace| trace.packets.is_empty());
+        plans.filter(|plan| !is_empty(plan)).collect()
+    }
+
+    /// Keys that describe built packets.
+    fn refuse_beside_replay(&mut self, path: &str, stream: &StreamDoc, replay: &ReplayDoc) {
+        let built = [
+            ("packet", !stream.packet.is_empty()),
+            ("size", stream.size.is_some()),
+            ("vary", !stream.vary.is_empty()),
+            ("per_copy", !stream.per_copy.is_empty()),
+            ("flows", stream.flows.is_some()),
+            ("copies", stream.copies.is_some()),
+            ("pattern", stream.pattern != PatternDoc::Continuous),
+        ];
+        for (key, _) in built.iter().filter(|(_, given)| *given) {
+            self.reading.fail(format!("{path}.{key}"), "goes with 'packet', not with 'replay'");
+        }
+        let as_captured = stream.rate.is_none() && self.overrides.rate.is_none();
+        if replay.speed.is_some() && !as_captured {
+            let reason = "the stream's rate says how fast; leave out one of them";
+            self.reading.fail(format!("{path}.replay.speed"), reason);
+        }
+    }
+
+    /// The capture as one trace, or as that of each direction.
+    fn traces(
+        &mut self,
+        path: &str,
+        name: &str,
+        replay: &ReplayDoc,
+        to: Option<usize>,
+    ) -> Option<Vec<Trace>> {
+        let file_path = format!("{path}.file");
+        let bytes = self.file(&file_path, &replay.file)?;
+        let capture = match pcap::read(&bytes[..]) {
+            Ok(capture) => capture,
+            Err(error) => {
+                self.reading.fail(file_path, format!("'{}': {error}", replay.file));
+                return None;
+            }
+        };
+        self.warnings.extend(capture.warnings.iter().map(|warning| format!("stream {name}: {warning}")));
+        let split = match &replay.split {
+            Some(_) if to.is_none() => {
+                self.reading
+                    .fail(format!("{path}.split"), "the other direction needs a port: name one in 'to'");
+                return None;
+            }
+            Some(split) => Some(self.split_by(&format!("{path}.split"), split)?),
+            None => None,
+        };
+        let traces = match split {
+            Some(by) => replay::split(&capture, &by).map(Vec::from),
+            None => Trace::new(&capture).map(|trace| vec![trace]),
+        };
+        let mut traces = match traces {
+            Ok(traces) => traces,
+            Err(error) => {
+                self.reading.fail(file_path, format!("'{}': {error}", replay.file));
+                return None;
+            }
+        };
+        if traces.iter().all(|trace| trace.packets.is_empty()) {
+            self.reading.fail(file_path, format!("'{}' has no packets", replay.file));
+            return None;
+        }
+        let cut: u64 = traces.iter_mut().map(Trace::fill).sum();
+        if cut > 0 {
+            self.warnings.push(format!(
+                "stream {name}: of {cut} packets only the beginning was captured; zeros fill them up"
+            ));
+        }
+        let guessed: u64 = traces.iter().map(|trace| trace.guessed).sum();
+        if guessed > 0 {
+            self.warnings.push(format!("stream {name}: the direction of {guessed} packets is a guess"));
+        }
+        Some(traces)
+    }
+
+    fn split_by(&mut self, path: &str, split: &SplitDoc) -> Option<SplitBy> {
+        let SplitDoc::By(SplitByDoc { clients, macs, interface }) = split else {
+            return Some(SplitBy::FirstSource);
+        };
+        match (clients, macs, interface) {
+            (Some(clients), None, None) => {
+                let network = |network: &Network| replay::Network::new(network.0.ip, network.0.prefix_len);
+                Some(SplitBy::Network(values(clients).into_iter().filter_map(network).collect()))
+            }
+            (None, Some(macs), None) => {
+                Some(SplitBy::Mac(values(macs).into_iter().map(|mac| mac.0).collect()))
+            }
+            (None, None, Some(interface)) => Some(SplitBy::Interface(*interface)),
+            _ => {
+                self.reading.fail(path, "one of 'clients', 'macs' and 'interface' says who the clients are");
+                None
+            }
+        }
+    }
+
+    /// Applies what 'rewrite' says; returns which hardware addresses come from the ports: source, destination.
+    fn rewritten(
+        &mut self,
+        path: &str,
+        name: &str,
+        replay: &ReplayDoc,
+        traces: &mut [Trace],
+    ) -> (bool, bool) {
+        let mut rules: Vec<(String, Rewrite)> = Vec::new();
+        let (mut own_source, mut next_hop) = (false, false);
+        if replay.pop_vlan {
+            rules.push((format!("{path}.pop_vlan"), Rewrite::PopVlan));
+        }
+        for (field, written) in &replay.rewrite {
+            for (index, value) in written.with_paths() {
+                let (at, text) = (format!("{path}.rewrite.{field}{index}"), value.text());
+                match (field.as_str(), text.trim()) {
+                    ("ethernet.src", "port") => own_source = true,
+                    ("ethernet.dst", "next_hop") => next_hop = true,
+                    _ => match rule(field, &text) {
+                        Ok(rule) => rules.push((at, rule)),
+                        Err(reason) => self.reading.fail(at, reason),
+                    },
+                }
+            }
+        }
+        if let Some(id) = replay.push_vlan {
+            rules.push((format!("{path}.push_vlan"), Rewrite::PushVlan { id: id.0, pcp: 0 }));
+        }
+        for (at, rule) in rules {
+            let mut changed = 0;
+            for trace in traces.iter_mut() {
+                match replay::rewrite(trace, std::slice::from_ref(&rule)) {
+                    Ok(report) => changed += report.rules[0].changed + report.rules[0].unchanged,
+                    Err(error) => {
+                        self.reading.fail(&at, error.to_string());
+                        return (own_source, next_hop);
+                    }
+                }
+            }
+            if changed == 0 {
+                self.warnings.push(format!("stream {name}: no packet has what {at} changes"));
+            }
+        }
+        (own_source, next_hop)
+    }
+
+    /// Which hardware addresses are filled in when the ports are known.
+    fn address_replayed(&mut self, path: &str, plan: &mut StreamPlan, (own_source, next_hop): (bool, bool)) {
+        plan.fill_source_mac = own_source;
+        if !next_hop {
+            return;
+        }
+        let gateway = self.ports.get(plan.from).and_then(|port| port.gateways.first());
+        plan.next_hop = match (gateway, plan.to) {
+            (Some(gateway), _) => NextHop::Resolve(*gateway),
+            (None, Some(_)) => NextHop::PeerPort,
+            (None, None) => {
+                let reason = "whose? The port has no gateway, and the stream no 'to'";
+                self.reading.fail(format!("{path}.rewrite.ethernet.dst"), reason);
+                NextHop::Given
+            }
+        };
+    }
+
+    fn time_replayed(
+        &mut self,
+        path: &str,
+        stream: &StreamDoc,
+        replay: &ReplayDoc,
+        trace: &Trace,
+        plan: &mut StreamPlan,
+    ) {
+        let packets = trace.packets.len() as u64;
+        let all = replay.loops.unwrap_or(1).saturating_mul(packets);
+        plan.count = Some(plan.count.map_or(all, |count| count.min(all)));
+        if own_rate(stream).is_none() || stream.rate.is_some() || self.overrides.rate.is_some() {
+            return;
+        }
+        let mean_gap = Nanos(trace.span.0 / packets.saturating_sub(1).max(1));
+        let gap = match &replay.loop_gap {
+            Some(gap) => gap.0,
+            None if mean_gap == Nanos::ZERO => SINGLE_GAP,
+            None => mean_gap,
+        };
+        self.within_a_year(&format!("{path}.loop_gap"), gap);
+        plan.pattern = Pattern::Captured {
+            times: trace.packets.iter().map(|packet| packet.at).collect(),
+            period: trace.span.saturating_add(gap).max(Nanos(1)),
+        };
+    }
+}
+
+/// What a value of 'rewrite' means: `new`, or `old -> new`.
+fn rule(field: &str, text: &str) -> Result<Rewrite, String> {
+    let map = text.split_once("->").map(|(from, to)| (from.trim().to_owned(), to.trim().to_owned()));
+    let port =
+        |text: &str| text.parse::<u16>().map_err(|_| format!("'{text}' is not a port from 0 to 65535"));
+    match (field, map) {
+        (ADDRESSES, Some((from, to))) => Ok(Rewrite::MapNetwork { from, to }),
+        (ADDRESSES, None) => {
+            Err(format!("'{text}' is not a network for a network: 10.0.0.0/8 -> 192.168.0.0/8"))
+        }
+        (PORTS, Some((from, to))) => Ok(Rewrite::MapPort { from: port(&from)?, to: port(&to)? }),
+        (PORTS, None) => Err(format!("'{text}' is not a port for a port: 80 -> 8080")),
+        (_, Some((from, to))) => Ok(Rewrite::Map { path: field.to_owned(), from, to }),
+        (_, None) => Ok(Rewrite::Set { path: field.to_owned(), value: text.trim().to_owned() }),
+    }
+}
+
+fn values<T>(given: &OneOrMany<T>) -> Vec<&T> {
+    given.with_paths().into_iter().map(|(_, value)| value).collect()
+}
+
+/// The frame lengths of a trace.
+fn sizes(trace: &Trace) -> Sizes {
+    let mut lengths: BTreeMap<FrameLen, u64> = BTreeMap::new();
+    for packet in &trace.packets {
+        *lengths.entry(FrameLen::holding(packet.bytes.len() as u32)).or_default() += 1;
+    }
+    let (lengths, weights) = lengths.into_iter().unzip();
+    Sizes { lengths, weights, choice: Choice::sequence(vec![0]) }
+}

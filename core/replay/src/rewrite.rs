@@ -1,0 +1,377 @@
+//! Other addresses, ports and tags in the packets of a trace.
+//!
+//! Checksums are updated by what changed (RFC 1624), not computed anew: so one that was wrong before tells a receiver
+//! the same afterwards, and a packet of which only the beginning was captured keeps the checksum of the whole.
+
+use crate::{LONGEST, RewriteError, SHORTEST, Trace};
+use std::ops::Range;
+use wire::{Auto, Field, Kind, Protocol, ReadHeader, checksum, protocol, read};
+
+/// Where tags stand: behind both hardware addresses.
+const TAG_AT: usize = 12;
+const TAG_LEN: usize = 4;
+/// Identifier of a tag, and that of a service tag, which stands before another (IEEE 802.1Q clause 9.5).
+const TAG: u16 = 0x8100;
+const SERVICE_TAG: u16 = 0x88a8;
+
+/// A change to every packet it fits. Fields have the names of wire's catalogue, `ipv4.dst`, and are looked for in the
+/// outermost header of that name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rewrite {
+    /// Sets a field.
+    Set {
+        /// Which one.
+        path: String,
+        /// To what, as people write it.
+        value: String,
+    },
+    /// Sets the first bits of a field where they are those of `from`; the bits behind them stay.
+    Map {
+        /// Which field.
+        path: String,
+        /// A value with the number of bits that count, `10.0.0.0/8`; without it all do.
+        from: String,
+        /// What these bits become; as many as of `from`.
+        to: String,
+    },
+    /// Maps addresses of an IP network wherever they stand in IPv4, IPv6, ARP and neighbour discovery headers.
+    MapNetwork {
+        /// The network, `10.0.0.0/8`.
+        from: String,
+        /// What it becomes; of the same size.
+        to: String,
+    },
+    /// Changes a UDP or TCP port, at either end.
+    MapPort {
+        /// The port.
+        from: u16,
+        /// What it becomes.
+        to: u16,
+    },
+    /// Puts a VLAN tag before all others.
+    PushVlan {
+        /// VLAN identifier, up to 4095.
+        id: u16,
+        /// Priority, up to 7.
+        pcp: u8,
+    },
+    /// Takes the outermost VLAN tag away.
+    PopVlan,
+}
+
+/// What a rule did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RuleReport {
+    /// Packets that are different now.
+    pub changed: u64,
+    /// Packets that have the header, but not a value to change.
+    pub unchanged: u64,
+    /// Packets that have no such header and were left alone.
+    pub without: u64,
+}
+
+/// What all rules did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Of each rule, in the order given.
+    pub rules: Vec<RuleReport>,
+}
+
+/// Applies rules to all packets of a trace, one after the other: a later one sees what an earlier one made.
+///
+/// IPv4, UDP, TCP, ICMP and ICMPv6 checksums that were right stay right, those that were wrong stay wrong, and a UDP
+/// checksum of zero stays zero. What an ICMP error quotes of another packet is not touched. All rules are looked at
+/// before the first packet is changed; when a packet gets too long, those before it are changed already.
+pub fn rewrite(trace: &mut Trace, rules: &[Rewrite]) -> Result<Report, RewriteError> {
+    let ready = rules.iter().enumerate().map(|(index, rule)| {
+        Ready::new(rule).map_err(|reason| RewriteError::Rule { rule: index + 1, reason })
+    });
+    let ready = ready.collect::<Result<Vec<Ready>, RewriteError>>()?;
+    let mut report = Report { rules: vec![RuleReport::default(); rules.len()] };
+    for (number, packet) in trace.packets.iter_mut().enumerate() {
+        let mut frame = Frame::new(&mut packet.bytes);
+        for (index, rule) in ready.iter().enumerate() {
+            let done = frame.apply(rule);
+            let counts = &mut report.rules[index];
+            match done {
+                Done::Changed => counts.changed += 1,
+                Done::Unchanged => counts.unchanged += 1,
+                Done::Without => counts.without += 1,
+                Done::TooLong => {
+                    return Err(RewriteError::TooLong { rule: index + 1, packet: number + 1 });
+                }
+            }
+        }
+        let grown = frame.grown;
+        packet.bytes.resize(packet.bytes.len().max(SHORTEST), 0);
+        let original_len = i64::from(packet.original_len) + grown;
+        packet.original_len = original_len.clamp(SHORTEST as i64, i64::from(u32::MAX)) as u32;
+        packet.original_len = packet.original_len.max(packet.bytes.len() as u32);
+    }
+    trace.cut = trace.packets.iter().filter(|p| p.bytes.len() < p.original_len as usize).count() as u64;
+    Ok(report)
+}
+
+/// A rule with its names and values resolved.
+enum Ready {
+    /// Of each field of `fields`: bits of `mask` become those of `to` where they are those of `from`.
+    Fields {
+        fields: Vec<Target>,
+        from: Option<u128>,
+        to: u128,
+        mask: u128,
+    },
+    Push {
+        tag: [u8; 2],
+    },
+    Pop,
+}
+
+/// A field of a header.
+#[derive(Clone, Copy)]
+struct Target {
+    protocol: &'static Protocol,
+    field: &'static Field,
+}
+
+impl Ready {
+    fn new(rule: &Rewrite) -> Result<Self, String> {
+        match rule {
+            Rewrite::Set { path, value } => {
+                let target = Target::named(path)?;
+                let to = target.field.parse(value).map_err(|error| format!("{path}: {error}"))?;
+                Ok(Self::Fields { fields: vec![target], from: None, to, mask: target.field.max() })
+            }
+            Rewrite::Map { path, from, to } => {
+                let target = Target::named(path)?;
+                Self::map(vec![target], from, to).map_err(|error| format!("{path}: {error}"))
+            }
+            Rewrite::MapNetwork { from, to } => {
+                let kind = if from.contains(':') { Kind::Ipv6 } else { Kind::Ipv4 };
+                let all = wire::protocols::ALL.iter();
+                let fields = all.flat_map(|p| p.fields.iter().map(|field| Target { protocol: p, field }));
+                Self::map(fields.filter(|target| target.field.kind == kind).collect(), from, to)
+            }
+            Rewrite::MapPort { from, to } => {
+                let paths = ["udp.src", "udp.dst", "tcp.src", "tcp.dst"];
+                let fields = paths.into_iter().map(Target::named).collect::<Result<_, _>>()?;
+                let (from, to) = (Some(u128::from(*from)), u128::from(*to));
+                Ok(Self::Fields { fields, from, to, mask: 0xffff })
+            }
+            Rewrite::PushVlan { id: 4096.., .. } => Err("a VLAN identifier is at most 4095".to_owned()),
+            Rewrite::PushVlan { pcp: 8.., .. } => Err("a VLAN priority is at most 7".to_owned()),
+            Rewrite::PushVlan { id, pcp } => {
+                Ok(Self::Push { tag: (u16::from(*pcp) << 13 | id).to_be_bytes() })
+            }
+            Rewrite::PopVlan => Ok(Self::Pop),
+        }
+    }
+
+    /// All `fields` are of one kind and width.
+    fn map(fields: Vec<Target>, from: &str, to: &str) -> Result<Self, String> {
+        let Some(field) = fields.first().map(|target| target.field) else {
+            return Err("there is no such field".to_owned());
+        };
+        let ((from, bits), (to, bits_to)) = (prefix(field, from)?, prefix(field, to)?);
+        if bits != bits_to {
+            return Err(format!("/{bits} can't become /{bits_to}: both sides need as many bits"));
+        }
+        // Shifting by the whole width of the number is no shift.
+        let behind = u32::from(field.width) - bits;
+        let mask = field.max() & !(1u128.checked_shl(behind).map_or(u128::MAX, |bit| bit - 1));
+        Ok(Self::Fields { fields, from: Some(from & mask), to: to & mask, mask })
+    }
+}
+
+/// `10.0.0.0/8`: a value of the field and how many of its bits count.
+fn prefix(field: &Field, text: &str) -> Result<(u128, u32), String> {
+    let (value, len) = text.split_once('/').map_or((text, None), |(value, len)| (value, Some(len)));
+    let value = field.parse(value).map_err(|error| error.to_string())?;
+    let width = u32::from(field.width);
+    let bits = len.map_or(Some(width), |len| len.trim().parse().ok().filter(|bits| *bits <= width));
+    Ok((value, bits.ok_or_else(|| format!("'{text}': behind the / there is a number from 0 to {width}"))?))
+}
+
+impl Target {
+    fn named(path: &str) -> Result<Self, String> {
+        let example = "such as ipv4.dst";
+        let (header, name) =
+            path.split_once('.').ok_or_else(|| format!("'{path}' is not a header and a field, {example}"))?;
+        let protocol = protocol(header).ok_or_else(|| format!("{path}: there is no header '{header}'"))?;
+        let field = protocol.field(name).ok_or_else(|| {
+            let names: Vec<&str> = protocol.fields.iter().map(|field| field.name).collect();
+            format!("{path}: {header} has no field '{name}'; it has {}", names.join(", "))
+        })?;
+        Ok(Self { protocol, field })
+    }
+
+    /// The bytes the field has a share in, in a header at `offset`.
+    fn bytes(self, offset: usize) -> Range<usize> {
+        let (first, behind) = (usize::from(self.field.bit), usize::from(self.field.bit + self.field.width));
+        offset + first / 8..offset + behind.div_ceil(8)
+    }
+}
+
+/// What a rule did to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    Changed,
+    Unchanged,
+    Without,
+    TooLong,
+}
+
+/// A frame and what is in it.
+struct Frame<'a> {
+    bytes: &'a mut Vec<u8>,
+    headers: Vec<ReadHeader>,
+    /// Bytes added less bytes taken away.
+    grown: i64,
+}
+
+impl<'a> Frame<'a> {
+    fn new(bytes: &'a mut Vec<u8>) -> Self {
+        let headers = read(bytes).0;
+        Self { bytes, headers, grown: 0 }
+    }
+
+    fn apply(&mut self, rule: &Ready) -> Done {
+        let done = match rule {
+            Ready::Fields { fields, from, to, mask } => {
+                let mut done = Done::Without;
+                for target in fields {
+                    done = match (done, self.set(*target, *from, *to, *mask)) {
+                        (Done::Changed, _) | (_, Done::Changed) => Done::Changed,
+                        (Done::Unchanged, _) | (_, Done::Unchanged) => Done::Unchanged,
+                        (_, last) => last,
+                    };
+                }
+                done
+            }
+            Ready::Push { tag } => self.push(*tag),
+            Ready::Pop => self.pop(),
+        };
+        if done == Done::Changed {
+            self.headers = read(self.bytes).0;
+        }
+        done
+    }
+
+    fn set(&mut self, target: Target, from: Option<u128>, to: u128, mask: u128) -> Done {
+        let header = self.headers.iter().find(|header| header.protocol.name == target.protocol.name);
+        let Some(offset) = header.map(|header| header.offset) else { return Done::Without };
+        let Some(old) = target.field.get(&self.bytes[offset..]) else { return Done::Without };
+        let new = old & !mask | to;
+        if from.is_some_and(|from| old & mask != from) || new == old {
+            return Done::Unchanged;
+        }
+        let sums = sums(&self.headers, self.bytes);
+        let range = target.bytes(offset);
+        let mut changes = vec![Change { at: range.start, old: self.bytes[range].to_vec() }];
+        target.field.set(&mut self.bytes[offset..], new);
+        for sum in sums {
+            changes.extend(sum.update(self.bytes, &changes));
+        }
+        Done::Changed
+    }
+
+    fn push(&mut self, tag: [u8; 2]) -> Done {
+        let Some(next) = self.bytes.get(TAG_AT..TAG_AT + 2) else { return Done::Without };
+        if self.bytes.len() + TAG_LEN > LONGEST {
+            return Done::TooLong;
+        }
+        let tagged = [TAG.to_be_bytes(), SERVICE_TAG.to_be_bytes()].iter().any(|kind| kind == next);
+        let kind = if tagged { SERVICE_TAG } else { TAG }.to_be_bytes();
+        self.bytes.splice(TAG_AT..TAG_AT, [kind[0], kind[1], tag[0], tag[1]]);
+        self.grown += TAG_LEN as i64;
+        Done::Changed
+    }
+
+    fn pop(&mut self) -> Done {
+        if self.headers.get(1).is_none_or(|header| header.protocol.name != "vlan") {
+            return Done::Without;
+        }
+        self.bytes.drain(TAG_AT..TAG_AT + TAG_LEN);
+        self.grown -= TAG_LEN as i64;
+        Done::Changed
+    }
+}
+
+/// Bytes that changed, as they were before.
+struct Change {
+    at: usize,
+    old: Vec<u8>,
+}
+
+/// A checksum of a frame: where it stands, and what it covers.
+struct Sum {
+    at: usize,
+    covers: [Range<usize>; 2],
+    /// Zero stands for no checksum, so a sum of zero is sent as all ones (UDP, RFC 768).
+    zero_is_none: bool,
+}
+
+/// The checksums of a frame, innermost first: the order in which one that covers another must come.
+fn sums(headers: &[ReadHeader], frame: &[u8]) -> Vec<Sum> {
+    let sums = headers.iter().enumerate().rev().filter_map(|(index, header)| {
+        let (start, end) = (header.offset, frame.len());
+        let behind =
+            headers.get(index + 1).map_or(start + header.protocol.length_in(&frame[start..]), |h| h.offset);
+        let fields = header.protocol.fields.iter();
+        fields
+            .filter_map(|field| {
+                let (covered, addresses, zero_is_none) = match field.auto {
+                    Auto::HeaderChecksum => (start..behind.min(end), 0..0, false),
+                    Auto::PlainChecksum => (start..end, 0..0, false),
+                    Auto::PseudoHeaderChecksum { zero_as_ones } => {
+                        (start..end, addresses(&headers[..index]), zero_as_ones)
+                    }
+                    _ => return None,
+                };
+                let at = start + usize::from(field.bit / 8);
+                Some(Sum { at, covers: [covered, addresses], zero_is_none })
+            })
+            .next()
+    });
+    sums.collect()
+}
+
+/// The addresses of the nearest of `headers` that has a pseudo-header.
+fn addresses(headers: &[ReadHeader]) -> Range<usize> {
+    let found = headers.iter().rev().find_map(|header| {
+        let addresses = header.protocol.pseudo_header.clone()?;
+        Some(header.offset + addresses.start..header.offset + addresses.end)
+    });
+    found.unwrap_or(0..0)
+}
+
+impl Sum {
+    /// Puts right what the changes made wrong, and returns the change that is.
+    fn update(&self, frame: &mut [u8], changes: &[Change]) -> Option<Change> {
+        let field = self.at..self.at + 2;
+        let before = u16::from_be_bytes(*frame.get(field.clone())?.first_chunk()?);
+        if self.zero_is_none && before == 0 {
+            return None;
+        }
+        let (mut old, mut new, mut covered) = (0, 0, 0u64);
+        for (at, was) in changes.iter().flat_map(|change| (change.at..).zip(&change.old)) {
+            for range in self.covers.iter().filter(|range| range.contains(&at) && !field.contains(&at)) {
+                let shift = if (at - range.start).is_multiple_of(2) { 8 } else { 0 };
+                old += u64::from(*was) << shift;
+                new += u64::from(frame[at]) << shift;
+                covered += 1;
+            }
+        }
+        if old == new {
+            return None;
+        }
+        // RFC 1624 equation 3, with the words added up first. A multiple of 2¹⁶ - 1 is zero to a checksum.
+        let after = checksum::finish(u64::from(!before) + covered * 0xffff - old + new);
+        let after = if self.zero_is_none && after == 0 { 0xffff } else { after };
+        frame[field].copy_from_slice(&after.to_be_bytes());
+        Some(Change { at: self.at, old: before.to_be_bytes().to_vec() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

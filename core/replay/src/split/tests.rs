@@ -1,0 +1,147 @@
+use super::*;
+use crate::testing::*;
+
+/// First bytes of the payload tell nothing; the source port does.
+fn ports(trace: &Trace) -> Vec<u128> {
+    trace
+        .packets
+        .iter()
+        .map(|packet| {
+            let (headers, _) = read(&packet.bytes);
+            headers.iter().find(|h| h.protocol.name == "udp").map_or(0, |udp| udp.value("src").unwrap())
+        })
+        .collect()
+}
+
+const CLIENT: u8 = 1;
+const SERVER: u8 = 2;
+
+fn conversations() -> Vec<Vec<u8>> {
+    vec![
+        udp([CLIENT, SERVER], "10.0.0.1:1001", "10.9.0.1:53"),
+        udp([SERVER, CLIENT], "10.9.0.1:53", "10.0.0.1:1001"),
+        // The server begins one too.
+        udp([SERVER, CLIENT], "10.9.0.1:2001", "10.0.0.1:162"),
+        udp([CLIENT, SERVER], "10.0.0.1:162", "10.9.0.1:2001"),
+        udp([CLIENT, SERVER], "10.0.0.1:1001", "10.9.0.1:53"),
+    ]
+}
+
+fn network(text: &str) -> Network {
+    text.parse().unwrap()
+}
+
+#[test]
+fn who_comes_first_is_the_client() {
+    let [a, b] = split(&capture(conversations()), &SplitBy::FirstSource).unwrap();
+    assert_eq!((ports(&a), ports(&b)), (vec![1001, 2001, 1001], vec![53, 162]));
+    // One zero for both.
+    assert_eq!((times(&a), times(&b)), (vec![0, 20, 40], vec![10, 30]));
+    assert_eq!((a.span.0, b.span.0), (40, 40));
+    assert_eq!((a.guessed, b.guessed), (0, 0));
+}
+
+#[test]
+fn clients_are_known_by_address_or_interface() {
+    let mut capture = capture(conversations());
+    capture.interfaces.push(interface(1));
+    for index in [1, 2] {
+        capture.records[index].interface = 1;
+    }
+    for by in [
+        SplitBy::Mac(vec![[2, 0, 0, 0, 0, CLIENT]]),
+        SplitBy::Network(vec![network("192.168.0.0/16"), network("10.0.0.77/24")]),
+        SplitBy::Interface(0),
+    ] {
+        let [a, b] = split(&capture, &by).unwrap();
+        assert_eq!((ports(&a), ports(&b)), (vec![1001, 162, 1001], vec![53, 2001]), "{by:?}");
+    }
+}
+
+#[test]
+fn says_that_there_is_no_client() {
+    let capture = capture(conversations());
+    for (by, clients) in [
+        (SplitBy::Mac(vec![[2, 0, 0, 0, 0, 9], [3; 6]]), "02:00:00:00:00:09, 03:03:03:03:03:03"),
+        (SplitBy::Network(vec![network("172.16.0.0/12"), network("::1")]), "172.16.0.0/12, ::1/128"),
+        (SplitBy::Interface(1), "interface 1"),
+    ] {
+        let error = split(&capture, &by).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("no packet is from {clients}, so there is nothing for the first port to send")
+        );
+    }
+}
+
+fn fragment(macs: [u8; 2], [src, dst]: [&str; 2], offset: &str, flags: &str) -> Vec<u8> {
+    let [src_mac, dst_mac] = macs.map(|last| format!("02:00:00:00:00:{last:02x}"));
+    let ip = [("src", src), ("dst", dst), ("id", "77"), ("fragment_offset", offset), ("flags", flags)];
+    let mut headers = vec![header("ethernet", &[("src", &src_mac), ("dst", &dst_mac)])];
+    if offset == "0" {
+        headers.extend([header("ipv4", &ip), header("udp", &[("src", "53"), ("dst", "1001")])]);
+    } else {
+        headers.push(header("ipv4", &[&ip[..], &[("protocol", "17")]].concat()));
+    }
+    frame(headers)
+}
+
+#[test]
+fn later_fragments_go_with_the_first() {
+    let ends = ["10.9.0.1", "10.0.0.1"];
+    let capture = capture([
+        udp([CLIENT, SERVER], "10.0.0.1:1001", "10.9.0.1:53"),
+        fragment([SERVER, CLIENT], ends, "0", "1"),
+        fragment([SERVER, CLIENT], ends, "100", "0"),
+    ]);
+    let [a, b] = split(&capture, &SplitBy::FirstSource).unwrap();
+    assert_eq!((a.packets.len(), b.packets.len()), (1, 2));
+}
+
+fn arp(sender: u8, to_all: bool, [from, to]: [&str; 2]) -> Vec<u8> {
+    let src = format!("02:00:00:00:00:{sender:02x}");
+    let dst = if to_all { "ff:ff:ff:ff:ff:ff" } else { "02:00:00:00:00:01" };
+    frame(vec![
+        header("ethernet", &[("src", &src), ("dst", dst)]),
+        header("arp", &[("sender_ip", from), ("target_ip", to)]),
+    ])
+}
+
+#[test]
+fn arp_is_a_conversation_of_its_addresses() {
+    let capture =
+        capture([arp(CLIENT, true, ["10.0.0.1", "10.0.0.9"]), arp(SERVER, false, ["10.0.0.9", "10.0.0.1"])]);
+    let [a, b] = split(&capture, &SplitBy::FirstSource).unwrap();
+    assert_eq!((a.packets.len(), b.packets.len()), (1, 1));
+}
+
+#[test]
+fn what_nothing_tells_goes_with_its_sender() {
+    let lldp = |last| {
+        let src = format!("02:00:00:00:00:{last:02x}");
+        frame(vec![header("ethernet", &[("src", &src), ("dst", "01:80:c2:00:00:0e"), ("type", "0x88cc")])])
+    };
+    let frames = [&[lldp(9)], &conversations()[..2], &[lldp(SERVER), lldp(CLIENT)]].concat();
+    let [a, b] = split(&capture(frames.clone()), &SplitBy::FirstSource).unwrap();
+    assert_eq!((a.packets.len(), a.guessed, b.packets.len(), b.guessed), (3, 1, 2, 1));
+    let by = SplitBy::Network(vec![network("10.0.0.0/16")]);
+    let [a, b] = split(&capture(frames), &by).unwrap();
+    assert_eq!((a.packets.len(), a.guessed, b.packets.len(), b.guessed), (3, 2, 2, 1));
+}
+
+#[test]
+fn networks_are_read_and_compared() {
+    for (text, inside, outside) in [
+        ("10.0.0.0/8", "10.255.0.1", "11.0.0.1"),
+        ("10.0.0.1", "10.0.0.1", "10.0.0.2"),
+        ("2001:db8::/33", "2001:db8:7fff::1", "2001:db8:8000::1"),
+        ("0.0.0.0/0", "255.1.2.3", "::ffff:1.2.3.4"),
+        ("::/0", "ff::1", "1.2.3.4"),
+    ] {
+        assert!(network(text).contains(inside.parse().unwrap()), "{text}");
+        assert!(!network(text).contains(outside.parse().unwrap()), "{text}");
+    }
+    for text in ["", "10.0.0.0/33", "::/129", "10.0.0/8", "10.0.0.0/", "10.0.0.0/-1", "a.b.c.d"] {
+        assert!(text.parse::<Network>().is_err(), "{text}");
+    }
+}

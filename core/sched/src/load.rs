@@ -1,0 +1,224 @@
+//! What streams ask of the schedule: paces, counts, and streams that follow each other.
+
+use crate::exact::{GAP_SCALE, Ticks, narrow};
+use crate::schedule::{Schedule, Share};
+use std::sync::Arc;
+use units::{Nanos, Pps};
+
+/// What one stream asks of the schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StreamLoad {
+    /// When its packets leave.
+    pub pace: Pace,
+    /// Packets back to back at a time (1: each by itself). The rate is kept on average: what the pace spaces are groups
+    /// at `rate / group`. Combines with [`Pace::Even`], [`Pace::Poisson`] and [`Pace::Curve`]; the other paces say
+    /// themselves what leaves together. Streams of [`Pace::Max`] take turns of at least 8 packets.
+    pub group: u32,
+    /// Packets in all; `None` is until the end.
+    pub count: Option<u64>,
+    /// From the start of traffic to the beginning of the stream's own time.
+    pub start_delay: Nanos,
+}
+
+/// When the packets of a stream leave, from the stream's start (time 0 below).
+///
+/// Every departure is rounded down to the nanosecond from its exact time, never summed up from rounded gaps.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Pace {
+    /// Whenever there is room.
+    Max,
+    /// Evenly spaced, the first at 0.
+    Even(Pps),
+    /// Gaps drawn from an exponential distribution with mean `1/rate`: a Poisson process. The first packet leaves one
+    /// gap after 0. The seed alone decides the gaps: streams of equal rate and seed leave together.
+    Poisson {
+        /// Mean rate.
+        rate: Pps,
+        /// Decides the gaps.
+        seed: u64,
+    },
+    /// Gaps taken from a list: any distribution. The first packet leaves at 0; an empty list, or one without any time
+    /// in it, has no second.
+    Gaps {
+        /// From one departure to the next.
+        gaps: Arc<[Nanos]>,
+        /// Which gap is next.
+        order: GapOrder,
+    },
+    /// A rate that changes over time: a load curve.
+    ///
+    /// With N(t) the area under the curve up to t, in packets, packet *j* leaves at the last nanosecond at which
+    /// N(t) ≤ *j*: as for [`Pace::Even`] the exact time rounded down, and never while the rate is zero.
+    Curve {
+        /// The rate at times that increase. Before the first its rate holds; no points, no packets.
+        points: Arc<[CurvePoint]>,
+        /// What lies between two points.
+        shape: CurveShape,
+        /// Whether the curve begins again at its last point, whose rate holds for ever if not. What is left of a packet
+        /// at the end of one round is carried into the next.
+        repeat: bool,
+    },
+    /// Evenly spaced at `rate` for `on`, silent for `off`, and again. Each `on` begins with a packet.
+    OnOff {
+        /// Rate while on.
+        rate: Pps,
+        /// How long it sends.
+        on: Nanos,
+        /// How long it is silent.
+        off: Nanos,
+    },
+    /// Bursts of `packets`.
+    Bursts {
+        /// Packets in a burst.
+        packets: u32,
+        /// Rate inside a burst; `None` is back to back.
+        rate: Option<Pps>,
+        /// From the start of one burst to the start of the next, at least 1 ns. A burst that takes longer is followed by
+        /// the next without a pause.
+        every: Nanos,
+        /// How many bursts; `None` is until the end.
+        bursts: Option<u64>,
+    },
+    /// Departures at given times, then again from the beginning each `period`.
+    Trace {
+        /// In ascending order.
+        times: Arc<[Nanos]>,
+        /// From the beginning of one round to that of the next; not before the last time, and at least 1 ns.
+        period: Nanos,
+    },
+}
+
+/// Which of the gaps of [`Pace::Gaps`] is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GapOrder {
+    /// One after the other, and again from the first.
+    Sequential,
+    /// Any of them, each as likely as the others.
+    Random {
+        /// Decides which.
+        seed: u64,
+    },
+}
+
+/// A point of [`Pace::Curve`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CurvePoint {
+    /// From the stream's start.
+    pub at: Nanos,
+    /// The rate at this time.
+    pub rate: Pps,
+}
+
+/// What lies between two points of [`Pace::Curve`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CurveShape {
+    /// The rate goes straight from the one to the other.
+    Linear,
+    /// The rate of the first until the second.
+    Step,
+}
+
+/// Streams that follow each other: when one link has sent its count, the next begins, and after the last again the first.
+///
+/// A stream may be in several links; its packet numbers go on counting over links and loops. No stream may be in two
+/// chains, or in a chain and by itself.
+///
+/// The workers of a port share the departures of all links in turn. A random link draws other gaps in each loop. A loop
+/// that takes no time at all is made to take 1 ns.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Chain {
+    /// In their order.
+    pub links: Vec<Link>,
+    /// How many times all of them; `None` is for ever.
+    pub loops: Option<u64>,
+    /// From the start of traffic to the first link's begin.
+    pub start_delay: Nanos,
+}
+
+/// One stream's turn in a [`Chain`].
+///
+/// It ends one of its own gaps behind its last departure: when the packet (or group) after its last would be due. For
+/// [`Pace::OnOff`] that gap is `1/rate` even where `off` begins; a [`Pace::Curve`] ends when the area under it reaches the
+/// count (in whole groups), [`Pace::Bursts`] one `every` behind the start of the last burst it began, [`Pace::Trace`] at the
+/// end of the `period` it is in. Ends are rounded down to the nanosecond.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Link {
+    /// Index of the stream.
+    pub stream: u32,
+    /// Its load. `start_delay` counts from the link's begin. Without a count the link never ends; [`Pace::Max`] is taken as
+    /// one burst of the whole count.
+    pub load: StreamLoad,
+    /// From the end of this link to the next one's begin.
+    pub gap: Nanos,
+}
+
+impl Pace {
+    /// Mean packets per second over the long run, rounded down; `None` for [`Pace::Max`].
+    ///
+    /// Of a curve that does not repeat that is the last rate, of bursts the rate while there are any.
+    pub fn mean_rate(&self) -> Option<Pps> {
+        let mean = |packets: u128, span: u128| match span {
+            0 => Pps::ZERO,
+            span => Pps::from_micro(narrow(packets * GAP_SCALE / span)),
+        };
+        Some(match self {
+            Pace::Max => return None,
+            Pace::Even(rate) | Pace::Poisson { rate, .. } => *rate,
+            Pace::Gaps { gaps, .. } => mean(gaps.len() as u128, gaps.iter().map(|g| u128::from(g.0)).sum()),
+            Pace::Curve { points, shape, repeat } => crate::curve::mean_rate(points, *shape, *repeat),
+            Pace::OnOff { rate, on, off } => {
+                let packets = Ticks::new(GAP_SCALE, u128::from(rate.micro().max(1))).before(on.0);
+                mean(packets.into(), u128::from(on.0) + u128::from(off.0))
+            }
+            Pace::Bursts { packets, rate, every, .. } => {
+                mean((*packets).into(), crate::cyclic::burst_period(*packets, *rate, *every).into())
+            }
+            Pace::Trace { times, period } => {
+                mean(times.len() as u128, crate::cyclic::trace_period(times, *period).into())
+            }
+        })
+    }
+
+    /// Whether packets are due at set times, rather than whenever there is room.
+    pub fn is_paced(&self) -> bool {
+        !matches!(self, Pace::Max)
+    }
+
+    /// Packets due within `duration`; `None` for [`Pace::Max`]. See [`StreamLoad::packets_in`].
+    pub fn packets_in(&self, duration: Nanos) -> Option<u64> {
+        let load = StreamLoad { pace: self.clone(), group: 1, count: None, start_delay: Nanos::ZERO };
+        load.packets_in(duration)
+    }
+}
+
+impl StreamLoad {
+    /// Packets a schedule of this stream alone has due from its start until just before `duration`, exactly; `None` for
+    /// [`Pace::Max`].
+    ///
+    /// Beside streams of other loads an [`Pace::Even`] stream begins up to one gap, at most 1 ms, later;
+    /// [`Schedule::owed`] of a new schedule counts that too. Takes a few ns per packet for random paces.
+    pub fn packets_in(&self, duration: Nanos) -> Option<u64> {
+        if !self.pace.is_paced() {
+            return None;
+        }
+        Some(Schedule::new(&[(0, self.clone())], &[], Nanos::ZERO, duration, Share::WHOLE).owed())
+    }
+
+    /// Packets in all, as far as the load says so.
+    pub(crate) fn total(&self) -> u64 {
+        let count = self.count.unwrap_or(u64::MAX);
+        match &self.pace {
+            Pace::Bursts { packets, bursts: Some(bursts), .. } => {
+                count.min(bursts.saturating_mul(u64::from(*packets)))
+            }
+            _ => count,
+        }
+    }
+}
+
+impl Chain {
+    /// Packets a schedule of this chain has due from its start until just before `duration`, all its streams together.
+    pub fn packets_in(&self, duration: Nanos) -> u64 {
+        Schedule::new(&[], std::slice::from_ref(self), Nanos::ZERO, duration, Share::WHOLE).owed()
+    }
+}

@@ -1,0 +1,24 @@
+//! Any bytes, where the catalogue has no header for them.
+//!
+//! They may stand between any two headers, and are left alone: they name nothing and nothing names them, so set the
+//! field by which the header before names what follows. Behind the last header such bytes are the payload.
+
+use crate::catalogue::Protocol;
+use crate::variable::{Variable, VariableKind};
+
+/// Any bytes.
+pub static BYTES: Protocol = Protocol {
+    name: "bytes",
+    title: "Any bytes between headers, which count as one header",
+    source: "written out by the author of the packet",
+    variable: Some(Variable {
+        name: "hex",
+        at: 0,
+        kind: VariableKind::Bytes,
+        default: &[],
+        doc: "The bytes, in hexadecimal",
+    }),
+    anywhere: true,
+    only_built: true,
+    ..Protocol::PLAIN
+};

@@ -1,0 +1,103 @@
+//! Which packets are meant: filters as tcpdump and Wireshark take them, compiled and run by libpcap.
+//!
+//! Not here: where packets come from. Nothing is opened, and no interface is asked.
+//!
+//! Invariant: a [`Filter`] holds a program that libpcap's compiler made, which is what its interpreter trusts.
+
+mod ffi;
+
+use std::ffi::{CStr, CString};
+use std::fmt;
+use std::ptr;
+
+/// A compiled filter for Ethernet frames. See pcap-filter(7) for its language.
+pub struct Filter {
+    program: ffi::Program,
+    text: String,
+}
+
+// SAFETY: a program is plain memory of its own that nothing changes after it is compiled.
+unsafe impl Send for Filter {}
+// SAFETY: running a program only reads it; registers and memory of the interpreter are on its caller's stack.
+unsafe impl Sync for Filter {}
+
+/// What libpcap has against a filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterError {
+    /// The filter.
+    pub text: String,
+    /// What is wrong, in libpcap's words.
+    pub reason: String,
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "filter '{}': {}", self.text, self.reason)
+    }
+}
+
+impl std::error::Error for FilterError {}
+
+impl Filter {
+    /// Compiles a filter for Ethernet frames of which at most `snap_len` bytes are looked at. An empty one matches
+    /// everything.
+    ///
+    /// Names of hosts in it are resolved as the system does it, which may take its time: not for a packet's thread.
+    pub fn compile(text: &str, snap_len: u32) -> Result<Self, FilterError> {
+        let fail = |reason: String| FilterError { text: text.to_owned(), reason };
+        let source = CString::new(text).map_err(|_| fail("it has a zero byte in it".to_owned()))?;
+        // What a program returns for a match is this number, so it can't be zero.
+        let snap_len = snap_len.clamp(1, i32::MAX as u32).cast_signed();
+        // SAFETY: opens nothing; returns a handle or null.
+        let handle = unsafe { ffi::pcap_open_dead(ffi::ETHERNET, snap_len) };
+        if handle.is_null() {
+            return Err(fail("libpcap has no memory left".to_owned()));
+        }
+        let mut program = ffi::Program { len: 0, instructions: ptr::null_mut() };
+        // SAFETY: the handle is open, the program is empty, the text ends with zero; all outlive the call.
+        let compiled =
+            unsafe { ffi::pcap_compile(handle, &mut program, source.as_ptr(), 1, ffi::NETMASK_UNKNOWN) };
+        let reason = (compiled != 0).then(|| {
+            // SAFETY: the handle is open; the message in it ends with zero and is copied before the handle is closed.
+            unsafe { CStr::from_ptr(ffi::pcap_geterr(handle)) }.to_string_lossy().into_owned()
+        });
+        // SAFETY: the handle is open and not used any more; a program does not refer to it.
+        unsafe { ffi::pcap_close(handle) };
+        match reason {
+            Some(reason) => Err(fail(reason)),
+            None => Ok(Self { program, text: text.to_owned() }),
+        }
+    }
+
+    /// Whether a frame, without FCS, matches. `original_len` is its length on the link, bytes, of which `frame` may be
+    /// only the beginning; what lies beyond matches nothing.
+    #[inline]
+    pub fn matches(&self, frame: &[u8], original_len: u32) -> bool {
+        // SAFETY: the program is one that `pcap_compile` made; the interpreter checks every access to the frame against
+        // its length, which is that of the slice.
+        unsafe {
+            ffi::bpf_filter(self.program.instructions, frame.as_ptr(), original_len, frame.len() as u32) != 0
+        }
+    }
+
+    /// The filter as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        // SAFETY: the program was compiled and is freed once; `pcap_freecode` leaves it empty.
+        unsafe { ffi::pcap_freecode(&mut self.program) };
+    }
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filter").field("text", &self.text).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

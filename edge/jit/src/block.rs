@@ -1,0 +1,240 @@
+//! The blocks of numbers that compiled code reads: a program's constants, what a frame length adds, and the state.
+
+use crate::shape::{Advance, Hold, Kind, Shape, Span, VariableShape, Way, Wraps, divisor};
+use field::{Bound, Draw, FlowOrder, Order, Program, SIGNATURE_VARYING, Source, checksum_bytes, random};
+
+/// Words before those of the variables: how flows advance.
+pub(crate) const FLOW_WORDS: usize = 3;
+/// Words of one variable's constants.
+pub(crate) const VARIABLE_WORDS: usize = 10;
+/// Words of one variable's state.
+pub(crate) const STATE_WORDS: usize = 4;
+
+/// Words of the flows.
+pub(crate) mod flow {
+    /// Flows at a time.
+    pub(crate) const COUNT: usize = 0;
+    /// Packets before all are new.
+    pub(crate) const TOGETHER: usize = 1;
+    /// Key of the words that choose.
+    pub(crate) const KEY: usize = 2;
+}
+
+/// Words of a variable's constants. Two behind each other are the lower and the upper 64 bits.
+pub(crate) mod word {
+    /// What is added: a range's step, a random value's smallest, a derived value's addend.
+    pub(crate) const ADD: usize = 0;
+    /// A range's first value.
+    pub(crate) const FIRST: usize = 2;
+    /// The bits that count, of a range or a derived value.
+    pub(crate) const MASK: usize = 4;
+    /// Turns before a range or list begins again.
+    pub(crate) const PERIOD: usize = 6;
+    /// Packets of a turn.
+    pub(crate) const DIVISOR: usize = 7;
+    /// Key of random words.
+    pub(crate) const KEY: usize = 8;
+    /// The lower 64 bits of the value behind a range's last.
+    pub(crate) const END: usize = 9;
+    /// From the key to that of the lower 64 of 128 random bits.
+    pub(crate) const OTHER_KEY: usize = 2;
+    /// Bits to shift a random word by, or the span it is multiplied with.
+    pub(crate) const SPAN: usize = 2;
+    /// Parts: how many, their length, how many have one more, the key of their values.
+    pub(crate) const PARTS: usize = 3;
+    /// Address of the weights' sums, and the last of them.
+    pub(crate) const SUMS: usize = 2;
+    pub(crate) const TOTAL: usize = 3;
+    /// Address: of a list, or of a variable for the interpreter.
+    pub(crate) const ADDRESS: usize = 0;
+}
+
+/// Words of a variable's state.
+pub(crate) mod state {
+    /// A range's value, low and high; the state of a random sequence; the turn of what is called.
+    pub(crate) const VALUE: usize = 0;
+    /// Turns since a range or list began again.
+    pub(crate) const INDEX: usize = 2;
+    /// Packets left in this turn.
+    pub(crate) const LEFT: usize = 3;
+}
+
+/// Words of what a frame length adds; then a word for each checksum and each chunk.
+pub(crate) mod variant {
+    /// Bytes of the frame.
+    pub(crate) const LEN: usize = 0;
+    /// 8 if the signature's varying bytes begin at an odd offset of the frame, else 0.
+    pub(crate) const SIGNATURE_SHIFT: usize = 1;
+    /// The first checksum's word: its sum over what does not vary, or the address of what it covers.
+    pub(crate) const CHECKSUMS: usize = 2;
+}
+
+fn low(value: u128) -> u64 {
+    value as u64
+}
+
+fn high(value: u128) -> u64 {
+    (value >> 64) as u64
+}
+
+/// The program's constants. They hold addresses of the program's variables and lists: valid as long as it is not
+/// dropped or changed.
+pub(crate) fn constants(program: &Program, shape: &Shape) -> Box<[u64]> {
+    let mut block = vec![0; FLOW_WORDS];
+    if let Some(flows) = program.flows() {
+        block[flow::COUNT] = flows.count;
+        // Numbers never reach more.
+        block[flow::TOGETHER] = flows.count.saturating_mul(flows.length);
+        if let FlowOrder::Random { seed } = flows.order {
+            block[flow::KEY] = random::key(seed);
+        }
+    }
+    for (variable, shape) in program.variables().iter().zip(&shape.variables) {
+        let mut words = [0; VARIABLE_WORDS];
+        words[word::DIVISOR] = u64::try_from(divisor(program, variable)).unwrap_or(u64::MAX);
+        variable_words(variable, shape, &mut words);
+        block.extend(words);
+    }
+    block.into()
+}
+
+fn variable_words(variable: &Bound, shape: &VariableShape, words: &mut [u64; VARIABLE_WORDS]) {
+    let mut pair = |at: usize, value: u128| {
+        words[at] = low(value);
+        words[at + 1] = high(value);
+    };
+    match variable.source() {
+        Source::Range { first, step, count, width } => {
+            pair(word::ADD, *step);
+            pair(word::FIRST, *first);
+            pair(word::MASK, u128::MAX >> (128 - width));
+            words[word::PERIOD] = u64::try_from(*count).unwrap_or(0);
+            words[word::END] = low(first.wrapping_add(step.wrapping_mul(*count)));
+        }
+        Source::Derived { add, mask, width, .. } => {
+            pair(word::ADD, *add);
+            pair(word::MASK, mask & (u128::MAX >> (128 - width)));
+        }
+        _ if shape.kind == Kind::Called => words[word::ADDRESS] = std::ptr::from_ref(variable) as u64,
+        Source::Random { from, .. } => {
+            pair(word::ADD, *from);
+            if let Some(draw) = variable.draw() {
+                random_words(draw, shape.kind, words);
+            }
+        }
+        Source::List { values, order } => {
+            words[word::ADDRESS] = values.as_ptr() as u64;
+            words[word::PERIOD] = values.len() as u64;
+            if let Order::Random { seed } = order {
+                words[word::KEY] = random::key(*seed);
+            }
+        }
+        Source::Weighted { values, seed, .. } => {
+            words[word::ADDRESS] = values.as_ptr() as u64;
+            words[word::PERIOD] = values.len() as u64;
+            words[word::KEY] = random::key(*seed);
+            let sums = variable.weights().map_or(&[][..], |weights| weights.sums());
+            words[word::SUMS] = sums.as_ptr() as u64;
+            words[word::TOTAL] = sums.last().copied().unwrap_or(0);
+        }
+    }
+}
+
+fn random_words(draw: &Draw, kind: Kind, words: &mut [u64; VARIABLE_WORDS]) {
+    words[word::KEY] = draw.key;
+    match kind {
+        Kind::Random(Span::Shift) => words[word::SPAN] = 64 - u64::from((draw.last + 1).trailing_zeros()),
+        Kind::Random(Span::Multiply) => words[word::SPAN] = low(draw.last) + 1,
+        Kind::Random(Span::WideShift(_)) => {
+            words[word::OTHER_KEY] = random::other_key(draw.key).wrapping_sub(draw.key);
+        }
+        Kind::Random(Span::Parts) => {
+            if let Some(parts) = draw.parts {
+                words[word::PARTS..][..4].copy_from_slice(&[
+                    parts.count,
+                    low(parts.length),
+                    parts.longer,
+                    parts.key,
+                ]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What the length of the program's frame adds. Holds addresses like [`constants`].
+pub(crate) fn variant(program: &Program, shape: &Shape) -> Box<[u64]> {
+    let frame = program.template();
+    let constant = without_what_varies(program, shape);
+    let varying = frame.len().saturating_sub(SIGNATURE_VARYING);
+    let mut block = vec![frame.len() as u64, if varying.is_multiple_of(2) { 0 } else { 8 }];
+    for (checksum, shape) in program.checksums().iter().zip(&shape.checksums) {
+        block.push(match shape.way {
+            // As little-endian words: bytes swapped, the sum is the swapped sum (RFC 1071 section 2(B)).
+            Way::Sum { .. } => u64::from(fold(checksum.sum_without_field(&constant)).swap_bytes()),
+            Way::Whole => std::ptr::from_ref(checksum) as u64,
+        });
+    }
+    for chunk in &shape.chunks {
+        let given = chunk.pieces.iter().fold(0, |given, piece| given | piece.mask);
+        let bytes = &frame[chunk.offset..][..chunk.bytes];
+        let template = bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        block.push(template & !given);
+    }
+    block.into()
+}
+
+/// The frame with zeros where chunks, checksums and the signature are written.
+fn without_what_varies(program: &Program, shape: &Shape) -> Vec<u8> {
+    let mut frame = program.template().to_vec();
+    let chunks = shape.chunks.iter().map(|chunk| (chunk.offset, chunk.bytes));
+    let checksums = program.checksums().iter().map(|c| (c.offset, checksum_bytes(c)));
+    let signature = program.is_signed().then(|| (frame.len() - SIGNATURE_VARYING, SIGNATURE_VARYING));
+    let ranges: Vec<_> = chunks.chain(checksums).chain(signature).collect();
+    for (offset, bytes) in ranges {
+        frame[offset..][..bytes].fill(0);
+    }
+    frame
+}
+
+fn fold(sum: u64) -> u16 {
+    wire::checksum::fold(sum)
+}
+
+/// Sets the state to what it is before packet `number`, whatever it was.
+pub(crate) fn seed(program: &Program, shape: &Shape, constants: &[u64], state: &mut [u64], number: u64) {
+    debug_assert_eq!(shape.advance, Advance::Stepwise);
+    let blocks =
+        constants[FLOW_WORDS..].chunks_exact(VARIABLE_WORDS).zip(state.chunks_exact_mut(STATE_WORDS));
+    let variables = program.variables().iter().zip(&shape.variables).zip(blocks);
+    for ((variable, shape), (words, state)) in variables {
+        let turn = turn(shape.hold, words[word::DIVISOR], number, &mut state[state::LEFT]);
+        match shape.kind {
+            Kind::Range { wraps, .. } => {
+                let index = if wraps != Wraps::Never { turn % words[word::PERIOD] } else { turn };
+                let Source::Range { first, step, .. } = variable.source() else { continue };
+                let value = first.wrapping_add(step.wrapping_mul(u128::from(index)));
+                (state[state::VALUE], state[state::VALUE + 1]) = (low(value), high(value));
+                state[state::INDEX] = index;
+            }
+            Kind::List => state[state::INDEX] = turn % words[word::PERIOD],
+            Kind::Random(_) | Kind::RandomList | Kind::WeightedList => {
+                state[state::VALUE] = words[word::KEY].wrapping_add(turn.wrapping_mul(random::STEP));
+            }
+            Kind::Called => state[state::VALUE] = turn,
+            Kind::Unused | Kind::Derived { .. } => {}
+        }
+    }
+}
+
+/// The turn at `number`, and how many packets are `left` of it.
+fn turn(hold: Hold, divisor: u64, number: u64, left: &mut u64) -> u64 {
+    match hold {
+        Hold::Never => number,
+        Hold::Forever => 0,
+        Hold::Counted => {
+            *left = divisor - number % divisor;
+            number / divisor
+        }
+    }
+}

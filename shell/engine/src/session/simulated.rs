@@ -1,0 +1,62 @@
+//! Workers in turn on this thread, time jumping from event to event.
+
+use super::*;
+
+pub(super) fn run<V: VirtualClock>(
+    trial: &Trial<'_>,
+    rig: &mut Rig,
+    count: usize,
+    clock: &V,
+    watch: &mut dyn Watch,
+) -> Result<Harvest, EngineError> {
+    let mut workers = workers(trial, rig, count)?;
+    let epoch = clock.now() + LEAD;
+    workers.iter_mut().try_for_each(|w| w.attach(epoch))?;
+    let mut collector = Collector::new(trial, count, epoch);
+    let mut progress = Progress::new(epoch, watch);
+    loop {
+        let mut busy = false;
+        for worker in &mut workers {
+            busy |= worker.turn(clock);
+        }
+        let now = clock.now();
+        if busy && now < progress.next_look {
+            continue;
+        }
+        if watch.stop() && progress.stopped.is_none() {
+            progress.stopped = Some(now);
+            workers.iter_mut().for_each(|w| w.stop(now));
+        }
+        for order in collector.orders(now, watch) {
+            workers.iter_mut().for_each(|worker| worker.scale(&order));
+        }
+        if progress.sent.is_none() && workers.iter().all(Worker::is_done_sending) {
+            progress.sent = Some(now);
+        }
+        if now >= progress.next_look {
+            gather(&mut collector, &mut workers);
+            collector.show(now, progress.sent.is_some(), watch);
+            progress.next_look = now.saturating_add(progress.look_every);
+        }
+        if progress.is_over(now, trial.plan.drain) {
+            break;
+        }
+        if !busy {
+            let due = workers.iter().map(Worker::next_due).min().unwrap_or(Nanos::MAX);
+            let drained = progress.sent.map_or(Nanos::MAX, |sent| sent.saturating_add(trial.plan.drain));
+            let deadline = epoch.saturating_add(trial.plan.duration).saturating_add(trial.grace);
+            let deadline = if now <= deadline { Nanos(deadline.0.saturating_add(1)) } else { Nanos::MAX };
+            clock.advance(due.min(progress.next_look).min(drained).min(deadline));
+        }
+    }
+    let lasts = workers.into_iter().map(|w| (w.finish(collector.empty()), None)).collect();
+    let now = clock.now();
+    Ok(collector.end(lasts, progress.stopped, now, watch))
+}
+
+fn gather(collector: &mut Collector<'_>, workers: &mut [Worker<'_>]) {
+    for (index, worker) in workers.iter_mut().enumerate() {
+        let report = worker.swap(collector.empty());
+        collector.take(index, report);
+    }
+}

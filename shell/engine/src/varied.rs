@@ -1,0 +1,101 @@
+//! A stream whose packets differ: in length, in fields, or altogether.
+
+use crate::template::{Blocks, Template};
+use field::Choice;
+use jit::Runner;
+use port::Burst;
+use profile::plan::Sizes;
+use std::ops::Range;
+
+/// What one worker needs to send such a stream.
+pub(crate) struct Varied {
+    /// The kinds of packet there are.
+    templates: Vec<Template>,
+    /// Which packet is of which kind.
+    choice: Choice,
+    /// Writes the fields that vary, if any do.
+    runner: Option<Runner>,
+}
+
+/// Packets to build: some of the frames of a burst, from a number on.
+pub(crate) struct Slice {
+    /// Which frames.
+    pub(crate) frames: Range<usize>,
+    /// Frames before this one hold their template already.
+    pub(crate) fresh: usize,
+    /// Number of the first packet in its stream.
+    pub(crate) number: u64,
+    /// Its sequence number in the lane.
+    pub(crate) sequence: u32,
+    /// When they leave.
+    pub(crate) time: u64,
+}
+
+impl Varied {
+    /// Templates for each of `sizes`, with `runner` bound to all of them.
+    pub(crate) fn new(templates: Vec<Template>, sizes: &Sizes, runner: Option<Runner>) -> Self {
+        Self { templates, choice: sizes.choice.clone(), runner }
+    }
+
+    /// Templates that are sent one after the other, and again.
+    pub(crate) fn in_turn(templates: Vec<Template>) -> Self {
+        let choice = Choice::sequence((0..templates.len() as u32).collect());
+        Self { templates, choice, runner: None }
+    }
+
+    #[inline(always)]
+    fn kind(&self, number: u64) -> usize {
+        if self.templates.len() == 1 { 0 } else { self.choice.pick(number) as usize }
+    }
+
+    /// Makes frames hold their packets.
+    #[inline]
+    pub(crate) fn build(&mut self, burst: &mut Burst, blocks: &Blocks, slice: &Slice) {
+        let end = slice.frames.end;
+        let mut at = slice.frames.start;
+        while at < end {
+            let done = at - slice.frames.start;
+            let number = slice.number + done as u64;
+            let sequence = slice.sequence.wrapping_add(done as u32);
+            let kind = self.kind(number);
+            let until = self.until(kind, number, at, end);
+            let template = &self.templates[kind];
+            for i in at.max(slice.fresh)..until {
+                burst.frame_mut(i).fill(template.tag, blocks.of(template), template.len(), template.offload);
+            }
+            match (&mut self.runner, &template.stamp) {
+                (Some(runner), _) => runner.run(burst, at..until, kind, number, sequence, slice.time),
+                (None, Some(stamp)) => {
+                    for (k, i) in (at..until).enumerate() {
+                        let sequence = sequence.wrapping_add(k as u32);
+                        stamp.write(burst.frame_mut(i).data_mut(), sequence, slice.time);
+                    }
+                }
+                (None, None) => {}
+            }
+            at = until;
+        }
+    }
+
+    /// The frame behind the last of those from `at` on that are of the same kind.
+    #[inline(always)]
+    fn until(&self, kind: usize, number: u64, at: usize, end: usize) -> usize {
+        if self.templates.len() == 1 {
+            return end;
+        }
+        let mut until = at + 1;
+        while until < end && self.kind(number + (until - at) as u64) == kind {
+            until += 1;
+        }
+        until
+    }
+
+    /// Bytes with FCS of the `run` packets from `number` on.
+    #[inline]
+    pub(crate) fn bytes(&self, number: u64, run: u32) -> u64 {
+        if let [only] = &self.templates[..] {
+            return u64::from(run) * only.frame_bytes();
+        }
+        (number..number + u64::from(run)).map(|number| self.templates[self.kind(number)].frame_bytes()).sum()
+    }
+}
