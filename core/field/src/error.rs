@@ -95,44 +95,76 @@ pub enum ProgramError {
     },
 }
 
-impl fmt::Display for ProgramError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ProgramError {
+    /// What is wrong, with writes and variables called what the caller calls them.
+    pub fn explain(
+        &self,
+        write_name: &dyn Fn(usize) -> String,
+        variable_name: &dyn Fn(usize) -> String,
+    ) -> String {
         match self {
-            Self::Zero { of, what } => write!(f, "{of}: {what} is 0, but must be at least 1"),
-            Self::Width { of, width } => write!(f, "{of}: a width of {width} bits is not one of 1 to 128"),
-            Self::Empty { variable } => write!(f, "variable {variable}: its list has no values"),
+            Self::Zero { of, what } => format!("{of}: {what} is 0, but must be at least 1"),
+            Self::Width { of, width } => format!("{of}: a width of {width} bits is not one of 1 to 128"),
+            Self::Empty { variable } => format!("{}: its list has no values", variable_name(*variable)),
             Self::Weights { variable } => {
-                write!(f, "variable {variable}: it needs one weight for each value, and not all of them zero")
+                format!(
+                    "{}: it needs one weight for each value, and not all of them zero",
+                    variable_name(*variable)
+                )
             }
             Self::Backwards { variable } => {
-                write!(f, "variable {variable}: its smallest value is above its largest")
+                format!("{}: its smallest value is above its largest", variable_name(*variable))
             }
             Self::NotEarlier { variable, refers_to } => {
-                write!(f, "variable {variable}: it refers to variable {refers_to}, which is not before it")
+                format!(
+                    "{}: it refers to {}, which is not before it",
+                    variable_name(*variable),
+                    variable_name(*refers_to)
+                )
             }
             Self::Endless { variable, after } => {
-                write!(f, "variable {variable}: it advances after variable {after}, which never goes round")
+                format!(
+                    "{}: it advances after {}, which never goes round",
+                    variable_name(*variable),
+                    variable_name(*after)
+                )
             }
             Self::DerivedAdvances { variable } => {
-                write!(f, "variable {variable}: it advances with the one it is derived from, not on its own")
+                format!(
+                    "{}: it advances with the one it is derived from, not on its own",
+                    variable_name(*variable)
+                )
             }
             Self::NoVariable { write, variable } => {
-                write!(f, "write {write}: there is no variable {variable}")
+                format!("{}: there is no variable {variable}", write_name(*write))
             }
-            Self::NoHeader { write, header } => write!(f, "write {write}: there is no header {header}"),
+            Self::NoHeader { write, header } => {
+                format!("{}: there is no header {header}", write_name(*write))
+            }
             Self::OutsideFrame { write, end_bits, frame_bits } => {
-                write!(f, "write {write}: it ends at bit {end_bits} of a frame of {frame_bits}")
+                format!("{}: it ends at bit {end_bits} of a frame of {frame_bits}", write_name(*write))
             }
             Self::Overlap { first, second } => {
-                write!(f, "write {second}: it writes bits that write {first} writes too")
+                format!("{}: it writes bits that {} writes too", write_name(*second), write_name(*first))
             }
             Self::OverlapsSignature { write } => {
-                write!(f, "write {write}: it writes bits of the signature, the payload's last 18 bytes")
+                format!(
+                    "{}: it writes bits of the signature, the payload's last 18 bytes",
+                    write_name(*write)
+                )
             }
             Self::NoRoomForSignature { payload } => {
-                write!(f, "a signature needs 18 bytes of payload, but there are only {payload}")
+                format!("a signature needs 18 bytes of payload, but there are only {payload}")
             }
         }
+    }
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            &self.explain(&|write| format!("write {write}"), &|variable| format!("variable {variable}")),
+        )
     }
 }
 

@@ -29,7 +29,8 @@ mod yaml;
 pub use document::schema;
 pub use error::ProfileError;
 pub use plan::Plan;
-pub use send::{SendOptions, Transport, profile_text};
+pub use send::{ListenOptions, ReplayOptions, SendOptions, Transport};
+pub use send::{listen_text, profile_text, replay_text};
 
 use document::Document;
 use error::Position;

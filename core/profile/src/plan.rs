@@ -83,13 +83,18 @@ pub struct CapturePlan {
 pub enum CaptureStorage {
     /// One file.
     File,
-    /// One file after the other.
-    Rotating {
+    /// One file after the other, each of so many bytes.
+    RotateBytes {
         /// Bytes after which a new one begins.
-        bytes: Option<u64>,
+        bytes: u64,
+        /// How many of the newest are kept; `None` is all.
+        files: Option<u32>,
+    },
+    /// One file after the other, each of so long.
+    RotateTime {
         /// Time after which a new one begins.
-        time: Option<Nanos>,
-        /// How many of the newest are kept.
+        time: Nanos,
+        /// How many of the newest are kept; `None` is all.
         files: Option<u32>,
     },
     /// Memory for the newest so many bytes, written at the end.

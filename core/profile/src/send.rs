@@ -48,6 +48,133 @@ pub struct SendOptions {
     pub allow_default_route: bool,
 }
 
+/// What `eagre capture` and `eagre receive` are told by flags: a port that only listens.
+#[derive(Debug, Clone, Default)]
+pub struct ListenOptions {
+    /// Device to listen on.
+    pub port: String,
+    /// Address of the port with its prefix length; with one it answers ARP, neighbour discovery and ping.
+    pub ip: Option<String>,
+    /// Capture file; `None` only counts.
+    pub file: Option<String>,
+    /// Filter in libpcap's syntax.
+    pub filter: Option<String>,
+    /// Bytes kept of each packet: `128B`.
+    pub snap: Option<String>,
+    /// Size after which a new file begins: `100MB`.
+    pub rotate_size: Option<String>,
+    /// Time after which a new file begins.
+    pub rotate_time: Option<Nanos>,
+    /// Newest files kept.
+    pub files: Option<u32>,
+    /// Memory for the newest packets, written at the end: `64MB`.
+    pub ring: Option<String>,
+    /// For how long; without it the profile's default.
+    pub duration: Option<Nanos>,
+    /// Use the interface with the machine's default route.
+    pub allow_default_route: bool,
+}
+
+/// What `eagre replay` is told by flags. One stream, `replay`, from the port `tx` and, if there is a second device, to
+/// the port `rx`.
+#[derive(Debug, Clone, Default)]
+pub struct ReplayOptions {
+    /// Capture file.
+    pub file: String,
+    /// Device to send from.
+    pub port: String,
+    /// Device the packets should arrive at, or that sends the other direction.
+    pub to: Option<String>,
+    /// How fast instead of as captured.
+    pub rate: Option<Load>,
+    /// Times as fast as captured: `2x`.
+    pub speed: Option<String>,
+    /// How often.
+    pub loops: Option<u64>,
+    /// Whether the server side of each conversation is sent from `to`.
+    pub split: bool,
+    /// Fields and what becomes of them.
+    pub rewrite: Vec<(String, String)>,
+    /// VLAN tag to put before all others.
+    pub push_vlan: Option<u16>,
+    /// Take the outermost VLAN tag away.
+    pub pop_vlan: bool,
+    /// For how long; without it until the file is sent.
+    pub duration: Option<Nanos>,
+    /// Use the interface with the machine's default route.
+    pub allow_default_route: bool,
+}
+
+/// The profile of a port that only listens, as YAML.
+pub fn listen_text(options: &ListenOptions) -> String {
+    let capture = options.file.as_deref().map(|file| {
+        given([
+            ("file", text(file)),
+            ("filter", options.filter.as_deref().and_then(text)),
+            ("snap", options.snap.as_deref().and_then(text)),
+            ("rotate_size", options.rotate_size.as_deref().and_then(text)),
+            ("rotate_time", options.rotate_time.map(|time| json!(time.to_string()))),
+            ("files", options.files.map(Value::from)),
+            ("ring", options.ring.as_deref().and_then(text)),
+        ])
+    });
+    let port = given([
+        ("device", text(&options.port)),
+        ("ip", options.ip.as_deref().and_then(text)),
+        ("allow_default_route", options.allow_default_route.then_some(Value::Bool(true))),
+        ("capture", capture),
+    ]);
+    let load = options.duration.map(|duration| json!({"duration": duration.to_string(), "drain": "0s"}));
+    yaml(&given([("ports", Some(json!({"rx": port}))), ("load", load)]))
+}
+
+/// The profile of a capture sent again, as YAML.
+pub fn replay_text(options: &ReplayOptions) -> String {
+    let port = |device: &str| {
+        given([
+            ("device", text(device)),
+            ("allow_default_route", options.allow_default_route.then_some(Value::Bool(true))),
+        ])
+    };
+    let mut ports = Map::from_iter([("tx".to_owned(), port(&options.port))]);
+    ports.extend(options.to.as_deref().map(|device| ("rx".to_owned(), port(device))));
+    let mut rewrite: Map<String, Value> = Map::new();
+    for (field, value) in &options.rewrite {
+        let values = rewrite.entry(field).or_insert_with(|| json!([]));
+        values.as_array_mut().into_iter().for_each(|values| values.push(json!(value)));
+    }
+    let replay = given([
+        ("file", text(&options.file)),
+        ("speed", options.speed.as_deref().and_then(text)),
+        ("loops", options.loops.map(Value::from)),
+        ("split", options.split.then(|| json!("first_source"))),
+        ("rewrite", (!rewrite.is_empty()).then_some(Value::Object(rewrite))),
+        ("push_vlan", options.push_vlan.map(Value::from)),
+        ("pop_vlan", options.pop_vlan.then_some(Value::Bool(true))),
+    ]);
+    let stream = given([
+        ("name", Some(json!("replay"))),
+        ("from", Some(json!("tx"))),
+        ("to", options.to.as_ref().map(|_| json!("rx"))),
+        ("replay", Some(replay)),
+        ("rate", options.rate.map(|rate| json!(rate.to_string()))),
+    ]);
+    // The run ends with the file; a day is longer than any of them is sent.
+    let duration = options.duration.map_or_else(|| "24h".to_owned(), |duration| duration.to_string());
+    let load = json!({"duration": duration, "drain": "100ms"});
+    yaml(&given([
+        ("ports", Some(Value::Object(ports))),
+        ("streams", Some(json!([stream]))),
+        ("load", Some(load)),
+    ]))
+}
+
+fn yaml(document: &Value) -> String {
+    let mut text = String::new();
+    block(document, 0, &mut text);
+    text
+}
+
 /// What is in the IP packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Transport {
@@ -62,9 +189,7 @@ pub enum Transport {
 
 /// The profile the options stand for, as YAML.
 pub fn profile_text(options: &SendOptions) -> String {
-    let mut text = String::new();
-    block(&document(options), 0, &mut text);
-    text
+    yaml(&document(options))
 }
 
 fn document(options: &SendOptions) -> Value {

@@ -226,7 +226,8 @@ fn the_schema_describes_every_key() {
             serde_json::Value::Object(map) => {
                 if let Some(properties) = map.get("properties").and_then(|p| p.as_object()) {
                     for (key, property) in properties {
-                        if property.get("description").is_none() {
+                        // What stands elsewhere is described there.
+                        if property.get("description").is_none() && property.get("$ref").is_none() {
                             bare.push(format!("{path}.{key}"));
                         }
                     }
@@ -242,7 +243,6 @@ fn the_schema_describes_every_key() {
     assert!(!schema.to_string().contains("\"null\""), "null is never a value");
     let mut bare = Vec::new();
     describe("", &schema, &mut bare);
-    bare.retain(|path| !path.ends_with(".bursts"));
     assert!(bare.is_empty(), "without description: {bare:?}");
 }
 

@@ -131,6 +131,14 @@ struct Facts {
     fragment: Option<(u32, bool)>,
 }
 
+/// The ports behind an IPv4 header. The reader does not look into fragments; of UDP and TCP the first has them.
+fn ports_of_first_fragment(header: &ReadHeader, frame: &[u8]) -> Option<(u16, u16)> {
+    let has_ports = matches!(header.value("protocol")?, 6 | 17);
+    let behind = header.offset + 4 * header.value("header_length")? as usize;
+    let [s0, s1, d0, d1] = *frame.get(behind..)?.first_chunk()?;
+    has_ports.then(|| (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1])))
+}
+
 impl Facts {
     fn of(frame: &Frame) -> Self {
         let mut facts = Self::default();
@@ -144,6 +152,9 @@ impl Facts {
                     let later = value("fragment_offset") != 0;
                     if later || value("flags") & 1 != 0 {
                         facts.fragment = Some((value("id") as u32, later));
+                    }
+                    if facts.fragment.is_some() && !later {
+                        facts.ports = ports_of_first_fragment(header, &frame.bytes);
                     }
                 }
                 "ipv6" => {

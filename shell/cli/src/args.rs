@@ -37,6 +37,40 @@ pub enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// Send a capture file: as captured, at another speed or rate, with other addresses, from one port or two
+    Replay {
+        #[command(flatten)]
+        replay: ReplayArgs,
+        /// Print the profile these flags make, and send nothing
+        #[arg(long)]
+        print: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Capture what a port receives into a pcapng file with nanoseconds
+    Capture {
+        /// The file
+        #[arg(long, value_name = "FILE", default_value = "capture.pcapng")]
+        file: String,
+        #[command(flatten)]
+        listen: ListenArgs,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Count what a port receives
+    Receive {
+        /// Port to listen on
+        #[arg(long, value_name = "DEVICE")]
+        port: String,
+        /// Address of the port, with prefix length: it then answers ARP, neighbour discovery and ping
+        #[arg(long, value_name = "ADDRESS/LEN")]
+        ip: Option<String>,
+        /// Use the interface with the machine's default route
+        #[arg(long)]
+        allow_default_route: bool,
+        #[command(flatten)]
+        common: Common,
+    },
     /// Run a profile in virtual time over simulated links: no NIC, no waiting, the same result for the same seed
     Sim {
         /// The profile, YAML or JSON; '-' reads it from standard input
@@ -164,6 +198,78 @@ pub struct SendArgs {
     /// Use the interface with the machine's default route
     #[arg(long)]
     pub allow_default_route: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct ReplayArgs {
+    /// The capture: pcap or pcapng
+    pub file: String,
+    /// Port to send from
+    #[arg(long, value_name = "DEVICE")]
+    pub port: String,
+    /// Port the packets should arrive at; with --split the port the servers' packets are sent from
+    #[arg(long, value_name = "DEVICE")]
+    pub to: Option<String>,
+    /// Times as fast as captured: 2x, 0.5x
+    #[arg(long, value_name = "FACTOR")]
+    pub speed: Option<String>,
+    /// How often the file is sent
+    #[arg(long, value_name = "N")]
+    pub loops: Option<u64>,
+    /// Send each conversation's first speaker from --port and the other from --to
+    #[arg(long, requires = "to")]
+    pub split: bool,
+    /// Change a field: 'ipv4.dst=10.0.0.9', 'addresses=10.0.0.0/8 -> 192.168.0.0/8', 'ports=80 -> 8080',
+    /// 'ethernet.src=port'
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = field_and_value)]
+    pub rewrite: Vec<(String, String)>,
+    /// Put a VLAN tag before all others
+    #[arg(long, value_name = "ID")]
+    pub push_vlan: Option<u16>,
+    /// Take the outermost VLAN tag away
+    #[arg(long)]
+    pub pop_vlan: bool,
+    /// Use the interface with the machine's default route
+    #[arg(long)]
+    pub allow_default_route: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct ListenArgs {
+    /// Port to listen on
+    #[arg(long, value_name = "DEVICE")]
+    pub port: String,
+    /// Address of the port, with prefix length: it then answers ARP, neighbour discovery and ping
+    #[arg(long, value_name = "ADDRESS/LEN")]
+    pub ip: Option<String>,
+    /// Which packets, in tcpdump's words: 'udp port 53'
+    #[arg(long, value_name = "EXPRESSION")]
+    pub filter: Option<String>,
+    /// At most so many bytes of each packet: 128B
+    #[arg(long, value_name = "BYTES")]
+    pub snap: Option<String>,
+    /// Begin a new file when one is so large: 100MB
+    #[arg(long, value_name = "BYTES")]
+    pub rotate_size: Option<String>,
+    /// Begin a new file after so long
+    #[arg(long, value_name = "TIME")]
+    pub rotate_time: Option<Nanos>,
+    /// Keep only the newest so many files
+    #[arg(long, value_name = "N")]
+    pub files: Option<u32>,
+    /// Keep the newest so many bytes in memory and write them at the end: 64MB
+    #[arg(long, value_name = "BYTES")]
+    pub ring: Option<String>,
+    /// Use the interface with the machine's default route
+    #[arg(long)]
+    pub allow_default_route: bool,
+}
+
+fn field_and_value(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(field, _)| !field.trim().is_empty());
+    let (field, value) =
+        parts.ok_or_else(|| format!("'{text}' is not a field and its value: ipv4.dst=10.0.0.9"))?;
+    Ok((field.trim().to_owned(), value.trim().to_owned()))
 }
 
 #[derive(ClapArgs)]

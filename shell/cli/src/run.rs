@@ -1,12 +1,12 @@
-//! `demo`, `run`, `send` and `check`.
+//! `demo`, `run`, `send`, `replay`, `capture`, `receive` and `check`.
 
-use crate::args::{Common, SendArgs};
+use crate::args::{Common, ListenArgs, ReplayArgs, SendArgs};
 use crate::live::Live;
 use crate::output::{self, Sinks};
 use crate::{Exit, Failure, summary};
 use engine::{ResultDocument, Rig, RunOptions, Session};
 use os::TscClock;
-use profile::{Overrides, Plan};
+use profile::{ListenOptions, Overrides, Plan, ReplayOptions};
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
@@ -52,6 +52,61 @@ pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit
         print!("{text}");
         return Ok(Exit::Done);
     }
+    on_ports(&text, load(&text, Path::new("these flags"), common)?, common)
+}
+
+pub(crate) fn replay(replay: &ReplayArgs, print: bool, common: &Common) -> Result<Exit, Failure> {
+    let text = profile::replay_text(&ReplayOptions {
+        file: replay.file.clone(),
+        port: replay.port.clone(),
+        to: replay.to.clone(),
+        rate: common.rate,
+        speed: replay.speed.clone(),
+        loops: replay.loops,
+        split: replay.split,
+        rewrite: replay.rewrite.clone(),
+        push_vlan: replay.push_vlan,
+        pop_vlan: replay.pop_vlan,
+        duration: common.duration,
+        allow_default_route: replay.allow_default_route,
+    });
+    if print {
+        print!("{text}");
+        return Ok(Exit::Done);
+    }
+    on_ports(&text, load(&text, Path::new("these flags"), common)?, common)
+}
+
+pub(crate) fn capture(file: &str, listen: &ListenArgs, common: &Common) -> Result<Exit, Failure> {
+    let text = profile::listen_text(&ListenOptions {
+        port: listen.port.clone(),
+        ip: listen.ip.clone(),
+        file: Some(file.to_owned()),
+        filter: listen.filter.clone(),
+        snap: listen.snap.clone(),
+        rotate_size: listen.rotate_size.clone(),
+        rotate_time: listen.rotate_time,
+        files: listen.files,
+        ring: listen.ring.clone(),
+        duration: common.duration,
+        allow_default_route: listen.allow_default_route,
+    });
+    on_ports(&text, load(&text, Path::new("these flags"), common)?, common)
+}
+
+pub(crate) fn receive(
+    port: &str,
+    ip: Option<&String>,
+    allow_default_route: bool,
+    common: &Common,
+) -> Result<Exit, Failure> {
+    let text = profile::listen_text(&ListenOptions {
+        port: port.to_owned(),
+        ip: ip.cloned(),
+        duration: common.duration,
+        allow_default_route,
+        ..ListenOptions::default()
+    });
     on_ports(&text, load(&text, Path::new("these flags"), common)?, common)
 }
 

@@ -102,6 +102,20 @@ pub(crate) fn render(document: &ResultDocument) -> String {
     if let Some(own) = &document.self_latency_ns {
         let _ = writeln!(text, "  the tester's own latency: {} (p50)", cell(own.p50.map(|v| v as f64), time));
     }
+    for (port, c) in &document.captures {
+        let _ = writeln!(
+            text,
+            "  capture on {port}: {} of {} packets in {}; {} dropped, {} displaced",
+            c.captured,
+            c.seen,
+            c.files.join(", "),
+            c.dropped,
+            c.displaced
+        );
+        if let Some(error) = &c.error {
+            let _ = writeln!(text, "  capture on {port} ended early: {error}");
+        }
+    }
     let (met, failed): (Vec<_>, Vec<_>) = document.criteria.iter().partition(|c| c.passed);
     let shown = failed.iter().chain(&met).take(ROWS_MAX);
     for criterion in shown {

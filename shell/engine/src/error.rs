@@ -1,5 +1,6 @@
 //! Why a trial did not run.
 
+use crate::capture::CaptureError;
 use port::{PortError, PortErrorKind};
 use std::net::IpAddr;
 
@@ -42,6 +43,14 @@ pub enum EngineError {
         /// How long they were asked, s.
         waited_s: u64,
     },
+    /// A capture did not begin.
+    #[error("port {port}: capture: {error}")]
+    Capture {
+        /// The port's name.
+        port: String,
+        /// Why not.
+        error: CaptureError,
+    },
     /// The machine has not what was asked for.
     #[error("{0}")]
     Machine(String),
@@ -57,6 +66,7 @@ impl EngineError {
         match self {
             Self::Port(error) => error.kind == PortErrorKind::Name,
             Self::Stream { .. } => true,
+            Self::Capture { error, .. } => error.is_bad_input(),
             Self::DefaultRoute { .. } | Self::Neighbour { .. } | Self::Machine(_) => false,
         }
     }

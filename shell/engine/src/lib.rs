@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod capture;
+mod captures;
 mod change;
 mod error;
 mod interval;

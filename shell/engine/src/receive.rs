@@ -1,5 +1,6 @@
 //! One worker's receiving side of one port.
 
+use crate::capture::{Direction, Tap};
 use crate::interval::{Interval, PortCounts};
 use measure::{Arrival, Recorder};
 use neighbour::Host;
@@ -27,6 +28,7 @@ pub(crate) struct Receiver<'a> {
     mark: u32,
     burst: Burst,
     arrivals: [Arrival; BURST],
+    tap: Option<Tap>,
 }
 
 /// How far ahead frames are loaded into the cache.
@@ -34,7 +36,12 @@ const AHEAD: usize = 6;
 
 impl<'a> Receiver<'a> {
     pub(crate) fn new(queue: &'a mut dyn RxQueue, port: usize, mark: u32) -> Self {
-        Self { queue, port, mark, burst: Burst::new(), arrivals: [Arrival::default(); BURST] }
+        Self { queue, port, mark, burst: Burst::new(), arrivals: [Arrival::default(); BURST], tap: None }
+    }
+
+    /// Captures what is received.
+    pub(crate) fn tap(&mut self, tap: Tap) {
+        self.tap = Some(tap);
     }
 
     pub(crate) fn port(&self) -> usize {
@@ -60,6 +67,9 @@ impl<'a> Receiver<'a> {
             return false;
         }
         let now = clock.now();
+        if let Some(tap) = &mut self.tap {
+            (0..self.burst.len()).for_each(|i| tap.offer(now, Direction::Received, self.burst.data(i)));
+        }
         let counts = &mut interval.ports[self.port];
         let measured = self.classify(now, expected, counts, host, answers);
         counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);

@@ -3,6 +3,7 @@
 //! Absent means not measured; zero means measured and zero. Byte counts have the FCS. Rates are over the time traffic
 //! was sent.
 
+use crate::capture::CaptureOutcome;
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
 use crate::watch::View;
@@ -56,6 +57,9 @@ pub struct ResultDocument {
     /// Changes of rates while it ran, in their order. `requested_pps` is what the profile says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rate_changes: Vec<RateChange>,
+    /// Captures by port name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub captures: BTreeMap<String, CaptureResult>,
     /// Conditions the profile set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<CriterionResult>,
@@ -132,6 +136,40 @@ pub struct SimResult {
     pub dropped_by_device: u64,
     /// Frames the device had no way for.
     pub no_route: u64,
+}
+
+/// A capture on a port.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CaptureResult {
+    /// The files that are left, oldest first.
+    pub files: Vec<String>,
+    /// Packets that went past.
+    pub seen: u64,
+    /// Those of them that the filter let through: `captured` and `dropped`.
+    pub matched: u64,
+    /// Those of them that were taken.
+    pub captured: u64,
+    /// Those of them for which memory or disk had no room.
+    pub dropped: u64,
+    /// Captured packets that newer ones have displaced, and that are in no file any more.
+    pub displaced: u64,
+    /// Why the capture ended early; absent if it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl From<CaptureOutcome> for CaptureResult {
+    fn from(outcome: CaptureOutcome) -> Self {
+        Self {
+            files: outcome.files.iter().map(|path| path.display().to_string()).collect(),
+            seen: outcome.seen,
+            matched: outcome.matched,
+            captured: outcome.captured,
+            dropped: outcome.dropped,
+            displaced: outcome.displaced,
+            error: outcome.error,
+        }
+    }
 }
 
 /// A change of rates while a trial ran.

@@ -4,10 +4,11 @@ mod real;
 mod simulated;
 
 use crate::EngineError;
+use crate::captures::Captures;
 use crate::change::Order;
 use crate::interval::Interval;
 use crate::receive::Receiver;
-use crate::result::{self, ClockResult, PortEnd, RateChange, ResultDocument, WorkerResult};
+use crate::result::{self, CaptureResult, ClockResult, PortEnd, RateChange, ResultDocument, WorkerResult};
 use crate::rig::Rig;
 use crate::sums::Sums;
 use crate::trial::{self, Trial};
@@ -19,6 +20,7 @@ use neighbour::{Host, Resolver};
 use os::{LinkCounters, ThreadUsage, TscClock};
 use port::{Burst, Clock, PortFacts, VirtualClock};
 use profile::Plan;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -63,6 +65,7 @@ struct Harvest {
     /// When it was stopped, if it was.
     stopped: Option<Nanos>,
     changes: Vec<RateChange>,
+    captures: BTreeMap<String, CaptureResult>,
 }
 
 impl Session {
@@ -211,16 +214,22 @@ fn send(queue: &mut dyn port::TxQueue, frames: &[Vec<u8>]) {
 }
 
 /// Workers for a trial.
-fn workers<'a>(trial: &'a Trial<'_>, rig: &'a mut Rig, count: usize) -> Result<Vec<Worker<'a>>, EngineError> {
+fn workers<'a>(
+    trial: &'a Trial<'_>,
+    rig: &'a mut Rig,
+    count: usize,
+    wall_zero: Nanos,
+) -> Result<(Vec<Worker<'a>>, Captures), EngineError> {
     let shape = trial.shape;
     refuse_too_large(shape.bytes(count), shape.streams)?;
-    let endpoints = trial.endpoints(rig, count)?;
+    let mut endpoints = trial.endpoints(rig, count)?;
+    let captures = Captures::start(trial.plan, &mut endpoints, wall_zero)?;
     let worker = |(transmitters, receivers)| {
         let recorder = Recorder::new(shape.table(), count);
         let interval = Box::new(shape.interval());
         Worker::new(transmitters, receivers, &trial.hosts, &trial.expected, recorder, interval, trial.grace)
     };
-    Ok(endpoints.into_iter().map(worker).collect())
+    Ok((endpoints.into_iter().map(worker).collect(), captures))
 }
 
 /// Counters are taken all at once and kept; a trial that does not fit is told so before it starts.
@@ -309,6 +318,12 @@ impl<'a> Collector<'a> {
         orders
     }
 
+    /// Whether the trial may be over once all is sent. One that sends nothing listens for its whole duration.
+    fn may_end(&self, now: Nanos) -> bool {
+        let plan = self.trial.plan;
+        !plan.streams.is_empty() || now >= self.epoch.saturating_add(plan.duration)
+    }
+
     fn all_arrived(&self) -> bool {
         self.total.all_arrived(&self.measured)
     }
@@ -317,6 +332,7 @@ impl<'a> Collector<'a> {
     fn end(
         mut self,
         lasts: Vec<(LastReport, Option<ThreadUsage>)>,
+        captures: Captures,
         stopped: Option<Nanos>,
         now: Nanos,
         watch: &mut dyn Watch,
@@ -333,6 +349,7 @@ impl<'a> Collector<'a> {
         }
         self.show(now, true, watch);
         Harvest {
+            captures: captures.finish(),
             jitter,
             unsent,
             last_departure,
@@ -451,6 +468,7 @@ fn assemble(
         verdict: evidence.verdict(),
         sim: None,
         rate_changes: harvest.changes.clone(),
+        captures: harvest.captures.clone(),
         criteria: Vec::new(),
         ports: result::ports(trial, &harvest.total, seconds, Some(&ends)),
         streams: result::streams(trial, &harvest.total, span, Some(&harvest.jitter), true),

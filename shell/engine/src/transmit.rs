@@ -1,5 +1,6 @@
 //! One worker's sending side of one port.
 
+use crate::capture::{Direction, Tap};
 use crate::change::Order;
 use crate::interval::{Interval, Shape};
 use crate::template::{Blocks, Template};
@@ -61,6 +62,7 @@ pub(crate) struct Transmitter<'a> {
     packets: usize,
     /// For answers, which do not wait behind test packets.
     control: Burst,
+    tap: Option<Tap>,
 }
 
 impl<'a> Transmitter<'a> {
@@ -88,7 +90,13 @@ impl<'a> Transmitter<'a> {
             filled: 0,
             packets: 0,
             control: Burst::new(),
+            tap: None,
         }
+    }
+
+    /// Captures what is sent.
+    pub(crate) fn tap(&mut self, tap: Tap) {
+        self.tap = Some(tap);
     }
 
     pub(crate) fn port(&self) -> usize {
@@ -119,7 +127,13 @@ impl<'a> Transmitter<'a> {
         }
         let departure = clock.now();
         self.build(departure);
+        if let Some(tap) = &mut self.tap {
+            (0..self.burst.len()).for_each(|i| tap.stage(departure, self.burst.data(i)));
+        }
         let taken = self.queue.send(&mut self.burst);
+        if let Some(tap) = &mut self.tap {
+            tap.commit(taken);
+        }
         if taken == self.packets {
             self.account_all(departure.since(epoch), interval);
         } else if taken > 0 {
@@ -232,7 +246,7 @@ impl<'a> Transmitter<'a> {
     }
 
     /// Sends `frames` at once, as many as the port takes; returns how many.
-    pub(crate) fn answer(&mut self, frames: &[Vec<u8>]) -> u64 {
+    pub(crate) fn answer(&mut self, now: Nanos, frames: &[Vec<u8>]) -> u64 {
         let mut sent = 0;
         for frame in frames {
             if self.queue.alloc(&mut self.control, 1) == 0 {
@@ -241,7 +255,11 @@ impl<'a> Transmitter<'a> {
             let mut buffer = self.control.frame_mut(0);
             if buffer.fits(frame.len()) {
                 buffer.copy_from(frame);
-                sent += self.queue.send(&mut self.control) as u64;
+                let taken = self.queue.send(&mut self.control) as u64;
+                if let Some(tap) = self.tap.as_mut().filter(|_| taken == 1) {
+                    tap.offer(now, Direction::Sent, frame);
+                }
+                sent += taken;
             }
             self.queue.free(&mut self.control);
         }

@@ -115,7 +115,7 @@ impl<'a> Worker<'a> {
                 &mut self.answers,
             );
             if !self.answers.is_empty() {
-                self.interval.ports[port].tx_answers += answer(&mut self.sending, port, &self.answers);
+                self.interval.ports[port].tx_answers += answer(&mut self.sending, port, now, &self.answers);
                 self.answers.clear();
             }
         }
@@ -182,7 +182,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-fn answer(sending: &mut [Sending<'_>], port: usize, answers: &[Vec<u8>]) -> u64 {
+fn answer(sending: &mut [Sending<'_>], port: usize, now: Nanos, answers: &[Vec<u8>]) -> u64 {
     let mut through = sending.iter_mut().filter(|s| s.transmitter.port() == port);
-    through.next().map_or(0, |s| s.transmitter.answer(answers))
+    through.next().map_or(0, |s| s.transmitter.answer(now, answers))
 }

@@ -18,6 +18,10 @@ impl Resolver<'_> {
                 "a ring in memory becomes one file at the end; leave out 'rotate_size' and 'rotate_time'";
             self.reading.fail(format!("{path}.ring"), reason);
         }
+        if capture.rotate_size.is_some() && capture.rotate_time.is_some() {
+            let reason = "'rotate_size' says already when a new file begins";
+            self.reading.fail(format!("{path}.rotate_time"), reason);
+        }
         if capture.files.is_some() && !rotate {
             let reason =
                 "only one file is written; say when a new one begins in 'rotate_size' or 'rotate_time'";
@@ -47,14 +51,11 @@ impl Resolver<'_> {
             snap_bytes: snap as u32,
             rx: capture.direction != DirectionDoc::Tx,
             tx: capture.direction != DirectionDoc::Rx,
-            storage: match &capture.ring {
-                Some(bytes) => CaptureStorage::Ring { bytes: bytes.0 },
-                None if rotate => CaptureStorage::Rotating {
-                    bytes: capture.rotate_size.as_ref().map(|bytes| bytes.0),
-                    time: capture.rotate_time.as_ref().map(|time| time.0),
-                    files: capture.files,
-                },
-                None => CaptureStorage::File,
+            storage: match (&capture.ring, &capture.rotate_size, &capture.rotate_time) {
+                (Some(bytes), ..) => CaptureStorage::Ring { bytes: bytes.0 },
+                (_, Some(bytes), _) => CaptureStorage::RotateBytes { bytes: bytes.0, files: capture.files },
+                (.., Some(time)) => CaptureStorage::RotateTime { time: time.0, files: capture.files },
+                _ => CaptureStorage::File,
             },
             buffer_bytes: capture.buffer.0,
         }

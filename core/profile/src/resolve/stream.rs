@@ -4,7 +4,9 @@ use super::Resolver;
 use super::packet::{Draft, Route};
 use crate::document::StreamDoc;
 use crate::plan::{NextHop, Sizes, StreamPlan};
+use crate::vary_doc::VaryDoc;
 use field::{Program, SignatureId, Target, Vary};
+use indexmap::IndexMap;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -140,7 +142,7 @@ impl<'a> Resolver<'a> {
             plan.destinations = destinations(&draft, vary.as_deref());
             plan.packet = Arc::new(draft.spec);
             if plans.is_empty() {
-                self.check_program(&vary_path, &plan);
+                self.check_program(&vary_path, &stream.vary, &plan);
             }
             plans.push(plan);
             if self.reading.errors.len() > said {
@@ -164,7 +166,9 @@ impl<'a> Resolver<'a> {
         let Some(vary) = self.vary(&path, &stream.per_copy, None, &draft.spec.headers) else {
             return Vec::new();
         };
-        let Some(program) = self.bound(&path, &vary, &draft.spec, None) else { return Vec::new() };
+        let Some(program) = self.bound(&path, &vary, &names_of(&stream.per_copy), &draft.spec, None) else {
+            return Vec::new();
+        };
         let mut all = Vec::new();
         for index in 0..copies {
             let mut draft = draft.clone();
@@ -191,13 +195,10 @@ impl<'a> Resolver<'a> {
     }
 
     /// Binds the field program to the packet once, to learn whether it can be.
-    fn check_program(&mut self, path: &str, plan: &StreamPlan) {
+    fn check_program(&mut self, path: &str, generators: &IndexMap<String, VaryDoc>, plan: &StreamPlan) {
         let Some(vary) = &plan.vary else { return };
-        if !self.reading.errors.is_empty() {
-            return;
-        }
         let signature = plan.measure.then_some(SignatureId { mark: 1, stream: 0, lane: 0 });
-        self.bound(path, vary, &plan.packet, signature);
+        self.bound(path, vary, &names_of(generators), &plan.packet, signature);
     }
 
     /// The field program of `vary` on the shortest frame of a packet.
@@ -205,6 +206,7 @@ impl<'a> Resolver<'a> {
         &mut self,
         path: &str,
         vary: &Vary,
+        names: &[&str],
         spec: &PacketSpec,
         signature: Option<SignatureId>,
     ) -> Option<Program> {
@@ -212,7 +214,9 @@ impl<'a> Resolver<'a> {
         // A packet that can't be built is an error of its own.
         let mut packet = spec.build(spec.shortest(extra)).ok()?;
         let program = Program::new(vary, &mut packet, signature);
-        program.map_err(|error| self.reading.fail(path, error.to_string())).ok()
+        // The profile has one variable and one write for each varying field, in this order.
+        let name = |index: usize| names.get(index).map_or_else(String::new, |name| format!("'{name}'"));
+        program.map_err(|error| self.reading.fail(path, error.explain(&name, &name))).ok()
     }
 
     fn port_name(&mut self, path: &str, name: &str) -> PortName {
@@ -256,6 +260,11 @@ fn equal_copies(stream: &StreamDoc, mut plans: Vec<StreamPlan>) -> Vec<StreamPla
             plans
         }
     }
+}
+
+/// The names of varying fields, in the profile's order.
+fn names_of(generators: &IndexMap<String, VaryDoc>) -> Vec<&str> {
+    generators.keys().map(String::as_str).collect()
 }
 
 /// The destination addresses of the outermost IP header, lowest and highest.

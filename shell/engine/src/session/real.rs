@@ -1,6 +1,7 @@
 //! Workers on threads of their own, control on this one.
 
 use super::*;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 enum Command {
     /// Hand over what was counted and go on with this.
@@ -26,7 +27,9 @@ pub(super) fn run(
     watch: &mut dyn Watch,
 ) -> Result<Harvest, EngineError> {
     let count = options.cores.len();
-    let workers = workers(trial, rig, count)?;
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let wall_zero = Nanos(wall.as_nanos() as u64) - clock.now();
+    let (workers, captures) = workers(trial, rig, count, wall_zero)?;
     let sending = AtomicUsize::new(count);
     let own_cores = os::cpu::allowed();
     // Control must not sit on a worker's core. Where there is no other, the scheduler has to share.
@@ -63,7 +66,7 @@ pub(super) fn run(
         for handle in handles {
             lasts.push(handle.join().map_err(|_| EngineError::Machine("a worker failed".to_owned()))??);
         }
-        Ok(collector.end(lasts, stopped, clock.now(), watch))
+        Ok(collector.end(lasts, captures, stopped, clock.now(), watch))
     });
     let _ = os::cpu::pin_to(&own_cores);
     harvest
@@ -135,7 +138,10 @@ fn control(
         for order in collector.orders(now, watch) {
             lines.iter_mut().for_each(|line| command(line, Command::Scale(order.clone())));
         }
-        if progress.sent.is_none() && sending.load(Ordering::Acquire) == 0 {
+        if progress.sent.is_none()
+            && (progress.stopped.is_some() || collector.may_end(now))
+            && sending.load(Ordering::Acquire) == 0
+        {
             progress.sent = Some(now);
         }
         let look = now >= progress.next_look;

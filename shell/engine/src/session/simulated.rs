@@ -9,7 +9,7 @@ pub(super) fn run<V: VirtualClock>(
     clock: &V,
     watch: &mut dyn Watch,
 ) -> Result<Harvest, EngineError> {
-    let mut workers = workers(trial, rig, count)?;
+    let (mut workers, captures) = workers(trial, rig, count, Nanos::ZERO)?;
     let epoch = clock.now() + LEAD;
     workers.iter_mut().try_for_each(|w| w.attach(epoch))?;
     let mut collector = Collector::new(trial, count, epoch);
@@ -30,7 +30,10 @@ pub(super) fn run<V: VirtualClock>(
         for order in collector.orders(now, watch) {
             workers.iter_mut().for_each(|worker| worker.scale(&order));
         }
-        if progress.sent.is_none() && workers.iter().all(Worker::is_done_sending) {
+        if progress.sent.is_none()
+            && (progress.stopped.is_some() || collector.may_end(now))
+            && workers.iter().all(Worker::is_done_sending)
+        {
             progress.sent = Some(now);
         }
         if now >= progress.next_look {
@@ -51,7 +54,7 @@ pub(super) fn run<V: VirtualClock>(
     }
     let lasts = workers.into_iter().map(|w| (w.finish(collector.empty()), None)).collect();
     let now = clock.now();
-    Ok(collector.end(lasts, progress.stopped, now, watch))
+    Ok(collector.end(lasts, captures, progress.stopped, now, watch))
 }
 
 fn gather(collector: &mut Collector<'_>, workers: &mut [Worker<'_>]) {
