@@ -28,8 +28,7 @@ pub(crate) struct Document {
     /// Ports by name. The names are used in 'from', 'to', 'criteria' and the result.
     #[schemars(extend("propertyNames" = {"format": "name"}, "minProperties" = 1))]
     pub(crate) ports: IndexMap<String, PortDoc>,
-    /// Streams of packets. Without any, what arrives at the ports is counted, and captured if they say so.
-    #[serde(default)]
+    /// Streams of packets. If the list is empty, what arrives at the ports is counted, and captured if they say so.
     pub(crate) streams: Vec<StreamDoc>,
     /// How long.
     #[serde(default)]

@@ -81,7 +81,7 @@ pub(crate) fn read(node: &Node, schema: &Json) -> (Option<Json>, Reading) {
     reader.reading.positions.insert(String::new(), node.at);
     let value = match node.value {
         Value::Null => {
-            let needs = "the document is empty; a profile needs 'ports', and most have 'streams'";
+            let needs = "the document is empty; a profile needs 'ports' and 'streams'";
             reader.reading.fail("", needs);
             None
         }

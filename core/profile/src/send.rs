@@ -125,7 +125,7 @@ pub fn listen_text(options: &ListenOptions) -> String {
         ("capture", capture),
     ]);
     let load = options.duration.map(|duration| json!({"duration": duration.to_string(), "drain": "0s"}));
-    yaml(&given([("ports", Some(json!({"rx": port}))), ("load", load)]))
+    yaml(&given([("ports", Some(json!({"rx": port}))), ("streams", Some(json!([]))), ("load", load)]))
 }
 
 /// The profile of a capture sent again, as YAML.
@@ -297,7 +297,8 @@ fn block(value: &Value, indent: usize, out: &mut String) {
 fn entry(value: &Value, top: bool, indent: usize, out: &mut String) {
     let text = flow(value);
     let small = value.as_object().is_none_or(|map| !top || map.values().all(|v| !v.is_object()));
-    if text.len() <= FLOW_WIDTH && small && !(top && value.is_array()) {
+    let is_empty = value.as_array().is_some_and(Vec::is_empty);
+    if is_empty || (text.len() <= FLOW_WIDTH && small && !(top && value.is_array())) {
         out.push_str(&format!(" {text}\n"));
     } else {
         out.push('\n');
@@ -407,5 +408,46 @@ load: {duration: 10s}
         let without = SendOptions { to_ip: None, dst: some("10.0.0.2"), ..options };
         let plan = load(&profile_text(&without)).unwrap();
         assert_eq!(plan.ports[1].addresses[0].ip.to_string(), "10.0.0.2");
+    }
+
+    #[test]
+    fn a_port_that_listens_has_no_streams() {
+        let options = ListenOptions {
+            port: "veth0".to_owned(),
+            file: some("out.pcapng"),
+            filter: some("udp port 53"),
+            snap: some("128B"),
+            duration: Some(Nanos::from_secs(3)),
+            ..ListenOptions::default()
+        };
+        let plan = load(&listen_text(&options)).unwrap();
+        let capture = plan.ports[0].capture.as_ref().unwrap();
+        assert_eq!((capture.file.as_str(), capture.snap_bytes, plan.streams.len()), ("out.pcapng", 128, 0));
+    }
+
+    #[test]
+    fn a_replay_says_what_it_rewrites() {
+        let options = ReplayOptions {
+            file: "in.pcap".to_owned(),
+            port: "veth0".to_owned(),
+            speed: some("2x"),
+            rewrite: [("ipv4.dst", "10.0.0.9"), ("addresses", "10.0.0.0/8 -> 11.0.0.0/8")]
+                .map(|(field, value)| (field.to_owned(), value.to_owned()))
+                .into(),
+            ..ReplayOptions::default()
+        };
+        let expected = "\
+ports:
+  tx: {device: veth0}
+streams:
+  - name: replay
+    from: tx
+    replay:
+      file: in.pcap
+      speed: 2x
+      rewrite: {ipv4.dst: [10.0.0.9], addresses: [\"10.0.0.0/8 -> 11.0.0.0/8\"]}
+load: {duration: 24h, drain: 100ms}
+";
+        assert_eq!(replay_text(&options), expected);
     }
 }
