@@ -2,6 +2,7 @@
 
 #![no_main]
 
+use field::{Program, SignatureId};
 use libfuzzer_sys::fuzz_target;
 use profile::plan::{NextHop, Plan, StreamPlan};
 use profile::{ProfileError, load};
@@ -87,10 +88,17 @@ fn check_stream(plan: &Plan, stream: &StreamPlan) {
     }
     assert!(stream.packet.headers[0].protocol.name == "ethernet", "{name}");
     assert_eq!(stream.fill_source_mac, stream.packet.headers[0].value("src").is_none(), "{name}");
-    let packet = stream.packet.build(stream.size).unwrap_or_else(|error| panic!("{name}: {error}"));
-    if stream.measure {
-        assert!(Stamp::prepare(&mut packet.clone(), MARK, 0, 0).is_some(), "{name} has no room");
-        let _ = Stamp::prepare_offload(&mut packet.clone(), MARK, 0, 0);
+    assert!(!stream.sizes.lengths.is_empty(), "{name}");
+    for size in [stream.sizes.shortest(), stream.sizes.longest()] {
+        let mut packet = stream.packet.build(size).unwrap_or_else(|error| panic!("{name}: {error}"));
+        if stream.measure {
+            assert!(Stamp::prepare(&mut packet.clone(), MARK, 0, 0).is_some(), "{name} has no room");
+            let _ = Stamp::prepare_offload(&mut packet.clone(), MARK, 0, 0);
+        }
+        if let Some(vary) = &stream.vary {
+            let signature = stream.measure.then_some(SignatureId { mark: MARK, stream: 0, lane: 0 });
+            Program::new(vary, &mut packet, signature).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
     }
     for header in &stream.packet.headers {
         assert!(protocol(header.protocol.name).is_some());

@@ -109,7 +109,8 @@ fn seeds() -> Vec<Vec<u8>> {
     let seed = |(index, path): (usize, &&str)| {
         let names = below(path.split_once('.').map_or("", |(header, _)| header));
         let headers = names.iter().filter_map(|name| protocol(name)).map(Header::new).collect();
-        let packet = PacketSpec { headers, payload: b"payload".to_vec() }.build_unpadded();
+        let packet =
+            PacketSpec { headers, payload: b"payload".to_vec(), ..PacketSpec::default() }.build_unpadded();
         packet.map(|p| [&[index as u8, 1, 2, 3, 4], &p.bytes[..]].concat()).unwrap_or_default()
     };
     FIELDS.iter().enumerate().map(seed).collect()

@@ -16,6 +16,9 @@ use wire::{PacketSpec, signature};
 /// Streams a run can have.
 const MOST: u64 = signature::STREAMS_MAX as u64;
 
+/// Copies that may differ: each has a packet of its own in memory.
+const DIFFERING_MAX: u32 = 1 << 18;
+
 /// The port a stream names.
 #[derive(Clone, Copy)]
 enum PortName {
@@ -163,6 +166,10 @@ impl<'a> Resolver<'a> {
             self.reading.fail(path, "'per_copy' needs 'copies', which says how many there are");
             return Vec::new();
         };
+        if copies > DIFFERING_MAX {
+            self.reading.fail(path, format!("{copies} copies that differ; the most is {DIFFERING_MAX}"));
+            return Vec::new();
+        }
         let Some(vary) = self.vary(&path, &stream.per_copy, None, &draft.spec.headers) else {
             return Vec::new();
         };
