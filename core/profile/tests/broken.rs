@@ -21,7 +21,10 @@ fn every_broken_profile_says_what_is_wrong() {
     let mut failed = Vec::new();
     for path in profiles {
         let text = fs::read_to_string(&path).unwrap();
-        let errors = profile::load(&text).expect_err(&format!("{} loads", path.display()));
+        let beside =
+            |name: &str| fs::read(path.with_file_name(name)).map_err(|error| format!("'{name}': {error}"));
+        let loaded = profile::load_with(&text, &profile::Overrides::default(), &beside);
+        let errors = loaded.expect_err(&format!("{} loads", path.display()));
         let said: String = errors.iter().map(|error| format!("{error}\n")).collect();
         let golden = path.with_extension("txt");
         if std::env::var_os("UPDATE_GOLDEN").is_some() {

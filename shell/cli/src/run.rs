@@ -173,10 +173,7 @@ fn warn(plan: &Plan) {
 /// Reads the files a profile names: relative ones are looked for where the profile is.
 fn files_beside(profile: &Path) -> impl Fn(&str) -> Result<Vec<u8>, String> + use<> {
     let folder = profile.parent().map(Path::to_path_buf).unwrap_or_default();
-    move |name| {
-        let path = folder.join(name);
-        std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
-    }
+    move |name| std::fs::read(folder.join(name)).map_err(|error| format!("'{name}': {error}"))
 }
 
 fn bad_profile(name: &str, errors: &[profile::ProfileError]) -> Failure {
