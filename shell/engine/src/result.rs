@@ -57,6 +57,10 @@ pub struct ResultDocument {
     /// Changes of rates while it ran, in their order. `requested_pps` is what the profile says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rate_changes: Vec<RateChange>,
+    /// How varying fields were written: `compiled`, or `interpreted`, much slower, where the system lets no program make
+    /// machine code. Absent if nothing varied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_programs: Option<&'static str>,
     /// Captures by port name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub captures: BTreeMap<String, CaptureResult>,

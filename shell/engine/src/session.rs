@@ -468,6 +468,7 @@ fn assemble(
         verdict: evidence.verdict(),
         sim: None,
         rate_changes: harvest.changes.clone(),
+        field_programs: field_programs(plan),
         captures: harvest.captures.clone(),
         criteria: Vec::new(),
         ports: result::ports(trial, &harvest.total, seconds, Some(&ends)),
@@ -477,6 +478,13 @@ fn assemble(
     };
     document.criteria = trust::judge_criteria(&plan.criteria, &document);
     document
+}
+
+/// How varying fields are written on this machine, if any vary.
+fn field_programs(plan: &Plan) -> Option<&'static str> {
+    plan.streams.iter().find(|stream| stream.vary.is_some())?;
+    let compiles = jit::Jit::new().is_ok_and(|jit| jit.compiles());
+    Some(if compiles { "compiled" } else { "interpreted" })
 }
 
 /// How long traffic was sent: as planned, unless it was stopped, ended early by count, or could not keep up.
