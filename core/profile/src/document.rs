@@ -83,7 +83,8 @@ pub(crate) struct PortDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Capture")]
 pub(crate) struct CaptureDoc {
-    /// The file, '.pcapng'. With 'rotate' a number goes before the dot. Relative to where the command is run.
+    /// The file, '.pcapng'. With 'rotate_size' or 'rotate_time' a number goes before the dot. Relative to where the
+    /// command is run.
     #[schemars(length(min = 1))]
     pub(crate) file: String,
     /// Which packets, in the syntax of libpcap (tcpdump): 'udp port 53'. Without it: all.
@@ -214,7 +215,7 @@ pub(crate) struct StreamDoc {
     /// From the start of traffic to the stream's first packet.
     #[serde(default = "no_time")]
     pub(crate) start_delay: Duration,
-    /// Whether every packet carries the 18-byte signature and is measured.
+    /// Whether every packet carries the 18-byte signature and is measured. Replayed packets never are.
     #[serde(default = "yes")]
     pub(crate) measure: bool,
     /// This many equal streams instead of one, named 'name[0]', 'name[1]', … Each has the given rate and is measured

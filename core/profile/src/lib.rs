@@ -31,6 +31,7 @@ pub use error::ProfileError;
 pub use plan::Plan;
 pub use send::{ListenOptions, ReplayOptions, SendOptions, Transport};
 pub use send::{listen_text, profile_text, replay_text};
+pub use size_doc::{GENOME, MIXES, Mix};
 
 use document::Document;
 use error::Position;

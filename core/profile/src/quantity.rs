@@ -98,7 +98,7 @@ quantities! {
         ["counter", "random", "10.0.0.1..10.0.0.9", "0..100 step 4"],
         |t| (!t.trim().is_empty()).then(|| t.to_owned()), String::clone;
     Bytes(u64) = "bytes", "an amount of data such as 128B, 64KB, 100MB or 1GB",
-        ["128B", "64KB", "100MB"], bytes, |n| format!("{n}B");
+        ["128B", "64KB", "100MB"], bytes, |n| print_bytes(*n);
     Share(f64) = "share", "a share from 0% to 100%, such as 0.1%",
         ["0.1%", "2%"], share, |share| Load::LinkShare((share * 1e6).round() as u32).to_string();
     Ip(IpAddr) = "ip", "an IPv4 or IPv6 address such as 10.0.0.1 or 2001:2::1",
@@ -151,6 +151,12 @@ fn load_per(text: &str) -> Option<LoadPer> {
 
 fn print_load_per(rate: &LoadPer) -> String {
     format!("{}{}", rate.load, if rate.flow { "/flow" } else { "" })
+}
+
+fn print_bytes(bytes: u64) -> String {
+    let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")];
+    let fits = units.iter().find(|(factor, _)| bytes > 0 && bytes.is_multiple_of(*factor));
+    fits.map_or_else(|| format!("{bytes}B"), |(factor, unit)| format!("{}{unit}", bytes / factor))
 }
 
 fn bytes(text: &str) -> Option<u64> {

@@ -141,7 +141,14 @@ impl<'a> Reader<'a> {
     /// Of several shapes reads the one that is of the node's type: in our schema there is at most one.
     fn read_branch(&mut self, node: &Node, schema: &Json, branches: &'a [Json], path: &str) -> Option<Json> {
         let kind = type_of(node);
-        let resolved: Vec<&'a Json> = branches.iter().map(|branch| self.resolve(branch)).collect();
+        let mut resolved: Vec<&'a Json> = Vec::new();
+        for branch in branches.iter().map(|branch| self.resolve(branch)) {
+            // The words of an enum are shapes of their own, here beside others.
+            match branch.get("oneOf").and_then(Json::as_array) {
+                Some(words) => resolved.extend(words),
+                None => resolved.push(branch),
+            }
+        }
         let fitting: Vec<&'a Json> = resolved.iter().copied().filter(|branch| allows(branch, kind)).collect();
         if let Value::Text(text) = &node.value
             && fitting.iter().all(|branch| branch.get("const").is_some())

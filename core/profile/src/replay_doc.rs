@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// A capture file to send: pcap or pcapng, with micro- or nanoseconds, Ethernet.
 ///
-/// With the stream's 'rate' the packets are sent at that rate; without, as they were captured.
+/// With the stream's 'rate' the packets are sent at that rate; without, as they were captured. They carry no signature,
+/// so what arrives is counted at the port and not measured.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Replay")]

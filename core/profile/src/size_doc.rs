@@ -67,17 +67,17 @@ pub(crate) enum SizeText {
 
 /// An Internet mix: lengths, with FCS, and how often each comes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Mix {
+pub struct Mix {
     /// Its name in profiles.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Where it is from.
-    pub(crate) source: &'static str,
+    pub source: &'static str,
     /// Bytes with FCS, and weight. Lengths too short for the packet are raised to the shortest that holds it.
-    pub(crate) lengths: &'static [(u32, u32)],
+    pub lengths: &'static [(u32, u32)],
 }
 
 /// The mixes that have a name.
-pub(crate) const MIXES: &[Mix] = &[
+pub const MIXES: &[Mix] = &[
     Mix { name: "imix", source: "simple IMIX", lengths: &[(64, 7), (594, 4), (1518, 1)] },
     Mix { name: "imix-v4", source: "CSIT, Open Traffic Generator", lengths: &[(64, 7), (570, 4), (1518, 1)] },
     Mix { name: "imix-v6", source: "CSIT", lengths: &[(78, 7), (570, 4), (1518, 1)] },
@@ -104,7 +104,7 @@ pub(crate) const MIXES: &[Mix] = &[
 ];
 
 /// Lengths of RFC 6985 section 4 by letter; 'z' is the MTU, which only the user knows.
-const GENOME: &[(char, u32)] = &[
+pub const GENOME: &[(char, u32)] = &[
     ('a', 64),
     ('b', 128),
     ('c', 256),

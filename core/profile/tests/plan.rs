@@ -40,7 +40,9 @@ fn every_example_loads_and_builds() {
     for path in examples {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("# "), "{} does not say what it is for", path.display());
-        let plan = load(&text).unwrap_or_else(|errors| panic!("{}: {errors:#?}", path.display()));
+        let files = |name: &str| std::fs::read(path.with_file_name(name)).map_err(|e| e.to_string());
+        let plan = load_with(&text, &Overrides::default(), &files)
+            .unwrap_or_else(|errors| panic!("{}: {errors:#?}", path.display()));
         for stream in &plan.streams {
             stream
                 .packet
@@ -268,4 +270,15 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_capture_is_split_by_who_spoke_first() {
+    let text = r#"{"ports": {"a": {"device": "ring:a"}, "b": {"device": "ring:b"}}, "streams": [{"name": "s",
+        "from": "a", "to": "b", "replay": {"file": "replay.pcap", "split": "first_source"}, "measure": false}]}"#;
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/replay.pcap");
+    let files = |_: &str| std::fs::read(&file).map_err(|e| e.to_string());
+    let plan = load_with(text, &Overrides::default(), &files).unwrap();
+    let names: Vec<&str> = plan.streams.iter().map(|stream| stream.name.as_str()).collect();
+    assert_eq!(names, ["s[client]", "s[server]"]);
 }

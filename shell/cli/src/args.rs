@@ -116,7 +116,7 @@ pub struct Common {
     /// Rate of every stream, instead of the profile's: 1Mpps, 2.5Gbps, 40%, max
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Load>,
-    /// How long to send, instead of the profile's duration
+    /// How long, instead of the profile's duration
     #[arg(long, visible_alias = "for", value_name = "TIME")]
     pub duration: Option<Nanos>,
     /// Seed of everything random, instead of the profile's
