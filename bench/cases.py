@@ -14,7 +14,8 @@ from datetime import datetime
 from pathlib import Path
 
 import machine
-from generators import COMMANDS, EAGRE, RUN, SHARE_MIN, Testpmd, eagre
+import packets
+from generators import COMMANDS, EAGRE, RUN, SHARE_MIN, Flood, Testpmd, eagre
 from machine import CouldNotRun, VethPair
 
 
@@ -113,6 +114,22 @@ def constant(bench):
     yield against("P1", "the same through the peer's driver, `vdev:net_null0`", None, through_driver, theirs)
 
 
+def varying(case, what, target):
+    """P2, P3, P4: packets that differ, no wire, beside testpmd's that do not."""
+
+    def run(bench):
+        packets.checksums(case, case.lower())
+
+        def theirs():
+            with Testpmd(case, "net_null0", bench.core, bench.control, bench.huge) as peer:
+                return peer.window(bench.seconds)
+
+        ours, theirs = alternate(bench, lambda: eagre(case, case.lower(), seconds=bench.seconds), theirs)
+        yield against(case, what, target, ours, theirs)
+
+    return run
+
+
 def measured(bench):
     """P5: transmit and measure on one core, with one stream and with many."""
     kinds = [(n, lambda n=n: eagre("P5", f"p5-{n}", seconds=bench.seconds)) for n in (1, 1000, 10000)]
@@ -183,13 +200,53 @@ def veth(bench):
         yield against("P7", what + ", by the clock on the wall", 0.95, ours, theirs, lambda w: w.wall)
 
 
+def peers(bench):
+    """Other generators' floods of the same packet into the same veth pair, each on the worker's core, beside Eagre's."""
+    missing = [tool for tool in ("trafgen", "hping3", "tcpreplay") if not shutil.which(tool)]
+    if missing:
+        raise CouldNotRun(f"not installed: {' '.join(missing)}; see tools/setup bench")
+    frame = packets.constant_udp()
+    config, capture = RUN / "flood.cfg", RUN / "flood.pcap"
+    config.write_text("{ " + ", ".join(f"0x{byte:02x}" for byte in frame) + " }\n")
+    capture.write_bytes(packets.capture_of(frame, 1000))
+    floods = {
+        "trafgen": ["trafgen", "--dev", "veth0", "--conf", config, "--cpus", 1],
+        "tcpreplay": ["tcpreplay", "-i", "veth0", "--topspeed", "--preload-pcap", "--no-flow-stats", "--loop", 0, capture],
+        "hping3": ["hping3", "--flood", "-q", "-I", "veth0", "--udp", "-s", 9, "-k", "-p", 9, "-d", 18, "198.18.0.2"],
+    }
+    with VethPair() as pair:
+        # hping3 sends through the kernel's IPv4, which needs a route and a neighbour.
+        machine.call("ip", "-n", pair.near, "address", "add", "198.18.0.1/24", "dev", "veth0")
+        near = pair.within(pair.near)
+
+        def ours(profile):
+            before = pair.arrived()
+            window = eagre("peers", profile, seconds=bench.seconds, inside=near)
+            window.packets = pair.arrived() - before
+            return window
+
+        def theirs(command):
+            # Drivers take the interface down and up, and the kernel forgets its neighbours.
+            neighbour = ["198.18.0.2", "lladdr", "02:00:00:00:00:00", "dev", "veth0", "nud", "permanent"]
+            machine.call("ip", "-n", pair.near, "neighbour", "replace", *neighbour)
+            with Flood("peers", [*near, "taskset", "--cpu-list", bench.core, *command]) as flood:
+                return flood.window(bench.seconds, pair.arrived)
+
+        af_packet, af_xdp, *others = alternate(
+            bench, lambda: ours("p7-afpacket"), lambda: ours("p7-afxdp"), *(lambda c=command: theirs(c) for command in floods.values()),
+        )  # fmt: skip
+    for peer, series in zip(floods, others, strict=True):
+        for name, window in (("AF_PACKET", af_packet), ("AF_XDP", af_xdp)):
+            yield against("peers", f"constant packet, {name} on veth beside {peer}, by the clock on the wall", None, window, series, lambda w: w.wall)
+
+
 def cores(bench):
     """P8: from one worker core to two."""
     if len(os.sched_getaffinity(0)) < 2:
         raise CouldNotRun("P8 needs two cores")
-    run = lambda cores: eagre("P8", "p8", "--cores", cores, seconds=bench.seconds)
+    run = lambda cores: eagre("P8", "p3", "--cores", cores, seconds=bench.seconds)
     one, two = alternate(bench, lambda: run(1), lambda: run(2))
-    what = "8 streams with signature, `null`, 1 → 2 worker cores"
+    what = "4 varying fields (P3), `null`, 1 → 2 worker cores"
     for text, of in ((what, lambda w: w.packets / w.cpu_s * len(w.document["workers"]) / 1e6), (what + ", by the clock on the wall", lambda w: w.wall)):
         ratio = two.median(of) / one.median(of)
         yield Row("P8", text, f"{mpps(one.median(of))} → {mpps(two.median(of))}", "", f"{ratio:.2f}×", "≥ 1.9×", ratio >= 1.9, f"{one.noise(of)}; two {two.noise(of)}")
@@ -212,6 +269,45 @@ def pacing(bench):
     for what, of, most, unit in measures:
         value = series.median(of)
         yield Row("P9", f"1 Mpps on `ring`: {what}", f"{value:.3g}{unit}", "", f"{value:.3g}{unit}", f"≤ {most:g}{unit}", value <= most, series.noise(of))
+
+
+# Addresses in the range of P10.
+RANGE = 1 << 24
+
+
+def distinct(bench):
+    """P10: as many packets as a range has addresses have as many addresses, counted where a capture device writes them."""
+    with tempfile.TemporaryDirectory() as folder:
+        check = Path(folder) / "distinct"
+        machine.call("cc", "-O2", "-o", check, Path(__file__).resolve().parent / "distinct.c")
+        for workers in range(1, min(2, len(os.sched_getaffinity(0))) + 1):
+            yield distinct_by(check, workers)
+
+
+def distinct_by(check, workers):
+    pipes = [RUN / f"p10-{queue}.pcap" for queue in range(workers)]
+    for pipe in pipes:
+        pipe.unlink(missing_ok=True)
+        os.mkfifo(pipe)
+    checker = machine.start([check, *pipes], stdout=subprocess.PIPE)
+    try:
+        window = eagre("P10", f"p10-{workers}", "--cores", workers, seconds=60)
+        out, _ = checker.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        raise CouldNotRun("P10: the check did not end") from None
+    finally:
+        machine.stop(checker)
+        for pipe in pipes:
+            pipe.unlink(missing_ok=True)
+    if checker.returncode != 0:
+        raise CouldNotRun("P10: what came was no capture")
+    seen, different, others = map(int, out.split())
+    used = sum(worker["busy_ratio"] > 0 for worker in window.document["workers"])
+    return Row(
+        "P10", f"2²⁴ packets over 2²⁴ addresses, `rate: max` into a capture device, {used} worker{'s' * (used > 1)}",
+        f"{mpps(window.wall)} (by the clock on the wall)", "", f"{different:,} distinct of {seen:,}, {others} outside the range",
+        f"{RANGE:,} before the first repeat", seen == different == RANGE and used == workers, "",
+    )  # fmt: skip
 
 
 def histograms(bench):
@@ -320,7 +416,7 @@ def instructions(bench):
     """
     if not shutil.which("valgrind"):
         raise CouldNotRun("valgrind is not installed")
-    for profile, what in (("p1", "P1"), ("p5-1", "P5, 1 stream"), ("p5-10000", "P5, 10,000 streams")):
+    for profile, what in (("p1", "P1"), ("p2", "P2"), ("p3", "P3"), ("p4", "P4"), ("p5-1", "P5, 1 stream"), ("p5-10000", "P5, 10,000 streams")):
         costs = []
         for _ in range(2):
             (short, packets_short), (long, packets_long) = count(profile, 1), count(profile, 3)
@@ -348,11 +444,16 @@ def count(profile, seconds):
 
 CASES = {
     "P1": constant,
+    "P2": varying("P2", "1 counter field, checksums right, `null`", 2),
+    "P3": varying("P3", "4 varying fields, 2 of them random, checksums right, `null`", 1.2),
+    "P4": varying("P4", "P2 with the signature in every packet, `null`", 1.2),
     "P5": measured,
     "P6": memif,
     "P7": veth,
+    "peers": peers,
     "P8": cores,
     "P9": pacing,
+    "P10": distinct,
     "P16": histograms,
     "P17": demo,
     "P19": delivered,

@@ -1,9 +1,11 @@
 """The two generators that are compared, Eagre and dpdk-testpmd, and what each did in one window of time."""
 
+import contextlib
 import itertools
 import json
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -162,4 +164,56 @@ class Testpmd:
         time.sleep(seconds)
         (cpu_b, waited_b), after, b = self.used(), count(), time.monotonic()
         cpu, waited = cpu_b - cpu_a, waited_b - waited_a
+        return Window(after - before, b - a, cpu, cpu / (cpu + waited))
+
+
+class Flood:
+    """Another generator, sending until it is ended; all processes of its session are its own."""
+
+    # Less than that, and something other than the generator was in the way.
+    PPS_MIN = 10_000
+
+    def __init__(self, case, command):
+        COMMANDS.note(case, command)
+        self.command = command
+        self.process = machine.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        machine.stop(self.process)
+
+    def used(self):
+        """Time its threads had a core, and time they waited for one, s."""
+        ran = waited = 0
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                if int(stat.read_text().rpartition(")")[2].split()[3]) != self.process.pid:
+                    continue
+                for schedstat in stat.parent.glob("task/*/schedstat"):
+                    a, b, _ = map(int, schedstat.read_text().split())
+                    ran, waited = ran + a, waited + b
+        return ran / 1e9, waited / 1e9
+
+    def window(self, seconds, arrived):
+        """What of it arrives in so many seconds, once anything does."""
+
+        def look():
+            if self.process.poll() is not None:
+                raise CouldNotRun(f"{' '.join(map(str, self.command))}: ended with {self.process.returncode}")
+            return arrived() > begin
+
+        begin = arrived()
+        machine.wait_until(look, f"{self.command[-1]}: first packet")
+        time.sleep(0.25)
+        (cpu_a, waited_a), before, a = self.used(), arrived(), time.monotonic()
+        time.sleep(seconds)
+        (cpu_b, waited_b), after, b = self.used(), arrived(), time.monotonic()
+        cpu, waited = cpu_b - cpu_a, waited_b - waited_a
+        look()
+        if after - before < self.PPS_MIN * (b - a):
+            raise CouldNotRun(f"{' '.join(map(str, self.command))}: {after - before} packets in {b - a:.1f} s are no flood")
         return Window(after - before, b - a, cpu, cpu / (cpu + waited))

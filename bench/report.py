@@ -20,11 +20,15 @@ EXPLANATIONS = """
   frames one by one takes most of Eagre's time.
 - **P7** counts packets that came out of the far end of the veth pair, for both. The kernel's work on the far end is done by
   the sending thread and is in its CPU time.
-- **P8** is to use varying fields. They do not exist yet: this is eight constant streams with the test signature
-  (sequence number, time and checksum differ from packet to packet). The figure per CPU-second is per thread, times threads.
+- **P2, P3, P4**: the peer's packets stay constant, as in P1; Eagre's differ, and the bench checks IPv4 and UDP checksums of
+  the first thousand itself before it measures.
+- **peers**: one process each, on the worker's core, the same packet (hping3's through the kernel's IPv4); packets are counted
+  where they come out of the pair. tcpreplay replays a capture of 1,000 such packets.
+- **P8** is P3. The figure per CPU-second is per thread, times threads.
   Two workers leave no core for control and for everybody else on a machine with two.
 - **P9** compares departures as Eagre stamps them with the schedule. 'Otherwise idle' is taken at its word: windows in which
   anything else had the core for more than a thousandth of the time are discarded.
+- **P10**: packets go through pipes to a check with a bitmap of all addresses. The speed is what pipe and check let through.
 - **P17** runs as user nobody. 'end − duration' is the time the whole program took beside sending: no first packet can be
   later than that.
 - **P19**: 'requested' is the rate times the duration; what is not sent must be in `tx_unsent`, to the packet, and the verdict

@@ -387,7 +387,8 @@ fn range(schema: &Json) -> (i128, i128) {
         Some("uint32") => u32::MAX.into(),
         _ => u64::MAX.into(),
     };
-    let limit = |key: &str| schema.get(key).and_then(Json::as_u64).map(i128::from);
+    let number = |limit: &Json| limit.as_u64().map(i128::from).or(limit.as_i64().map(i128::from));
+    let limit = |key: &str| schema.get(key).and_then(number);
     (limit("minimum").unwrap_or(0), limit("maximum").unwrap_or(most))
 }
 

@@ -39,6 +39,7 @@ impl Change {
         let streams = self.streams(&trial.plan.streams)?;
         let load = match self.speed {
             Speed::Share(ppm) => {
+                let streams = trial.with_speed(streams, ppm)?;
                 return Ok(vec![Order { streams, factor: Factor::from_ppm(ppm.into()), at }]);
             }
             Speed::Rate(load) => load,
@@ -69,6 +70,22 @@ impl Change {
 }
 
 impl Trial<'_> {
+    /// Those of `streams` that can be sent at a share of their rate. One that sends as fast as it can is only held or not.
+    fn with_speed(&self, streams: Option<Vec<u32>>, ppm: u32) -> Result<Option<Vec<u32>>, String> {
+        let paced = |index: &u32| self.streams[*index as usize].load.pace.is_paced();
+        if matches!(ppm, 0 | 1_000_000) || (0..self.streams.len() as u32).all(|index| paced(&index)) {
+            return Ok(streams);
+        }
+        let mut streams = streams.unwrap_or_else(|| (0..self.streams.len() as u32).collect());
+        streams.retain(paced);
+        if streams.is_empty() {
+            return Err(
+                "what sends as fast as it can has no rate of its own to take a share of; pause it".to_owned()
+            );
+        }
+        Ok(Some(streams))
+    }
+
     /// How many times as fast as its profile says a stream must be to have the rate `load`.
     fn factor(&self, index: usize, load: Load) -> Result<Factor, String> {
         let (stream, plan) = (&self.streams[index], &self.plan.streams[index]);

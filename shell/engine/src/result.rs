@@ -525,6 +525,7 @@ pub(crate) fn streams(
             requested_pps: requested(stream, span, final_counts),
             window: if final_counts { active(stream, span) } else { span },
             tx: sums.sent[index],
+            measured_tx: sums.sent[index],
             counts,
             latency: totals.latency.as_ref(),
             jitter: jitter.map(|jitter| jitter[index]),
@@ -560,18 +561,18 @@ fn group_row(
     span: Nanos,
     final_counts: bool,
 ) -> StreamResult {
-    let (mut tx, mut counts, mut latency) = (0, None::<Counts>, None::<histogram::Histogram>);
+    let (mut tx, mut measured_tx) = (0, 0);
+    let (mut counts, mut latency) = (None::<Counts>, None::<histogram::Histogram>);
     let mut requested_pps = Some(0.0);
     for index in members.iter().map(|member| *member as usize) {
         let (stream, totals) = (&trial.streams[index], &sums.arrivals.streams[index]);
         requested_pps = requested_pps.zip(requested(stream, span, final_counts)).map(|(sum, pps)| sum + pps);
-        if !is_counted(stream, totals) && stream.measured {
+        tx += sums.sent[index];
+        if !is_counted(stream, totals) {
             continue;
         }
-        tx += sums.sent[index];
-        if stream.measured {
-            counts.get_or_insert_with(Counts::default).merge(&totals.counts);
-        }
+        measured_tx += sums.sent[index];
+        counts.get_or_insert_with(Counts::default).merge(&totals.counts);
         match (&mut latency, &totals.latency) {
             (Some(sum), Some(own)) => sum.merge(own),
             (None, Some(own)) => latency = Some(own.clone()),
@@ -582,6 +583,7 @@ fn group_row(
         requested_pps,
         window: span,
         tx,
+        measured_tx,
         counts: counts.as_ref(),
         latency: latency.as_ref(),
         jitter: None,
@@ -596,6 +598,8 @@ struct Row<'a> {
     /// The time in which packets were due.
     window: Nanos,
     tx: u64,
+    /// Those of them that should have come back.
+    measured_tx: u64,
     /// Absent if arrivals say nothing.
     counts: Option<&'a Counts>,
     latency: Option<&'a histogram::Histogram>,
@@ -607,14 +611,15 @@ impl Row<'_> {
     fn result(self, final_counts: bool) -> StreamResult {
         let (tx, counts) = (self.tx, self.counts);
         let count = |n: fn(&Counts) -> u64| counts.map(n);
-        let lost = counts.filter(|_| final_counts).map(|c| tx.saturating_sub(c.received));
+        let sent = self.measured_tx;
+        let lost = counts.filter(|_| final_counts).map(|c| sent.saturating_sub(c.received));
         StreamResult {
             requested_pps: self.requested_pps,
             offered_pps: tx as f64 / self.window.as_secs_f64().max(1e-9),
             tx,
             rx: count(|c| c.received),
             lost,
-            loss_ratio: lost.map(|lost| if tx == 0 { 0.0 } else { lost as f64 / tx as f64 }),
+            loss_ratio: lost.map(|lost| if sent == 0 { 0.0 } else { lost as f64 / sent as f64 }),
             duplicates: count(|c| c.duplicates),
             reordered: count(|c| c.reordered),
             reorder_distance_max: count(|c| c.reorder_distance_max),

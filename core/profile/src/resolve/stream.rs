@@ -173,7 +173,9 @@ impl<'a> Resolver<'a> {
         let Some(vary) = self.vary(&path, &stream.per_copy, None, &draft.spec.headers) else {
             return Vec::new();
         };
-        let Some(program) = self.bound(&path, &vary, &names_of(&stream.per_copy), &draft.spec, None) else {
+        let Some(program) =
+            self.bound(&path, &vary, &names_of(&stream.per_copy), (&draft.spec, FrameLen::MIN), None)
+        else {
             return Vec::new();
         };
         let mut all = Vec::new();
@@ -195,8 +197,9 @@ impl<'a> Resolver<'a> {
                 return false;
             };
             let header = &mut draft.spec.headers[header];
+            let kept = header.value(field.name).unwrap_or(field.default) & !write.mask;
             header.set.retain(|(other, _)| other.name != field.name);
-            header.set.push((field, values[write.variable] & write.mask));
+            header.set.push((field, kept | values[write.variable] & write.mask));
         }
         true
     }
@@ -205,21 +208,21 @@ impl<'a> Resolver<'a> {
     fn check_program(&mut self, path: &str, generators: &IndexMap<String, VaryDoc>, plan: &StreamPlan) {
         let Some(vary) = &plan.vary else { return };
         let signature = plan.measure.then_some(SignatureId { mark: 1, stream: 0, lane: 0 });
-        self.bound(path, vary, &names_of(generators), &plan.packet, signature);
+        self.bound(path, vary, &names_of(generators), (&plan.packet, plan.sizes.shortest()), signature);
     }
 
-    /// The field program of `vary` on the shortest frame of a packet.
+    /// The field program of `vary` on a frame of a packet, of the length given or longer if it must be.
     fn bound(
         &mut self,
         path: &str,
         vary: &Vary,
         names: &[&str],
-        spec: &PacketSpec,
+        (spec, length): (&PacketSpec, FrameLen),
         signature: Option<SignatureId>,
     ) -> Option<Program> {
         let extra = if signature.is_some() { signature::LEN } else { 0 };
         // A packet that can't be built is an error of its own.
-        let mut packet = spec.build(spec.shortest(extra)).ok()?;
+        let mut packet = spec.build(length.max(spec.shortest(extra))).ok()?;
         let program = Program::new(vary, &mut packet, signature);
         // The profile has one variable and one write for each varying field, in this order.
         let name = |index: usize| names.get(index).map_or_else(String::new, |name| format!("'{name}'"));
