@@ -85,6 +85,11 @@ def test_multi_burst_so_many_times(lab):
     assert simulate(lab, one(rate="max", pattern=burst))[0][1] == [0] * 40
 
 
+def test_a_single_burst(lab):
+    assert simulate(lab, one(rate="3Mpps", pattern={"burst": 70}))[0][1] == even(3_000_000, 70)
+    assert simulate(lab, one(rate="max", pattern={"burst": 70}))[0][1] == [0] * 70
+
+
 def test_multi_burst_longer_than_its_period(lab):
     """A burst that takes longer is followed by the next without a pause."""
     found = alone(lab, 200, rate="100kpps", pattern={"multi_burst": {"packets": 10, "every": "50us"}})
@@ -94,7 +99,7 @@ def test_multi_burst_longer_than_its_period(lab):
 @pytest.mark.parametrize("on, off", [(1_000_000, 2_000_000), (333_333, 100_001), (1_000, 500_000)])
 def test_on_off(lab, on, off):
     """Each 'on' begins with a packet; packets due before its end leave."""
-    found = alone(lab, 600, rate="30kpps", pattern={"on_off": {"on": f"{on}ns", "off": f"{off}ns"}})
+    found = alone(lab, 600, rate="30kpps", pattern={"on_off": {"on_for": f"{on}ns", "off_for": f"{off}ns"}})
     each = -(-on * 30_000 // SECOND)
     assert found == [j // each * (on + off) + j % each * SECOND // 30_000 for j in range(600)]
 
@@ -240,7 +245,7 @@ CORES = {
     "poisson": {"rate": "50kpps", "pattern": "poisson"},
     "gaps": {"pattern": {"gaps": {"list": ["1us", "7us", "3us"], "order": "random"}}},
     "sawtooth": {"pattern": {"curve": {"points": [{"at": "0ms", "rate": "0pps"}, {"at": "3ms", "rate": "70kpps"}], "repeat": True}}},
-    "on_off": {"rate": "30kpps", "pattern": {"on_off": {"on": "333333ns", "off": "100us"}}},
+    "on_off": {"rate": "30kpps", "pattern": {"on_off": {"on_for": "333333ns", "off_for": "100us"}}},
     "bursts": {"rate": "30kpps", "pattern": {"bursts": 7}},
     "multi_burst": {"rate": "max", "pattern": {"multi_burst": {"packets": 150, "every": "1ms"}}},
     "multi_burst at a rate": {"rate": "1Mpps", "pattern": {"multi_burst": {"packets": 13, "every": "300us"}}},

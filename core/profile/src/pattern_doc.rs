@@ -13,6 +13,7 @@ pub(crate) enum PatternDoc {
     #[default]
     Continuous,
     Poisson,
+    Burst(u32),
     Bursts(u32),
     MultiBurst(MultiBurstDoc),
     OnOff(OnOffDoc),
@@ -37,15 +38,16 @@ pub(crate) struct MultiBurstDoc {
     pub(crate) bursts: Option<u64>,
 }
 
-/// Packets at the stream's rate for a while, nothing for a while, and again.
+/// Packets at the stream's rate for a while, nothing for a while, and again. (Not plain 'on' and 'off': older YAML takes
+/// these words for true and false.)
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OnOff")]
 pub(crate) struct OnOffDoc {
     /// How long packets are sent.
-    pub(crate) on: Duration,
+    pub(crate) on_for: Duration,
     /// How long none are.
-    pub(crate) off: Duration,
+    pub(crate) off_for: Duration,
 }
 
 /// The time from each packet to the next, from a list. The stream needs no rate: the gaps are one.
@@ -141,10 +143,14 @@ impl JsonSchema for PatternDoc {
                 exponentially distributed), or a mapping with one of the keys below.",
             "anyOf": [
                 {"type": "string", "enum": ["continuous", "poisson"], "x-noun": "pattern",
-                    "x-more": "a mapping with one of bursts, multi_burst, on_off, gaps, curve"},
+                    "x-more": "a mapping with one of burst, bursts, multi_burst, on_off, gaps, curve"},
                 {
                     "type": "object",
                     "properties": {
+                        "burst": {
+                            "description": "So many packets at the stream's rate ('max': back to back), once.",
+                            "type": "integer", "minimum": 1, "maximum": u32::MAX,
+                        },
                         "bursts": {
                             "description": "Groups of so many packets back to back, spaced so that the stream's rate \
                                 is met on average.",

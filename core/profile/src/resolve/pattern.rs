@@ -66,15 +66,19 @@ impl Resolver<'_> {
             PatternDoc::Continuous => Pattern::Continuous,
             PatternDoc::Poisson => Pattern::Poisson { seed: self.seed_of(&path, "poisson") },
             PatternDoc::Bursts(packets) => Pattern::Bursts { packets: *packets },
+            // One burst has no next, so any time to it will do.
+            PatternDoc::Burst(packets) => {
+                Pattern::MultiBurst { packets: *packets, every: Nanos::from_secs(1), bursts: Some(1) }
+            }
             PatternDoc::MultiBurst(burst) => self.multi_burst(&path, burst),
             PatternDoc::OnOff(on_off) => {
                 let path = format!("{path}.on_off");
-                if on_off.on.0 == Nanos::ZERO {
-                    self.reading.fail(format!("{path}.on"), "nothing is sent in no time");
+                if on_off.on_for.0 == Nanos::ZERO {
+                    self.reading.fail(format!("{path}.on_for"), "nothing is sent in no time");
                 }
-                self.within_a_year(&format!("{path}.on"), on_off.on.0);
-                self.within_a_year(&format!("{path}.off"), on_off.off.0);
-                Pattern::OnOff { on: on_off.on.0, off: on_off.off.0 }
+                self.within_a_year(&format!("{path}.on_for"), on_off.on_for.0);
+                self.within_a_year(&format!("{path}.off_for"), on_off.off_for.0);
+                Pattern::OnOff { on: on_off.on_for.0, off: on_off.off_for.0 }
             }
             PatternDoc::Gaps(gaps) => self.gaps(&format!("{path}.gaps"), gaps),
             PatternDoc::Curve(curve) => self.curve(&format!("{path}.curve"), curve),
