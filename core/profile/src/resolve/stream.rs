@@ -166,6 +166,10 @@ impl<'a> Resolver<'a> {
             self.reading.fail(path, "'per_copy' needs 'copies', which says how many there are");
             return Vec::new();
         };
+        for name in stream.per_copy.keys().filter(|name| stream.vary.contains_key(*name)) {
+            self.reading
+                .fail(format!("{path}.{name}"), "'vary' has it already: it changes from packet to packet");
+        }
         if copies > DIFFERING_MAX {
             self.reading.fail(path, format!("{copies} copies that differ; the most is {DIFFERING_MAX}"));
             return Vec::new();
