@@ -112,7 +112,7 @@ quantities! {
     Mac([u8; 6]) = "mac", "a hardware address such as 02:00:00:00:00:01",
         ["02:00:00:00:00:01"], mac, |m| print_mac(*m);
     Hex(Vec<u8>) = "hex", "bytes as pairs of hexadecimal digits such as '00 ff'",
-        ["00ff", "de ad be ef"], hex, |bytes| bytes.iter().map(|b| format!("{b:02x}")).collect();
+        ["00ff", "de ad be ef"], wire::parse_bytes, |bytes| bytes.iter().map(|b| format!("{b:02x}")).collect();
     ConditionText(Condition) = "condition", "a condition such as '< 0.1%', '<= 50us', '>= 1Mpps' or '== 0'",
         ["< 0.1%", "<= 50us", "== 0"], |t| t.parse().ok(), |condition| condition.text.clone();
 }
@@ -214,17 +214,6 @@ fn mac(text: &str) -> Option<[u8; 6]> {
 /// `02:00:00:00:00:01`.
 pub(crate) fn print_mac(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
-}
-
-/// Bytes from pairs of hexadecimal digits, white space between them ignored.
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text
-        .chars()
-        .filter(|c| !c.is_whitespace())
-        .map(|c| c.to_digit(16).map(|d| d as u8))
-        .collect::<Option<_>>()?;
-    let (pairs, rest) = digits.as_chunks::<2>();
-    rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub use checksums::{Algorithm, Checksum, PseudoHeader, checksums};
 pub use fill::Fill;
 pub use path::{PathError, Place};
 pub use read::{ReadHeader, read};
-pub use variable::{Variable, VariableKind};
+pub use variable::{Variable, VariableKind, parse_bytes};
 
 /// Spreads a number's bits over all others: the output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 fn mix64(seed: u64) -> u64 {

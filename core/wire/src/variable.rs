@@ -122,7 +122,8 @@ fn name_length(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-fn parse_bytes(text: &str) -> Option<Vec<u8>> {
+/// Bytes from pairs of hexadecimal digits, white space between them ignored.
+pub fn parse_bytes(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u8> = text
         .chars()
         .filter(|c| !c.is_whitespace())
