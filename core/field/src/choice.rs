@@ -1,6 +1,5 @@
 //! Which of several things packet n is: a frame size, a captured packet.
 
-use crate::random;
 use crate::value::Weights;
 use std::fmt;
 use std::sync::Arc;

@@ -13,7 +13,6 @@
 mod choice;
 mod error;
 mod program;
-pub mod random;
 mod value;
 mod vary;
 

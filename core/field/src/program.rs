@@ -3,7 +3,6 @@
 //! Here the values are written one after the other and every checksum is computed whole: slow, and easy to see through.
 
 use crate::error::ProgramError;
-use crate::random;
 use crate::value::{Bound, low_bits};
 use crate::vary::{FlowOrder, Flows, Target, Vary, Write};
 use std::ops::Range;

@@ -1,7 +1,6 @@
 //! The value of a variable at each of its turns.
 
 use crate::error::ProgramError;
-use crate::random;
 use crate::vary::{Order, Source, Variable};
 use std::sync::Arc;
 

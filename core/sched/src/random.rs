@@ -11,27 +11,15 @@ use crate::load::GapOrder;
 use std::sync::Arc;
 use units::{Nanos, Pps};
 
-/// A number that depends on every bit of `n`, evenly spread over all 64 bits: the output mixing of SplitMix64 (Steele,
-/// Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
-#[inline(always)]
-fn mix(n: u64) -> u64 {
-    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    n ^ (n >> 31)
-}
-
-/// The golden ratio's fraction, odd: multiples of it are far apart.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// Draw `index` of `key`.
 #[inline(always)]
 fn draw(key: u64, index: u64) -> u64 {
-    mix(key.wrapping_add(index.wrapping_add(1).wrapping_mul(GOLDEN)))
+    random::word(key, index.wrapping_add(1))
 }
 
 /// What the draws of a seed in loop `round` of a chain begin from. Neighbouring seeds have nothing in common.
 fn key(seed: u64, round: u64) -> u64 {
-    mix(seed ^ mix(round))
+    random::mix(seed ^ random::mix(round))
 }
 
 /// Bits behind the point of the logarithms below.

@@ -54,8 +54,7 @@ fn write_prbs31(payload: &mut [u8], seed: u32) {
 
 fn write_random(payload: &mut [u8], seed: u64) {
     for (n, chunk) in payload.chunks_mut(8).enumerate() {
-        let bytes =
-            crate::mix64(seed.wrapping_add(0x9e37_79b9_7f4a_7c15u64.wrapping_mul(n as u64))).to_le_bytes();
+        let bytes = random::word(seed, n as u64 + 1).to_le_bytes();
         chunk.copy_from_slice(&bytes[..chunk.len()]);
     }
 }

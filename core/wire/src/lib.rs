@@ -30,11 +30,3 @@ pub use fill::Fill;
 pub use path::{PathError, Place};
 pub use read::{ReadHeader, read};
 pub use variable::{Variable, VariableKind, parse_bytes};
-
-/// Spreads a number's bits over all others: the output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-fn mix64(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}

@@ -15,7 +15,6 @@
 use crate::build::Packet;
 use crate::checksum;
 use crate::checksums::{Algorithm, Checksum};
-use crate::mix64;
 use crate::read::read;
 use units::Nanos;
 
@@ -46,7 +45,7 @@ pub struct Signature {
 
 /// The mark of the run with `seed`. Never zero, so that zeros are never a signature.
 pub fn run_mark(seed: u64) -> u32 {
-    ((mix64(seed) >> 32) as u32).max(1)
+    ((random::key(seed) >> 32) as u32).max(1)
 }
 
 /// The signature in the last bytes of `data`, if they begin with the run's `mark`.

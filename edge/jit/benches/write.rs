@@ -47,18 +47,18 @@ fn four_fields() {
     let writes = [(1, "ipv4.src"), (1, "ipv4.dst"), (2, "udp.src"), (2, "udp.dst")];
     let (program, packet) = bind(vary(variables, &writes), false);
     let bases = Bases::new(&packet, &[26..30, 30..34, 34..36, 36..38]);
-    let key = field::random::key(1);
+    let key = random::key(1);
     compare("4 fields, 2 random", program, &packet, |burst, number| {
         let (mut first, mut second) = (number & 0xff_ffff, number % 1000);
-        let mut state = key.wrapping_add(number.wrapping_mul(field::random::STEP));
+        let mut state = key.wrapping_add(number.wrapping_mul(random::STEP));
         each(burst, |frame| {
             let src = (0x0a00_0000 + first as u32).swap_bytes();
             let dst = (0x0a00_0000 + second as u32).swap_bytes();
             first = if first == 0xff_ffff { 0 } else { first + 1 };
             second = if second == 999 { 0 } else { second + 1 };
-            let random = field::random::mix(state);
-            let other = field::random::mix(state ^ 1);
-            state = state.wrapping_add(field::random::STEP);
+            let random = random::mix(state);
+            let other = random::mix(state ^ 1);
+            state = state.wrapping_add(random::STEP);
             let ports = (random >> 48) | (other >> 48) << 16;
             frame[26..30].copy_from_slice(&src.to_le_bytes());
             frame[30..34].copy_from_slice(&dst.to_le_bytes());

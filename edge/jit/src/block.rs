@@ -1,7 +1,7 @@
 //! The blocks of numbers that compiled code reads: a program's constants, what a frame length adds, and the state.
 
 use crate::shape::{Advance, Hold, Kind, Shape, Span, VariableShape, Way, Wraps, divisor};
-use field::{Bound, Draw, FlowOrder, Order, Program, SIGNATURE_VARYING, Source, checksum_bytes, random};
+use field::{Bound, Draw, FlowOrder, Order, Program, SIGNATURE_VARYING, Source, checksum_bytes};
 
 /// Words before those of the variables: how flows advance.
 pub(crate) const FLOW_WORDS: usize = 3;

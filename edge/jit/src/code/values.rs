@@ -6,7 +6,7 @@ use crate::shape::{Advance, Hold, Kind, Span, VariableShape, Wraps};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::Variable;
-use field::{Bound, random};
+use field::Bound;
 
 /// Asks the interpreter for a variable's value.
 ///
@@ -413,14 +413,14 @@ impl Writer<'_> {
         }
     }
 
-    /// The state of a random sequence at turn `k`: see `field::random::word`.
+    /// The state of a random sequence at turn `k`: see `random::word`.
     fn random_state(&mut self, key: Value, k: Value) -> Value {
         let step = self.build.ins().iconst(types::I64, random::STEP as i64);
         let steps = self.build.ins().imul(k, step);
         self.build.ins().iadd(key, steps)
     }
 
-    /// `field::random::mix`.
+    /// `random::mix`.
     fn mix(&mut self, state: Value) -> Value {
         let mut z = state;
         for (at, shift) in random::SHIFTS.into_iter().enumerate() {

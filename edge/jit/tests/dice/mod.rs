@@ -15,11 +15,11 @@ impl Dice {
 
     pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(1);
-        field::random::word(field::random::key(17), self.0)
+        random::word(random::key(17), self.0)
     }
 
     pub fn below(&mut self, span: u64) -> u64 {
-        field::random::below(self.word(), span.max(1))
+        random::below(self.word(), span.max(1))
     }
 
     /// Once in `times`.

@@ -2,6 +2,12 @@
 //!
 //! The generator is SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), whose `k`-th output can be computed alone: its state
 //! only counts. Two seeds begin at unrelated places of it.
+//!
+//! Not here: where a seed comes from.
+//!
+//! Invariant: a seed means the same for ever; results name the seed to be repeated by.
+
+#![forbid(unsafe_code)]
 
 /// What the state of the generator grows by from one number to the next.
 pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
