@@ -46,6 +46,12 @@ impl Header {
         self
     }
 
+    /// Sets `field`, whatever it was set to before.
+    pub fn put(&mut self, field: &'static Field, value: u128) {
+        self.set.retain(|(other, _)| other.name != field.name);
+        self.set.push((field, value));
+    }
+
     /// What the header's author set the field to.
     pub fn value(&self, name: &str) -> Option<u128> {
         self.set.iter().find(|(field, _)| field.name == name).map(|(_, value)| *value)

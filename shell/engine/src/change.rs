@@ -95,6 +95,6 @@ impl Trial<'_> {
         };
         let wanted = load.packets(plan.sizes.mix(), stream.speed_bps);
         let wanted = wanted.ok_or("a running stream's rate is a number; 'max' can't be had")?;
-        Ok(Factor::new(wanted.micro(), own.micro()))
+        Ok(Factor::of_rates(wanted, own))
     }
 }

@@ -66,6 +66,7 @@ struct Harvest {
     stopped: Option<Nanos>,
     changes: Vec<RateChange>,
     captures: BTreeMap<String, CaptureResult>,
+    field_programs: Option<&'static str>,
 }
 
 impl Session {
@@ -213,23 +214,32 @@ fn send(queue: &mut dyn port::TxQueue, frames: &[Vec<u8>]) {
     }
 }
 
+/// What goes on beside the workers, and what there is to say of them.
+struct Background {
+    captures: Captures,
+    /// How varying fields are written, if any vary.
+    field_programs: Option<&'static str>,
+}
+
 /// Workers for a trial.
 fn workers<'a>(
     trial: &'a Trial<'_>,
     rig: &'a mut Rig,
     count: usize,
     wall_zero: Nanos,
-) -> Result<(Vec<Worker<'a>>, Captures), EngineError> {
+) -> Result<(Vec<Worker<'a>>, Background), EngineError> {
     let shape = trial.shape;
     refuse_too_large(shape.bytes(count), shape.streams)?;
-    let mut endpoints = trial.endpoints(rig, count)?;
+    let mut jit = None;
+    let mut endpoints = trial.endpoints(rig, count, &mut jit)?;
     let captures = Captures::start(trial.plan, &mut endpoints, wall_zero)?;
+    let field_programs = jit.map(|jit| if jit.compiles() { "compiled" } else { "interpreted" });
     let worker = |(transmitters, receivers)| {
         let recorder = Recorder::new(shape.table(), count);
         let interval = Box::new(shape.interval());
         Worker::new(transmitters, receivers, &trial.hosts, &trial.expected, recorder, interval, trial.grace)
     };
-    Ok((endpoints.into_iter().map(worker).collect(), captures))
+    Ok((endpoints.into_iter().map(worker).collect(), Background { captures, field_programs }))
 }
 
 /// Counters are taken all at once and kept; a trial that does not fit is told so before it starts.
@@ -332,7 +342,7 @@ impl<'a> Collector<'a> {
     fn end(
         mut self,
         lasts: Vec<(LastReport, Option<ThreadUsage>)>,
-        captures: Captures,
+        background: Background,
         stopped: Option<Nanos>,
         now: Nanos,
         watch: &mut dyn Watch,
@@ -349,7 +359,8 @@ impl<'a> Collector<'a> {
         }
         self.show(now, true, watch);
         Harvest {
-            captures: captures.finish(),
+            captures: background.captures.finish(),
+            field_programs: background.field_programs,
             jitter,
             unsent,
             last_departure,
@@ -468,7 +479,7 @@ fn assemble(
         verdict: evidence.verdict(),
         sim: None,
         rate_changes: harvest.changes.clone(),
-        field_programs: field_programs(plan),
+        field_programs: harvest.field_programs,
         captures: harvest.captures.clone(),
         criteria: Vec::new(),
         ports: result::ports(trial, &harvest.total, seconds, Some(&ends)),
@@ -478,13 +489,6 @@ fn assemble(
     };
     document.criteria = trust::judge_criteria(&plan.criteria, &document);
     document
-}
-
-/// How varying fields are written on this machine, if any vary.
-fn field_programs(plan: &Plan) -> Option<&'static str> {
-    plan.streams.iter().find(|stream| stream.vary.is_some())?;
-    let compiles = jit::Jit::new().is_ok_and(|jit| jit.compiles());
-    Some(if compiles { "compiled" } else { "interpreted" })
 }
 
 /// How long traffic was sent: as planned, unless it was stopped, ended early by count, or could not keep up.

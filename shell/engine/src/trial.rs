@@ -53,14 +53,6 @@ pub(crate) struct Trial<'p> {
     pub(crate) grace: Nanos,
 }
 
-/// What a stream sends.
-enum Content {
-    /// Packets that differ in nothing but their signatures.
-    Same(Template),
-    /// Packets that differ.
-    Varied(Varied),
-}
-
 /// One worker's side of every port.
 pub(crate) type Endpoints<'q> = (Vec<Transmitter<'q>>, Vec<Receiver<'q>>);
 
@@ -132,10 +124,9 @@ impl<'p> Trial<'p> {
         neighbours: &[Resolver],
         histograms: bool,
     ) -> Result<Self, EngineError> {
-        let streams = (0..plan.streams.len())
+        let mut streams = (0..plan.streams.len())
             .map(|index| stream(plan, index, facts, &hosts, neighbours))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut streams = streams;
         for (index, _) in plan.chains.iter().flat_map(|chain| &chain.links) {
             streams[*index].chained = true;
         }
@@ -156,18 +147,19 @@ impl<'p> Trial<'p> {
         })
     }
 
-    /// Both sides of every port for each worker.
+    /// Both sides of every port for each worker. If fields vary, what writes them is made in `jit`.
     pub(crate) fn endpoints<'q>(
         &self,
         rig: &'q mut Rig,
         workers: usize,
+        jit: &mut Option<Jit>,
     ) -> Result<Vec<Endpoints<'q>>, EngineError> {
         let mut all: Vec<Endpoints<'q>> = (0..workers).map(|_| (Vec::new(), Vec::new())).collect();
         for (index, port) in rig.ports.iter_mut().enumerate() {
             let senders = port.queues.tx.len().min(workers) as u16;
             for (worker, queue) in port.queues.tx.iter_mut().take(workers).enumerate() {
                 let share = Share { index: worker as u16, of: senders };
-                let transmitter = self.transmitter(queue.as_mut(), index, share)?;
+                let transmitter = self.transmitter(queue.as_mut(), index, share, jit)?;
                 all[worker].0.push(transmitter);
             }
             // A port with more receive queues than there are workers: they take turns at them.
@@ -183,26 +175,23 @@ impl<'p> Trial<'p> {
         queue: &'q mut dyn port::TxQueue,
         port: usize,
         share: Share,
+        jit: &mut Option<Jit>,
     ) -> Result<Transmitter<'q>, EngineError> {
         let (mut streams, mut loads) = (Vec::new(), Vec::new());
         let (mut blocks, mut varied) = (Blocks::default(), Vec::new());
-        let mut jit = None;
         // Place of each stream among those of this port.
         let mut places = HashMap::new();
         for (index, stream) in self.streams.iter().enumerate().filter(|(_, s)| s.from == port) {
-            let content = self.content(index, share.index as u8, &mut blocks, &mut jit)?;
+            let templates = self.templates(index, share.index as u8, &mut blocks, jit)?;
             places.insert(index, streams.len() as u32);
             if !stream.chained {
                 loads.push((streams.len() as u32, stream.load.clone()));
             }
             let paced = stream.load.pace.is_paced();
-            let content = match content {
-                Content::Same(template) => TxContent::Same(template),
-                Content::Varied(varies) => {
-                    varied.push(varies);
-                    TxContent::Varied(varied.len() as u32 - 1)
-                }
-            };
+            let content = templates.content().unwrap_or_else(|templates| {
+                varied.push(templates);
+                TxContent::Varied(varied.len() as u32 - 1)
+            });
             streams.push(TxStream::new(index as u32, content, paced));
         }
         let chains: Vec<Chain> =
@@ -222,13 +211,13 @@ impl<'p> Trial<'p> {
     }
 
     /// What a stream sends, as lane `lane` does.
-    fn content(
+    fn templates(
         &self,
         index: usize,
         lane: u8,
         blocks: &mut Blocks,
         jit: &mut Option<Jit>,
-    ) -> Result<Content, EngineError> {
+    ) -> Result<Varied, EngineError> {
         let (stream, plan) = (&self.streams[index], &self.plan.streams[index]);
         let bad = |reason: String| EngineError::Stream { stream: plan.name.clone(), reason };
         if let Some(trace) = &plan.replay {
@@ -242,7 +231,7 @@ impl<'p> Trial<'p> {
                 Template::of_bytes(blocks, &frame)
             };
             let templates = trace.packets.iter().map(template).collect();
-            return Ok(Content::Varied(Varied::in_turn(templates)));
+            return Ok(Varied::in_turn(templates));
         }
         let built = |size: &FrameLen| stream.packet.build(*size).map_err(|e| bad(e.to_string()));
         if let Some(vary) = &plan.vary {
@@ -254,22 +243,15 @@ impl<'p> Trial<'p> {
                 programs.push(Program::new(vary, &mut packet, signature).map_err(|e| bad(e.to_string()))?);
                 templates.push(Template::new(blocks, &packet, None, TxOffload::default()));
             }
-            if jit.is_none() {
-                *jit = Some(Jit::new().map_err(|e| EngineError::Machine(e.to_string()))?);
-            }
-            let jit = jit.as_mut().expect("made above");
-            let runner = Runner::new(jit, programs).map_err(|e| bad(e.to_string()))?;
-            return Ok(Content::Varied(Varied::new(templates, &plan.sizes, Some(runner))));
+            let made = match jit.take() {
+                Some(jit) => jit,
+                None => Jit::new().map_err(|e| EngineError::Machine(e.to_string()))?,
+            };
+            let runner = Runner::new(jit.insert(made), programs).map_err(|e| bad(e.to_string()))?;
+            return Ok(Varied::new(templates, &plan.sizes, Some(runner)));
         }
         let templates = plan.sizes.lengths.iter().map(|size| self.signed(index, lane, built(size)?, blocks));
-        let mut templates = templates.collect::<Result<Vec<_>, _>>()?;
-        match templates.pop() {
-            Some(only) if templates.is_empty() => Ok(Content::Same(only)),
-            last => {
-                templates.extend(last);
-                Ok(Content::Varied(Varied::new(templates, &plan.sizes, None)))
-            }
-        }
+        Ok(Varied::new(templates.collect::<Result<_, _>>()?, &plan.sizes, None))
     }
 
     /// The template of a packet in which nothing varies but the signature, if it has one.
@@ -415,7 +397,6 @@ fn set_mac(headers: &mut [Header], field: &str, mac: [u8; 6]) {
     if let Some(ethernet) = headers.first_mut()
         && let Some(field) = ethernet.protocol.field(field)
     {
-        ethernet.set.retain(|(f, _)| f.name != field.name);
-        ethernet.set.push((field, number));
+        ethernet.put(field, number);
     }
 }

@@ -1,6 +1,7 @@
 //! A stream whose packets differ: in length, in fields, or altogether.
 
 use crate::template::{Blocks, Template};
+use crate::transmit::TxContent;
 use field::Choice;
 use jit::Runner;
 use port::Burst;
@@ -41,6 +42,17 @@ impl Varied {
     pub(crate) fn in_turn(templates: Vec<Template>) -> Self {
         let choice = Choice::sequence((0..templates.len() as u32).collect());
         Self { templates, choice, runner: None }
+    }
+
+    /// All there is to send, if that is one template and a stamp; else the stream as it is.
+    pub(crate) fn content(mut self) -> Result<TxContent, Self> {
+        match self.templates.pop() {
+            Some(only) if self.templates.is_empty() && self.runner.is_none() => Ok(TxContent::Same(only)),
+            last => {
+                self.templates.extend(last);
+                Err(self)
+            }
+        }
     }
 
     #[inline(always)]

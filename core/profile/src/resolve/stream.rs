@@ -202,8 +202,7 @@ impl<'a> Resolver<'a> {
             };
             let header = &mut draft.spec.headers[header];
             let kept = header.value(field.name).unwrap_or(field.default) & !write.mask;
-            header.set.retain(|(other, _)| other.name != field.name);
-            header.set.push((field, kept | values[write.variable] & write.mask));
+            header.put(field, kept | values[write.variable] & write.mask);
         }
         true
     }

@@ -29,7 +29,7 @@ pub(super) fn run(
     let count = options.cores.len();
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let wall_zero = Nanos(wall.as_nanos() as u64) - clock.now();
-    let (workers, captures) = workers(trial, rig, count, wall_zero)?;
+    let (workers, background) = workers(trial, rig, count, wall_zero)?;
     let sending = AtomicUsize::new(count);
     let own_cores = os::cpu::allowed();
     // Control must not sit on a worker's core. Where there is no other, the scheduler has to share.
@@ -66,7 +66,7 @@ pub(super) fn run(
         for handle in handles {
             lasts.push(handle.join().map_err(|_| EngineError::Machine("a worker failed".to_owned()))??);
         }
-        Ok(collector.end(lasts, captures, stopped, clock.now(), watch))
+        Ok(collector.end(lasts, background, stopped, clock.now(), watch))
     });
     let _ = os::cpu::pin_to(&own_cores);
     harvest

@@ -9,7 +9,7 @@ pub(super) fn run<V: VirtualClock>(
     clock: &V,
     watch: &mut dyn Watch,
 ) -> Result<Harvest, EngineError> {
-    let (mut workers, captures) = workers(trial, rig, count, Nanos::ZERO)?;
+    let (mut workers, background) = workers(trial, rig, count, Nanos::ZERO)?;
     let epoch = clock.now() + LEAD;
     workers.iter_mut().try_for_each(|w| w.attach(epoch))?;
     let mut collector = Collector::new(trial, count, epoch);
@@ -54,7 +54,7 @@ pub(super) fn run<V: VirtualClock>(
     }
     let lasts = workers.into_iter().map(|w| (w.finish(collector.empty()), None)).collect();
     let now = clock.now();
-    Ok(collector.end(lasts, captures, progress.stopped, now, watch))
+    Ok(collector.end(lasts, background, progress.stopped, now, watch))
 }
 
 fn gather(collector: &mut Collector<'_>, workers: &mut [Worker<'_>]) {
