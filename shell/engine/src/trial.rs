@@ -5,7 +5,7 @@ use crate::interval::Shape;
 use crate::receive::{ANY_PORT, Expected, Receiver};
 use crate::rig::Rig;
 use crate::template::{Blocks, Template};
-use crate::transmit::{Transmitter, TxContent, TxStream};
+use crate::transmit::{Transmitter, TxStream};
 use crate::varied::Varied;
 use field::{Program, SignatureId};
 use jit::{Jit, Runner};
@@ -188,11 +188,7 @@ impl<'p> Trial<'p> {
                 loads.push((streams.len() as u32, stream.load.clone()));
             }
             let paced = stream.load.pace.is_paced();
-            let content = templates.content().unwrap_or_else(|templates| {
-                varied.push(templates);
-                TxContent::Varied(varied.len() as u32 - 1)
-            });
-            streams.push(TxStream::new(index as u32, content, paced));
+            streams.push(TxStream::new(index as u32, templates.content(&mut varied), paced));
         }
         let chains: Vec<Chain> =
             self.plan.chains.iter().filter_map(|chain| self.chain(chain, &places)).collect();

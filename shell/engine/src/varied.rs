@@ -44,15 +44,16 @@ impl Varied {
         Self { templates, choice, runner: None }
     }
 
-    /// All there is to send, if that is one template and a stamp; else the stream as it is.
-    pub(crate) fn content(mut self) -> Result<TxContent, Self> {
-        match self.templates.pop() {
-            Some(only) if self.templates.is_empty() && self.runner.is_none() => Ok(TxContent::Same(only)),
-            last => {
-                self.templates.extend(last);
-                Err(self)
-            }
+    /// The stream's content: its template, if there is one and no field varies, else its place among `all` that differ.
+    pub(crate) fn content(mut self, all: &mut Vec<Self>) -> TxContent {
+        if self.runner.is_none()
+            && self.templates.len() == 1
+            && let Some(only) = self.templates.pop()
+        {
+            return TxContent::Same(only);
         }
+        all.push(self);
+        TxContent::Varied(all.len() as u32 - 1)
     }
 
     #[inline(always)]
