@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::num::NonZeroU64;
 use units::{BitRate, FrameLen, Layer, Load, Nanos, Pps};
 
 macro_rules! quantities {
@@ -107,8 +108,8 @@ quantities! {
         ["10.0.0.2/24", "2001:2::2/64"], prefix, |a| format!("{}/{}", a.ip, a.prefix_len);
     Network(Address) = "network", "a network such as 10.0.0.0/8 or 2001:2::/48",
         ["10.0.0.0/8", "2001:2::/48"], network, |a| format!("{}/{}", a.ip, a.prefix_len);
-    Speedup((u64, u64)) = "speedup", "a factor above zero such as 2x, 0.5x or 1.25x",
-        ["2x", "0.5x"], speedup, |(num, den)| format!("{}x", *num as f64 / *den as f64);
+    Speedup((NonZeroU64, NonZeroU64)) = "speedup", "a factor above zero such as 2x, 0.5x or 1.25x",
+        ["2x", "0.5x"], speedup, |(num, den)| format!("{}x", num.get() as f64 / den.get() as f64);
     Mac([u8; 6]) = "mac", "a hardware address such as 02:00:00:00:00:01",
         ["02:00:00:00:00:01"], mac, |m| print_mac(*m);
     Hex(Vec<u8>) = "hex", "bytes as pairs of hexadecimal digits such as '00 ff'",
@@ -183,15 +184,14 @@ fn prefix(text: &str) -> Option<Address> {
 }
 
 /// A number as an exact ratio.
-fn speedup(text: &str) -> Option<(u64, u64)> {
+fn speedup(text: &str) -> Option<(NonZeroU64, NonZeroU64)> {
     let text = text.trim().strip_suffix('x')?.trim_end();
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = [whole, fraction].concat();
     if digits.is_empty() || fraction.len() > 9 || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let number = digits.parse().ok().filter(|number| *number > 0)?;
-    Some((number, 10u64.pow(fraction.len() as u32)))
+    Some((digits.parse().ok()?, NonZeroU64::new(10u64.pow(fraction.len() as u32))?))
 }
 
 fn network(text: &str) -> Option<Address> {

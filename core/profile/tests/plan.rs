@@ -222,6 +222,36 @@ fn sim_and_aliases_are_read() {
 }
 
 #[test]
+fn both_directions_of_a_capture_repeat_together() {
+    let stream =
+        "  - {name: r, from: west, to: east, replay: {file: replay.pcap, loops: 3, split: first_source}}";
+    let whole =
+        std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/replay.pcap")).unwrap();
+    let records = pcap::read(&whole[..]).unwrap().records;
+    // Two answers are missing, so one direction has fewer packets than the other.
+    let mut file = pcap::PcapWriter::new(Vec::new(), 65_535).unwrap();
+    for (number, record) in records.iter().enumerate().filter(|(number, _)| ![3, 5].contains(number)) {
+        let (at, bytes) = (record.at, &record.bytes[..]);
+        let packet =
+            pcap::Packet { at, interface: 0, direction: None, original_len: bytes.len() as u32, bytes };
+        file.write(&packet).unwrap_or_else(|error| panic!("{number}: {error}"));
+    }
+    let file = file.into_inner();
+    let files = |_: &str| Ok(file.clone());
+    let plan = load_with(&format!("{PORTS}streams:\n{stream}\n"), &Overrides::default(), &files).unwrap();
+    let periods = plan.streams.iter().map(|stream| match &stream.pattern {
+        Pattern::Captured { times, period } => (stream.count, times.len() as u64 * 3, *period),
+        other => panic!("{other:?}"),
+    });
+    let [(client, client_all, first), (server, server_all, second)] = periods.collect::<Vec<_>>()[..] else {
+        panic!("{} streams", plan.streams.len())
+    };
+    assert_eq!((client, server), (Some(client_all), Some(server_all)));
+    assert_ne!(client, server);
+    assert_eq!(first, second);
+}
+
+#[test]
 fn the_schema_describes_every_key() {
     fn describe(path: &str, schema: &serde_json::Value, bare: &mut Vec<String>) {
         match schema {

@@ -34,12 +34,6 @@ pub enum ReplayError {
         /// What was given.
         text: String,
     },
-    /// A timing that says nothing.
-    #[error("{reason}")]
-    Timing {
-        /// What is wrong.
-        reason: String,
-    },
 }
 
 /// Why a rule can't be applied. Rules and packets are counted from 1.

@@ -17,10 +17,10 @@ mod timing;
 pub use error::{ReplayError, RewriteError};
 pub use rewrite::{Report, Rewrite, RuleReport, rewrite};
 pub use split::{Network, SplitBy, split};
-pub use timing::{Timing, retime};
+pub use timing::speed_up;
 
 use pcap::Capture;
-use units::{FCS_BYTES, FrameLen, Nanos};
+use units::{FrameLen, Nanos};
 
 /// Shortest frame without FCS: what ports pad to.
 pub(crate) const SHORTEST: usize = FrameLen::MIN.without_fcs() as usize;
@@ -62,11 +62,6 @@ impl Trace {
         }
         trace.span = trace.last();
         Ok(trace)
-    }
-
-    /// Frame bytes of all packets, FCS included.
-    pub fn frame_bytes(&self) -> u64 {
-        self.packets.iter().map(|packet| packet.bytes.len() as u64 + u64::from(FCS_BYTES)).sum()
     }
 
     /// Gives packets of which only the beginning was captured their length back, with zeros; returns how many.

@@ -5,7 +5,7 @@
 
 use crate::{LONGEST, RewriteError, SHORTEST, Trace};
 use std::ops::Range;
-use wire::{Auto, Field, Kind, Protocol, ReadHeader, checksum, protocol, read};
+use wire::{Algorithm, Auto, Checksum, Field, Header, Kind, Protocol, ReadHeader, checksum, protocol, read};
 
 /// Where tags stand: behind both hardware addresses.
 const TAG_AT: usize = 12;
@@ -259,20 +259,42 @@ impl<'a> Frame<'a> {
 
     fn set(&mut self, target: Target, from: Option<u128>, to: u128, mask: u128) -> Done {
         let header = self.headers.iter().find(|header| header.protocol.name == target.protocol.name);
-        let Some(offset) = header.map(|header| header.offset) else { return Done::Without };
+        let Some(header) = header else { return Done::Without };
+        // Some fields stand behind one of variable length.
+        let offset = header.offset + Header::from(header).shift(target.field);
         let Some(old) = target.field.get(&self.bytes[offset..]) else { return Done::Without };
         let new = old & !mask | to;
         if from.is_some_and(|from| old & mask != from) || new == old {
             return Done::Unchanged;
         }
-        let sums = sums(&self.headers, self.bytes);
+        let (sums, crcs) = (sums(&self.headers, self.bytes), self.right_crcs());
         let range = target.bytes(offset);
         let mut changes = vec![Change { at: range.start, old: self.bytes[range].to_vec() }];
         target.field.set(&mut self.bytes[offset..], new);
+        for crc in crcs {
+            let field = crc.offset..crc.offset + crc.algorithm.bytes();
+            changes.push(Change { at: field.start, old: self.bytes[field].to_vec() });
+            crc.write(self.bytes);
+        }
         for sum in sums {
             changes.extend(sum.update(self.bytes, &changes));
         }
         Done::Changed
+    }
+
+    /// The checksums that are no Internet checksums (SCTP) and are right: they can't be updated by what changes.
+    fn right_crcs(&self) -> Vec<Checksum> {
+        let mut fields = self.headers.iter().flat_map(|header| header.protocol.fields);
+        if !fields.any(|field| field.auto == Auto::Crc32c) {
+            return Vec::new();
+        }
+        let is_right = |checksum: &Checksum| {
+            let mut again = self.bytes.clone();
+            checksum.write(&mut again);
+            again == *self.bytes
+        };
+        let found = wire::checksums(self.bytes).into_iter();
+        found.filter(|checksum| checksum.algorithm == Algorithm::Crc32c && is_right(checksum)).collect()
     }
 
     fn push(&mut self, tag: [u8; 2]) -> Done {

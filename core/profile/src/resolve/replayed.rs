@@ -8,7 +8,7 @@ use crate::plan::{NextHop, Pattern, Sizes, StreamPlan};
 use crate::quantity::Network;
 use crate::replay_doc::{ReplayDoc, SplitByDoc, SplitDoc};
 use field::Choice;
-use replay::{Rewrite, SplitBy, Timing, Trace};
+use replay::{Rewrite, SplitBy, Trace};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{FrameLen, Nanos};
@@ -33,11 +33,10 @@ impl Resolver<'_> {
         let path = format!("{path}.replay");
         let Some(mut traces) = self.traces(&path, &stream.name.0, replay, plan.to) else { return Vec::new() };
         let macs = self.rewritten(&path, &stream.name.0, replay, &mut traces);
-        if let Some((num, den)) = replay.speed.as_ref().map(|speed| speed.0)
-            && let Err(error) = replay::retime(&mut traces, Timing::Scaled { num, den })
-        {
-            self.reading.fail(format!("{path}.speed"), error.to_string());
+        if let Some((num, den)) = replay.speed.as_ref().map(|speed| speed.0) {
+            replay::speed_up(&mut traces, num, den);
         }
+        let gap = self.loop_gap(&path, replay, &traces);
         let names = match &traces[..] {
             [_] => vec![stream.name.0.clone()],
             _ => ["client", "server"].map(|side| format!("{}[{side}]", stream.name.0)).into(),
@@ -48,7 +47,7 @@ impl Resolver<'_> {
                 if side == 0 { (plan.from, plan.to) } else { (plan.to.unwrap_or(0), Some(plan.from)) };
             let mut plan = StreamPlan { name, from, to, measure: false, ..plan.clone() };
             self.address_replayed(&path, &mut plan, macs);
-            self.time_replayed(&path, stream, replay, &trace, &mut plan);
+            self.time_replayed(stream, replay, &trace, gap, &mut plan);
             plan.sizes = Arc::new(sizes(&trace));
             plan.replay = Some(Arc::new(trace));
             plan
@@ -219,27 +218,34 @@ impl Resolver<'_> {
         };
     }
 
+    /// From the last packet of one loop to the first of the next: the same for both directions, or they would drift
+    /// apart.
+    fn loop_gap(&mut self, path: &str, replay: &ReplayDoc, traces: &[Trace]) -> Nanos {
+        if let Some(gap) = &replay.loop_gap {
+            self.within_a_year(&format!("{path}.loop_gap"), gap.0);
+            return gap.0;
+        }
+        let packets: usize = traces.iter().map(|trace| trace.packets.len()).sum();
+        let span = traces.iter().map(|trace| trace.span).max().unwrap_or(Nanos::ZERO);
+        match Nanos(span.0 / (packets as u64).saturating_sub(1).max(1)) {
+            Nanos::ZERO => SINGLE_GAP,
+            mean => mean,
+        }
+    }
+
     fn time_replayed(
-        &mut self,
-        path: &str,
+        &self,
         stream: &StreamDoc,
         replay: &ReplayDoc,
         trace: &Trace,
+        gap: Nanos,
         plan: &mut StreamPlan,
     ) {
-        let packets = trace.packets.len() as u64;
-        let all = replay.loops.unwrap_or(1).saturating_mul(packets);
+        let all = replay.loops.unwrap_or(1).saturating_mul(trace.packets.len() as u64);
         plan.count = Some(plan.count.map_or(all, |count| count.min(all)));
         if own_rate(stream).is_none() || stream.rate.is_some() || self.overrides.rate.is_some() {
             return;
         }
-        let mean_gap = Nanos(trace.span.0 / packets.saturating_sub(1).max(1));
-        let gap = match &replay.loop_gap {
-            Some(gap) => gap.0,
-            None if mean_gap == Nanos::ZERO => SINGLE_GAP,
-            None => mean_gap,
-        };
-        self.within_a_year(&format!("{path}.loop_gap"), gap);
         plan.pattern = Pattern::Captured {
             times: trace.packets.iter().map(|packet| packet.at).collect(),
             period: trace.span.saturating_add(gap).max(Nanos(1)),

@@ -97,6 +97,38 @@ fn of_a_packet_cut_short_the_checksum_is_that_of_the_whole() {
 }
 
 #[test]
+fn the_crc_of_sctp_stays_right_or_wrong_also_within_a_tunnel() {
+    let built = |port: &str| {
+        let inner = [header("ethernet", &[]), header("ipv4", &[]), header("sctp", &[("dst", port)])];
+        let outer = ["ethernet", "ipv4", "udp", "vxlan"].map(|name| header(name, &[]));
+        let headers: Vec<Header> = outer.into_iter().chain(inner).collect();
+        PacketSpec { headers, payload: vec![7; 40], ..PacketSpec::default() }.build_unpadded().unwrap().bytes
+    };
+    let mut right = bare(built("1000"));
+    rewrite(&mut right, &[set("sctp.dst", "2000")]).unwrap();
+    assert_eq!(right.packets[0].bytes, built("2000"));
+    let mut wrong = built("1000");
+    let crc = wrong.len() - 40 - 4;
+    wrong[crc] ^= 1;
+    let mut trace = bare(wrong.clone());
+    rewrite(&mut trace, &[set("sctp.dst", "2000")]).unwrap();
+    assert_eq!(trace.packets[0].bytes[crc..crc + 4], wrong[crc..crc + 4]);
+}
+
+#[test]
+fn a_field_behind_a_name_is_found() {
+    let built = |kind: &str| {
+        let question = header("dns_question", &[("type", kind)]).with_bytes("name", b"\x07example\x03com\0");
+        let mut headers = ["ethernet", "ipv4", "udp", "dns"].map(|name| header(name, &[])).to_vec();
+        headers.push(question);
+        PacketSpec { headers, ..PacketSpec::default() }.build_unpadded().unwrap().bytes
+    };
+    let mut trace = bare(built("1"));
+    rewrite(&mut trace, &[set("dns_question.type", "28")]).unwrap();
+    assert_eq!(trace.packets[0].bytes, built("28"));
+}
+
+#[test]
 fn says_which_rule_is_wrong() {
     for (rule, reason) in [
         (set("dst", "1"), "'dst' is not a header and a field, such as ipv4.dst"),
