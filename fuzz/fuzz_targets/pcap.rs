@@ -4,7 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use pcap::{Capture, Direction, ETHERNET, NewInterface, Packet, PcapWriter, PcapngWriter, Statistics, read};
-use replay::{SplitBy, Timing, Trace, retime, split};
+use replay::{SplitBy, Trace, speed_up, split};
+use std::num::NonZeroU64;
 use units::Nanos;
 
 /// Packets whose times a file with nanoseconds in 32 bits of seconds can tell.
@@ -70,7 +71,8 @@ fn check_sent(capture: &Capture) {
     let sides = split(capture, &SplitBy::FirstSource).expect("the first packet is a client's");
     assert_eq!(sides[0].packets.len() + sides[1].packets.len(), trace.packets.len());
     assert_eq!(sides[0].span, trace.span);
-    retime(std::slice::from_mut(&mut trace), Timing::Scaled { num: 3, den: 7 }).expect("a speed");
+    let [num, den] = [3, 7].map(|n| NonZeroU64::new(n).expect("not zero"));
+    speed_up(std::slice::from_mut(&mut trace), num, den);
     assert!(trace.packets.is_sorted_by_key(|packet| packet.at));
 }
 

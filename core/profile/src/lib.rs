@@ -14,6 +14,7 @@
 mod condition;
 mod document;
 mod error;
+mod flags;
 mod packet_doc;
 mod pattern_doc;
 pub mod plan;
@@ -21,16 +22,15 @@ mod quantity;
 mod read;
 mod replay_doc;
 mod resolve;
-mod send;
 mod size_doc;
 mod vary_doc;
 mod yaml;
 
 pub use document::schema;
 pub use error::ProfileError;
+pub use flags::{ListenOptions, ReplayOptions, SendOptions, Transport};
+pub use flags::{listen_text, profile_text, replay_text};
 pub use plan::Plan;
-pub use send::{ListenOptions, ReplayOptions, SendOptions, Transport};
-pub use send::{listen_text, profile_text, replay_text};
 pub use size_doc::{GENOME, MIXES, Mix};
 
 use document::Document;

@@ -49,25 +49,17 @@ pub enum Command {
     },
     /// Capture what a port receives into a pcapng file with nanoseconds
     Capture {
-        /// The file
-        #[arg(long, value_name = "FILE", default_value = "capture.pcapng")]
-        file: String,
         #[command(flatten)]
         listen: ListenArgs,
+        #[command(flatten)]
+        capture: CaptureArgs,
         #[command(flatten)]
         common: Common,
     },
     /// Count what a port receives
     Receive {
-        /// Port to listen on
-        #[arg(long, value_name = "DEVICE")]
-        port: String,
-        /// Address of the port, with prefix length: it then answers ARP, neighbour discovery and ping
-        #[arg(long, value_name = "ADDRESS/LEN")]
-        ip: Option<String>,
-        /// Use the interface with the machine's default route
-        #[arg(long)]
-        allow_default_route: bool,
+        #[command(flatten)]
+        listen: ListenArgs,
         #[command(flatten)]
         common: Common,
     },
@@ -234,6 +226,7 @@ pub struct ReplayArgs {
     pub allow_default_route: bool,
 }
 
+/// A port that listens.
 #[derive(ClapArgs)]
 pub struct ListenArgs {
     /// Port to listen on
@@ -242,6 +235,16 @@ pub struct ListenArgs {
     /// Address of the port, with prefix length: it then answers ARP, neighbour discovery and ping
     #[arg(long, value_name = "ADDRESS/LEN")]
     pub ip: Option<String>,
+    /// Use the interface with the machine's default route
+    #[arg(long)]
+    pub allow_default_route: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct CaptureArgs {
+    /// The file
+    #[arg(long, value_name = "FILE", default_value = "capture.pcapng")]
+    pub file: String,
     /// Which packets, in tcpdump's words: 'udp port 53'
     #[arg(long, value_name = "EXPRESSION")]
     pub filter: Option<String>,
@@ -260,9 +263,6 @@ pub struct ListenArgs {
     /// Keep the newest so many bytes in memory and write them at the end: 64MB
     #[arg(long, value_name = "BYTES")]
     pub ring: Option<String>,
-    /// Use the interface with the machine's default route
-    #[arg(long)]
-    pub allow_default_route: bool,
 }
 
 fn field_and_value(text: &str) -> Result<(String, String), String> {

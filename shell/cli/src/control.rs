@@ -27,7 +27,11 @@ pub(crate) enum Wish {
 pub(crate) fn listen() -> Receiver<Wish> {
     let (wishes, inbox) = channel();
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        for line in std::io::stdin().lock().lines() {
+            let line = match line {
+                Ok(line) => line,
+                Err(error) => return eprintln!("eagre: standard input: {error}; no more changes are taken"),
+            };
             match parse(&line) {
                 Ok(Some(wish)) => {
                     if wishes.send(wish).is_err() {

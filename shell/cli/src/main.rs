@@ -80,10 +80,8 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Run { profile, common } => run::run(&profile, &common),
         Command::Send { send, print, common } => run::send(&send, print, &common),
         Command::Replay { replay, print, common } => run::replay(&replay, print, &common),
-        Command::Capture { file, listen, common } => run::capture(&file, &listen, &common),
-        Command::Receive { port, ip, allow_default_route, common } => {
-            run::receive(&port, ip.as_ref(), allow_default_route, &common)
-        }
+        Command::Capture { listen, capture, common } => run::listen(&listen, Some(&capture), &common),
+        Command::Receive { listen, common } => run::listen(&listen, None, &common),
         Command::Sim { profile, sim, common } => simulate::sim(&profile, &sim, &common),
         Command::Check { profile } => run::check(&profile),
         Command::Ports { json } => machine::ports(json),

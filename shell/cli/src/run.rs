@@ -1,6 +1,6 @@
 //! `demo`, `run`, `send`, `replay`, `capture`, `receive` and `check`.
 
-use crate::args::{Common, ListenArgs, ReplayArgs, SendArgs};
+use crate::args::{CaptureArgs, Common, ListenArgs, ReplayArgs, SendArgs};
 use crate::live::Live;
 use crate::output::{self, Sinks};
 use crate::{Exit, Failure, summary};
@@ -12,6 +12,8 @@ use std::path::Path;
 use std::time::Duration;
 
 const DEMO: &str = include_str!("../../../examples/demo.yaml");
+/// What errors call a profile that flags made.
+const FLAGS: &str = "these flags";
 /// How long the clock is calibrated.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
@@ -52,7 +54,7 @@ pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit
         print!("{text}");
         return Ok(Exit::Done);
     }
-    on_ports(&text, load(&text, Path::new("these flags"), common)?, common)
+    on_ports(&text, load(&text, Path::new(FLAGS), common)?, common)
 }
 
 pub(crate) fn replay(replay: &ReplayArgs, print: bool, common: &Common) -> Result<Exit, Failure> {
@@ -74,40 +76,29 @@ pub(crate) fn replay(replay: &ReplayArgs, print: bool, common: &Common) -> Resul
         print!("{text}");
         return Ok(Exit::Done);
     }
-    on_ports(&text, load(&text, Path::new("these flags"), common)?, common)
+    on_ports(&text, load(&text, Path::new(FLAGS), common)?, common)
 }
 
-pub(crate) fn capture(file: &str, listen: &ListenArgs, common: &Common) -> Result<Exit, Failure> {
-    let text = profile::listen_text(&ListenOptions {
-        port: listen.port.clone(),
-        ip: listen.ip.clone(),
-        file: Some(file.to_owned()),
-        filter: listen.filter.clone(),
-        snap: listen.snap.clone(),
-        rotate_size: listen.rotate_size.clone(),
-        rotate_time: listen.rotate_time,
-        files: listen.files,
-        ring: listen.ring.clone(),
-        duration: common.duration,
-        allow_default_route: listen.allow_default_route,
-    });
-    on_ports(&text, load(&text, Path::new("these flags"), common)?, common)
-}
-
-pub(crate) fn receive(
-    port: &str,
-    ip: Option<&String>,
-    allow_default_route: bool,
+/// `eagre receive`, and `eagre capture` if there is something to capture.
+pub(crate) fn listen(
+    listen: &ListenArgs,
+    capture: Option<&CaptureArgs>,
     common: &Common,
 ) -> Result<Exit, Failure> {
     let text = profile::listen_text(&ListenOptions {
-        port: port.to_owned(),
-        ip: ip.cloned(),
+        port: listen.port.clone(),
+        ip: listen.ip.clone(),
+        file: capture.map(|capture| capture.file.clone()),
+        filter: capture.and_then(|capture| capture.filter.clone()),
+        snap: capture.and_then(|capture| capture.snap.clone()),
+        rotate_size: capture.and_then(|capture| capture.rotate_size.clone()),
+        rotate_time: capture.and_then(|capture| capture.rotate_time),
+        files: capture.and_then(|capture| capture.files),
+        ring: capture.and_then(|capture| capture.ring.clone()),
         duration: common.duration,
-        allow_default_route,
-        ..ListenOptions::default()
+        allow_default_route: listen.allow_default_route,
     });
-    on_ports(&text, load(&text, Path::new("these flags"), common)?, common)
+    on_ports(&text, load(&text, Path::new(FLAGS), common)?, common)
 }
 
 /// The address the kernel has on the interface to send from, if the flags name no source.

@@ -1,4 +1,4 @@
-//! A profile from a handful of options: what `eagre send` runs, and prints on request.
+//! A profile from a handful of options: what `eagre send`, `replay`, `capture` and `receive` run, and print on request.
 //!
 //! There is one road to a Plan: the options become a document, and its text is loaded like any other. So a bad option
 //! is found there, and not here.
