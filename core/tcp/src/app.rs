@@ -1,0 +1,146 @@
+//! What runs on a flow, and what it may ask for.
+
+use units::Nanos;
+
+/// A group of flows with the same options: one side of one session entry of a profile, on one port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(pub u16);
+
+/// A flow of a stack. Valid until [`App::closed`] was called for it; numbers are used again after that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u32);
+
+/// How a flow ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum End {
+    /// Both sides closed and everything was acknowledged; for UDP: the application closed it.
+    Closed,
+    /// The application gave it up ([`Io::abort`]).
+    Aborted,
+    /// The peer reset an established flow.
+    Reset,
+    /// The peer answered a SYN with a reset; for UDP: port unreachable (ICMP).
+    Refused,
+    /// A SYN, or the answer to one, was repeated as often as allowed and not answered.
+    SetupTimeout,
+    /// Data, a FIN or a probe was repeated as often as allowed and not acknowledged.
+    Timeout,
+    /// ICMP said that the peer cannot be reached, before the flow was established (RFC 9293 section 3.9.2.2).
+    Unreachable,
+    /// A flow without traffic for longer than its options allow (FIN-WAIT-2, UDP).
+    IdleTimeout,
+}
+
+/// What an application asks for while it is told of something. Collected, and carried out once it returns.
+#[derive(Debug)]
+pub struct Io {
+    pub(crate) flow: FlowId,
+    pub(crate) group: GroupId,
+    pub(crate) send: u64,
+    pub(crate) close: bool,
+    pub(crate) abort: bool,
+    /// `Some(Nanos::MAX)` is no wake-up any more.
+    pub(crate) wake: Option<Nanos>,
+    pub(crate) read: Option<bool>,
+}
+
+impl Io {
+    /// For a flow that is being told of something.
+    pub fn new(flow: FlowId, group: GroupId) -> Self {
+        Self { flow, group, send: 0, close: false, abort: false, wake: None, read: None }
+    }
+
+    /// Which flow it is.
+    pub fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    /// Which group the flow belongs to.
+    pub fn group(&self) -> GroupId {
+        self.group
+    }
+
+    /// Sends `bytes` more: behind all bytes asked for before. They are asked for by [`App::fill`]. On UDP: one datagram.
+    pub fn send(&mut self, bytes: u64) {
+        self.send += bytes;
+    }
+
+    /// Sends a FIN behind the last byte. What comes in is still told. UDP flows end at once.
+    pub fn close(&mut self) {
+        self.close = true;
+    }
+
+    /// Sends a reset and ends the flow: [`App::closed`] follows with [`End::Aborted`].
+    pub fn abort(&mut self) {
+        self.abort = true;
+    }
+
+    /// Asks for [`App::woke`] at `at` or soon after; one wake-up is kept for each flow, the last one asked for.
+    pub fn wake_at(&mut self, at: Nanos) {
+        self.wake = Some(at);
+    }
+
+    /// Takes the wake-up back.
+    pub fn let_sleep(&mut self) {
+        self.wake = Some(Nanos::MAX);
+    }
+
+    /// Reads no more until [`Io::resume`]: what comes in is kept, and the window shrinks to nothing.
+    pub fn pause(&mut self) {
+        self.read = Some(false);
+    }
+
+    /// Reads on.
+    pub fn resume(&mut self) {
+        self.read = Some(true);
+    }
+
+    /// Bytes asked for in this call so far: for tests of applications.
+    pub fn asked(&self) -> u64 {
+        self.send
+    }
+
+    /// Whether closing was asked for in this call.
+    pub fn asked_to_close(&self) -> bool {
+        self.close
+    }
+
+    /// Whether giving up was asked for in this call.
+    pub fn asked_to_abort(&self) -> bool {
+        self.abort
+    }
+
+    /// The wake-up asked for in this call.
+    pub fn asked_to_wake(&self) -> Option<Nanos> {
+        self.wake
+    }
+}
+
+/// What runs on the flows of a stack: one object for all of them, with a little memory in each.
+pub trait App {
+    /// What is kept for each flow. Counts 10 million times: at most 40 bytes if idle flows are to stay below 160.
+    type Flow: Default;
+
+    /// A client's flow or a server's is established. For UDP: a client's when it is opened, a server's before its first
+    /// datagram is told.
+    fn opened(&mut self, now: Nanos, flow: &mut Self::Flow, io: &mut Io);
+
+    /// Bytes arrived: in order, each once. For UDP: a whole datagram.
+    fn received(&mut self, now: Nanos, flow: &mut Self::Flow, io: &mut Io, data: &[u8]);
+
+    /// The peer sends nothing more (FIN).
+    fn finished(&mut self, now: Nanos, flow: &mut Self::Flow, io: &mut Io);
+
+    /// All bytes sent before `offset` (from 0) have been acknowledged.
+    fn acknowledged(&mut self, now: Nanos, flow: &mut Self::Flow, io: &mut Io, offset: u64);
+
+    /// The time asked for by [`Io::wake_at`] has come.
+    fn woke(&mut self, now: Nanos, flow: &mut Self::Flow, io: &mut Io);
+
+    /// The flow is over; the last call for it. Called once for every flow, established or not.
+    fn closed(&mut self, now: Nanos, flow: &mut Self::Flow, id: FlowId, group: GroupId, end: End);
+
+    /// Writes the bytes from `offset` on, counted from the first one sent. The same every time it is asked, until they
+    /// are acknowledged. On UDP `offset` counts all bytes of the datagrams before.
+    fn fill(&mut self, flow: &Self::Flow, group: GroupId, offset: u64, out: &mut [u8]);
+}

@@ -1,0 +1,102 @@
+//! What may be set for the flows of a group.
+
+use units::Nanos;
+
+/// How congestion is controlled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Congestion {
+    /// RFC 9438.
+    Cubic,
+    /// RFC 5681 and 6582.
+    NewReno,
+    /// The peer's window alone: for filling links, not for sharing them.
+    None,
+}
+
+/// What happens when both sides have closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeWait {
+    /// The side that closed first waits so long (RFC 9293 section 3.6.1: twice the MSL).
+    For(Nanos),
+    /// It forgets the flow at once.
+    Skip,
+}
+
+/// What may be set for TCP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TcpOptions {
+    /// Largest segment offered and sent, bytes of payload without options; `None` follows the MTU.
+    pub mss: Option<u16>,
+    /// Receive window offered, bytes.
+    pub window: u32,
+    /// Whether windows may be scaled (RFC 7323 section 2).
+    pub window_scaling: bool,
+    /// Whether timestamps are offered and taken (RFC 7323 section 3).
+    pub timestamps: bool,
+    /// Whether selective acknowledgements are offered and taken (RFC 2018).
+    pub sack: bool,
+    /// Whether explicit congestion notification is offered and taken (RFC 3168).
+    pub ecn: bool,
+    /// Segments that may be sent before the first acknowledgement (RFC 6928: 10).
+    pub initial_window: u16,
+    /// How congestion is controlled.
+    pub congestion: Congestion,
+    /// Whether small segments are sent at once instead of waiting for acknowledgements (Nagle, RFC 9293 section 3.7.4).
+    pub no_delay: bool,
+    /// How long an acknowledgement may wait (RFC 9293 section 3.8.6.3: below 500 ms); zero acknowledges at once.
+    pub ack_delay: Nanos,
+    /// Retransmission time-out before the first measurement (RFC 6298: 1 s).
+    pub rto_initial: Nanos,
+    /// Shortest retransmission time-out.
+    pub rto_min: Nanos,
+    /// Longest retransmission time-out.
+    pub rto_max: Nanos,
+    /// Times a SYN is repeated.
+    pub syn_retries: u8,
+    /// Times a SYN-ACK is repeated.
+    pub syn_ack_retries: u8,
+    /// Times data, a FIN or a window probe is repeated.
+    pub data_retries: u8,
+    /// Longest time in FIN-WAIT-2.
+    pub fin_timeout: Nanos,
+    /// What happens when both sides have closed.
+    pub time_wait: TimeWait,
+    /// Silence after which a peer is asked whether it is there; `None` never asks.
+    pub keep_alive: Option<Nanos>,
+    /// Whether the first flow's side closes by reset in place of a FIN.
+    pub close_by_reset: bool,
+}
+
+impl Default for TcpOptions {
+    fn default() -> Self {
+        Self {
+            mss: None,
+            window: 65_535 * 4,
+            window_scaling: true,
+            timestamps: true,
+            sack: true,
+            ecn: false,
+            initial_window: 10,
+            congestion: Congestion::Cubic,
+            no_delay: true,
+            ack_delay: Nanos::from_millis(40),
+            rto_initial: Nanos::from_secs(1),
+            rto_min: Nanos::from_millis(200),
+            rto_max: Nanos::from_secs(60),
+            syn_retries: 6,
+            syn_ack_retries: 5,
+            data_retries: 15,
+            fin_timeout: Nanos::from_secs(60),
+            time_wait: TimeWait::For(Nanos::from_secs(1)),
+            keep_alive: None,
+            close_by_reset: false,
+        }
+    }
+}
+
+/// What may be set for UDP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UdpOptions {
+    /// Silence after which a flow ends; `None` never.
+    pub idle_timeout: Option<Nanos>,
+}
