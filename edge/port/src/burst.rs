@@ -93,6 +93,18 @@ impl Burst {
         self.len += n;
     }
 
+    /// Gives the last frame to `to`; returns whether there was one, and room for it.
+    #[inline(always)]
+    pub fn pass(&mut self, to: &mut Self) -> bool {
+        if self.len == 0 || to.len == BURST {
+            return false;
+        }
+        self.len -= 1;
+        to.frames[to.len] = self.frames[self.len];
+        to.len += 1;
+        true
+    }
+
     /// The heads in the burst, for a queue to take, or for compiled code to write to. For these only.
     #[inline(always)]
     pub fn heads(&mut self) -> &mut [*mut FrameHead] {

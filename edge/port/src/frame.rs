@@ -166,17 +166,28 @@ impl<'a> FrameMut<'a> {
         usize::from(self.head.data_off) + len <= usize::from(self.head.room)
     }
 
+    /// Makes the frame `len` bytes long, with no offload and tag 0, and returns them to be written, every one.
+    ///
+    /// # Panics
+    /// If the buffer is too small.
+    #[inline(always)]
+    pub fn begin(self, len: usize) -> &'a mut [u8] {
+        assert!(self.fits(len));
+        let head = self.head;
+        head.len = len as u32;
+        head.segment_len = len as u16;
+        head.tag = 0;
+        head.flags = 0;
+        head.offload = 0;
+        // SAFETY: as in `data_mut`; the assertion keeps the bytes inside the buffer.
+        unsafe { std::slice::from_raw_parts_mut(head.buf.add(usize::from(head.data_off)), len) }
+    }
+
     /// Makes the frame hold `bytes`, whatever it held before, with no offload and tag 0.
     ///
     /// # Panics
     /// If the buffer is too small.
     pub fn copy_from(&mut self, bytes: &[u8]) {
-        assert!(self.fits(bytes.len()));
-        self.head.len = bytes.len() as u32;
-        self.head.segment_len = bytes.len() as u16;
-        self.head.tag = 0;
-        self.head.flags = 0;
-        self.head.offload = 0;
-        self.data_mut().copy_from_slice(bytes);
+        FrameMut::new(self.head).begin(bytes.len()).copy_from_slice(bytes);
     }
 }
