@@ -243,10 +243,15 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
     list.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Ring geometry. A slot holds the frame and the kernel's header of at most 82 bytes; 2 KiB for ordinary frames.
-/// Blocks of 64 KiB spare the kernel thousands of small allocations.
+/// Bytes of a slot of an AF_PACKET ring. It holds the frame and the kernel's header of at most 82 bytes; 2 KiB for
+/// ordinary frames.
+pub(crate) fn af_packet_slot(frame_len_max: u32) -> u32 {
+    (frame_len_max + 128).next_power_of_two().max(2048)
+}
+
+/// Ring geometry. Blocks of 64 KiB spare the kernel thousands of small allocations.
 fn af_packet(interface: &str, queues: u16, frame_len_max: u32) -> Vec<(String, String)> {
-    let slot = (frame_len_max + 128).next_power_of_two().max(2048);
+    let slot = af_packet_slot(frame_len_max);
     let block = slot.max(65_536);
     let slots = (AF_PACKET_RING_BYTES / slot).clamp(256, 1024);
     pairs(&[

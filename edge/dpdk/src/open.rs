@@ -2,7 +2,7 @@
 //! errors are a number.
 
 use crate::checks::{check_interface, check_machine};
-use crate::device::{Device, EalDevice, Kind};
+use crate::device::{Device, EalDevice, Kind, af_packet_slot};
 use crate::eal::{self, Lease, Needs};
 use crate::ffi;
 use crate::memory_files::MemoryFiles;
@@ -123,6 +123,11 @@ impl Plan {
         match self.device.kind {
             // Buffers in the kernel's fill ring, copies of what is to be sent, and those beside.
             Kind::AfXdp { .. } => Shape::umem(2 * u32::from(XDP_DESCRIPTORS) + FRAMES_BESIDE),
+            // The driver wants room for whole slots of its ring.
+            Kind::AfPacket { .. } => {
+                let slot = af_packet_slot(self.request.frame_len_max);
+                Shape::rx(self.in_flight() + FRAMES_BESIDE - 1, self.frame_bytes().max(slot))
+            }
             _ => Shape::rx(self.in_flight() + FRAMES_BESIDE - 1, self.frame_bytes()),
         }
     }
