@@ -8,6 +8,10 @@
 
 #![forbid(unsafe_code)]
 
+mod timing;
+
+pub use timing::Timing;
+
 /// Values of 2^36 ns (about 69 s) and more share the last bucket.
 pub const CEILING_BITS: u32 = 36;
 

@@ -42,12 +42,25 @@ pub struct Io {
     /// `Some(Nanos::MAX)` is no wake-up any more.
     pub(crate) wake: Option<Nanos>,
     pub(crate) read: Option<bool>,
+    /// Lengths of datagrams, on UDP flows alone.
+    pub(crate) datagrams: Option<Vec<u64>>,
 }
 
 impl Io {
     /// For a flow that is being told of something.
     pub fn new(flow: FlowId, group: GroupId) -> Self {
-        Self { flow, group, send: 0, close: false, abort: false, wake: None, read: None }
+        Self { flow, group, send: 0, close: false, abort: false, wake: None, read: None, datagrams: None }
+    }
+
+    /// For a UDP flow; `lengths` is an empty list with room.
+    pub(crate) fn for_datagrams(flow: FlowId, group: GroupId, lengths: Vec<u64>) -> Self {
+        Self { datagrams: Some(lengths), ..Self::new(flow, group) }
+    }
+
+    /// Whether nothing was asked for, datagrams apart.
+    #[inline(always)]
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.send == 0 && !self.close && !self.abort && self.wake.is_none() && self.read.is_none()
     }
 
     /// Which flow it is.
@@ -60,9 +73,13 @@ impl Io {
         self.group
     }
 
-    /// Sends `bytes` more: behind all bytes asked for before. They are asked for by [`App::fill`]. On UDP: one datagram.
+    /// Sends `bytes` more: behind all bytes asked for before. They are asked for by [`App::fill`]. On UDP: one datagram,
+    /// each time.
     pub fn send(&mut self, bytes: u64) {
         self.send += bytes;
+        if let Some(lengths) = &mut self.datagrams {
+            lengths.push(bytes);
+        }
     }
 
     /// Sends a FIN behind the last byte. What comes in is still told. UDP flows end at once.
@@ -137,7 +154,8 @@ pub trait App {
     /// The time asked for by [`Io::wake_at`] has come.
     fn woke(&mut self, now: Nanos, flow: &mut Self::Flow, io: &mut Io);
 
-    /// The flow is over; the last call for it. Called once for every flow, established or not.
+    /// The flow is over; the last call for it. Called once for every flow, established or not. Its addresses and ports
+    /// may stay taken for a while (TIME-WAIT).
     fn closed(&mut self, now: Nanos, flow: &mut Self::Flow, id: FlowId, group: GroupId, end: End);
 
     /// Writes the bytes from `offset` on, counted from the first one sent. The same every time it is asked, until they

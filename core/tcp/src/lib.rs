@@ -11,7 +11,30 @@
 #![forbid(unsafe_code)]
 
 mod app;
+mod busy;
+mod counts;
+mod endpoint;
+mod frame;
+mod frame_counts;
+mod group;
+mod icmp;
+mod key;
+mod names;
 mod options;
+mod segment;
+mod slab;
+mod stack;
+mod table;
+mod template;
+mod wheel;
 
 pub use app::{App, End, FlowId, GroupId, Io};
+pub use busy::Busy;
+pub use counts::TcpCounts;
+pub use endpoint::{Endpoint, Env, Events, Outgoing, State, Tick};
+pub use frame_counts::StackCounts;
+pub use group::GroupConfig;
+pub use key::{Transport, flow_owner, owner};
 pub use options::{Congestion, TcpOptions, TimeWait, UdpOptions};
+pub use segment::{Flags, Malformed, SackBlocks, Segment, SegmentHeader, Timestamps};
+pub use stack::{BURST, ConnectError, Sink, Stack};

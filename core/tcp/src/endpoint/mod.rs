@@ -1,0 +1,448 @@
+//! One TCP connection's control block (RFC 9293 section 3.3.1), without addresses, clock, buffers, or neighbours.
+//!
+//! Segments and timers come in as calls, segments to send are asked for by [`Endpoint::transmit`]. Payload is named by
+//! its stream offset; whoever sends a segment asks the application for the bytes, once more if it must be repeated.
+//!
+//! An endpoint is 76 bytes. What only some flows need lies in a box of [`Busy`]: the scoreboard and state of a repair,
+//! bytes ahead of a gap, bytes a paused application has not taken, CUBIC's curve, stream offsets above 4 GiB.
+//!
+//! Not here: the urgent mechanism (RFC 9293 section 3.8.5 advises against it; URG is ignored), data on SYN segments
+//! (never sent; on a SYN that opens a flow not taken, so the peer repeats it), IP options, path MTU probing.
+//!
+//! Invariants: SND.UNA ≤ SND.NXT; what lies between was sent and is not acknowledged. A flow without a box has nothing
+//! out of the ordinary. [`Endpoint::owes`] says exactly whether [`Endpoint::transmit`] yields something.
+
+mod congestion;
+mod handshake;
+mod reassembly;
+mod receive;
+mod recovery;
+mod sequence;
+mod timers;
+mod transmit;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use congestion::Cubic;
+pub(crate) use reassembly::Reassembly;
+pub(crate) use recovery::{Recovery, Scoreboard};
+pub use timers::Tick;
+
+use crate::app::End;
+use crate::busy::{BoxId, Busy, Work};
+use crate::counts::TcpCounts;
+use crate::options::{TcpOptions, TimeWait};
+use crate::segment::SegmentHeader;
+use timers::Timer;
+use units::Nanos;
+
+/// What every call gets.
+#[derive(Debug)]
+pub struct Env<'a> {
+    /// The time.
+    pub now: Nanos,
+    /// What was set for the flow's group.
+    pub options: &'a TcpOptions,
+    /// Largest payload the MTU allows without TCP options: MTU - 40 for IPv4, MTU - 60 for IPv6.
+    pub mss_limit: u16,
+    /// Boxes for flows that need more.
+    pub busy: &'a mut Busy,
+    /// Counters of the flow's group.
+    pub counts: &'a mut TcpCounts,
+}
+
+/// Who is told of what happens on a flow, in order.
+pub trait Events {
+    /// The flow is established.
+    fn opened(&mut self);
+    /// Bytes arrived: in order, each once. After [`Endpoint::pause`] none are told until [`Endpoint::resume`].
+    fn data(&mut self, bytes: &[u8]);
+    /// The peer sends nothing more.
+    fn finished(&mut self);
+    /// All bytes before this stream offset (0 is the first byte sent) are acknowledged.
+    fn acknowledged(&mut self, offset: u64);
+}
+
+/// States of a connection (RFC 9293 section 3.3.2). LISTEN has no endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// A SYN was sent or is owed.
+    SynSent,
+    /// A SYN was received, and one sent or owed.
+    SynReceived,
+    /// Both SYNs were acknowledged.
+    Established,
+    /// A FIN was sent.
+    FinWait1,
+    /// It was acknowledged.
+    FinWait2,
+    /// A FIN was received.
+    CloseWait,
+    /// A FIN was sent, then one received; ours is not acknowledged.
+    Closing,
+    /// A FIN was received, then one sent.
+    LastAck,
+    /// Both FINs were acknowledged; old segments may still arrive.
+    TimeWait,
+    /// It is over.
+    Closed,
+}
+
+impl State {
+    /// Whether new data may be sent.
+    #[inline(always)]
+    fn sends(self) -> bool {
+        matches!(self, Self::Established | Self::CloseWait)
+    }
+
+    /// Whether new data may be received.
+    #[inline(always)]
+    fn receives(self) -> bool {
+        matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
+    }
+
+    /// Whether a FIN was sent and is not acknowledged.
+    #[inline(always)]
+    fn fin_in_flight(self) -> bool {
+        matches!(self, Self::FinWait1 | Self::Closing | Self::LastAck)
+    }
+}
+
+/// What an endpoint is or owes, one bit each.
+mod bit {
+    /// An acknowledgement is owed now.
+    pub const ACK_NOW: u16 = 1 << 0;
+    /// An acknowledgement is owed by `ack_due`.
+    pub const ACK_LATER: u16 = 1 << 1;
+    /// Timestamps: offered while in SYN-SENT, agreed on afterwards. So the next three.
+    pub const TIMESTAMPS: u16 = 1 << 2;
+    pub const SACK: u16 = 1 << 3;
+    pub const SCALING: u16 = 1 << 4;
+    pub const ECN: u16 = 1 << 5;
+    /// A mark is echoed until the peer says it has reduced its window (RFC 3168 section 6.1.3).
+    pub const ECE: u16 = 1 << 6;
+    /// The next new data says that the window was reduced (RFC 3168 section 6.1.2).
+    pub const CWR: u16 = 1 << 7;
+    /// The application sends nothing more.
+    pub const CLOSE: u16 = 1 << 8;
+    /// The application reads no more for now.
+    pub const PAUSED: u16 = 1 << 9;
+    /// The round trip of `timed_seq` is being measured.
+    pub const TIMING: u16 = 1 << 10;
+    /// A SYN or SYN-ACK is owed.
+    pub const SYN: u16 = 1 << 11;
+    /// A window probe or keep-alive is owed.
+    pub const PROBE: u16 = 1 << 12;
+    /// A reset is owed.
+    pub const RESET: u16 = 1 << 13;
+    /// Opened from here.
+    pub const ACTIVE: u16 = 1 << 14;
+    /// Data, a FIN, or a repeated segment may go out.
+    pub const READY: u16 = 1 << 15;
+
+    /// What makes `transmit` yield something.
+    pub const OWED: u16 = ACK_NOW | SYN | PROBE | RESET | READY;
+}
+
+/// A segment to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Its header.
+    pub header: SegmentHeader,
+    /// Stream offset of the payload's first byte.
+    pub offset: u64,
+    /// Bytes of payload.
+    pub len: u16,
+    /// Whether its packet is to be marked ECT(0) (RFC 3168 section 6.1: new data alone).
+    pub ecn_capable: bool,
+}
+
+/// A TCP connection. See the module.
+#[derive(Debug)]
+pub struct Endpoint {
+    iss: u32,
+    snd_una: u32,
+    snd_nxt: u32,
+    /// Bytes to send behind SND.NXT.
+    unsent: u32,
+    rcv_nxt: u32,
+    /// RFC 7323: Last.ACK.sent.
+    last_ack: u32,
+    /// RFC 7323: TS.Recent.
+    ts_recent: u32,
+    /// The segment being timed ends here.
+    timed_seq: u32,
+    /// When it was sent; 64 ns.
+    timed_at: u32,
+    cwnd: u32,
+    /// Eight times the smoothed round-trip time, 64 ns; zero before the first measurement.
+    srtt: u32,
+    /// Four times its variation, 64 ns; before the first measurement the time-out itself.
+    rttvar: u32,
+    due: Tick,
+    ack_due: Tick,
+    busy: BoxId,
+    /// Window announced by the peer, and the largest so far; not scaled.
+    snd_wnd: u16,
+    max_wnd: u16,
+    /// Window announced last, not scaled.
+    rcv_wnd: u16,
+    /// Largest segment to send, options included (RFC 6691).
+    mss: u16,
+    /// In segments.
+    ssthresh: u16,
+    /// Times in a row that what is due now was repeated.
+    retries: u8,
+    /// Shift of the peer's window; above it that of our own.
+    scales: u8,
+    state: State,
+    timer: Timer,
+    bits: u16,
+}
+
+const _: () = assert!(size_of::<Endpoint>() == 76 && align_of::<Endpoint>() == 4);
+
+/// The parts of an endpoint that others use.
+impl Endpoint {
+    /// The state it is in.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The smoothed round-trip time (RFC 6298), once measured.
+    pub fn smoothed_rtt(&self) -> Option<Nanos> {
+        (self.srtt != 0).then(|| Nanos(u64::from(self.srtt) << 3))
+    }
+
+    /// The congestion window, bytes.
+    pub fn cwnd(&self) -> u32 {
+        self.cwnd
+    }
+
+    /// Sequence numbers sent and not acknowledged.
+    #[inline(always)]
+    pub fn flight(&self) -> u32 {
+        self.snd_nxt.wrapping_sub(self.snd_una)
+    }
+
+    /// Whether it has a box of [`Busy`].
+    pub fn is_busy(&self) -> bool {
+        self.busy.is_some()
+    }
+
+    /// Whether bytes or a FIN came that a paused application was not told yet.
+    pub fn holds(&self, busy: &Busy) -> bool {
+        self.busy.is_some() && busy.work(self.busy).holds()
+    }
+
+    /// The earliest instant at which [`Endpoint::on_timer`] wants to be called.
+    #[inline]
+    pub fn deadline(&self) -> Option<Tick> {
+        let ack = self.has(bit::ACK_LATER).then_some(self.ack_due);
+        let other = (self.timer.kind() != timers::Kind::Off).then_some(self.due);
+        match (ack, other) {
+            (Some(ack), Some(other)) => Some(if ack.before(other) { ack } else { other }),
+            (one, None) | (None, one) => one,
+        }
+    }
+
+    /// Whether [`Endpoint::transmit`] yields something now.
+    #[inline(always)]
+    pub fn owes(&self) -> bool {
+        self.bits & bit::OWED != 0
+    }
+
+    /// Sends `bytes` more, behind all asked for before. Without effect once closed.
+    #[inline]
+    pub fn send(&mut self, env: &mut Env<'_>, bytes: u64) {
+        use State::{CloseWait, Established, SynReceived, SynSent};
+        if self.has(bit::CLOSE) || !matches!(self.state, SynSent | SynReceived | Established | CloseWait) {
+            return;
+        }
+        match u32::try_from(bytes).ok().and_then(|bytes| self.unsent.checked_add(bytes)) {
+            Some(unsent) => self.unsent = unsent,
+            None => {
+                self.work(env).beyond += bytes;
+                self.refill(env);
+            }
+        }
+        self.settle(env);
+    }
+
+    /// Sends a FIN behind the last byte; what comes in is still told. Some: the flow is over at once (not established
+    /// yet, or [`TcpOptions::close_by_reset`] with nothing unacknowledged), and [`Endpoint::transmit`] may owe a reset.
+    pub fn close(&mut self, env: &mut Env<'_>) -> Option<End> {
+        match self.state {
+            // RFC 9293 section 3.10.4: nothing to tell the peer yet.
+            State::SynSent => return self.over(env, End::Closed),
+            State::SynReceived | State::Established | State::CloseWait => self.set(bit::CLOSE),
+            _ => return None,
+        }
+        if self.closes_by_reset(env) {
+            return self.over(env, End::Closed);
+        }
+        self.settle(env);
+        None
+    }
+
+    /// Gives the flow up: a reset is owed unless the peer knows of nothing (RFC 9293 section 3.10.5). The flow is over;
+    /// [`Endpoint::transmit`] once, then forget it.
+    pub fn abort(&mut self, env: &mut Env<'_>) {
+        use State::{CloseWait, Established, FinWait1, FinWait2, SynReceived};
+        if matches!(self.state, SynReceived | Established | FinWait1 | FinWait2 | CloseWait) {
+            self.set(bit::RESET);
+        }
+        self.over(env, End::Aborted);
+    }
+
+    /// Keeps what comes in from now on, and lets the window shrink to nothing.
+    pub fn pause(&mut self, _env: &mut Env<'_>) {
+        self.set(bit::PAUSED);
+    }
+
+    /// Tells what was kept, and opens the window again.
+    pub fn resume(&mut self, env: &mut Env<'_>, events: &mut impl Events) {
+        self.clear(bit::PAUSED);
+        self.hand_on_held(env, events);
+        if self.state.receives() && self.window_grew(env) {
+            self.set(bit::ACK_NOW);
+        }
+        self.settle(env);
+    }
+
+    /// ICMP said that segments were too big: `mss` is the largest payload without TCP options (RFC 1191, RFC 8201).
+    pub fn path_mtu(&mut self, env: &mut Env<'_>, mss: u16) {
+        let mss = mss.max(handshake::SMALLEST_MSS);
+        if mss >= self.mss {
+            return;
+        }
+        let big = self.flight() > u32::from(mss);
+        self.mss = mss;
+        if big && self.state != State::SynSent && self.state != State::SynReceived {
+            self.begin_resegmenting(env);
+        }
+        self.settle(env);
+    }
+
+    /// ICMP said that the peer cannot be reached: ends a flow that is being opened from here, else only a hint
+    /// (RFC 9293 section 3.9.2.2).
+    pub fn unreachable(&mut self, env: &mut Env<'_>) -> Option<End> {
+        if self.state == State::SynSent { self.over(env, End::Unreachable) } else { None }
+    }
+
+    /// Gives the box back. For an endpoint that is dropped before its end was told; one that ended has none.
+    pub fn release(&mut self, busy: &mut Busy) {
+        if self.busy.is_some() {
+            busy.take_back(self.busy);
+            self.busy = BoxId::NONE;
+        }
+    }
+}
+
+/// Bits, boxes, and what ends every call.
+impl Endpoint {
+    #[inline(always)]
+    fn has(&self, bits: u16) -> bool {
+        self.bits & bits != 0
+    }
+
+    #[inline(always)]
+    fn set(&mut self, bits: u16) {
+        self.bits |= bits;
+    }
+
+    #[inline(always)]
+    fn clear(&mut self, bits: u16) {
+        self.bits &= !bits;
+    }
+
+    /// The flow's box; it gets one if it has none.
+    fn work<'e>(&mut self, env: &'e mut Env<'_>) -> &'e mut Work {
+        if !self.busy.is_some() {
+            self.busy = env.busy.lend();
+        }
+        env.busy.work_mut(self.busy)
+    }
+
+    /// Largest payload of a segment that carries no SACK option.
+    #[inline(always)]
+    fn room_for_payload(&self) -> u32 {
+        u32::from(self.mss) - if self.has(bit::TIMESTAMPS) { 12 } else { 0 }
+    }
+
+    /// Stream offset of a sequence number at or behind SND.UNA.
+    #[inline]
+    fn offset_of(&self, env: &Env<'_>, seq: u32) -> u64 {
+        let high = if self.busy.is_some() { env.busy.work(self.busy).offset_high } else { 0 };
+        let una = u64::from(high) << 32 | u64::from(self.snd_una.wrapping_sub(self.iss).wrapping_sub(1));
+        una + u64::from(seq.wrapping_sub(self.snd_una))
+    }
+
+    /// Whether the moment has come to reset instead of finishing.
+    fn closes_by_reset(&mut self, env: &Env<'_>) -> bool {
+        let quiet = self.unsent == 0 && self.flight() == 0;
+        let now =
+            env.options.close_by_reset && self.has(bit::CLOSE) && self.state == State::Established && quiet;
+        if now {
+            self.set(bit::RESET);
+        }
+        now
+    }
+
+    /// What ends every call on a flow that lives on: says what may be sent now, and sees to timers that wait for it.
+    #[inline(always)]
+    fn settle(&mut self, env: &mut Env<'_>) {
+        if self.unsent == 0 && !self.busy.is_some() && !self.has(bit::CLOSE) {
+            // Nothing to send, nothing out of the ordinary.
+            self.clear(bit::READY);
+            if env.options.keep_alive.is_none() && self.timer.kind() != timers::Kind::Persist {
+                return;
+            }
+        }
+        self.settle_any(env);
+    }
+
+    fn settle_any(&mut self, env: &mut Env<'_>) {
+        if self.busy.is_some() {
+            self.settle_busy(env);
+        }
+        if self.next(env).is_some() {
+            self.set(bit::READY);
+        } else {
+            self.clear(bit::READY);
+        }
+        if self.snd_una == self.snd_nxt {
+            self.settle_quiet(env);
+        }
+    }
+
+    fn settle_busy(&mut self, env: &mut Env<'_>) {
+        let quiet = self.snd_una == self.snd_nxt && self.unsent == 0;
+        if env.busy.work(self.busy).is_spare(quiet) {
+            self.release(env.busy);
+        }
+    }
+
+    /// The flow is over. What is still owed is a reset, or the acknowledgement of a FIN.
+    fn over(&mut self, env: &mut Env<'_>, end: End) -> Option<End> {
+        let owed = if self.state == State::TimeWait { bit::ACK_NOW } else { 0 };
+        self.release(env.busy);
+        self.state = State::Closed;
+        self.timer.stop();
+        self.bits &= bit::RESET | bit::TIMESTAMPS | bit::SCALING | owed;
+        Some(end)
+    }
+
+    /// Both sides have closed.
+    fn enter_time_wait(&mut self, env: &Env<'_>) -> Option<End> {
+        self.state = State::TimeWait;
+        match env.options.time_wait {
+            TimeWait::Skip => Some(End::Closed),
+            TimeWait::For(time) => {
+                self.start(timers::Kind::TimeWait, env.now, time);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Deadlines and what happens at them: retransmission (RFC 6298), window probes, keep-alive, delayed acknowledgement,
+//! FIN-WAIT-2, TIME-WAIT; and the round-trip times behind them.
+
+use super::{Endpoint, Env, Events, State, bit};
+use crate::app::End;
+use units::Nanos;
+
+/// An instant in steps of 65,536 ns. Wraps after 78 hours; only instants less than 39 hours apart can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tick(pub u32);
+
+impl Tick {
+    /// Nanoseconds in a step, as a power of two.
+    pub const SHIFT: u32 = 16;
+
+    /// The last one not after `instant`.
+    #[inline(always)]
+    pub const fn before_or_at(instant: Nanos) -> Self {
+        Self((instant.0 >> Self::SHIFT) as u32)
+    }
+
+    /// The first one not before `instant`.
+    #[inline(always)]
+    pub const fn at_or_after(instant: Nanos) -> Self {
+        Self((instant.0.saturating_add((1 << Self::SHIFT) - 1) >> Self::SHIFT) as u32)
+    }
+
+    /// Whether this one comes first.
+    #[inline(always)]
+    pub const fn before(self, other: Self) -> bool {
+        super::sequence::before(self.0, other.0)
+    }
+
+    /// Whether this instant has come.
+    #[inline(always)]
+    pub const fn is_due(self, now: Nanos) -> bool {
+        !Self::before_or_at(now).before(self)
+    }
+
+    /// The instant, seen from `now`: the one of all that wrap to this that is nearest.
+    pub const fn nanos(self, now: Nanos) -> Nanos {
+        let ahead = self.0.wrapping_sub((now.0 >> Self::SHIFT) as u32) as i32 as i64;
+        let step = (now.0 >> Self::SHIFT) as i64 + ahead;
+        Nanos(if step < 0 { 0 } else { (step as u64) << Self::SHIFT })
+    }
+}
+
+/// What the timer is for; the acknowledgement has one of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Off,
+    Retransmit,
+    Persist,
+    KeepAlive,
+    FinWait2,
+    TimeWait,
+}
+
+/// What the timer is for, and how often its time was doubled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Timer(u8);
+
+impl Timer {
+    pub const OFF: Self = Self(0);
+    const KIND: u8 = 0b111;
+
+    #[inline(always)]
+    pub fn kind(self) -> Kind {
+        match self.0 & Self::KIND {
+            1 => Kind::Retransmit,
+            2 => Kind::Persist,
+            3 => Kind::KeepAlive,
+            4 => Kind::FinWait2,
+            5 => Kind::TimeWait,
+            _ => Kind::Off,
+        }
+    }
+
+    #[inline(always)]
+    pub fn set_kind(&mut self, kind: Kind) {
+        self.0 = self.0 & !Self::KIND | kind as u8;
+    }
+
+    #[inline(always)]
+    pub fn stop(&mut self) {
+        self.set_kind(Kind::Off);
+    }
+
+    #[inline(always)]
+    pub fn doublings(self) -> u32 {
+        u32::from(self.0 >> 3)
+    }
+
+    pub fn double(&mut self) {
+        if self.doublings() < 31 {
+            self.0 += 1 << 3;
+        }
+    }
+
+    #[inline(always)]
+    pub fn forget_doublings(&mut self) {
+        self.0 &= Self::KIND;
+    }
+}
+
+/// Longest round trip that counts, in 64 ns: 8 times it fits 32 bits.
+const LONGEST_RTT: u32 = u32::MAX >> 3;
+/// RFC 6298 section 5.7: least time-out for data after a SYN was repeated.
+pub(super) const AFTER_SYN_TIMEOUT: Nanos = Nanos::from_secs(3);
+/// Longest time between two unanswered keep-alives.
+const KEEP_ALIVE_INTERVAL: Nanos = Nanos::from_secs(75);
+
+/// In 64 ns, at most what fits.
+pub(super) fn coarse(time: Nanos) -> u32 {
+    u32::try_from(time.0 >> 6).unwrap_or(u32::MAX)
+}
+
+impl Endpoint {
+    /// The clock of round-trip times: 64 ns.
+    #[inline(always)]
+    pub(super) fn clock(&self, env: &Env<'_>) -> u32 {
+        (env.now.0 >> 6) as u32
+    }
+
+    /// The clock of timestamps: 2^20 ns, about a millisecond (RFC 7323 section 5.4).
+    #[inline(always)]
+    pub(super) fn timestamp(env: &Env<'_>) -> u32 {
+        (env.now.0 >> 20) as u32
+    }
+
+    #[inline(always)]
+    pub(super) fn start(&mut self, kind: Kind, now: Nanos, time: Nanos) {
+        self.timer.set_kind(kind);
+        self.due = Tick::at_or_after(now.saturating_add(time));
+    }
+
+    /// The retransmission time-out (RFC 6298 section 2), doubled as often as it expired (section 5.5).
+    #[inline]
+    pub(super) fn time_out(&self, env: &Env<'_>) -> Nanos {
+        let options = env.options;
+        let measured = u64::from((self.srtt >> 3).saturating_add(self.rttvar.max(1))) << 6;
+        let time = if self.srtt == 0 { measured } else { measured.max(options.rto_min.0) };
+        let doublings = self.timer.doublings();
+        let time = if doublings == 0 { time } else { time.saturating_mul(1 << doublings) };
+        Nanos(time.min(options.rto_max.0))
+    }
+
+    #[inline]
+    pub(super) fn start_retransmit(&mut self, env: &Env<'_>) {
+        self.start(Kind::Retransmit, env.now, self.time_out(env));
+    }
+
+    /// Takes in a round-trip time in 64 ns (RFC 6298 section 2).
+    #[inline]
+    pub(super) fn measured(&mut self, rtt: u32) {
+        let rtt = rtt.clamp(1, LONGEST_RTT);
+        if self.srtt == 0 {
+            self.srtt = rtt << 3;
+            self.rttvar = rtt << 1;
+        } else {
+            let old = self.srtt >> 3;
+            self.rttvar = self.rttvar - (self.rttvar >> 2) + rtt.abs_diff(old);
+            self.srtt = (self.srtt - old + rtt).max(8);
+        }
+    }
+
+    /// Measures what is being timed, if `ack` acknowledges it. Segments sent twice are not timed (Karn).
+    #[inline]
+    pub(super) fn measure(&mut self, env: &mut Env<'_>, ack: u32, echo: Option<u32>) {
+        if self.has(bit::TIMING) {
+            if super::sequence::before(ack, self.timed_seq) {
+                return;
+            }
+            self.clear(bit::TIMING);
+            let rtt = self.clock(env).wrapping_sub(self.timed_at);
+            env.counts.rtt.record(u64::from(rtt) << 6);
+            self.measured(rtt);
+            self.timer.forget_doublings();
+        } else if let Some(echo) = echo.filter(|echo| *echo != 0) {
+            // RFC 7323 section 4: the echo says which transmission is acknowledged, if coarsely.
+            let steps = Self::timestamp(env).wrapping_sub(echo).min(1 << 15);
+            self.measured((steps << 14).max(1 << 13));
+            self.timer.forget_doublings();
+        }
+    }
+
+    /// Does what is due. To be called when the instant of [`Endpoint::deadline`] has come; harmless before.
+    ///
+    /// Some: the flow is over; see [`Endpoint::on_segment`].
+    pub fn on_timer(&mut self, env: &mut Env<'_>, events: &mut impl Events) -> Option<End> {
+        if self.has(bit::ACK_LATER) && self.ack_due.is_due(env.now) {
+            self.clear(bit::ACK_LATER);
+            self.set(bit::ACK_NOW);
+        }
+        if self.timer.kind() != Kind::Off
+            && self.due.is_due(env.now)
+            && let Some(end) = self.expired(env)
+        {
+            if end == End::Closed {
+                self.hand_on_held(env, events);
+            }
+            return self.over(env, end);
+        }
+        self.settle(env);
+        None
+    }
+
+    fn expired(&mut self, env: &mut Env<'_>) -> Option<End> {
+        match self.timer.kind() {
+            Kind::Off => {}
+            Kind::TimeWait => return Some(End::Closed),
+            Kind::FinWait2 => return Some(End::IdleTimeout),
+            Kind::Retransmit => return self.retransmit_expired(env),
+            Kind::Persist => {
+                if self.tried_enough(env.options.data_retries) {
+                    return Some(End::Timeout);
+                }
+                self.set(bit::PROBE);
+                self.start(Kind::Persist, env.now, self.time_out(env));
+            }
+            Kind::KeepAlive => {
+                if self.tried_enough(env.options.data_retries) {
+                    return Some(End::Timeout);
+                }
+                self.set(bit::PROBE);
+                let interval = env.options.keep_alive.unwrap_or(KEEP_ALIVE_INTERVAL).min(KEEP_ALIVE_INTERVAL);
+                self.start(Kind::KeepAlive, env.now, interval);
+            }
+        }
+        None
+    }
+
+    fn retransmit_expired(&mut self, env: &mut Env<'_>) -> Option<End> {
+        let options = env.options;
+        match self.state {
+            State::SynSent | State::SynReceived => {
+                let limit =
+                    if self.state == State::SynSent { options.syn_retries } else { options.syn_ack_retries };
+                if self.tried_enough(limit) {
+                    return Some(End::SetupTimeout);
+                }
+                self.set(bit::SYN);
+                self.clear(bit::TIMING);
+            }
+            _ => {
+                if self.tried_enough(options.data_retries) {
+                    return Some(End::Timeout);
+                }
+                self.begin_repair(env, true);
+            }
+        }
+        self.start_retransmit(env);
+        None
+    }
+
+    /// Counts one more try, or says that there were enough.
+    fn tried_enough(&mut self, limit: u8) -> bool {
+        if self.retries >= limit {
+            return true;
+        }
+        self.retries += 1;
+        self.timer.double();
+        false
+    }
+
+    /// Nothing is in flight: probe a closed window, or watch a silent peer, or no timer at all.
+    #[inline]
+    pub(super) fn settle_quiet(&mut self, env: &Env<'_>) {
+        if !self.state.sends() {
+            return;
+        }
+        let kind = self.timer.kind();
+        if self.unsent > 0 && !self.has(bit::READY) {
+            // RFC 9293 section 3.8.6.1.
+            if kind != Kind::Persist {
+                self.retries = 0;
+                self.timer.forget_doublings();
+                self.start(Kind::Persist, env.now, self.time_out(env));
+            }
+        } else if kind == Kind::Persist {
+            self.clear(bit::PROBE);
+            self.timer = Timer::OFF;
+        } else if let Some(silence) = env.options.keep_alive
+            && kind == Kind::Off
+        {
+            self.start(Kind::KeepAlive, env.now, silence);
+        }
+    }
+
+    /// Something came from the peer: it is there.
+    #[inline]
+    pub(super) fn heard(&mut self, env: &Env<'_>) {
+        match self.timer.kind() {
+            Kind::KeepAlive => {
+                self.retries = 0;
+                self.timer.forget_doublings();
+                self.clear(bit::PROBE);
+                self.start(Kind::KeepAlive, env.now, env.options.keep_alive.unwrap_or(KEEP_ALIVE_INTERVAL));
+            }
+            Kind::FinWait2 => self.start(Kind::FinWait2, env.now, env.options.fin_timeout),
+            // RFC 9293 section 3.8.6.1: a closed window may stay closed as long as probes are answered.
+            Kind::Persist => self.retries = 0,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_never_early_and_wrap() {
+        let step = 1 << Tick::SHIFT;
+        assert_eq!((Tick::at_or_after(Nanos(step)), Tick::at_or_after(Nanos(step + 1))), (Tick(1), Tick(2)));
+        assert_eq!(Tick::before_or_at(Nanos(2 * step - 1)), Tick(1));
+        assert!(Tick(2).is_due(Nanos(2 * step)) && !Tick(2).is_due(Nanos(2 * step - 1)));
+        assert!(Tick(u32::MAX).before(Tick(3)));
+        // Seen from either side of the wrap it is the same instant.
+        let late = Nanos(step << 32);
+        for now in [Nanos(late.0 - 5 * step), late, Nanos(late.0 + 5 * step)] {
+            assert_eq!(Tick::at_or_after(Nanos(late.0 + step)).nanos(now), Nanos(late.0 + step));
+        }
+    }
+
+    #[test]
+    fn kinds_and_doublings_are_apart() {
+        let mut timer = Timer::OFF;
+        for kind in
+            [Kind::Retransmit, Kind::Persist, Kind::KeepAlive, Kind::FinWait2, Kind::TimeWait, Kind::Off]
+        {
+            timer.set_kind(kind);
+            timer.double();
+            assert_eq!(timer.kind(), kind);
+        }
+        assert_eq!(timer.doublings(), 6);
+        (0..40).for_each(|_| timer.double());
+        assert_eq!((timer.doublings(), timer.kind()), (31, Kind::Off));
+        timer.forget_doublings();
+        assert_eq!(timer, Timer::OFF);
+    }
+}

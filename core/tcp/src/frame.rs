@@ -1,0 +1,263 @@
+//! From the bytes of a frame to addresses and the bytes of its transport protocol: Ethernet, up to two VLAN tags, IPv4 or
+//! IPv6.
+//!
+//! Not here: what stands in segments and datagrams (their owners read those), and any header a stack need not know.
+//!
+//! Invariant: what is handed out lies inside the frame, whatever the lengths in it say.
+
+use wire::checksum;
+
+/// Ethernet's addresses and type.
+pub(crate) const ETHERNET: usize = 14;
+/// One VLAN tag.
+pub(crate) const TAG: usize = 4;
+/// An IPv4 header without options.
+pub(crate) const IPV4: usize = 20;
+/// An IPv6 header without extensions.
+pub(crate) const IPV6: usize = 40;
+
+/// Protocol numbers (IANA).
+pub(crate) const ICMP: u8 = 1;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+pub(crate) const ICMPV6: u8 = 58;
+
+/// Ethernet types (IEEE 802.3, 802.1Q).
+pub(crate) const TYPE_IPV4: u16 = 0x0800;
+pub(crate) const TYPE_IPV6: u16 = 0x86dd;
+pub(crate) const TYPE_VLAN: u16 = 0x8100;
+const TYPE_SERVICE_VLAN: u16 = 0x88a8;
+
+/// More of them than this are no traffic but an attack (RFC 8504 section 5.3 allows a limit).
+const EXTENSIONS_MAX: usize = 8;
+
+/// Two addresses of one family, as numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    V4 { from: u32, to: u32 },
+    V6 { from: u128, to: u128 },
+}
+
+impl Addresses {
+    /// The other way round.
+    pub(crate) fn swapped(self) -> Self {
+        match self {
+            Self::V4 { from, to } => Self::V4 { from: to, to: from },
+            Self::V6 { from, to } => Self::V6 { from: to, to: from },
+        }
+    }
+
+    /// Sum of the pseudo-header of a checksum (RFC 9293 section 3.1, RFC 8200 section 8.1), unfolded.
+    #[inline]
+    pub(crate) fn pseudo_sum(&self, protocol: u8, len: usize) -> u64 {
+        let rest = u64::from(protocol) + len as u64;
+        match self {
+            Self::V4 { from, to } => rest + u64::from(*from) + u64::from(*to),
+            Self::V6 { from, to } => rest + sum_of(*from) + sum_of(*to),
+        }
+    }
+}
+
+/// Sum of the words of an IPv6 address: 2^32 leaves the rest 1.
+#[inline]
+pub(crate) fn sum_of(address: u128) -> u64 {
+    let half = |half: u64| (half & 0xffff_ffff) + (half >> 32);
+    half(address as u64) + half((address >> 64) as u64)
+}
+
+/// The VLAN tags of a frame in one number: how many, and their identifiers. A tag of priority only is none (IEEE 802.1Q
+/// clause 6.9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Tags(pub(crate) u32);
+
+impl Tags {
+    /// The same with one more inside.
+    pub(crate) fn with(self, id: u16) -> Self {
+        let id = u32::from(id & 0xfff);
+        let (count, last) = (self.0 >> 28, self.0 & 0xfff);
+        if id == 0 { self } else { Self((count + 1) << 28 | last << 12 | id) }
+    }
+}
+
+/// A frame with an IP packet in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Packet {
+    pub addresses: Addresses,
+    /// Number of the protocol behind the IP header and its extensions.
+    pub protocol: u8,
+    /// The two ECN bits (RFC 3168 section 5).
+    pub ecn: u8,
+    /// A piece of a packet: nothing behind the IP header can be read.
+    pub is_fragment: bool,
+    pub tags: Tags,
+    /// Where the IP header begins in the frame.
+    pub ip: u32,
+    /// Where the transport protocol's header begins in the frame.
+    pub start: u32,
+    /// Where the IP packet ends in the frame; behind it is padding.
+    pub end: u32,
+}
+
+/// Why there is no packet for a stack in a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// Something else than IP, or on its way to somewhere else.
+    Foreign,
+    /// An IP header that cannot be right: its lengths, its version or its checksum.
+    Malformed,
+}
+
+#[inline(always)]
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[inline(always)]
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Reads `frame` (without FCS) as far as the transport protocol's header.
+#[inline(always)]
+pub(crate) fn read(frame: &[u8]) -> Result<Packet, Unread> {
+    let mut kind = u16_at(frame, ETHERNET - 2).ok_or(Unread::Foreign)?;
+    let (mut at, mut tags) = (ETHERNET, Tags::default());
+    while kind == TYPE_VLAN || kind == TYPE_SERVICE_VLAN {
+        if at == ETHERNET + 2 * TAG {
+            return Err(Unread::Foreign);
+        }
+        tags = tags.with(u16_at(frame, at).ok_or(Unread::Foreign)?);
+        kind = u16_at(frame, at + 2).ok_or(Unread::Foreign)?;
+        at += TAG;
+    }
+    match kind {
+        TYPE_IPV4 => read_v4(frame, at, tags),
+        TYPE_IPV6 => read_v6(frame, at, tags),
+        _ => Err(Unread::Foreign),
+    }
+}
+
+#[inline(always)]
+fn read_v4(frame: &[u8], at: usize, tags: Tags) -> Result<Packet, Unread> {
+    let header: &[u8; IPV4] = frame.get(at..).and_then(|ip| ip.first_chunk()).ok_or(Unread::Malformed)?;
+    let header_len = usize::from(header[0] & 0xf) * 4;
+    let len = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    if header[0] >> 4 != 4 || header_len < IPV4 || len < header_len || at + len > frame.len() {
+        return Err(Unread::Malformed);
+    }
+    let mut whole = short_sum(header);
+    if header_len > IPV4 {
+        whole = checksum::sum(&frame[at + IPV4..at + header_len], whole);
+    }
+    if checksum::fold(whole) != 0xffff {
+        return Err(Unread::Malformed);
+    }
+    let from = u32::from_be_bytes([header[12], header[13], header[14], header[15]]);
+    let to = u32::from_be_bytes([header[16], header[17], header[18], header[19]]);
+    Ok(Packet {
+        addresses: Addresses::V4 { from, to },
+        protocol: header[9],
+        ecn: header[1] & 0b11,
+        // "More fragments", or an offset (RFC 791 section 3.1).
+        is_fragment: u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0,
+        tags,
+        ip: at as u32,
+        start: (at + header_len) as u32,
+        end: (at + len) as u32,
+    })
+}
+
+/// Sum of an IPv4 header without options, unfolded.
+#[inline]
+fn short_sum(header: &[u8; IPV4]) -> u64 {
+    let (words, _) = header.as_chunks::<4>();
+    words.iter().map(|word| u64::from(u32::from_be_bytes(*word))).sum()
+}
+
+#[inline]
+fn read_v6(frame: &[u8], at: usize, tags: Tags) -> Result<Packet, Unread> {
+    let header: &[u8; IPV6] = frame.get(at..).and_then(|ip| ip.first_chunk()).ok_or(Unread::Malformed)?;
+    let end = at + IPV6 + usize::from(u16::from_be_bytes([header[4], header[5]]));
+    if header[0] >> 4 != 6 || end > frame.len() {
+        return Err(Unread::Malformed);
+    }
+    let address = |at: usize| {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&header[at..at + 16]);
+        u128::from_be_bytes(bytes)
+    };
+    let mut packet = Packet {
+        addresses: Addresses::V6 { from: address(8), to: address(24) },
+        protocol: header[6],
+        // The traffic class lies across the first two bytes.
+        ecn: header[1] >> 4 & 0b11,
+        is_fragment: false,
+        tags,
+        ip: at as u32,
+        start: (at + IPV6) as u32,
+        end: end as u32,
+    };
+    if packet.protocol != TCP && packet.protocol != UDP {
+        skip_extensions(&frame[..end], &mut packet)?;
+    }
+    Ok(packet)
+}
+
+/// Moves the beginning behind extension headers (RFC 8200 section 4).
+fn skip_extensions(packet_bytes: &[u8], packet: &mut Packet) -> Result<(), Unread> {
+    const HOP_BY_HOP: u8 = 0;
+    const ROUTING: u8 = 43;
+    const FRAGMENT: u8 = 44;
+    const AUTHENTICATION: u8 = 51;
+    const DESTINATION: u8 = 60;
+    for _ in 0..EXTENSIONS_MAX {
+        let at = packet.start as usize;
+        let is_extension =
+            matches!(packet.protocol, HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION);
+        if !is_extension {
+            return Ok(());
+        }
+        let extension = packet_bytes.get(at..at + 8).ok_or(Unread::Malformed)?;
+        let units = usize::from(extension[1]);
+        let len = match packet.protocol {
+            FRAGMENT => 8,
+            AUTHENTICATION => (units + 2) * 4,
+            _ => (units + 1) * 8,
+        };
+        // On its way to another node first.
+        if packet.protocol == ROUTING && extension[3] != 0 {
+            return Err(Unread::Foreign);
+        }
+        // Offset and "more fragments" of zero are a whole packet (RFC 6946).
+        if packet.protocol == FRAGMENT && u16::from_be_bytes([extension[2], extension[3]]) & 0xfff9 != 0 {
+            packet.is_fragment = true;
+        }
+        if at + len > packet_bytes.len() {
+            return Err(Unread::Malformed);
+        }
+        packet.protocol = extension[0];
+        packet.start = (at + len) as u32;
+        if packet.is_fragment {
+            return Ok(());
+        }
+    }
+    Err(Unread::Malformed)
+}
+
+impl Packet {
+    /// The transport protocol's header and what is behind it.
+    #[inline]
+    pub(crate) fn transport<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
+        &frame[self.start as usize..self.end as usize]
+    }
+}
+
+/// Whether the checksum of a segment, datagram or ICMPv6 message is right. The order of the addresses does not matter.
+#[inline]
+pub(crate) fn is_sum_right(addresses: &Addresses, protocol: u8, transport: &[u8]) -> bool {
+    let pseudo = addresses.pseudo_sum(protocol, transport.len());
+    checksum::fold(checksum::sum(transport, pseudo)) == 0xffff
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! What a stack counted in the frames of a group, apart from what its TCP flows count.
+
+/// One definition of all counters, from which the struct, merging, clearing and naming come.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counters of a group's frames. Sums of two are those of both.
+        #[derive(Debug, Clone, PartialEq, Eq, Default)]
+        pub struct StackCounts {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl StackCounts {
+            /// Adds those of another.
+            pub fn merge(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+            }
+
+            /// Forgets everything counted.
+            pub fn clear(&mut self) {
+                *self = Self::default();
+            }
+
+            /// Every counter with its name, in the order of this page.
+            pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name)),*].into_iter()
+            }
+        }
+    };
+}
+
+counters! {
+    /// Frames taken in, right or wrong.
+    frames_in,
+    /// Their bytes, without FCS.
+    frame_bytes_in,
+    /// Frames written.
+    frames_out,
+    /// Their bytes, without FCS.
+    frame_bytes_out,
+    /// Bad: pieces of IP packets. They are not put together.
+    bad_fragment,
+    /// Bad: checksum of TCP, UDP or ICMP.
+    bad_checksum,
+    /// Bad: UDP header with an impossible length.
+    bad_datagram,
+    /// Segments to nobody: no flow, and no listener or no SYN.
+    segments_to_nobody,
+    /// Resets sent in answer to them (RFC 9293 section 3.10.7.1).
+    resets_to_nobody,
+    /// Resets not sent because too many were waiting.
+    resets_dropped,
+    /// Datagrams to nobody: no flow and no listener.
+    datagrams_to_nobody,
+    /// ICMP "port unreachable" sent in answer to them.
+    unreachable_out,
+    /// SYNs and first datagrams of flows there was no room for.
+    flows_refused,
+    /// UDP flows opened from here.
+    udp_opened,
+    /// UDP flows begun by a peer's datagram.
+    udp_accepted,
+    /// Datagrams received.
+    datagrams_in,
+    /// Their payload, bytes.
+    datagram_bytes_in,
+    /// Datagrams sent.
+    datagrams_out,
+    /// Their payload, bytes.
+    datagram_bytes_out,
+    /// Datagrams not sent because they are longer than the MTU allows.
+    datagrams_too_long,
+    /// ICMP errors that belong to a flow.
+    icmp_errors_in,
+}

@@ -1,0 +1,124 @@
+//! ICMP errors: reading those that tell of a flow, and writing "port unreachable" (RFC 792, RFC 4443).
+//!
+//! Not here: echo and neighbour discovery (`neighbour`).
+
+use crate::frame::{self, Addresses, IPV4, IPV6};
+use wire::checksum;
+
+/// Bytes of an error before the packet it tells of.
+const HEADER: usize = 8;
+/// Bytes of a packet that an error repeats: an IPv6 header, a TCP header and some more.
+pub(crate) const REPEATED_MAX: usize = 72;
+
+/// What an error says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The packet can't get there.
+    Unreachable,
+    /// Nobody listens there.
+    PortUnreachable,
+    /// The packet was longer than this many bytes (RFC 1191, RFC 8201).
+    TooBig(u16),
+}
+
+/// An error, and the beginning of the packet it tells of: as it was sent from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Error {
+    pub kind: Kind,
+    pub addresses: Addresses,
+    pub protocol: u8,
+    /// Both ports as they stand in the packet, the source's in the upper half.
+    pub ports: u32,
+}
+
+/// The error in `message` of ICMP or ICMPv6; `None` if it is none, or tells of a packet that has no ports.
+pub(crate) fn read(icmp: u8, message: &[u8]) -> Option<Error> {
+    let kind = match icmp {
+        frame::ICMP => kind_v4(message)?,
+        _ => kind_v6(message)?,
+    };
+    let inner = message.get(HEADER..)?;
+    let (addresses, protocol, at) = match icmp {
+        frame::ICMP => inner_v4(inner)?,
+        _ => inner_v6(inner)?,
+    };
+    if protocol != frame::TCP && protocol != frame::UDP {
+        return None;
+    }
+    Some(Error { kind, addresses, protocol, ports: frame::u32_at(inner, at)? })
+}
+
+fn kind_v4(message: &[u8]) -> Option<Kind> {
+    match message.get(..HEADER)? {
+        // Fragmentation needed and DF set; old routers leave the size out (RFC 1191 section 4).
+        [3, 4, _, _, _, _, 0, 0] => Some(Kind::TooBig(576)),
+        [3, 4, _, _, _, _, high, low] => Some(Kind::TooBig(u16::from_be_bytes([*high, *low]))),
+        [3, 3, ..] => Some(Kind::PortUnreachable),
+        [3, ..] => Some(Kind::Unreachable),
+        _ => None,
+    }
+}
+
+fn kind_v6(message: &[u8]) -> Option<Kind> {
+    match message.get(..HEADER)? {
+        [1, 4, ..] => Some(Kind::PortUnreachable),
+        [1, ..] => Some(Kind::Unreachable),
+        [2, _, _, _, size @ ..] => {
+            let size = u32::from_be_bytes(size.try_into().ok()?);
+            Some(Kind::TooBig(size.min(u16::MAX.into()) as u16))
+        }
+        _ => None,
+    }
+}
+
+/// Addresses, protocol, and where its ports are. The packet is cut short, so its lengths tell nothing.
+fn inner_v4(inner: &[u8]) -> Option<(Addresses, u8, usize)> {
+    let header: &[u8; IPV4] = inner.first_chunk()?;
+    let is_first = u16::from_be_bytes([header[6], header[7]]) & 0x1fff == 0;
+    let at = usize::from(header[0] & 0xf) * 4;
+    if header[0] >> 4 != 4 || at < IPV4 || !is_first {
+        return None;
+    }
+    let addresses = Addresses::V4 { from: frame::u32_at(header, 12)?, to: frame::u32_at(header, 16)? };
+    Some((addresses, header[9], at))
+}
+
+fn inner_v6(inner: &[u8]) -> Option<(Addresses, u8, usize)> {
+    let header: &[u8; IPV6] = inner.first_chunk()?;
+    let address = |at: usize| header[at..].first_chunk().map(|bytes| u128::from_be_bytes(*bytes));
+    if header[0] >> 4 != 6 {
+        return None;
+    }
+    // What is sent from here has no extension headers.
+    Some((Addresses::V6 { from: address(8)?, to: address(24)? }, header[6], IPV6))
+}
+
+/// Whether the checksum of `message` is right.
+pub(crate) fn is_sum_right(addresses: &Addresses, icmp: u8, message: &[u8]) -> bool {
+    match icmp {
+        frame::ICMP => checksum::fold(checksum::sum(message, 0)) == 0xffff,
+        _ => frame::is_sum_right(addresses, icmp, message),
+    }
+}
+
+/// Bytes of a "port unreachable" about a packet of which `repeated` bytes are repeated.
+pub(crate) fn unreachable_len(repeated: usize) -> usize {
+    HEADER + repeated
+}
+
+/// Writes a "port unreachable" about a packet whose first bytes are `repeated`; `addresses` are those of the error.
+pub(crate) fn write_port_unreachable(addresses: &Addresses, repeated: &[u8], out: &mut [u8]) {
+    out[..HEADER].fill(0);
+    out[HEADER..].copy_from_slice(repeated);
+    match addresses {
+        Addresses::V4 { .. } => {
+            out[..2].copy_from_slice(&[3, 3]);
+            let sum = checksum::finish(checksum::sum(out, 0));
+            out[2..4].copy_from_slice(&sum.to_be_bytes());
+        }
+        Addresses::V6 { .. } => {
+            out[..2].copy_from_slice(&[1, 4]);
+            crate::template::put_checksum(addresses, frame::ICMPV6, out, 2);
+        }
+    }
+}

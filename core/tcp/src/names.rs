@@ -1,0 +1,80 @@
+//! Short numbers for long things of which there are few: IPv6 addresses, hardware addresses.
+//!
+//! Invariant: a thing has one number for ever.
+
+use crate::table::Table;
+
+/// Things by number and back.
+#[derive(Debug)]
+pub(crate) struct Names<T> {
+    things: Vec<T>,
+    table: Table,
+    key: u64,
+}
+
+impl<T: Copy + PartialEq + Into<Wide>> Names<T> {
+    pub(crate) fn new(key: u64) -> Self {
+        Self { things: Vec::new(), table: Table::new(0), key }
+    }
+
+    /// The number of `thing`, which gets one if it has none; `None` if there are `max` already.
+    pub(crate) fn number(&mut self, thing: T, max: usize) -> Option<u32> {
+        if let Some(number) = self.find(thing) {
+            return Some(number);
+        }
+        if self.things.len() >= max {
+            return None;
+        }
+        let number = self.things.len() as u32;
+        self.things.push(thing);
+        let (things, key) = (&self.things, self.key);
+        self.table.insert(hash(key, thing), number, |other| hash(key, things[other as usize]));
+        Some(number)
+    }
+
+    /// The number of `thing`, if it has one.
+    pub(crate) fn find(&self, thing: T) -> Option<u32> {
+        self.table.find(hash(self.key, thing), |number| self.things[number as usize] == thing)
+    }
+
+    /// The thing with `number`.
+    #[inline(always)]
+    pub(crate) fn thing(&self, number: u32) -> T {
+        self.things[number as usize]
+    }
+}
+
+/// What is hashed of a thing.
+pub(crate) struct Wide(u128);
+
+impl From<u128> for Wide {
+    fn from(address: u128) -> Self {
+        Self(address)
+    }
+}
+
+impl From<[u8; 6]> for Wide {
+    fn from(mac: [u8; 6]) -> Self {
+        Self(mac.iter().fold(0, |number, byte| number << 8 | u128::from(*byte)))
+    }
+}
+
+fn hash<T: Into<Wide>>(key: u64, thing: T) -> u64 {
+    let Wide(number) = thing.into();
+    random::mix(random::mix(key ^ number as u64) ^ (number >> 64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn things_keep_their_numbers() {
+        let mut names = Names::new(3);
+        for n in 0..1_000u128 {
+            assert_eq!(names.number(n << 77, 1_000), Some(n as u32));
+        }
+        assert_eq!((names.number(5, 1_000), names.number(5 << 77, 1_000)), (None, Some(5)));
+        assert_eq!((names.thing(9), names.find(10 << 77), names.find(1)), (9 << 77, Some(10), None));
+    }
+}

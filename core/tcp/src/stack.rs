@@ -1,0 +1,655 @@
+//! The hosts behind one port as one worker sees them: flows, their timers, and what they owe.
+//!
+//! Frames come in bursts ([`Stack::receive`]), time passes ([`Stack::turn`]), frames go out into buffers that are lent
+//! ([`Stack::transmit`]). What an application asks for while it is told of something is carried out as soon as it
+//! returns.
+//!
+//! Not here: neighbours' hardware addresses, echo (`neighbour`), ports; which worker a frame belongs to is said by
+//! [`flow_owner`](crate::flow_owner) and seen to by others.
+//!
+//! Invariants: a flow in the table has a slot that is not free, and every such slot is in the table; a flow that owes
+//! something is in the queue; no flow's entry in the wheel fires later than its earliest deadline.
+
+mod inward;
+mod outward;
+pub(crate) mod places;
+mod slot;
+mod udp;
+
+use crate::app::{App, End, FlowId, GroupId, Io};
+use crate::busy::Busy;
+use crate::counts::TcpCounts;
+use crate::endpoint::{Endpoint, Env, Events, State};
+use crate::frame::Addresses;
+use crate::frame_counts::StackCounts;
+use crate::group::{Group, GroupConfig};
+use crate::key::{self, Key, Keys, Transport};
+use crate::names::Names;
+use crate::slab::Slab;
+use crate::table::Table;
+use crate::wheel::{self, Place, Wheel};
+use inward::Inward;
+use outward::{Reply, Stalled};
+use places::Places;
+use slot::{IS_V6, Kind, QUEUED, Slot, TOLD, WAKE};
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
+use udp::{Backlogs, Udp};
+use units::Nanos;
+
+/// Frames of the longest burst.
+pub const BURST: usize = 64;
+/// Timers worked off in one turn: more wait for the next one, so that frames are not kept waiting.
+const TIMERS_AT_ONCE: usize = 1_024;
+/// Furthest wake-up, ticks: 2^31 of them, 39 hours.
+const FURTHEST_WAKE: u64 = i32::MAX as u64;
+
+/// Why a flow can't be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectError {
+    /// There is a flow between these addresses and ports. It may be waiting for old segments to die (TIME-WAIT).
+    InUse,
+    /// There is no room for another flow, address or hardware address.
+    Full,
+    /// The addresses are not of the same family.
+    Families,
+    /// The group has no hop: whom to send to is known only to flows that peers begin.
+    NoHop,
+}
+
+impl std::fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::InUse => "there is a flow between these addresses and ports",
+            Self::Full => "no room for another flow",
+            Self::Families => "addresses of two families",
+            Self::NoHop => "the group has no hardware address to send to",
+        })
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+/// Buffers for frames to be sent.
+pub trait Sink {
+    /// A buffer for a frame of exactly `len` bytes, without FCS; what is in it does not matter. `None`: no room now.
+    fn frame(&mut self, len: usize) -> Option<&mut [u8]>;
+}
+
+/// The hosts behind one port as one worker sees them.
+#[derive(Debug)]
+pub struct Stack<A: App> {
+    slots: Slab<Slot<A::Flow>>,
+    table: Table,
+    wheel: Wheel,
+    busy: Busy,
+    groups: Vec<Group>,
+    places: Places,
+    addresses: Names<u128>,
+    hops: Names<[u8; 6]>,
+    keys: Keys,
+    /// Flows that owe something.
+    queue: VecDeque<u32>,
+    /// What is owed to nobody's segments, and the last words of flows.
+    replies: VecDeque<Reply>,
+    /// A segment there was no room for.
+    stalled: Option<Stalled>,
+    backlogs: Backlogs,
+    /// Room for what applications ask to send on UDP flows, kept to be used again.
+    lengths: Vec<u64>,
+    /// A burst being taken in, kept to be used again.
+    burst: Vec<Inward>,
+}
+
+/// Passes on what happens on a TCP flow.
+struct Teller<'a, A: App> {
+    now: Nanos,
+    app: &'a mut A,
+    flow: &'a mut A::Flow,
+    io: Io,
+    acknowledged: u64,
+}
+
+impl<A: App> Events for Teller<'_, A> {
+    #[inline]
+    fn opened(&mut self) {
+        self.app.opened(self.now, self.flow, &mut self.io);
+    }
+
+    #[inline]
+    fn data(&mut self, bytes: &[u8]) {
+        self.app.received(self.now, self.flow, &mut self.io, bytes);
+    }
+
+    #[inline]
+    fn finished(&mut self) {
+        self.app.finished(self.now, self.flow, &mut self.io);
+    }
+
+    #[inline]
+    fn acknowledged(&mut self, offset: u64) {
+        self.acknowledged = offset;
+        self.app.acknowledged(self.now, self.flow, &mut self.io, offset);
+    }
+}
+
+/// What an endpoint is called with, from the parts of the stack that are not lent otherwise.
+#[inline(always)]
+fn env<'a>(now: Nanos, group: &'a mut Group, busy: &'a mut Busy, is_v6: bool) -> Env<'a> {
+    let mss_limit = group.mss_limit(is_v6);
+    Env { now, options: &group.config.tcp, mss_limit, busy, counts: &mut group.tcp }
+}
+
+/// The tick that has begun at `now`.
+#[inline(always)]
+fn tick(now: Nanos) -> u32 {
+    (now.0 >> wheel::TICK_BITS) as u32
+}
+
+/// Ticks from `now` to `tick`, negative if it is past.
+#[inline(always)]
+fn until(now: Nanos, later: u32) -> i32 {
+    later.wrapping_sub(tick(now)) as i32
+}
+
+impl<A: App> Stack<A> {
+    /// A stack without flows, with room for `expected_flows` before its table grows. The same seed and the same calls
+    /// give the same frames.
+    pub fn new(seed: u64, expected_flows: usize, groups: Vec<GroupConfig>) -> Self {
+        let mut hops = Names::new(random::word(seed, 1));
+        let group = |config: GroupConfig| {
+            let hop = config.hop_mac.and_then(|mac| hops.number(mac, usize::from(u16::MAX)));
+            Group::new(config, hop.map(|hop| hop as u16))
+        };
+        Self {
+            groups: groups.into_iter().map(group).collect(),
+            slots: Slab::new(),
+            table: Table::new(expected_flows),
+            wheel: Wheel::new(),
+            busy: Busy::new(),
+            places: Places::default(),
+            addresses: Names::new(random::word(seed, 2)),
+            hops,
+            keys: Keys::new(seed),
+            queue: VecDeque::new(),
+            replies: VecDeque::new(),
+            stalled: None,
+            backlogs: Backlogs::default(),
+            lengths: Vec::new(),
+            burst: Vec::with_capacity(BURST),
+        }
+    }
+
+    /// Serves `ports` of every address of a range: flows that peers begin there are the group's. Where ranges overlap,
+    /// the first one counts. A range of two families is empty.
+    pub fn listen(
+        &mut self,
+        group: GroupId,
+        transport: Transport,
+        addresses: RangeInclusive<IpAddr>,
+        ports: RangeInclusive<u16>,
+    ) {
+        let tags = self.groups[usize::from(group.0)].tags;
+        self.places.listen(group, tags, transport, addresses, ports);
+    }
+
+    /// Answers for every address of a range: segments to them that belong to no flow are answered by resets, datagrams
+    /// by "port unreachable".
+    pub fn owns(&mut self, group: GroupId, addresses: RangeInclusive<IpAddr>) {
+        let tags = self.groups[usize::from(group.0)].tags;
+        self.places.own(group, tags, addresses);
+    }
+
+    /// Opens a flow between an address and port of this side and one of the peer's, by way of `hop`, or of the group's if
+    /// none is given. A TCP flow owes its SYN then; a UDP flow is told opened before this returns.
+    ///
+    /// # Errors
+    /// If there is such a flow already, or no room for it, or its addresses make no flow. `flow` is dropped then, and
+    /// the application is told nothing.
+    pub fn connect(
+        &mut self,
+        now: Nanos,
+        app: &mut A,
+        group: GroupId,
+        transport: Transport,
+        (local, remote): (SocketAddr, SocketAddr),
+        hop: Option<[u8; 6]>,
+        flow: A::Flow,
+    ) -> Result<FlowId, ConnectError> {
+        let addresses = key::addresses(local.ip(), remote.ip()).ok_or(ConnectError::Families)?;
+        let own = &self.groups[usize::from(group.0)];
+        let hop = match hop {
+            Some(mac) => self.hops.number(mac, usize::from(u16::MAX)).ok_or(ConnectError::Full)? as u16,
+            None => own.hop.ok_or(ConnectError::NoHop)?,
+        };
+        let ports = u32::from(local.port()) << 16 | u32::from(remote.port());
+        let key = Key { addresses, ports, transport, tags: own.tags };
+        let hash = self.keys.hash(&key);
+        if self.find(&key, hash).is_some() {
+            return Err(ConnectError::InUse);
+        }
+        let index = self.place(&key, hash, group, hop).ok_or(ConnectError::Full)?;
+        let own = &mut self.groups[usize::from(group.0)];
+        let slot = &mut self.slots[index];
+        slot.flow = flow;
+        match transport {
+            Transport::Tcp => {
+                let iss = self.keys.initial_sequence(hash, now.0);
+                let mut env = env(now, own, &mut self.busy, slot.is_v6());
+                slot.kind = Kind::Tcp(Endpoint::connect(&mut env, iss));
+                self.tend(now, index);
+            }
+            Transport::Udp => {
+                own.stack.udp_opened += 1;
+                slot.kind = Kind::Udp(Udp::new(tick(now)));
+                self.tell_udp(now, app, index, |app, flow, io| app.opened(now, flow, io));
+            }
+        }
+        Ok(FlowId(index))
+    }
+
+    /// Lets `f` see a flow, and carries out what it asks for: for reasons from outside, such as the end of a run.
+    /// Returns whether there is such a flow; one the application knows to be over is none.
+    pub fn with(
+        &mut self,
+        now: Nanos,
+        app: &mut A,
+        id: FlowId,
+        f: impl FnOnce(&mut A, &mut A::Flow, &mut Io),
+    ) -> bool {
+        if id.0 >= self.slots.end() || self.slots[id.0].is_free() || self.slots[id.0].has(TOLD) {
+            return false;
+        }
+        if matches!(self.slots[id.0].kind, Kind::Udp(_)) {
+            self.tell_udp(now, app, id.0, f);
+        } else {
+            let slot = &mut self.slots[id.0];
+            let mut io = Io::new(id, GroupId(slot.group));
+            f(app, &mut slot.flow, &mut io);
+            self.settle(now, app, id.0, io);
+        }
+        true
+    }
+
+    /// Flows whose number is `first` or above, in the order of their numbers: to see to all of them a few at a time. Those
+    /// that only wait in TIME-WAIT are among them.
+    pub fn flows_from(&self, first: u32) -> impl Iterator<Item = FlowId> {
+        (first..self.slots.end()).filter(|index| !self.slots[*index].is_free()).map(FlowId)
+    }
+
+    /// A flow's own address and its peer's.
+    pub fn ends(&self, id: FlowId) -> Option<(SocketAddr, SocketAddr)> {
+        if id.0 >= self.slots.end() || self.slots[id.0].is_free() {
+            return None;
+        }
+        let key = self.key_of(id.0);
+        let (local, remote): (IpAddr, IpAddr) = match key.addresses {
+            Addresses::V4 { from, to } => (Ipv4Addr::from(from).into(), Ipv4Addr::from(to).into()),
+            Addresses::V6 { from, to } => (Ipv6Addr::from(from).into(), Ipv6Addr::from(to).into()),
+        };
+        Some((SocketAddr::new(local, key.local_port()), SocketAddr::new(remote, key.remote_port())))
+    }
+
+    /// Calls the flows whose time has come. Returns whether more are due: a turn is bounded.
+    pub fn turn(&mut self, now: Nanos, app: &mut A) -> bool {
+        for _ in 0..TIMERS_AT_ONCE {
+            let Some((index, place)) = self.wheel.pop_due(now) else {
+                if self.wheel.is_crowded() {
+                    self.sweep();
+                }
+                return false;
+            };
+            let slot = &mut self.slots[index];
+            if slot.place == place {
+                slot.place = Place::NOWHERE;
+                self.fire(now, app, index);
+            }
+        }
+        true
+    }
+
+    /// When [`Stack::turn`] has something to do next; [`Nanos::MAX`] for never. Sometimes too early, never too late.
+    #[inline]
+    pub fn next_due(&self) -> Nanos {
+        self.wheel.next_due()
+    }
+
+    /// Flows there are, whatever their state.
+    pub fn flows(&self) -> usize {
+        self.table.len()
+    }
+
+    /// What the TCP flows of a group counted.
+    pub fn counts(&self, group: GroupId) -> &TcpCounts {
+        &self.groups[usize::from(group.0)].tcp
+    }
+
+    /// What was counted in a group's frames.
+    pub fn frame_counts(&self, group: GroupId) -> &StackCounts {
+        &self.groups[usize::from(group.0)].stack
+    }
+
+    /// Swaps a group's counters with others, such as cleared ones: to begin another interval.
+    pub fn swap_counts(&mut self, group: GroupId, tcp: &mut TcpCounts, frames: &mut StackCounts) {
+        let group = &mut self.groups[usize::from(group.0)];
+        std::mem::swap(&mut group.tcp, tcp);
+        std::mem::swap(&mut group.stack, frames);
+    }
+
+    /// Boxes and queues lent to flows: none if no flow lost anything or has datagrams waiting.
+    pub fn lent(&self) -> usize {
+        self.busy.in_use() + self.backlogs.in_use()
+    }
+
+    /// The flow with `key`.
+    #[inline]
+    fn find(&self, key: &Key, hash: u64) -> Option<u32> {
+        self.table.find(hash, |index| self.is_flow(index, key))
+    }
+
+    #[inline]
+    fn is_flow(&self, index: u32, key: &Key) -> bool {
+        let slot = &self.slots[index];
+        let is_udp = match slot.kind {
+            Kind::Tcp(_) => false,
+            Kind::Udp(_) => true,
+            Kind::Free => return false,
+        };
+        let is_same_address = match key.addresses {
+            Addresses::V4 { from, to } => !slot.is_v6() && slot.local == from && slot.remote == to,
+            Addresses::V6 { from, to } => {
+                slot.is_v6()
+                    && self.addresses.thing(slot.local) == from
+                    && self.addresses.thing(slot.remote) == to
+            }
+        };
+        slot.ports == key.ports
+            && is_same_address
+            && is_udp == (key.transport == Transport::Udp)
+            && self.groups[usize::from(slot.group)].tags == key.tags
+    }
+
+    fn key_of(&self, index: u32) -> Key {
+        key_of(&self.slots[index], &self.addresses, &self.groups)
+    }
+
+    /// A slot for a new flow, in the table; its kind must be set. `None` if there is no room.
+    fn place(&mut self, key: &Key, hash: u64, group: GroupId, hop: u16) -> Option<u32> {
+        let (local, remote) = match key.addresses {
+            Addresses::V4 { from, to } => (from, to),
+            Addresses::V6 { from, to } => {
+                let most = u32::MAX as usize;
+                (self.addresses.number(from, most)?, self.addresses.number(to, most)?)
+            }
+        };
+        let index = match self.slots.take_free() {
+            Some(index) => index,
+            None => self.slots.push(Slot::free())?,
+        };
+        let slot = &mut self.slots[index];
+        (slot.local, slot.remote, slot.ports) = (local, remote, key.ports);
+        (slot.group, slot.hop) = (group.0, hop);
+        slot.set(IS_V6, matches!(key.addresses, Addresses::V6 { .. }));
+        slot.set(WAKE, false);
+        let (slots, addresses, groups, keys) = (&self.slots, &self.addresses, &self.groups, &self.keys);
+        self.table.insert(hash, index, |other| keys.hash(&key_of(&slots[other], addresses, groups)));
+        Some(index)
+    }
+
+    /// Carries out what was asked for on a TCP flow, which may make the application ask for more. Returns whether the
+    /// flow is still there.
+    #[inline]
+    fn settle(&mut self, now: Nanos, app: &mut A, index: u32, io: Io) -> bool {
+        if !io.is_untouched() && !self.carry_out(now, app, index, io) {
+            return false;
+        }
+        let slot = &self.slots[index];
+        if slot.is_in_time_wait() && !slot.holds(&self.busy) {
+            self.tell_closed(now, app, index, End::Closed);
+        }
+        self.tend(now, index);
+        true
+    }
+
+    /// Tells the application that a flow is over, once: when it enters TIME-WAIT, or later if the application is paused
+    /// and has not heard everything, or when it ends.
+    fn tell_closed(&mut self, now: Nanos, app: &mut A, index: u32, end: End) {
+        let slot = &mut self.slots[index];
+        if slot.has(TOLD) {
+            return;
+        }
+        slot.set(TOLD, true);
+        slot.set(WAKE, false);
+        app.closed(now, &mut slot.flow, FlowId(index), GroupId(slot.group), end);
+        slot.flow = A::Flow::default();
+    }
+
+    fn carry_out(&mut self, now: Nanos, app: &mut A, index: u32, mut io: Io) -> bool {
+        while !io.is_untouched() {
+            let slot = &mut self.slots[index];
+            set_wake(slot, now, io.wake);
+            let mut env = env(now, &mut self.groups[usize::from(slot.group)], &mut self.busy, slot.is_v6());
+            let Kind::Tcp(endpoint) = &mut slot.kind else { return false };
+            if io.abort {
+                endpoint.abort(&mut env);
+                self.end(now, app, index, End::Aborted);
+                return false;
+            }
+            if io.send > 0 {
+                endpoint.send(&mut env, io.send);
+            }
+            if io.close
+                && let Some(end) = endpoint.close(&mut env)
+            {
+                self.end(now, app, index, end);
+                return false;
+            }
+            let next = Io::new(io.flow, io.group);
+            io = match io.read {
+                Some(false) => {
+                    endpoint.pause(&mut env);
+                    next
+                }
+                Some(true) => {
+                    let mut teller = Teller { now, app, flow: &mut slot.flow, io: next, acknowledged: 0 };
+                    endpoint.resume(&mut env, &mut teller);
+                    teller.io
+                }
+                None => next,
+            };
+        }
+        true
+    }
+
+    /// Lets the application see a UDP flow, and carries out what it asks for. Returns whether the flow is still there.
+    fn tell_udp(
+        &mut self,
+        now: Nanos,
+        app: &mut A,
+        index: u32,
+        f: impl FnOnce(&mut A, &mut A::Flow, &mut Io),
+    ) -> bool {
+        let slot = &mut self.slots[index];
+        let group = &mut self.groups[usize::from(slot.group)];
+        let lengths = std::mem::take(&mut self.lengths);
+        let mut io = Io::for_datagrams(FlowId(index), GroupId(slot.group), lengths);
+        f(app, &mut slot.flow, &mut io);
+        let mut lengths = io.datagrams.take().unwrap_or_default();
+        set_wake(slot, now, io.wake);
+        let addresses =
+            if slot.is_v6() { Addresses::V6 { from: 0, to: 0 } } else { Addresses::V4 { from: 0, to: 0 } };
+        let most = group.datagram_max(&addresses);
+        let Kind::Udp(udp) = &mut slot.kind else { return false };
+        for len in lengths.drain(..) {
+            if udp.closing {
+                break;
+            }
+            match u16::try_from(len).ok().filter(|len| usize::from(*len) <= most) {
+                Some(len) => udp.push(&mut self.backlogs, len),
+                None => group.stack.datagrams_too_long += 1,
+            }
+        }
+        self.lengths = lengths;
+        udp.closing |= io.close;
+        let end = if io.abort {
+            Some(End::Aborted)
+        } else {
+            (udp.closing && udp.next().is_none()).then_some(End::Closed)
+        };
+        match end {
+            Some(end) => self.end(now, app, index, end),
+            None => self.tend(now, index),
+        }
+        end.is_none()
+    }
+
+    /// Puts the flow into the queue if it owes something; else into the wheel if it waits for something. A flow in the
+    /// queue waits for nothing but room, and to be woken; it is tended again when it has been sent.
+    #[inline]
+    fn tend(&mut self, now: Nanos, index: u32) {
+        let slot = &mut self.slots[index];
+        let group = &self.groups[usize::from(slot.group)];
+        let (owes, deadline) = match &slot.kind {
+            Kind::Tcp(endpoint) => {
+                let owes = endpoint.owes();
+                (owes, if owes { None } else { tcp_deadline(now, endpoint, group, slot.place) })
+            }
+            Kind::Udp(udp) => (udp.next().is_some(), udp_deadline(udp, group)),
+            Kind::Free => return,
+        };
+        if owes && !slot.has(QUEUED) {
+            slot.set(QUEUED, true);
+            self.queue.push_back(index);
+        }
+        let earliest = match deadline {
+            Some(deadline) if slot.has(WAKE) && until(now, slot.wake) < until(now, deadline) => slot.wake,
+            Some(deadline) => deadline,
+            None if slot.has(WAKE) => slot.wake,
+            None => return,
+        };
+        self.wheel.arm(now, index, &mut slot.place, earliest);
+    }
+
+    /// The flow's entry in the wheel came up: calls what is due, and puts it back for what is not.
+    fn fire(&mut self, now: Nanos, app: &mut A, index: u32) {
+        let slot = &mut self.slots[index];
+        let group = &mut self.groups[usize::from(slot.group)];
+        match &mut slot.kind {
+            Kind::Tcp(endpoint) if endpoint.deadline().is_some_and(|tick| until(now, tick.0) <= 0) => {
+                let io = Io::new(FlowId(index), GroupId(slot.group));
+                let is_v6 = slot.flags & IS_V6 != 0;
+                let mut env = env(now, group, &mut self.busy, is_v6);
+                let mut teller = Teller { now, app, flow: &mut slot.flow, io, acknowledged: 0 };
+                let end = endpoint.on_timer(&mut env, &mut teller);
+                let io = teller.io;
+                if let Some(end) = end {
+                    self.end(now, app, index, end);
+                    return;
+                }
+                if !io.is_untouched() && !self.carry_out(now, app, index, io) {
+                    return;
+                }
+            }
+            Kind::Udp(udp) if udp_deadline(udp, group).is_some_and(|deadline| until(now, deadline) <= 0) => {
+                self.end(now, app, index, End::IdleTimeout);
+                return;
+            }
+            Kind::Free => return,
+            _ => {}
+        }
+        self.wake(now, app, index);
+    }
+
+    /// Wakes the application if it is time, and tends the flow.
+    fn wake(&mut self, now: Nanos, app: &mut A, index: u32) {
+        let slot = &mut self.slots[index];
+        if !slot.has(WAKE) || until(now, slot.wake) > 0 {
+            self.tend(now, index);
+            return;
+        }
+        slot.set(WAKE, false);
+        if matches!(slot.kind, Kind::Udp(_)) {
+            self.tell_udp(now, app, index, |app, flow, io| app.woke(now, flow, io));
+        } else {
+            let mut io = Io::new(FlowId(index), GroupId(slot.group));
+            app.woke(now, &mut slot.flow, &mut io);
+            self.settle(now, app, index, io);
+        }
+    }
+
+    /// Forgets a flow. What it owes to the end (a reset, a last acknowledgement) is sent all the same.
+    fn end(&mut self, now: Nanos, app: &mut A, index: u32, end: End) {
+        self.take_last_words(now, index);
+        let key = self.key_of(index);
+        self.table.remove(self.keys.hash(&key), index);
+        self.tell_closed(now, app, index, end);
+        let slot = &mut self.slots[index];
+        self.wheel.disarm(&mut slot.place);
+        slot.kind = Kind::Free;
+        slot.set(TOLD, false);
+        self.slots.give_back(index);
+        if self.stalled.as_ref().is_some_and(|stalled| stalled.index == index) {
+            self.stalled = None;
+        }
+    }
+
+    fn sweep(&mut self) {
+        let slots = &mut self.slots;
+        self.wheel.sweep(|index, before, after| {
+            let place = &mut slots[index].place;
+            let is_there = *place == before;
+            if is_there {
+                *place = after;
+            }
+            is_there
+        });
+    }
+}
+
+fn key_of<F>(slot: &Slot<F>, addresses: &Names<u128>, groups: &[Group]) -> Key {
+    let addresses = if slot.flags & IS_V6 != 0 {
+        Addresses::V6 { from: addresses.thing(slot.local), to: addresses.thing(slot.remote) }
+    } else {
+        Addresses::V4 { from: slot.local, to: slot.remote }
+    };
+    let transport = if matches!(slot.kind, Kind::Udp(_)) { Transport::Udp } else { Transport::Tcp };
+    Key { addresses, ports: slot.ports, transport, tags: groups[usize::from(slot.group)].tags }
+}
+
+/// When the flow wants to be called. A flow that is being opened has a long time-out, and soon a short one: it comes up
+/// early, so that it needs one entry and not two.
+#[inline]
+fn tcp_deadline(now: Nanos, endpoint: &Endpoint, group: &Group, place: Place) -> Option<u32> {
+    let deadline = endpoint.deadline()?.0;
+    if place != Place::NOWHERE || !matches!(endpoint.state(), State::SynSent | State::SynReceived) {
+        return Some(deadline);
+    }
+    let soon = tick(now).wrapping_add((group.config.tcp.rto_min.0 >> wheel::TICK_BITS) as u32);
+    Some(if until(now, deadline) < until(now, soon) { deadline } else { soon })
+}
+
+/// When a silent flow ends. One that is closing ends with its last datagram instead.
+#[inline]
+fn udp_deadline(udp: &Udp, group: &Group) -> Option<u32> {
+    let timeout = group.config.udp.idle_timeout?;
+    let ticks = timeout.0.div_ceil(1 << wheel::TICK_BITS).min(FURTHEST_WAKE) as u32;
+    Some(udp.heard.wrapping_add(ticks))
+}
+
+/// Notes when the application wants to be woken: at a whole tick, not before the instant asked for.
+#[inline]
+fn set_wake<F>(slot: &mut Slot<F>, now: Nanos, wake: Option<Nanos>) {
+    match wake {
+        None => {}
+        Some(Nanos::MAX) => slot.set(WAKE, false),
+        Some(at) => {
+            let ticks = at.0.div_ceil(1 << wheel::TICK_BITS).min((now.0 >> wheel::TICK_BITS) + FURTHEST_WAKE);
+            slot.wake = ticks as u32;
+            slot.set(WAKE, true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,405 @@
+//! From frames to the flows they are for.
+
+use super::outward::{Body, REPLIES_MAX, Reply};
+use super::slot::Kind;
+use super::{BURST, Stack, Teller, Udp, env, tick};
+use crate::app::{App, End, FlowId, GroupId, Io};
+use crate::endpoint::Endpoint;
+use crate::frame::{self, Addresses, Tags};
+use crate::group::{UDP_HEADER, mss_of};
+use crate::icmp;
+use crate::key::{Key, Keys, Transport};
+use crate::segment::{Flags, Segment, SegmentHeader};
+use crate::table::NONE;
+use crate::template::Outer;
+use std::hint::black_box;
+use units::Nanos;
+
+/// No link is narrower: IPv4 (RFC 791 section 3.2) and IPv6 (RFC 8200 section 5).
+const MTU_MIN_V4: u16 = 68;
+const MTU_MIN_V6: u16 = 1280;
+
+/// A frame with an IP packet, on its way in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Inward {
+    /// The flow it is for, if it has ports.
+    key: Key,
+    hash: u64,
+    /// The slot it is probably for.
+    guess: u32,
+    frame: u32,
+    ip: u32,
+    start: u32,
+    end: u32,
+    protocol: u8,
+    ecn: u8,
+    is_fragment: bool,
+}
+
+impl Inward {
+    #[inline(always)]
+    fn read(number: usize, bytes: &[u8], keys: &Keys) -> Option<Self> {
+        let packet = frame::read(bytes).ok()?;
+        let transport = if packet.protocol == frame::UDP { Transport::Udp } else { Transport::Tcp };
+        let mut key = Key { addresses: packet.addresses.swapped(), ports: 0, transport, tags: packet.tags };
+        let mut hash = 0;
+        if packet.protocol == transport.number() && !packet.is_fragment {
+            key.ports = frame::u32_at(packet.transport(bytes), 0)?.rotate_left(16);
+            hash = keys.hash(&key);
+        }
+        Some(Self {
+            key,
+            hash,
+            guess: NONE,
+            frame: number as u32,
+            ip: packet.ip,
+            start: packet.start,
+            end: packet.end,
+            protocol: packet.protocol,
+            ecn: packet.ecn,
+            is_fragment: packet.is_fragment,
+        })
+    }
+
+    /// The transport protocol's header and what is behind it.
+    #[inline(always)]
+    fn transport<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.start as usize..self.end as usize]
+    }
+}
+
+/// The hardware addresses of a frame.
+fn macs(bytes: &[u8]) -> (&[u8], [u8; 6]) {
+    let mut source = [0; 6];
+    source.copy_from_slice(&bytes[6..12]);
+    (&bytes[..6], source)
+}
+
+impl<A: App> Stack<A> {
+    /// Takes in a burst of at most [`BURST`] frames (without FCS). Returns a bit for each frame that is not for the
+    /// stack, the first one's lowest: ARP, echo, other addresses, other VLANs, what is no IP at all.
+    ///
+    /// All headers are read at once, then all places in the table, then all slots, so that cache misses overlap.
+    ///
+    /// # Panics
+    /// If there are more frames than that.
+    pub fn receive(&mut self, now: Nanos, app: &mut A, frames: &[&[u8]]) -> u64 {
+        assert!(frames.len() <= BURST, "a burst has at most {BURST} frames");
+        let mut foreign = 0;
+        let mut burst = std::mem::take(&mut self.burst);
+        burst.clear();
+        for (number, bytes) in frames.iter().enumerate() {
+            match Inward::read(number, bytes, &self.keys) {
+                Some(inward) => burst.push(inward),
+                None => foreign |= 1 << number,
+            }
+        }
+        for inward in &mut burst {
+            inward.guess = self.table.guess(inward.hash);
+        }
+        let guessed = burst.iter().filter(|inward| inward.guess != NONE);
+        black_box(guessed.fold(0, |touched, inward| touched ^ self.slots[inward.guess].touch()));
+        for inward in &burst {
+            let is_mine = self.take(now, app, frames[inward.frame as usize], inward);
+            foreign |= u64::from(!is_mine) << inward.frame;
+        }
+        self.burst = burst;
+        foreign
+    }
+
+    /// Takes a packet in; returns whether it is for the stack.
+    #[inline]
+    fn take(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
+        if inward.is_fragment {
+            return self.take_fragment(bytes, inward);
+        }
+        match inward.protocol {
+            frame::TCP => self.take_segment(now, app, bytes, inward),
+            frame::UDP => self.take_datagram(now, app, bytes, inward),
+            frame::ICMP | frame::ICMPV6 => self.take_error(now, app, bytes, inward).is_some(),
+            _ => false,
+        }
+    }
+
+    #[inline]
+    fn find_inward(&self, inward: &Inward) -> Option<u32> {
+        if inward.guess != NONE && self.is_flow(inward.guess, &inward.key) {
+            return Some(inward.guess);
+        }
+        self.find(&inward.key, inward.hash)
+    }
+
+    /// Counts a frame of a group; `false` if it is to another hardware address.
+    #[inline]
+    fn count_frame(&mut self, group: u16, bytes: &[u8]) -> bool {
+        let group = &mut self.groups[usize::from(group)];
+        if bytes[..6] != group.config.own_mac {
+            return false;
+        }
+        group.stack.frames_in += 1;
+        group.stack.frame_bytes_in += bytes.len() as u64;
+        true
+    }
+
+    fn take_fragment(&mut self, bytes: &[u8], inward: &Inward) -> bool {
+        let Some(group) = self.places.owner(&inward.key.addresses, inward.key.tags) else { return false };
+        if !self.count_frame(group.0, bytes) {
+            return false;
+        }
+        self.groups[usize::from(group.0)].stack.bad_fragment += 1;
+        true
+    }
+
+    #[inline]
+    fn take_segment(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
+        let Some(index) = self.find_inward(inward) else {
+            return self.take_stray_segment(now, bytes, inward);
+        };
+        let group = self.slots[index].group;
+        if !self.count_frame(group, bytes) {
+            return false;
+        }
+        let Some(segment) = self.read_segment(group, bytes, inward) else { return true };
+        let slot = &mut self.slots[index];
+        let own = &mut self.groups[usize::from(group)];
+        let is_v6 = slot.is_v6();
+        let Kind::Tcp(endpoint) = &mut slot.kind else { return false };
+        let mut env = env(now, own, &mut self.busy, is_v6);
+        let io = Io::new(FlowId(index), GroupId(group));
+        let mut teller = Teller { now, app, flow: &mut slot.flow, io, acknowledged: 0 };
+        let end = endpoint.on_segment(&mut env, &segment, &mut teller);
+        let (io, acknowledged) = (teller.io, teller.acknowledged);
+        if acknowledged > 0 {
+            self.trim_stalled(index, acknowledged);
+        }
+        match end {
+            None => {
+                self.settle(now, app, index, io);
+            }
+            Some(end) => {
+                self.end(now, app, index, end);
+                // A new flow may take the place of one in TIME-WAIT (RFC 9293 section 3.10.7.4).
+                if end == End::Closed && is_first(segment.header.flags) {
+                    self.answer_stray(now, inward, bytes, &segment);
+                }
+            }
+        }
+        true
+    }
+
+    /// A segment with its checksum and header checked.
+    #[inline(always)]
+    fn read_segment<'a>(&mut self, group: u16, bytes: &'a [u8], inward: &Inward) -> Option<Segment<'a>> {
+        let group = &mut self.groups[usize::from(group)];
+        let transport = inward.transport(bytes);
+        if !frame::is_sum_right(&inward.key.addresses, frame::TCP, transport) {
+            group.stack.bad_checksum += 1;
+            return None;
+        }
+        match Segment::read(transport, inward.ecn == 0b11) {
+            Ok(segment) => Some(segment),
+            Err(why) => {
+                group.tcp.malformed(why);
+                None
+            }
+        }
+    }
+
+    /// A segment of no flow: it begins one, is answered by a reset, or is somebody else's.
+    fn take_stray_segment(&mut self, now: Nanos, bytes: &[u8], inward: &Inward) -> bool {
+        let Some(group) = self.group_of(&inward.key) else { return false };
+        if !self.count_frame(group.0, bytes) {
+            return false;
+        }
+        if let Some(segment) = self.read_segment(group.0, bytes, inward) {
+            self.answer_stray(now, inward, bytes, &segment);
+        }
+        true
+    }
+
+    /// The group that serves the flow's own end, or else owns its address.
+    fn group_of(&self, key: &Key) -> Option<GroupId> {
+        self.places.listener(key).or_else(|| self.places.owner(&key.addresses, key.tags))
+    }
+
+    fn answer_stray(&mut self, now: Nanos, inward: &Inward, bytes: &[u8], segment: &Segment) {
+        let listener = self.places.listener(&inward.key).filter(|_| is_first(segment.header.flags));
+        let Some(group) = listener else { return self.reset(inward, bytes, segment) };
+        let hop = self.hop(group, bytes);
+        let Some(index) = hop.and_then(|hop| self.place(&inward.key, inward.hash, group, hop)) else {
+            self.groups[usize::from(group.0)].stack.flows_refused += 1;
+            return;
+        };
+        let slot = &mut self.slots[index];
+        let is_v6 = slot.is_v6();
+        let mut env = env(now, &mut self.groups[usize::from(group.0)], &mut self.busy, is_v6);
+        let iss = self.keys.initial_sequence(inward.hash, now.0);
+        slot.kind = Kind::Tcp(Endpoint::accept(&mut env, iss, segment));
+        self.tend(now, index);
+    }
+
+    /// Where the answers to a frame go: the group's hop, or the address it came from. `None` if there are too many.
+    fn hop(&mut self, group: GroupId, bytes: &[u8]) -> Option<u16> {
+        match self.groups[usize::from(group.0)].hop {
+            Some(hop) => Some(hop),
+            None => self.hops.number(macs(bytes).1, usize::from(u16::MAX)).map(|hop| hop as u16),
+        }
+    }
+
+    /// Answers a segment to nobody (RFC 9293 section 3.10.7.1).
+    fn reset(&mut self, inward: &Inward, bytes: &[u8], segment: &Segment) {
+        let Some(group) = self.group_of(&inward.key) else { return };
+        let stack = &mut self.groups[usize::from(group.0)].stack;
+        stack.segments_to_nobody += 1;
+        let header = &segment.header;
+        if header.flags.has(Flags::RST) {
+            return;
+        }
+        if self.replies.len() >= REPLIES_MAX {
+            stack.resets_dropped += 1;
+            return;
+        }
+        stack.resets_to_nobody += 1;
+        let answer = if header.flags.has(Flags::ACK) {
+            SegmentHeader { seq: header.ack, flags: Flags::RST, ..SegmentHeader::default() }
+        } else {
+            let ack = header.seq.wrapping_add(segment.span());
+            SegmentHeader { ack, flags: Flags::RST | Flags::ACK, ..SegmentHeader::default() }
+        };
+        let body = Body::Segment { header: answer, ports: inward.key.ports };
+        self.reply(group, inward.key.addresses, frame::TCP, bytes, body);
+    }
+
+    fn reply(&mut self, group: GroupId, addresses: Addresses, protocol: u8, bytes: &[u8], body: Body) {
+        let own = &self.groups[usize::from(group.0)];
+        let hop = own.config.hop_mac.unwrap_or(macs(bytes).1);
+        let outer = Outer { addresses, hop, protocol, ecn_capable: false };
+        self.replies.push_back(Reply { group: group.0, outer, body });
+    }
+
+    fn take_datagram(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
+        let found = self.find_inward(inward);
+        let group = match found {
+            Some(index) => GroupId(self.slots[index].group),
+            None => match self.group_of(&inward.key) {
+                Some(group) => group,
+                None => return false,
+            },
+        };
+        if !self.count_frame(group.0, bytes) {
+            return false;
+        }
+        let Some(payload) = self.read_datagram(group, bytes, inward) else { return true };
+        let Some(index) = found.or_else(|| self.accept_datagram(now, app, bytes, inward)) else {
+            return true;
+        };
+        let stack = &mut self.groups[usize::from(group.0)].stack;
+        stack.datagrams_in += 1;
+        stack.datagram_bytes_in += payload.len() as u64;
+        if let Kind::Udp(udp) = &mut self.slots[index].kind {
+            udp.heard = tick(now);
+        }
+        self.tell_udp(now, app, index, |app, flow, io| app.received(now, flow, io, payload));
+        true
+    }
+
+    /// The payload of a datagram with its checksum and length checked (RFC 768).
+    fn read_datagram<'a>(&mut self, group: GroupId, bytes: &'a [u8], inward: &Inward) -> Option<&'a [u8]> {
+        let stack = &mut self.groups[usize::from(group.0)].stack;
+        let transport = inward.transport(bytes);
+        let len = frame::u16_at(transport, 4).map_or(0, usize::from);
+        let Some(datagram) = transport.get(..len).filter(|datagram| datagram.len() >= UDP_HEADER) else {
+            stack.bad_datagram += 1;
+            return None;
+        };
+        // None was computed: over IPv4 that is allowed.
+        let is_bare = datagram[6..8] == [0, 0] && matches!(inward.key.addresses, Addresses::V4 { .. });
+        let is_right = || frame::is_sum_right(&inward.key.addresses, frame::UDP, datagram);
+        if !is_bare && (datagram[6..8] == [0, 0] || !is_right()) {
+            stack.bad_checksum += 1;
+            return None;
+        }
+        Some(&datagram[UDP_HEADER..])
+    }
+
+    /// A flow for the first datagram of a peer; `None` if nobody serves it, or the application wants no such flow.
+    fn accept_datagram(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> Option<u32> {
+        let Some(group) = self.places.listener(&inward.key) else {
+            self.report_unreachable(bytes, inward);
+            return None;
+        };
+        let hop = self.hop(group, bytes);
+        let Some(index) = hop.and_then(|hop| self.place(&inward.key, inward.hash, group, hop)) else {
+            self.groups[usize::from(group.0)].stack.flows_refused += 1;
+            return None;
+        };
+        self.slots[index].kind = Kind::Udp(Udp::new(tick(now)));
+        self.groups[usize::from(group.0)].stack.udp_accepted += 1;
+        self.tell_udp(now, app, index, |app, flow, io| app.opened(now, flow, io)).then_some(index)
+    }
+
+    /// Answers a datagram to nobody (RFC 1122 section 4.1.3.1).
+    fn report_unreachable(&mut self, bytes: &[u8], inward: &Inward) {
+        let Some(group) = self.group_of(&inward.key) else { return };
+        let stack = &mut self.groups[usize::from(group.0)].stack;
+        stack.datagrams_to_nobody += 1;
+        if self.replies.len() >= REPLIES_MAX {
+            return;
+        }
+        stack.unreachable_out += 1;
+        let is_v6 = matches!(inward.key.addresses, Addresses::V6 { .. });
+        let protocol = if is_v6 { frame::ICMPV6 } else { frame::ICMP };
+        let beginning = &bytes[inward.ip as usize..inward.end as usize];
+        let len = beginning.len().min(icmp::REPEATED_MAX);
+        let mut repeated = [0; icmp::REPEATED_MAX];
+        repeated[..len].copy_from_slice(&beginning[..len]);
+        let body = Body::Unreachable { repeated, len: len as u8 };
+        self.reply(group, inward.key.addresses, protocol, bytes, body);
+    }
+
+    /// An ICMP error; `None` if it is none, or of no flow.
+    fn take_error(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> Option<()> {
+        let message = inward.transport(bytes);
+        let error = icmp::read(inward.protocol, message)?;
+        let index = self.flow_of(&error, inward.key.tags)?;
+        let group = self.slots[index].group;
+        if !self.count_frame(group, bytes) {
+            return None;
+        }
+        let own = &mut self.groups[usize::from(group)];
+        if !icmp::is_sum_right(&inward.key.addresses, inward.protocol, message) {
+            own.stack.bad_checksum += 1;
+            return Some(());
+        }
+        own.stack.icmp_errors_in += 1;
+        let slot = &mut self.slots[index];
+        let is_v6 = slot.is_v6();
+        let mut env = env(now, own, &mut self.busy, is_v6);
+        let end = match (&mut slot.kind, error.kind) {
+            (Kind::Tcp(endpoint), icmp::Kind::TooBig(mtu)) => {
+                let mtu = mtu.max(if is_v6 { MTU_MIN_V6 } else { MTU_MIN_V4 });
+                endpoint.path_mtu(&mut env, mss_of(mtu, is_v6));
+                None
+            }
+            (Kind::Tcp(endpoint), _) => endpoint.unreachable(&mut env),
+            (Kind::Udp(_), icmp::Kind::PortUnreachable) => Some(End::Refused),
+            _ => None,
+        };
+        match end {
+            Some(end) => self.end(now, app, index, end),
+            None => self.tend(now, index),
+        }
+        Some(())
+    }
+
+    fn flow_of(&self, error: &icmp::Error, tags: Tags) -> Option<u32> {
+        let transport = if error.protocol == frame::UDP { Transport::Udp } else { Transport::Tcp };
+        let key = Key { addresses: error.addresses, ports: error.ports, transport, tags };
+        self.find(&key, self.keys.hash(&key))
+    }
+}
+
+/// Whether a segment asks for a new flow.
+fn is_first(flags: Flags) -> bool {
+    flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST)
+}

@@ -1,0 +1,302 @@
+//! From what flows owe to frames.
+
+use super::slot::{Kind, QUEUED, Slot};
+use super::{Sink, Stack, env, tick};
+use crate::app::{App, End, GroupId};
+use crate::endpoint::Outgoing;
+use crate::frame;
+use crate::group::{Group, UDP_HEADER};
+use crate::icmp;
+use crate::names::Names;
+use crate::segment::SegmentHeader;
+use crate::template::{self, Outer};
+use units::Nanos;
+
+/// Segments of one flow before it is the next one's turn.
+const AT_ONCE: usize = 16;
+/// Answers to nobody that may wait to be sent.
+pub(super) const REPLIES_MAX: usize = 4_096;
+/// Where the checksum stands in a TCP header, and in a UDP header.
+const TCP_CHECKSUM: usize = 16;
+const UDP_CHECKSUM: usize = 6;
+/// A flow's last words: an acknowledgement and a reset at most.
+const LAST_WORDS: usize = 2;
+
+/// A frame of no flow.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub group: u16,
+    pub outer: Outer,
+    pub body: Body,
+}
+
+#[derive(Debug)]
+pub(super) enum Body {
+    Segment { header: SegmentHeader, ports: u32 },
+    Unreachable { repeated: [u8; icmp::REPEATED_MAX], len: u8 },
+}
+
+/// A segment whose flow holds it to be sent, for which there was no room.
+#[derive(Debug)]
+pub(super) struct Stalled {
+    pub index: u32,
+    out: Outgoing,
+}
+
+/// How far a flow came.
+enum Sent {
+    /// It owes nothing any more, and is not in the queue.
+    All,
+    Some,
+    NoRoom,
+}
+
+impl<A: App> Stack<A> {
+    /// Sends what is owed, until nothing is or `sink` has no room: a few segments of each flow in turn. Returns whether
+    /// something is still owed. Nothing is lost when there is no room.
+    pub fn transmit(&mut self, now: Nanos, app: &mut A, sink: &mut impl Sink) -> bool {
+        if !self.replies.is_empty() && !self.send_replies(sink) {
+            return true;
+        }
+        if self.stalled.is_some() && !self.send_stalled(app, sink) {
+            return true;
+        }
+        while let Some(index) = self.queue.pop_front() {
+            match self.send_some(now, app, index, sink) {
+                Sent::Some => self.queue.push_back(index),
+                Sent::NoRoom => {
+                    self.queue.push_front(index);
+                    return true;
+                }
+                Sent::All => {}
+            }
+        }
+        false
+    }
+
+    /// Whether [`Stack::transmit`] has something to send.
+    #[inline]
+    pub fn owes(&self) -> bool {
+        !self.queue.is_empty() || !self.replies.is_empty() || self.stalled.is_some()
+    }
+
+    #[inline]
+    fn send_some(&mut self, now: Nanos, app: &mut A, index: u32, sink: &mut impl Sink) -> Sent {
+        let slot = &mut self.slots[index];
+        let group = &mut self.groups[usize::from(slot.group)];
+        let outer = outer_of(slot, &self.addresses, &self.hops);
+        let Kind::Tcp(endpoint) = &mut slot.kind else {
+            return self.send_datagrams(now, app, index, sink);
+        };
+        let is_v6 = matches!(outer.addresses, frame::Addresses::V6 { .. });
+        let mut sent = 0;
+        while endpoint.owes() {
+            if sent == AT_ONCE {
+                return Sent::Some;
+            }
+            let mut env = env(now, group, &mut self.busy, is_v6);
+            let Some(out) = endpoint.transmit(&mut env) else { break };
+            if !write_segment(group, slot.group, &outer, slot.ports, &out, app, &slot.flow, sink) {
+                self.stalled = Some(Stalled { index, out });
+                return Sent::NoRoom;
+            }
+            sent += 1;
+        }
+        slot.set(QUEUED, false);
+        self.tend(now, index);
+        Sent::All
+    }
+
+    fn send_datagrams(&mut self, now: Nanos, app: &mut A, index: u32, sink: &mut impl Sink) -> Sent {
+        let slot = &mut self.slots[index];
+        let group = &mut self.groups[usize::from(slot.group)];
+        let outer = outer_of(slot, &self.addresses, &self.hops);
+        let Kind::Udp(udp) = &mut slot.kind else {
+            // It ended while it waited.
+            slot.set(QUEUED, false);
+            return Sent::All;
+        };
+        for _ in 0..AT_ONCE {
+            let Some(len) = udp.next() else { break };
+            let id = GroupId(slot.group);
+            let offset = udp.offset();
+            let fill = |out: &mut [u8]| app.fill(&slot.flow, id, offset, out);
+            if !write_datagram(group, &outer, slot.ports, len, fill, sink) {
+                return Sent::NoRoom;
+            }
+            udp.heard = tick(now);
+            udp.advance(&mut self.backlogs);
+        }
+        match (udp.next(), udp.closing) {
+            (Some(_), _) => Sent::Some,
+            (None, is_closing) => {
+                slot.set(QUEUED, false);
+                if is_closing {
+                    self.end(now, app, index, End::Closed);
+                }
+                Sent::All
+            }
+        }
+    }
+
+    /// Returns whether all were sent.
+    fn send_replies(&mut self, sink: &mut impl Sink) -> bool {
+        while let Some(reply) = self.replies.front() {
+            let group = &mut self.groups[usize::from(reply.group)];
+            let is_sent = match &reply.body {
+                Body::Segment { header, ports } => write_header(group, &reply.outer, *ports, header, sink),
+                Body::Unreachable { repeated, len } => {
+                    write_unreachable(group, &reply.outer, &repeated[..usize::from(*len)], sink)
+                }
+            };
+            if !is_sent {
+                return false;
+            }
+            self.replies.pop_front();
+        }
+        true
+    }
+
+    /// Returns whether it was sent.
+    fn send_stalled(&mut self, app: &mut A, sink: &mut impl Sink) -> bool {
+        let Some(Stalled { index, out }) = self.stalled.take() else { return true };
+        let slot = &self.slots[index];
+        let group = &mut self.groups[usize::from(slot.group)];
+        let outer = outer_of(slot, &self.addresses, &self.hops);
+        let is_sent = write_segment(group, slot.group, &outer, slot.ports, &out, app, &slot.flow, sink);
+        if !is_sent {
+            self.stalled = Some(Stalled { index, out });
+        }
+        is_sent
+    }
+
+    /// Takes acknowledged bytes out of the segment that waits for room, if it is the flow's: an application need not
+    /// know them any more.
+    pub(super) fn trim_stalled(&mut self, index: u32, acknowledged: u64) {
+        let Some(stalled) = self.stalled.as_mut().filter(|stalled| stalled.index == index) else { return };
+        let out = &mut stalled.out;
+        let gone = acknowledged.saturating_sub(out.offset).min(u64::from(out.len)) as u16;
+        if out.len > 0 {
+            out.offset += u64::from(gone);
+            out.len -= gone;
+            out.header.seq = out.header.seq.wrapping_add(u32::from(gone));
+        }
+    }
+
+    /// What a flow that ends still owes is sent without it.
+    pub(super) fn take_last_words(&mut self, now: Nanos, index: u32) {
+        let slot = &mut self.slots[index];
+        let group = &mut self.groups[usize::from(slot.group)];
+        let outer = outer_of(slot, &self.addresses, &self.hops);
+        let is_v6 = slot.is_v6();
+        match &mut slot.kind {
+            Kind::Tcp(endpoint) => {
+                let mut env = env(now, group, &mut self.busy, is_v6);
+                for _ in 0..LAST_WORDS {
+                    let Some(out) = endpoint.transmit(&mut env) else { break };
+                    if out.len == 0 {
+                        let body = Body::Segment { header: out.header, ports: slot.ports };
+                        self.replies.push_back(Reply { group: slot.group, outer, body });
+                    }
+                }
+                endpoint.release(&mut self.busy);
+            }
+            Kind::Udp(udp) => udp.forget(&mut self.backlogs),
+            Kind::Free => {}
+        }
+    }
+}
+
+/// What is around the flow's segments and datagrams.
+#[inline(always)]
+fn outer_of<F>(slot: &Slot<F>, addresses: &Names<u128>, hops: &Names<[u8; 6]>) -> Outer {
+    let addresses = if slot.is_v6() {
+        frame::Addresses::V6 { from: addresses.thing(slot.local), to: addresses.thing(slot.remote) }
+    } else {
+        frame::Addresses::V4 { from: slot.local, to: slot.remote }
+    };
+    let protocol = if matches!(slot.kind, Kind::Udp(_)) { frame::UDP } else { frame::TCP };
+    Outer { addresses, hop: hops.thing(slot.hop.into()), protocol, ecn_capable: false }
+}
+
+#[inline(always)]
+fn count_out(group: &mut Group, len: usize) {
+    group.stack.frames_out += 1;
+    group.stack.frame_bytes_out += len as u64;
+}
+
+/// Writes a segment; returns whether there was room.
+#[inline]
+fn write_segment<A: App>(
+    group: &mut Group,
+    id: u16,
+    outer: &Outer,
+    ports: u32,
+    out: &Outgoing,
+    app: &mut A,
+    flow: &A::Flow,
+    sink: &mut impl Sink,
+) -> bool {
+    let header_len = out.header.len();
+    let len = group.template.len(&outer.addresses) + header_len + usize::from(out.len);
+    let Some(buffer) = sink.frame(len) else { return false };
+    let outer = Outer { ecn_capable: out.ecn_capable, ..*outer };
+    let transport = group.template.write(&outer, &mut buffer[..len]);
+    out.header.write((ports >> 16) as u16, ports as u16, transport);
+    if out.len > 0 {
+        app.fill(flow, GroupId(id), out.offset, &mut transport[header_len..]);
+    }
+    template::put_checksum(&outer.addresses, frame::TCP, transport, TCP_CHECKSUM);
+    count_out(group, len);
+    true
+}
+
+/// Writes a segment without payload; returns whether there was room.
+fn write_header(
+    group: &mut Group,
+    outer: &Outer,
+    ports: u32,
+    header: &SegmentHeader,
+    sink: &mut impl Sink,
+) -> bool {
+    let len = group.template.len(&outer.addresses) + header.len();
+    let Some(buffer) = sink.frame(len) else { return false };
+    let transport = group.template.write(outer, &mut buffer[..len]);
+    header.write((ports >> 16) as u16, ports as u16, transport);
+    template::put_checksum(&outer.addresses, frame::TCP, transport, TCP_CHECKSUM);
+    count_out(group, len);
+    true
+}
+
+/// Writes a datagram with `len` bytes of payload; returns whether there was room.
+fn write_datagram(
+    group: &mut Group,
+    outer: &Outer,
+    ports: u32,
+    payload_len: u16,
+    fill: impl FnOnce(&mut [u8]),
+    sink: &mut impl Sink,
+) -> bool {
+    let len = group.template.len(&outer.addresses) + UDP_HEADER + usize::from(payload_len);
+    let Some(buffer) = sink.frame(len) else { return false };
+    let transport = group.template.write(outer, &mut buffer[..len]);
+    let total = transport.len() as u16;
+    transport[..4].copy_from_slice(&ports.to_be_bytes());
+    transport[4..6].copy_from_slice(&total.to_be_bytes());
+    fill(&mut transport[UDP_HEADER..]);
+    template::put_checksum(&outer.addresses, frame::UDP, transport, UDP_CHECKSUM);
+    group.stack.datagrams_out += 1;
+    group.stack.datagram_bytes_out += u64::from(payload_len);
+    count_out(group, len);
+    true
+}
+
+/// Writes a "port unreachable"; returns whether there was room.
+fn write_unreachable(group: &mut Group, outer: &Outer, repeated: &[u8], sink: &mut impl Sink) -> bool {
+    let len = group.template.len(&outer.addresses) + icmp::unreachable_len(repeated.len());
+    let Some(buffer) = sink.frame(len) else { return false };
+    let transport = group.template.write(outer, &mut buffer[..len]);
+    icmp::write_port_unreachable(&outer.addresses, repeated, transport);
+    count_out(group, len);
+    true
+}

@@ -1,0 +1,112 @@
+//! What is kept for a flow.
+
+use crate::busy::Busy;
+use crate::endpoint::{Endpoint, State};
+use crate::stack::udp::Udp;
+use crate::wheel::Place;
+
+/// What a flow is.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Tcp(Endpoint),
+    Udp(Udp),
+    /// No flow: the number waits for the next one.
+    Free,
+}
+
+/// A flow. What is looked at first comes first: a slot spans three cache lines.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Slot<F> {
+    /// The own port in the upper half, the peer's in the lower.
+    pub ports: u32,
+    /// An IPv4 address, or the number of an IPv6 address.
+    pub local: u32,
+    pub remote: u32,
+    pub group: u16,
+    /// Number of the hardware address its frames go to.
+    pub hop: u16,
+    pub kind: Kind,
+    /// The tick the application asked to be woken at, if [`WAKE`] is set.
+    pub wake: u32,
+    /// Where its entry in the wheel is.
+    pub place: Place,
+    pub flags: u8,
+    pub flow: F,
+}
+
+/// The flow is in the queue of those that owe something. Stays while the slot is free.
+pub(crate) const QUEUED: u8 = 1;
+/// Its addresses are numbers of IPv6 addresses.
+pub(crate) const IS_V6: u8 = 2;
+/// The application asked to be woken.
+pub(crate) const WAKE: u8 = 4;
+/// The application was told that the flow is over: it only waits for old segments to die (TIME-WAIT).
+pub(crate) const TOLD: u8 = 8;
+
+// Apart from what the application keeps: an endpoint of 76 bytes and 28 more.
+const _: () = assert!(size_of::<Slot<()>>() <= 76 + 28);
+
+impl<F: Default> Slot<F> {
+    pub(crate) fn free() -> Self {
+        Self {
+            ports: 0,
+            local: 0,
+            remote: 0,
+            group: 0,
+            hop: 0,
+            kind: Kind::Free,
+            wake: 0,
+            place: Place::NOWHERE,
+            flags: 0,
+            flow: F::default(),
+        }
+    }
+}
+
+impl<F> Slot<F> {
+    #[inline(always)]
+    pub(crate) fn is_v6(&self) -> bool {
+        self.flags & IS_V6 != 0
+    }
+
+    /// Whether it is a TCP flow of which nothing but TIME-WAIT is left.
+    #[inline(always)]
+    pub(crate) fn is_in_time_wait(&self) -> bool {
+        matches!(&self.kind, Kind::Tcp(endpoint) if endpoint.state() == State::TimeWait)
+    }
+
+    /// Whether something came that a paused application was not told yet.
+    pub(crate) fn holds(&self, busy: &Busy) -> bool {
+        matches!(&self.kind, Kind::Tcp(endpoint) if endpoint.holds(busy))
+    }
+
+    /// Reads a little of each cache line.
+    #[inline(always)]
+    pub(crate) fn touch(&self) -> u32 {
+        let middle = match &self.kind {
+            Kind::Tcp(endpoint) => endpoint.state() as u32,
+            _ => 0,
+        };
+        self.ports ^ middle ^ u32::from(self.flags)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_free(&self) -> bool {
+        matches!(self.kind, Kind::Free)
+    }
+
+    #[inline(always)]
+    pub(crate) fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&mut self, flag: u8, on: bool) {
+        if on {
+            self.flags |= flag;
+        } else {
+            self.flags &= !flag;
+        }
+    }
+}

@@ -1,0 +1,569 @@
+use super::*;
+use crate::segment::{Flags, Segment};
+use crate::{TcpOptions, TimeWait, UdpOptions};
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use wire::{Header, PacketSpec, protocol};
+
+mod link;
+use link::{Link, Talk, World, config};
+
+const CLIENT: GroupId = GroupId(0);
+
+fn addr(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+fn range(text: &str) -> RangeInclusive<IpAddr> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    first.parse().unwrap()..=last.parse().unwrap()
+}
+
+#[test]
+fn an_idle_flow_fits_its_budget() {
+    let slot = size_of::<Slot<[u64; 5]>>();
+    let share = Table::new(1_000_000).bytes().div_ceil(1_000_000);
+    assert!(slot + share <= 155, "{slot} + {share}");
+}
+
+#[test]
+fn bytes_arrive_over_a_clean_link() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    world.open_many(50, 1_000, 5_000);
+    world.run();
+    world.check_all_closed(50);
+    assert_eq!(world.client.counts(CLIENT).retransmitted(), 0);
+}
+
+#[test]
+fn sessions_take_few_segments() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    world.open_many(1, 100, 100);
+    world.run();
+    world.check_all_closed(1);
+    let (out, back) = (world.client.counts(CLIENT).segments_out, world.server.counts(CLIENT).segments_out);
+    assert!(out + back <= 7, "{out} + {back} segments");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn bytes_arrive_over_a_bad_link(
+        seed: u64,
+        loss in 0u32..25,
+        jitter_us in 0u64..3_000,
+        room in 1usize..20,
+        timestamps: bool,
+        sack: bool,
+        is_v6: bool,
+        vlans in prop::collection::vec(1u16..4_000, 0..3),
+        request in 0u64..40_000,
+        response in 0u64..100_000,
+    ) {
+        let link = Link { loss_percent: loss, jitter: Nanos::from_micros(jitter_us), copies_percent: 3, damage_percent: 2, room };
+        let tcp = TcpOptions { timestamps, sack, ..TcpOptions::default() };
+        let config = GroupConfig { tcp, vlans, ..config() };
+        let mut world = World::new(seed, link, config.clone(), config);
+        world.is_v6 = is_v6;
+        world.open_many(5, request, response);
+        world.run();
+        world.check_all_closed(5);
+    }
+
+    #[test]
+    fn takes_any_bytes(frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 0..20), at in 12usize..24) {
+        let mut world = World::new(1, Link::default(), config(), config());
+        world.open_many(3, 100, 100);
+        world.step(Nanos::from_micros(400));
+        for mut bytes in frames {
+            // Half of them look like IPv4 to begin with.
+            if bytes.len() > 40 && bytes[0] & 1 == 1 {
+                bytes[..6].copy_from_slice(&config().own_mac);
+                bytes[12..15].copy_from_slice(&[8, 0, 0x45]);
+                bytes[at] ^= 1;
+            }
+            world.server.receive(world.now, &mut world.server_app, &[&bytes]);
+        }
+        world.run();
+        world.check_all_closed(3);
+    }
+}
+
+#[test]
+fn a_taken_four_tuple_is_refused() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    let (local, remote) = (addr("10.0.0.1:1000"), addr("10.1.0.1:80"));
+    let open = |world: &mut World| {
+        world.server_app.served = Talk::client(1, 1);
+        world.opened += 1;
+        let app = &mut world.client_app;
+        world.client.connect(
+            world.now,
+            app,
+            CLIENT,
+            Transport::Tcp,
+            (local, remote),
+            None,
+            Talk::client(1, 1),
+        )
+    };
+    let id = open(&mut world).unwrap();
+    assert_eq!(open(&mut world), Err(ConnectError::InUse));
+    world.opened = 1;
+    assert_eq!(world.client.ends(id), Some((local, remote)));
+    let mixed = world.client.connect(
+        world.now,
+        &mut world.client_app,
+        CLIENT,
+        Transport::Tcp,
+        (local, addr("[::1]:80")),
+        None,
+        Talk::default(),
+    );
+    assert_eq!(mixed, Err(ConnectError::Families));
+    world.step(Nanos::from_millis(50));
+    // The client closes last here, so the server waits; the client's side is free at once or after its time.
+    world.run();
+    world.check_all_closed(1);
+    assert!(open(&mut world).is_ok());
+}
+
+#[test]
+fn a_peer_in_time_wait_takes_a_new_flow() {
+    let tcp = TcpOptions { time_wait: TimeWait::Skip, ..TcpOptions::default() };
+    let forgetful = GroupConfig { tcp, ..config() };
+    let mut world = World::new(1, Link::default(), forgetful, config());
+    for round in 0..5 {
+        // Fixed ports, one flow after the other, while the server's side is in TIME-WAIT.
+        world.next_port = 1_000;
+        world.open_many(1, 10, 10);
+        world.step(Nanos::from_millis(5));
+        assert_eq!(world.client.flows(), 0, "round {round}");
+    }
+    world.run();
+    world.check_all_closed(5);
+}
+
+/// A flow of which the server's side is in TIME-WAIT, the client's is gone, and the client's FIN.
+fn served_into_time_wait(world: &mut World) -> (FlowId, Vec<u8>) {
+    world.open(Transport::Tcp, Talk::client(10, 10));
+    let mut fin = Vec::new();
+    for _ in 0..100 {
+        world.step(Nanos::from_micros(50));
+        if let Some(bytes) = world.link_to_server().find(|bytes| bytes[47] & 1 != 0) {
+            fin.clone_from(bytes);
+        }
+    }
+    assert_eq!((world.client.flows(), world.server.flows(), fin.is_empty()), (0, 1, false));
+    (world.server.flows_from(0).next().unwrap(), fin)
+}
+
+#[test]
+fn the_end_is_told_when_time_wait_begins_and_only_then() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    let (id, fin) = served_into_time_wait(&mut world);
+    assert_eq!(world.server_app.ends[&id], [End::Closed]);
+    let now = world.now;
+    assert!(!world.server.with(now, &mut world.server_app, id, |_, _, _| panic!("it is over")));
+    // It is a flow all the same, and waits for its time alone.
+    assert_eq!(
+        (world.server.flows(), world.server.ends(id).is_some(), world.server.owes()),
+        (1, true, false)
+    );
+    assert!(world.server.next_due() > now);
+    // Its last acknowledgement was lost: the FIN comes again and is acknowledged again.
+    world.step(Nanos::from_millis(100));
+    assert_eq!(world.server.receive(world.now, &mut world.server_app, &[&fin]), 0);
+    let again = world.take_from_server();
+    assert_eq!(again.len(), 1);
+    let header = Segment::read(&again[0][34..], false).unwrap().header;
+    let of_fin = Segment::read(&fin[34..], false).unwrap();
+    assert_eq!((header.flags, header.ack), (Flags::ACK, of_fin.header.seq.wrapping_add(of_fin.span())));
+    world.run();
+    world.check_all_closed(1);
+    assert_eq!(world.server_app.ends[&id], [End::Closed]);
+    assert_eq!(world.server_app.woken, 0);
+}
+
+#[test]
+fn a_reset_in_time_wait_is_told_to_nobody() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    let (id, fin) = served_into_time_wait(&mut world);
+    assert_eq!(world.server.receive(world.now, &mut world.server_app, &[&fin]), 0);
+    // The client forgot the flow, and says so to the acknowledgement.
+    world.step(Nanos::from_millis(1));
+    assert_eq!((world.server.flows(), world.server.counts(CLIENT).resets_in), (0, 1));
+    assert_eq!(world.server_app.ends[&id], [End::Closed]);
+    world.check_all_closed(1);
+}
+
+#[test]
+fn a_syn_takes_the_place_of_a_flow_in_time_wait() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    for round in 1..4 {
+        world.next_port = 1_000;
+        let (id, _) = served_into_time_wait(&mut world);
+        assert_eq!(world.server_app.opened, round);
+        assert_eq!(world.server_app.ends[&id], vec![End::Closed; round]);
+        assert_eq!(world.server.flows_from(0).count(), 1);
+    }
+    world.run();
+    world.check_all_closed(3);
+    assert_eq!(world.server_app.ends.values().map(Vec::len).sum::<usize>(), 3);
+}
+
+#[test]
+fn nobody_is_woken_in_time_wait() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    let id = world.open(Transport::Tcp, Talk::client(10, 10));
+    world.step(Nanos::from_micros(250));
+    let soon = world.now + Nanos::from_millis(20);
+    let ask = |_: &mut _, _: &mut Talk, io: &mut Io| {
+        io.wake_at(soon);
+        io.close();
+    };
+    assert!(world.client.with(world.now, &mut world.client_app, id, ask));
+    world.step(Nanos::from_millis(5));
+    assert_eq!((world.client.flows(), &world.client_app.ends[&id][..]), (1, &[End::Closed][..]));
+    let (local, remote) = world.client.ends(id).unwrap();
+    let again = Talk::client(1, 1);
+    let app = &mut world.client_app;
+    let taken = world.client.connect(world.now, app, CLIENT, Transport::Tcp, (local, remote), None, again);
+    assert_eq!(taken, Err(ConnectError::InUse));
+    world.step(Nanos::from_millis(100));
+    assert_eq!((world.client.flows(), world.client_app.woken), (1, 0));
+    world.run();
+    world.check_all_closed(1);
+}
+
+/// What came is told before the end is, even if TIME-WAIT began meanwhile.
+#[test]
+fn a_paused_application_hears_everything_before_the_end() {
+    for resumes in [true, false] {
+        let mut world = World::new(1, Link::default(), config(), config());
+        let id = world.open(Transport::Tcp, Talk::client(10, 3_000));
+        world.server_app.served.request = 20;
+        world.step(Nanos::from_millis(1));
+        let pause = |_: &mut _, _: &mut Talk, io: &mut Io| {
+            io.pause();
+            io.send(10);
+            io.close();
+        };
+        assert!(world.client.with(world.now, &mut world.client_app, id, pause));
+        world.step(Nanos::from_millis(50));
+        assert_eq!((world.client.flows(), world.server.flows()), (1, 0));
+        assert!(!world.client_app.ends.contains_key(&id));
+        if resumes {
+            let resume = |_: &mut _, flow: &mut Talk, io: &mut Io| {
+                assert_eq!(flow.received, 0);
+                io.resume();
+            };
+            assert!(world.client.with(world.now, &mut world.client_app, id, resume));
+            assert_eq!((world.client.flows(), &world.client_app.ends[&id][..]), (1, &[End::Closed][..]));
+            assert_eq!(world.client.lent(), 0);
+        }
+        world.run();
+        world.check_all_closed(1);
+        assert_eq!(world.client_app.ends[&id], [End::Closed]);
+        assert_eq!(world.client.counts(CLIENT).bytes_in, 3_000);
+    }
+}
+
+#[test]
+fn frames_go_to_the_hop_of_their_flow() {
+    let mut world = World::new(1, Link::default(), GroupConfig { hop_mac: None, ..config() }, config());
+    let remote = world.remote();
+    let open = |world: &mut World, transport, hop| {
+        let ends = (world.local(), remote);
+        let app = &mut world.client_app;
+        world.client.connect(world.now, app, CLIENT, transport, ends, hop, Talk::client(10, 10))
+    };
+    assert_eq!(open(&mut world, Transport::Tcp, None), Err(ConnectError::NoHop));
+    assert_eq!(world.client.flows(), 0);
+    let hops = [7, 8, 7].map(|last| [2, 0, 0, 0, 0, last]);
+    let ids = [Transport::Tcp, Transport::Udp, Transport::Tcp]
+        .into_iter()
+        .zip(hops)
+        .map(|(transport, hop)| open(&mut world, transport, Some(hop)).unwrap())
+        .collect::<Vec<_>>();
+    let to = |frames: Vec<Vec<u8>>| frames.iter().map(|bytes| bytes[5]).collect::<Vec<_>>();
+    assert_eq!(to(world.take_from_client()), [7, 8, 7]);
+    // A flow's hop counts for more than its group's.
+    let mut world = World::new(1, Link::default(), config(), config());
+    open(&mut world, Transport::Tcp, None).unwrap();
+    let id = open(&mut world, Transport::Tcp, Some(hops[1])).unwrap();
+    assert_eq!(to(world.take_from_client()), [1, 8]);
+    assert_eq!((ids.len(), world.client.ends(id).unwrap().1), (3, remote));
+}
+
+#[test]
+fn ranges_say_who_serves() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    world.server = Stack::new(9, 10, vec![config(), config()]);
+    world.server.listen(CLIENT, Transport::Tcp, range("10.1.0.1-10.1.0.9"), 80..=89);
+    world.server.listen(GroupId(1), Transport::Tcp, range("10.1.0.5-10.1.0.20"), 85..=95);
+    world.server.owns(CLIENT, range("10.1.0.30-10.1.0.39"));
+    for (remote, group) in [
+        ("10.1.0.1:80", Some(0)),
+        ("10.1.0.9:89", Some(0)),
+        ("10.1.0.5:90", Some(1)),
+        ("10.1.0.20:95", Some(1)),
+        ("10.1.0.1:90", None),
+        ("10.1.0.30:80", None),
+    ] {
+        let before = [0, 1].map(|group| world.server.counts(GroupId(group)).opened_passive);
+        let talk = Talk::client(1, 1);
+        world.server_app.served = talk.clone();
+        let local = world.local();
+        world
+            .client
+            .connect(
+                world.now,
+                &mut world.client_app,
+                CLIENT,
+                Transport::Tcp,
+                (local, addr(remote)),
+                None,
+                talk,
+            )
+            .unwrap();
+        world.step(Nanos::from_millis(5));
+        let after = [0, 1].map(|group| world.server.counts(GroupId(group)).opened_passive);
+        let opened = (0..2).find(|group| after[*group] > before[*group]);
+        assert_eq!(opened, group, "{remote}");
+    }
+    world.run();
+    let refused = world.client_app.ends.values().flatten().filter(|end| **end == End::Refused).count();
+    assert_eq!((refused, world.client.counts(CLIENT).resets_in), (2, 2));
+    assert_eq!(world.server.frame_counts(CLIENT).resets_to_nobody, 2);
+}
+
+#[test]
+fn frames_of_others_are_given_back() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    let good = world.first_syn();
+    let change = |at: usize, to: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = to;
+        bytes
+    };
+    let mut elsewhere = good.clone();
+    elsewhere[33] ^= 0x80;
+    elsewhere[32] ^= 1;
+    elsewhere[31] ^= 1;
+    fix_ip_sum(&mut elsewhere);
+    let mut tagged = good.clone();
+    tagged.splice(12..12, [0x81, 0, 0, 7]);
+    let frames = [&good[..], &change(5, 0x77), &change(13, 6), &elsewhere, &good[..10], &tagged];
+    let foreign = world.server.receive(world.now, &mut world.server_app, &frames);
+    assert_eq!(foreign, 0b111110);
+    assert_eq!((world.server.flows(), world.server.frame_counts(CLIENT).frames_in), (1, 1));
+    let mut wrong = good.clone();
+    *wrong.last_mut().unwrap() ^= 1;
+    assert_eq!(world.server.receive(world.now, &mut world.server_app, &[&wrong]), 0);
+    assert_eq!(world.server.frame_counts(CLIENT).bad_checksum, 1);
+    let mut piece = good;
+    piece[20] = 0x20;
+    fix_ip_sum(&mut piece);
+    assert_eq!(world.server.receive(world.now, &mut world.server_app, &[&piece]), 0);
+    assert_eq!(world.server.frame_counts(CLIENT).bad_fragment, 1);
+}
+
+fn fix_ip_sum(bytes: &mut [u8]) {
+    bytes[24..26].fill(0);
+    let sum = wire::checksum::finish(wire::checksum::sum(&bytes[14..34], 0));
+    bytes[24..26].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The three cases of RFC 9293 section 3.10.7.1, each as it stands in the answer.
+#[test]
+fn segments_to_nobody_are_reset() {
+    let answer = |flags: u8, payload: &[u8]| {
+        let learning = GroupConfig { hop_mac: None, ..config() };
+        let mut world = World::new(1, Link::default(), config(), learning);
+        let tcp = Header::new(protocol("tcp").unwrap())
+            .with("src", 5)
+            .with("dst", 6)
+            .with("seq", 1_000)
+            .with("ack", 2_000)
+            .with("flags", flags.into());
+        let bytes = frame_to_server(vec![tcp], payload);
+        world.server.receive(world.now, &mut world.server_app, &[&bytes]);
+        let frames = world.take_from_server();
+        assert!(frames.len() <= 1);
+        frames.first().map(|bytes| {
+            let segment = Segment::read(&bytes[34..], false).unwrap();
+            assert_eq!((&bytes[..6], bytes[34..38].to_vec()), (&[2, 0, 0, 0, 0, 9][..], vec![0, 6, 0, 5]));
+            (segment.header.flags, segment.header.seq, segment.header.ack)
+        })
+    };
+    assert_eq!(answer(0x10, b""), Some((Flags::RST, 2_000, 0)));
+    assert_eq!(answer(0x02, b""), Some((Flags::RST | Flags::ACK, 0, 1_001)));
+    assert_eq!(answer(0x01, b"abc"), Some((Flags::RST | Flags::ACK, 0, 1_004)));
+    assert_eq!(answer(0x04, b""), None);
+}
+
+/// A frame to an address the server owns, from a peer with a hardware address of its own.
+fn frame_to_server(transport: Vec<Header>, payload: &[u8]) -> Vec<u8> {
+    let header = |name: &str| Header::new(protocol(name).unwrap());
+    let mut headers = vec![
+        header("ethernet").with("dst", 0x0200_0000_0001).with("src", 0x0200_0000_0009),
+        header("ipv4").with("src", 0x0a00_0063).with("dst", 0x0a01_0001),
+    ];
+    headers.extend(transport);
+    let spec = PacketSpec { headers, payload: payload.to_vec(), ..PacketSpec::default() };
+    spec.build_unpadded().unwrap().bytes
+}
+
+#[test]
+fn udp_flows_come_and_go() {
+    let udp = UdpOptions { idle_timeout: Some(Nanos::from_secs(2)) };
+    let idle = GroupConfig { udp, ..config() };
+    for is_v6 in [false, true] {
+        let mut world = World::new(1, Link::default(), config(), idle.clone());
+        world.is_v6 = is_v6;
+        world.open(Transport::Udp, Talk::client(900, 700));
+        world.step(Nanos::from_millis(10));
+        world.open(Transport::Udp, Talk::client(0, 1_400));
+        world.step(Nanos::from_millis(10));
+        assert_eq!((world.client.flows(), world.server.flows()), (0, 2), "clients close when answered");
+        assert_eq!(world.server.frame_counts(CLIENT).udp_accepted, 2);
+        assert_eq!(world.server.frame_counts(CLIENT).datagram_bytes_out, 2_100);
+        world.run();
+        world.check_all_closed(2);
+        let ends: Vec<_> = world.server_app.ends.values().flatten().copied().collect();
+        assert!(ends.iter().all(|end| *end == End::IdleTimeout), "{ends:?}");
+    }
+}
+
+#[test]
+fn a_datagram_to_nobody_is_reported_and_ends_the_flow() {
+    for is_v6 in [false, true] {
+        let mut world = World::new(1, Link::default(), config(), config());
+        world.is_v6 = is_v6;
+        let mut remote = world.remote();
+        remote.set_port(7);
+        let local = world.local();
+        let talk = Talk::client(100, 1);
+        let app = &mut world.client_app;
+        let id = world
+            .client
+            .connect(world.now, app, CLIENT, Transport::Udp, (local, remote), None, talk)
+            .unwrap();
+        world.step(Nanos::from_millis(10));
+        assert_eq!(world.server.frame_counts(CLIENT).unreachable_out, 1);
+        assert_eq!(world.client_app.ends[&id], [End::Refused]);
+        assert_eq!(world.client.frame_counts(CLIENT).icmp_errors_in, 1);
+    }
+}
+
+#[test]
+fn several_datagrams_may_be_asked_for_at_once() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    let id = world
+        .open(Transport::Udp, Talk { datagrams: vec![10, 20, 20, 3_000, 0, 5], ..Talk::client(0, 1 << 20) });
+    world.step(Nanos::from_micros(1));
+    let lengths: Vec<u64> = world.link_to_server().map(|bytes| bytes.len() as u64 - 42).collect();
+    assert_eq!(lengths, [10, 20, 20, 0, 5]);
+    assert_eq!(world.client.frame_counts(CLIENT).datagrams_too_long, 1);
+    assert!(world.client.with(world.now, &mut world.client_app, id, |_, _, io| io.abort()));
+    assert_eq!(world.client_app.ends[&id], [End::Aborted]);
+    assert!(!world.client.with(world.now, &mut world.client_app, id, |_, _, _| panic!("it is gone")));
+}
+
+#[test]
+fn too_big_and_unreachable_are_passed_on() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    let id = world.open(Transport::Tcp, Talk::client(50_000, 10));
+    let syn = world.take_from_client().remove(0);
+    let error = |kind: u128, repeated: &[u8]| {
+        let header = |name: &str| Header::new(protocol(name).unwrap());
+        let headers = vec![
+            header("ethernet").with("dst", 0x0200_0000_0001).with("src", 0x0200_0000_0009),
+            header("ipv4").with("src", 0x0a63_0063).with("dst", 0x0a00_0001).with("protocol", 1),
+        ];
+        let mut message = vec![3, kind as u8, 0, 0, 0, 0, 0x02, 0x58];
+        message.extend(&repeated[14..42]);
+        let sum = wire::checksum::finish(wire::checksum::sum(&message, 0));
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        let spec = PacketSpec { headers, payload: message, ..PacketSpec::default() };
+        spec.build_unpadded().unwrap().bytes
+    };
+    // Too big: a segment is at most 600 - 40 bytes after it.
+    world.push_to_server(syn.clone());
+    world.step(Nanos::from_millis(1));
+    let too_big = error(4, &syn);
+    assert_eq!(world.client.receive(world.now, &mut world.client_app, &[&too_big]), 0);
+    world.longest_to_server = 0;
+    world.run();
+    world.check_all_closed(1);
+    assert!(world.longest_to_server <= 614, "{}", world.longest_to_server);
+    assert_eq!(world.client_app.ends[&id], [End::Closed]);
+
+    let id = world.open(Transport::Tcp, Talk::client(10, 10));
+    let syn = world.take_from_client().remove(0);
+    assert_eq!(world.client.receive(world.now, &mut world.client_app, &[&error(1, &syn)]), 0);
+    assert_eq!(world.client_app.ends[&id].last(), Some(&End::Unreachable));
+}
+
+#[test]
+fn applications_wake_pause_and_give_up() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    let id = world.open(Transport::Tcp, Talk { pause_after: 3_000, ..Talk::client(10, 300_000) });
+    world.run();
+    world.check_all_closed(1);
+    assert!(world.client_app.woken > 0, "the pause ends by a wake-up");
+    assert_eq!(world.client_app.ends[&id], [End::Closed]);
+
+    let id = world.open(Transport::Tcp, Talk::client(10, 300_000));
+    world.step(Nanos::from_millis(1));
+    assert!(world.client.with(world.now, &mut world.client_app, id, |_, _, io| io.abort()));
+    world.run();
+    assert_eq!(world.client_app.ends[&id].last(), Some(&End::Aborted));
+    assert!(world.server_app.ends.values().any(|ends| ends.contains(&End::Reset)));
+    assert_eq!((world.client.flows(), world.server.flows()), (0, 0));
+}
+
+#[test]
+fn every_flow_can_be_ended_from_outside() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    world.open_many(100, 1 << 20, 1 << 20);
+    world.step(Nanos::from_millis(2));
+    let all: Vec<FlowId> = world.client.flows_from(0).collect();
+    assert_eq!(all.len(), 100);
+    assert_eq!(world.client.flows_from(60).count(), 40);
+    for id in all {
+        world.client.with(world.now, &mut world.client_app, id, |_, _, io| io.abort());
+    }
+    assert_eq!(world.client.flows(), 0);
+    world.run();
+    assert_eq!(world.server.flows(), 0);
+    assert_eq!((world.client.lent(), world.server.lent()), (0, 0));
+}
+
+#[test]
+fn many_flows_are_looked_up_ahead() {
+    let mut world = World::new(3, Link::default(), config(), config());
+    for round in 0..6 {
+        world.open_many(1_000, 10, 10);
+        if round % 2 == 0 {
+            world.step(Nanos::from_micros(50));
+        }
+    }
+    assert!(world.client.flows() > 4_096);
+    world.run();
+    world.check_all_closed(6_000);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_frames() {
+    let run = || {
+        let link = Link { loss_percent: 10, jitter: Nanos::from_micros(500), ..Link::default() };
+        let mut world = World::new(7, link, config(), config());
+        world.open_many(10, 5_000, 5_000);
+        world.run();
+        (world.now, world.client.counts(CLIENT).clone(), world.digest)
+    };
+    assert_eq!(run(), run());
+}
