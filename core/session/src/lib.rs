@@ -1,8 +1,60 @@
 //! What runs on flows: application programs, HTTP/1.1, DNS, conversations from captures; when sessions are opened and
 //! closed; what came of them.
 //!
+//! A [`plan::SessionPlan`] is an entry of a profile. [`groups`] numbers the sides of its applications; [`Apps`] runs all
+//! of them on one stack and counts; [`Clients`] says which sessions a worker opens when, and from where to where:
+//!
+//! ```text
+//! let keys = session::groups(&plans);                            // group n of the stack is keys[n]
+//! let mut apps = Apps::new(&plans, worker, workers, |key| …);    // … makes the encryption of a group
+//! let mut clients = Clients::new(&plans[0], 0, &keys, worker, workers);
+//! for number in clients.poll(now - start, &apps, most).numbers() {
+//!     let (group, tuple) = clients.place(number, |tuple| is_mine(tuple));
+//!     let flow = apps.start(now, group, number);
+//!     stack.connect(now, &mut apps, group, …, (tuple.client, tuple.server), hop, flow);
+//!     // the tuple is in use: apps.take_back(group), and the same from another place
+//!     // no tuple, or the stack takes no flow after some tries: apps.not_opened(group)
+//! }
+//! // at the end: clients.stop(), and for each flow stack.with(now, &mut apps, id, |apps, flow, io| apps.stop(now, flow, io))
+//! ```
+//!
 //! Not here: TCP (`tcp`), encryption itself (`tls`), any clock or frame.
+//!
+//! Invariants: what is sent follows from the plan, the session's and the request's number, so any byte can be written
+//! again; a session is counted once when it begins and once when it ends, with a reason if it failed.
 
 #![forbid(unsafe_code)]
 
+mod app;
+mod apps;
+mod clients;
+mod conversation;
+mod counts;
+mod dns;
+mod echo;
+mod extra;
+mod flow;
+pub mod http;
+mod input;
+mod load;
+mod message;
+mod pace;
+mod pattern;
+pub mod plan;
+mod pool;
+mod program;
 pub mod secure;
+mod tls;
+mod turns;
+mod vary;
+
+pub use apps::{Apps, GroupKey, groups};
+pub use clients::Clients;
+pub use conversation::{Conversation, ConversationOptions, Conversations, conversations};
+pub use counts::{Counts, Reason};
+pub use flow::Flow;
+pub use load::{Opener, OpenerTotals, Opening};
+pub use pool::{Pool, Tuple};
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,98 @@
+//! All applications behind one face.
+
+use crate::dns;
+use crate::echo::Echo;
+use crate::extra::Extras;
+use crate::flow::{Ctx, Flow};
+use crate::http;
+use crate::plan::{AppPlan, Carrier, Side};
+use crate::program::Machine;
+use tcp::End;
+
+/// An application's one end, made ready.
+#[derive(Debug)]
+pub(crate) enum AnyApp {
+    Program(Machine),
+    Echo(Echo),
+    HttpClient(Box<http::Client>),
+    HttpServer(Box<http::Server>),
+    DnsClient(Box<dns::Client>),
+    DnsServer(Box<dns::Server>),
+}
+
+/// Does the same with whichever it is.
+macro_rules! each {
+    ($self:expr, $app:ident => $do:expr) => {
+        match $self {
+            AnyApp::Program($app) => $do,
+            AnyApp::Echo($app) => $do,
+            AnyApp::HttpClient($app) => $do,
+            AnyApp::HttpServer($app) => $do,
+            AnyApp::DnsClient($app) => $do,
+            AnyApp::DnsServer($app) => $do,
+        }
+    };
+}
+
+impl AnyApp {
+    pub(crate) fn new(plan: &AppPlan, side: Side, carrier: Carrier) -> Self {
+        match (plan, side) {
+            (AppPlan::Program { client, .. } | AppPlan::Echo { client }, Side::Client) => {
+                Self::Program(Machine::new(client))
+            }
+            (AppPlan::Program { server, .. }, Side::Server) => Self::Program(Machine::new(server)),
+            (AppPlan::Echo { .. }, Side::Server) => Self::Echo(Echo),
+            (AppPlan::Http(plan), Side::Client) => Self::HttpClient(http::Client::new(plan.clone()).into()),
+            (AppPlan::Http(plan), Side::Server) => Self::HttpServer(http::Server::new(plan.clone()).into()),
+            (AppPlan::Dns(plan), Side::Client) => {
+                Self::DnsClient(dns::Client::new(plan.clone(), carrier == Carrier::Tcp).into())
+            }
+            (AppPlan::Dns(plan), Side::Server) => Self::DnsServer(dns::Server::new(plan.clone()).into()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        each!(self, app => app.opened(ctx, flow));
+    }
+
+    #[inline]
+    pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        each!(self, app => app.received(ctx, flow, data));
+    }
+
+    pub(crate) fn finished(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        each!(self, app => app.finished(ctx, flow));
+    }
+
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
+        each!(self, app => app.acknowledged(ctx, flow, offset));
+    }
+
+    pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        each!(self, app => app.woke(ctx, flow));
+    }
+
+    pub(crate) fn stop(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        each!(self, app => app.stop(ctx, flow));
+    }
+
+    #[inline]
+    pub(crate) fn fill(&self, flow: &Flow, extras: &Extras, offset: u64, out: &mut [u8]) {
+        each!(self, app => app.fill(flow, extras, offset, out));
+    }
+
+    /// Whether nothing was missing when a flow ended.
+    #[inline]
+    pub(crate) fn is_complete(&self, flow: &Flow, side: Side, end: End) -> bool {
+        match self {
+            Self::Program(app) => app.is_complete(flow, side == Side::Client, end),
+            Self::Echo(_) => Echo::is_complete(flow, end),
+            Self::HttpClient(_) => http::Client::is_complete(flow, end),
+            Self::HttpServer(_) => http::Server::is_complete(flow, end),
+            Self::DnsClient(_) => dns::Client::is_complete(flow, end),
+            Self::DnsServer(_) => dns::Server::is_complete(flow, end),
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! The applications of one stack: everything that runs on its flows, and what came of it.
+//!
+//! Not here: when sessions are opened and from where to where (`load`, `pool`).
+//!
+//! Invariant: of every group `attempted = completed + failed + active`: a session is counted as attempted once, and once
+//! more when it ends.
+
+use crate::app::AnyApp;
+use crate::counts::{Counts, Reason};
+use crate::extra::Extras;
+use crate::flow::{Common, Ctx, Flag, Flow, Pacers, failure};
+use crate::pace::Pacer;
+use crate::plan::{AtEnd, Carrier, SessionPlan, Side};
+use crate::secure::SecureSide;
+use crate::tls::{self, TlsFlow};
+use tcp::{App, End, FlowId, GroupId, Io};
+use units::Nanos;
+
+/// Which flows belong to a group: one side of one application of one entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupKey {
+    /// Index of the entry.
+    pub session: usize,
+    /// The side.
+    pub side: Side,
+    /// Index of the application in the entry's mix.
+    pub member: usize,
+}
+
+/// All groups of a profile's entries; a group's number is its place. The same on every port and worker.
+pub fn groups(plans: &[SessionPlan]) -> Vec<GroupKey> {
+    let mut keys = Vec::new();
+    for (session, plan) in plans.iter().enumerate() {
+        for (side, played) in [(Side::Client, &plan.client), (Side::Server, &plan.server)] {
+            let members = if played.is_some() { plan.mix.members.len() } else { 0 };
+            keys.extend((0..members).map(|member| GroupKey { session, side, member }));
+        }
+    }
+    keys
+}
+
+/// A group at work.
+struct Group {
+    key: GroupKey,
+    common: Common,
+    app: AnyApp,
+    counts: Counts,
+    pacers: Pacers,
+    at_end: AtEnd,
+    secure: Option<Box<dyn SecureSide>>,
+    /// Sessions there are.
+    active: u64,
+    /// Bytes of applications before counts were swapped last.
+    bytes: u64,
+    /// Sessions a server has accepted.
+    accepted: u64,
+    workers: u64,
+    worker: u64,
+}
+
+/// The applications of one stack.
+pub struct Apps {
+    groups: Vec<Group>,
+    extras: Extras,
+    /// Encryption of the flows, by the place of their extra.
+    secured: Vec<Option<Box<TlsFlow>>>,
+}
+
+impl std::fmt::Debug for Apps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Apps").field("groups", &self.groups.len()).finish_non_exhaustive()
+    }
+}
+
+impl Apps {
+    /// The applications of all groups of `plans`, see [`groups`], for worker `worker` of `workers`, which share rates.
+    /// `secure` makes the encryption of a group whose plan asks for it.
+    ///
+    /// # Panics
+    /// If `workers` is 0.
+    pub fn new(
+        plans: &[SessionPlan],
+        worker: usize,
+        workers: usize,
+        mut secure: impl FnMut(GroupKey) -> Box<dyn SecureSide>,
+    ) -> Self {
+        assert!(worker < workers, "worker {worker} of {workers}");
+        let make = |key: GroupKey| {
+            let plan = &plans[key.session];
+            let secure = (plan.tls.is_some() && plan.carrier == Carrier::Tcp).then(|| secure(key));
+            Group::new(plan, key, (worker as u64, workers as u64), secure)
+        };
+        Self {
+            groups: groups(plans).into_iter().map(make).collect(),
+            extras: Extras::default(),
+            secured: Vec::new(),
+        }
+    }
+
+    /// The groups, in order of their numbers.
+    pub fn keys(&self) -> impl Iterator<Item = GroupKey> + '_ {
+        self.groups.iter().map(|group| group.key)
+    }
+
+    /// A new session of a client, counted as attempted. What is returned goes to the stack; if the stack does not take
+    /// it, [`Apps::not_opened`] must be told.
+    #[inline]
+    pub fn start(&mut self, now: Nanos, group: GroupId, number: u64) -> Flow {
+        let mut flow = Flow::new(number, now);
+        self.groups[usize::from(group.0)].begin(&mut flow);
+        flow
+    }
+
+    /// The session started last was not begun after all, and is started anew from elsewhere at once: as if it had not been
+    /// counted. To be told before anything else is.
+    pub fn take_back(&mut self, group: GroupId) {
+        let group = &mut self.groups[usize::from(group.0)];
+        group.counts.attempted -= 1;
+        group.active -= 1;
+    }
+
+    /// The stack had no room for a session, or no address and port was free: it has failed.
+    pub fn not_opened(&mut self, group: GroupId) {
+        let group = &mut self.groups[usize::from(group.0)];
+        group.counts.fail(Reason::NoPort);
+        group.active -= 1;
+    }
+
+    /// Ends a session because the run is over: to be called within the stack's `with`. It ends at once, or when its
+    /// transaction is done.
+    pub fn stop(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        let at_end = self.groups[usize::from(io.group().0)].at_end;
+        flow.set(Flag::Stopping);
+        self.tell(now, flow, io, |app, tls, ctx, flow| {
+            if flow.has(Flag::Failed) || flow.has(Flag::Closing) {
+                return;
+            }
+            match (at_end, tls) {
+                (AtEnd::Reset, _) => {
+                    flow.set(Flag::Done);
+                    flow.set(Flag::Stopped);
+                    ctx.ask.abort = true;
+                }
+                (AtEnd::Close, Some(tls)) => tls::stop(app, tls, ctx, flow),
+                (AtEnd::Close, None) => app.stop(ctx, flow),
+            }
+        });
+    }
+
+    /// What carries a group's sessions.
+    #[inline]
+    pub fn carrier(&self, group: GroupId) -> Carrier {
+        self.groups[usize::from(group.0)].common.carrier
+    }
+
+    /// Sessions of a group there are now.
+    pub fn active(&self, group: GroupId) -> u64 {
+        self.groups[usize::from(group.0)].active
+    }
+
+    /// Bytes a group's applications have sent and received since the start.
+    pub fn bytes(&self, group: GroupId) -> u64 {
+        let group = &self.groups[usize::from(group.0)];
+        group.bytes + group.counts.bytes_sent + group.counts.bytes_received
+    }
+
+    /// What came of a group's sessions since counts were swapped last.
+    pub fn counts(&self, group: GroupId) -> &Counts {
+        &self.groups[usize::from(group.0)].counts
+    }
+
+    /// Swaps what was counted, of all groups in order, for empty counts: the end of an interval.
+    ///
+    /// # Panics
+    /// If there are not as many as there are groups.
+    pub fn swap_counts(&mut self, counts: &mut [Counts]) {
+        assert_eq!(counts.len(), self.groups.len());
+        for (group, counts) in self.groups.iter_mut().zip(counts) {
+            counts.clear();
+            std::mem::swap(&mut group.counts, counts);
+            group.counts.active_max = group.active;
+            group.bytes += counts.bytes_sent + counts.bytes_received;
+        }
+    }
+
+    /// Flows that need more than their [`Flow`].
+    pub fn extras(&self) -> usize {
+        self.extras.used()
+    }
+
+    /// Lets an application, or the encryption before it, see a flow.
+    #[inline]
+    fn tell(
+        &mut self,
+        now: Nanos,
+        flow: &mut Flow,
+        io: &mut Io,
+        tell: impl FnOnce(&mut AnyApp, Option<&mut TlsFlow>, &mut Ctx<'_>, &mut Flow),
+    ) {
+        let Group { common, app, counts, pacers, .. } = &mut self.groups[usize::from(io.group().0)];
+        let mut ctx = Ctx { now, common, counts, pacers, extras: &mut self.extras, ask: Default::default() };
+        let tls = if common.secured {
+            self.secured.get_mut((flow.extra as usize).wrapping_sub(1)).and_then(Option::as_deref_mut)
+        } else {
+            None
+        };
+        tell(app, tls, &mut ctx, flow);
+        ctx.ask.hand_to(io);
+    }
+}
+
+impl Group {
+    fn new(
+        plan: &SessionPlan,
+        key: GroupKey,
+        (worker, workers): (u64, u64),
+        secure: Option<Box<dyn SecureSide>>,
+    ) -> Self {
+        let is_client = key.side == Side::Client;
+        let pacer = |rate| Pacer::new(rate, worker, workers);
+        let common = Common {
+            side: key.side,
+            carrier: plan.carrier,
+            patience: plan.patience,
+            up: plan.load.up.filter(|_| is_client),
+            verify: plan.verify,
+            secured: secure.is_some(),
+            paced: is_client && plan.load.request_rate.is_some(),
+        };
+        let pacers = Pacers {
+            requests: plan.load.request_rate.filter(|_| is_client).map(pacer),
+            closes: plan.load.close_rate.filter(|_| is_client).map(pacer),
+        };
+        Self {
+            key,
+            common,
+            app: AnyApp::new(&plan.mix.members[key.member].app, key.side, plan.carrier),
+            counts: Counts::default(),
+            pacers,
+            at_end: plan.load.at_end,
+            secure,
+            active: 0,
+            bytes: 0,
+            accepted: 0,
+            workers,
+            worker,
+        }
+    }
+
+    /// Counts a session as attempted.
+    #[inline]
+    fn begin(&mut self, flow: &mut Flow) {
+        flow.set(Flag::Counted);
+        self.counts.attempted += 1;
+        self.active += 1;
+        self.counts.active_max = self.counts.active_max.max(self.active);
+    }
+}
+
+impl App for Apps {
+    type Flow = Flow;
+
+    #[inline]
+    fn opened(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        let group = &mut self.groups[usize::from(io.group().0)];
+        if group.common.side == Side::Server {
+            flow.number = group.accepted.wrapping_mul(group.workers).wrapping_add(group.worker) as u32;
+            group.accepted += 1;
+            group.begin(flow);
+        } else {
+            group.counts.setup.record(flow.elapsed(now).0);
+            if let Some(up) = group.common.up {
+                flow.set_up_end(now.saturating_add(up.value(u64::from(flow.number), 0)));
+            }
+        }
+        group.counts.established += 1;
+        let Some(side) = group.secure.as_deref_mut() else {
+            return self.tell(now, flow, io, |app, _, ctx, flow| app.opened(ctx, flow));
+        };
+        let Group { common, counts, pacers, .. } = group;
+        self.extras.of(flow);
+        let mut ctx = Ctx { now, common, counts, pacers, extras: &mut self.extras, ask: Default::default() };
+        let tls = tls::opened(side, &mut ctx, flow);
+        ctx.ask.hand_to(io);
+        let place = flow.extra as usize - 1;
+        if self.secured.len() <= place {
+            self.secured.resize_with(place + 1, || None);
+        }
+        self.secured[place] = Some(tls);
+    }
+
+    #[inline]
+    fn received(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io, data: &[u8]) {
+        self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
+            Some(tls) => tls::received(app, tls, ctx, flow, data),
+            None => {
+                ctx.counts.bytes_received += data.len() as u64;
+                app.received(ctx, flow, data);
+            }
+        });
+    }
+
+    #[inline]
+    fn finished(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
+            Some(tls) => tls::finished(app, tls, ctx, flow),
+            None => app.finished(ctx, flow),
+        });
+    }
+
+    #[inline]
+    fn acknowledged(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io, offset: u64) {
+        self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
+            Some(tls) => tls::acknowledged(app, tls, ctx, flow, offset),
+            None => app.acknowledged(ctx, flow, offset),
+        });
+    }
+
+    fn woke(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        flow.unset(Flag::Armed);
+        if flow.has(Flag::Failed) {
+            return;
+        }
+        self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
+            Some(tls) => tls::woke(app, tls, ctx, flow),
+            None => app.woke(ctx, flow),
+        });
+    }
+
+    #[inline]
+    fn closed(&mut self, _: Nanos, flow: &mut Flow, _: FlowId, group: GroupId, end: End) {
+        let group = &mut self.groups[usize::from(group.0)];
+        if !flow.has(Flag::Counted) {
+            group.begin(flow);
+        }
+        group.active -= 1;
+        let complete = group.app.is_complete(flow, group.common.side, end);
+        match failure(flow, end, complete, group.common.carrier == Carrier::Udp) {
+            Some(reason) => group.counts.fail(reason),
+            None => {
+                group.counts.completed += 1;
+                group.counts.stopped += u64::from(flow.has(Flag::Stopped));
+            }
+        }
+        if flow.extra != 0 {
+            if let Some(tls) = self.secured.get_mut(flow.extra as usize - 1) {
+                *tls = None;
+            }
+            self.extras.release(flow);
+        }
+    }
+
+    #[inline]
+    fn fill(&mut self, flow: &Flow, group: GroupId, offset: u64, out: &mut [u8]) {
+        let group = &self.groups[usize::from(group.0)];
+        if group.common.secured {
+            let tls = self.secured.get((flow.extra as usize).wrapping_sub(1)).and_then(Option::as_deref);
+            return tls.map_or((), |tls| tls::fill(tls, offset, out));
+        }
+        group.app.fill(flow, &self.extras, offset, out);
+    }
+}
+
+#[cfg(test)]
+mod tests;

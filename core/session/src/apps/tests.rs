@@ -1,0 +1,500 @@
+//! Applications, end to end.
+
+use super::{Apps, groups};
+use crate::clients::Clients;
+use crate::counts::{Counts, Reason};
+use crate::flow::Flow;
+use crate::plan::*;
+use crate::testing::{CLIENT, SERVER, Wire, plan};
+use proptest::prelude::*;
+use std::sync::Arc;
+use tcp::{App, End, FlowId, Io};
+use units::{Nanos, Pps};
+
+const MINUTE: Nanos = Nanos::from_secs(60);
+
+fn program(client: Vec<Op>, server: Vec<Op>) -> AppPlan {
+    AppPlan::Program { client: Arc::new(Program { ops: client }), server: Arc::new(Program { ops: server }) }
+}
+
+fn text(text: &str) -> Op {
+    Op::Send(Content::bytes(text))
+}
+
+fn until(text: &str) -> Op {
+    Op::Expect(Expect::Until(text.as_bytes().into()))
+}
+
+#[test]
+fn requests_and_responses() {
+    let app = AppPlan::raw(Size::Fixed(100), Size::Fixed(32_000), Some(3), Delay::NONE);
+    let mut wire = Wire::new(plan(app), &[1460]);
+    for number in 0..4 {
+        wire.open(number);
+        wire.run(MINUTE);
+    }
+    wire.assert_complete(4);
+    let client = wire.client();
+    assert_eq!((client.requests, client.transactions), (12, 12));
+    assert_eq!((client.bytes_sent, client.bytes_received), (1_200, 384_000));
+    assert_eq!([client.setup.samples(), client.ttfb.samples(), client.ttlb.samples()], [4, 12, 12]);
+    assert!((99_000..=101_000).contains(&client.setup.min));
+    assert_eq!((wire.server().requests, wire.server().transactions), (12, 12));
+}
+
+#[test]
+fn thinks_between_requests_but_not_behind_the_last() {
+    let think = Delay::Constant(Nanos::from_secs(2));
+    let app = AppPlan::raw(Size::Fixed(1), Size::Fixed(1), Some(3), think);
+    let mut wire = Wire::new(plan(app), &[1460]);
+    let start = wire.now;
+    wire.open(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    assert!((4_000..4_010).contains(&(wire.now.since(start).0 / 1_000_000)));
+}
+
+#[test]
+fn a_conversation_in_lines() {
+    let client = vec![
+        until("\r\n"),
+        text("EHLO me\r\n"),
+        until("\r\n"),
+        Op::Wait(Delay::Uniform { from: Nanos(1_000), to: Nanos(9_000), seed: 1 }),
+        text("QUIT\r\n"),
+        until("bye\r\n"),
+    ];
+    let server = vec![
+        text("220 hi\r\n"),
+        until("\r\n"),
+        text("250 o\r"),
+        text("k\r\n"),
+        until("\r\n"),
+        text("221 by"),
+        text("bye\r\n"),
+    ];
+    for cut in [1, 2, 3, 100] {
+        let mut wire = Wire::new(plan(program(client.clone(), server.clone())), &[cut]);
+        wire.open(0);
+        wire.run(MINUTE);
+        wire.assert_complete(1);
+        assert_eq!(wire.sent(0), b"EHLO me\r\nQUIT\r\n");
+        assert_eq!(wire.client().transactions, 3);
+    }
+}
+
+#[test]
+fn half_closes_and_resets() {
+    let client = vec![text("all of it"), Op::HalfClose, Op::Expect(Expect::End)];
+    let server = vec![Op::Expect(Expect::End), text("thanks")];
+    let mut wire = Wire::new(plan(program(client, server)), &[4]);
+    wire.open(0);
+    wire.run(MINUTE);
+    // The server waits for a close that has come.
+    wire.assert_complete(1);
+    assert_eq!(wire.sent(1), b"thanks");
+
+    let client = vec![text("x"), Op::Expect(Expect::Bytes(1)), Op::Reset];
+    let server = vec![Op::Expect(Expect::Bytes(1)), text("y")];
+    let mut wire = Wire::new(plan(program(client, server)), &[4]);
+    wire.open(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    assert_eq!(wire.ends_of(), [Some(End::Aborted), Some(End::Reset)]);
+}
+
+#[test]
+fn wrong_content_is_found() {
+    let mut entry = plan(program(
+        vec![text("ask"), Op::Expect(Expect::Content(Content::bytes("right")))],
+        vec![Op::Expect(Expect::Bytes(3)), text("wrong")],
+    ));
+    let mut wire = Wire::new(entry.clone(), &[100]);
+    wire.open(0);
+    wire.run(MINUTE);
+    assert_eq!(wire.client().failed(Reason::WrongContent), 1);
+    entry.verify = false;
+    let mut wire = Wire::new(entry, &[100]);
+    wire.open(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+}
+
+#[test]
+fn every_failure_has_its_reason() {
+    let app = || AppPlan::raw(Size::Fixed(10), Size::Fixed(10), Some(1), Delay::NONE);
+    for (end, reason) in [
+        (End::Refused, Reason::Refused),
+        (End::SetupTimeout, Reason::SetupTimeout),
+        (End::Unreachable, Reason::Unreachable),
+        (End::Reset, Reason::Reset),
+        (End::Timeout, Reason::Timeout),
+        (End::IdleTimeout, Reason::IdleTimeout),
+        (End::Closed, Reason::ClosedEarly),
+        (End::Aborted, Reason::Aborted),
+    ] {
+        let mut wire = Wire::new(plan(app()), &[100]);
+        wire.open(0);
+        assert_eq!(wire.client().active(), 1);
+        wire.cut_off(0, end);
+        assert_eq!((wire.client().failed(reason), wire.client().active()), (1, 0), "{reason:?}");
+    }
+    // A server that says nothing, closes, says half.
+    for (says, closes, reason) in [
+        (&b""[..], false, Reason::ResponseTimeout),
+        (b"", true, Reason::ClosedEarly),
+        (b"1234", true, Reason::ClosedEarly),
+        (b"1234", false, Reason::ResponseTimeout),
+    ] {
+        let mut entry = plan(app());
+        entry.verify = false;
+        let mut wire = Wire::new(entry, &[100]);
+        wire.fake = Some((says.to_vec(), closes));
+        wire.open(0);
+        wire.run(Nanos::from_secs(100));
+        assert_eq!(wire.client().failed(reason), 1, "{says:?} {closes}");
+        assert_eq!(wire.client().active(), 0);
+    }
+}
+
+#[test]
+fn streams_until_time_is_up() {
+    for from in [Side::Client, Side::Server] {
+        let mut entry = plan(AppPlan::bulk(from, None));
+        entry.load.up = Some(Delay::Constant(Nanos::from_millis(4)));
+        let mut wire = Wire::new(entry, &[60_000]);
+        wire.open(0);
+        wire.run(MINUTE);
+        wire.assert_complete(1);
+        assert_eq!(wire.client().stopped, 1);
+        let (sent, received) = match from {
+            Side::Client => (wire.client().bytes_sent, wire.server().bytes_received),
+            Side::Server => (wire.server().bytes_sent, wire.client().bytes_received),
+        };
+        assert!(sent == received && sent > 10_000_000, "{sent} {received}");
+    }
+    let mut wire = Wire::new(plan(AppPlan::bulk(Side::Server, Some(10_000_000))), &[9_000]);
+    wire.open(0);
+    wire.run(MINUTE);
+    assert_eq!(wire.client().bytes_received, 10_000_000);
+}
+
+#[test]
+fn a_source_closes_after_its_bytes() {
+    for from in [Side::Client, Side::Server] {
+        let mut wire = Wire::new(plan(AppPlan::bulk(from, Some(300_000))), &[9_000]);
+        let start = wire.now;
+        wire.open(0);
+        wire.run(MINUTE);
+        wire.assert_complete(1);
+        assert_eq!((wire.client().stopped, wire.server().stopped), (0, 0), "{from:?}");
+        assert!(wire.now.since(start) < Nanos::from_secs(1), "{from:?}");
+        assert_eq!(wire.sent((from == Side::Server).into()).len(), 300_000);
+    }
+}
+
+#[test]
+fn echoes() {
+    let client = vec![Op::Repeat {
+        times: Some(50),
+        ops: vec![
+            Op::Send(Content::generated(Size::Uniform { from: 1, to: 3_000, seed: 5 })),
+            Op::Expect(Expect::Content(Content::generated(Size::Uniform { from: 1, to: 3_000, seed: 5 }))),
+        ],
+    }];
+    let app = AppPlan::Echo { client: Arc::new(Program { ops: client }) };
+    for carrier in [Carrier::Tcp, Carrier::Udp] {
+        let mut entry = plan(app.clone());
+        entry.carrier = carrier;
+        let mut wire = Wire::new(entry, &[700, 3]);
+        wire.open(0);
+        wire.run(MINUTE);
+        if carrier == Carrier::Udp {
+            wire.cut_off(1, End::IdleTimeout);
+        }
+        wire.assert_complete(1);
+        assert_eq!(wire.sent(0), wire.sent(1));
+    }
+}
+
+#[test]
+fn datagrams_one_by_one() {
+    let number = || Op::Send(Content { parts: vec![Part::Decimal(Values::REQUEST, 3)] });
+    let many = |n, ops| Op::Repeat { times: Some(n), ops };
+    let app = program(
+        vec![many(20, vec![number()]), many(10, vec![Op::Expect(Expect::Bytes(0))])],
+        vec![
+            many(20, vec![Op::Expect(Expect::Bytes(3))]),
+            Op::Wait(Delay::Constant(Nanos(50))),
+            many(10, vec![number()]),
+        ],
+    );
+    let mut entry = plan(app);
+    entry.carrier = Carrier::Udp;
+    let mut wire = Wire::new(entry, &[1]);
+    wire.open(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    let all: String = (0..20).map(|n| format!("{n:03}")).collect();
+    assert_eq!(wire.sent(0), all.as_bytes());
+    assert_eq!(wire.sent(1), &all.as_bytes()[..30]);
+}
+
+#[test]
+fn stays_up_and_stops_on_demand() {
+    let mut entry = plan(AppPlan::raw(Size::Fixed(1), Size::Fixed(1), Some(1), Delay::NONE));
+    entry.load.up = Some(Delay::Constant(Nanos::from_secs(5)));
+    let mut wire = Wire::new(entry.clone(), &[100]);
+    let start = wire.now;
+    wire.open(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    assert_eq!(wire.now.since(start).0 / 1_000_000_000, 5);
+
+    let forever = AppPlan::raw(Size::Fixed(1), Size::Fixed(1), None, Delay::Constant(Nanos::from_secs(3)));
+    for at_end in [AtEnd::Close, AtEnd::Reset] {
+        let mut entry = plan(forever.clone());
+        entry.load.at_end = at_end;
+        let mut wire = Wire::new(entry, &[100]);
+        wire.open(0);
+        wire.run(Nanos::from_secs(10));
+        assert_eq!(wire.client().active(), 1);
+        wire.stop(0);
+        wire.run(Nanos::from_secs(10));
+        wire.assert_complete(1);
+        assert_eq!(wire.client().stopped, 1);
+    }
+    // Closed by its time, at a boundary.
+    let mut entry = plan(forever);
+    entry.load.up = Some(Delay::Constant(Nanos::from_secs(10)));
+    let mut wire = Wire::new(entry, &[100]);
+    wire.open(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    assert_eq!(wire.client().transactions, 4);
+}
+
+#[test]
+fn requests_keep_their_rate() {
+    let mut entry = plan(AppPlan::raw(Size::Fixed(1), Size::Fixed(1), Some(11), Delay::NONE));
+    entry.load.request_rate = Some(Pps::new(10));
+    let mut wire = Wire::new(entry, &[100]);
+    let start = wire.now;
+    wire.open(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    // Turns are at whole tenths of a second.
+    assert!((1_000..1_210).contains(&(wire.now.since(start).0 / 1_000_000)));
+}
+
+/// Clients of an entry, against servers that answer everything with the same at once.
+struct Crowd {
+    now: Nanos,
+    /// From one look at what is due to the next.
+    step: Nanos,
+    apps: Apps,
+    clients: Clients,
+    answer: Vec<u8>,
+    flows: Vec<Option<(Flow, Option<Nanos>)>>,
+}
+
+impl Crowd {
+    fn new(entry: SessionPlan, answer: &[u8]) -> Self {
+        let plans = [entry];
+        let apps = Apps::new(&plans, 0, 1, |_| panic!("nothing is secured here"));
+        let clients = Clients::new(&plans[0], 0, &groups(&plans), 0, 1).unwrap();
+        Self {
+            now: Nanos::ZERO,
+            step: Nanos::from_micros(100),
+            apps,
+            clients,
+            answer: answer.to_vec(),
+            flows: Vec::new(),
+        }
+    }
+
+    /// Tells a flow something, and answers what it sends.
+    fn tell(&mut self, index: usize, tell: &dyn Fn(&mut Apps, Nanos, &mut Flow, &mut Io)) {
+        let Some((flow, wake)) = &mut self.flows[index] else { return };
+        let mut io = Io::new(FlowId(index as u32), CLIENT);
+        tell(&mut self.apps, self.now, flow, &mut io);
+        if let Some(at) = io.asked_to_wake() {
+            *wake = Some(at);
+        }
+        if io.asked_to_close() || io.asked_to_abort() {
+            let end = if io.asked_to_close() { End::Closed } else { End::Aborted };
+            self.apps.closed(self.now, flow, FlowId(index as u32), CLIENT, end);
+            self.flows[index] = None;
+        } else if io.asked() > 0 {
+            let answer = self.answer.clone();
+            self.tell(index, &|apps, now, flow, io| apps.received(now, flow, io, &answer));
+        }
+    }
+
+    fn run(&mut self, limit: Nanos) {
+        while self.now < limit {
+            for number in self.clients.poll(self.now, &self.apps, u64::MAX).numbers() {
+                let flow = self.apps.start(self.now, CLIENT, number);
+                self.flows.push(Some((flow, None)));
+                self.tell(self.flows.len() - 1, &|apps, now, flow, io| apps.opened(now, flow, io));
+            }
+            for index in 0..self.flows.len() {
+                if let Some((_, wake)) = &mut self.flows[index]
+                    && wake.is_some_and(|at| at <= self.now)
+                {
+                    *wake = None;
+                    self.tell(index, &|apps, now, flow, io| apps.woke(now, flow, io));
+                }
+            }
+            self.now += self.step;
+        }
+    }
+
+    fn counts(&self) -> &Counts {
+        self.apps.counts(CLIENT)
+    }
+}
+
+#[test]
+fn closings_and_requests_keep_their_rates_together() {
+    let raw = AppPlan::raw(Size::Fixed(100), Size::Fixed(1), None, Delay::NONE);
+    let http = HttpPlan {
+        requests: vec![(HttpRequest::get("/", "h"), 1)],
+        order: Order::Sequential,
+        per_connection: None,
+        pipeline: 1,
+        think: Delay::NONE,
+        close: HttpClose::Fin,
+        errors_fail: true,
+        server: Arc::new(HttpServer::sized(Size::Fixed(0))),
+    };
+    let nothing = &b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"[..];
+    for (app, answer) in [(raw, &b"x"[..]), (AppPlan::Http(Arc::new(http)), nothing)] {
+        let mut entry = plan(app);
+        entry.verify = false;
+        entry.load = LoadPlan {
+            concurrent: Some(50),
+            up: Some(Delay::Constant(Nanos::from_millis(10))),
+            close_rate: Some(Pps::new(100)),
+            request_rate: Some(Pps::new(1_000)),
+            ..LoadPlan::at(OpenRate::Max)
+        };
+        let mut crowd = Crowd::new(entry, answer);
+        crowd.run(Nanos::from_secs(2));
+        let counts = crowd.counts();
+        assert_eq!(counts.attempted, counts.completed + 50, "{:?}", counts.failures);
+        assert!((190..=200).contains(&counts.completed), "{} closed", counts.completed);
+        assert!((1_800..=2_000).contains(&counts.transactions), "{} transactions", counts.transactions);
+        assert_eq!(counts.requests, counts.transactions);
+    }
+}
+
+/// Who is woken late has a turn to ask and no time left: that turn is none to close.
+#[test]
+fn late_wakes_close_nothing_out_of_turn() {
+    let mut entry = plan(AppPlan::raw(Size::Fixed(100), Size::Fixed(1), None, Delay::NONE));
+    entry.verify = false;
+    entry.load = LoadPlan {
+        concurrent: Some(50),
+        up: Some(Delay::Constant(Nanos::from_millis(10))),
+        close_rate: Some(Pps::new(10)),
+        request_rate: Some(Pps::new(1_000)),
+        ..LoadPlan::at(OpenRate::Max)
+    };
+    let mut crowd = Crowd::new(entry, b"x");
+    crowd.step = Nanos::from_millis(7);
+    crowd.run(Nanos::from_secs(2));
+    assert!((18..=20).contains(&crowd.counts().completed), "{} closed", crowd.counts().completed);
+}
+
+#[test]
+fn sinks_and_streams_wait_for_their_turn_to_close() {
+    for from in [Side::Client, Side::Server] {
+        let mut entry = plan(AppPlan::bulk(from, None));
+        entry.load = LoadPlan {
+            concurrent: Some(10),
+            up: Some(Delay::Constant(Nanos::from_millis(10))),
+            close_rate: Some(Pps::new(100)),
+            ..LoadPlan::at(OpenRate::Max)
+        };
+        let mut crowd = Crowd::new(entry, b"");
+        crowd.run(Nanos::from_secs(1));
+        let counts = crowd.counts();
+        assert!((95..=100).contains(&counts.completed), "{} closed", counts.completed);
+        assert_eq!((counts.attempted, counts.stopped), (counts.completed + 10, counts.completed));
+    }
+}
+
+#[test]
+fn a_session_taken_back_was_never_counted() {
+    let mut entry = plan(AppPlan::raw(Size::Fixed(1), Size::Fixed(1), Some(1), Delay::NONE));
+    entry.carrier = Carrier::Udp;
+    let mut apps = Apps::new(&[entry], 0, 1, |_| panic!("nothing is secured here"));
+    assert_eq!((apps.carrier(CLIENT), apps.carrier(SERVER)), (Carrier::Udp, Carrier::Udp));
+    let adds_up = |apps: &Apps, attempted| {
+        let (counts, active) = (apps.counts(CLIENT), apps.active(CLIENT));
+        assert_eq!(counts.attempted, counts.completed + counts.failures.iter().sum::<u64>() + active);
+        assert_eq!((counts.attempted, counts.active()), (attempted, active as i64));
+    };
+    let _ = apps.start(MINUTE, CLIENT, 0);
+    adds_up(&apps, 1);
+    apps.take_back(CLIENT);
+    adds_up(&apps, 0);
+    // From elsewhere, and that fails, too.
+    let _ = apps.start(MINUTE, CLIENT, 0);
+    apps.not_opened(CLIENT);
+    adds_up(&apps, 1);
+    // An interval that ends between two tries of different sessions.
+    let mut flow = apps.start(MINUTE, CLIENT, 1);
+    let mut counts = [Counts::default(), Counts::default()];
+    apps.swap_counts(&mut counts);
+    assert_eq!((counts[0].attempted, counts[0].failed(Reason::NoPort), apps.active(CLIENT)), (2, 1, 1));
+    let _ = apps.start(MINUTE, CLIENT, 2);
+    apps.take_back(CLIENT);
+    assert_eq!((apps.counts(CLIENT).attempted, apps.active(CLIENT)), (0, 1));
+    apps.closed(MINUTE, &mut flow, FlowId(0), CLIENT, End::Refused);
+    assert_eq!((apps.counts(CLIENT).failed(Reason::Refused), apps.active(CLIENT)), (1, 0));
+}
+
+#[test]
+fn a_limit_of_bytes_ends_what_is_due() {
+    let mut entry = plan(AppPlan::raw(Size::Fixed(600), Size::Fixed(400), Some(1), Delay::NONE));
+    entry.verify = false;
+    entry.load = LoadPlan { bytes: Some(5_000), ..LoadPlan::at(OpenRate::Constant(Pps::new(1_000))) };
+    let mut crowd = Crowd::new(entry, &[0; 400]);
+    crowd.run(Nanos::from_millis(100));
+    assert_eq!((crowd.counts().completed, crowd.counts().active()), (5, 0));
+    assert!(crowd.clients.is_done(crowd.now));
+    assert_eq!((crowd.clients.missed(crowd.now), crowd.clients.deadline(&crowd.apps)), (0, Nanos::MAX));
+    assert_eq!((crowd.clients.totals().due, crowd.clients.totals().opened), (5, 5));
+}
+
+#[test]
+fn no_more_than_asked_for_are_opened_at_a_time() {
+    let mut entry = plan(AppPlan::raw(Size::Fixed(1), Size::Fixed(1), Some(1), Delay::NONE));
+    entry.load = LoadPlan::at(OpenRate::Constant(Pps::new(1_000)));
+    let mut crowd = Crowd::new(entry, b"");
+    let now = Nanos::from_millis(9);
+    assert_eq!(crowd.clients.missed(now), 10);
+    for (opened, missed) in [(4, 6), (4, 2), (2, 0), (0, 0)] {
+        let numbers = crowd.clients.poll(now, &crowd.apps, 4).numbers();
+        let flows = numbers.map(|number| crowd.apps.start(now, CLIENT, number)).count();
+        assert_eq!((flows, crowd.clients.missed(now)), (opened, missed));
+    }
+    assert_eq!((crowd.clients.totals().due, crowd.clients.active(&crowd.apps)), (10, 10));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn any_chunking_is_the_same(cuts in proptest::collection::vec(1usize..300, 1..20), requests in 1u32..6, seed: u64) {
+        let size = |most| Size::Uniform { from: 0, to: most, seed };
+        let app = AppPlan::raw(size(500), size(5_000), Some(requests), Delay::NONE);
+        let mut wire = Wire::new(plan(app), &cuts);
+        wire.open(7);
+        wire.run(MINUTE);
+        wire.assert_complete(1);
+        let expected: u64 = (0..requests).map(|n| size(5_000).value(n.into())).sum();
+        prop_assert_eq!(wire.client().bytes_received, expected);
+    }
+}

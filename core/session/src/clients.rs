@@ -1,0 +1,108 @@
+//! The clients of one entry as one worker plays them: which sessions to open now, what they run, from where to where.
+
+use crate::apps::{Apps, GroupKey};
+use crate::load::{Opener, OpenerTotals, Opening};
+use crate::plan::{SessionPlan, Side};
+use crate::pool::{Pool, Tuple};
+use crate::turns::Turns;
+use tcp::GroupId;
+use units::Nanos;
+
+/// The clients of one entry.
+#[derive(Debug)]
+pub struct Clients {
+    opener: Opener,
+    turns: Turns,
+    /// Of each application of the mix.
+    members: Vec<(GroupId, Pool)>,
+    /// Of this worker's applications, sent and received.
+    bytes: Option<u64>,
+    opened: u64,
+    ended: u64,
+}
+
+impl Clients {
+    /// Those of entry `session`, for worker `worker` of `workers`; `groups` are all there are
+    /// ([`groups`](crate::groups)). `None` if the entry's clients are someone else's.
+    ///
+    /// # Panics
+    /// If there are as many workers as `worker` says, or fewer.
+    pub fn new(
+        plan: &SessionPlan,
+        session: usize,
+        groups: &[GroupKey],
+        worker: usize,
+        workers: usize,
+    ) -> Option<Self> {
+        plan.client.as_ref()?;
+        let member = |(index, member): (usize, &crate::plan::Member)| {
+            let key = GroupKey { session, side: Side::Client, member: index };
+            let place = groups.iter().position(|group| *group == key)?;
+            let ports = member.server_ports.as_ref();
+            Some((GroupId(place as u16), Pool::new(&plan.clients, &plan.servers, ports, plan.order)))
+        };
+        let weights: Vec<u32> = plan.mix.members.iter().map(|member| member.weight).collect();
+        Some(Self {
+            opener: Opener::new(&plan.load, worker as u64, workers as u64),
+            turns: Turns::new(&weights, plan.mix.order),
+            members: plan.mix.members.iter().enumerate().map(member).collect::<Option<_>>()?,
+            bytes: plan.load.bytes.map(|bytes| bytes.div_ceil(workers as u64)),
+            opened: 0,
+            ended: 0,
+        })
+    }
+
+    /// The sessions to open at `now`, counted from the start of traffic: at most `most` at a time, the others stay due.
+    /// They count as opened: each must be started ([`Apps::start`]) before this is called again.
+    pub fn poll(&mut self, now: Nanos, apps: &Apps, most: u64) -> Opening {
+        let active = self.active(apps);
+        let ended = self.opened.saturating_sub(active);
+        self.opener.ended(now, ended.saturating_sub(self.ended));
+        self.ended = self.ended.max(ended);
+        if let Some(limit) = self.bytes
+            && self.members.iter().map(|(group, _)| apps.bytes(*group)).sum::<u64>() >= limit
+        {
+            self.opener.stop_at(now);
+        }
+        let opening = self.opener.poll(now, active, most);
+        self.opened += opening.count;
+        opening
+    }
+
+    /// Which group session `number` belongs to, and where it goes: the next free pair for which `owned` holds.
+    pub fn place(&mut self, number: u64, owned: impl FnMut(&Tuple) -> bool) -> (GroupId, Option<Tuple>) {
+        let (group, pool) = &mut self.members[self.turns.pick(number)];
+        (*group, pool.next(owned).map(|(_, tuple)| tuple))
+    }
+
+    /// Sessions there are now.
+    pub fn active(&self, apps: &Apps) -> u64 {
+        self.members.iter().map(|(group, _)| apps.active(*group)).sum()
+    }
+
+    /// When [`Clients::poll`] has something to open next, as far as time alone decides.
+    pub fn deadline(&self, apps: &Apps) -> Nanos {
+        self.opener.deadline(self.active(apps))
+    }
+
+    /// Opens nothing more.
+    pub fn stop(&mut self) {
+        self.opener.stop();
+    }
+
+    /// Whether nothing more will be opened.
+    pub fn is_done(&self, now: Nanos) -> bool {
+        self.opener.is_done(now)
+    }
+
+    /// Sessions that were due by `now` and neither opened nor withheld yet: what was due when a limit was reached counts,
+    /// what would have been due after it does not.
+    pub fn missed(&self, now: Nanos) -> u64 {
+        self.opener.missed(now)
+    }
+
+    /// What became of the load so far.
+    pub fn totals(&self) -> OpenerTotals {
+        self.opener.totals()
+    }
+}

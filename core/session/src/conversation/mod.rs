@@ -1,0 +1,259 @@
+//! Conversations of a capture, made into a client's and a server's program.
+//!
+//! Both directions of TCP are put together from segments that may be out of order, repeated or overlapping: of bytes
+//! that came twice the first count. What is missing is filled with zeros and counted.
+//!
+//! Not here: reading files (`pcap`).
+
+mod segments;
+
+#[cfg(test)]
+mod tests;
+
+use crate::plan::{AppPlan, Carrier, Expect, Op, Program};
+use crate::vary::{Content, Delay};
+use pcap::{Capture, ETHERNET, RAW_IP, RAW_IPV4, RAW_IPV6};
+use segments::{Direction, Packet};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use units::Nanos;
+
+/// A conversation of a capture.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    /// What carried it.
+    pub carrier: Carrier,
+    /// Who began it.
+    pub client: SocketAddr,
+    /// Whom it was said to.
+    pub server: SocketAddr,
+    /// When its first packet was captured, from the capture's first packet on.
+    pub at: Nanos,
+    /// Both ends as programs.
+    pub app: AppPlan,
+    /// Bytes the client and the server say.
+    pub bytes: [u64; 2],
+    /// Bytes of these that are not in the capture: zeros are said instead.
+    pub missing: u64,
+}
+
+/// What is kept of a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ConversationOptions {
+    /// Pauses at least this long before somebody speaks are kept; `None` keeps none.
+    pub pauses: Option<Nanos>,
+}
+
+/// What a capture holds.
+#[derive(Debug, Clone, Default)]
+pub struct Conversations {
+    /// Conversations in which something was said, earliest first.
+    pub all: Vec<Conversation>,
+    /// Packets that are of none: neither TCP nor UDP over IP, fragments, or cut short in their headers.
+    pub other_packets: u64,
+}
+
+/// Finds the conversations of a capture.
+pub fn conversations(capture: &Capture, options: ConversationOptions) -> Conversations {
+    let mut found = Conversations::default();
+    let mut talks = Talks::default();
+    let mut records: Vec<_> = capture.records.iter().collect();
+    records.sort_by_key(|record| record.at);
+    let first = records.first().map_or(Nanos::ZERO, |record| record.at);
+    for record in records {
+        let header: &[u8] = match (capture.link_type(record), record.bytes.first().map(|byte| byte >> 4)) {
+            (Some(ETHERNET), _) => &[],
+            (Some(RAW_IP | RAW_IPV4 | RAW_IPV6), Some(4)) => &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0],
+            (Some(RAW_IP | RAW_IPV4 | RAW_IPV6), Some(6)) => {
+                &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x86, 0xdd]
+            }
+            _ => {
+                found.other_packets += 1;
+                continue;
+            }
+        };
+        let frame = [header, &record.bytes].concat();
+        match Packet::read(record.at.since(first), &frame) {
+            Some(packet) => talks.take(packet),
+            None => found.other_packets += 1,
+        }
+    }
+    found.all = talks.all.into_iter().filter_map(|talk| talk.finish(options)).collect();
+    found
+}
+
+/// Who speaks, and what, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Event {
+    /// Bytes; on UDP a datagram.
+    Said(Vec<u8>),
+    /// Nothing more.
+    Finished,
+    /// A reset.
+    Reset,
+}
+
+/// A conversation being listened to.
+#[derive(Debug)]
+struct Talk {
+    carrier: Carrier,
+    ends: [SocketAddr; 2],
+    at: Nanos,
+    directions: [Direction; 2],
+    events: Vec<(Nanos, usize, Event)>,
+}
+
+#[derive(Debug, Default)]
+struct Talks {
+    all: Vec<Talk>,
+    /// The one of two ends that is going on.
+    current: BTreeMap<(Carrier, SocketAddr, SocketAddr), usize>,
+}
+
+impl Talks {
+    fn take(&mut self, packet: Packet<'_>) {
+        let [from, to] = packet.ends;
+        let key = (packet.carrier, from.min(to), from.max(to));
+        let index = match self.current.get(&key) {
+            Some(index) if !self.all[*index].begins_anew(&packet) => *index,
+            _ => {
+                self.all.push(Talk::new(&packet));
+                self.current.insert(key, self.all.len() - 1);
+                self.all.len() - 1
+            }
+        };
+        self.all[index].take(&packet);
+    }
+}
+
+impl Talk {
+    fn new(packet: &Packet<'_>) -> Self {
+        let [from, to] = packet.ends;
+        // Whoever answers a SYN is the server.
+        let ends = if packet.is_syn() && packet.is_ack() { [to, from] } else { [from, to] };
+        Self {
+            carrier: packet.carrier,
+            ends,
+            at: packet.at,
+            directions: [Direction::default(), Direction::default()],
+            events: Vec::new(),
+        }
+    }
+
+    /// Whether a packet begins another conversation of the same ends.
+    fn begins_anew(&self, packet: &Packet<'_>) -> bool {
+        let by_client = packet.ends[0] == self.ends[0];
+        let known = &self.directions[usize::from(!by_client)];
+        packet.is_syn() && !packet.is_ack() && known.has_begun() && !known.began_with(packet.sequence)
+    }
+
+    fn take(&mut self, packet: &Packet<'_>) {
+        let side = usize::from(packet.ends[0] != self.ends[0]);
+        if self.carrier == Carrier::Udp {
+            let mut said = packet.payload.to_vec();
+            said.resize(packet.len.max(said.len()), 0);
+            self.directions[side].missing += (said.len() - packet.payload.len()) as u64;
+            return self.events.push((packet.at, side, Event::Said(said)));
+        }
+        let direction = &mut self.directions[side];
+        let was_finished = direction.is_finished();
+        let said = direction.take(packet);
+        if !said.is_empty() {
+            self.events.push((packet.at, side, Event::Said(said)));
+        }
+        if !was_finished && self.directions[side].is_finished() {
+            self.events.push((packet.at, side, Event::Finished));
+        }
+        if packet.is_reset() && !matches!(self.events.last(), Some((_, _, Event::Reset))) {
+            self.events.push((packet.at, side, Event::Reset));
+        }
+    }
+
+    fn finish(mut self, options: ConversationOptions) -> Option<Conversation> {
+        for side in 0..2 {
+            let rest = self.directions[side].rest();
+            if !rest.is_empty() {
+                let at = self.events.last().map_or(self.at, |(at, _, _)| *at);
+                self.events.push((at, side, Event::Said(rest)));
+            }
+        }
+        let said = |side| {
+            let mine = self.events.iter().filter(|(_, by, _)| *by == side);
+            mine.map(|(_, _, event)| if let Event::Said(bytes) = event { bytes.len() as u64 } else { 0 })
+                .sum()
+        };
+        let bytes: [u64; 2] = [said(0), said(1)];
+        if bytes == [0, 0] {
+            return None;
+        }
+        let [client, server] = programs(&self.events, self.carrier, options, self.at);
+        let app = AppPlan::Program { client: Arc::new(client), server: Arc::new(server) };
+        let missing = self.directions.iter().map(|direction| direction.missing).sum();
+        let [client, server] = self.ends;
+        Some(Conversation { carrier: self.carrier, client, server, at: self.at, app, bytes, missing })
+    }
+}
+
+/// Both ends' programs.
+fn programs(
+    events: &[(Nanos, usize, Event)],
+    carrier: Carrier,
+    options: ConversationOptions,
+    start: Nanos,
+) -> [Program; 2] {
+    let mut ops = [Vec::new(), Vec::new()];
+    let mut gone = [false, false];
+    let mut before = start;
+    let mut index = 0;
+    while let Some((at, side, event)) = events.get(index) {
+        let (me, other) = (*side, 1 - side);
+        index += 1;
+        let said_later = |by: usize| {
+            events[index..].iter().any(|(_, side, event)| *side == by && matches!(event, Event::Said(_)))
+        };
+        match event {
+            Event::Said(bytes) if !gone[me] => {
+                let mut bytes = bytes.clone();
+                let mut last = *at;
+                let long =
+                    |from: Nanos, to: Nanos| options.pauses.is_some_and(|least| to.since(from) >= least);
+                // What follows without a pause, or anybody else speaking, is said at once.
+                while let Some((next, by, Event::Said(more))) = events.get(index)
+                    && carrier == Carrier::Tcp
+                    && *by == me
+                    && !long(last, *next)
+                {
+                    bytes.extend_from_slice(more);
+                    last = *next;
+                    index += 1;
+                }
+                if long(before, *at) {
+                    ops[me].push(Op::Wait(Delay::Constant(at.since(before))));
+                }
+                before = last;
+                let content = Content::bytes(bytes);
+                ops[me].push(Op::Send(content.clone()));
+                ops[other].push(Op::Expect(Expect::Content(content)));
+            }
+            Event::Finished if !gone[me] => {
+                gone[me] = true;
+                if said_later(other) {
+                    ops[me].push(Op::HalfClose);
+                    ops[other].push(Op::Expect(Expect::End));
+                } else if !gone[other] && me == 1 {
+                    ops[1].push(Op::Close);
+                    ops[0].push(Op::Expect(Expect::End));
+                }
+            }
+            Event::Reset if !said_later(0) && !said_later(1) => {
+                if !gone[me] {
+                    ops[me].push(Op::Reset);
+                }
+                break;
+            }
+            _ => {}
+        }
+    }
+    ops.map(|ops| Program { ops })
+}

@@ -1,0 +1,318 @@
+//! What came of sessions: counters and times of one side of one application.
+//!
+//! Invariant: `attempted = completed + failed + active` of counts that were never taken out; [`Counts::active`] is that
+//! difference. Of an interval it is how many more there are than before.
+
+use crate::secure::Agreed;
+use histogram::Timing;
+use std::collections::BTreeMap;
+
+/// Why a session failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Reason {
+    /// SYNs, or the answers to them, stayed unanswered.
+    SetupTimeout,
+    /// A request was not answered in time.
+    ResponseTimeout,
+    /// Segments were not acknowledged however often they were repeated.
+    Timeout,
+    /// The other end said nothing, or did not close, for too long.
+    IdleTimeout,
+    /// The other end reset it.
+    Reset,
+    /// A SYN was answered by a reset; on UDP: port unreachable.
+    Refused,
+    /// ICMP said that the other end can't be reached.
+    Unreachable,
+    /// The other end closed before it had sent everything.
+    ClosedEarly,
+    /// The response is none, or not one that fits.
+    BadResponse,
+    /// The request is none.
+    BadRequest,
+    /// Other bytes came than were expected.
+    WrongContent,
+    /// A status of 4xx, if that is a failure.
+    Http4xx,
+    /// A status of 5xx, if that is a failure.
+    Http5xx,
+    /// Another status came than the one expected.
+    HttpStatus,
+    /// A code other than 0 came from DNS, if that is a failure.
+    DnsCode,
+    /// TLS: the other end sent an alert.
+    TlsAlert,
+    /// TLS: the other end's certificate is not good.
+    TlsCertificate,
+    /// TLS: what the other end sent is none, or none this side takes.
+    TlsProtocol,
+    /// TLS: the handshake took too long.
+    TlsTimeout,
+    /// There was no free address and port to open it from, or no room for it.
+    NoPort,
+    /// The run ended before it was through and did not wait.
+    Aborted,
+}
+
+impl Reason {
+    /// All of them, in order.
+    pub const ALL: [Self; 21] = [
+        Self::SetupTimeout,
+        Self::ResponseTimeout,
+        Self::Timeout,
+        Self::IdleTimeout,
+        Self::Reset,
+        Self::Refused,
+        Self::Unreachable,
+        Self::ClosedEarly,
+        Self::BadResponse,
+        Self::BadRequest,
+        Self::WrongContent,
+        Self::Http4xx,
+        Self::Http5xx,
+        Self::HttpStatus,
+        Self::DnsCode,
+        Self::TlsAlert,
+        Self::TlsCertificate,
+        Self::TlsProtocol,
+        Self::TlsTimeout,
+        Self::NoPort,
+        Self::Aborted,
+    ];
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SetupTimeout => "setup_timeout",
+            Self::ResponseTimeout => "response_timeout",
+            Self::Timeout => "timeout",
+            Self::IdleTimeout => "idle_timeout",
+            Self::Reset => "reset",
+            Self::Refused => "refused",
+            Self::Unreachable => "unreachable",
+            Self::ClosedEarly => "closed_early",
+            Self::BadResponse => "bad_response",
+            Self::BadRequest => "bad_request",
+            Self::WrongContent => "wrong_content",
+            Self::Http4xx => "http_4xx",
+            Self::Http5xx => "http_5xx",
+            Self::HttpStatus => "http_status",
+            Self::DnsCode => "dns_code",
+            Self::TlsAlert => "tls_alert",
+            Self::TlsCertificate => "tls_certificate",
+            Self::TlsProtocol => "tls_protocol",
+            Self::TlsTimeout => "tls_timeout",
+            Self::NoPort => "no_port",
+            Self::Aborted => "aborted",
+        }
+    }
+
+    /// The one with this number.
+    pub(crate) fn from_number(number: u8) -> Self {
+        Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::BadResponse)
+    }
+}
+
+/// What came of the sessions of one group.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Sessions a client wanted to open; those a server was asked for.
+    pub attempted: u64,
+    /// Sessions whose carrier was established.
+    pub established: u64,
+    /// Sessions that did what they should and ended.
+    pub completed: u64,
+    /// Of these, those that were ended before they were done, because the run was over or their time up.
+    pub stopped: u64,
+    /// Sessions that failed, by reason: see [`Counts::failed`].
+    pub failures: [u64; Reason::ALL.len()],
+    /// Most sessions at a time. Merging adds: it is then a bound.
+    pub active_max: u64,
+    /// Requests sent (client) or received (server).
+    pub requests: u64,
+    /// Responses received whole (client) or sent (server).
+    pub transactions: u64,
+    /// Bytes of applications handed to the carrier.
+    pub bytes_sent: u64,
+    /// Bytes of applications received: goodput.
+    pub bytes_received: u64,
+    /// Responses by class of HTTP status, 1xx to 5xx.
+    pub http: [u64; 5],
+    /// Answers by DNS code.
+    pub dns: [u64; 16],
+    /// Answers from DNS that were cut short.
+    pub dns_truncated: u64,
+    /// Queries sent again.
+    pub dns_retries: u64,
+    /// TLS handshakes by what was agreed upon.
+    pub tls: BTreeMap<Agreed, u64>,
+    /// More about failures: names of alerts, what is wrong with certificates and responses.
+    pub details: BTreeMap<String, u64>,
+    /// From a client's wish to open to the carrier's being established.
+    pub setup: Timing,
+    /// TLS handshakes, once the carrier is established.
+    pub handshake: Timing,
+    /// From a request to the first byte of its response. Clients only.
+    pub ttfb: Timing,
+    /// From a request to the last byte of its response. Clients only.
+    pub ttlb: Timing,
+}
+
+/// Different texts kept in [`Counts::details`]; all others are counted together.
+const DETAILS_MAX: usize = 64;
+
+impl Counts {
+    /// Sessions that failed for a reason.
+    pub fn failed(&self, reason: Reason) -> u64 {
+        self.failures[reason as usize]
+    }
+
+    /// Sessions that failed.
+    pub fn failed_in_all(&self) -> u64 {
+        self.failures.iter().sum()
+    }
+
+    /// Sessions that are neither completed nor failed. Of an interval it may be less than zero.
+    pub fn active(&self) -> i64 {
+        self.attempted as i64 - self.completed as i64 - self.failed_in_all() as i64
+    }
+
+    pub(crate) fn fail(&mut self, reason: Reason) {
+        self.failures[reason as usize] += 1;
+    }
+
+    /// Says more about a failure.
+    #[cold]
+    pub(crate) fn detail(&mut self, text: &str) {
+        let known = self.details.contains_key(text) || self.details.len() < DETAILS_MAX;
+        *self.details.entry(if known { text } else { "other" }.to_owned()).or_default() += 1;
+    }
+
+    /// Adds those of another worker, or of a later interval.
+    pub fn merge(&mut self, other: &Self) {
+        fn add<const N: usize>(mine: &mut [u64; N], theirs: &[u64; N]) {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+        }
+        self.attempted += other.attempted;
+        self.established += other.established;
+        self.completed += other.completed;
+        self.stopped += other.stopped;
+        add(&mut self.failures, &other.failures);
+        self.active_max += other.active_max;
+        self.requests += other.requests;
+        self.transactions += other.transactions;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        add(&mut self.http, &other.http);
+        add(&mut self.dns, &other.dns);
+        self.dns_truncated += other.dns_truncated;
+        self.dns_retries += other.dns_retries;
+        for (agreed, count) in &other.tls {
+            *self.tls.entry(*agreed).or_default() += count;
+        }
+        for (text, count) in &other.details {
+            *self.details.entry(text.clone()).or_default() += count;
+        }
+        self.setup.merge(&other.setup);
+        self.handshake.merge(&other.handshake);
+        self.ttfb.merge(&other.ttfb);
+        self.ttlb.merge(&other.ttlb);
+    }
+
+    /// Adds those of a later interval of the same worker: unlike [`Counts::merge`], of the most sessions at a time the
+    /// larger is kept.
+    pub fn append(&mut self, later: &Self) {
+        let most = self.active_max.max(later.active_max);
+        self.merge(later);
+        self.active_max = most;
+    }
+
+    /// Forgets everything, keeping the memory.
+    pub fn clear(&mut self) {
+        let numbers = [
+            &mut self.attempted,
+            &mut self.established,
+            &mut self.completed,
+            &mut self.stopped,
+            &mut self.active_max,
+            &mut self.requests,
+            &mut self.transactions,
+            &mut self.bytes_sent,
+            &mut self.bytes_received,
+            &mut self.dns_truncated,
+            &mut self.dns_retries,
+        ];
+        numbers.into_iter().for_each(|number| *number = 0);
+        self.failures.fill(0);
+        self.http.fill(0);
+        self.dns.fill(0);
+        self.tls.clear();
+        self.details.clear();
+        let timings = [&mut self.setup, &mut self.handshake, &mut self.ttfb, &mut self.ttlb];
+        timings.into_iter().for_each(Timing::clear);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_numbered_and_named() {
+        for (number, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!((reason as usize, Reason::from_number(number as u8)), (number, reason));
+        }
+        let names: std::collections::BTreeSet<_> = Reason::ALL.map(Reason::name).into();
+        assert_eq!(names.len(), Reason::ALL.len());
+    }
+
+    #[test]
+    fn merges_appends_and_clears() {
+        let mut a = Counts { attempted: 5, completed: 2, active_max: 3, ..Counts::default() };
+        a.fail(Reason::Reset);
+        a.ttfb.record(1_000);
+        a.detail("handshake_failure");
+        let mut both = a.clone();
+        both.merge(&a);
+        assert_eq!(
+            (both.attempted, both.active(), both.active_max, both.failed(Reason::Reset)),
+            (10, 4, 6, 2)
+        );
+        assert_eq!((both.ttfb.samples(), both.ttfb.sum(), both.details["handshake_failure"]), (2, 2_000, 2));
+        let mut later = a.clone();
+        later.append(&a);
+        assert_eq!(later.active_max, 3);
+        both.clear();
+        assert_eq!(both, Counts::default());
+        let mut full = Counts {
+            attempted: 1,
+            established: 1,
+            completed: 1,
+            stopped: 1,
+            failures: [1; Reason::ALL.len()],
+            active_max: 1,
+            requests: 1,
+            transactions: 1,
+            bytes_sent: 1,
+            bytes_received: 1,
+            http: [1; 5],
+            dns: [1; 16],
+            dns_truncated: 1,
+            dns_retries: 1,
+            ..a
+        };
+        full.clear();
+        assert_eq!(full, Counts::default());
+    }
+
+    #[test]
+    fn details_are_bounded() {
+        let mut counts = Counts::default();
+        (0..1_000).for_each(|n| counts.detail(&n.to_string()));
+        assert_eq!(
+            (counts.details.len(), counts.details["other"]),
+            (DETAILS_MAX + 1, 1_000 - DETAILS_MAX as u64)
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! Asks, and reads the answers.
+
+use super::plan::{DnsPlan, DnsQuery};
+use super::wire::{self, Query};
+use crate::counts::Reason;
+use crate::extra::Extras;
+use crate::flow::{Ctx, Flag, Flow};
+use crate::input;
+use crate::message::{Message, Vars};
+use crate::turns::Turns;
+use crate::vary::Delay;
+use std::sync::Arc;
+use tcp::End;
+use units::Nanos;
+
+const ASKED: u8 = 1;
+const THINK: u8 = 2;
+const TURN: u8 = 3;
+const END: u8 = 4;
+
+/// Names longer than this are no names.
+const TEXT_MAX: usize = 256;
+
+/// A client made ready. A flow's `step` is the number of its query, `waiting` how often it was sent again.
+#[derive(Debug)]
+pub(crate) struct Client {
+    plan: Arc<DnsPlan>,
+    names: Vec<Message>,
+    turns: Turns,
+    tcp: bool,
+}
+
+impl Client {
+    pub(crate) fn new(plan: Arc<DnsPlan>, tcp: bool) -> Self {
+        let names = plan.queries.iter().map(|(query, _)| Message::of(&query.name)).collect();
+        let weights: Vec<u32> = plan.queries.iter().map(|(_, weight)| *weight).collect();
+        let turns = Turns::new(&weights, plan.order);
+        Self { names, turns, plan, tcp }
+    }
+
+    fn query(&self, flow: &Flow, tcp: bool) -> Query {
+        let (session, request) = (u64::from(flow.number), u64::from(flow.step));
+        let index = self.turns.pick(session.wrapping_add(request));
+        let vars = Vars { session, request, body: 0 };
+        let mut name = [0; TEXT_MAX];
+        let len = self.names[index].write(&vars, 0, &mut name);
+        let DnsQuery { kind, recursion, edns_bytes, .. } = self.plan.queries[index].0;
+        let id = random::word(random::key(session), request) as u16;
+        Query::new(id, &name[..len], kind, recursion, edns_bytes, tcp)
+    }
+
+    pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        self.pump(ctx, flow);
+    }
+
+    fn all_asked(&self, flow: &Flow) -> bool {
+        self.plan.per_session.is_some_and(|all| flow.step >= all)
+    }
+
+    fn pump(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let all = self.all_asked(flow);
+        if all || ctx.shall_end(flow) || flow.has(Flag::PeerClosed) {
+            if !all {
+                flow.set(Flag::Stopped);
+            }
+            flow.state = END;
+            return ctx.end_client(flow);
+        }
+        if !ctx.may_request(flow) {
+            flow.state = TURN;
+            return;
+        }
+        flow.state = ASKED;
+        flow.waiting = 0;
+        flow.mark(ctx.now);
+        ctx.counts.requests += 1;
+        self.ask(ctx, flow);
+        ctx.arm(flow, Some(self.patience(ctx, flow)));
+    }
+
+    /// Sends the query, for the first time or again.
+    fn ask(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let len = self.query(flow, self.tcp).len;
+        ctx.send(flow, len as u64);
+    }
+
+    /// From the query's first sending to the end of the wait for its answer, as often as it was sent now.
+    fn patience(&self, ctx: &Ctx<'_>, flow: &Flow) -> Nanos {
+        let whole = ctx.common.patience.response.unwrap_or(Nanos::MAX);
+        if self.tcp || self.plan.retries == 0 {
+            return whole;
+        }
+        Nanos(self.plan.retry_after.0.saturating_mul(u64::from(flow.waiting) + 1)).min(whole)
+    }
+
+    pub(crate) fn received(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        if !self.tcp {
+            return self.answer(ctx, flow, data);
+        }
+        input::feed(ctx, flow, data, |ctx, flow, data| {
+            let mut used = 0;
+            while let Some((len, rest)) = data[used..].split_first_chunk::<2>() {
+                let len = usize::from(u16::from_be_bytes(*len));
+                let Some(message) = rest.get(..len) else { break };
+                self.answer(ctx, flow, message);
+                used += 2 + len;
+            }
+            used
+        });
+    }
+
+    fn answer(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, bytes: &[u8]) {
+        if flow.has(Flag::Failed) || flow.state != ASKED {
+            return;
+        }
+        let query = self.query(flow, false);
+        let answer = match wire::answer(bytes, query.as_slice()) {
+            Ok(answer) => answer,
+            Err(wrong) => {
+                ctx.counts.detail(wrong);
+                return ctx.fail(flow, Reason::BadResponse);
+            }
+        };
+        if answer.id.to_be_bytes() != query.bytes[..2] {
+            // To a query of before that was sent twice, or to nobody's.
+            return ctx.counts.detail("an answer to no query");
+        }
+        let since = flow.at;
+        ctx.first_byte(flow, since);
+        ctx.last_byte(flow, since);
+        ctx.counts.dns[usize::from(answer.code & 15)] += 1;
+        ctx.counts.dns_truncated += u64::from(answer.truncated);
+        if answer.code != 0 && self.plan.errors_fail {
+            ctx.fail_softly(flow, Reason::DnsCode);
+            flow.state = END;
+            flow.set(Flag::Closing);
+            ctx.ask.close = true;
+            return;
+        }
+        // The next query's bytes begin behind those of this one, however often it was sent.
+        let len = self.query(flow, self.tcp).len as u64;
+        while flow.unacked > 0 {
+            flow.drop_oldest(len);
+        }
+        flow.step = flow.step.wrapping_add(1);
+        let think = self.plan.think.value(u64::from(flow.number), u64::from(flow.step));
+        if self.plan.think != Delay::NONE && !self.all_asked(flow) {
+            flow.state = THINK;
+            return ctx.wake_at(flow, ctx.now.saturating_add(think));
+        }
+        self.pump(ctx, flow);
+    }
+
+    pub(crate) fn finished(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.set(Flag::PeerClosed);
+        if flow.state != END {
+            ctx.fail_softly(flow, Reason::ClosedEarly);
+        }
+        flow.state = END;
+        ctx.close(flow);
+    }
+
+    /// Queries are answered only if they arrived, so nothing is learnt from acknowledgements.
+    pub(crate) fn acknowledged(&self, _: &mut Ctx<'_>, _: &mut Flow, _: u64) {}
+
+    pub(crate) fn woke(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        match flow.state {
+            THINK | TURN => self.pump(ctx, flow),
+            END => ctx.end_client(flow),
+            ASKED => self.waited(ctx, flow),
+            _ => {}
+        }
+    }
+
+    fn waited(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let patience = self.patience(ctx, flow);
+        if patience == Nanos::MAX || !ctx.has_run_out(flow, Some(patience)) {
+            return;
+        }
+        let whole = ctx.common.patience.response.unwrap_or(Nanos::MAX);
+        if self.tcp || flow.waiting >= self.plan.retries || flow.elapsed(ctx.now) >= whole {
+            return ctx.fail(flow, Reason::ResponseTimeout);
+        }
+        flow.waiting += 1;
+        ctx.counts.dns_retries += 1;
+        self.ask(ctx, flow);
+        let rest = self.patience(ctx, flow).since(flow.elapsed(ctx.now));
+        ctx.wake_at(flow, ctx.now.saturating_add(rest));
+    }
+
+    pub(crate) fn stop(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if matches!(flow.state, THINK | TURN | END) {
+            flow.set(Flag::Stopped);
+            flow.state = END;
+            ctx.close(flow);
+        }
+    }
+
+    pub(crate) fn is_complete(flow: &Flow, _: End) -> bool {
+        flow.has(Flag::Done)
+    }
+
+    pub(crate) fn fill(&self, flow: &Flow, _: &Extras, offset: u64, out: &mut [u8]) {
+        let query = self.query(flow, self.tcp);
+        // Each time it was sent it had the same bytes.
+        let mut at = (flow.since_base(offset) % query.len as u64) as usize;
+        for byte in out {
+            *byte = query.bytes[at];
+            at = (at + 1) % query.len;
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Answers by rules.
+
+use super::plan::{DnsAnswer, DnsPlan, DnsRule};
+use super::wire::{self, Question, Reply};
+use crate::counts::Reason;
+use crate::extra::{Extras, Made};
+use crate::flow::{Ctx, Flag, Flow};
+use crate::input;
+use std::net::IpAddr;
+use std::sync::Arc;
+use tcp::End;
+use units::Nanos;
+
+const OPEN: u8 = 1;
+const DELAY: u8 = 2;
+const END: u8 = 3;
+
+/// Answers on their way at most; no query is read then.
+const MADE_MAX: usize = 64;
+/// No such name.
+const NO_NAME: u8 = 3;
+
+/// A server made ready.
+#[derive(Debug)]
+pub(crate) struct Server {
+    plan: Arc<DnsPlan>,
+    /// Of each rule: its suffix in lower case.
+    suffixes: Vec<Vec<u8>>,
+}
+
+impl Server {
+    pub(crate) fn new(plan: Arc<DnsPlan>) -> Self {
+        let lower = |rule: &DnsRule| rule.suffix.trim_end_matches('.').to_ascii_lowercase().into_bytes();
+        Self { suffixes: plan.rules.iter().map(lower).collect(), plan }
+    }
+
+    pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.state = OPEN;
+        flow.mark(ctx.now);
+        ctx.arm(flow, ctx.common.patience.idle);
+    }
+
+    pub(crate) fn received(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        flow.set(Flag::Progress);
+        if ctx.is_udp() {
+            if flow.state == OPEN {
+                self.query(ctx, flow, data);
+            }
+            return;
+        }
+        input::feed(ctx, flow, data, |ctx, flow, data| self.process(ctx, flow, data));
+    }
+
+    fn process(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) -> usize {
+        let mut used = 0;
+        while flow.state == OPEN {
+            let made = ctx.extras.find(flow).map_or(0, |extra| extra.made.len());
+            if made >= MADE_MAX {
+                break;
+            }
+            let Some((len, rest)) = data[used..].split_first_chunk::<2>() else { break };
+            let len = usize::from(u16::from_be_bytes(*len));
+            let Some(message) = rest.get(..len) else { break };
+            self.query(ctx, flow, message);
+            used += 2 + len;
+        }
+        if flow.state == END {
+            return data.len();
+        }
+        if data.len() - used > usize::from(u16::MAX) + 2 && !flow.has(Flag::Paused) {
+            flow.set(Flag::Paused);
+            ctx.ask.read = Some(false);
+        }
+        used
+    }
+
+    fn query(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, bytes: &[u8]) {
+        let question = match wire::question(bytes) {
+            Ok(question) => question,
+            Err(wrong) => {
+                ctx.counts.detail(wrong);
+                return ctx.fail(flow, Reason::BadRequest);
+            }
+        };
+        ctx.counts.requests += 1;
+        let number = u64::from(flow.step);
+        flow.step = flow.step.wrapping_add(1);
+        let rule = self.rule(&question);
+        let reply = self.reply(ctx, flow, &question, rule, number);
+        let delay = rule.map_or(Nanos::ZERO, |rule| rule.delay.value(u64::from(flow.number), number));
+        let Some(reply) = reply else {
+            return if ctx.is_udp() {
+                self.end(ctx, flow)
+            };
+        };
+        let extra = ctx.extras.of(flow);
+        extra.made.push_back(Made { offset: extra.echo_base, bytes: reply });
+        if delay > Nanos::ZERO {
+            flow.state = DELAY;
+            return ctx.wake_at(flow, ctx.now.saturating_add(delay));
+        }
+        self.send(ctx, flow);
+    }
+
+    /// Sends the answer made last.
+    fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let extra = ctx.extras.of(flow);
+        let Some(made) = extra.made.back() else { return };
+        let bytes = made.bytes.len() as u64;
+        extra.echo_base += bytes;
+        ctx.send(flow, bytes);
+        ctx.counts.transactions += 1;
+        if ctx.is_udp() {
+            self.end(ctx, flow);
+        } else {
+            flow.mark(ctx.now);
+            ctx.arm(flow, ctx.common.patience.idle);
+        }
+    }
+
+    fn end(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.state = END;
+        ctx.close(flow);
+    }
+
+    fn rule(&self, question: &Question<'_>) -> Option<&DnsRule> {
+        let name = question.name();
+        let fits = |suffix: &[u8]| {
+            suffix.is_empty()
+                || name.strip_suffix(suffix).is_some_and(|before| before.is_empty() || before.ends_with(b"."))
+        };
+        let mut rules = self.plan.rules.iter().zip(&self.suffixes);
+        let takes = |rule: &DnsRule| rule.kinds.is_empty() || rule.kinds.contains(&question.kind);
+        rules.find(|(rule, suffix)| takes(rule) && fits(suffix)).map(|(rule, _)| rule)
+    }
+
+    /// What is answered; `None` is nothing at all.
+    fn reply(
+        &self,
+        ctx: &mut Ctx<'_>,
+        flow: &Flow,
+        question: &Question<'_>,
+        rule: Option<&DnsRule>,
+        number: u64,
+    ) -> Option<Vec<u8>> {
+        if rule.is_some_and(|rule| rule.silent) {
+            return None;
+        }
+        let code = rule.map_or(NO_NAME, |rule| rule.code & 15);
+        ctx.counts.dns[usize::from(code)] += 1;
+        let tcp = !ctx.is_udp();
+        let mut reply = Reply::new(question, code, tcp);
+        for answer in rule.map_or(&[][..], |rule| &rule.answers[..]) {
+            let ttl = rule.map_or(0, |rule| rule.ttl);
+            let asked = |kind| question.kind == kind || question.kind == wire::ANY;
+            match answer {
+                DnsAnswer::Address { first, count } => {
+                    if asked(if first.is_ipv4() { 1 } else { 28 }) {
+                        let turn = u64::from(flow.number).wrapping_add(number);
+                        reply.address(ttl, plus(*first, turn % (*count).max(1)));
+                    }
+                }
+                DnsAnswer::Data { kind, data } if asked(*kind) => reply.record(*kind, ttl, data),
+                DnsAnswer::Data { .. } => {}
+            }
+        }
+        let room = if tcp { usize::from(u16::MAX) } else { question.room };
+        Some(reply.finish(question, room))
+    }
+
+    pub(crate) fn finished(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.set(Flag::PeerClosed);
+        if flow.state == OPEN {
+            if flow.has(Flag::Stashed) {
+                ctx.fail_softly(flow, Reason::ClosedEarly);
+            }
+            self.end(ctx, flow);
+        }
+    }
+
+    pub(crate) fn acknowledged(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
+        let Some(extra) = ctx.extras.find_mut(flow) else { return };
+        let full = extra.made.len() >= MADE_MAX;
+        while extra.made.front().is_some_and(|made| made.offset + made.bytes.len() as u64 <= offset) {
+            extra.made.pop_front();
+        }
+        if full && flow.state == OPEN {
+            self.resume(ctx, flow);
+        }
+    }
+
+    fn resume(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if flow.take(Flag::Paused) {
+            ctx.ask.read = Some(true);
+        }
+        if flow.has(Flag::Stashed) {
+            self.received(ctx, flow, &[]);
+        }
+    }
+
+    pub(crate) fn woke(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let state = flow.state;
+        match state {
+            DELAY => {
+                flow.state = OPEN;
+                self.send(ctx, flow);
+                self.resume(ctx, flow);
+                if flow.has(Flag::PeerClosed) && flow.state == OPEN {
+                    self.finished(ctx, flow);
+                }
+            }
+            OPEN if ctx.has_run_out(flow, ctx.common.patience.idle) => ctx.fail(flow, Reason::IdleTimeout),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn stop(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if flow.state == OPEN && !flow.has(Flag::Stashed) {
+            flow.set(Flag::Stopped);
+            self.end(ctx, flow);
+        }
+    }
+
+    pub(crate) fn is_complete(flow: &Flow, _: End) -> bool {
+        flow.has(Flag::Done) || flow.state == OPEN && flow.step > 0 && !flow.has(Flag::Stashed)
+    }
+
+    pub(crate) fn fill(&self, flow: &Flow, extras: &Extras, mut offset: u64, mut out: &mut [u8]) {
+        let Some(extra) = extras.find(flow) else { return };
+        for made in &extra.made {
+            let Some(rest) = offset.checked_sub(made.offset).and_then(|skip| made.bytes.get(skip as usize..))
+            else {
+                continue;
+            };
+            let n = rest.len().min(out.len());
+            out[..n].copy_from_slice(&rest[..n]);
+            out = &mut out[n..];
+            offset += n as u64;
+        }
+    }
+}
+
+/// The address so many behind another.
+fn plus(first: IpAddr, more: u64) -> IpAddr {
+    match first {
+        IpAddr::V4(ip) => IpAddr::V4(ip.to_bits().wrapping_add(more as u32).into()),
+        IpAddr::V6(ip) => IpAddr::V6(ip.to_bits().wrapping_add(u128::from(more)).into()),
+    }
+}

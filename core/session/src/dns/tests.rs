@@ -1,0 +1,152 @@
+//! DNS, both ends.
+
+use super::*;
+use crate::counts::Reason;
+use crate::plan::*;
+use crate::testing::{Wire, plan};
+use proptest::prelude::*;
+use units::Nanos;
+
+const MINUTE: Nanos = Nanos::from_secs(60);
+
+fn query(name: &str, kind: u16) -> (DnsQuery, u32) {
+    (DnsQuery { name: Content::bytes(name), kind, recursion: true, edns_bytes: None }, 1)
+}
+
+fn rule(suffix: &str, answers: Vec<DnsAnswer>) -> DnsRule {
+    let suffix = suffix.to_owned();
+    DnsRule { suffix, kinds: Vec::new(), code: 0, answers, ttl: 60, delay: Delay::NONE, silent: false }
+}
+
+fn address(first: &str, count: u64) -> DnsAnswer {
+    DnsAnswer::Address { first: first.parse().unwrap(), count }
+}
+
+fn dns(queries: Vec<(DnsQuery, u32)>, per_session: u32, rules: Vec<DnsRule>) -> DnsPlan {
+    DnsPlan {
+        queries,
+        order: Order::Sequential,
+        per_session: Some(per_session),
+        think: Delay::NONE,
+        retries: 2,
+        retry_after: Nanos::from_secs(1),
+        errors_fail: false,
+        rules: rules.into(),
+    }
+}
+
+fn wire(of_dns: DnsPlan, carrier: Carrier, cuts: &[usize]) -> Wire {
+    let mut entry = plan(AppPlan::Dns(of_dns.into()));
+    entry.carrier = carrier;
+    Wire::new(entry, cuts)
+}
+
+#[test]
+fn asks_and_answers_over_both() {
+    let queries = vec![query("www.Example.com", 1), query("www.example.com", 28), query("other.net", 1)];
+    let rules = vec![rule("example.com", vec![address("192.0.2.1", 4), address("2001:db8::1", 1)])];
+    for carrier in [Carrier::Udp, Carrier::Tcp] {
+        // Over UDP a server's session is one query.
+        let per_session = if carrier == Carrier::Udp { 1 } else { 3 };
+        for cut in [1, 5, 1460] {
+            let mut wire = wire(dns(queries.clone(), per_session, rules.clone()), carrier, &[cut]);
+            for session in 0..3 {
+                wire.open(session);
+                wire.run(MINUTE);
+            }
+            wire.assert_complete(3);
+            let all = 3 * u64::from(per_session);
+            let client = wire.client();
+            assert_eq!((client.transactions, client.ttlb.samples()), (all, all));
+            assert_eq!((client.dns[0], client.dns[3]), (all * 2 / 3, all / 3));
+            assert_eq!(client.dns, wire.server().dns);
+        }
+    }
+}
+
+#[test]
+fn a_query_and_its_answer_look_like_this() {
+    let rules = vec![rule("", vec![address("192.0.2.7", 1)])];
+    let mut wire = wire(dns(vec![query("a.bc", 1)], 1, rules), Carrier::Udp, &[1]);
+    wire.open(0);
+    wire.run(MINUTE);
+    let question = b"\x01a\x02bc\0\0\x01\0\x01";
+    assert_eq!(wire.sent(0)[2..], [&[1, 0, 0, 1, 0, 0, 0, 0, 0, 0], &question[..]].concat());
+    let answer = b"\xc0\x0c\0\x01\0\x01\0\0\0\x3c\0\x04\xc0\0\x02\x07";
+    assert_eq!(
+        wire.sent(1)[2..],
+        [&[0x85, 0x80, 0, 1, 0, 1, 0, 0, 0, 0], &question[..], &answer[..]].concat()
+    );
+}
+
+#[test]
+fn long_answers_are_cut_short_and_edns_makes_room() {
+    let text = DnsAnswer::Data { kind: 16, data: vec![b'x'; 800].into() };
+    let mut wide = query("t", 16);
+    wide.0.edns_bytes = Some(1232);
+    for (query, truncated) in [(query("t", 16), 1), (wide, 0)] {
+        let mut wire = wire(dns(vec![query], 1, vec![rule("t", vec![text.clone()])]), Carrier::Udp, &[1]);
+        wire.open(0);
+        wire.run(MINUTE);
+        wire.assert_complete(1);
+        assert_eq!(wire.client().dns_truncated, truncated);
+    }
+}
+
+#[test]
+fn asks_again_and_gives_up() {
+    let rules = vec![rule("", vec![address("192.0.2.7", 1)])];
+    for (drops, retries, failed) in [(1, 1, 0), (2, 2, 0), (9, 2, 1)] {
+        let mut wire = wire(dns(vec![query("a", 1)], 1, rules.clone()), Carrier::Udp, &[1]);
+        wire.drop_datagrams = drops;
+        let start = wire.now;
+        wire.open(0);
+        wire.run(MINUTE);
+        assert_eq!(
+            (wire.client().dns_retries, wire.client().failed(Reason::ResponseTimeout)),
+            (retries, failed)
+        );
+        let waited = if failed > 0 { 3 } else { retries };
+        assert_eq!(wire.now.since(start).0 / 1_000_000_000, waited);
+    }
+    // A server that says nothing.
+    let silent = DnsRule { silent: true, ..rule("", vec![]) };
+    let mut wire = wire(dns(vec![query("a", 1)], 1, vec![silent]), Carrier::Tcp, &[9]);
+    wire.open(0);
+    wire.run(MINUTE);
+    assert_eq!(wire.client().failed(Reason::ResponseTimeout), 1);
+}
+
+#[test]
+fn codes_fail_if_they_shall() {
+    let refused = DnsRule { code: 5, delay: Delay::Constant(Nanos::from_millis(3)), ..rule("", vec![]) };
+    for errors_fail in [false, true] {
+        let strict = DnsPlan { errors_fail, ..dns(vec![query("a", 1)], 1, vec![refused.clone()]) };
+        let mut wire = wire(strict, Carrier::Udp, &[1]);
+        wire.open(0);
+        wire.run(MINUTE);
+        assert_eq!(wire.client().failed(Reason::DnsCode), u64::from(errors_fail));
+        assert_eq!(wire.client().dns[5], 1);
+    }
+}
+
+proptest! {
+    #[test]
+    fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..100), flip in 0usize..60, to: u8) {
+        let _ = wire::question(&bytes);
+        let query = wire::Query::new(7, b"www.example.com", 1, true, Some(1232), false);
+        let _ = wire::answer(&bytes, query.as_slice());
+        let question = wire::question(query.as_slice()).unwrap();
+        prop_assert_eq!(question.name(), b"www.example.com");
+        let mut reply = wire::Reply::new(&question, 0, false);
+        reply.address(9, "192.0.2.1".parse().unwrap());
+        let mut good = reply.finish(&question, 512);
+        let answer = wire::Answer { id: 7, code: 0, truncated: false };
+        prop_assert_eq!(wire::answer(&good, query.as_slice()), Ok(answer));
+        let at = flip.min(good.len() - 1);
+        good[at] = to;
+        let _ = wire::answer(&good, query.as_slice());
+        good.truncate(at);
+        prop_assert!(wire::answer(&good, query.as_slice()).is_err());
+    }
+}

@@ -1,0 +1,249 @@
+//! Messages on the wire. Source: RFC 1035 section 4, RFC 6891 section 6.1.
+
+use std::net::IpAddr;
+
+/// Bytes of a header.
+const HEADER: usize = 12;
+/// Longest name on the wire, and longest label.
+const NAME_MAX: usize = 255;
+const LABEL_MAX: usize = 63;
+/// Longest query: header, name, type and class, EDNS, and the length before it on TCP.
+pub(crate) const QUERY_MAX: usize = HEADER + NAME_MAX + 4 + 11 + 2;
+/// The record that says how much a client can take.
+const OPT: u16 = 41;
+/// Any type.
+pub(crate) const ANY: u16 = 255;
+/// UDP answers without EDNS.
+const PLAIN_MAX: usize = 512;
+
+/// A query as it is built.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Query {
+    pub bytes: [u8; QUERY_MAX],
+    pub len: usize,
+}
+
+impl Query {
+    pub(crate) fn new(
+        id: u16,
+        name: &[u8],
+        kind: u16,
+        recursion: bool,
+        edns: Option<u16>,
+        tcp: bool,
+    ) -> Self {
+        let mut query = Self { bytes: [0; QUERY_MAX], len: if tcp { 2 } else { 0 } };
+        query.put(&id.to_be_bytes());
+        query.put(&[u8::from(recursion), 0, 0, 1, 0, 0, 0, 0, 0, u8::from(edns.is_some())]);
+        let limit = query.len + NAME_MAX - 1;
+        for label in name.split(|byte| *byte == b'.').filter(|label| !label.is_empty()) {
+            let label = &label[..label.len().min(LABEL_MAX)];
+            if query.len + 1 + label.len() > limit {
+                break;
+            }
+            query.put(&[label.len() as u8]);
+            query.put(label);
+        }
+        query.put(&[0]);
+        query.put(&kind.to_be_bytes());
+        query.put(&[0, 1]);
+        if let Some(size) = edns {
+            query.put(&[0]);
+            query.put(&OPT.to_be_bytes());
+            query.put(&size.to_be_bytes());
+            query.put(&[0; 6]);
+        }
+        if tcp {
+            let len = query.len as u16 - 2;
+            query.bytes[..2].copy_from_slice(&len.to_be_bytes());
+        }
+        query
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    /// All of it.
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// What an answer says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub id: u16,
+    pub code: u8,
+    pub truncated: bool,
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Where what follows a name begins.
+fn behind_name(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match *bytes.get(at)? {
+            0 => return Some(at + 1),
+            len @ 1..=63 => at += 1 + usize::from(len),
+            0xc0.. => return bytes.get(at + 1).map(|_| at + 2),
+            _ => return None,
+        }
+    }
+}
+
+/// Reads an answer to `query` (without a length before it): all of it must make sense.
+pub(crate) fn answer(bytes: &[u8], query: &[u8]) -> Result<Answer, &'static str> {
+    let cut = "an answer that is cut short";
+    let id = u16_at(bytes, 0).ok_or(cut)?;
+    let flags = u16_at(bytes, 2).ok_or(cut)?;
+    if flags & 0x8000 == 0 {
+        return Err("no answer but a query");
+    }
+    let answer = Answer { id, code: (flags & 15) as u8, truncated: flags & 0x0200 != 0 };
+    let count = |at| u16_at(bytes, at).ok_or(cut);
+    let questions = count(4)?;
+    let records = u32::from(count(6)?) + u32::from(count(8)?) + u32::from(count(10)?);
+    let mut at = HEADER;
+    // A server that did not understand the query may leave the question out.
+    if questions > 1 || questions == 0 && answer.code == 0 {
+        return Err("an answer without the question");
+    }
+    if questions == 1 {
+        let end = behind_name(bytes, at).ok_or(cut)? + 4;
+        let asked = bytes.get(at..end).ok_or(cut)?;
+        let same = query.get(HEADER..end).is_some_and(|question| question.eq_ignore_ascii_case(asked));
+        if !same && id == u16_at(query, 0).unwrap_or(0) {
+            return Err("an answer to another question");
+        }
+        at = end;
+    }
+    for _ in 0..records {
+        at = behind_name(bytes, at).ok_or(cut)?;
+        let len = u16_at(bytes, at + 8).ok_or(cut)?;
+        at += 10 + usize::from(len);
+        if at > bytes.len() {
+            return Err(cut);
+        }
+    }
+    Ok(answer)
+}
+
+/// What a query asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Question<'a> {
+    pub header: &'a [u8],
+    /// Name, type and class as they stand.
+    pub bytes: &'a [u8],
+    pub kind: u16,
+    /// Bytes of an answer the client can take over UDP.
+    pub room: usize,
+    pub edns: bool,
+}
+
+impl Question<'_> {
+    /// The name in text, lower-case, without a dot at the end.
+    pub(crate) fn name(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        let mut rest = self.bytes;
+        while let Some((len @ 1.., behind)) = rest.split_first() {
+            let (label, next) = behind.split_at(usize::from(*len).min(behind.len()));
+            if !text.is_empty() {
+                text.push(b'.');
+            }
+            text.extend(label.iter().map(u8::to_ascii_lowercase));
+            rest = next;
+        }
+        text
+    }
+}
+
+/// Reads a query.
+pub(crate) fn question(bytes: &[u8]) -> Result<Question<'_>, &'static str> {
+    let wrong = "no query";
+    let header = bytes.get(..HEADER).ok_or(wrong)?;
+    let flags = u16_at(header, 2).ok_or(wrong)?;
+    if flags & 0xf800 != 0 || u16_at(header, 4) != Some(1) || u16_at(header, 6) != Some(0) {
+        return Err(wrong);
+    }
+    let mut at = HEADER;
+    while let Some(len @ 1..) = bytes.get(at) {
+        if *len > 63 {
+            return Err(wrong);
+        }
+        at += 1 + usize::from(*len);
+    }
+    let end = at + 5;
+    let question = bytes.get(HEADER..end).ok_or(wrong)?;
+    if question.len() > NAME_MAX + 4 {
+        return Err(wrong);
+    }
+    let kind = u16_at(bytes, at + 1).ok_or(wrong)?;
+    let edns = bytes.get(end) == Some(&0) && u16_at(bytes, end + 1) == Some(OPT);
+    let room = if edns { usize::from(u16_at(bytes, end + 3).unwrap_or(0)).max(PLAIN_MAX) } else { PLAIN_MAX };
+    Ok(Question { header, bytes: question, kind, room, edns })
+}
+
+/// An answer as it is built.
+pub(crate) struct Reply {
+    bytes: Vec<u8>,
+    /// Bytes of the length before it.
+    before: usize,
+    records: usize,
+    edns: bool,
+}
+
+impl Reply {
+    pub(crate) fn new(question: &Question<'_>, code: u8, tcp: bool) -> Self {
+        let before = if tcp { 2 } else { 0 };
+        let mut bytes = vec![0; before];
+        bytes.extend_from_slice(&question.header[..2]);
+        // A response of an authority, that also asks others; recursion wanted as it was.
+        bytes.extend([0x84 | question.header[2] & 1, 0x80 | code & 15, 0, 1, 0, 0, 0, 0, 0, 0]);
+        bytes.extend_from_slice(question.bytes);
+        Self { bytes, before, records: 0, edns: question.edns }
+    }
+
+    pub(crate) fn record(&mut self, kind: u16, ttl: u32, data: &[u8]) {
+        let data = &data[..data.len().min(usize::from(u16::MAX))];
+        self.bytes.extend([0xc0, HEADER as u8]);
+        self.bytes.extend(kind.to_be_bytes());
+        self.bytes.extend([0, 1]);
+        self.bytes.extend(ttl.to_be_bytes());
+        self.bytes.extend((data.len() as u16).to_be_bytes());
+        self.bytes.extend_from_slice(data);
+        self.records += 1;
+    }
+
+    pub(crate) fn address(&mut self, ttl: u32, address: IpAddr) {
+        match address {
+            IpAddr::V4(ip) => self.record(1, ttl, &ip.octets()),
+            IpAddr::V6(ip) => self.record(28, ttl, &ip.octets()),
+        }
+    }
+
+    /// All of it; without records, and saying so, if that is more than `room` bytes.
+    pub(crate) fn finish(mut self, question: &Question<'_>, room: usize) -> Vec<u8> {
+        let start = self.before;
+        let extra = if self.edns { 11 } else { 0 };
+        if self.bytes.len() - start + extra > room {
+            self.bytes.truncate(start + HEADER + question.bytes.len());
+            self.bytes[start + 2] |= 2;
+            self.records = 0;
+        }
+        let count = (self.records as u16).to_be_bytes();
+        self.bytes[start + 6..start + 8].copy_from_slice(&count);
+        if self.edns {
+            self.bytes[start + 11] = 1;
+            self.bytes.extend([0, 0, OPT as u8, 0x10, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        if start > 0 {
+            let len = (self.bytes.len() - start) as u16;
+            self.bytes[..2].copy_from_slice(&len.to_be_bytes());
+        }
+        self.bytes
+    }
+}

@@ -1,0 +1,142 @@
+//! What some flows need beyond their [`Flow`]: input that came in pieces, several answers on their way, encryption.
+//!
+//! Entries are used again, with the memory of their buffers, so that a flow that comes and goes allocates nothing.
+//!
+//! [`Flow`]: crate::flow::Flow
+
+use crate::flow::{Flag, Flow};
+use std::collections::VecDeque;
+
+/// Bytes of buffers that are kept for the next flow.
+const KEEP_MAX: usize = 4096;
+
+/// What some flows need more.
+#[derive(Default)]
+pub(crate) struct Extra {
+    /// Input that is not whole yet, or that can't be used yet.
+    pub input: Vec<u8>,
+    /// When requests were sent that are not answered.
+    pub starts: VecDeque<u32>,
+    /// Responses that are not acknowledged.
+    pub responses: VecDeque<Response>,
+    /// What a request that is being read comes to.
+    pub pending: Pending,
+    /// Bytes to send back that are not acknowledged, and the offset of the first.
+    pub echo: VecDeque<u8>,
+    pub echo_base: u64,
+    /// Answers made for one request, that are not acknowledged.
+    pub made: VecDeque<Made>,
+    /// Datagrams that can't be used yet.
+    pub datagrams: VecDeque<Vec<u8>>,
+}
+
+/// What a request is answered by once it is whole.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pending {
+    pub template: u32,
+    pub size: u64,
+    /// Bytes of the request's body so far, modulo 2^32.
+    pub got: u32,
+}
+
+/// A response of a server that is not acknowledged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Response {
+    pub template: u32,
+    pub number: u32,
+    pub body: u64,
+}
+
+/// A message that can't be made again from numbers: it answers what somebody else asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Made {
+    pub offset: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(crate) struct Extras {
+    entries: Vec<Extra>,
+    free: Vec<u32>,
+}
+
+impl Extras {
+    /// The flow's entry, made if there is none.
+    pub(crate) fn of(&mut self, flow: &mut Flow) -> &mut Extra {
+        if flow.extra == 0 {
+            let index = self.free.pop().unwrap_or_else(|| {
+                self.entries.push(Extra::default());
+                self.entries.len() as u32 - 1
+            });
+            flow.extra = index + 1;
+        }
+        &mut self.entries[flow.extra as usize - 1]
+    }
+
+    /// The flow's entry, if it has one.
+    #[inline]
+    pub(crate) fn find(&self, flow: &Flow) -> Option<&Extra> {
+        self.entries.get((flow.extra as usize).wrapping_sub(1))
+    }
+
+    /// The flow's entry, if it has one.
+    #[inline]
+    pub(crate) fn find_mut(&mut self, flow: &Flow) -> Option<&mut Extra> {
+        self.entries.get_mut((flow.extra as usize).wrapping_sub(1))
+    }
+
+    /// Takes the flow's entry away.
+    pub(crate) fn release(&mut self, flow: &mut Flow) {
+        if flow.extra == 0 {
+            return;
+        }
+        let index = flow.extra - 1;
+        let extra = &mut self.entries[index as usize];
+        extra.input.clear();
+        extra.starts.clear();
+        extra.responses.clear();
+        extra.echo.clear();
+        extra.made.clear();
+        extra.datagrams.clear();
+        extra.echo_base = 0;
+        if extra.input.capacity() > KEEP_MAX {
+            extra.input = Vec::new();
+        }
+        if extra.echo.capacity() > KEEP_MAX {
+            extra.echo = VecDeque::new();
+        }
+        self.free.push(index);
+        flow.extra = 0;
+    }
+
+    /// Entries in use.
+    pub(crate) fn used(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// Keeps input for later, behind what is kept already.
+    pub(crate) fn stash(&mut self, flow: &mut Flow, data: &[u8]) {
+        self.of(flow).input.extend_from_slice(data);
+        flow.set(Flag::Stashed);
+    }
+
+    /// Takes what was kept.
+    pub(crate) fn unstash(&mut self, flow: &mut Flow) -> Vec<u8> {
+        if !flow.take(Flag::Stashed) {
+            return Vec::new();
+        }
+        self.find_mut(flow).map(|extra| std::mem::take(&mut extra.input)).unwrap_or_default()
+    }
+
+    /// Gives an emptied buffer back for its memory.
+    pub(crate) fn give_back(&mut self, flow: &Flow, mut buffer: Vec<u8>) {
+        if let Some(extra) = self.find_mut(flow)
+            && extra.input.is_empty()
+            && extra.input.capacity() < buffer.capacity()
+        {
+            buffer.clear();
+            extra.input = buffer;
+        }
+    }
+}

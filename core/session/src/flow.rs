@@ -1,0 +1,437 @@
+//! What is kept for each flow, and what an application sees of the one it is told of.
+
+use crate::counts::{Counts, Reason};
+use crate::extra::Extras;
+use crate::pace::Pacer;
+use crate::plan::{Carrier, Patience, Side};
+use crate::vary::Delay;
+use tcp::{End, Io};
+use units::Nanos;
+
+/// What is kept for each flow. Each application gives the fields below the line its own meaning.
+#[derive(Debug, Clone, Default)]
+pub struct Flow {
+    /// The session's number, modulo 2^32.
+    pub(crate) number: u32,
+    /// Where there is more about it; 0: nowhere.
+    pub(crate) extra: u32,
+    /// When it was opened, or its last request sent: ticks of [`TICK_BITS`].
+    pub(crate) at: u32,
+    /// When its time is up: ticks of [`UP_TICK_BITS`]. Servers: the oldest response that is not acknowledged.
+    pub(crate) until: u32,
+    /// Messages sent so far.
+    pub(crate) sent: u32,
+    // ----
+    pub(crate) step: u32,
+    /// Offset of the oldest message that is not acknowledged whole, modulo 2^40.
+    base: [u8; 5],
+    left: [u8; 5],
+    /// Messages sent that are not acknowledged whole.
+    pub(crate) unacked: u16,
+    pub(crate) waiting: u8,
+    pub(crate) state: u8,
+    flags: u16,
+}
+
+const _: () = assert!(size_of::<Flow>() == 40 && align_of::<Flow>() == 4);
+
+/// Ticks of 256 ns: differences are right up to 18 minutes.
+const TICK_BITS: u32 = 8;
+/// Ticks of 65,536 ns: differences are right up to 39 hours.
+const UP_TICK_BITS: u32 = 16;
+/// Offsets are kept modulo 2^40.
+const OFFSET_MASK: u64 = (1 << 40) - 1;
+
+/// What is true of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum Flag {
+    /// It was counted as attempted.
+    Counted = 1,
+    /// Something came since it was woken last.
+    Progress = 1 << 1,
+    /// It has done what it should.
+    Done = 1 << 2,
+    /// It failed; `waiting` is the reason.
+    Failed = 1 << 3,
+    /// It shall end after its transaction.
+    Stopping = 1 << 4,
+    /// It was asked to close.
+    Closing = 1 << 5,
+    /// The other end has closed.
+    PeerClosed = 1 << 6,
+    /// A wake-up is on its way.
+    Armed = 1 << 7,
+    /// The response's first byte has come.
+    FirstByte = 1 << 8,
+    /// It does not read.
+    Paused = 1 << 9,
+    /// It has a turn: to ask, or to close once it is done.
+    Turn = 1 << 10,
+    /// It was ended by its time or the run's.
+    Stopped = 1 << 11,
+    /// HTTP: no further response comes, or may go, on this connection.
+    Last = 1 << 12,
+    /// HTTP: the server is to close.
+    Head = 1 << 13,
+    /// What is read is in `extra` first.
+    Stashed = 1 << 14,
+    /// HTTP: responses that are not acknowledged are in `extra`.
+    Queued = 1 << 15,
+}
+
+impl Flag {
+    /// HTTP: nothing is expected of the body that is read now; it is an error's, or there is none. Clients have it in
+    /// place of a flag that only servers have.
+    pub(crate) const ANY_BODY: Self = Self::Queued;
+}
+
+impl Flow {
+    pub(crate) fn new(number: u64, now: Nanos) -> Self {
+        Self { number: number as u32, at: (now.0 >> TICK_BITS) as u32, ..Self::default() }
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, flag: Flag) -> bool {
+        self.flags & flag as u16 != 0
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, flag: Flag) {
+        self.flags |= flag as u16;
+    }
+
+    #[inline]
+    pub(crate) fn unset(&mut self, flag: Flag) {
+        self.flags &= !(flag as u16);
+    }
+
+    /// Takes a flag away; returns whether it was there.
+    #[inline]
+    pub(crate) fn take(&mut self, flag: Flag) -> bool {
+        let had = self.has(flag);
+        self.unset(flag);
+        had
+    }
+
+    #[inline]
+    pub(crate) fn left(&self) -> u64 {
+        read(&self.left)
+    }
+
+    #[inline]
+    pub(crate) fn set_left(&mut self, left: u64) {
+        write(&mut self.left, left);
+    }
+
+    /// Bytes from the oldest message's start to `offset`.
+    #[inline]
+    pub(crate) fn since_base(&self, offset: u64) -> u64 {
+        offset.wrapping_sub(read(&self.base)) & OFFSET_MASK
+    }
+
+    /// Goes on to the message behind the oldest, which has so many bytes.
+    #[inline]
+    pub(crate) fn drop_oldest(&mut self, bytes: u64) {
+        let base = read(&self.base).wrapping_add(bytes);
+        write(&mut self.base, base);
+        self.unacked = self.unacked.saturating_sub(1);
+    }
+
+    /// Number of the oldest message that is not acknowledged whole.
+    #[inline]
+    pub(crate) fn oldest(&self) -> u32 {
+        self.sent.wrapping_sub(u32::from(self.unacked))
+    }
+
+    /// Time since `at`.
+    #[inline]
+    pub(crate) fn elapsed(&self, now: Nanos) -> Nanos {
+        elapsed(self.at, now)
+    }
+
+    /// Sets `at`.
+    #[inline]
+    pub(crate) fn mark(&mut self, now: Nanos) {
+        self.at = tick(now);
+    }
+
+    /// When its time is up, as seen from `now`.
+    pub(crate) fn up_end(&self, now: Nanos) -> Nanos {
+        let ahead = self.until.wrapping_sub((now.0 >> UP_TICK_BITS) as u32) as i32;
+        let at = ((now.0 >> UP_TICK_BITS) as i64 + i64::from(ahead)).max(0) as u64;
+        Nanos(at << UP_TICK_BITS)
+    }
+
+    pub(crate) fn set_up_end(&mut self, at: Nanos) {
+        self.until = (at.0 >> UP_TICK_BITS) as u32;
+    }
+
+    pub(crate) fn reason(&self) -> Reason {
+        Reason::from_number(self.waiting)
+    }
+}
+
+#[inline]
+fn read(bytes: &[u8; 5]) -> u64 {
+    let [a, b, c, d, e] = *bytes;
+    u64::from(u32::from_le_bytes([a, b, c, d])) | u64::from(e) << 32
+}
+
+#[inline]
+fn write(bytes: &mut [u8; 5], value: u64) {
+    let low = (value as u32).to_le_bytes();
+    *bytes = [low[0], low[1], low[2], low[3], (value >> 32) as u8];
+}
+
+/// The tick of an instant.
+#[inline]
+pub(crate) fn tick(now: Nanos) -> u32 {
+    (now.0 >> TICK_BITS) as u32
+}
+
+/// Time since a tick.
+#[inline]
+pub(crate) fn elapsed(since: u32, now: Nanos) -> Nanos {
+    Nanos(u64::from(tick(now).wrapping_sub(since)) << TICK_BITS)
+}
+
+/// What all flows of a group have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Common {
+    pub side: Side,
+    pub carrier: Carrier,
+    pub patience: Patience,
+    pub up: Option<Delay>,
+    pub verify: bool,
+    pub secured: bool,
+    /// Whether there is a rate of requests to keep.
+    pub paced: bool,
+}
+
+/// What an application asks for: [`Io`], as a layer can see it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ask {
+    pub send: u64,
+    pub close: bool,
+    pub abort: bool,
+    pub wake: Option<Nanos>,
+    pub read: Option<bool>,
+}
+
+impl Ask {
+    /// Asks for the same of the stack.
+    #[inline]
+    pub(crate) fn hand_to(self, io: &mut Io) {
+        if self.send > 0 {
+            io.send(self.send);
+        }
+        if self.close {
+            io.close();
+        }
+        if self.abort {
+            io.abort();
+        }
+        if let Some(at) = self.wake {
+            io.wake_at(at);
+        }
+        match self.read {
+            Some(true) => io.resume(),
+            Some(false) => io.pause(),
+            None => {}
+        }
+    }
+}
+
+/// Turns of a group's clients.
+#[derive(Debug, Default)]
+pub(crate) struct Pacers {
+    pub requests: Option<Pacer>,
+    pub closes: Option<Pacer>,
+}
+
+/// What an application works with while it is told of something.
+pub(crate) struct Ctx<'a> {
+    pub now: Nanos,
+    pub common: &'a Common,
+    pub counts: &'a mut Counts,
+    pub pacers: &'a mut Pacers,
+    pub extras: &'a mut Extras,
+    pub ask: Ask,
+}
+
+impl Ctx<'_> {
+    pub(crate) fn is_client(&self) -> bool {
+        self.common.side == Side::Client
+    }
+
+    pub(crate) fn is_udp(&self) -> bool {
+        self.common.carrier == Carrier::Udp
+    }
+
+    /// Sends a message of so many bytes.
+    #[inline]
+    pub(crate) fn send(&mut self, flow: &mut Flow, bytes: u64) {
+        self.ask.send += bytes;
+        self.counts.bytes_sent += bytes;
+        flow.sent = flow.sent.wrapping_add(1);
+        flow.unacked = flow.unacked.saturating_add(1);
+    }
+
+    /// Wakes the flow at `at`, whatever was asked for before.
+    #[inline]
+    pub(crate) fn wake_at(&mut self, flow: &mut Flow, at: Nanos) {
+        flow.set(Flag::Armed);
+        self.ask.wake = Some(at);
+    }
+
+    /// Sees to it that the flow is woken before `patience` from now is over; one wake-up serves many requests.
+    #[inline]
+    pub(crate) fn arm(&mut self, flow: &mut Flow, patience: Option<Nanos>) {
+        if let Some(patience) = patience
+            && !flow.has(Flag::Armed)
+        {
+            self.wake_at(flow, self.now.saturating_add(patience));
+        }
+    }
+
+    /// For a flow that was woken while it waits: whether it has waited too long since `at`, and nothing came since it
+    /// was woken last. If not it is woken again.
+    pub(crate) fn has_run_out(&mut self, flow: &mut Flow, patience: Option<Nanos>) -> bool {
+        let Some(patience) = patience else { return false };
+        if flow.take(Flag::Progress) {
+            self.wake_at(flow, self.now.saturating_add(patience));
+            return false;
+        }
+        let waited = flow.elapsed(self.now);
+        if waited >= patience {
+            return true;
+        }
+        let rest = (patience - waited).0.max(1 << TICK_BITS);
+        self.wake_at(flow, self.now.saturating_add(Nanos(rest)));
+        false
+    }
+
+    /// Fails the session with a reset.
+    #[cold]
+    pub(crate) fn fail(&mut self, flow: &mut Flow, reason: Reason) {
+        self.fail_softly(flow, reason);
+        self.ask.abort = true;
+    }
+
+    /// Fails the session; whoever calls closes it.
+    #[cold]
+    pub(crate) fn fail_softly(&mut self, flow: &mut Flow, reason: Reason) {
+        if !flow.has(Flag::Failed) {
+            flow.set(Flag::Failed);
+            flow.waiting = reason as u8;
+        }
+    }
+
+    /// The session has done what it should: nothing it is told any more fails it. Closes, if it may.
+    #[inline]
+    pub(crate) fn close(&mut self, flow: &mut Flow) {
+        flow.set(Flag::Done);
+        if !flow.has(Flag::Closing) {
+            flow.set(Flag::Closing);
+            self.ask.close = true;
+        }
+    }
+
+    /// The first byte of a response.
+    #[inline]
+    pub(crate) fn first_byte(&mut self, flow: &mut Flow, since: u32) {
+        if !flow.has(Flag::FirstByte) {
+            flow.set(Flag::FirstByte);
+            self.counts.ttfb.record(elapsed(since, self.now).0);
+        }
+    }
+
+    /// The last byte of a response.
+    #[inline]
+    pub(crate) fn last_byte(&mut self, flow: &mut Flow, since: u32) {
+        flow.unset(Flag::FirstByte);
+        self.counts.ttlb.record(elapsed(since, self.now).0);
+        self.counts.transactions += 1;
+    }
+
+    /// Whether a client's session shall end after its transaction: it was told to stop, or its time is up.
+    #[inline]
+    pub(crate) fn shall_end(&self, flow: &Flow) -> bool {
+        flow.has(Flag::Stopping)
+            || self.common.up.is_some() && self.is_client() && flow.up_end(self.now) <= self.now
+    }
+
+    /// A client has nothing more to do: closes now, or later if its time is not up or its turn has not come.
+    pub(crate) fn end_client(&mut self, flow: &mut Flow) {
+        if !flow.has(Flag::Done) {
+            // A turn to ask is none to close.
+            flow.unset(Flag::Turn);
+            flow.set(Flag::Done);
+        }
+        if flow.has(Flag::Closing) {
+            return;
+        }
+        let stopping = flow.has(Flag::Stopping);
+        if self.common.up.is_some() && !stopping && !flow.has(Flag::PeerClosed) {
+            let end = flow.up_end(self.now);
+            if end > self.now {
+                return self.wake_at(flow, end);
+            }
+        }
+        if let Some(pacer) = &mut self.pacers.closes
+            && !stopping
+            && !flow.take(Flag::Turn)
+        {
+            let at = pacer.next(self.now);
+            if at > self.now {
+                flow.set(Flag::Turn);
+                return self.wake_at(flow, at);
+            }
+        }
+        self.close(flow);
+    }
+
+    /// Whether a client may send its next request now; if not, it is woken when it may, or when its time is up.
+    #[inline]
+    pub(crate) fn may_request(&mut self, flow: &mut Flow) -> bool {
+        if !self.common.paced {
+            return true;
+        }
+        if flow.take(Flag::Turn) {
+            return true;
+        }
+        let end = self.common.up.map_or(Nanos::MAX, |_| flow.up_end(self.now));
+        let Some(pacer) = &mut self.pacers.requests else { return true };
+        match pacer.next_before(self.now, end) {
+            Some(at) if at <= self.now => return true,
+            Some(at) => {
+                flow.set(Flag::Turn);
+                self.wake_at(flow, at);
+            }
+            None => self.wake_at(flow, end),
+        }
+        false
+    }
+}
+
+/// Why a flow that ended so has failed, if it has; `complete` says whether nothing was missing.
+pub(crate) fn failure(flow: &Flow, end: End, complete: bool, udp: bool) -> Option<Reason> {
+    if flow.has(Flag::Failed) {
+        return Some(flow.reason());
+    }
+    match end {
+        End::Closed | End::Aborted if complete => None,
+        End::Reset if complete => None,
+        // Nothing says that a UDP session is over but silence.
+        End::IdleTimeout if complete && udp => None,
+        End::Closed => Some(Reason::ClosedEarly),
+        End::Aborted => Some(Reason::Aborted),
+        End::Reset => Some(Reason::Reset),
+        End::Refused => Some(Reason::Refused),
+        End::SetupTimeout => Some(Reason::SetupTimeout),
+        End::Timeout => Some(Reason::Timeout),
+        End::Unreachable => Some(Reason::Unreachable),
+        End::IdleTimeout => Some(Reason::IdleTimeout),
+    }
+}

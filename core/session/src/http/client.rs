@@ -1,0 +1,406 @@
+//! Asks, and reads what comes back.
+
+use super::parse::{self, Framing, Remembered, ResponseHead, Step, state};
+use super::plan::{HttpClose, HttpPlan, HttpRequest, Method, RequestBody};
+use crate::counts::Reason;
+use crate::extra::Extras;
+use crate::flow::{Ctx, Flag, Flow, tick};
+use crate::input;
+use crate::message::{Message, Piece, Vars, pieces};
+use crate::pattern;
+use crate::turns::Turns;
+use crate::vary::{Content, Delay, Size};
+use std::sync::Arc;
+use tcp::End;
+
+/// A client made ready.
+#[derive(Debug)]
+pub(crate) struct Client {
+    plan: Arc<HttpPlan>,
+    requests: Vec<Ready>,
+    turns: Turns,
+    remembered: Remembered<ResponseHead>,
+}
+
+/// A request made ready.
+#[derive(Debug)]
+struct Ready {
+    message: Message,
+    /// The same with `Connection: close`.
+    last: Message,
+    body: Size,
+    method: Method,
+    status: Option<u16>,
+    response_bytes: Option<u64>,
+}
+
+impl Ready {
+    fn new(request: &HttpRequest) -> Self {
+        let body = match &request.body {
+            RequestBody::None => Size::Fixed(0),
+            RequestBody::Length(size) | RequestBody::Chunked { size, .. } => size.clone(),
+        };
+        Self {
+            message: message(request, false),
+            last: message(request, true),
+            body,
+            method: request.method,
+            status: request.status,
+            response_bytes: request.response_bytes,
+        }
+    }
+}
+
+/// The whole request.
+fn message(request: &HttpRequest, last: bool) -> Message {
+    let mut head = vec![Piece::text(request.method.name()), Piece::text(" ")];
+    head.extend(pieces(&request.path));
+    head.push(Piece::text(" HTTP/1.1\r\nHost: "));
+    head.extend(pieces(&request.host));
+    let own = |name: &str, text: &str| (name.to_owned(), Content::bytes(text));
+    let connection = last.then(|| own("Connection", "close"));
+    for (name, value) in connection.iter().chain(&request.fields) {
+        head.push(Piece::text(format!("\r\n{name}: ")));
+        head.extend(pieces(value));
+    }
+    let mut body = Vec::new();
+    match &request.body {
+        RequestBody::None => {}
+        RequestBody::Length(_) => {
+            head.extend([Piece::text("\r\nContent-Length: "), Piece::BodyLength]);
+            body.push(Piece::Body);
+        }
+        RequestBody::Chunked { chunk, .. } => {
+            head.push(Piece::text("\r\nTransfer-Encoding: chunked"));
+            body.push(Piece::Chunks(*chunk));
+        }
+    }
+    head.push(Piece::text("\r\n"));
+    if request.head_bytes > 0 {
+        head.push(Piece::Padding { head: Message::new(head.clone()).into(), to: request.head_bytes });
+    }
+    head.push(Piece::text("\r\n"));
+    Message::new(head.into_iter().chain(body))
+}
+
+impl Client {
+    pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
+        let requests = plan.requests.iter().map(|(request, _)| Ready::new(request)).collect();
+        let weights: Vec<u32> = plan.requests.iter().map(|(_, weight)| *weight).collect();
+        let turns = Turns::new(&weights, plan.order);
+        Self { requests, turns, plan, remembered: Remembered::default() }
+    }
+
+    /// Request `number` of a session.
+    #[inline]
+    fn request(&self, flow: &Flow, number: u32) -> &Ready {
+        let turn = u64::from(flow.number).wrapping_add(u64::from(number));
+        &self.requests[self.turns.pick(turn)]
+    }
+
+    #[inline]
+    fn vars(flow: &Flow, ready: &Ready, number: u32) -> Vars {
+        let request = u64::from(number);
+        Vars { session: u64::from(flow.number), request, body: ready.body.value(request) }
+    }
+
+    /// Request `number` and what it is made for.
+    #[inline]
+    fn message(&self, flow: &Flow, number: u32) -> (&Message, Vars) {
+        let ready = self.request(flow, number);
+        let last =
+            self.plan.close == HttpClose::Server && self.plan.per_connection == Some(number.wrapping_add(1));
+        (if last { &ready.last } else { &ready.message }, Self::vars(flow, ready, number))
+    }
+
+    pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.state = state::HEAD;
+        self.pump(ctx, flow);
+    }
+
+    /// Sends what may be sent.
+    fn pump(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        loop {
+            if flow.has(Flag::Failed) || flow.has(Flag::Paused) || flow.state == state::END {
+                return;
+            }
+            let all_sent = self.plan.per_connection.is_some_and(|all| flow.sent >= all);
+            let shall_end = !all_sent && ctx.shall_end(flow);
+            if all_sent || shall_end || flow.has(Flag::Last) || flow.has(Flag::PeerClosed) {
+                if flow.waiting == 0 {
+                    if shall_end {
+                        flow.set(Flag::Stopped);
+                    }
+                    self.end(ctx, flow, all_sent);
+                }
+                return;
+            }
+            if flow.waiting >= self.plan.pipeline.max(1) || !ctx.may_request(flow) {
+                return;
+            }
+            self.send(ctx, flow);
+        }
+    }
+
+    #[inline]
+    fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let (message, vars) = self.message(flow, flow.sent);
+        ctx.send(flow, message.len(&vars));
+        ctx.counts.requests += 1;
+        flow.waiting += 1;
+        if self.plan.pipeline > 1 {
+            ctx.extras.of(flow).starts.push_back(tick(ctx.now));
+        }
+        flow.mark(ctx.now);
+        ctx.arm(flow, ctx.common.patience.response);
+    }
+
+    /// All was answered.
+    fn end(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, all_sent: bool) {
+        flow.state = state::END;
+        match self.plan.close {
+            HttpClose::Server if all_sent && !flow.has(Flag::PeerClosed) => {
+                flow.set(Flag::Done);
+                flow.set(Flag::Head);
+                flow.mark(ctx.now);
+                ctx.arm(flow, ctx.common.patience.response);
+            }
+            HttpClose::Reset if !flow.has(Flag::PeerClosed) => {
+                flow.set(Flag::Done);
+                ctx.ask.abort = true;
+            }
+            _ => ctx.end_client(flow),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        flow.set(Flag::Progress);
+        input::feed(ctx, flow, data, |ctx, flow, data| self.process(ctx, flow, data));
+    }
+
+    /// Reads as far as it goes; returns how many bytes are used up.
+    fn process(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) -> usize {
+        let mut used = 0;
+        loop {
+            if flow.has(Flag::Failed) || flow.state == state::END {
+                return data.len();
+            }
+            let rest = &data[used..];
+            let step = match flow.state {
+                state::HEAD if rest.is_empty() => return used,
+                state::HEAD => self.head(ctx, flow, rest),
+                state::COMPLETE => {
+                    self.complete(ctx, flow);
+                    Ok(Step::Around(0))
+                }
+                _ => parse::body(flow, rest),
+            };
+            match step {
+                Ok(Step::More) => return used,
+                Ok(Step::Around(bytes)) => used += bytes,
+                Ok(Step::Data(bytes)) => {
+                    self.body(ctx, flow, &rest[..bytes]);
+                    used += bytes;
+                }
+                Err(wrong) => return self.bad(ctx, flow, wrong, data.len()),
+            }
+        }
+    }
+
+    #[cold]
+    fn bad(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, wrong: &str, all: usize) -> usize {
+        ctx.counts.detail(wrong);
+        ctx.fail(flow, Reason::BadResponse);
+        all
+    }
+
+    /// When the request was sent that is answered now.
+    #[inline]
+    fn started(&self, ctx: &Ctx<'_>, flow: &Flow) -> u32 {
+        if self.plan.pipeline <= 1 {
+            return flow.at;
+        }
+        ctx.extras.find(flow).and_then(|extra| extra.starts.front().copied()).unwrap_or(flow.at)
+    }
+
+    /// Number of the request that is answered now.
+    #[inline]
+    fn answered(flow: &Flow) -> u32 {
+        flow.sent.wrapping_sub(u32::from(flow.waiting))
+    }
+
+    #[inline]
+    fn head(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) -> Result<Step, parse::Wrong> {
+        if flow.waiting == 0 {
+            return Err("a response without a request");
+        }
+        let started = self.started(ctx, flow);
+        ctx.first_byte(flow, started);
+        let (head, len) = match self.remembered.find(data) {
+            Some(found) => found,
+            None => {
+                let Some((head, len)) = parse::response_head(data)? else { return Ok(Step::More) };
+                self.remembered.keep(&data[..len], head);
+                (head, len)
+            }
+        };
+        let class = usize::from(head.status / 100);
+        *ctx.counts.http.get_mut(class - 1).ok_or("a status of 600 or more")? += 1;
+        if class == 1 {
+            // Only a hint, unless it changes protocols, which nobody asked for (RFC 9110 section 15.2).
+            return if head.status == 101 { Err("a change of protocols") } else { Ok(Step::Around(len)) };
+        }
+        self.begin(ctx, flow, &head)?;
+        Ok(Step::Around(len))
+    }
+
+    #[inline]
+    fn begin(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, head: &ResponseHead) -> Result<(), parse::Wrong> {
+        let ready = self.request(flow, Self::answered(flow));
+        if head.close {
+            flow.set(Flag::Last);
+        }
+        flow.step = 0;
+        let reason = match (ready.status, head.status) {
+            (Some(wanted), status) if wanted == status => None,
+            (Some(_), _) => Some(Reason::HttpStatus),
+            (None, 400..=499) if self.plan.errors_fail => Some(Reason::Http4xx),
+            (None, 500..=599) if self.plan.errors_fail => Some(Reason::Http5xx),
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            ctx.fail_softly(flow, reason);
+            flow.set(Flag::Closing);
+            ctx.ask.close = true;
+            return Ok(());
+        }
+        let bodiless = ready.method == Method::Head || matches!(head.status, 204 | 304);
+        flow.unset(Flag::ANY_BODY);
+        if bodiless || ready.status.is_none() && head.status >= 400 {
+            flow.set(Flag::ANY_BODY);
+        } else if let (Framing::Length(length), Some(expected)) = (head.framing, ready.response_bytes)
+            && length != expected
+        {
+            ctx.fail(flow, Reason::WrongContent);
+            return Ok(());
+        }
+        parse::begin(flow, if bodiless { Framing::Length(0) } else { head.framing });
+        Ok(())
+    }
+
+    #[inline]
+    fn body(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        if ctx.common.verify && !flow.has(Flag::ANY_BODY) {
+            let ready = self.request(flow, Self::answered(flow));
+            let number = u64::from(Self::answered(flow));
+            if ready.response_bytes.is_some() && !pattern::matches(number, u64::from(flow.step), data) {
+                return ctx.fail(flow, Reason::WrongContent);
+            }
+        }
+        flow.step = flow.step.wrapping_add(data.len() as u32);
+    }
+
+    /// A response is whole.
+    #[inline]
+    fn complete(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let ready = self.request(flow, Self::answered(flow));
+        if let Some(bytes) = ready.response_bytes
+            && !flow.has(Flag::ANY_BODY)
+            && bytes as u32 != flow.step
+        {
+            return ctx.fail(flow, Reason::WrongContent);
+        }
+        let started = self.started(ctx, flow);
+        ctx.last_byte(flow, started);
+        if self.plan.pipeline > 1
+            && let Some(extra) = ctx.extras.find_mut(flow)
+        {
+            extra.starts.pop_front();
+        }
+        flow.waiting -= 1;
+        flow.state = state::HEAD;
+        let done = self.plan.per_connection.is_some_and(|all| flow.sent >= all);
+        if flow.waiting == 0 && self.plan.think != Delay::NONE && !done && !flow.has(Flag::Last) {
+            let think = self.plan.think.value(u64::from(flow.number), u64::from(flow.sent));
+            let mut end = ctx.now.saturating_add(think);
+            if ctx.common.up.is_some() {
+                end = end.min(flow.up_end(ctx.now));
+            }
+            flow.set(Flag::Paused);
+            return ctx.wake_at(flow, end);
+        }
+        if !flow.has(Flag::Turn) {
+            self.pump(ctx, flow);
+        }
+    }
+
+    pub(crate) fn finished(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.set(Flag::PeerClosed);
+        if flow.has(Flag::Failed) {
+            return;
+        }
+        if flow.state == state::UNTIL_CLOSE {
+            flow.set(Flag::Last);
+            self.complete(ctx, flow);
+            if flow.has(Flag::Failed) {
+                return;
+            }
+        }
+        let missing = self.plan.per_connection.is_some_and(|all| flow.sent < all) && !flow.has(Flag::Last);
+        if flow.state != state::END && (flow.waiting > 0 || missing) {
+            ctx.fail_softly(flow, Reason::ClosedEarly);
+        }
+        flow.state = state::END;
+        ctx.close(flow);
+    }
+
+    #[inline]
+    pub(crate) fn acknowledged(&self, _: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
+        while flow.unacked > 0 {
+            let (message, vars) = self.message(flow, flow.oldest());
+            let len = message.len(&vars);
+            if flow.since_base(offset) < len {
+                return;
+            }
+            flow.drop_oldest(len);
+        }
+    }
+
+    pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if flow.state == state::END && flow.has(Flag::Head) {
+            // The server was to close, and did not.
+            if ctx.has_run_out(flow, ctx.common.patience.response) {
+                ctx.fail_softly(flow, Reason::IdleTimeout);
+                ctx.close(flow);
+            }
+        } else if flow.state == state::END {
+            ctx.end_client(flow);
+        } else if flow.take(Flag::Paused) || flow.has(Flag::Turn) || flow.waiting == 0 {
+            self.pump(ctx, flow);
+        } else if ctx.has_run_out(flow, ctx.common.patience.response) {
+            ctx.fail(flow, Reason::ResponseTimeout);
+        }
+    }
+
+    pub(crate) fn stop(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if flow.state != 0 && flow.waiting == 0 {
+            flow.set(Flag::Stopped);
+            flow.state = state::END;
+            ctx.close(flow);
+        }
+    }
+
+    pub(crate) fn is_complete(flow: &Flow, _: End) -> bool {
+        flow.has(Flag::Done)
+    }
+
+    pub(crate) fn fill(&self, flow: &Flow, _: &Extras, offset: u64, out: &mut [u8]) {
+        let mut number = flow.oldest();
+        input::fill(flow.since_base(offset), out, || {
+            let found = (number != flow.sent).then(|| self.message(flow, number));
+            number = number.wrapping_add(1);
+            found
+        });
+    }
+}

@@ -1,0 +1,461 @@
+//! Reads requests, and answers by rules.
+
+use super::parse::{self, Framing, Remembered, RequestHead, Step, state};
+use super::plan::{HttpBody, HttpPath, HttpPlan, HttpRule, Method};
+use crate::counts::Reason;
+use crate::extra::{Extras, Pending, Response};
+use crate::flow::{Ctx, Flag, Flow};
+use crate::input;
+use crate::message::{Message, Piece, Vars};
+use crate::vary::{Delay, Size};
+use std::sync::Arc;
+use tcp::End;
+
+/// Responses on their way at most; no request is read then.
+const UNACKED_MAX: u16 = 256;
+
+/// A server made ready.
+#[derive(Debug)]
+pub(crate) struct Server {
+    plan: Arc<HttpPlan>,
+    /// Of rule `i`, then of each refusal: with and without body, to go on and to close. See [`Self::template`].
+    templates: Vec<Template>,
+    remembered: Remembered<Asked>,
+}
+
+/// A response made ready.
+#[derive(Debug)]
+struct Template {
+    message: Message,
+    status: u16,
+    /// Whether the server closes behind it.
+    close: bool,
+}
+
+/// What a request comes to.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    /// Index of the rule, or behind all rules of the refusal.
+    answer: u32,
+    /// What the path says about the size.
+    size: u64,
+    head_only: bool,
+    framing: Framing,
+    close: bool,
+}
+
+/// What is answered if no rule is.
+const REFUSALS: [(u16, bool); 6] =
+    [(404, false), (405, false), (501, true), (400, true), (431, true), (505, true)];
+const NOT_FOUND: u32 = 0;
+const NOT_ALLOWED: u32 = 1;
+const NOT_IMPLEMENTED: u32 = 2;
+const BAD: u32 = 3;
+const TOO_LONG: u32 = 4;
+const VERSION: u32 = 5;
+
+/// The words behind a status.
+fn phrase(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        206 => "Partial Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        _ => "Status",
+    }
+}
+
+impl Template {
+    fn new(rule: &HttpRule, name: &str, close: bool, head_only: bool) -> Self {
+        let until_close = matches!(rule.body, HttpBody::UntilClose(_));
+        let close = close || rule.close || until_close;
+        let mut head = format!("HTTP/1.1 {} {}\r\n", rule.status, phrase(rule.status));
+        let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
+        if !name.is_empty() {
+            add("Server", name);
+        }
+        rule.fields.iter().for_each(|(name, value)| add(name, value));
+        if close {
+            add("Connection", "close");
+        }
+        let mut pieces = vec![Piece::text(head)];
+        let bodiless = matches!(rule.status, 204 | 304);
+        let body = match rule.body {
+            _ if bodiless => Piece::text(""),
+            HttpBody::Length(_) | HttpBody::FromPath => {
+                pieces.extend([Piece::text("Content-Length: "), Piece::BodyLength, Piece::text("\r\n")]);
+                Piece::Body
+            }
+            HttpBody::Chunked { chunk, .. } => {
+                pieces.push(Piece::text("Transfer-Encoding: chunked\r\n"));
+                Piece::Chunks(chunk)
+            }
+            HttpBody::UntilClose(_) => Piece::Body,
+        };
+        pieces.push(Piece::text("\r\n"));
+        if !head_only {
+            pieces.push(body);
+        }
+        Self { message: Message::new(pieces), status: rule.status, close }
+    }
+}
+
+/// The rule that says no.
+fn refusal(status: u16) -> HttpRule {
+    HttpRule {
+        methods: Vec::new(),
+        path: HttpPath::Any,
+        status,
+        body: HttpBody::Length(Size::Fixed(0)),
+        fields: Vec::new(),
+        close: false,
+        delay: Delay::NONE,
+    }
+}
+
+impl HttpPath {
+    fn fits(&self, path: &[u8]) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Exact(text) => text.as_bytes() == path,
+            Self::Prefix(text) => path.starts_with(text.as_bytes()),
+            Self::Number => path.strip_prefix(b"/").and_then(parse::number).is_some(),
+        }
+    }
+}
+
+impl Server {
+    pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
+        let refusals = REFUSALS.map(|(status, close)| HttpRule { close, ..refusal(status) });
+        let rules = plan.server.rules.iter().chain(&refusals);
+        let templates = rules.flat_map(|rule| {
+            [(false, false), (false, true), (true, false), (true, true)]
+                .map(|(close, head_only)| Template::new(rule, &plan.server.name, close, head_only))
+        });
+        Self { templates: templates.collect(), remembered: Remembered::default(), plan }
+    }
+
+    fn template(&self, index: u32) -> &Template {
+        &self.templates[(index as usize).min(self.templates.len() - 1)]
+    }
+
+    fn refuse(&self, which: u32) -> u32 {
+        self.plan.server.rules.len() as u32 + which
+    }
+
+    pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.state = state::HEAD;
+        flow.mark(ctx.now);
+        ctx.arm(flow, ctx.common.patience.idle);
+    }
+
+    #[inline]
+    pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        flow.set(Flag::Progress);
+        input::feed(ctx, flow, data, |ctx, flow, data| self.process(ctx, flow, data));
+    }
+
+    fn process(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) -> usize {
+        let mut used = 0;
+        loop {
+            let rest = &data[used..];
+            let step = match flow.state {
+                _ if flow.has(Flag::Failed) => return data.len(),
+                state::END => return data.len(),
+                state::DELAY => return Self::hold(ctx, flow, used, data.len()),
+                state::HEAD if rest.is_empty() => return used,
+                state::HEAD if flow.unacked >= UNACKED_MAX => return Self::hold(ctx, flow, used, data.len()),
+                state::HEAD => self.head(ctx, flow, rest),
+                state::COMPLETE => {
+                    self.asked(ctx, flow);
+                    Ok(Step::Around(0))
+                }
+                _ => parse::body(flow, rest),
+            };
+            match step {
+                Ok(Step::More) => return used,
+                Ok(Step::Around(bytes)) => used += bytes,
+                Ok(Step::Data(bytes)) => {
+                    self.body(ctx, flow, &rest[..bytes]);
+                    used += bytes;
+                }
+                Err(wrong) => {
+                    self.bad(ctx, flow, wrong);
+                    return data.len();
+                }
+            }
+        }
+    }
+
+    /// Reads no more for now.
+    fn hold(ctx: &mut Ctx<'_>, flow: &mut Flow, used: usize, all: usize) -> usize {
+        if all - used > parse::HEAD_MAX && !flow.has(Flag::Paused) {
+            flow.set(Flag::Paused);
+            ctx.ask.read = Some(false);
+        }
+        used
+    }
+
+    /// Reads on with what was held.
+    fn resume(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if flow.take(Flag::Paused) {
+            ctx.ask.read = Some(true);
+        }
+        if flow.has(Flag::Stashed) {
+            self.received(ctx, flow, &[]);
+        }
+        if flow.has(Flag::PeerClosed) && !flow.has(Flag::Failed) {
+            self.finished(ctx, flow);
+        }
+    }
+
+    /// Answers a request that is none, and closes.
+    #[cold]
+    fn bad(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, wrong: &str) {
+        ctx.counts.detail(wrong);
+        let which = match wrong {
+            "the head is too long" => TOO_LONG,
+            "not HTTP/1" => VERSION,
+            _ => BAD,
+        };
+        let answer = self.refuse(which);
+        self.respond(ctx, flow, answer * 4 + 2, 0);
+        ctx.fail_softly(flow, Reason::BadRequest);
+    }
+
+    #[inline]
+    fn head(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) -> Result<Step, parse::Wrong> {
+        let (asked, len) = match self.remembered.find(data) {
+            Some(found) => found,
+            None => {
+                let Some((head, len)) = parse::request_head(data)? else { return Ok(Step::More) };
+                let asked = self.decide(&head);
+                self.remembered.keep(&data[..len], asked);
+                (asked, len)
+            }
+        };
+        ctx.counts.requests += 1;
+        let (template, size) = self.choose(flow, &asked);
+        let delay = self.delay(flow, asked.answer);
+        parse::begin(flow, asked.framing);
+        if flow.state == state::COMPLETE && delay == Delay::NONE {
+            flow.state = state::HEAD;
+            self.respond(ctx, flow, template, size);
+        } else {
+            ctx.extras.of(flow).pending = Pending { template, size, got: 0 };
+        }
+        Ok(Step::Around(len))
+    }
+
+    /// What is answered, by the rules.
+    fn decide(&self, head: &RequestHead<'_>) -> Asked {
+        let path = head.target.split(|byte| *byte == b'?').next().unwrap_or_default();
+        let rules = &self.plan.server.rules;
+        let takes = |rule: &HttpRule, method| rule.methods.is_empty() || rule.methods.contains(&method);
+        let answer = match head.method {
+            None => self.refuse(NOT_IMPLEMENTED),
+            Some(method) => {
+                let fits = |rule: &HttpRule| rule.path.fits(path);
+                match rules.iter().position(|rule| fits(rule) && takes(rule, method)) {
+                    Some(index) => index as u32,
+                    None if rules.iter().any(fits) => self.refuse(NOT_ALLOWED),
+                    None => self.refuse(NOT_FOUND),
+                }
+            }
+        };
+        let size = path.rsplit(|byte| *byte == b'/').next().and_then(parse::number).unwrap_or(0);
+        let head_only = head.method == Some(Method::Head);
+        Asked { answer, size, head_only, framing: head.framing, close: head.close }
+    }
+
+    /// Template and size of the answer.
+    #[inline]
+    fn choose(&self, flow: &Flow, asked: &Asked) -> (u32, u64) {
+        let rule = self.plan.server.rules.get(asked.answer as usize);
+        let size = match rule.map(|rule| &rule.body) {
+            None => 0,
+            Some(HttpBody::FromPath) => asked.size,
+            Some(HttpBody::Length(size) | HttpBody::Chunked { size, .. } | HttpBody::UntilClose(size)) => {
+                size.value(u64::from(flow.sent))
+            }
+        };
+        let last = self.plan.server.keep_alive.is_some_and(|all| flow.sent.wrapping_add(1) >= all);
+        let close = asked.close || last || flow.has(Flag::Stopping);
+        (asked.answer * 4 + 2 * u32::from(close) + u32::from(asked.head_only), size)
+    }
+
+    fn delay(&self, flow: &Flow, answer: u32) -> Delay {
+        match self.plan.server.rules.get(answer as usize).map(|rule| rule.delay) {
+            None | Some(Delay::NONE) => Delay::NONE,
+            Some(delay) => Delay::Constant(delay.value(u64::from(flow.number), u64::from(flow.sent))),
+        }
+    }
+
+    fn body(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        let verify = ctx.common.verify;
+        let number = u64::from(flow.sent);
+        let pending = &mut ctx.extras.of(flow).pending;
+        let offset = u64::from(pending.got);
+        pending.got = pending.got.wrapping_add(data.len() as u32);
+        if verify && !crate::pattern::matches(number, offset, data) {
+            ctx.fail(flow, Reason::WrongContent);
+        }
+    }
+
+    /// A request that had to be waited for is whole.
+    fn asked(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let Pending { template, size, .. } = ctx.extras.of(flow).pending;
+        match self.delay(flow, template / 4) {
+            Delay::Constant(time) if time.0 > 0 => {
+                flow.state = state::DELAY;
+                ctx.wake_at(flow, ctx.now.saturating_add(time));
+            }
+            _ => {
+                flow.state = state::HEAD;
+                self.respond(ctx, flow, template, size);
+            }
+        }
+    }
+
+    #[inline]
+    fn respond(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, template: u32, size: u64) {
+        let number = flow.sent;
+        let response = Response { template, number, body: size };
+        if flow.unacked == 0 && size <= u64::from(u32::MAX) {
+            flow.until = template;
+            flow.step = size as u32;
+        } else {
+            let before = (!flow.has(Flag::Queued) && flow.unacked > 0).then(|| Self::inline(flow));
+            let responses = &mut ctx.extras.of(flow).responses;
+            responses.extend(before);
+            responses.push_back(response);
+            flow.set(Flag::Queued);
+        }
+        let template = self.template(template);
+        let class = usize::from(template.status / 100).clamp(1, 5);
+        ctx.counts.http[class - 1] += 1;
+        ctx.counts.transactions += 1;
+        let vars = Self::vars(flow, &response);
+        ctx.send(flow, template.message.len(&vars));
+        if template.close {
+            flow.state = state::END;
+            ctx.close(flow);
+        } else if ctx.common.patience.idle.is_some() {
+            flow.mark(ctx.now);
+            ctx.arm(flow, ctx.common.patience.idle);
+        }
+    }
+
+    /// The response that is not acknowledged, if it is the only one.
+    fn inline(flow: &Flow) -> Response {
+        Response { template: flow.until, number: flow.oldest(), body: u64::from(flow.step) }
+    }
+
+    fn vars(flow: &Flow, response: &Response) -> Vars {
+        let request = u64::from(response.number);
+        Vars { session: u64::from(flow.number), request, body: response.body }
+    }
+
+    /// Response `index` of those that are not acknowledged.
+    #[inline]
+    fn response(flow: &Flow, extras: &Extras, index: usize) -> Option<Response> {
+        if index >= usize::from(flow.unacked) {
+            None
+        } else if flow.has(Flag::Queued) {
+            extras.find(flow).and_then(|extra| extra.responses.get(index).copied())
+        } else {
+            Some(Self::inline(flow))
+        }
+    }
+
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
+        let held = flow.unacked >= UNACKED_MAX;
+        while let Some(response) = Self::response(flow, ctx.extras, 0) {
+            let len = self.template(response.template).message.len(&Self::vars(flow, &response));
+            if flow.since_base(offset) < len {
+                break;
+            }
+            flow.drop_oldest(len);
+            if flow.has(Flag::Queued)
+                && let Some(extra) = ctx.extras.find_mut(flow)
+            {
+                extra.responses.pop_front();
+                if extra.responses.is_empty() {
+                    flow.unset(Flag::Queued);
+                }
+            }
+        }
+        if held && flow.unacked < UNACKED_MAX {
+            self.resume(ctx, flow);
+        }
+    }
+
+    pub(crate) fn finished(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.set(Flag::PeerClosed);
+        let held = flow.state == state::DELAY || flow.state == state::HEAD && flow.unacked >= UNACKED_MAX;
+        if flow.has(Flag::Failed) || held && (flow.has(Flag::Stashed) || flow.state == state::DELAY) {
+            return;
+        }
+        if flow.state != state::END && (flow.state != state::HEAD || flow.has(Flag::Stashed)) {
+            ctx.fail_softly(flow, Reason::ClosedEarly);
+        }
+        flow.state = state::END;
+        ctx.close(flow);
+    }
+
+    pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let state = flow.state;
+        match state {
+            state::DELAY => {
+                flow.state = state::HEAD;
+                let Pending { template, size, .. } = ctx.extras.of(flow).pending;
+                self.respond(ctx, flow, template, size);
+                self.resume(ctx, flow);
+            }
+            0 | state::END => {}
+            _ if ctx.has_run_out(flow, ctx.common.patience.idle) => ctx.fail(flow, Reason::IdleTimeout),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn stop(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if flow.state == state::HEAD && !flow.has(Flag::Stashed) {
+            flow.set(Flag::Stopped);
+            flow.state = state::END;
+            ctx.close(flow);
+        }
+    }
+
+    pub(crate) fn is_complete(flow: &Flow, end: End) -> bool {
+        let at_boundary = flow.state == state::HEAD && !flow.has(Flag::Stashed);
+        flow.has(Flag::Done) || at_boundary && (end == End::Closed || flow.sent > 0)
+    }
+
+    pub(crate) fn fill(&self, flow: &Flow, extras: &Extras, offset: u64, out: &mut [u8]) {
+        let mut index = 0;
+        input::fill(flow.since_base(offset), out, || {
+            let response = Self::response(flow, extras, index)?;
+            index += 1;
+            Some((&self.template(response.template).message, Self::vars(flow, &response)))
+        });
+    }
+}

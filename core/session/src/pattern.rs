@@ -1,0 +1,77 @@
+//! Bytes without meaning that both ends know.
+//!
+//! They come from a table of a prime number of bytes, so that a piece of any usual length that is lost, doubled or moved
+//! shows.
+
+use std::sync::LazyLock;
+
+/// Bytes before they come again; prime.
+pub(crate) const PERIOD: usize = 16_381;
+
+static TABLE: LazyLock<Box<[u8]>> = LazyLock::new(|| {
+    let key = random::key(0x0065_6167_7265);
+    (0..PERIOD as u64).map(|place| (random::word(key, place) >> 56) as u8).collect()
+});
+
+/// Where in the table byte `offset` of message `number` is. Offsets count modulo 2^32.
+#[inline]
+fn place(number: u64, offset: u64) -> usize {
+    let period = PERIOD as u64;
+    ((u64::from(number as u32) * 509 % period + u64::from(offset as u32) % period) % period) as usize
+}
+
+/// Hands out bytes `offset..offset + len` of message `number` in pieces.
+#[inline]
+pub(crate) fn pieces(number: u64, offset: u64, len: u64, mut take: impl FnMut(&[u8])) {
+    let (table, mut offset, mut left) = (&**TABLE, offset, len);
+    while left > 0 {
+        let start = place(number, offset);
+        // A piece ends where offsets wrap: the table begins anew there.
+        let until_wrap = (1 << 32) - u64::from(offset as u32);
+        let piece = left.min((PERIOD - start) as u64).min(until_wrap);
+        take(&table[start..start + piece as usize]);
+        offset += piece;
+        left -= piece;
+    }
+}
+
+/// Whether `data` is what stands at `offset` of message `number`.
+pub(crate) fn matches(number: u64, offset: u64, data: &[u8]) -> bool {
+    let (mut rest, mut same) = (data, true);
+    pieces(number, offset, data.len() as u64, |piece| {
+        let (now, later) = rest.split_at(piece.len());
+        same &= now == piece;
+        rest = later;
+    });
+    same
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes(number: u64, offset: u64, len: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        pieces(number, offset, len, |piece| out.extend_from_slice(piece));
+        out
+    }
+
+    #[test]
+    fn messages_differ_and_repeat_after_a_prime() {
+        assert_ne!(bytes(0, 0, 64), bytes(1, 0, 64));
+        assert_ne!(bytes(0, 0, 64), bytes(0, 16_384, 64));
+        assert_eq!(bytes(0, 0, 64), bytes(0, PERIOD as u64, 64));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_the_whole(number in 0u64..1 << 34, offset in 0u64..1 << 34, cut in 0u64..40_000, len in 0u64..40_000) {
+            let cut = cut.min(len);
+            let mut both = bytes(number, offset, cut);
+            both.extend(bytes(number, offset + cut, len - cut));
+            prop_assert!(matches(number, offset, &both));
+            prop_assert_eq!(both, bytes(number, offset, len));
+        }
+    }
+}

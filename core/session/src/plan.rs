@@ -1,0 +1,401 @@
+//! One entry under `sessions:` of a profile, with nothing left to guess. Pure data.
+//!
+//! Not here: what runs it (`apps`, `load`), hardware addresses and next hops, which belong to whoever has the ports.
+//!
+//! Invariant: whatever varies is a function of numbers and seeds that stand in the plan. A session's number counts the
+//! sessions its side opened (a server: accepted), from 0, modulo 2^32; a request's number counts those of its session.
+
+pub use crate::dns::{DnsAnswer, DnsPlan, DnsQuery, DnsRule};
+pub use crate::http::{
+    HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, Method, RequestBody,
+};
+pub use crate::program::{Expect, Op, Program};
+pub use crate::vary::{By, Content, Delay, Order, Part, Size, Values, Weighted};
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use tcp::{TcpOptions, UdpOptions};
+use units::{Nanos, Pps};
+
+/// What carries a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Carrier {
+    /// TCP.
+    Tcp,
+    /// UDP: a session is what two addresses and ports say to each other.
+    Udp,
+}
+
+/// The two ends of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// The end that opens it.
+    Client,
+    /// The end that waits for it.
+    Server,
+}
+
+/// An entry under `sessions:`.
+#[derive(Debug, Clone)]
+pub struct SessionPlan {
+    /// Its name in the profile.
+    pub name: String,
+    /// What carries it.
+    pub carrier: Carrier,
+    /// The clients' end; `None` if it is someone else's.
+    pub client: Option<SidePlan>,
+    /// The servers' end; `None` if it is someone else's.
+    pub server: Option<SidePlan>,
+    /// Where clients are; without addresses if they are someone else's.
+    pub clients: PoolPlan,
+    /// Where servers are, whoever plays them. Of the same family of addresses as the clients.
+    pub servers: PoolPlan,
+    /// In which order pairs of client and server are gone through.
+    pub order: Order,
+    /// What is said: one application, or several by weight.
+    pub mix: Mix,
+    /// Encryption around every application; `None` is in the clear. TCP only.
+    pub tls: Option<Arc<TlsPlan>>,
+    /// When sessions are opened and closed; without meaning if the clients are someone else's.
+    pub load: LoadPlan,
+    /// How long is waited for what.
+    pub patience: Patience,
+    /// Whether what is received is compared with what the other side is known to send, byte by byte. What does not
+    /// match is the failure `wrong_content`. Possible if both ends are played from this plan.
+    pub verify: bool,
+    /// Seed of what follows no seed of its own: which member of a mix a session runs, ports, contents.
+    pub seed: u64,
+}
+
+/// One end of a session, played here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SidePlan {
+    /// Index of the port.
+    pub port: usize,
+    /// VLAN identifiers, outermost first.
+    pub vlans: Vec<u16>,
+    /// Largest IP packet, bytes.
+    pub mtu: u16,
+    /// Time to live, or hop limit.
+    pub ttl: u8,
+    /// Type of service, or traffic class: DSCP in the upper six bits.
+    pub tos: u8,
+    /// TCP.
+    pub tcp: TcpOptions,
+    /// UDP.
+    pub udp: UdpOptions,
+}
+
+/// Addresses and ports of one end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolPlan {
+    /// Addresses; all IPv4 or all IPv6.
+    pub addresses: Vec<AddressRange>,
+    /// Ports. Clients: those they open from. Servers: those they are reached at, unless a member of the mix has its own.
+    pub ports: RangeInclusive<u16>,
+}
+
+/// Some addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressRange {
+    /// The first.
+    pub first: IpAddr,
+    /// The last, of the same family and not before the first.
+    pub last: IpAddr,
+    /// Sessions of each of these addresses in relation to those of other ranges, 1 to 1,000.
+    pub weight: u32,
+}
+
+/// Several applications in one entry.
+#[derive(Debug, Clone)]
+pub struct Mix {
+    /// The applications, at least one.
+    pub members: Vec<Member>,
+    /// Whether they come by turns, spread out exactly by weight, or by chance.
+    pub order: Order,
+}
+
+impl Mix {
+    /// One application.
+    pub fn one(app: AppPlan) -> Self {
+        let member = Member { name: String::new(), weight: 1, app, server_ports: None };
+        Self { members: vec![member], order: Order::Sequential }
+    }
+}
+
+/// An application of a mix.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// Its name in results; empty if it is the only one.
+    pub name: String,
+    /// Sessions of this application in relation to those of others; not zero.
+    pub weight: u32,
+    /// The application.
+    pub app: AppPlan,
+    /// The servers' ports for this application alone. A server that is played here tells the members of a mix apart by
+    /// their ports: no two may share one, and only one may go without.
+    pub server_ports: Option<RangeInclusive<u16>>,
+}
+
+/// An application, both of its ends.
+#[derive(Debug, Clone)]
+pub enum AppPlan {
+    /// A program for each end. Raw requests and responses, sources and sinks, and conversations from captures are made
+    /// into programs: [`AppPlan::raw`], [`AppPlan::bulk`], [`conversations`](crate::conversations).
+    Program {
+        /// The client's.
+        client: Arc<Program>,
+        /// The server's.
+        server: Arc<Program>,
+    },
+    /// The server sends back what it gets; the client follows a program.
+    Echo {
+        /// The client's.
+        client: Arc<Program>,
+    },
+    /// HTTP/1.1.
+    Http(Arc<HttpPlan>),
+    /// DNS, over what carries the session.
+    Dns(Arc<DnsPlan>),
+}
+
+impl AppPlan {
+    /// Requests and responses of so many bytes, `requests` on each session (`None`: until it is closed from outside),
+    /// with a pause before each request but the first. The client closes.
+    pub fn raw(request: Size, response: Size, requests: Option<u32>, think: Delay) -> Self {
+        let generated = |size: &Size| Content::generated(size.clone());
+        let ask = [Op::Send(generated(&request)), Op::Expect(Expect::Content(generated(&response)))];
+        let answer = vec![Op::Expect(Expect::Content(generated(&request))), Op::Send(generated(&response))];
+        let again = |times, ops| Op::Repeat { times, ops };
+        let client = if think == Delay::NONE {
+            vec![again(requests, ask.to_vec())]
+        } else {
+            let more = [&[Op::Wait(think)], &ask[..]].concat();
+            [&ask[..], &[again(requests.map(|n| n.saturating_sub(1)), more)]].concat()
+        };
+        Self::Program {
+            client: Arc::new(Program { ops: client }),
+            server: Arc::new(Program { ops: vec![again(requests, answer)] }),
+        }
+    }
+
+    /// One end sends `bytes` and closes (`None`: sends as long as the session lasts), and the other throws them away: for
+    /// goodput. A client that has sent them stays for its time.
+    pub fn bulk(from: Side, bytes: Option<u64>) -> Self {
+        let send = |bytes| Op::Send(Content::generated(Size::Fixed(bytes)));
+        let source = match (bytes, from) {
+            // At the end of their programs clients close, and servers wait for them.
+            (Some(bytes), Side::Client) => vec![send(bytes)],
+            (Some(bytes), Side::Server) => vec![send(bytes), Op::Close],
+            (None, _) => vec![Op::Stream],
+        };
+        let source = Arc::new(Program { ops: source });
+        let sink = Arc::new(Program { ops: vec![Op::Expect(Expect::End)] });
+        match from {
+            Side::Client => Self::Program { client: source, server: sink },
+            Side::Server => Self::Program { client: sink, server: source },
+        }
+    }
+}
+
+/// How long is waited for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// A client's wait for the next byte of a response, from its request on; longer is the failure `response_timeout`,
+    /// found at once if no byte came, and within twice the time if some did. TLS's handshake has as long. `None` waits
+    /// for ever.
+    pub response: Option<Nanos>,
+    /// A server's wait for something from its client; longer is the failure `idle_timeout`. `None` waits for ever.
+    pub idle: Option<Nanos>,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { response: Some(Nanos::from_secs(30)), idle: None }
+    }
+}
+
+/// When sessions are opened, and when they are closed. Times count from the start of traffic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadPlan {
+    /// How fast sessions are opened.
+    pub open: OpenRate,
+    /// Sessions there may be at a time: those due beyond that are not opened, and counted as withheld. With
+    /// [`OpenRate::Max`] it is the number that is reached at once and held; `None` is then [`LoadPlan::MAX_CONCURRENT`].
+    pub concurrent: Option<u64>,
+    /// How long nothing is opened at first.
+    pub start_delay: Nanos,
+    /// Sessions to open in all; `None` is until the end.
+    pub count: Option<u64>,
+    /// Bytes of the clients' applications, sent and received, after which nothing more is opened; `None` is until the end.
+    pub bytes: Option<u64>,
+    /// Time after `start_delay` from which on nothing more is opened; `None` is until the end.
+    pub time: Option<Nanos>,
+    /// How long a session lasts once it is established: an application that is done sooner stays, one that is not is
+    /// closed after the transaction it is at. `None`: as long as the application takes.
+    pub up: Option<Delay>,
+    /// From a session's end until its place in `concurrent` is free again.
+    pub down: Delay,
+    /// Sessions closed by clients each second, all clients together; `None` is as they come.
+    pub close_rate: Option<Pps>,
+    /// Requests (a program's sends) of clients each second, all clients together; `None` is as they come. A session
+    /// whose turn has not come waits.
+    pub request_rate: Option<Pps>,
+    /// What becomes of open sessions when the run ends.
+    pub at_end: AtEnd,
+}
+
+impl LoadPlan {
+    /// What [`LoadPlan::concurrent`] is if nothing says so and nothing else limits.
+    pub const MAX_CONCURRENT: u64 = 1_000;
+
+    /// So many sessions a second until the end.
+    pub fn at(open: OpenRate) -> Self {
+        Self {
+            open,
+            concurrent: None,
+            start_delay: Nanos::ZERO,
+            count: None,
+            bytes: None,
+            time: None,
+            up: None,
+            down: Delay::NONE,
+            close_rate: None,
+            request_rate: None,
+            at_end: AtEnd::Close,
+        }
+    }
+}
+
+/// How fast sessions are opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OpenRate {
+    /// As fast as [`LoadPlan::concurrent`] allows.
+    Max,
+    /// So many each second; the first at once.
+    Constant(Pps),
+    /// A rate that goes in straight lines from point to point.
+    Curve(RateCurve),
+}
+
+/// A rate over time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RateCurve {
+    /// Times since `start_delay`, increasing, and sessions per second there. Before the first its rate holds, after the
+    /// last the last one's. Two points at one time are a step.
+    pub points: Vec<(Nanos, Pps)>,
+}
+
+impl RateCurve {
+    /// From nothing to `rate` in `ramp_up`, staying there for `sustain`, back to nothing in `ramp_down`.
+    pub fn ramp(rate: Pps, ramp_up: Nanos, sustain: Nanos, ramp_down: Nanos) -> Self {
+        let top = ramp_up.saturating_add(sustain);
+        let end = top.saturating_add(ramp_down);
+        Self { points: vec![(Nanos::ZERO, Pps::ZERO), (ramp_up, rate), (top, rate), (end, Pps::ZERO)] }
+    }
+}
+
+/// What becomes of open sessions when the run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtEnd {
+    /// They are closed once their transaction is done.
+    Close,
+    /// They are reset.
+    Reset,
+}
+
+/// TLS around the applications of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsPlan {
+    /// Whether version 1.2 may be agreed upon.
+    pub tls12: bool,
+    /// Whether version 1.3 may be agreed upon.
+    pub tls13: bool,
+    /// Cipher suites by their IANA names, best first; empty is all there are.
+    pub suites: Vec<String>,
+    /// Key exchange groups by their IANA names (`x25519`, `secp256r1`, …), best first; empty is all there are.
+    pub groups: Vec<String>,
+    /// Application protocols offered and taken (`http/1.1`), best first; empty is none.
+    pub alpn: Vec<String>,
+    /// What concerns clients.
+    pub client: TlsClient,
+    /// What concerns servers.
+    pub server: TlsServer,
+}
+
+/// What concerns TLS clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsClient {
+    /// The server's name in the handshake (SNI), by the session's number; `None` sends none.
+    pub server_name: Option<Content>,
+    /// Whether sessions are resumed (tickets, session identifiers), and how many are kept for that.
+    pub resumption: Option<u32>,
+    /// What it shows servers that ask for a certificate.
+    pub identity: Option<Identity>,
+    /// What servers' certificates are verified against.
+    pub verify: TlsVerify,
+}
+
+/// What a server's certificate is verified against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TlsVerify {
+    /// Nothing: any certificate is good.
+    Off,
+    /// These root certificates, PEM.
+    Roots(Arc<[u8]>),
+    /// The root that was generated for the server played here.
+    Generated,
+}
+
+/// What concerns TLS servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsServer {
+    /// What it shows.
+    pub identity: ServerIdentity,
+    /// Tickets given to each client of version 1.3; of version 1.2 one if not zero. 0: nothing can be resumed.
+    pub tickets: u8,
+    /// Roots, PEM, that clients' certificates are verified against; `None` asks for no certificate.
+    pub client_roots: Option<Arc<[u8]>>,
+}
+
+/// What a server shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerIdentity {
+    /// A certificate from files.
+    Given(Identity),
+    /// A certificate made for the run.
+    Generated {
+        /// Names it is good for.
+        names: Vec<String>,
+        /// Its key.
+        key: KeyKind,
+    },
+}
+
+/// A certificate and its key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The certificate and those between it and a root, PEM.
+    pub chain: Arc<[u8]>,
+    /// The private key, PEM.
+    pub key: Arc<[u8]>,
+}
+
+impl std::fmt::Debug for Identity {
+    /// Keys are not for printing.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Identity").field("chain_bytes", &self.chain.len()).finish_non_exhaustive()
+    }
+}
+
+/// The kind of a generated key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// ECDSA on P-256.
+    EcdsaP256,
+    /// ECDSA on P-384.
+    EcdsaP384,
+    /// RSA with 2,048 bits.
+    Rsa2048,
+}

@@ -1,0 +1,215 @@
+//! From where to where sessions go: all pairs of a client's address and port and a server's address and port.
+//!
+//! Pairs are numbered; sequential pools go through the numbers, random ones through a permutation of them, so that no
+//! pair comes again before all others have. A worker passes over pairs that are not its own.
+
+use crate::plan::{AddressRange, PoolPlan};
+use crate::vary::Order;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+
+/// A client's end and a server's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tuple {
+    /// The client's address and port.
+    pub client: SocketAddr,
+    /// The server's address and port.
+    pub server: SocketAddr,
+}
+
+/// The pairs of one application of an entry.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    clients: Addresses,
+    servers: Addresses,
+    client_ports: RangeInclusive<u16>,
+    server_ports: RangeInclusive<u16>,
+    order: Permutation,
+    /// Pairs in all; 0 if one end has no address.
+    pairs: u128,
+    next: u64,
+}
+
+/// Pairs that are tried in a row before [`Pool::next`] gives up.
+const TRIES: u32 = 4096;
+
+impl Pool {
+    /// All pairs of `clients` and `servers`; `server_ports` stand in for those of `servers` if there are any.
+    pub fn new(
+        clients: &PoolPlan,
+        servers: &PoolPlan,
+        server_ports: Option<&RangeInclusive<u16>>,
+        order: Order,
+    ) -> Self {
+        let server_ports = server_ports.unwrap_or(&servers.ports).clone();
+        let (of_clients, of_servers) =
+            (Addresses::new(&clients.addresses), Addresses::new(&servers.addresses));
+        let pairs =
+            [of_clients.turns, of_servers.turns, ports(&clients.ports).into(), ports(&server_ports).into()];
+        let pairs = pairs.iter().fold(1u128, |all, n| all.saturating_mul(*n)).min(1 << 63);
+        Self {
+            clients: of_clients,
+            servers: of_servers,
+            client_ports: clients.ports.clone(),
+            server_ports,
+            order: Permutation::new(order, pairs as u64),
+            pairs,
+            next: 0,
+        }
+    }
+
+    /// Pairs in all, at most 2^63.
+    pub fn pairs(&self) -> u64 {
+        self.pairs as u64
+    }
+
+    /// Pair `number`; after the last they come again.
+    ///
+    /// The client's address changes fastest, then the server's address, the server's port, and the client's port.
+    pub fn tuple(&self, number: u64) -> Option<Tuple> {
+        if self.pairs == 0 {
+            return None;
+        }
+        let number = self.order.apply(number % self.pairs as u64);
+        let all_ports = u128::from(ports(&self.client_ports)) * u128::from(ports(&self.server_ports));
+        let (rest, turn) = split(number.into(), self.clients.turns);
+        let client = self.clients.pick(turn);
+        let (rest, turn) = split(client.spread(rest, self.servers.turns * all_ports), self.servers.turns);
+        let server = self.servers.pick(turn);
+        let (rest, server_port) = split(server.spread(rest, all_ports), ports(&self.server_ports).into());
+        let (_, client_port) = split(rest, ports(&self.client_ports).into());
+        let client_port = self.client_ports.start().wrapping_add(client_port as u16);
+        let server_port = self.server_ports.start().wrapping_add(server_port as u16);
+        Some(Tuple {
+            client: SocketAddr::new(client.ip, client_port),
+            server: SocketAddr::new(server.ip, server_port),
+        })
+    }
+
+    /// The next pair for which `owned` holds, and its number. Asked again after the last it begins anew, so pairs of
+    /// sessions that are over are used again, the longest unused first. `None` if none of the next 4,096 is owned.
+    pub fn next(&mut self, mut owned: impl FnMut(&Tuple) -> bool) -> Option<(u64, Tuple)> {
+        for _ in 0..TRIES {
+            let number = self.next;
+            self.next = self.next.wrapping_add(1);
+            let tuple = self.tuple(number)?;
+            if owned(&tuple) {
+                return Some((number, tuple));
+            }
+        }
+        None
+    }
+}
+
+fn ports(range: &RangeInclusive<u16>) -> u64 {
+    u64::from(*range.end()).saturating_sub(u64::from(*range.start())) + u64::from(!range.is_empty())
+}
+
+/// Quotient and remainder.
+fn split(number: u128, by: u128) -> (u128, u128) {
+    (number / by.max(1), number % by.max(1))
+}
+
+/// Addresses by weight: of each round of `turns`, every address has as many as its weight.
+#[derive(Debug, Clone)]
+struct Addresses {
+    ranges: Vec<AddressRange>,
+    /// Of range `i`: turns of it and those before.
+    up_to: Vec<u128>,
+    turns: u128,
+}
+
+fn bits(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(ip) => ip.to_bits().into(),
+        IpAddr::V6(ip) => ip.to_bits(),
+    }
+}
+
+impl Addresses {
+    fn new(ranges: &[AddressRange]) -> Self {
+        let mut turns = 0u128;
+        let up_to = ranges.iter().map(|range| {
+            let addresses = bits(range.last).saturating_sub(bits(range.first)).saturating_add(1);
+            turns = turns.saturating_add(addresses.min(1 << 63).saturating_mul(range.weight.into()));
+            turns
+        });
+        Self { up_to: up_to.collect(), turns, ranges: ranges.to_vec() }
+    }
+
+    /// The address of a turn below `turns`.
+    fn pick(&self, turn: u128) -> Picked {
+        let index = self.up_to.partition_point(|end| *end <= turn).min(self.ranges.len() - 1);
+        let range = &self.ranges[index];
+        let before = if index == 0 { 0 } else { self.up_to[index - 1] };
+        // All addresses of a range come once before they come again.
+        let addresses = bits(range.last).saturating_sub(bits(range.first)).saturating_add(1);
+        let (time, place) = split(turn - before, addresses);
+        let value = bits(range.first) + place;
+        let ip = match range.first {
+            IpAddr::V4(_) => IpAddr::V4((value as u32).into()),
+            IpAddr::V6(_) => IpAddr::V6(value.into()),
+        };
+        Picked { ip, time, weight: range.weight.into() }
+    }
+}
+
+/// An address at one of its turns.
+struct Picked {
+    ip: IpAddr,
+    /// Which of the turns that a round has for it.
+    time: u128,
+    weight: u128,
+}
+
+impl Picked {
+    /// What comes with it in round `rest`, of `all` there are: another thing at each of its turns.
+    fn spread(&self, rest: u128, all: u128) -> u128 {
+        if self.weight <= 1 { rest } else { (rest * self.weight + self.time) % all.max(1) }
+    }
+}
+
+/// An order of the numbers below `count`.
+#[derive(Debug, Clone, Copy)]
+enum Permutation {
+    Same,
+    /// A Feistel network over the next larger even number of bits; what falls outside goes through it again.
+    Mixed {
+        key: u64,
+        half_bits: u32,
+        count: u64,
+    },
+}
+
+impl Permutation {
+    fn new(order: Order, count: u64) -> Self {
+        match order {
+            Order::Sequential => Self::Same,
+            Order::Random { .. } if count < 2 => Self::Same,
+            Order::Random { seed } => {
+                let bits = 64 - (count - 1).leading_zeros();
+                Self::Mixed { key: random::key(seed), half_bits: bits.div_ceil(2).max(1), count }
+            }
+        }
+    }
+
+    fn apply(self, number: u64) -> u64 {
+        let Self::Mixed { key, half_bits, count } = self else { return number };
+        let mask = (1u64 << half_bits) - 1;
+        let mut value = number;
+        loop {
+            let (mut left, mut right) = (value >> half_bits & mask, value & mask);
+            for round in 0..4u64 {
+                let word = random::word(key ^ round << 60, right);
+                (left, right) = (right, left ^ word >> 7 & mask);
+            }
+            value = left << half_bits | right;
+            if value < count {
+                return value;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,691 @@
+//! Runs programs.
+//!
+//! Where a flow is in its program is one number: the step, counted as if all repetitions were written out. From it
+//! follow the operation, how many sends and expects came before, and so what is sent: a flow keeps no loop counters.
+
+use super::{Expect, Op, Program};
+use crate::counts::Reason;
+use crate::extra::Extras;
+use crate::flow::{Ctx, Flag, Flow};
+use crate::message::{Message, Vars};
+use crate::pattern;
+use crate::vary::Delay;
+use std::sync::Arc;
+use tcp::End;
+
+/// Where a flow is. 0 is before it is open.
+mod state {
+    pub const EXPECT: u8 = 1;
+    pub const WAIT: u8 = 2;
+    /// Waits for its turn to send, or for another call.
+    pub const TURN: u8 = 3;
+    /// Waits for acknowledgements.
+    pub const BLOCKED: u8 = 4;
+    pub const STREAM: u8 = 5;
+    pub const END: u8 = 6;
+}
+
+/// Messages on their way at most.
+const UNACKED_MAX: u16 = 1024;
+/// Datagrams whose bytes can still be written.
+const DATAGRAMS_MAX: u16 = 16;
+/// Operations carried out before others get their turn.
+const BUDGET: u32 = 256;
+/// Bytes of a stream asked for and not acknowledged.
+const STREAM_AHEAD: u64 = 4 << 20;
+/// Bytes kept for later before reading stops.
+const STASH_MAX: usize = 64 << 10;
+/// Datagrams kept for later; what comes then is lost.
+const DATAGRAM_STASH_MAX: usize = 64;
+const LEFT_MASK: u64 = (1 << 40) - 1;
+
+/// A program made ready.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    block: Block,
+}
+
+#[derive(Debug, Default)]
+struct Block {
+    items: Vec<Item>,
+    /// Of item `i`: steps, sends and expects before it; one more for those of the whole block.
+    before: Vec<Tally>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    steps: u64,
+    sends: u64,
+    expects: u64,
+}
+
+impl Tally {
+    fn plus(self, other: Self, times: u64) -> Self {
+        let add = |mine: u64, theirs: u64| mine.saturating_add(theirs.saturating_mul(times));
+        Self {
+            steps: add(self.steps, other.steps),
+            sends: add(self.sends, other.sends),
+            expects: add(self.expects, other.expects),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Item {
+    Send(Message),
+    Stream,
+    Bytes(u64),
+    /// Whether it can be verified: it does not follow the session's number.
+    Content(Message, bool),
+    /// A delimiter, and of each prefix the longest that is also its suffix.
+    Until(Arc<[u8]>, Vec<u8>),
+    End,
+    Wait(Delay),
+    Repeat(u64, Block),
+    HalfClose,
+    Close,
+    Reset,
+    Pause,
+    Resume,
+}
+
+/// Where a step is.
+struct Place<'a> {
+    item: &'a Item,
+    sends: u64,
+    expects: u64,
+}
+
+impl Block {
+    fn new(ops: &[Op]) -> Self {
+        let mut block = Self { items: Vec::new(), before: vec![Tally::default()] };
+        for op in ops {
+            let item = Item::new(op);
+            let (tally, times) = item.tally();
+            if tally.steps == 0 || times == 0 {
+                continue;
+            }
+            let before = block.all();
+            block.before.push(before.plus(tally, times));
+            block.items.push(item);
+        }
+        block
+    }
+
+    /// Index of the last item for which `begun` holds of what is before it; it holds up to some item, and no further.
+    #[inline]
+    fn holding(&self, begun: impl Fn(&Tally) -> bool) -> usize {
+        /// Up to so many items, looking at each is faster.
+        const FEW: usize = 8;
+        let begun = match self.before.len() {
+            0..=FEW => self.before.iter().take_while(|tally| begun(tally)).count(),
+            _ => self.before.partition_point(begun),
+        };
+        begun - 1
+    }
+
+    #[inline]
+    fn all(&self) -> Tally {
+        self.before.last().copied().unwrap_or_default()
+    }
+}
+
+impl Item {
+    fn new(op: &Op) -> Self {
+        match op {
+            Op::Send(content) => Self::Send(Message::of(content)),
+            Op::Stream => Self::Stream,
+            Op::Expect(Expect::Bytes(bytes)) => Self::Bytes(*bytes),
+            Op::Expect(Expect::Content(content)) => {
+                Self::Content(Message::of(content), !content.follows_session())
+            }
+            Op::Expect(Expect::Until(delimiter)) => Self::Until(delimiter.clone(), borders(delimiter)),
+            Op::Expect(Expect::End) => Self::End,
+            Op::Wait(delay) => Self::Wait(*delay),
+            Op::Repeat { times, ops } => Self::Repeat(times.map_or(u64::MAX, u64::from), Block::new(ops)),
+            Op::HalfClose => Self::HalfClose,
+            Op::Close => Self::Close,
+            Op::Reset => Self::Reset,
+            Op::Pause => Self::Pause,
+            Op::Resume => Self::Resume,
+        }
+    }
+
+    /// What it counts, and how often.
+    fn tally(&self) -> (Tally, u64) {
+        let one = Tally { steps: 1, sends: 0, expects: 0 };
+        match self {
+            Self::Send(_) | Self::Stream => (Tally { sends: 1, ..one }, 1),
+            Self::Bytes(_) | Self::Content(..) | Self::Until(..) | Self::End => {
+                (Tally { expects: 1, ..one }, 1)
+            }
+            Self::Repeat(times, block) => (block.all(), *times),
+            _ => (one, 1),
+        }
+    }
+}
+
+/// Of each prefix of `text` the length of the longest proper prefix that is also its suffix.
+fn borders(text: &[u8]) -> Vec<u8> {
+    let mut borders: Vec<u8> = vec![0; text.len()];
+    let mut border = 0usize;
+    for end in 1..text.len().min(255) {
+        while border > 0 && text[border] != text[end] {
+            border = usize::from(borders[border - 1]);
+        }
+        border += usize::from(text[border] == text[end]);
+        borders[end] = border as u8;
+    }
+    borders
+}
+
+impl Machine {
+    pub(crate) fn new(program: &Program) -> Self {
+        Self { block: Block::new(&program.ops) }
+    }
+
+    fn locate(&self, step: u32) -> Option<Place<'_>> {
+        let (mut step, mut sends, mut expects) = (u64::from(step), 0, 0);
+        let mut block = &self.block;
+        loop {
+            if step >= block.all().steps {
+                return None;
+            }
+            let index = block.holding(|tally| tally.steps <= step);
+            let before = block.before[index];
+            step -= before.steps;
+            sends += before.sends;
+            expects += before.expects;
+            match &block.items[index] {
+                Item::Repeat(_, inner) => {
+                    let all = inner.all();
+                    if step >= all.steps {
+                        let round = step / all.steps;
+                        step -= round * all.steps;
+                        sends += round * all.sends;
+                        expects += round * all.expects;
+                    }
+                    block = inner;
+                }
+                item => return Some(Place { item, sends, expects }),
+            }
+        }
+    }
+
+    /// The operation that sends message `number`.
+    fn sender(&self, number: u32) -> Option<&Item> {
+        let mut number = u64::from(number);
+        let mut block = &self.block;
+        loop {
+            if number >= block.all().sends {
+                return None;
+            }
+            let index = block.holding(|tally| tally.sends <= number);
+            number -= block.before[index].sends;
+            match &block.items[index] {
+                Item::Repeat(_, inner) => {
+                    if number >= inner.all().sends {
+                        number %= inner.all().sends;
+                    }
+                    block = inner;
+                }
+                item => return Some(item),
+            }
+        }
+    }
+
+    pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.state = state::TURN;
+        if ctx.is_client()
+            && ctx.common.up.is_some()
+            && matches!(self.locate(0), Some(Place { item: Item::Stream | Item::End, .. }))
+        {
+            let end = flow.up_end(ctx.now);
+            ctx.wake_at(flow, end);
+        }
+        self.advance(ctx, flow);
+    }
+
+    /// Goes on as far as it goes.
+    fn advance(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        self.run(ctx, flow);
+        if ctx.is_udp() {
+            return self.feed_datagrams(ctx, flow);
+        }
+        if flow.state == state::EXPECT && flow.has(Flag::Stashed) {
+            let input = ctx.extras.unstash(flow);
+            if input.len() > STASH_MAX && !flow.has(Flag::Paused) {
+                ctx.ask.read = Some(true);
+            }
+            self.feed(ctx, flow, &input);
+            ctx.extras.give_back(flow, input);
+        }
+        if flow.has(Flag::PeerClosed) && !flow.has(Flag::Stashed) {
+            self.peer_closed(ctx, flow);
+        }
+    }
+
+    fn run(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        for turn in 0..BUDGET {
+            if flow.has(Flag::Failed) {
+                return;
+            }
+            let Some(place) = self.locate(flow.step) else { return self.end(ctx, flow) };
+            let vars = Vars { session: u64::from(flow.number), request: place.sends, body: 0 };
+            match place.item {
+                Item::Send(message) => {
+                    if !self.send(ctx, flow, message, &vars, turn == 0) {
+                        return;
+                    }
+                }
+                Item::Stream => {
+                    flow.state = state::STREAM;
+                    flow.sent = flow.sent.wrapping_add(1);
+                    flow.unacked = flow.unacked.saturating_add(1);
+                    flow.set_left(0);
+                    return self.stream(ctx, flow, 0);
+                }
+                Item::Bytes(0) if !ctx.is_udp() => {}
+                Item::Content(message, _) if message.len(&Vars { request: place.expects, ..vars }) == 0 => {}
+                Item::Bytes(_) | Item::Content(..) | Item::Until(..) | Item::End => {
+                    return self.begin_expect(ctx, flow);
+                }
+                Item::Wait(delay) => {
+                    flow.state = state::WAIT;
+                    let time = delay.value(u64::from(flow.number), u64::from(flow.step));
+                    let mut end = ctx.now.saturating_add(time);
+                    if ctx.is_client() && ctx.common.up.is_some() {
+                        end = end.min(flow.up_end(ctx.now));
+                    }
+                    return ctx.wake_at(flow, end);
+                }
+                Item::HalfClose => {
+                    if !flow.has(Flag::Closing) {
+                        flow.set(Flag::Closing);
+                        ctx.ask.close = true;
+                    }
+                }
+                Item::Close => {
+                    flow.state = state::END;
+                    return ctx.close(flow);
+                }
+                Item::Reset => {
+                    flow.state = state::END;
+                    flow.set(Flag::Done);
+                    ctx.ask.abort = true;
+                    return;
+                }
+                Item::Pause => {
+                    flow.set(Flag::Paused);
+                    ctx.ask.read = Some(false);
+                }
+                Item::Resume => {
+                    flow.unset(Flag::Paused);
+                    ctx.ask.read = Some(true);
+                }
+                Item::Repeat(..) => return,
+            }
+            flow.step = flow.step.wrapping_add(1);
+        }
+        flow.state = state::TURN;
+        ctx.wake_at(flow, ctx.now);
+    }
+
+    /// Sends a message; returns whether to go on.
+    #[inline]
+    fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, message: &Message, vars: &Vars, first: bool) -> bool {
+        if flow.has(Flag::Closing) {
+            return true;
+        }
+        if ctx.is_client() && first && ctx.shall_end(flow) {
+            flow.set(Flag::Stopped);
+            self.end(ctx, flow);
+            return false;
+        }
+        if ctx.is_udp() && ctx.ask.send > 0 {
+            flow.state = state::TURN;
+            ctx.wake_at(flow, ctx.now);
+            return false;
+        }
+        if !ctx.is_udp() && flow.unacked >= UNACKED_MAX {
+            flow.state = state::BLOCKED;
+            return false;
+        }
+        if ctx.is_client() {
+            if !ctx.may_request(flow) {
+                flow.state = state::TURN;
+                return false;
+            }
+            flow.mark(ctx.now);
+            flow.unset(Flag::FirstByte);
+            ctx.counts.requests += 1;
+        } else {
+            ctx.counts.transactions += 1;
+        }
+        if ctx.is_udp() && flow.unacked >= DATAGRAMS_MAX {
+            flow.drop_oldest(self.message_len(flow, flow.oldest()));
+        }
+        ctx.send(flow, message.len(vars));
+        true
+    }
+
+    fn message_len(&self, flow: &Flow, number: u32) -> u64 {
+        let vars = Vars { session: u64::from(flow.number), request: u64::from(number), body: 0 };
+        match self.sender(number) {
+            Some(Item::Send(message)) => message.len(&vars),
+            _ => u64::MAX,
+        }
+    }
+
+    /// Asks for more of the stream if little is on its way.
+    fn stream(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, acknowledged: u64) {
+        let ahead = flow.left().wrapping_sub(acknowledged) & LEFT_MASK;
+        if ahead <= STREAM_AHEAD / 2 {
+            let more = STREAM_AHEAD - ahead;
+            ctx.ask.send += more;
+            ctx.counts.bytes_sent += more;
+            flow.set_left((flow.left() + more) & LEFT_MASK);
+        }
+    }
+
+    fn begin_expect(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.state = state::EXPECT;
+        flow.set_left(0);
+        flow.waiting = 0;
+        if ctx.is_client() {
+            ctx.arm(flow, ctx.common.patience.response);
+        } else if ctx.common.patience.idle.is_some() {
+            flow.mark(ctx.now);
+            ctx.arm(flow, ctx.common.patience.idle);
+        }
+    }
+
+    fn end(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.state = state::END;
+        if ctx.is_client() {
+            ctx.end_client(flow);
+        } else if ctx.is_udp() || flow.has(Flag::PeerClosed) {
+            ctx.close(flow);
+        } else {
+            flow.set(Flag::Done);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn received(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        if flow.has(Flag::Failed) || flow.state == state::END {
+            return;
+        }
+        flow.set(Flag::Progress);
+        if ctx.is_udp() {
+            return self.datagram(ctx, flow, data);
+        }
+        self.feed(ctx, flow, data);
+    }
+
+    fn feed(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, mut data: &[u8]) {
+        while flow.state == state::EXPECT && !data.is_empty() {
+            let Some(place) = self.locate(flow.step) else { return };
+            let Some((used, complete)) = self.expect(ctx, flow, &place, data) else { return };
+            data = &data[used..];
+            if complete {
+                self.expected(ctx, flow);
+                self.run(ctx, flow);
+            }
+        }
+        let over = flow.state == state::END || flow.has(Flag::Failed);
+        if data.is_empty() || over || self.block.all().expects == 0 {
+            return;
+        }
+        ctx.extras.stash(flow, data);
+        let kept = ctx.extras.find(flow).map_or(0, |extra| extra.input.len());
+        if kept > STASH_MAX {
+            ctx.ask.read = Some(false);
+        }
+    }
+
+    /// An expect is complete: goes to the next operation.
+    fn expected(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if ctx.is_client() {
+            ctx.last_byte(flow, flow.at);
+        } else {
+            ctx.counts.requests += 1;
+        }
+        flow.step = flow.step.wrapping_add(1);
+    }
+
+    /// Takes what is expected from the beginning of `data`: how much, and whether that was all. `None` is a failure.
+    #[inline]
+    fn expect(
+        &self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        place: &Place<'_>,
+        data: &[u8],
+    ) -> Option<(usize, bool)> {
+        let got = flow.left();
+        if got == 0 && ctx.is_client() {
+            ctx.first_byte(flow, flow.at);
+        }
+        let of = |whole: u64| ((whole - got).min(data.len() as u64) as usize, whole);
+        let (used, whole) = match place.item {
+            Item::Bytes(bytes) => of(*bytes),
+            Item::Content(message, known) => {
+                let vars = Vars { session: u64::from(flow.number), request: place.expects, body: 0 };
+                let (used, whole) = of(message.len(&vars));
+                if ctx.common.verify && *known && !message.matches(&vars, got, &data[..used]) {
+                    ctx.fail(flow, Reason::WrongContent);
+                    return None;
+                }
+                (used, whole)
+            }
+            Item::Until(delimiter, borders) => {
+                flow.set_left(got + 1);
+                return Some(find(delimiter, borders, &mut flow.waiting, data));
+            }
+            _ => (data.len(), u64::MAX),
+        };
+        flow.set_left((got + used as u64) & LEFT_MASK);
+        Some((used, got + used as u64 == whole))
+    }
+
+    fn datagram(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        if flow.state != state::EXPECT {
+            if self.block.all().expects > 0 {
+                let kept = &mut ctx.extras.of(flow).datagrams;
+                if kept.len() < DATAGRAM_STASH_MAX {
+                    kept.push_back(data.to_vec());
+                }
+            }
+            return;
+        }
+        self.take_datagram(ctx, flow, data);
+        self.feed_datagrams(ctx, flow);
+    }
+
+    fn feed_datagrams(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        while flow.state == state::EXPECT && !flow.has(Flag::Failed) {
+            let Some(data) = ctx.extras.find_mut(flow).and_then(|extra| extra.datagrams.pop_front()) else {
+                return;
+            };
+            self.take_datagram(ctx, flow, &data);
+        }
+    }
+
+    /// One datagram, one expect.
+    fn take_datagram(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        let Some(place) = self.locate(flow.step) else { return };
+        if matches!(place.item, Item::End) {
+            return;
+        }
+        if matches!(place.item, Item::Bytes(0)) || data.is_empty() {
+            if ctx.is_client() {
+                ctx.first_byte(flow, flow.at);
+            }
+        } else {
+            match self.expect(ctx, flow, &place, data) {
+                Some((used, true)) if used == data.len() || matches!(place.item, Item::Until(..)) => {}
+                Some(_) => return ctx.fail(flow, Reason::WrongContent),
+                None => return,
+            }
+        }
+        self.expected(ctx, flow);
+        self.run(ctx, flow);
+    }
+
+    pub(crate) fn finished(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.set(Flag::PeerClosed);
+        if !flow.has(Flag::Failed) && !flow.has(Flag::Stashed) {
+            self.peer_closed(ctx, flow);
+        }
+    }
+
+    /// The other end has closed, and all it sent was taken or is not wanted.
+    fn peer_closed(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        match flow.state {
+            state::EXPECT => {
+                if matches!(self.locate(flow.step), Some(Place { item: Item::End, .. })) {
+                    self.expected(ctx, flow);
+                    return self.run(ctx, flow);
+                }
+                let boundary = flow.left() == 0 && !ctx.is_client();
+                if !boundary {
+                    ctx.fail_softly(flow, Reason::ClosedEarly);
+                }
+                flow.state = state::END;
+                ctx.close(flow);
+            }
+            state::STREAM | state::END => {
+                flow.state = state::END;
+                ctx.close(flow);
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    pub(crate) fn acknowledged(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
+        while flow.unacked > 0 {
+            let len = self.message_len(flow, flow.oldest());
+            if flow.since_base(offset) < len {
+                break;
+            }
+            flow.drop_oldest(len);
+        }
+        match flow.state {
+            state::BLOCKED if flow.unacked < UNACKED_MAX / 2 => self.advance(ctx, flow),
+            state::STREAM if flow.unacked == 1 && !flow.has(Flag::Closing) => {
+                let acknowledged = flow.since_base(offset);
+                self.stream(ctx, flow, acknowledged);
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn woke(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let at = flow.state;
+        match at {
+            state::WAIT if ctx.is_client() && ctx.shall_end(flow) => {
+                flow.set(Flag::Stopped);
+                self.end(ctx, flow);
+            }
+            state::WAIT => {
+                flow.step = flow.step.wrapping_add(1);
+                self.advance(ctx, flow);
+            }
+            state::TURN => self.advance(ctx, flow),
+            state::EXPECT if ctx.is_client() => {
+                let sink = matches!(self.locate(flow.step), Some(Place { item: Item::End, .. }));
+                if sink && ctx.shall_end(flow) {
+                    flow.set(Flag::Stopped);
+                    ctx.end_client(flow);
+                } else if ctx.has_run_out(flow, ctx.common.patience.response) {
+                    ctx.fail(flow, Reason::ResponseTimeout);
+                }
+            }
+            state::EXPECT if ctx.has_run_out(flow, ctx.common.patience.idle) => {
+                ctx.fail(flow, Reason::IdleTimeout);
+            }
+            state::STREAM if ctx.is_client() && ctx.shall_end(flow) => {
+                // It goes on until its turn to close comes.
+                flow.set(Flag::Stopped);
+                ctx.end_client(flow);
+                if flow.has(Flag::Closing) {
+                    flow.state = state::END;
+                }
+            }
+            state::END if ctx.is_client() => ctx.end_client(flow),
+            _ => {}
+        }
+    }
+
+    /// The run is over: closes now, or once the transaction it is at is done.
+    pub(crate) fn stop(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let at_boundary = match flow.state {
+            0 => return,
+            state::EXPECT if ctx.is_client() => {
+                matches!(self.locate(flow.step), Some(Place { item: Item::End, .. }))
+            }
+            state::EXPECT => flow.left() == 0,
+            _ => true,
+        };
+        if at_boundary {
+            flow.set(Flag::Stopped);
+            if flow.state != state::EXPECT {
+                flow.state = state::END;
+            }
+            ctx.close(flow);
+        }
+    }
+
+    /// Whether nothing was missing when a flow ended.
+    pub(crate) fn is_complete(&self, flow: &Flow, client: bool, end: End) -> bool {
+        let served = end == End::Closed || flow.step > 0;
+        flow.has(Flag::Done) || !client && flow.state == state::EXPECT && flow.left() == 0 && served
+    }
+
+    pub(crate) fn fill(&self, flow: &Flow, _: &Extras, offset: u64, out: &mut [u8]) {
+        let (mut at, mut number) = (flow.since_base(offset), flow.oldest());
+        let mut out = out;
+        while !out.is_empty() && number != flow.sent {
+            let vars = Vars { session: u64::from(flow.number), request: u64::from(number), body: 0 };
+            let Some(item) = self.sender(number) else { break };
+            let Item::Send(message) = item else {
+                let mut written = 0;
+                pattern::pieces(u64::from(number), at, out.len() as u64, |piece| {
+                    out[written..written + piece.len()].copy_from_slice(piece);
+                    written += piece.len();
+                });
+                return;
+            };
+            let len = message.len(&vars);
+            if at < len {
+                let written = message.write(&vars, at, out);
+                out = &mut out[written..];
+                at += written as u64;
+            }
+            if at >= len {
+                at -= len;
+                number = number.wrapping_add(1);
+            }
+        }
+        out.fill(0);
+    }
+}
+
+/// Looks for a delimiter, `matched` bytes of which ended what came before: bytes used, and whether it is found.
+fn find(delimiter: &[u8], borders: &[u8], matched: &mut u8, data: &[u8]) -> (usize, bool) {
+    let mut at = usize::from(*matched);
+    for (index, byte) in data.iter().enumerate() {
+        while at > 0 && delimiter.get(at) != Some(byte) {
+            at = usize::from(borders[at - 1]);
+        }
+        at += usize::from(delimiter.get(at) == Some(byte));
+        if at >= delimiter.len() {
+            *matched = 0;
+            return (index + 1, true);
+        }
+    }
+    *matched = at as u8;
+    (data.len(), false)
+}
