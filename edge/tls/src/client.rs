@@ -1,0 +1,150 @@
+//! The client's side: which server each flow asks for, whom it trusts, what it resumes.
+
+use std::sync::Arc;
+
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{ClientConnection, Resumption, WebPkiServerVerifier};
+use rustls::pki_types::ServerName;
+use rustls::sign::SingleCertAndKey;
+use rustls::{ClientConfig, RootCertStore};
+use session::plan::{By, Content, Order, Part, ServerIdentity, TlsPlan, TlsVerify, Values};
+use session::secure::{Secure, SecureError, SecureSide};
+use units::Nanos;
+
+use crate::flow::{Flow, Stillborn};
+use crate::store::Sessions;
+use crate::trust::AcceptAnyCertificate;
+use crate::{TlsError, alpn, failure, identity, names};
+
+/// Makes the encryption of clients' flows.
+pub struct Client {
+    config: Arc<ClientConfig>,
+    server: ServerNames,
+}
+
+/// The server that flows ask for.
+enum ServerNames {
+    /// The same for all.
+    One(ServerName<'static>),
+    /// By the flow's number.
+    Varied(Content),
+}
+
+impl Client {
+    /// From a plan. `certificate` is that of the server played here, DER; asked for only if it is what is trusted.
+    pub fn new(
+        plan: &TlsPlan,
+        certificate: impl FnOnce() -> Result<Vec<u8>, TlsError>,
+    ) -> Result<Self, TlsError> {
+        let chosen = names::choose(plan)?;
+        let verified_by = |roots: RootCertStore| -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+            let verifier =
+                WebPkiServerVerifier::builder_with_provider(roots.into(), chosen.provider.clone()).build();
+            Ok(verifier.map_err(|error| TlsError::Library(error.to_string()))?)
+        };
+        let verifier = match &plan.client.verify {
+            TlsVerify::Off => {
+                Arc::new(AcceptAnyCertificate::new(chosen.provider.signature_verification_algorithms))
+            }
+            TlsVerify::Roots(roots) => verified_by(identity::roots(roots, "the roots of servers")?)?,
+            TlsVerify::Generated if matches!(plan.server.identity, ServerIdentity::Given(_)) => {
+                return Err(TlsError::NothingGenerated);
+            }
+            TlsVerify::Generated => verified_by(identity::root(certificate()?)?)?,
+        };
+        let builder = ClientConfig::builder_with_provider(chosen.provider.clone())
+            .with_protocol_versions(&chosen.versions)?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match &plan.client.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let identity = identity::given(identity, "the client's certificate", &chosen.provider)?;
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity)))
+            }
+        };
+        config.alpn_protocols = alpn(&plan.alpn)?;
+        config.enable_sni = plan.client.server_name.is_some();
+        config.resumption = match plan.client.resumption {
+            None | Some(0) => Resumption::disabled(),
+            Some(kept) => Resumption::store(Arc::new(Sessions::new(kept as usize))),
+        };
+        let client = Self { config: Arc::new(config), server: ServerNames::new(plan)? };
+        ClientConnection::new(client.config.clone(), client.server.name(0)?)?;
+        Ok(client)
+    }
+
+    fn flow(&self, number: u64) -> Result<Flow<ClientConnection>, SecureError> {
+        let name = self.server.name(number).map_err(|error| SecureError::Protocol(error.to_string()))?;
+        ClientConnection::new(self.config.clone(), name).map(Flow::new).map_err(failure::of_library)
+    }
+}
+
+impl SecureSide for Client {
+    fn start(&mut self, _now: Nanos, number: u64) -> Box<dyn Secure> {
+        match self.flow(number) {
+            Ok(flow) => Box::new(flow),
+            Err(error) => Box::new(Stillborn(error)),
+        }
+    }
+}
+
+impl ServerNames {
+    fn new(plan: &TlsPlan) -> Result<Self, TlsError> {
+        match &plan.client.server_name {
+            Some(content) if content.follows_session() => Ok(Self::Varied(content.clone())),
+            Some(content) => Ok(Self::One(rendered(content, 0)?)),
+            // Sent to nobody. Sessions are kept under it, and a generated certificate is verified for it.
+            None => {
+                let known = identity::first_name(&plan.server.identity);
+                let unverified = || (plan.client.verify == TlsVerify::Off).then_some(identity::LOCALHOST);
+                let trusted = known.filter(|_| plan.client.verify == TlsVerify::Generated);
+                server_name(trusted.or_else(unverified).ok_or(TlsError::NameNeeded)?).map(Self::One)
+            }
+        }
+    }
+
+    fn name(&self, number: u64) -> Result<ServerName<'static>, TlsError> {
+        match self {
+            Self::One(name) => Ok(name.clone()),
+            Self::Varied(content) => rendered(content, number),
+        }
+    }
+}
+
+fn server_name(name: &str) -> Result<ServerName<'static>, TlsError> {
+    ServerName::try_from(name.to_owned()).map_err(|_| TlsError::ServerName { name: name.to_owned() })
+}
+
+/// The name in a content at a flow's number: the text that an application of the same flow finds there in its first
+/// request.
+fn rendered(content: &Content, number: u64) -> Result<ServerName<'static>, TlsError> {
+    let mut name = String::new();
+    for part in &content.parts {
+        match part {
+            Part::Bytes(bytes) => name.push_str(&String::from_utf8_lossy(bytes)),
+            Part::Decimal(values, width) => {
+                name.push_str(&format!("{:01$}", values.value(number, 0), usize::from(*width)));
+            }
+            Part::Hex(values, width) => {
+                name.push_str(&format!("{:01$x}", values.value(number, 0), usize::from(*width)));
+            }
+            Part::List { items, order, by } => {
+                name.push_str(&String::from_utf8_lossy(pick(items, *order, *by, number)));
+            }
+            Part::Generated(_) | Part::Binary(..) => {
+                return Err(TlsError::ServerName { name: "(bytes)".to_owned() });
+            }
+        }
+    }
+    server_name(&name)
+}
+
+fn pick(items: &[Arc<[u8]>], order: Order, by: By, number: u64) -> &[u8] {
+    let count = items.len() as u64;
+    let values = match order {
+        Order::Sequential => Values::Range { first: 0, step: 1, count, by },
+        Order::Random { seed } => Values::Random { from: 0, to: count.saturating_sub(1), seed, by },
+    };
+    items.get(values.value(number, 0) as usize).map_or(&[], |item| item)
+}
