@@ -1,0 +1,226 @@
+//! Address caching capacity and address learning rate of a switch (RFC 2889 sections 5.7 and 5.8).
+
+use crate::ConfigError;
+use crate::bisect::Bisect;
+use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
+use crate::result::{Findings, bounded_by};
+use crate::testbed::{Frames, Testbed};
+use crate::text::{grouped, words};
+use crate::trial::TrialKind;
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Pps};
+
+/// How addresses are searched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AddressConfig {
+    /// The frames; the smallest by the RFC.
+    pub frames: Frames,
+    /// Addresses to begin with.
+    pub first: u64,
+    /// No more addresses than this are tried.
+    pub maximum: u64,
+    /// Learning frames per second while the capacity is searched.
+    pub learn_rate: u64,
+    /// No more learning frames per second than this are tried; 0 leaves the learning rate out.
+    pub learn_rate_max: u64,
+    /// The searches end when what passed and what failed are this share apart.
+    pub resolution: f64,
+    /// Load of the test frames, share of the line rate.
+    pub share: f64,
+    /// Length of a trial's test frames; 1 to 300 s, 30 s by the RFC.
+    #[serde(with = "words")]
+    pub duration: Nanos,
+}
+
+impl Default for AddressConfig {
+    fn default() -> Self {
+        Self {
+            frames: Frames::of(units::FrameLen::MIN),
+            first: 20_480,
+            maximum: 1 << 20,
+            learn_rate: 1_000,
+            learn_rate_max: 1_000_000,
+            resolution: 0.01,
+            share: 0.1,
+            duration: Nanos::from_secs(30),
+        }
+    }
+}
+
+impl AddressConfig {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if self.first == 0 || self.maximum < self.first || self.learn_rate == 0 {
+            return Err(ConfigError::new("maximum", "1 ≤ first ≤ maximum and learn_rate ≥ 1 must hold"));
+        }
+        if !(self.share > 0.0 && self.share <= 1.0 && self.resolution > 0.0 && self.resolution < 1.0) {
+            return Err(ConfigError::new("share", "share and resolution must lie between 0 and 1"));
+        }
+        if self.duration < Nanos::from_secs(1) || self.duration > Nanos::from_secs(300) {
+            return Err(ConfigError::new("duration", "must be 1 to 300 s (RFC 2889 section 5.7)"));
+        }
+        Ok(())
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AddressRow {
+    /// `capacity` or `learning rate`.
+    pub what: String,
+    /// Addresses, or addresses per second; absent: none.
+    pub value: Option<u64>,
+    /// The smallest that failed.
+    pub failed: Option<u64>,
+    /// What bounds it from above.
+    pub limit: Limit,
+    /// Why the smallest that failed did: frames lost and flooded.
+    pub failed_by: Option<(u64, u64)>,
+}
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Capacity,
+    /// With so many addresses, all of which are known to fit.
+    Rate(u64),
+}
+
+#[derive(Debug, Clone)]
+struct Search {
+    what: What,
+    config: AddressConfig,
+    rate: Pps,
+    bisect: Bisect,
+    failed_by: Option<(u64, u64)>,
+}
+
+impl Search {
+    /// Steps that get smaller as the answer does: a share of what has passed so far.
+    fn done(&self) -> bool {
+        match (self.bisect.passed(), self.bisect.failed()) {
+            (Some(passed), Some(failed)) => {
+                (failed - passed) as f64 <= (failed as f64 * self.config.resolution).max(1.0)
+            }
+            _ => self.bisect.probe().is_none(),
+        }
+    }
+
+    fn row(&self) -> AddressRow {
+        let limit =
+            if self.done() && self.bisect.limit() == Limit::Open { Limit::Dut } else { self.bisect.limit() };
+        AddressRow {
+            what: if self.what == What::Capacity { "capacity" } else { "learning rate" }.into(),
+            value: self.bisect.passed(),
+            failed: self.bisect.failed(),
+            limit,
+            failed_by: self.failed_by,
+        }
+    }
+}
+
+impl Stage for Search {
+    fn next(&mut self) -> Option<Draft> {
+        if self.done() {
+            return None;
+        }
+        let value = self.bisect.probe()?;
+        let (count, learn_rate) = match self.what {
+            What::Capacity => (value, self.config.learn_rate),
+            What::Rate(count) => (count, value),
+        };
+        let label = format!("{} addresses taught at {}/s", grouped(count), grouped(learn_rate));
+        let draft = Draft::load(&self.config.frames, self.rate, self.config.duration);
+        Some(draft.kind(TrialKind::Addresses { count, learn_rate }).label(label))
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        let TrialKind::Addresses { count, learn_rate } = draft.kind else { return };
+        let at = if self.what == What::Capacity { count } else { learn_rate };
+        let flooded: u64 = seen.outcome.groups.iter().map(|group| group.flooded).sum();
+        // A flooded frame is one whose address was not known, even if it arrived (RFC 2889 section 5.7.3).
+        let verdict = match seen.verdict(0.0) {
+            Verdict::Pass if flooded > 0 => Verdict::Fail,
+            verdict => verdict,
+        };
+        if verdict == Verdict::Fail && self.bisect.failed().is_none_or(|failed| at < failed) {
+            self.failed_by = Some((seen.outcome.lost(), flooded));
+        }
+        self.bisect.judge(at, verdict);
+    }
+}
+
+/// Capacity first, then the learning rate with as many addresses.
+#[derive(Debug, Clone)]
+pub(crate) struct Addresses {
+    searches: InTurn<Search>,
+    config: AddressConfig,
+    rate: Pps,
+}
+
+impl Addresses {
+    pub(crate) fn new(config: &AddressConfig, bed: &Testbed) -> Self {
+        let line = bed.line_rate(&config.frames);
+        let rate = Pps::from_micro((line.micro() as f64 * config.share) as u64);
+        let capacity = Search {
+            what: What::Capacity,
+            config: config.clone(),
+            rate,
+            bisect: Bisect::new(1, config.maximum, 1).climbing([config.first]),
+            failed_by: None,
+        };
+        Self { searches: InTurn::new([capacity]), config: config.clone(), rate }
+    }
+
+    fn rate_search(&self) -> Option<Search> {
+        let count = self.searches.stages[0].bisect.passed()?;
+        (self.config.learn_rate_max > 0).then(|| Search {
+            what: What::Rate(count),
+            config: self.config.clone(),
+            rate: self.rate,
+            bisect: Bisect::new(1, self.config.learn_rate_max, 1).climbing([self.config.learn_rate]),
+            failed_by: None,
+        })
+    }
+}
+
+impl Stage for Addresses {
+    fn next(&mut self) -> Option<Draft> {
+        if let Some(draft) = self.searches.next() {
+            return Some(draft);
+        }
+        if self.searches.stages.len() == 1 {
+            self.searches.stages.extend(self.rate_search());
+        }
+        self.searches.next()
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        self.searches.take(draft, seen);
+    }
+}
+
+impl Procedure for Addresses {
+    fn name(&self) -> &'static str {
+        "rfc2889-addresses"
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::Addresses(self.searches.stages.iter().map(Search::row).collect())
+    }
+
+    fn summary(&self) -> Vec<String> {
+        let sentence = |search: &Search| {
+            let row = search.row();
+            let unit = if search.what == What::Capacity { "addresses" } else { "addresses/s" };
+            match row.value {
+                Some(value) => {
+                    format!("Address {}: {} {unit}{}.", row.what, grouped(value), bounded_by(row.limit))
+                }
+                None if row.limit == Limit::Open => format!("Address {}: not yet known.", row.what),
+                None => format!("Address {}: none; a single address is not learned.", row.what),
+            }
+        };
+        self.searches.stages.iter().map(sentence).collect()
+    }
+}

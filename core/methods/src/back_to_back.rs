@@ -1,0 +1,281 @@
+//! Back-to-back frames: the longest burst without loss, and the buffer it implies (RFC 9004, updates RFC 2544
+//! section 26.4).
+
+use crate::ConfigError;
+use crate::bisect::Bisect;
+use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
+use crate::rates::{AtRate, FindThen, RateSource};
+use crate::result::{Findings, Spread};
+use crate::testbed::{Frames, Testbed};
+use crate::text::{grouped, words};
+use crate::trial::TrialKind;
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Pps};
+
+/// How bursts are searched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BackToBackConfig {
+    /// Where the throughput is from, which the correction needs.
+    pub rates: RateSource,
+    /// Independent searches at each frame length; at least 50 by RFC 2544.
+    pub repeats: u32,
+    /// The longest burst, at full load; up to 30 s.
+    #[serde(with = "words")]
+    pub burst_max: Nanos,
+    /// A search ends when the bursts that passed and failed are so many frames apart.
+    pub resolution_frames: u64,
+    /// How often a burst is tried again before its loss is believed (RFC 9004 section 5.4).
+    pub loss_verification: u32,
+    /// Added to the time of the burst, for the DUT's buffer to empty; at least 2 s.
+    #[serde(with = "words")]
+    pub wait: Nanos,
+}
+
+impl Default for BackToBackConfig {
+    fn default() -> Self {
+        Self {
+            rates: RateSource::default(),
+            repeats: 50,
+            burst_max: Nanos::from_secs(2),
+            resolution_frames: 1,
+            loss_verification: 1,
+            wait: Nanos::from_secs(2),
+        }
+    }
+}
+
+impl BackToBackConfig {
+    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
+        if self.burst_max == Nanos::ZERO || self.burst_max > Nanos::from_secs(30) {
+            return Err(ConfigError::new("burst_max", "must be above 0 s and at most 30 s (RFC 9004)"));
+        }
+        if self.repeats == 0 || self.resolution_frames == 0 {
+            return Err(ConfigError::new("repeats", "repeats and resolution_frames must be at least 1"));
+        }
+        self.rates.check(bed)
+    }
+}
+
+/// Bursts at one frame length.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BackToBackRow {
+    /// The frames.
+    pub frames: Frames,
+    /// The throughput, frames/s of the first group; absent: none was found.
+    pub throughput_pps: Option<f64>,
+    /// Frames per second that fill the link.
+    pub line_rate_pps: f64,
+    /// Longest bursts without loss, frames: mean, standard deviation, smallest, largest over the searches.
+    #[serde(rename = "burst_frames")]
+    pub burst: Option<Spread>,
+    /// Mean burst ÷ line rate, s.
+    pub implied_buffer_s: Option<f64>,
+    /// The implied buffer time less what left the buffer meanwhile, s.
+    pub corrected_buffer_s: Option<f64>,
+    /// The same in frames.
+    pub corrected_buffer_frames: Option<f64>,
+    /// Searches that ended at the longest burst.
+    pub at_maximum: u32,
+    /// Searches that the tester bounded.
+    pub tester_limited: u32,
+    /// Why there was nothing to search.
+    pub skipped: Option<String>,
+}
+
+/// Searches at one frame length.
+#[derive(Debug, Clone)]
+struct Bursts {
+    frames: Frames,
+    line: Pps,
+    config: BackToBackConfig,
+    rate: Option<Pps>,
+    search: Bisect,
+    verifying: u32,
+    found: Vec<(u64, Limit)>,
+    skipped: Option<String>,
+}
+
+impl Bursts {
+    fn new(frames: &Frames, config: &BackToBackConfig, bed: &Testbed) -> Self {
+        let line = bed.line_rate(frames);
+        let max = line.packets_in(config.burst_max);
+        Self {
+            frames: frames.clone(),
+            line,
+            search: Bisect::new(1, max, config.resolution_frames),
+            config: config.clone(),
+            rate: None,
+            verifying: 0,
+            found: Vec::new(),
+            skipped: None,
+        }
+    }
+
+    /// Notes the search's answer and begins the next.
+    fn conclude(&mut self) {
+        self.found.push((self.search.passed().unwrap_or(0), self.search.limit()));
+        let max = self.line.packets_in(self.config.burst_max);
+        self.search = Bisect::new(1, max, self.config.resolution_frames);
+    }
+
+    fn row(&self) -> BackToBackRow {
+        let line = self.line.as_f64();
+        // A search that the tester bounded says nothing about the DUT's buffer.
+        let bursts: Vec<f64> =
+            self.found.iter().filter(|(_, limit)| *limit != Limit::Tester).map(|(n, _)| *n as f64).collect();
+        let burst = Spread::of(&bursts);
+        let implied = burst.map(|burst| burst.mean / line);
+        let throughput = self.rate.map(Pps::as_f64);
+        let corrected = implied.zip(throughput).map(|(implied, rate)| implied * (1.0 - rate / line));
+        let count = |limit| self.found.iter().filter(|(_, seen)| *seen == limit).count() as u32;
+        BackToBackRow {
+            frames: self.frames.clone(),
+            throughput_pps: throughput,
+            line_rate_pps: line,
+            burst,
+            implied_buffer_s: implied,
+            corrected_buffer_s: corrected,
+            corrected_buffer_frames: corrected.map(|seconds| seconds * line),
+            at_maximum: count(Limit::Maximum),
+            tester_limited: count(Limit::Tester),
+            skipped: self.skipped.clone(),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let row = self.row();
+        let what = format!("Back-to-back frames at {}", row.frames);
+        match (&row.burst, &row.skipped) {
+            (_, Some(why)) => format!("{what}: {why}"),
+            (Some(burst), _) => format!(
+                "{what}: {} frames on average over {} searches (smallest {}, largest {}, standard deviation {:.1}); \
+                 corrected buffer time {:.3} ms.",
+                grouped(burst.mean as u64),
+                burst.samples,
+                grouped(burst.min as u64),
+                grouped(burst.max as u64),
+                burst.stddev,
+                row.corrected_buffer_s.unwrap_or(0.0) * 1e3
+            ),
+            (None, None) if row.tester_limited > 0 => {
+                format!("{what}: not found; the tester can't send bursts at full load.")
+            }
+            (None, None) => format!("{what}: not yet known."),
+        }
+    }
+}
+
+impl Stage for Bursts {
+    fn next(&mut self) -> Option<Draft> {
+        if self.skipped.is_some() || self.rate.is_none() {
+            return None;
+        }
+        if self.search.probe().is_none() {
+            self.conclude();
+        }
+        if self.found.len() >= self.config.repeats as usize {
+            return None;
+        }
+        let frames = self.search.probe()?;
+        let rate = self.rate.map_or(1.0, |rate| rate.as_f64().max(1.0));
+        // Burst, what the DUT takes to drain it at its throughput, and the wait (RFC 9004 section 5.3).
+        let seconds = frames as f64 / self.line.as_f64() + frames as f64 / rate;
+        let duration = Nanos((seconds * 1e9) as u64).saturating_add(self.config.wait);
+        let label = format!(
+            "{}: burst of {} frames, search {} of {}",
+            self.frames,
+            grouped(frames),
+            self.found.len() + 1,
+            self.config.repeats
+        );
+        Some(Draft::load(&self.frames, self.line, duration).kind(TrialKind::Burst { frames }).label(label))
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        let TrialKind::Burst { frames } = draft.kind else { return };
+        let verdict = seen.verdict(0.0);
+        if verdict == Verdict::Fail && self.verifying < self.config.loss_verification {
+            self.verifying += 1;
+            return;
+        }
+        self.verifying = 0;
+        self.search.judge(frames, verdict);
+    }
+}
+
+impl AtRate for Bursts {
+    fn begin(&mut self, rate: Pps, limit: Limit) {
+        self.rate = Some(rate);
+        // RFC 9004 section 5.2: only where the throughput is below the theoretical maximum is there a buffer to fill.
+        self.skipped = match limit {
+            Limit::Tester => {
+                Some("the tester bounded the throughput, so bursts at full load say nothing.".into())
+            }
+            Limit::Maximum => Some("the throughput is the line rate; no burst is too long.".into()),
+            _ if rate >= self.line => Some("the throughput is the line rate; no burst is too long.".into()),
+            _ => None,
+        };
+    }
+}
+
+/// Bursts at all frame lengths.
+#[derive(Debug, Clone)]
+pub(crate) struct BackToBack {
+    config: BackToBackConfig,
+    sizes: InTurn<FindThen<Bursts>>,
+}
+
+impl BackToBack {
+    pub(crate) fn new(config: &BackToBackConfig, bed: &Testbed) -> Self {
+        let finders = config.rates.finders(bed).into_iter();
+        let stages = finders.map(|(frames, finder)| FindThen::new(finder, Bursts::new(&frames, config, bed)));
+        Self { config: config.clone(), sizes: InTurn::new(stages) }
+    }
+
+    fn rows(&self) -> Vec<BackToBackRow> {
+        self.sizes.stages.iter().map(|stage| stage.then.row()).collect()
+    }
+}
+
+impl Stage for BackToBack {
+    fn next(&mut self) -> Option<Draft> {
+        self.sizes.next()
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        self.sizes.take(draft, seen);
+    }
+}
+
+impl Procedure for BackToBack {
+    fn name(&self) -> &'static str {
+        "rfc9004-back-to-back"
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::BackToBack(self.rows())
+    }
+
+    fn summary(&self) -> Vec<String> {
+        self.sizes.stages.iter().map(|stage| stage.then.sentence()).collect()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.config.repeats < 50 {
+            let repeats = self.config.repeats;
+            remarks.push(format!("{repeats} searches each; RFC 2544 section 26.4 asks for at least 50."));
+        }
+        for row in self.rows() {
+            let most = row.line_rate_pps * self.config.burst_max.as_secs_f64();
+            if row.burst.is_some_and(|burst| burst.max >= 0.9 * most) {
+                remarks.push(format!(
+                    "At {} bursts came close to the longest one, {}: repeat with a higher burst_max (RFC 9004).",
+                    row.frames, self.config.burst_max
+                ));
+            }
+        }
+        remarks
+    }
+}

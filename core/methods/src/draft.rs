@@ -1,0 +1,177 @@
+//! Between a method and the machinery that runs it: a trial before it has a number, and an outcome with its judgement.
+
+use crate::outcome::TrialOutcome;
+use crate::result::Findings;
+use crate::testbed::{Frames, Testbed};
+use crate::trial::{Phase, TrialKind, TrialRequest};
+use serde::{Deserialize, Serialize};
+use units::{FrameLen, Nanos, Pps};
+
+/// A trial that a method wants.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Draft {
+    pub(crate) phase: Phase,
+    pub(crate) label: String,
+    pub(crate) kind: TrialKind,
+    pub(crate) frames: Frames,
+    /// Load of the first group; the others follow by share. `None`: the kind says it all.
+    pub(crate) rate: Option<Pps>,
+    pub(crate) duration: Nanos,
+    /// How often it is run again if the tester was the limit or the outcome invalid.
+    pub(crate) retries: u32,
+}
+
+impl Draft {
+    /// An even load of `rate` for `duration`.
+    pub(crate) fn load(frames: &Frames, rate: Pps, duration: Nanos) -> Self {
+        Self {
+            phase: Phase::Measure,
+            label: String::new(),
+            kind: TrialKind::Load,
+            frames: frames.clone(),
+            rate: Some(rate),
+            duration,
+            retries: 1,
+        }
+    }
+
+    /// A trial whose load the kind describes.
+    pub(crate) fn special(kind: TrialKind, duration: Nanos) -> Self {
+        Self { kind, rate: None, ..Self::load(&Frames::of(FrameLen::MIN), Pps::ZERO, duration) }
+    }
+
+    pub(crate) fn phase(self, phase: Phase) -> Self {
+        Self { phase, ..self }
+    }
+
+    pub(crate) fn label(self, label: impl Into<String>) -> Self {
+        Self { label: label.into(), ..self }
+    }
+
+    pub(crate) fn kind(self, kind: TrialKind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// Never run again.
+    pub(crate) fn once(self) -> Self {
+        Self { retries: 0, ..self }
+    }
+
+    /// The request that comes of it.
+    pub(crate) fn request(&self, bed: &Testbed, method: &str, number: u64) -> TrialRequest {
+        let mut request = TrialRequest {
+            number,
+            key: String::new(),
+            method: method.into(),
+            phase: self.phase,
+            label: self.label.clone(),
+            kind: self.kind.clone(),
+            frames: self.frames.clone(),
+            offered: self.rate.map_or_else(Vec::new, |rate| bed.offered(&self.frames, rate)),
+            duration: self.duration,
+            around: bed.timing.into(),
+            attributes: bed.attributes,
+        };
+        request.key = request.fingerprint();
+        request
+    }
+}
+
+/// An outcome and whether it says anything about the DUT.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) outcome: &'a TrialOutcome,
+    /// The tester was the limit, or the figures are not to be trusted: nothing is known about the DUT at this load.
+    pub(crate) limited: bool,
+}
+
+impl Seen<'_> {
+    /// Lost ÷ sent, all groups.
+    pub(crate) fn loss_ratio(&self) -> f64 {
+        self.outcome.loss_ratio()
+    }
+
+    /// Whether the DUT passes at a loss ratio.
+    pub(crate) fn verdict(&self, loss_ratio: f64) -> Verdict {
+        match () {
+            () if self.limited => Verdict::Tester,
+            () if self.loss_ratio() <= loss_ratio => Verdict::Pass,
+            () => Verdict::Fail,
+        }
+    }
+}
+
+/// What a trial says about the point it was run at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Pass,
+    Fail,
+    Tester,
+}
+
+/// What bounds a figure from above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// The DUT failed above it.
+    Dut,
+    /// It is the most that was to be tried: the line rate, or the configured maximum.
+    Maximum,
+    /// The tester could not do more; the DUT may well.
+    Tester,
+    /// The DUT failed at the smallest value already.
+    Impossible,
+    /// The search has not ended.
+    Open,
+}
+
+/// A part of a method that asks for trials in turn.
+pub(crate) trait Stage: Clone + Send {
+    /// The next trial; called once for each. `None`: nothing more to ask.
+    fn next(&mut self) -> Option<Draft>;
+    /// Takes what came of the trial asked for last.
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>);
+}
+
+/// A whole method.
+pub(crate) trait Procedure: Stage {
+    fn name(&self) -> &'static str;
+    fn findings(&self) -> Findings;
+    /// What it found, in sentences, one for each row.
+    fn summary(&self) -> Vec<String>;
+    /// Choices and caveats the reader must know.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// One stage after another.
+#[derive(Debug, Clone)]
+pub(crate) struct InTurn<S> {
+    pub(crate) stages: Vec<S>,
+    at: usize,
+}
+
+impl<S: Stage> InTurn<S> {
+    pub(crate) fn new(stages: impl IntoIterator<Item = S>) -> Self {
+        Self { stages: stages.into_iter().collect(), at: 0 }
+    }
+}
+
+impl<S: Stage> Stage for InTurn<S> {
+    fn next(&mut self) -> Option<Draft> {
+        while let Some(stage) = self.stages.get_mut(self.at) {
+            if let Some(draft) = stage.next() {
+                return Some(draft);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        if let Some(stage) = self.stages.get_mut(self.at) {
+            stage.take(draft, seen);
+        }
+    }
+}

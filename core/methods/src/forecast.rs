@@ -1,0 +1,89 @@
+//! What the DUT would probably answer, so that a method can be played to its end on paper and its length be told.
+
+use crate::outcome::{Outage, PathOutcome, Recovery, SessionOutcome, TcpOutcome, TrialOutcome};
+use crate::trial::{SessionLoad, TrialKind, TrialRequest};
+use std::collections::BTreeMap;
+
+/// What has been seen to pass and to fail, by kind of trial and frames.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Forecast {
+    seen: BTreeMap<String, (f64, f64)>,
+}
+
+impl Forecast {
+    /// Learns from an outcome.
+    pub(crate) fn learn(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
+        let passed = match &outcome.sessions {
+            Some(sessions) => sessions.transactions_failed == 0 && sessions.attempted > 0,
+            None => outcome.groups.iter().all(|group| group.lost == 0 && group.flooded == 0),
+        };
+        let magnitude = request.magnitude();
+        let (low, high) = self.seen.entry(subject(request)).or_insert((0.0, f64::INFINITY));
+        if passed {
+            *low = low.max(magnitude);
+            // Something above has failed before; now this is known to pass.
+            *high = high.max(magnitude * 1.000_001);
+        } else {
+            *high = high.min(magnitude).max(*low);
+        }
+    }
+
+    /// The guess: halfway on a logarithmic scale between what passed and what failed; three quarters of what failed.
+    fn capacity(&self, request: &TrialRequest) -> f64 {
+        match self.seen.get(&subject(request)) {
+            Some((low, high)) if *low > 0.0 && high.is_finite() => (low * high).sqrt(),
+            Some((low, _)) if *low > 0.0 => *low,
+            Some((_, high)) if high.is_finite() => high * 0.75,
+            _ => request.magnitude() * 0.75,
+        }
+    }
+
+    /// What would come of `request`.
+    pub(crate) fn outcome(&self, request: &TrialRequest) -> TrialOutcome {
+        let pass = (self.capacity(request) / request.magnitude().max(1e-300)).min(1.0);
+        let mut outcome = TrialOutcome::forwarded(request, |_, sent| {
+            if pass >= 1.0 { sent } else { ((sent as f64 * pass) as u64).min(sent.saturating_sub(1)) }
+        });
+        match &request.kind {
+            TrialKind::Overload { .. } => outcome.recovery = Some(Recovery::default()),
+            TrialKind::Reset { .. } => outcome.outage = Some(Outage { came_back: true, ..Outage::default() }),
+            TrialKind::Path => outcome.path = Some(PathOutcome { mtu_bytes: 1500, rtt_min_ns: 1_000_000 }),
+            TrialKind::Tcp { senders, .. } => {
+                let of = |group: &String| TcpOutcome { group: group.clone(), ..TcpOutcome::default() };
+                outcome.tcp = senders.iter().map(of).collect();
+            }
+            TrialKind::Sessions(load) => outcome.sessions = Some(sessions(load, pass)),
+            _ => {}
+        }
+        outcome
+    }
+}
+
+fn sessions(load: &SessionLoad, pass: f64) -> SessionOutcome {
+    let attempted = load.value.max(1) * 1_000;
+    let failed = (attempted as f64 * (1.0 - pass)).ceil() as u64;
+    let reached = load.value as f64 * pass;
+    SessionOutcome {
+        attempted,
+        established: attempted - failed,
+        transactions: attempted,
+        transactions_failed: failed,
+        open_per_s: reached,
+        concurrent_mean: reached,
+        concurrent_max: reached as u64,
+        transactions_per_s: reached,
+        goodput_bps: reached,
+        ..SessionOutcome::default()
+    }
+}
+
+/// Trials whose outcomes say something about each other.
+fn subject(request: &TrialRequest) -> String {
+    match &request.kind {
+        TrialKind::Burst { .. } => format!("burst {}", request.frames),
+        TrialKind::Addresses { .. } => "addresses".into(),
+        TrialKind::Sessions(load) => format!("{:?} {:?}", load.objective, load.app),
+        TrialKind::Tcp { .. } => "tcp".into(),
+        _ => format!("load {}", request.frames),
+    }
+}

@@ -1,0 +1,299 @@
+//! Latency at the throughput (RFC 2544 section 26.2), or at shares of a rate that a search found.
+
+use crate::ConfigError;
+use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage};
+use crate::outcome::LatencySummary;
+use crate::rates::{AtRate, FindThen, RateSource};
+use crate::result::{Findings, FoundRate, Spread};
+use crate::testbed::{Frames, Testbed};
+use crate::text::{ns, percent, words};
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Pps};
+
+/// How latency is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LatencyConfig {
+    /// The rates, one for each frame length.
+    pub rates: RateSource,
+    /// Shares of the rate at which latency is measured: 1 by the RFC; 0.9, 0.5 and 0.1 are customary as well.
+    pub shares: Vec<f64>,
+    /// Trials of each; at least 20 by the RFC.
+    pub repeats: u32,
+    /// Length of a trial; at least 120 s by the RFC.
+    #[serde(with = "words")]
+    pub duration: Nanos,
+}
+
+impl Default for LatencyConfig {
+    fn default() -> Self {
+        Self { rates: RateSource::default(), shares: vec![1.0], repeats: 20, duration: Nanos::from_secs(120) }
+    }
+}
+
+impl LatencyConfig {
+    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
+        if self.shares.is_empty() || self.shares.iter().any(|share| !(*share > 0.0 && *share <= 1.0)) {
+            return Err(ConfigError::new("shares", "must lie above 0 and not above 1"));
+        }
+        if self.repeats == 0 || self.duration == Nanos::ZERO {
+            return Err(ConfigError::new("repeats", "there must be a trial, and it must take time"));
+        }
+        self.rates.check(bed)
+    }
+}
+
+/// Latency at one frame length and load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencyRow {
+    /// The frames.
+    pub frames: Frames,
+    /// Share of the rate found.
+    pub share_of_rate: f64,
+    /// The load.
+    pub load: FoundRate,
+    /// Trials that counted.
+    pub trials: u32,
+    /// Trials in which the tester was the limit.
+    pub limited: u32,
+    /// Length of a trial.
+    #[serde(rename = "duration_ns", with = "ns")]
+    pub duration: Nanos,
+    /// The trials' mean latencies, ns: the RFC's figure is their mean.
+    #[serde(rename = "mean_ns")]
+    pub mean: Option<Spread>,
+    /// One for each group.
+    pub groups: Vec<GroupLatency>,
+    /// Frames lost ÷ sent in these trials.
+    pub loss_ratio: f64,
+}
+
+/// Latency of one group, ns: medians over the trials (RFC 8219 section 7.2), extremes over all.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct GroupLatency {
+    /// The group.
+    pub group: String,
+    /// Smallest.
+    pub min_ns: f64,
+    /// Mean of the means.
+    pub mean_ns: f64,
+    /// Typical latency: the median of the trials' medians.
+    pub p50_ns: f64,
+    /// Median of the trials' 99th percentiles.
+    pub p99_ns: f64,
+    /// Worst case: the median of the trials' 99.9th percentiles.
+    pub p99_9_ns: f64,
+    /// Largest.
+    pub max_ns: f64,
+    /// Median of the trials' delay variations, 99.9th percentile less minimum.
+    pub pdv_ns: f64,
+}
+
+/// The trials of one load.
+#[derive(Debug, Clone, Default)]
+struct Point {
+    share: f64,
+    done: u32,
+    limited: u32,
+    groups: Vec<(String, Vec<LatencySummary>)>,
+    sent: u64,
+    lost: u64,
+}
+
+impl Point {
+    fn take(&mut self, seen: &Seen<'_>) {
+        self.done += 1;
+        if seen.limited {
+            self.limited += 1;
+            return;
+        }
+        self.sent += seen.outcome.sent();
+        self.lost += seen.outcome.lost();
+        for group in &seen.outcome.groups {
+            let Some(latency) = &group.latency else { continue };
+            match self.groups.iter_mut().find(|(name, _)| *name == group.group) {
+                Some((_, seen)) => seen.push(latency.clone()),
+                None => self.groups.push((group.group.clone(), vec![latency.clone()])),
+            }
+        }
+    }
+}
+
+/// Latency at one frame length.
+#[derive(Debug, Clone)]
+struct Points {
+    frames: Frames,
+    bed: Testbed,
+    rate: Option<Pps>,
+    points: Vec<Point>,
+    repeats: u32,
+    duration: Nanos,
+}
+
+impl Points {
+    fn new(frames: &Frames, config: &LatencyConfig, bed: &Testbed) -> Self {
+        let point = |share: &f64| Point { share: *share, ..Point::default() };
+        Self {
+            frames: frames.clone(),
+            bed: bed.clone(),
+            rate: None,
+            points: config.shares.iter().map(point).collect(),
+            repeats: config.repeats,
+            duration: config.duration,
+        }
+    }
+
+    fn at(rate: Pps, share: f64) -> Pps {
+        if share >= 1.0 { rate } else { Pps::from_micro((rate.micro() as f64 * share) as u64) }
+    }
+
+    fn rows(&self) -> Vec<LatencyRow> {
+        let Some(rate) = self.rate else { return Vec::new() };
+        self.points.iter().map(|point| self.row(point, rate)).collect()
+    }
+
+    fn row(&self, point: &Point, rate: Pps) -> LatencyRow {
+        let trials = point.done - point.limited;
+        let means: Vec<f64> = (0..trials as usize)
+            .filter_map(|i| {
+                let of_trial: Vec<_> = point.groups.iter().filter_map(|(_, seen)| seen.get(i)).collect();
+                let samples: u64 = of_trial.iter().map(|latency| latency.samples).sum();
+                let sum: f64 = of_trial.iter().map(|latency| latency.mean * latency.samples as f64).sum();
+                (samples > 0).then(|| sum / samples as f64)
+            })
+            .collect();
+        LatencyRow {
+            frames: self.frames.clone(),
+            share_of_rate: point.share,
+            load: FoundRate::new(&self.bed, &self.frames, Self::at(rate, point.share)),
+            trials,
+            limited: point.limited,
+            duration: self.duration,
+            mean: Spread::of(&means),
+            groups: point.groups.iter().map(|(name, seen)| group_latency(name, seen)).collect(),
+            loss_ratio: if point.sent > 0 { point.lost as f64 / point.sent as f64 } else { 0.0 },
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    match n {
+        0 => 0.0,
+        _ if n.is_multiple_of(2) => (values[n / 2 - 1] + values[n / 2]) / 2.0,
+        _ => values[n / 2],
+    }
+}
+
+fn group_latency(name: &str, seen: &[LatencySummary]) -> GroupLatency {
+    let all = |of: fn(&LatencySummary) -> f64| seen.iter().map(of).collect::<Vec<_>>();
+    let means = all(|latency| latency.mean);
+    GroupLatency {
+        group: name.into(),
+        min_ns: all(|latency| latency.min).into_iter().fold(f64::INFINITY, f64::min),
+        mean_ns: means.iter().sum::<f64>() / means.len().max(1) as f64,
+        p50_ns: median(all(|latency| latency.p50)),
+        p99_ns: median(all(|latency| latency.p99)),
+        p99_9_ns: median(all(|latency| latency.p99_9)),
+        max_ns: all(|latency| latency.max).into_iter().fold(0.0, f64::max),
+        pdv_ns: median(all(LatencySummary::pdv)),
+    }
+}
+
+impl Stage for Points {
+    fn next(&mut self) -> Option<Draft> {
+        let rate = self.rate?;
+        let point = self.points.iter().find(|point| point.done < self.repeats)?;
+        let label = format!(
+            "{}: latency at {} of the rate, {} of {}",
+            self.frames,
+            percent(point.share),
+            point.done + 1,
+            self.repeats
+        );
+        Some(Draft::load(&self.frames, Self::at(rate, point.share), self.duration).label(label))
+    }
+
+    fn take(&mut self, _: &Draft, seen: &Seen<'_>) {
+        if let Some(point) = self.points.iter_mut().find(|point| point.done < self.repeats) {
+            point.take(seen);
+        }
+    }
+}
+
+impl AtRate for Points {
+    fn begin(&mut self, rate: Pps, _: Limit) {
+        self.rate = Some(rate);
+    }
+}
+
+/// Latency at all frame lengths.
+#[derive(Debug, Clone)]
+pub(crate) struct Latency {
+    config: LatencyConfig,
+    sizes: InTurn<FindThen<Points>>,
+}
+
+impl Latency {
+    pub(crate) fn new(config: &LatencyConfig, bed: &Testbed) -> Self {
+        let finders = config.rates.finders(bed);
+        let stage = |(frames, finder)| FindThen::new(finder, Points::new(&frames, config, bed));
+        Self { config: config.clone(), sizes: InTurn::new(finders.into_iter().map(stage)) }
+    }
+
+    fn rows(&self) -> Vec<LatencyRow> {
+        self.sizes.stages.iter().flat_map(|stage| stage.then.rows()).collect()
+    }
+}
+
+impl Stage for Latency {
+    fn next(&mut self) -> Option<Draft> {
+        self.sizes.next()
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        self.sizes.take(draft, seen);
+    }
+}
+
+impl Procedure for Latency {
+    fn name(&self) -> &'static str {
+        "rfc2544-latency"
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::Latency(self.rows())
+    }
+
+    fn summary(&self) -> Vec<String> {
+        let noun = self.config.rates.noun();
+        let none = self.sizes.stages.iter().filter(|stage| stage.then.rate.is_none());
+        let none = none
+            .map(|stage| format!("Latency at {}: no rate was found to measure it at.", stage.then.frames));
+        let rows = self.rows();
+        let some = rows.iter().map(|row| {
+            let (frames, share, load) = (&row.frames, percent(row.share_of_rate), &row.load);
+            match &row.mean {
+                Some(mean) => format!(
+                    "Latency at {frames}, {share} of {noun} ({load}): mean {:.0} ns over {} trials.",
+                    mean.mean, row.trials
+                ),
+                None => format!("Latency at {frames}, {share} of {noun} ({load}): not measured."),
+            }
+        });
+        some.chain(none).collect()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.config.repeats < 20 || self.config.duration < Nanos::from_secs(120) {
+            remarks.push(format!(
+                "{} trials of {} each; RFC 2544 section 26.2 asks for at least 20 of at least 120 s.",
+                self.config.repeats, self.config.duration
+            ));
+        }
+        remarks.push("All frames are measured, not one tagged frame of each trial.".into());
+        remarks
+    }
+}

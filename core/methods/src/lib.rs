@@ -1,0 +1,89 @@
+//! Test methods: which trial comes next, and what the outcomes mean.
+//!
+//! Every method is a state machine behind one trait, [`Method`]: it asks for a trial, takes the outcome, asks for the
+//! next. Whoever drives it, an engine on real ports or a simulation, is all the same to it.
+//!
+//! - RFC 2544 throughput, latency, frame loss rate, system recovery, reset; RFC 9004 back-to-back frames
+//! - MLRsearch (several goals at once), MRR, soak, load sweep
+//! - RFC 2889 address caching capacity and learning rate
+//! - RFC 9411 session methods, a load of sessions in steps, RFC 6349 TCP throughput, the tester alone
+//!
+//! Not here: clocks, ports, packets, files. A trial is a request and an outcome.
+//!
+//! Invariants: a trial in which the tester was the limit never counts as the DUT's limit. The state depends on recorded
+//! outcomes only, so a campaign is resumed by recording them again. Every frame length includes the FCS.
+//!
+//! ```
+//! use methods::{MethodConfig, Step, Testbed, ThroughputConfig, TrialOutcome};
+//!
+//! let bed = Testbed::one_way(10_000_000_000);
+//! let config = ThroughputConfig { sizes: vec!["64B".parse().unwrap()], ..ThroughputConfig::default() };
+//! let mut method = MethodConfig::Throughput(config).build(&bed).unwrap();
+//! while let Step::Trial(trial) = method.next_trial() {
+//!     // A DUT that forwards 9 million frames per second.
+//!     let capacity = 9_000_000 * trial.duration.0 / 1_000_000_000;
+//!     method.record(&TrialOutcome::forwarded(&trial, |_, sent| sent.min(capacity)));
+//! }
+//! let sentence = &method.result().summary[0];
+//! assert!(sentence.starts_with("Throughput at 64B: 8,98"), "{sentence}");
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod addresses;
+mod back_to_back;
+mod bisect;
+mod config;
+mod draft;
+mod fault;
+mod forecast;
+mod latency;
+mod loss;
+mod method;
+mod mlr;
+mod mrr;
+mod outcome;
+mod rates;
+mod recovery;
+mod result;
+mod run;
+mod self_test;
+mod sessions;
+mod soak;
+mod sweep;
+mod tcp;
+mod testbed;
+mod text;
+mod throughput;
+mod trial;
+
+pub use addresses::{AddressConfig, AddressRow};
+pub use back_to_back::{BackToBackConfig, BackToBackRow};
+pub use config::{ConfigError, MethodConfig, session_series};
+pub use draft::Limit;
+pub use fault::{Fault, FaultKind, PROBE_SHARE, PROBES};
+pub use latency::{GroupLatency, LatencyConfig, LatencyRow};
+pub use loss::{LossConfig, LossPoint, LossRow};
+pub use method::{Estimate, Method, Progress, ReplayError, Step, StoredTrial, replay};
+pub use mlr::{Durations, Goal, GoalResult, LoadClass, MlrBound, MlrConfig, MlrRow, Threshold};
+pub use mrr::{MrrConfig, MrrRow};
+pub use outcome::{
+    GroupOutcome, JitterSummary, LatencySummary, Outage, PathOutcome, Recovery, SessionOutcome, TcpOutcome,
+    TrialOutcome,
+};
+pub use rates::{KnownRate, RateSource};
+pub use recovery::{RecoveryConfig, RecoveryRow, ResetConfig, ResetRow};
+pub use result::{Findings, FoundRate, MethodResult, Spread, Standing, Status, TrialNote};
+pub use self_test::{SelfTestConfig, SelfTestRow};
+pub use sessions::{
+    Criteria, SessionConfig, SessionLatencyConfig, SessionLatencyRow, SessionPoint, SessionRow,
+};
+pub use soak::{SoakConfig, SoakInterval, SoakRow, Trend};
+pub use sweep::{SweepConfig, SweepPoint, SweepRow};
+pub use tcp::{TcpConfig, TcpFigures, TcpRow, TcpRun};
+pub use testbed::{
+    Around, Attributes, Frames, Group, MIXES, Modifier, OfferedLoad, RFC2544_BYTES, RFC5180_JUMBO_BYTES,
+    Testbed, Timing,
+};
+pub use throughput::{ThroughputConfig, ThroughputRow};
+pub use trial::{Application, Objective, Phase, Phases, SessionLoad, TrialKind, TrialRequest};

@@ -1,0 +1,128 @@
+//! What all methods have in common for whoever drives them.
+
+use crate::fault::Fault;
+use crate::outcome::TrialOutcome;
+use crate::result::MethodResult;
+use crate::trial::TrialRequest;
+use serde::{Deserialize, Serialize};
+
+/// A test method: it asks for trials, takes their outcomes, and says at the end what they mean.
+///
+/// Invariant: the state depends on the outcomes recorded and on nothing else, so a campaign is resumed by recording the
+/// stored outcomes again ([`replay`]).
+pub trait Method: Send {
+    /// Its name, as in results.
+    fn name(&self) -> &'static str;
+    /// The trial to run next; the same one until its outcome is recorded.
+    fn next_trial(&mut self) -> Step;
+    /// Takes the outcome of the trial that [`Method::next_trial`] asked for.
+    ///
+    /// # Panics
+    /// If no trial is due.
+    fn record(&mut self, outcome: &TrialOutcome);
+    /// What is left to do, if the DUT goes on as it seems.
+    fn estimate(&self) -> Estimate;
+    /// Where it stands.
+    fn progress(&self) -> Progress;
+    /// What is known so far, and at the end the result.
+    fn result(&self) -> MethodResult;
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Run this trial and record its outcome.
+    Trial(Box<TrialRequest>),
+    /// Nothing more to ask; the result is complete.
+    Done,
+    /// Going on makes no sense.
+    Failed(Fault),
+}
+
+impl Step {
+    /// The trial, if one is due.
+    pub fn trial(self) -> Option<TrialRequest> {
+        match self {
+            Self::Trial(request) => Some(*request),
+            Self::Done | Self::Failed(_) => None,
+        }
+    }
+}
+
+/// What is left to do.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Trials.
+    pub trials: u64,
+    /// Seconds of traffic.
+    pub traffic_s: f64,
+    /// Seconds with all that surrounds the traffic.
+    pub wall_s: f64,
+}
+
+/// Where a method stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Outcomes recorded.
+    pub trials: u64,
+    /// Seconds of traffic so far.
+    pub traffic_s: f64,
+    /// Done ÷ (done + estimated), by wall time, 0 to 1.
+    pub fraction: f64,
+    /// The label of the trial that is due, or of the last one.
+    pub label: String,
+}
+
+/// A trial as a store keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredTrial {
+    /// [`TrialRequest::number`].
+    pub number: u64,
+    /// [`TrialRequest::key`].
+    pub key: String,
+    /// What came of it.
+    pub outcome: TrialOutcome,
+}
+
+impl StoredTrial {
+    /// A request and its outcome.
+    pub fn new(request: &TrialRequest, outcome: &TrialOutcome) -> Self {
+        Self { number: request.number, key: request.key.clone(), outcome: outcome.clone() }
+    }
+}
+
+/// Why stored outcomes do not belong to a method.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayError {
+    /// The trial with this number is not the one that was stored.
+    #[error("trial {number} ({label}) is not the trial that was stored: the configuration has changed since")]
+    Other {
+        /// Its number.
+        number: u64,
+        /// What the method asks for now.
+        label: String,
+    },
+    /// More outcomes than the method asks for.
+    #[error("the method is done after {number} trials, and more are stored")]
+    TooMany {
+        /// How many it asked for.
+        number: u64,
+    },
+}
+
+/// Brings a fresh method to where it was: records `stored` again, in order.
+///
+/// # Errors
+/// If an outcome belongs to a trial that the method does not ask for.
+pub fn replay(method: &mut dyn Method, stored: &[StoredTrial]) -> Result<(), ReplayError> {
+    for (number, trial) in (0..).zip(stored) {
+        let Some(request) = method.next_trial().trial() else {
+            return Err(ReplayError::TooMany { number });
+        };
+        if (request.number, &request.key) != (trial.number, &trial.key) {
+            return Err(ReplayError::Other { number, label: request.label });
+        }
+        method.record(&trial.outcome);
+    }
+    Ok(())
+}

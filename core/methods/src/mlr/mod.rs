@@ -1,0 +1,264 @@
+//! MLRsearch: several rates at different loss ratios from one search (IETF BMWG, Multiple Loss Ratio Search).
+//!
+//! Here is what users see: goals, configuration, results. [`classify`] judges a load, [`grid`] cuts loads into steps,
+//! [`search`] decides which load is next.
+//!
+//! Invariant: a result depends on the trials at its bounds alone, not on the way that led to them.
+
+mod classify;
+mod grid;
+mod search;
+
+pub use classify::{Durations, LoadClass, Threshold};
+pub(crate) use search::MlrSearch;
+
+use crate::ConfigError;
+use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage};
+use crate::result::{Findings, FoundRate, bounded_by};
+use crate::testbed::{Frames, Testbed};
+use crate::text::{percent, words, words_or_none};
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+/// What is searched: a rate at which few enough trials lose too much.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Goal {
+    /// A trial that loses more than this is a high-loss trial; 0 up to, not including, 1.
+    pub loss_ratio: f64,
+    /// A load may have this share of high-loss trials, by duration, and still be a lower bound; 0 up to, not including, 1.
+    pub exceed_ratio: f64,
+    /// Upper and lower bound end at most this far apart, relative to the upper bound.
+    pub width: f64,
+    /// Length of the first trials.
+    #[serde(with = "words")]
+    pub initial_trial: Nanos,
+    /// Length of a full-length trial.
+    #[serde(with = "words")]
+    pub final_trial: Nanos,
+    /// Full-length trials of this sum decide about a load.
+    #[serde(with = "words")]
+    pub duration_sum: Nanos,
+    /// How many looser targets are reached on the way.
+    pub preceding: u32,
+    /// The step from a bound into the unknown grows by this factor each time.
+    pub expansion: u32,
+}
+
+/// FD.io CSIT's NDR.
+impl Default for Goal {
+    fn default() -> Self {
+        Self {
+            loss_ratio: 0.0,
+            exceed_ratio: 0.5,
+            width: 0.005,
+            initial_trial: Nanos::from_secs(1),
+            final_trial: Nanos::from_secs(1),
+            duration_sum: Nanos::from_secs(21),
+            preceding: 2,
+            expansion: 2,
+        }
+    }
+}
+
+impl Goal {
+    /// No-drop rate with CSIT's durations.
+    pub fn ndr() -> Self {
+        Self::default()
+    }
+
+    /// Partial-drop rate with CSIT's durations: at most `loss_ratio` is lost, such as 0.005.
+    pub fn pdr(loss_ratio: f64) -> Self {
+        Self { loss_ratio, ..Self::default() }
+    }
+
+    /// Every result is a throughput in the sense of RFC 2544: 60 s without any loss.
+    pub fn rfc2544() -> Self {
+        let full = Nanos::from_secs(60);
+        Self { exceed_ratio: 0.0, final_trial: full, duration_sum: full, ..Self::default() }
+    }
+
+    /// ETSI GS NFV-TST 009, binary search with loss verification, two trials at most.
+    pub fn tst009() -> Self {
+        let full = Nanos::from_secs(60);
+        Self { exceed_ratio: 0.5, final_trial: full, duration_sum: full + full, ..Self::default() }
+    }
+
+    /// `NDR`, or `PDR 0.5%`.
+    pub fn name(&self) -> String {
+        if self.loss_ratio == 0.0 { "NDR".into() } else { format!("PDR {}", percent(self.loss_ratio)) }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let bad = |what: &str, why: &str| Err(ConfigError::new(what, why));
+        if !(0.0..1.0).contains(&self.loss_ratio) || !(0.0..1.0).contains(&self.exceed_ratio) {
+            return bad("goals", "loss_ratio and exceed_ratio must be at least 0 and below 1");
+        }
+        if !(self.width > 0.0 && self.width < 1.0) {
+            return bad("goals.width", "must lie between 0 and 1");
+        }
+        let ordered = Nanos::ZERO < self.initial_trial
+            && self.initial_trial <= self.final_trial
+            && self.final_trial <= self.duration_sum;
+        if !ordered {
+            return bad("goals", "0 < initial_trial ≤ final_trial ≤ duration_sum must hold");
+        }
+        if self.expansion < 2 || self.preceding > 16 {
+            return bad("goals", "expansion must be at least 2, preceding at most 16");
+        }
+        Ok(())
+    }
+}
+
+/// How MLRsearch runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MlrConfig {
+    /// One search for each, in this order.
+    pub sizes: Vec<Frames>,
+    /// All searched at once.
+    pub goals: Vec<Goal>,
+    /// The smallest load, as a share of the line rate.
+    pub minimum: f64,
+    /// The largest load, as a share of the line rate.
+    pub maximum: f64,
+    /// A trial at the largest load before all others, whose outcome is thrown away.
+    #[serde(with = "words_or_none", skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<Nanos>,
+    /// A search ends after so much traffic, found or not.
+    #[serde(with = "words_or_none", skip_serializing_if = "Option::is_none")]
+    pub traffic_max: Option<Nanos>,
+}
+
+/// NDR, PDR 0.1% and PDR 0.5% at all frame lengths of RFC 2544.
+impl Default for MlrConfig {
+    fn default() -> Self {
+        Self {
+            sizes: Frames::rfc2544(),
+            goals: vec![Goal::ndr(), Goal::pdr(0.001), Goal::pdr(0.005)],
+            minimum: 0.001,
+            maximum: 1.0,
+            warm_up: None,
+            traffic_max: None,
+        }
+    }
+}
+
+impl MlrConfig {
+    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
+        if self.sizes.is_empty() || self.goals.is_empty() {
+            return Err(ConfigError::new("goals", "there must be a frame length and a goal"));
+        }
+        if !(self.minimum > 0.0 && self.minimum < self.maximum && self.maximum <= 1.0) {
+            return Err(ConfigError::new("minimum", "0 < minimum < maximum ≤ 1 must hold"));
+        }
+        let slowest = self.sizes.iter().map(|frames| bed.line_rate(frames)).min();
+        if slowest.is_some_and(|rate| rate.as_f64() * self.minimum < 1e-3) {
+            return Err(ConfigError::new("minimum", "is less than a frame in a thousand seconds"));
+        }
+        self.goals.iter().try_for_each(Goal::check)
+    }
+}
+
+/// What was found at one frame length.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MlrRow {
+    /// The frames.
+    pub frames: Frames,
+    /// One for each goal.
+    pub goals: Vec<GoalResult>,
+    /// Seconds of traffic for all goals.
+    pub traffic_s: f64,
+}
+
+/// What was found for one goal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GoalResult {
+    /// `NDR`, `PDR 0.5%`.
+    pub name: String,
+    /// The goal.
+    pub goal: Goal,
+    /// Both relevant bounds were found, and they are no further apart than the goal's width.
+    pub regular: bool,
+    /// The relevant lower bound.
+    pub lower: Option<MlrBound>,
+    /// The relevant upper bound.
+    pub upper: Option<MlrBound>,
+    /// The forwarding rate at the relevant lower bound, without the trials that may be exceeded.
+    pub conditional_throughput: Option<FoundRate>,
+    /// What bounds it from above.
+    pub limit: Limit,
+}
+
+/// A load that was judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MlrBound {
+    /// The load.
+    pub load: FoundRate,
+    /// On which trials it was judged, s.
+    pub durations: Durations,
+}
+
+impl GoalResult {
+    fn sentence(&self, frames: &Frames) -> String {
+        let what = format!("{} at {frames}", self.name);
+        match (&self.conditional_throughput, self.limit) {
+            (_, Limit::Open) => format!("{what}: not yet known."),
+            (Some(rate), limit) => format!("{what}: {rate}{}.", bounded_by(limit)),
+            (None, Limit::Tester) => format!("{what}: not found; the tester was the limit at every load."),
+            (None, _) => format!("{what}: none; the smallest load already loses more."),
+        }
+    }
+}
+
+/// One search for each frame length.
+#[derive(Debug, Clone)]
+pub(crate) struct Mlr {
+    config: MlrConfig,
+    searches: InTurn<MlrSearch>,
+}
+
+impl Mlr {
+    pub(crate) fn new(config: &MlrConfig, bed: &Testbed) -> Self {
+        let searches = config.sizes.iter().map(|frames| MlrSearch::new(frames, config, bed));
+        Self { config: config.clone(), searches: InTurn::new(searches) }
+    }
+}
+
+impl Stage for Mlr {
+    fn next(&mut self) -> Option<Draft> {
+        self.searches.next()
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        self.searches.take(draft, seen);
+    }
+}
+
+impl Procedure for Mlr {
+    fn name(&self) -> &'static str {
+        "mlrsearch"
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::Mlr(self.searches.stages.iter().map(MlrSearch::row).collect())
+    }
+
+    fn summary(&self) -> Vec<String> {
+        let rows = self.searches.stages.iter().map(MlrSearch::row);
+        rows.flat_map(|row| row.goals.iter().map(|goal| goal.sentence(&row.frames)).collect::<Vec<_>>())
+            .collect()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let late = self.searches.stages.iter().filter(|search| search.out_of_time());
+        let late = late.map(|search| {
+            format!(
+                "The search at {} ended after {} of traffic, before all goals were reached.",
+                search.frames(),
+                self.config.traffic_max.unwrap_or_default()
+            )
+        });
+        late.collect()
+    }
+}

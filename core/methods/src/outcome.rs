@@ -1,0 +1,426 @@
+//! What came of a trial.
+
+use crate::text::{ns, pps};
+use crate::trial::{TrialKind, TrialRequest};
+use histogram::Histogram;
+use measure::{Counts, StreamTotals};
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Pps};
+
+/// What came of a trial, as whoever served it reports.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TrialOutcome {
+    /// How long traffic really flowed.
+    #[serde(rename = "duration_ns", with = "ns")]
+    pub duration: Nanos,
+    /// One for each group of the request, in its order.
+    pub groups: Vec<GroupOutcome>,
+    /// Nothing speaks against the figures.
+    pub valid: bool,
+    /// The tester did not reach the requested load, or could not take in all that came.
+    pub generator_limited: bool,
+    /// Why not valid, or why limited.
+    pub reasons: Vec<String>,
+    /// Stopped before its time.
+    pub interrupted: bool,
+    /// Where frames or sessions were seen to vanish: a counter's name and its growth.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drops: Vec<(String, u64)>,
+    /// Of an overload trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
+    /// Of a reset trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outage: Option<Outage>,
+    /// Of a session trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionOutcome>,
+    /// Of a path trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathOutcome>,
+    /// Of a TCP trial: one for each sender.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tcp: Vec<TcpOutcome>,
+}
+
+/// What came of one group's frames.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GroupOutcome {
+    /// The group's name.
+    pub group: String,
+    /// What was asked for, frames/s.
+    #[serde(rename = "requested_pps", with = "pps")]
+    pub requested: Pps,
+    /// What really left, frames/s.
+    #[serde(rename = "achieved_pps", with = "pps")]
+    pub achieved: Pps,
+    /// Frames that left.
+    pub sent: u64,
+    /// Of those, frames that came back where they should, each counted once.
+    pub received: u64,
+    /// Frames that did not.
+    pub lost: u64,
+    /// Frames that came more than once.
+    pub duplicates: u64,
+    /// Frames that came late (RFC 4737).
+    pub reordered: u64,
+    /// Frames that came to a port where they should not.
+    pub wrong_port: u64,
+    /// Frames that came to a listening port because the DUT did not know their address (RFC 2889).
+    pub flooded: u64,
+    /// Latency, ns.
+    #[serde(rename = "latency_ns", skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencySummary>,
+    /// Jitter, ns.
+    #[serde(rename = "jitter_ns", skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<JitterSummary>,
+}
+
+impl Default for GroupOutcome {
+    fn default() -> Self {
+        Self {
+            group: String::new(),
+            requested: Pps::ZERO,
+            achieved: Pps::ZERO,
+            sent: 0,
+            received: 0,
+            lost: 0,
+            duplicates: 0,
+            reordered: 0,
+            wrong_port: 0,
+            flooded: 0,
+            latency: None,
+            jitter: None,
+        }
+    }
+}
+
+/// Where latencies lie, ns. Which two instants they lie between is the tester's to say (RFC 1242 section 3.8).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LatencySummary {
+    /// Frames measured.
+    pub samples: u64,
+    /// Smallest.
+    pub min: f64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub stddev: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90% are not above it.
+    pub p90: f64,
+    /// 99% are not above it.
+    pub p99: f64,
+    /// 99.9% are not above it: the worst case of RFC 8219.
+    pub p99_9: f64,
+    /// 99.99% are not above it.
+    pub p99_99: f64,
+    /// Largest.
+    pub max: f64,
+    /// Buckets that are not empty: highest value, ns, and count. Optional.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<(u64, u64)>,
+}
+
+impl LatencySummary {
+    /// What a recorder counted; `None` without samples. Percentiles need the histogram.
+    pub fn of(counts: &Counts, histogram: Option<&Histogram>, with_histogram: bool) -> Option<Self> {
+        let moments = counts.latency;
+        let mean = moments.mean()?;
+        let at = |q: f64| histogram.and_then(|h| h.quantile(q)).map_or(0.0, |v| v.min(moments.max) as f64);
+        Some(Self {
+            samples: moments.samples,
+            min: moments.min as f64,
+            mean,
+            stddev: moments.stddev().unwrap_or(0.0),
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            p99_99: at(0.9999),
+            max: moments.max as f64,
+            histogram: if with_histogram { histogram.map(buckets).unwrap_or_default() } else { Vec::new() },
+        })
+    }
+
+    /// Delay variation of RFC 8219 section 7.3 and RFC 5481: the 99.9th percentile less the minimum, ns.
+    pub fn pdv(&self) -> f64 {
+        self.p99_9 - self.min
+    }
+}
+
+/// Buckets that are not empty.
+fn buckets(histogram: &Histogram) -> Vec<(u64, u64)> {
+    let mut below = 0;
+    let mut out = Vec::new();
+    let scale = histogram.scale();
+    // The count of a bucket is what the rank gains from one quantile to the next.
+    while below < histogram.total() {
+        let q = (below as f64 + 0.5) / histogram.total() as f64;
+        let Some(highest) = histogram.quantile(q) else { break };
+        let count = up_to(histogram, scale.highest(scale.index(highest)), below) - below;
+        out.push((highest, count));
+        below += count;
+    }
+    out
+}
+
+/// How many values are at most `highest`, by bisection over ranks above `known`.
+fn up_to(histogram: &Histogram, highest: u64, known: u64) -> u64 {
+    let total = histogram.total();
+    let (mut low, mut high) = (known + 1, total);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        match histogram.quantile((middle as f64 - 0.5) / total as f64) {
+            Some(value) if value <= highest => low = middle,
+            _ => high = middle - 1,
+        }
+    }
+    low
+}
+
+/// Jitter, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JitterSummary {
+    /// The running estimate of RFC 3550 section 6.4.1.
+    pub rfc3550: f64,
+    /// Mean of |D(i) − D(i−1)| over consecutive received frames (RFC 4689 section 3.2.5).
+    pub rfc4689_mean: f64,
+    /// The largest of them.
+    pub rfc4689_max: f64,
+}
+
+/// How the DUT came back from overload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recovery {
+    /// From the drop of the load to the last frame that was lost, both by the time of sending: the instant B less the
+    /// instant A. `None`: nothing was lost after the drop.
+    pub last_loss_after_ns: Option<u64>,
+    /// Frames lost after the drop.
+    pub lost_after_drop: u64,
+}
+
+/// How long the DUT was away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outage {
+    /// From the last frame before to the first frame after, by arrival (RFC 6201 section 4.2, timestamps).
+    pub between_arrivals_ns: Option<u64>,
+    /// Did frames come again before the trial ended?
+    pub came_back: bool,
+}
+
+/// What came of sessions, over the sustain phase unless said.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionOutcome {
+    /// Sessions tried.
+    pub attempted: u64,
+    /// Sessions that came to be.
+    pub established: u64,
+    /// Transactions tried.
+    pub transactions: u64,
+    /// Transactions that failed, those of sessions that never came to be among them.
+    pub transactions_failed: u64,
+    /// Resets that nobody asked for.
+    pub resets: u64,
+    /// Sessions opened per second, mean.
+    pub open_per_s: f64,
+    /// Sessions open at the same time, mean.
+    pub concurrent_mean: f64,
+    /// The most of them.
+    pub concurrent_max: u64,
+    /// Transactions per second, mean.
+    pub transactions_per_s: f64,
+    /// Application bytes received, bits/s, mean.
+    pub goodput_bps: f64,
+    /// Largest distance of the forwarding rate from its mean over samples of at most 2 s, as a share of the mean.
+    pub rate_deviation: f64,
+    /// The same of the number of open sessions.
+    pub concurrent_deviation: f64,
+    /// SYN to established, ns.
+    #[serde(rename = "setup_ns", skip_serializing_if = "Option::is_none")]
+    pub setup: Option<LatencySummary>,
+    /// SYN to the first application byte received, ns.
+    #[serde(rename = "ttfb_ns", skip_serializing_if = "Option::is_none")]
+    pub ttfb: Option<LatencySummary>,
+    /// SYN to the last application byte received, ns.
+    #[serde(rename = "ttlb_ns", skip_serializing_if = "Option::is_none")]
+    pub ttlb: Option<LatencySummary>,
+}
+
+/// What an idle path is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PathOutcome {
+    /// The largest IP packet it carries, bytes (RFC 4821).
+    pub mtu_bytes: u32,
+    /// The smallest round-trip time, ns.
+    pub rtt_min_ns: u64,
+}
+
+/// What came of one sender's TCP connections.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TcpOutcome {
+    /// The group that sent.
+    pub group: String,
+    /// Application bytes that arrived.
+    pub delivered_bytes: u64,
+    /// Bytes sent, retransmitted ones among them.
+    pub sent_bytes: u64,
+    /// Bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Mean round-trip time during the transfer, ns.
+    pub rtt_mean_ns: f64,
+}
+
+impl GroupOutcome {
+    /// A group's outcome from what its recorder counted. `sent` frames left at `achieved`;
+    /// `rfc3550_ns` is the receiver's running jitter.
+    pub fn measured(
+        group: &str,
+        requested: Pps,
+        achieved: Pps,
+        sent: u64,
+        seen: &StreamTotals,
+        rfc3550_ns: Option<f64>,
+    ) -> Self {
+        let counts = &seen.counts;
+        let jitter = counts.delay_change.mean().map(|mean| JitterSummary {
+            rfc3550: rfc3550_ns.unwrap_or(0.0),
+            rfc4689_mean: mean,
+            rfc4689_max: counts.delay_change.max as f64,
+        });
+        Self {
+            group: group.into(),
+            requested,
+            achieved,
+            sent,
+            received: counts.received,
+            lost: sent.saturating_sub(counts.received),
+            duplicates: counts.duplicates,
+            reordered: counts.reordered,
+            latency: LatencySummary::of(counts, seen.latency.as_ref(), false),
+            jitter,
+            ..Self::default()
+        }
+    }
+
+    /// Lost ÷ sent, 0 to 1; of nothing sent, 1.
+    pub fn loss_ratio(&self) -> f64 {
+        if self.sent == 0 { 1.0 } else { self.lost as f64 / self.sent as f64 }
+    }
+}
+
+impl TrialOutcome {
+    /// What a tester reports that sent all it was asked for: `received(group, sent)` came back.
+    pub fn forwarded(request: &TrialRequest, received: impl Fn(usize, u64) -> u64) -> Self {
+        let group = |(i, load): (usize, &crate::OfferedLoad)| {
+            let sent = request.frames_due(i);
+            let received = received(i, sent);
+            GroupOutcome {
+                group: load.group.clone(),
+                requested: load.rate,
+                achieved: load.rate,
+                sent,
+                received,
+                lost: sent.saturating_sub(received),
+                ..GroupOutcome::default()
+            }
+        };
+        Self {
+            duration: request.duration,
+            groups: request.offered.iter().enumerate().map(group).collect(),
+            valid: true,
+            ..Self::default()
+        }
+    }
+
+    /// Frames sent, all groups.
+    pub fn sent(&self) -> u64 {
+        self.groups.iter().map(|group| group.sent).sum()
+    }
+
+    /// Frames received, all groups.
+    pub fn received(&self) -> u64 {
+        self.groups.iter().map(|group| group.received).sum()
+    }
+
+    /// Frames lost, all groups.
+    pub fn lost(&self) -> u64 {
+        self.groups.iter().map(|group| group.lost).sum()
+    }
+
+    /// Lost ÷ sent over all groups, 0 to 1; of nothing sent, 1.
+    pub fn loss_ratio(&self) -> f64 {
+        if self.sent() == 0 { 1.0 } else { self.lost() as f64 / self.sent() as f64 }
+    }
+
+    /// Frames forwarded per second by all groups.
+    pub fn forwarding_rate(&self) -> f64 {
+        self.received() as f64 / self.duration.as_secs_f64().max(1e-9)
+    }
+
+    /// Whether it has the parts that `kind` asks for.
+    pub(crate) fn answers(&self, kind: &TrialKind) -> Result<(), &'static str> {
+        let (there, part) = match kind {
+            TrialKind::Sessions(_) => (self.sessions.is_some(), "sessions"),
+            TrialKind::Path => (self.path.is_some(), "path"),
+            TrialKind::Tcp { .. } => (!self.tcp.is_empty(), "tcp"),
+            TrialKind::Overload { .. } => (self.recovery.is_some(), "recovery"),
+            TrialKind::Reset { .. } => (self.outage.is_some(), "outage"),
+            _ => (!self.groups.is_empty(), "groups"),
+        };
+        if there { Ok(()) } else { Err(part) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use histogram::Scale;
+    use measure::{Arrival, Recorder, Table, Totals};
+
+    #[test]
+    fn a_histogram_becomes_its_buckets() {
+        let mut h = Histogram::new(Scale::FINE);
+        for (value, count) in [(3, 5), (10, 1), (1000, 7)] {
+            (0..count).for_each(|_| h.record(value));
+        }
+        assert_eq!(buckets(&h), [(3, 5), (10, 1), (1000, 7)]);
+    }
+
+    #[test]
+    fn a_group_is_what_its_recorder_counted() {
+        let table = || Table::new(1, Some(Scale::FINE));
+        let mut recorder = Recorder::new(table(), 1);
+        let arrival = |sequence, latency| Arrival { stream: 0, lane: 0, sequence, latency };
+        let arrivals = [arrival(0, 100), arrival(1, 300), arrival(1, 300), arrival(3, 200)];
+        recorder.record(&arrivals, Nanos::from_secs(1));
+        let mut counted = table();
+        recorder.swap(&mut counted);
+        let mut totals = Totals::new(1, Some(Scale::FINE));
+        totals.add(&counted);
+        let rate = Pps::new(4);
+        let group = GroupOutcome::measured("forward", rate, rate, 4, &totals.streams[0], Some(7.0));
+        assert_eq!((group.sent, group.received, group.lost, group.duplicates), (4, 3, 1, 1));
+        assert!((group.loss_ratio() - 0.25).abs() < 1e-12);
+        let latency = group.latency.unwrap();
+        assert_eq!((latency.samples, latency.min, latency.mean, latency.max), (3, 100.0, 200.0, 300.0));
+        assert_eq!((latency.p50, latency.p99), (200.0, 300.0));
+        assert_eq!(group.jitter.map(|jitter| jitter.rfc3550), Some(7.0));
+    }
+
+    #[test]
+    fn nothing_sent_is_all_lost() {
+        assert_eq!(TrialOutcome::default().loss_ratio(), 1.0);
+        assert_eq!(GroupOutcome::default().loss_ratio(), 1.0);
+    }
+}

@@ -1,0 +1,181 @@
+//! Where a test that begins at a known rate has that rate from: the configuration, or a search of its own.
+
+use crate::draft::{Draft, Limit, Seen, Stage};
+use crate::mlr::MlrSearch;
+use crate::testbed::{Frames, Testbed};
+use crate::text::words;
+use crate::throughput::RateSearch;
+use crate::{ConfigError, MlrConfig, ThroughputConfig};
+use serde::{Deserialize, Serialize};
+use units::Pps;
+
+/// A rate that is known already.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownRate {
+    /// At these frames.
+    pub frames: Frames,
+    /// Frames per second of the first group.
+    #[serde(with = "words")]
+    pub rate: Pps,
+}
+
+/// Where rates come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RateSource {
+    /// They are known.
+    Known(Vec<KnownRate>),
+    /// The throughput is searched first, at each frame length.
+    Throughput(ThroughputConfig),
+    /// MLRsearch runs first, at each frame length.
+    Mlr {
+        /// With these goals.
+        search: MlrConfig,
+        /// The rate is the conditional throughput of this one, counted from 0.
+        goal: usize,
+    },
+}
+
+impl Default for RateSource {
+    fn default() -> Self {
+        Self::Throughput(ThroughputConfig::default())
+    }
+}
+
+impl RateSource {
+    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
+        match self {
+            Self::Known(rates) if rates.is_empty() => Err(ConfigError::new("rates", "no rate is given")),
+            Self::Known(rates) => {
+                let wrong =
+                    |known: &&KnownRate| known.rate == Pps::ZERO || known.rate > bed.line_rate(&known.frames);
+                rates.iter().find(wrong).map_or(Ok(()), |known| {
+                    let reason =
+                        format!("{} of {} is nothing, or more than the link takes", known.rate, known.frames);
+                    Err(ConfigError::new("rates", reason))
+                })
+            }
+            Self::Throughput(config) => config.check(),
+            Self::Mlr { search, goal } if *goal >= search.goals.len() => {
+                Err(ConfigError::new("goal", format!("there is no goal {goal}")))
+            }
+            Self::Mlr { search, .. } => search.check(bed),
+        }
+    }
+
+    /// One finder for each frame length.
+    pub(crate) fn finders(&self, bed: &Testbed) -> Vec<(Frames, RateFinder)> {
+        match self {
+            Self::Known(rates) => {
+                rates.iter().map(|known| (known.frames.clone(), RateFinder::Known(known.rate))).collect()
+            }
+            Self::Throughput(config) => {
+                let finder = |frames| RateFinder::Throughput(Box::new(RateSearch::new(frames, config, bed)));
+                config.sizes.iter().map(|frames| (frames.clone(), finder(frames))).collect()
+            }
+            Self::Mlr { search, goal } => {
+                let finder = |frames| RateFinder::Mlr(Box::new(MlrSearch::new(frames, search, bed)), *goal);
+                search.sizes.iter().map(|frames| (frames.clone(), finder(frames))).collect()
+            }
+        }
+    }
+
+    /// How results call the rate.
+    pub(crate) fn noun(&self) -> String {
+        match self {
+            Self::Known(_) => "the given rate".into(),
+            Self::Throughput(_) => "the throughput".into(),
+            Self::Mlr { search, goal } => format!("the {}", search.goals[*goal].name()),
+        }
+    }
+}
+
+/// Finds the rate at one frame length.
+#[derive(Debug, Clone)]
+pub(crate) enum RateFinder {
+    Known(Pps),
+    Throughput(Box<RateSearch>),
+    Mlr(Box<MlrSearch>, usize),
+}
+
+impl RateFinder {
+    /// The rate, once known.
+    pub(crate) fn found(&self) -> Option<Pps> {
+        match self {
+            Self::Known(rate) => Some(*rate),
+            Self::Throughput(search) => search.found(),
+            Self::Mlr(search, goal) => search.found(*goal),
+        }
+    }
+
+    /// Whether the search that found it was bounded by the tester.
+    pub(crate) fn limit(&self) -> Limit {
+        match self {
+            Self::Known(_) => Limit::Dut,
+            Self::Throughput(search) => search.limit(),
+            Self::Mlr(search, goal) => search.limit(*goal),
+        }
+    }
+}
+
+impl Stage for RateFinder {
+    fn next(&mut self) -> Option<Draft> {
+        match self {
+            Self::Known(_) => None,
+            Self::Throughput(search) => search.next(),
+            Self::Mlr(search, _) => search.next(),
+        }
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        match self {
+            Self::Known(_) => {}
+            Self::Throughput(search) => search.take(draft, seen),
+            Self::Mlr(search, _) => search.take(draft, seen),
+        }
+    }
+}
+
+/// What is done at a rate, once it is known.
+pub(crate) trait AtRate: Stage {
+    /// The rate is `rate`, and `limit` bounded it; called once before any trial.
+    fn begin(&mut self, rate: Pps, limit: Limit);
+}
+
+/// A search, and then what needs its answer. Without an answer the rest is left out.
+#[derive(Debug, Clone)]
+pub(crate) struct FindThen<S> {
+    finder: RateFinder,
+    found: Option<bool>,
+    pub(crate) then: S,
+}
+
+impl<S: AtRate> FindThen<S> {
+    pub(crate) fn new(finder: RateFinder, then: S) -> Self {
+        Self { finder, found: None, then }
+    }
+}
+
+impl<S: AtRate> Stage for FindThen<S> {
+    fn next(&mut self) -> Option<Draft> {
+        if self.found.is_none() {
+            if let Some(draft) = self.finder.next() {
+                return Some(draft);
+            }
+            let rate = self.finder.found().filter(|rate| rate.micro() > 0);
+            if let Some(rate) = rate {
+                self.then.begin(rate, self.finder.limit());
+            }
+            self.found = Some(rate.is_some());
+        }
+        if self.found == Some(true) { self.then.next() } else { None }
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        match self.found {
+            None => self.finder.take(draft, seen),
+            Some(_) => self.then.take(draft, seen),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What a method found.
+
+use crate::draft::Limit;
+use crate::fault::Fault;
+use crate::testbed::{Frames, OfferedLoad, Testbed};
+use crate::text::{grouped, ns, percent};
+use crate::trial::{Phase, TrialRequest};
+use crate::{
+    AddressRow, BackToBackRow, LatencyRow, LossRow, MlrRow, MrrRow, RecoveryRow, ResetRow, SelfTestRow,
+    SessionLatencyRow, SessionRow, SoakRow, SweepRow, TcpRow, ThroughputRow, TrialOutcome,
+};
+use serde::{Deserialize, Serialize};
+use units::{Layer, Nanos, Pps};
+
+/// What a method found, and how far it can be trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MethodResult {
+    /// The method.
+    pub method: String,
+    /// How it ended.
+    pub status: Status,
+    /// What was found, in sentences.
+    pub summary: Vec<String>,
+    /// What the reader must know: choices that differ from the RFC, limits of the tester, invalid trials.
+    pub remarks: Vec<String>,
+    /// Where it was found.
+    pub testbed: Testbed,
+    /// What was found.
+    pub findings: Findings,
+    /// Seconds of traffic.
+    pub traffic_s: f64,
+    /// All trials, in order.
+    pub trials: Vec<TrialNote>,
+}
+
+/// How a method ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It has not.
+    Running,
+    /// It asked for all it needs.
+    Complete,
+    /// It stopped.
+    Failed(Fault),
+}
+
+/// Findings by method; one row for each frame length, mix, object size or goal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type", content = "rows")]
+pub enum Findings {
+    /// RFC 2544 section 26.1.
+    Throughput(Vec<ThroughputRow>),
+    /// RFC 2544 section 26.2.
+    Latency(Vec<LatencyRow>),
+    /// RFC 2544 section 26.3.
+    FrameLoss(Vec<LossRow>),
+    /// RFC 9004.
+    BackToBack(Vec<BackToBackRow>),
+    /// RFC 2544 section 26.5.
+    Recovery(Vec<RecoveryRow>),
+    /// RFC 6201.
+    Reset(Vec<ResetRow>),
+    /// MLRsearch.
+    Mlr(Vec<MlrRow>),
+    /// Forwarding rate at full load.
+    Mrr(Vec<MrrRow>),
+    /// A long trial and its trend.
+    Soak(Vec<SoakRow>),
+    /// Loss and latency over load.
+    Sweep(Vec<SweepRow>),
+    /// RFC 2889 sections 5.7 and 5.8.
+    Addresses(Vec<AddressRow>),
+    /// RFC 9411 sections 7.2, 7.3, 7.5.
+    Sessions(Vec<SessionRow>),
+    /// RFC 9411 section 7.4.
+    SessionLatency(Vec<SessionLatencyRow>),
+    /// What the tester itself can do.
+    SelfTest(Vec<SelfTestRow>),
+    /// RFC 6349.
+    Tcp(Vec<TcpRow>),
+}
+
+/// A trial in a result: enough to draw and to doubt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialNote {
+    /// Its number.
+    pub number: u64,
+    /// Its key.
+    pub key: String,
+    /// Its phase.
+    pub phase: Phase,
+    /// Its label.
+    pub label: String,
+    /// [`TrialRequest::magnitude`].
+    pub magnitude: f64,
+    /// Its length.
+    #[serde(rename = "duration_ns", with = "ns")]
+    pub duration: Nanos,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames lost.
+    pub lost: u64,
+    /// What it counts for.
+    pub standing: Standing,
+    /// Why it does not count.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub reasons: Vec<String>,
+}
+
+/// What a trial counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It says something about the DUT.
+    Counted,
+    /// The tester was the limit: it says something about the tester.
+    TesterLimited,
+    /// Not valid: it says nothing.
+    Invalid,
+    /// Stopped before its time: it says nothing.
+    Interrupted,
+    /// Warm-up or probe: not meant to count.
+    Aside,
+}
+
+impl TrialNote {
+    pub(crate) fn new(request: &TrialRequest, outcome: &TrialOutcome, standing: Standing) -> Self {
+        Self {
+            number: request.number,
+            key: request.key.clone(),
+            phase: request.phase,
+            label: request.label.clone(),
+            magnitude: request.magnitude(),
+            duration: request.duration,
+            sent: outcome.sent(),
+            lost: outcome.lost(),
+            standing,
+            reasons: outcome.reasons.clone(),
+        }
+    }
+}
+
+/// A load in all the units that reports use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoundRate {
+    /// Each group's.
+    pub groups: Vec<OfferedLoad>,
+    /// Share of the line rate, the same for all groups, 0 to 1.
+    pub share: f64,
+    /// Frames per second, all groups.
+    pub total_pps: f64,
+    /// Bits/s with preamble and gap, all groups.
+    pub total_bps_l1: f64,
+    /// Bits/s of frames with FCS, all groups.
+    pub total_bps_l2: f64,
+}
+
+impl FoundRate {
+    pub(crate) fn new(bed: &Testbed, frames: &Frames, rate: Pps) -> Self {
+        let groups = bed.offered(frames, rate);
+        let total: u64 = groups.iter().map(|load| load.rate.micro()).sum();
+        let total = Pps::from_micro(total);
+        Self {
+            share: groups.first().map_or(0.0, |load| load.share),
+            total_pps: total.as_f64(),
+            total_bps_l1: frames.bit_rate(total, Layer::L1),
+            total_bps_l2: frames.bit_rate(total, Layer::L2),
+            groups,
+        }
+    }
+
+    /// Frames per second of the first group.
+    pub fn first(&self) -> Pps {
+        self.groups.first().map_or(Pps::ZERO, |load| load.rate)
+    }
+}
+
+/// `1,234,567 frames/s (83% of the line rate, 2 groups)`.
+impl std::fmt::Display for FoundRate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} frames/s, {} of the line rate", grouped(self.total_pps as u64), percent(self.share))?;
+        if self.groups.len() > 1 {
+            let each: Vec<_> = self
+                .groups
+                .iter()
+                .map(|g| format!("{} {}", g.group, grouped(g.rate.as_f64() as u64)))
+                .collect();
+            write!(f, " ({})", each.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// What to say of a bound.
+pub(crate) fn bounded_by(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Dut => "",
+        Limit::Maximum => ", the most that was to be tried",
+        Limit::Tester => ", where the tester was the limit; the DUT may do more",
+        Limit::Impossible => ", impossible",
+        Limit::Open => ", so far",
+    }
+}
+
+/// Mean and standard deviation (n − 1), smallest and largest.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Spread {
+    /// How many.
+    pub samples: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation of the sample.
+    pub stddev: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of some values; `None` of none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let n = values.len() as f64;
+        let first = *values.first()?;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Some(Self {
+            samples: values.len() as u64,
+            mean,
+            stddev: if n > 1.0 { (squares / (n - 1.0)).sqrt() } else { 0.0 },
+            min: values.iter().copied().fold(first, f64::min),
+            max: values.iter().copied().fold(first, f64::max),
+        })
+    }
+}

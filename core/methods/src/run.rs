@@ -1,0 +1,242 @@
+//! Runs a procedure: numbers its trials, repeats those that do not count, watches the testbed's health, keeps the journal.
+//!
+//! Invariant: a procedure is told that the DUT failed only by a trial that the tester itself passed.
+
+use crate::draft::{Draft, Procedure, Seen};
+use crate::fault::{Fault, FaultKind, Health, PROBE_SHARE};
+use crate::forecast::Forecast;
+use crate::method::{Estimate, Method, Progress, Step};
+use crate::outcome::TrialOutcome;
+use crate::result::{MethodResult, Standing, Status, TrialNote};
+use crate::testbed::Testbed;
+use crate::trial::{Phase, TrialKind, TrialRequest};
+use units::{Nanos, Pps};
+
+/// A trial interrupted so often is given up.
+const INTERRUPTIONS_MAX: u32 = 3;
+/// On paper no method is longer.
+const FORECAST_MAX: u64 = 20_000;
+/// How long a probe is.
+const PROBE: Nanos = Nanos::from_secs(1);
+
+/// A procedure on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct Run<P> {
+    procedure: P,
+    bed: Testbed,
+    pending: Option<(Draft, TrialRequest)>,
+    /// The procedure's trial that waits until a probe is done.
+    shelved: Option<Draft>,
+    number: u64,
+    limited_tries: u32,
+    interruptions: u32,
+    health: Health,
+    forecast: Forecast,
+    journal: Vec<TrialNote>,
+    traffic: Nanos,
+    wall: Nanos,
+    last_label: String,
+    ended: Option<Result<(), Fault>>,
+}
+
+impl<P: Procedure> Run<P> {
+    pub(crate) fn new(procedure: P, bed: &Testbed) -> Self {
+        Self {
+            procedure,
+            bed: bed.clone(),
+            pending: None,
+            shelved: None,
+            number: 0,
+            limited_tries: 0,
+            interruptions: 0,
+            health: Health::default(),
+            forecast: Forecast::default(),
+            journal: Vec::new(),
+            traffic: Nanos::ZERO,
+            wall: Nanos::ZERO,
+            last_label: String::new(),
+            ended: None,
+        }
+    }
+
+    /// Makes sure that a trial is pending or the run has ended.
+    fn prepare(&mut self) {
+        if self.pending.is_some() || self.ended.is_some() {
+            return;
+        }
+        if self.shelved.is_none() {
+            self.shelved = self.procedure.next();
+        }
+        let draft = match &self.shelved {
+            None => {
+                self.ended = Some(Ok(()));
+                return;
+            }
+            Some(draft) if self.health.wants_probe() && draft.rate.is_some() => self.probe(draft),
+            Some(_) => self.shelved.take().expect("just looked at"),
+        };
+        self.ask(draft);
+    }
+
+    fn ask(&mut self, draft: Draft) {
+        let request = draft.request(&self.bed, self.procedure.name(), self.number);
+        self.number += 1;
+        self.last_label.clone_from(&request.label);
+        self.pending = Some((draft, request));
+    }
+
+    fn probe(&self, draft: &Draft) -> Draft {
+        let line = self.bed.line_rate(&draft.frames).as_f64();
+        let rate = Pps::from_micro((line * PROBE_SHARE * 1e6) as u64);
+        Draft::load(&draft.frames, rate, PROBE)
+            .phase(Phase::Probe)
+            .label(format!("{}: does anything arrive?", draft.frames))
+            .once()
+    }
+
+    /// Whether the outcome counts, and for what; `None` asks for the trial again.
+    fn judge(&mut self, draft: &Draft, outcome: &TrialOutcome) -> (Standing, Option<bool>) {
+        if matches!(draft.phase, Phase::WarmUp | Phase::Probe) {
+            return (Standing::Aside, Some(false));
+        }
+        // A test of the tester finds the tester's limit; that is its purpose.
+        let limited = outcome.generator_limited && draft.kind != TrialKind::SelfTest;
+        if !limited && (outcome.valid || outcome.generator_limited) {
+            self.limited_tries = 0;
+            return (Standing::Counted, Some(false));
+        }
+        let standing = if limited { Standing::TesterLimited } else { Standing::Invalid };
+        if self.limited_tries < draft.retries {
+            self.limited_tries += 1;
+            return (standing, None);
+        }
+        self.limited_tries = 0;
+        (standing, Some(true))
+    }
+
+    fn interrupted(&mut self, draft: Draft) {
+        self.interruptions += 1;
+        if self.interruptions >= INTERRUPTIONS_MAX {
+            let sentence = format!("'{}' was interrupted {INTERRUPTIONS_MAX} times.", draft.label);
+            self.ended = Some(Err(Fault::new(FaultKind::Interrupted, sentence)));
+        } else {
+            self.ask(draft);
+        }
+    }
+
+    /// Plays the rest on paper.
+    fn play(mut self) -> Estimate {
+        let (trials, traffic, wall) = (self.journal.len(), self.traffic, self.wall);
+        while let Some(request) = self.next_trial().trial() {
+            if (self.journal.len() - trials) as u64 >= FORECAST_MAX {
+                break;
+            }
+            let outcome = self.forecast.outcome(&request);
+            self.record(&outcome);
+        }
+        Estimate {
+            trials: (self.journal.len() - trials) as u64,
+            traffic_s: (self.traffic - traffic).as_secs_f64(),
+            wall_s: (self.wall - wall).as_secs_f64(),
+        }
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = self.procedure.remarks();
+        let count = |standing| self.journal.iter().filter(|note| note.standing == standing).count();
+        let attributes = self.bed.attributes;
+        if attributes.random_stimuli {
+            remarks.push(
+                "Addresses and ports were pseudorandom, the same set in every trial (RFC 4814).".into(),
+            );
+        }
+        if let Some(modifier) = attributes.modifier {
+            remarks.push(format!("With modifier {modifier:?} (RFC 2544 section 11)."));
+        }
+        for (standing, why) in [
+            (Standing::TesterLimited, "were limited by the tester and count nothing against the DUT"),
+            (Standing::Invalid, "were not valid and do not count"),
+            (Standing::Interrupted, "were interrupted and run again"),
+        ] {
+            if count(standing) > 0 {
+                remarks.push(format!("{} of {} trials {why}.", count(standing), self.journal.len()));
+            }
+        }
+        remarks
+    }
+}
+
+impl<P: Procedure> Method for Run<P> {
+    fn name(&self) -> &'static str {
+        self.procedure.name()
+    }
+
+    fn next_trial(&mut self) -> Step {
+        self.prepare();
+        match (&self.pending, &self.ended) {
+            (_, Some(Err(fault))) => Step::Failed(fault.clone()),
+            (Some((_, request)), _) => Step::Trial(Box::new(request.clone())),
+            _ => Step::Done,
+        }
+    }
+
+    fn record(&mut self, outcome: &TrialOutcome) {
+        let (draft, request) = self.pending.take().expect("an outcome is recorded only while a trial is due");
+        self.traffic += outcome.duration;
+        self.wall += request.wall_time();
+        if outcome.interrupted {
+            self.journal.push(TrialNote::new(&request, outcome, Standing::Interrupted));
+            return self.interrupted(draft);
+        }
+        self.interruptions = 0;
+        let (standing, limited) = self.judge(&draft, outcome);
+        self.journal.push(TrialNote::new(&request, outcome, standing));
+        if let Err(fault) = self.health.examine(&request, outcome) {
+            self.ended = Some(Err(fault));
+            return;
+        }
+        match limited {
+            // Anything that was asked for aside of the procedure is not told to it.
+            Some(_) if draft.phase == Phase::Probe => {}
+            Some(limited) => {
+                if !limited {
+                    self.forecast.learn(&request, outcome);
+                }
+                self.procedure.take(&draft, &Seen { outcome, limited });
+            }
+            None => self.ask(draft),
+        }
+    }
+
+    fn estimate(&self) -> Estimate {
+        self.clone().play()
+    }
+
+    fn progress(&self) -> Progress {
+        let done = self.wall.as_secs_f64();
+        let left = self.estimate().wall_s;
+        Progress {
+            trials: self.journal.len() as u64,
+            traffic_s: self.traffic.as_secs_f64(),
+            fraction: if done + left > 0.0 { done / (done + left) } else { 1.0 },
+            label: self.last_label.clone(),
+        }
+    }
+
+    fn result(&self) -> MethodResult {
+        MethodResult {
+            method: self.procedure.name().into(),
+            status: match &self.ended {
+                None => Status::Running,
+                Some(Ok(())) => Status::Complete,
+                Some(Err(fault)) => Status::Failed(fault.clone()),
+            },
+            summary: self.procedure.summary(),
+            remarks: self.remarks(),
+            testbed: self.bed.clone(),
+            findings: self.procedure.findings(),
+            traffic_s: self.traffic.as_secs_f64(),
+            trials: self.journal.clone(),
+        }
+    }
+}

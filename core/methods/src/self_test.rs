@@ -1,0 +1,137 @@
+//! What the tester itself can do, without the DUT: the most frames per second, and the shortest frame that fills the
+//! link. A campaign begins with it, because a tester that is the limit measures nothing but itself.
+
+use crate::ConfigError;
+use crate::bisect::Bisect;
+use crate::draft::{Draft, Procedure, Seen, Stage, Verdict};
+use crate::result::Findings;
+use crate::testbed::{Frames, Testbed};
+use crate::text::{grouped, percent, words};
+use crate::trial::TrialKind;
+use serde::{Deserialize, Serialize};
+use units::{FrameLen, Nanos, Pps};
+
+/// How the tester is tested.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SelfTestConfig {
+    /// The longest frame that is tried.
+    #[serde(with = "words")]
+    pub longest: FrameLen,
+    /// A link is full at this share of its line rate.
+    pub full: f64,
+    /// Length of a trial.
+    #[serde(with = "words")]
+    pub duration: Nanos,
+}
+
+impl Default for SelfTestConfig {
+    fn default() -> Self {
+        Self {
+            longest: FrameLen::new(1518).unwrap_or(FrameLen::MAX),
+            full: 0.999,
+            duration: Nanos::from_secs(10),
+        }
+    }
+}
+
+impl SelfTestConfig {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if !(self.full > 0.0 && self.full <= 1.0) || self.duration == Nanos::ZERO {
+            return Err(ConfigError::new(
+                "full",
+                "must lie above 0 and not above 1, and a trial must take time",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What the tester can do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SelfTestRow {
+    /// Frames of 64 B per second, all groups.
+    pub most_pps: Option<f64>,
+    /// Frames of 64 B that fill the links, all groups.
+    pub line_rate_pps: f64,
+    /// The shortest frame that fills the links, bytes with FCS; absent: none does.
+    pub shortest_full_bytes: Option<u32>,
+}
+
+/// The search. Frames get shorter as its number grows.
+#[derive(Debug, Clone)]
+pub(crate) struct SelfTest {
+    bed: Testbed,
+    config: SelfTestConfig,
+    search: Bisect,
+    most: Option<f64>,
+}
+
+impl SelfTest {
+    pub(crate) fn new(config: &SelfTestConfig, bed: &Testbed) -> Self {
+        let lengths = u64::from(config.longest.bytes() - FrameLen::MIN.bytes()) + 1;
+        Self { bed: bed.clone(), config: config.clone(), search: Bisect::new(1, lengths, 1), most: None }
+    }
+
+    fn frames(&self, number: u64) -> Frames {
+        let bytes = u64::from(self.config.longest.bytes()) + 1 - number;
+        Frames::of(FrameLen::new(bytes as u32).unwrap_or(FrameLen::MIN))
+    }
+
+    fn row(&self) -> SelfTestRow {
+        let shortest = self.search.passed().map(|number| self.frames(number));
+        let line = |frames: &Frames| self.bed.offered(frames, self.bed.line_rate(frames));
+        SelfTestRow {
+            most_pps: self.most,
+            line_rate_pps: line(&Frames::of(FrameLen::MIN)).iter().map(|load| load.rate.as_f64()).sum(),
+            shortest_full_bytes: shortest.map(|frames| frames.parts()[0].0.bytes()),
+        }
+    }
+}
+
+impl Stage for SelfTest {
+    fn next(&mut self) -> Option<Draft> {
+        let frames = self.frames(self.search.probe()?);
+        let label = format!("tester alone: {frames} at the line rate");
+        let draft = Draft::load(&frames, self.bed.line_rate(&frames), self.config.duration);
+        Some(draft.kind(TrialKind::SelfTest).label(label).once())
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        let groups = &seen.outcome.groups;
+        let wanted = self.bed.offered(&draft.frames, draft.rate.unwrap_or(Pps::ZERO));
+        let full = groups.iter().zip(&wanted).all(|(group, wanted)| {
+            group.achieved.as_f64() >= wanted.rate.as_f64() * self.config.full && group.lost == 0
+        });
+        let number =
+            u64::from(self.config.longest.bytes()) + 1 - u64::from(draft.frames.parts()[0].0.bytes());
+        if self.most.is_none() {
+            self.most = Some(groups.iter().map(|group| group.achieved.as_f64()).sum());
+        }
+        self.search.judge(number, if full { Verdict::Pass } else { Verdict::Fail });
+    }
+}
+
+impl Procedure for SelfTest {
+    fn name(&self) -> &'static str {
+        "self-test"
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::SelfTest(vec![self.row()])
+    }
+
+    fn summary(&self) -> Vec<String> {
+        let row = self.row();
+        let Some(most) = row.most_pps else { return vec!["The tester: not yet known.".into()] };
+        let share = percent(most / row.line_rate_pps);
+        let fills = match row.shortest_full_bytes {
+            Some(bytes) => format!("frames of {bytes} B and more fill the link"),
+            None => format!("no frame of up to {} fills the link", self.config.longest),
+        };
+        vec![format!(
+            "The tester sends {} frames of 64 B per second, {share} of the line rate; {fills}.",
+            grouped(most as u64)
+        )]
+    }
+}

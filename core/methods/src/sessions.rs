@@ -1,0 +1,571 @@
+//! Session methods in the manner of RFC 9411: the most connections per second, concurrent connections, transactions or
+//! goodput at which the criteria hold; latency at a share of it; and a load in steps up to failure.
+
+use crate::ConfigError;
+use crate::bisect::Bisect;
+use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
+use crate::outcome::SessionOutcome;
+use crate::result::{Findings, bounded_by};
+use crate::text::{grouped, percent};
+use crate::trial::{Application, Objective, Phases, SessionLoad, TrialKind};
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+/// What the sustain phase must show (RFC 9411 sections 7.1.3.4 and following).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Criteria {
+    /// Failed ÷ attempted transactions must be below this.
+    pub failed_transactions: f64,
+    /// Unexpected resets ÷ connections must be below this.
+    pub resets: f64,
+    /// The forwarding rate must stay within this share of its mean.
+    pub rate_deviation: f64,
+    /// The number of open connections must stay within this share of its mean.
+    pub concurrent_deviation: f64,
+    /// At least this share of the objective must be reached.
+    pub reached: f64,
+}
+
+impl Default for Criteria {
+    fn default() -> Self {
+        Self {
+            failed_transactions: 1e-5,
+            resets: 1e-5,
+            rate_deviation: 0.05,
+            concurrent_deviation: 0.10,
+            reached: 0.98,
+        }
+    }
+}
+
+impl Criteria {
+    /// Why an outcome does not pass; empty if it does.
+    pub fn violations(&self, load: &SessionLoad, outcome: &SessionOutcome) -> Vec<String> {
+        let ratio = |part: u64, whole: u64| if whole == 0 { 1.0 } else { part as f64 / whole as f64 };
+        let failed = ratio(outcome.transactions_failed, outcome.transactions);
+        let resets = ratio(outcome.resets, outcome.established);
+        let reached = reached(load.objective, outcome) / load.value.max(1) as f64;
+        // Connections that are opened and closed as fast as can be have no steady number (section 7.5 has).
+        let steady = load.objective == Objective::ConcurrentConnections;
+        let mut why = Vec::new();
+        let mut unless = |good: bool, text: String| {
+            if !good {
+                why.push(text);
+            }
+        };
+        unless(failed < self.failed_transactions, format!("{} of the transactions failed", percent(failed)));
+        unless(resets < self.resets, format!("{} of the connections were reset", percent(resets)));
+        unless(
+            outcome.rate_deviation < self.rate_deviation,
+            format!("the forwarding rate strayed by {}", percent(outcome.rate_deviation)),
+        );
+        unless(
+            !steady || outcome.concurrent_deviation < self.concurrent_deviation,
+            format!("the number of connections strayed by {}", percent(outcome.concurrent_deviation)),
+        );
+        unless(reached >= self.reached, format!("only {} of the objective was reached", percent(reached)));
+        why
+    }
+}
+
+/// What was reached of an objective.
+fn reached(objective: Objective, outcome: &SessionOutcome) -> f64 {
+    match objective {
+        Objective::ConnectionsPerSecond => outcome.open_per_s,
+        Objective::ConcurrentConnections => outcome.concurrent_mean,
+        Objective::TransactionsPerSecond => outcome.transactions_per_s,
+        Objective::GoodputBps => outcome.goodput_bps,
+    }
+}
+
+/// How the most is searched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionConfig {
+    /// One search for each, in this order.
+    pub apps: Vec<Application>,
+    /// What is driven up.
+    pub objective: Objective,
+    /// What the DUT is expected to do. Trials begin at a tenth of it, then it is tried itself (section 4.3).
+    pub target: u64,
+    /// No more than this is tried.
+    pub maximum: u64,
+    /// If not 0, the load rises from `step` in steps of this size to failure instead of by way of the target.
+    pub step: u64,
+    /// The search ends when what passed and what failed are this share apart.
+    pub resolution: f64,
+    /// What must hold.
+    pub criteria: Criteria,
+    /// The phases of a trial.
+    pub phases: Phases,
+    /// Sessions are opened no faster than this; 0 is no bound.
+    pub open_per_s_max: u64,
+    /// Client ports × server ports; 0 leaves it to the tester.
+    pub flows: u64,
+}
+
+/// HTTP connections per second, one GET each, at the RFC's object sizes.
+impl Default for SessionConfig {
+    fn default() -> Self {
+        Self {
+            apps: [1, 2, 4, 16, 64].map(|kb| Application::http(kb * 1024, 1)).to_vec(),
+            objective: Objective::ConnectionsPerSecond,
+            target: 10_000,
+            maximum: 1_000_000,
+            step: 0,
+            resolution: 0.01,
+            criteria: Criteria::default(),
+            phases: Phases::default(),
+            open_per_s_max: 0,
+            flows: 0,
+        }
+    }
+}
+
+impl SessionConfig {
+    /// Concurrent connections of ten paced GETs for 1 KB (section 7.5), opened at no more than half of `highest_cps`.
+    pub fn concurrent(target: u64, maximum: u64, highest_cps: u64) -> Self {
+        Self {
+            apps: vec![Application::http(1024, 10)],
+            objective: Objective::ConcurrentConnections,
+            target,
+            maximum,
+            open_per_s_max: highest_cps / 2,
+            ..Self::default()
+        }
+    }
+
+    /// Goodput of ten GETs to a connection (section 7.3), bits/s.
+    pub fn goodput(target_bps: u64, maximum_bps: u64) -> Self {
+        Self {
+            apps: [1, 16, 64, 256].map(|kb| Application::http(kb * 1024, 10)).to_vec(),
+            objective: Objective::GoodputBps,
+            target: target_bps,
+            maximum: maximum_bps,
+            ..Self::default()
+        }
+    }
+
+    /// Raw TCP sessions per second in steps of 90 s with 30 s between, request and response of the same size, over
+    /// 4 million flows, up to failure; and the rate of failure pinned by bisection.
+    pub fn ramp(step: u64, maximum: u64) -> Self {
+        let s = Nanos::from_secs;
+        let phases = Phases { init: s(0), ramp_up: s(0), sustain: s(90), ramp_down: s(0), collection: s(30) };
+        Self {
+            apps: [64, 256, 512, 1024, 2048].map(Application::raw).to_vec(),
+            step,
+            maximum,
+            phases,
+            flows: 40_000 * 100,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if self.apps.is_empty() || self.apps.iter().any(|app| app.transactions == 0) {
+            return Err(ConfigError::new("apps", "there must be an application, and it must do something"));
+        }
+        if self.target == 0 || self.maximum == 0 {
+            return Err(ConfigError::new("target", "target and maximum must be at least 1"));
+        }
+        if !(self.resolution > 0.0 && self.resolution < 1.0) {
+            return Err(ConfigError::new("resolution", "must lie between 0 and 1"));
+        }
+        if self.step > 0 && self.maximum / self.step > 10_000 {
+            return Err(ConfigError::new("step", "makes more than 10,000 steps"));
+        }
+        if self.phases.sustain == Nanos::ZERO {
+            return Err(ConfigError::new(
+                "phases.sustain",
+                "is the phase that is measured and must take time",
+            ));
+        }
+        Ok(())
+    }
+
+    fn ladder(&self) -> Vec<u64> {
+        match self.step {
+            0 => vec![(self.target / 10).max(1), self.target.min(self.maximum)],
+            step => (1..=self.maximum / step).map(|i| i * step).collect(),
+        }
+    }
+
+    fn draft(&self, app: &Application, value: u64) -> Draft {
+        let load = SessionLoad {
+            app: app.clone(),
+            objective: self.objective,
+            value,
+            open_per_s_max: self.open_per_s_max,
+            flows: self.flows,
+            phases: self.phases,
+        };
+        let label = format!("{}: {} {}", described(app), grouped(value), self.objective.unit());
+        Draft::special(TrialKind::Sessions(load), self.phases.total()).label(label)
+    }
+}
+
+/// `http 1,024 B × 10`.
+fn described(app: &Application) -> String {
+    let times = if app.transactions == 1 { String::new() } else { format!(" × {}", app.transactions) };
+    format!("{} {} B{times}", app.name, grouped(app.response_bytes))
+}
+
+/// The most at one application.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionRow {
+    /// What sessions carried.
+    pub app: Application,
+    /// What was driven up.
+    pub objective: Objective,
+    /// The most that passed.
+    pub best: Option<SessionPoint>,
+    /// The least that did not.
+    pub failed: Option<SessionPoint>,
+    /// The first that did not, in the order of trials: for a load in steps the step of failure.
+    pub first_failed: Option<SessionPoint>,
+    /// What bounds it from above.
+    pub limit: Limit,
+}
+
+/// A trial of sessions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionPoint {
+    /// What was asked for.
+    pub value: u64,
+    /// What was reached.
+    pub reached: f64,
+    /// What it showed.
+    pub sessions: SessionOutcome,
+    /// Why it did not pass.
+    pub violations: Vec<String>,
+    /// Where things were seen to vanish.
+    pub drops: Vec<(String, u64)>,
+}
+
+#[derive(Debug, Clone)]
+struct Search {
+    app: Application,
+    config: SessionConfig,
+    bisect: Bisect,
+    best: Option<SessionPoint>,
+    failed: Option<SessionPoint>,
+    first_failed: Option<SessionPoint>,
+}
+
+impl Search {
+    fn new(app: &Application, config: &SessionConfig) -> Self {
+        Self {
+            app: app.clone(),
+            config: config.clone(),
+            bisect: Bisect::new(1, config.maximum, 1).climbing(config.ladder()),
+            best: None,
+            failed: None,
+            first_failed: None,
+        }
+    }
+
+    fn done(&self) -> bool {
+        match (self.bisect.passed(), self.bisect.failed()) {
+            (Some(passed), Some(failed)) => {
+                (failed - passed) as f64 <= (failed as f64 * self.config.resolution).max(1.0)
+            }
+            _ => self.bisect.probe().is_none(),
+        }
+    }
+
+    fn limit(&self) -> Limit {
+        match self.bisect.limit() {
+            Limit::Open if self.done() => self.bounded_by(),
+            limit => limit,
+        }
+    }
+
+    /// The tester, if nothing that the DUT failed at lies as low.
+    fn bounded_by(&self) -> Limit {
+        let by_dut = self.failed.as_ref().is_some_and(|point| Some(point.value) == self.bisect.failed());
+        if by_dut { Limit::Dut } else { Limit::Tester }
+    }
+
+    fn row(&self) -> SessionRow {
+        SessionRow {
+            app: self.app.clone(),
+            objective: self.config.objective,
+            best: self.best.clone(),
+            failed: self.failed.clone(),
+            first_failed: self.first_failed.clone(),
+            limit: self.limit(),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let (what, unit) = (described(&self.app), self.config.objective.unit());
+        let why = |point: &SessionPoint| point.violations.join(", ");
+        let limit = self.limit();
+        match (&self.best, &self.failed) {
+            (_, _) if limit == Limit::Open => format!("{what}: not yet known."),
+            (Some(best), Some(failed)) if limit == Limit::Dut => format!(
+                "{what}: {} {unit} at most; at {} {}.",
+                grouped(best.value),
+                grouped(failed.value),
+                why(failed)
+            ),
+            (Some(best), _) => format!("{what}: {} {unit}{}.", grouped(best.value), bounded_by(limit)),
+            (None, Some(failed)) => {
+                format!("{what}: none; at {} {unit} {}.", grouped(failed.value), why(failed))
+            }
+            (None, None) => format!("{what}: not found; the tester was the limit at every load."),
+        }
+    }
+}
+
+impl Stage for Search {
+    fn next(&mut self) -> Option<Draft> {
+        if self.done() {
+            return None;
+        }
+        Some(self.config.draft(&self.app, self.bisect.probe()?))
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        let (TrialKind::Sessions(load), Some(sessions)) = (&draft.kind, &seen.outcome.sessions) else {
+            return;
+        };
+        let point = SessionPoint {
+            value: load.value,
+            reached: reached(load.objective, sessions),
+            sessions: sessions.clone(),
+            violations: self.config.criteria.violations(load, sessions),
+            drops: seen.outcome.drops.clone(),
+        };
+        let verdict = match () {
+            () if seen.limited => Verdict::Tester,
+            () if point.violations.is_empty() => Verdict::Pass,
+            () => Verdict::Fail,
+        };
+        self.bisect.judge(load.value, verdict);
+        match verdict {
+            Verdict::Pass => self.best = Some(point),
+            Verdict::Fail => {
+                self.first_failed.get_or_insert_with(|| point.clone());
+                self.failed = Some(point);
+            }
+            Verdict::Tester => {}
+        }
+    }
+}
+
+/// All applications.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionSearch {
+    config: SessionConfig,
+    searches: InTurn<Search>,
+}
+
+impl SessionSearch {
+    pub(crate) fn new(config: &SessionConfig) -> Self {
+        let searches = config.apps.iter().map(|app| Search::new(app, config));
+        Self { config: config.clone(), searches: InTurn::new(searches) }
+    }
+}
+
+impl Stage for SessionSearch {
+    fn next(&mut self) -> Option<Draft> {
+        self.searches.next()
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        self.searches.take(draft, seen);
+    }
+}
+
+/// What the RFC asks for and the configuration leaves out.
+fn phase_remarks(phases: Phases) -> Vec<String> {
+    let short = phases.sustain < Nanos::from_secs(300);
+    let remark = format!("The sustain phase took {}; RFC 9411 asks for at least 300 s.", phases.sustain);
+    short.then_some(remark).into_iter().collect()
+}
+
+impl Procedure for SessionSearch {
+    fn name(&self) -> &'static str {
+        match (self.config.objective, self.config.step) {
+            (_, 1..) => "session-ramp",
+            (Objective::ConnectionsPerSecond, _) => "rfc9411-connections-per-second",
+            (Objective::ConcurrentConnections, _) => "rfc9411-concurrent-connections",
+            (Objective::TransactionsPerSecond, _) => "rfc9411-transactions-per-second",
+            (Objective::GoodputBps, _) => "rfc9411-throughput",
+        }
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::Sessions(self.searches.stages.iter().map(Search::row).collect())
+    }
+
+    fn summary(&self) -> Vec<String> {
+        self.searches.stages.iter().map(Search::sentence).collect()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        if self.config.step > 0 { Vec::new() } else { phase_remarks(self.config.phases) }
+    }
+}
+
+/// How the latency of transactions is measured (RFC 9411 section 7.4).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionLatencyConfig {
+    /// How the most is searched first.
+    pub search: SessionConfig,
+    /// The most, if it is known already: one for each application. Then nothing is searched.
+    pub known: Vec<u64>,
+    /// Share of the most at which latency is measured.
+    pub share: f64,
+}
+
+impl Default for SessionLatencyConfig {
+    fn default() -> Self {
+        Self { search: SessionConfig::default(), known: Vec::new(), share: 0.5 }
+    }
+}
+
+impl SessionLatencyConfig {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if !(self.share > 0.0 && self.share <= 1.0) {
+            return Err(ConfigError::new("share", "must lie above 0 and not above 1"));
+        }
+        if !self.known.is_empty() && self.known.len() != self.search.apps.len() {
+            return Err(ConfigError::new("known", "must have one value for each application"));
+        }
+        self.search.check()
+    }
+}
+
+/// Latency at one application.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionLatencyRow {
+    /// What sessions carried.
+    pub app: Application,
+    /// What was held.
+    pub objective: Objective,
+    /// The most that passed, as searched or given; absent: nothing did.
+    pub most: Option<u64>,
+    /// Latency at a share of it.
+    pub point: Option<SessionPoint>,
+    /// The tester was the limit.
+    pub tester_limited: bool,
+}
+
+#[derive(Debug, Clone)]
+struct AtShare {
+    search: Option<Search>,
+    row: SessionLatencyRow,
+    config: SessionLatencyConfig,
+    done: bool,
+}
+
+impl Stage for AtShare {
+    fn next(&mut self) -> Option<Draft> {
+        if let Some(search) = &mut self.search {
+            if let Some(draft) = search.next() {
+                return Some(draft);
+            }
+            self.row.most = search.best.as_ref().map(|best| best.value);
+            self.search = None;
+        }
+        let most = self.row.most.filter(|_| !self.done)?;
+        self.done = true;
+        let value = ((most as f64 * self.config.share) as u64).max(1);
+        let draft = self.config.search.draft(&self.row.app, value);
+        let label = format!("{}, latency", draft.label);
+        Some(draft.label(label))
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        if let Some(search) = &mut self.search {
+            return search.take(draft, seen);
+        }
+        let (TrialKind::Sessions(load), Some(sessions)) = (&draft.kind, &seen.outcome.sessions) else {
+            return;
+        };
+        self.row.tester_limited = seen.limited;
+        self.row.point = Some(SessionPoint {
+            value: load.value,
+            reached: reached(load.objective, sessions),
+            sessions: sessions.clone(),
+            violations: self.config.search.criteria.violations(load, sessions),
+            drops: seen.outcome.drops.clone(),
+        });
+    }
+}
+
+/// Latency of all applications.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionLatency {
+    config: SessionLatencyConfig,
+    apps: InTurn<AtShare>,
+}
+
+impl SessionLatency {
+    pub(crate) fn new(config: &SessionLatencyConfig) -> Self {
+        let stage = |(i, app): (usize, &Application)| {
+            let known = config.known.get(i).copied();
+            AtShare {
+                search: known.is_none().then(|| Search::new(app, &config.search)),
+                row: SessionLatencyRow {
+                    app: app.clone(),
+                    objective: config.search.objective,
+                    most: known,
+                    point: None,
+                    tester_limited: false,
+                },
+                config: config.clone(),
+                done: false,
+            }
+        };
+        let apps = config.search.apps.iter().enumerate().map(stage);
+        Self { config: config.clone(), apps: InTurn::new(apps) }
+    }
+}
+
+impl Stage for SessionLatency {
+    fn next(&mut self) -> Option<Draft> {
+        self.apps.next()
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        self.apps.take(draft, seen);
+    }
+}
+
+impl Procedure for SessionLatency {
+    fn name(&self) -> &'static str {
+        "rfc9411-latency"
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::SessionLatency(self.apps.stages.iter().map(|stage| stage.row.clone()).collect())
+    }
+
+    fn summary(&self) -> Vec<String> {
+        let sentence = |row: &SessionLatencyRow| {
+            let what = described(&row.app);
+            let Some(point) = &row.point else { return format!("{what}: latency was not measured.") };
+            let mean = |of: &Option<crate::LatencySummary>| {
+                of.as_ref().map_or("unknown".into(), |latency| format!("{:.3} ms", latency.mean / 1e6))
+            };
+            format!(
+                "{what} at {} {} ({} of the most): first byte {}, last byte {}, on average.",
+                grouped(point.value),
+                row.objective.unit(),
+                percent(self.config.share),
+                mean(&point.sessions.ttfb),
+                mean(&point.sessions.ttlb)
+            )
+        };
+        self.apps.stages.iter().map(|stage| sentence(&stage.row)).collect()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        phase_remarks(self.config.search.phases)
+    }
+}

@@ -1,0 +1,249 @@
+//! Load sweep: loss and latency over load, with more points around the knee.
+
+use crate::ConfigError;
+use crate::draft::{Draft, InTurn, Procedure, Seen, Stage};
+use crate::outcome::{JitterSummary, LatencySummary};
+use crate::result::{Findings, FoundRate};
+use crate::testbed::{Frames, Testbed};
+use crate::text::{percent, words};
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Pps};
+
+/// Which loads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SweepConfig {
+    /// One curve for each, in this order.
+    pub sizes: Vec<Frames>,
+    /// First load, share of the line rate.
+    pub from: f64,
+    /// Last load, share of the line rate.
+    pub to: f64,
+    /// Distance of the loads in between.
+    pub step: f64,
+    /// So many more points around each knee: where loss begins, and where latency doubles.
+    pub refine: u32,
+    /// Length of a trial.
+    #[serde(with = "words")]
+    pub duration: Nanos,
+}
+
+impl Default for SweepConfig {
+    fn default() -> Self {
+        Self {
+            sizes: Frames::rfc2544(),
+            from: 0.1,
+            to: 1.0,
+            step: 0.1,
+            refine: 5,
+            duration: Nanos::from_secs(10),
+        }
+    }
+}
+
+impl SweepConfig {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if !(self.from > 0.0 && self.from <= self.to && self.to <= 1.0) {
+            return Err(ConfigError::new("from", "0 < from ≤ to ≤ 1 must hold"));
+        }
+        if !(self.step > 0.0 && (self.to - self.from) / self.step <= 10_000.0) {
+            return Err(ConfigError::new("step", "must be above 0, and make at most 10,000 loads"));
+        }
+        if self.sizes.is_empty() || self.duration == Nanos::ZERO {
+            return Err(ConfigError::new(
+                "sizes",
+                "there must be a frame length and a trial that takes time",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The curve at one frame length.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SweepRow {
+    /// The frames.
+    pub frames: Frames,
+    /// By rising load.
+    pub points: Vec<SweepPoint>,
+    /// The highest loss-free load below the first loss, share of the line rate.
+    pub loss_free: Option<f64>,
+    /// The lowest load with loss, share of the line rate.
+    pub first_loss: Option<f64>,
+}
+
+/// A point of the curve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SweepPoint {
+    /// The load.
+    pub load: FoundRate,
+    /// Lost ÷ sent; absent if the tester was the limit.
+    pub loss_ratio: Option<f64>,
+    /// Frames/s that arrived, all groups.
+    pub received_pps: f64,
+    /// Latency by group, ns.
+    #[serde(rename = "latency_ns")]
+    pub latency: Vec<Option<LatencySummary>>,
+    /// Jitter by group, ns.
+    #[serde(rename = "jitter_ns")]
+    pub jitter: Vec<Option<JitterSummary>>,
+}
+
+impl SweepPoint {
+    /// The highest 99th percentile of all groups, ns.
+    fn p99(&self) -> Option<f64> {
+        self.latency.iter().flatten().map(|latency| latency.p99).reduce(f64::max)
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Curve {
+    frames: Frames,
+    line: Pps,
+    bed: Testbed,
+    config: SweepConfig,
+    coarse: Vec<u64>,
+    points: Vec<SweepPoint>,
+    refined: [u32; 2],
+}
+
+impl Curve {
+    fn new(frames: &Frames, config: &SweepConfig, bed: &Testbed) -> Self {
+        let line = bed.line_rate(frames);
+        let micro =
+            |share: f64| if share >= 1.0 { line.micro() } else { (line.micro() as f64 * share) as u64 };
+        let steps = ((config.to - config.from) / config.step + 1e-9).floor() as u32;
+        let mut coarse: Vec<_> =
+            (0..=steps).map(|i| micro(config.from + f64::from(i) * config.step)).collect();
+        coarse.push(micro(config.to));
+        coarse.dedup_by(|b, a| b.abs_diff(*a) <= line.micro() / 1_000_000);
+        Self {
+            frames: frames.clone(),
+            line,
+            bed: bed.clone(),
+            config: config.clone(),
+            coarse,
+            points: Vec::new(),
+            refined: [0; 2],
+        }
+    }
+
+    /// The two neighbouring points between which loss begins.
+    fn loss_knee(&self) -> Option<(u64, u64)> {
+        let counted: Vec<_> = self.points.iter().filter(|point| point.loss_ratio.is_some()).collect();
+        let lossy = counted.iter().position(|point| point.loss_ratio > Some(0.0))?;
+        let above = counted[lossy].load.first().micro();
+        Some((lossy.checked_sub(1).map_or(0, |i| counted[i].load.first().micro()), above))
+    }
+
+    /// The two neighbouring points between which latency first doubles.
+    fn latency_knee(&self) -> Option<(u64, u64)> {
+        let doubles = |pair: &&[SweepPoint]| match (pair[0].p99(), pair[1].p99()) {
+            (Some(low), Some(high)) => high >= 2.0 * low,
+            _ => false,
+        };
+        let pair = self.points.windows(2).find(doubles)?;
+        Some((pair[0].load.first().micro(), pair[1].load.first().micro()))
+    }
+
+    fn refinement(&mut self) -> Option<u64> {
+        let knees = [self.loss_knee(), self.latency_knee()];
+        for (knee, done) in knees.into_iter().zip(&mut self.refined) {
+            let Some((low, high)) = knee else { continue };
+            if *done < self.config.refine && high - low > self.line.micro() / 10_000 {
+                *done += 1;
+                return Some(low + (high - low) / 2);
+            }
+        }
+        None
+    }
+
+    fn row(&self) -> SweepRow {
+        let share = |micro: u64| micro as f64 / self.line.micro() as f64;
+        let knee = self.loss_knee();
+        let best = self.points.iter().rfind(|point| point.loss_ratio == Some(0.0));
+        SweepRow {
+            frames: self.frames.clone(),
+            points: self.points.clone(),
+            loss_free: match knee {
+                Some((low, _)) => (low > 0).then(|| share(low)),
+                None => best.map(|point| point.load.share),
+            },
+            first_loss: knee.map(|(_, high)| share(high)),
+        }
+    }
+}
+
+impl Stage for Curve {
+    fn next(&mut self) -> Option<Draft> {
+        let rate = match self.coarse.first() {
+            Some(_) => self.coarse.remove(0),
+            None => self.refinement()?,
+        };
+        let share = rate as f64 / self.line.micro() as f64;
+        let label = format!("{}: sweep at {} of the line rate", self.frames, percent(share));
+        Some(Draft::load(&self.frames, Pps::from_micro(rate), self.config.duration).label(label).once())
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        let rate = draft.rate.unwrap_or(Pps::ZERO);
+        let point = SweepPoint {
+            load: FoundRate::new(&self.bed, &self.frames, rate),
+            loss_ratio: (!seen.limited).then(|| seen.loss_ratio()),
+            received_pps: seen.outcome.forwarding_rate(),
+            latency: seen.outcome.groups.iter().map(|group| group.latency.clone()).collect(),
+            jitter: seen.outcome.groups.iter().map(|group| group.jitter).collect(),
+        };
+        let at = self.points.partition_point(|other| other.load.first() <= rate);
+        self.points.insert(at, point);
+    }
+}
+
+/// Curves of all frame lengths.
+#[derive(Debug, Clone)]
+pub(crate) struct Sweep {
+    curves: InTurn<Curve>,
+}
+
+impl Sweep {
+    pub(crate) fn new(config: &SweepConfig, bed: &Testbed) -> Self {
+        Self { curves: InTurn::new(config.sizes.iter().map(|frames| Curve::new(frames, config, bed))) }
+    }
+}
+
+impl Stage for Sweep {
+    fn next(&mut self) -> Option<Draft> {
+        self.curves.next()
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        self.curves.take(draft, seen);
+    }
+}
+
+impl Procedure for Sweep {
+    fn name(&self) -> &'static str {
+        "load-sweep"
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::Sweep(self.curves.stages.iter().map(Curve::row).collect())
+    }
+
+    fn summary(&self) -> Vec<String> {
+        let sentence = |row: SweepRow| match (row.loss_free, row.first_loss) {
+            (Some(free), Some(loss)) => format!(
+                "Loss at {} begins between {} and {} of the line rate.",
+                row.frames,
+                percent(free),
+                percent(loss)
+            ),
+            (Some(free), None) => {
+                format!("No loss at {} up to {} of the line rate.", row.frames, percent(free))
+            }
+            (None, Some(loss)) => format!("Loss at {} at the smallest load, {}.", row.frames, percent(loss)),
+            (None, None) => format!("Loss at {}: not yet known.", row.frames),
+        };
+        self.curves.stages.iter().map(|curve| sentence(curve.row())).collect()
+    }
+}

@@ -1,0 +1,324 @@
+//! Throughput: the highest rate at which no frame is lost (RFC 2544 section 26.1), by bisection.
+//!
+//! Short trials may narrow the search; what is reported has passed a trial of full length (section 24).
+
+use crate::bisect::Bisect;
+use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
+use crate::result::{Findings, FoundRate, bounded_by};
+use crate::testbed::{Frames, Testbed};
+use crate::text::{grouped, ns, percent, words, words_or_none};
+use crate::trial::Phase;
+use crate::{ConfigError, GroupOutcome};
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Pps};
+
+/// How throughput is searched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ThroughputConfig {
+    /// One search for each, in this order.
+    pub sizes: Vec<Frames>,
+    /// The search ends when what passed and what failed are this share of the line rate apart.
+    pub resolution: f64,
+    /// No load below this share of the line rate is tried.
+    pub minimum: f64,
+    /// No load above this share of the line rate is tried.
+    pub maximum: f64,
+    /// What may be lost; 0 by the RFC. With more, the result is a rate at that loss and not called throughput.
+    pub loss_ratio: f64,
+    /// Length of the trials that narrow the search; absent: all trials are of full length.
+    #[serde(with = "words_or_none", skip_serializing_if = "Option::is_none")]
+    pub exploratory: Option<Nanos>,
+    /// Length of the trials that count; at least 60 s by the RFC.
+    #[serde(with = "words")]
+    pub final_trial: Nanos,
+    /// How often a load is tried again before its loss is believed (binary search with loss verification).
+    pub loss_verification: u32,
+}
+
+impl Default for ThroughputConfig {
+    fn default() -> Self {
+        Self {
+            sizes: Frames::rfc2544(),
+            resolution: 0.001,
+            minimum: 0.001,
+            maximum: 1.0,
+            loss_ratio: 0.0,
+            exploratory: None,
+            final_trial: Nanos::from_secs(60),
+            loss_verification: 0,
+        }
+    }
+}
+
+impl ThroughputConfig {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let range = 0.0..=1.0;
+        if self.sizes.is_empty() {
+            return Err(ConfigError::new("sizes", "no frame length is given"));
+        }
+        if !(self.resolution > 0.0 && self.resolution < 1.0) {
+            return Err(ConfigError::new("resolution", "must lie between 0 and 1"));
+        }
+        if !(self.minimum > 0.0 && self.minimum <= self.maximum && self.maximum <= 1.0) {
+            return Err(ConfigError::new("minimum", "0 < minimum ≤ maximum ≤ 1 must hold"));
+        }
+        if !range.contains(&self.loss_ratio) || self.loss_ratio >= 1.0 {
+            return Err(ConfigError::new("loss_ratio", "must be at least 0 and below 1"));
+        }
+        if self.final_trial == Nanos::ZERO || self.exploratory == Some(Nanos::ZERO) {
+            return Err(ConfigError::new("final_trial", "a trial must take time"));
+        }
+        Ok(())
+    }
+}
+
+/// Throughput at one frame length.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThroughputRow {
+    /// The frames.
+    pub frames: Frames,
+    /// The highest rate that passed a trial of full length; absent: none did.
+    pub throughput: Option<FoundRate>,
+    /// Frames per second that fill the link of the first group: the theoretical limit.
+    pub line_rate_pps: f64,
+    /// The lowest rate of the first group that did not pass, frames/s.
+    pub failed_pps: Option<f64>,
+    /// What bounds it from above.
+    pub limit: Limit,
+    /// Length of the trial it passed.
+    #[serde(rename = "final_trial_ns", with = "ns")]
+    pub final_trial: Nanos,
+    /// That trial, by group.
+    pub directions: Vec<GroupOutcome>,
+    /// The smallest loss ratio seen at the smallest load, if that failed.
+    pub loss_at_minimum: Option<f64>,
+}
+
+/// The search at one frame length.
+#[derive(Debug, Clone)]
+pub(crate) struct RateSearch {
+    frames: Frames,
+    line: Pps,
+    bed: Testbed,
+    config: ThroughputConfig,
+    explore: Option<Bisect>,
+    confirm: Option<Bisect>,
+    /// The load on which loss is being verified, and how often it was lost.
+    verifying: Option<(u64, u32)>,
+    passed: Vec<GroupOutcome>,
+    loss_at_minimum: Option<f64>,
+}
+
+impl RateSearch {
+    pub(crate) fn new(frames: &Frames, config: &ThroughputConfig, bed: &Testbed) -> Self {
+        let line = bed.line_rate(frames);
+        let search = Self {
+            frames: frames.clone(),
+            line,
+            bed: bed.clone(),
+            config: config.clone(),
+            explore: None,
+            confirm: None,
+            verifying: None,
+            passed: Vec::new(),
+            loss_at_minimum: None,
+        };
+        let plain = search.plain();
+        match config.exploratory {
+            Some(_) => Self { explore: Some(plain), ..search },
+            None => Self { confirm: Some(plain), ..search },
+        }
+    }
+
+    fn micro(&self, share: f64) -> u64 {
+        if share >= 1.0 { self.line.micro() } else { (self.line.micro() as f64 * share) as u64 }
+    }
+
+    fn plain(&self) -> Bisect {
+        let [min, max, resolution] =
+            [self.config.minimum, self.config.maximum, self.config.resolution].map(|share| self.micro(share));
+        Bisect::new(min, max, resolution)
+    }
+
+    /// Trials of full length, beginning with what the short ones left.
+    fn after(&self, explored: &Bisect) -> Bisect {
+        let start = explored.passed().unwrap_or(self.micro(self.config.minimum));
+        let search =
+            self.plain().climbing([start]).descending(self.micro(self.config.resolution).div_ceil(2));
+        match (explored.passed(), explored.failed()) {
+            (Some(_), Some(failed)) => search.below(failed, explored.limit()),
+            _ => search,
+        }
+    }
+
+    fn search(&self) -> Option<&Bisect> {
+        self.confirm.as_ref().or(self.explore.as_ref())
+    }
+
+    /// The highest rate of the first group that passed a trial of full length.
+    pub(crate) fn found(&self) -> Option<Pps> {
+        self.confirm.as_ref().and_then(Bisect::passed).map(Pps::from_micro)
+    }
+
+    pub(crate) fn limit(&self) -> Limit {
+        self.confirm.as_ref().map_or(Limit::Open, Bisect::limit)
+    }
+
+    pub(crate) fn row(&self) -> ThroughputRow {
+        ThroughputRow {
+            frames: self.frames.clone(),
+            throughput: self.found().map(|rate| FoundRate::new(&self.bed, &self.frames, rate)),
+            line_rate_pps: self.line.as_f64(),
+            failed_pps: self.search().and_then(Bisect::failed).map(|micro| micro as f64 / 1e6),
+            limit: self.limit(),
+            final_trial: self.config.final_trial,
+            directions: self.passed.clone(),
+            loss_at_minimum: self.loss_at_minimum,
+        }
+    }
+
+    /// A single figure states rate, frame length, theoretical limit (RFC 2544 section 26.1).
+    pub(crate) fn sentence(&self) -> String {
+        let row = self.row();
+        let name = if self.config.loss_ratio > 0.0 {
+            format!("Rate with at most {} loss", percent(self.config.loss_ratio))
+        } else {
+            "Throughput".into()
+        };
+        let line = grouped(row.line_rate_pps as u64);
+        match (&row.throughput, row.limit) {
+            (Some(rate), limit) => format!(
+                "{name} at {}: {rate}{} (theoretical limit of a direction: {line} frames/s).",
+                row.frames,
+                bounded_by(limit)
+            ),
+            (None, Limit::Open) => format!("{name} at {}: not yet known.", row.frames),
+            (None, Limit::Tester) => format!(
+                "{name} at {}: not found. The tester was the limit at every load down to {} of the line rate.",
+                row.frames,
+                percent(self.config.minimum)
+            ),
+            (None, _) => format!(
+                "{name} at {}: none. The smallest load, {} of the line rate, still lost {}.",
+                row.frames,
+                percent(self.config.minimum),
+                percent(row.loss_at_minimum.unwrap_or(1.0))
+            ),
+        }
+    }
+
+    /// Whether a loss at `at` must be seen again before it is believed.
+    fn verify(&mut self, at: u64) -> bool {
+        let seen = match self.verifying {
+            Some((load, seen)) if load == at => seen,
+            _ => 0,
+        };
+        self.verifying = (seen < self.config.loss_verification).then_some((at, seen + 1));
+        self.verifying.is_some()
+    }
+}
+
+impl Stage for RateSearch {
+    fn next(&mut self) -> Option<Draft> {
+        if let Some(explored) = &self.explore
+            && self.confirm.is_none()
+            && explored.probe().is_none()
+        {
+            self.confirm = Some(self.after(explored));
+        }
+        let rate = match self.verifying {
+            Some((load, _)) => load,
+            None => self.search()?.probe()?,
+        };
+        let (duration, phase) = match (self.config.exploratory, &self.confirm) {
+            (Some(short), None) => (short, Phase::Explore),
+            _ => (self.config.final_trial, Phase::Measure),
+        };
+        let share = rate as f64 / self.line.micro() as f64;
+        let label = format!("{} at {} of the line rate", self.frames, percent(share));
+        Some(Draft::load(&self.frames, Pps::from_micro(rate), duration).phase(phase).label(label))
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        let at = draft.rate.map_or(0, Pps::micro);
+        let verdict = seen.verdict(self.config.loss_ratio);
+        if verdict == Verdict::Fail && self.verify(at) {
+            return;
+        }
+        self.verifying = None;
+        let minimum = self.micro(self.config.minimum).max(1);
+        if verdict == Verdict::Fail && at == minimum {
+            self.loss_at_minimum = Some(self.loss_at_minimum.unwrap_or(1.0).min(seen.loss_ratio()));
+        }
+        match (&mut self.confirm, &mut self.explore) {
+            (Some(search), _) => {
+                search.judge(at, verdict);
+                if verdict == Verdict::Pass {
+                    self.passed.clone_from(&seen.outcome.groups);
+                }
+            }
+            (None, Some(search)) => search.judge(at, verdict),
+            (None, None) => {}
+        }
+    }
+}
+
+/// One search after another.
+#[derive(Debug, Clone)]
+pub(crate) struct Throughput {
+    config: ThroughputConfig,
+    searches: InTurn<RateSearch>,
+}
+
+impl Throughput {
+    pub(crate) fn new(config: &ThroughputConfig, bed: &Testbed) -> Self {
+        let searches = config.sizes.iter().map(|frames| RateSearch::new(frames, config, bed));
+        Self { config: config.clone(), searches: InTurn::new(searches) }
+    }
+}
+
+impl Stage for Throughput {
+    fn next(&mut self) -> Option<Draft> {
+        self.searches.next()
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        self.searches.take(draft, seen);
+    }
+}
+
+impl Procedure for Throughput {
+    fn name(&self) -> &'static str {
+        "rfc2544-throughput"
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::Throughput(self.searches.stages.iter().map(RateSearch::row).collect())
+    }
+
+    fn summary(&self) -> Vec<String> {
+        self.searches.stages.iter().map(RateSearch::sentence).collect()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.config.final_trial < Nanos::from_secs(60) {
+            remarks.push(format!(
+                "Final trials took {}; RFC 2544 section 24 asks for at least 60 s.",
+                self.config.final_trial
+            ));
+        }
+        if let Some(short) = self.config.exploratory {
+            remarks.push(format!(
+                "Trials of {short} narrowed the search; the bound from above may rest on one."
+            ));
+        }
+        if self.config.loss_ratio > 0.0 {
+            let ratio = percent(self.config.loss_ratio);
+            remarks
+                .push(format!("Up to {ratio} of the frames may be lost: this is not RFC 2544 throughput."));
+        }
+        remarks
+    }
+}

@@ -1,0 +1,239 @@
+//! What a method asks for.
+
+use crate::testbed::{Around, Attributes, Frames, OfferedLoad};
+use crate::text::ns;
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+/// Which part of a method a trial belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Its outcome is thrown away.
+    WarmUp,
+    /// Is anything alive at all?
+    Probe,
+    /// Short trials that narrow a search.
+    Explore,
+    /// The trials that count.
+    Measure,
+}
+
+/// One trial: what to send, how, and for how long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRequest {
+    /// Trials of this method are numbered from 0; a repeated trial has a number of its own.
+    pub number: u64,
+    /// A fingerprint of everything asked for but the number, so that a stored outcome finds its request again.
+    pub key: String,
+    /// Which method asks.
+    pub method: String,
+    /// Which part of it.
+    pub phase: Phase,
+    /// For people.
+    pub label: String,
+    /// What kind of trial.
+    pub kind: TrialKind,
+    /// The frames.
+    pub frames: Frames,
+    /// What each group offers; empty if the kind says it all.
+    pub offered: Vec<OfferedLoad>,
+    /// How long traffic flows.
+    #[serde(rename = "duration_ns", with = "ns")]
+    pub duration: Nanos,
+    /// What surrounds it.
+    pub around: Around,
+    /// How frames are made.
+    pub attributes: Attributes,
+}
+
+/// What a trial does. Every kind says by which field of [`crate::TrialOutcome`] it is answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
+pub enum TrialKind {
+    /// An even load. Answer: `groups`.
+    Load,
+    /// The tester against itself, without the DUT: its limit is what is asked for. Answer: `groups`.
+    SelfTest,
+    /// So many frames at the smallest gap, then nothing (RFC 9004 section 5). Answer: `groups`.
+    Burst {
+        /// Frames of each group.
+        frames: u64,
+    },
+    /// The offered load for the duration, then `share` of it for as long again (RFC 2544 section 26.5).
+    /// Answer: `groups`, `recovery`.
+    Overload {
+        /// 0.5 by the RFC.
+        share: f64,
+    },
+    /// An even load during which the DUT is reset (RFC 6201). Answer: `groups`, `outage`.
+    Reset {
+        /// How, in the words of whoever does it.
+        how: String,
+    },
+    /// So many addresses are taught at `learn_rate`, then test frames go to all of them (RFC 2889 sections 5.7, 5.8).
+    /// Answer: `groups` with `flooded`.
+    Addresses {
+        /// How many.
+        count: u64,
+        /// Learning frames per second.
+        learn_rate: u64,
+    },
+    /// Sessions of an application. Answer: `sessions`.
+    Sessions(SessionLoad),
+    /// The largest packet the path carries, and the smallest round-trip time of an idle path
+    /// (RFC 6349 sections 3.1, 3.2.1). Answer: `path`.
+    Path,
+    /// TCP connections that send as much as they can (RFC 6349 section 4). Answer: `tcp`.
+    Tcp {
+        /// Names of the groups that send.
+        senders: Vec<String>,
+        /// Connections of each.
+        connections: u32,
+        /// Send and receive window of each connection, bytes.
+        window_bytes: u64,
+    },
+}
+
+/// What sessions carry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Application {
+    /// As results call it: `http`, `https`, `raw`.
+    pub name: String,
+    /// Bytes of a request.
+    pub request_bytes: u64,
+    /// Bytes of a response.
+    pub response_bytes: u64,
+    /// Transactions of a session before it closes.
+    pub transactions: u32,
+}
+
+impl Application {
+    /// HTTP GETs for an object of `bytes`, `transactions` to a connection.
+    pub fn http(bytes: u64, transactions: u32) -> Self {
+        Self { name: "http".into(), request_bytes: 100, response_bytes: bytes, transactions }
+    }
+
+    /// Request and response of `bytes` each, over plain TCP.
+    pub fn raw(bytes: u64) -> Self {
+        Self { name: "raw".into(), request_bytes: bytes, response_bytes: bytes, transactions: 1 }
+    }
+}
+
+/// What is driven up and held while sessions run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Objective {
+    /// Sessions opened per second.
+    ConnectionsPerSecond,
+    /// Sessions open at the same time.
+    ConcurrentConnections,
+    /// Transactions per second.
+    TransactionsPerSecond,
+    /// Application bytes received, bits/s.
+    GoodputBps,
+}
+
+impl Objective {
+    /// Its unit.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::ConnectionsPerSecond => "connections/s",
+            Self::ConcurrentConnections => "connections",
+            Self::TransactionsPerSecond => "transactions/s",
+            Self::GoodputBps => "bits/s",
+        }
+    }
+}
+
+/// The phases of a session trial (RFC 9411 section 4.3.4). `sustain` is the one that is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Phases {
+    /// Neighbours are resolved, one session per address is tried.
+    #[serde(with = "crate::text::words")]
+    pub init: Nanos,
+    /// The load grows evenly.
+    #[serde(with = "crate::text::words")]
+    pub ramp_up: Nanos,
+    /// The load stays.
+    #[serde(with = "crate::text::words")]
+    pub sustain: Nanos,
+    /// Sessions end.
+    #[serde(with = "crate::text::words")]
+    pub ramp_down: Nanos,
+    /// Late results come in.
+    #[serde(with = "crate::text::words")]
+    pub collection: Nanos,
+}
+
+/// The RFC's least: init 5 s, sustain 300 s; ramps of 60 s, collection 10 s.
+impl Default for Phases {
+    fn default() -> Self {
+        let s = Nanos::from_secs;
+        Self { init: s(5), ramp_up: s(60), sustain: s(300), ramp_down: s(60), collection: s(10) }
+    }
+}
+
+impl Phases {
+    /// All phases together.
+    pub fn total(self) -> Nanos {
+        self.init + self.ramp_up + self.sustain + self.ramp_down + self.collection
+    }
+}
+
+/// A load of sessions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionLoad {
+    /// What sessions carry.
+    pub app: Application,
+    /// What is held.
+    pub objective: Objective,
+    /// At which value, in the objective's unit.
+    pub value: u64,
+    /// Sessions are opened no faster than this; 0 is no bound (RFC 9411 section 7.5: at most half of the highest rate).
+    pub open_per_s_max: u64,
+    /// Client ports × server ports to choose from; 0 leaves it to the tester.
+    pub flows: u64,
+    /// When.
+    pub phases: Phases,
+}
+
+impl TrialRequest {
+    /// What this trial turns up: the share of the first group's line, or the number of frames, addresses or sessions.
+    pub fn magnitude(&self) -> f64 {
+        match &self.kind {
+            TrialKind::Burst { frames } => *frames as f64,
+            TrialKind::Addresses { count, learn_rate } => *count as f64 * *learn_rate as f64,
+            TrialKind::Sessions(load) => load.value as f64,
+            TrialKind::Tcp { window_bytes, .. } => *window_bytes as f64,
+            _ => self.offered.first().map_or(0.0, |load| load.share),
+        }
+    }
+
+    /// Wall time from its beginning to the beginning of the next, with the times around it and half-steps of its kind.
+    pub fn wall_time(&self) -> Nanos {
+        let traffic = match self.kind {
+            TrialKind::Overload { .. } => self.duration + self.duration,
+            _ => self.duration,
+        };
+        traffic + self.around.learning + self.around.drain + self.around.settle
+    }
+
+    /// Frames of group `i` that are due.
+    pub fn frames_due(&self, i: usize) -> u64 {
+        match self.kind {
+            TrialKind::Burst { frames } => frames,
+            _ => self.offered.get(i).map_or(0, |load| load.rate.packets_in(self.duration)),
+        }
+    }
+
+    /// Everything but number and key, hashed. The text hashed is the JSON form, so it changes only if that does.
+    pub(crate) fn fingerprint(&self) -> String {
+        let plain = Self { number: 0, key: String::new(), ..self.clone() };
+        let text = serde_json::to_string(&plain).unwrap_or_default();
+        let hash = text.bytes().fold(random::key(0), |hash, byte| random::mix(hash ^ u64::from(byte)));
+        format!("{hash:016x}")
+    }
+}
