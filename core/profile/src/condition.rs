@@ -1,6 +1,7 @@
 //! Conditions on the result: the fields they can name, and how they are written.
 
 use crate::plan::Comparison;
+use crate::session_text::session_rate;
 use std::str::FromStr;
 use units::{BitRate, Nanos, Pps};
 
@@ -17,14 +18,16 @@ pub(crate) enum Unit {
     PacketRate,
     /// Bits per second: `1Gbps` or `1000000000`.
     BitRate,
+    /// Sessions or transactions per second: `1000/s` or `1000`.
+    SessionRate,
 }
 
 /// A number of the result document.
 pub(crate) struct ResultField {
-    /// Its path below the port or stream.
+    /// Its path below the port, stream or sessions.
     pub(crate) name: &'static str,
     pub(crate) unit: Unit,
-    /// Whether it is there for a stream without signature, too.
+    /// Whether it is there for a stream without signature, or sessions whose clients are someone else's, too.
     pub(crate) unmeasured: bool,
 }
 
@@ -72,6 +75,52 @@ pub(crate) const STREAM_FIELDS: &[ResultField] = &[
     always("pacing_ns.late_max", Unit::Nanos),
 ];
 
+/// The numbers under `sessions.<name>` in the result document. Measured ones are the clients'.
+pub(crate) const SESSION_FIELDS: &[ResultField] = &[
+    measured("attempted", Unit::Count),
+    always("established", Unit::Count),
+    always("completed", Unit::Count),
+    always("failed_ratio", Unit::Ratio),
+    always("active", Unit::Count),
+    always("active_max", Unit::Count),
+    measured("open_per_s", Unit::SessionRate),
+    always("transactions", Unit::Count),
+    always("transactions_per_s", Unit::SessionRate),
+    always("rx_bps_goodput", Unit::BitRate),
+    always("tx_bps_goodput", Unit::BitRate),
+    always("retransmitted_segments", Unit::Count),
+    measured("setup_ns.min", Unit::Nanos),
+    measured("setup_ns.mean", Unit::Nanos),
+    measured("setup_ns.stddev", Unit::Nanos),
+    measured("setup_ns.p50", Unit::Nanos),
+    measured("setup_ns.p90", Unit::Nanos),
+    measured("setup_ns.p99", Unit::Nanos),
+    measured("setup_ns.p99_9", Unit::Nanos),
+    measured("setup_ns.p99_99", Unit::Nanos),
+    measured("setup_ns.max", Unit::Nanos),
+    measured("setup_ns.samples", Unit::Count),
+    measured("ttfb_ns.min", Unit::Nanos),
+    measured("ttfb_ns.mean", Unit::Nanos),
+    measured("ttfb_ns.stddev", Unit::Nanos),
+    measured("ttfb_ns.p50", Unit::Nanos),
+    measured("ttfb_ns.p90", Unit::Nanos),
+    measured("ttfb_ns.p99", Unit::Nanos),
+    measured("ttfb_ns.p99_9", Unit::Nanos),
+    measured("ttfb_ns.p99_99", Unit::Nanos),
+    measured("ttfb_ns.max", Unit::Nanos),
+    measured("ttfb_ns.samples", Unit::Count),
+    measured("ttlb_ns.min", Unit::Nanos),
+    measured("ttlb_ns.mean", Unit::Nanos),
+    measured("ttlb_ns.stddev", Unit::Nanos),
+    measured("ttlb_ns.p50", Unit::Nanos),
+    measured("ttlb_ns.p90", Unit::Nanos),
+    measured("ttlb_ns.p99", Unit::Nanos),
+    measured("ttlb_ns.p99_9", Unit::Nanos),
+    measured("ttlb_ns.p99_99", Unit::Nanos),
+    measured("ttlb_ns.max", Unit::Nanos),
+    measured("ttlb_ns.samples", Unit::Count),
+];
+
 /// The numbers under `ports.<name>` in the result document.
 pub(crate) const PORT_FIELDS: &[ResultField] = &[
     always("tx_packets", Unit::Count),
@@ -112,6 +161,7 @@ impl Condition {
             Unit::Nanos => "a duration such as '<= 50us'",
             Unit::PacketRate => "a packet rate such as '>= 1Mpps'",
             Unit::BitRate => "a bit rate such as '>= 1Gbps'",
+            Unit::SessionRate => "a rate such as '>= 1000/s'",
         };
         Err(format!("'{}' does not fit this field; it is compared with {wanted}", self.text))
     }
@@ -140,7 +190,14 @@ fn bound(text: &str) -> Option<(f64, Option<Unit>)> {
     let nanos = || text.parse::<Nanos>().ok().map(|ns| (ns.0 as f64, Some(Unit::Nanos)));
     let pps = || text.parse::<Pps>().ok().map(|pps| (pps.as_f64(), Some(Unit::PacketRate)));
     let bps = || text.parse::<BitRate>().ok().map(|rate| (rate.bps as f64, Some(Unit::BitRate)));
-    plain_number(text).map(|n| (n, None)).or_else(percent).or_else(nanos).or_else(pps).or_else(bps)
+    let per_s = || session_rate(text).map(|rate| (rate.as_f64(), Some(Unit::SessionRate)));
+    plain_number(text)
+        .map(|n| (n, None))
+        .or_else(percent)
+        .or_else(nanos)
+        .or_else(pps)
+        .or_else(bps)
+        .or_else(per_s)
 }
 
 /// A decimal such as `0.001`, `1e6` or `-2`; neither `inf` nor `nan`.

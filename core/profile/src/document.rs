@@ -4,9 +4,10 @@
 use crate::packet_doc::PacketElement;
 use crate::pattern_doc::{PatternDoc, ThenForm};
 use crate::quantity::{
-    Bytes, ConditionText, Duration, Ip, IpPrefix, Mac, Name, PacketRate, Share, Speed, StreamRate,
+    Bytes, ConditionText, Duration, Factor, Ip, IpPrefix, Mac, Name, PacketRate, Share, Speed, StreamRate,
 };
 use crate::replay_doc::ReplayDoc;
+use crate::session_doc::SessionDoc;
 use crate::size_doc::SizesDoc;
 use crate::vary_doc::{FlowsDoc, VaryDoc};
 use indexmap::IndexMap;
@@ -28,12 +29,18 @@ pub(crate) struct Document {
     /// Ports by name. The names are used in 'from', 'to', 'criteria' and the result.
     #[schemars(extend("propertyNames" = {"format": "name"}, "minProperties" = 1))]
     pub(crate) ports: IndexMap<String, PortDoc>,
-    /// Streams of packets. If the list is empty, what arrives at the ports is counted, and captured if they say so.
+    /// Streams of packets. If the list is empty, what arrives at the ports is counted, and captured if they say so. May
+    /// be left out beside 'sessions', or if a port captures.
+    #[serde(default)]
     pub(crate) streams: Vec<StreamDoc>,
-    /// How long.
+    /// Sessions: clients that open connections to servers, and what they say.
+    #[serde(default)]
+    pub(crate) sessions: Vec<SessionDoc>,
+    /// How long, and how much.
     #[serde(default)]
     pub(crate) load: LoadDoc,
-    /// Conditions on numbers of the result, by path: 'streams.small.loss_ratio: < 0.1%'. If one fails, the run fails.
+    /// Conditions on numbers of the result, by path: 'streams.small.loss_ratio: < 0.1%',
+    /// 'sessions.web.failed_ratio: < 0.001%'. If one fails, the run fails.
     /// A condition on a stream with copies holds for each of them.
     #[serde(default)]
     pub(crate) criteria: IndexMap<String, ConditionText>,
@@ -226,20 +233,35 @@ pub(crate) struct StreamDoc {
     pub(crate) tag: Option<OneOrMany<Name>>,
 }
 
-/// How long traffic is sent and late packets are waited for.
+/// How long traffic is sent and late packets are waited for, and how sessions begin and end.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Load")]
 pub(crate) struct LoadDoc {
-    /// How long traffic is sent. The run also ends when every stream has sent its count.
+    /// How long traffic is sent. The run also ends when every stream has sent its count, and every entry of 'sessions'
+    /// has opened its own and they have ended.
     pub(crate) duration: Duration,
     /// How long late packets are waited for after the last one was sent (RFC 2544 section 23).
     pub(crate) drain: Duration,
+    /// Of sessions: from nothing to each entry's rate of opening, in a straight line. An entry that says 'max' or has a
+    /// shape of its own is not changed. Streams have patterns for that.
+    pub(crate) ramp_up: Duration,
+    /// Of sessions: from each entry's rate back to nothing, ending with the run.
+    pub(crate) ramp_down: Duration,
+    /// Of sessions: multiplies 'concurrent' and all rates of each entry: 'open', 'close' and 'requests'. Streams are not
+    /// changed; '--rate' is for those.
+    pub(crate) multiply: Factor,
 }
 
 impl Default for LoadDoc {
     fn default() -> Self {
-        Self { duration: Duration(Nanos::from_secs(10)), drain: Duration(Nanos::from_secs(2)) }
+        Self {
+            duration: Duration(Nanos::from_secs(10)),
+            drain: Duration(Nanos::from_secs(2)),
+            ramp_up: no_time(),
+            ramp_down: no_time(),
+            multiply: Factor(1_000_000),
+        }
     }
 }
 

@@ -11,10 +11,15 @@
 
 #![forbid(unsafe_code)]
 
+mod app_doc;
 mod condition;
+mod content_doc;
+mod dns_doc;
 mod document;
 mod error;
 mod flags;
+mod http_doc;
+mod options_doc;
 mod packet_doc;
 mod pattern_doc;
 pub mod plan;
@@ -22,7 +27,10 @@ mod quantity;
 mod read;
 mod replay_doc;
 mod resolve;
+mod session_doc;
+mod session_text;
 mod size_doc;
+mod tls_doc;
 mod vary_doc;
 mod yaml;
 
@@ -42,7 +50,7 @@ use units::{Load, Nanos};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Rate of every stream, each by itself: two streams at `1Mpps` send 2 Mpps together. Of a stream with copies,
-    /// the rate of each copy.
+    /// the rate of each copy. Sessions have no rate of packets.
     pub rate: Option<Load>,
     /// How long traffic is sent.
     pub duration: Option<Nanos>,

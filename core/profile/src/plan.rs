@@ -2,6 +2,7 @@
 
 use field::{Choice, Vary};
 use replay::Trace;
+use session::plan::{SessionPlan, SidePlan};
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::{FrameLen, FrameMix, Load, Nanos, Pps};
@@ -18,11 +19,14 @@ pub struct Plan {
     pub ports: Vec<PortPlan>,
     /// Streams, in the order the profile names them.
     pub streams: Vec<StreamPlan>,
+    /// Sessions, in the order the profile names them.
+    pub sessions: Vec<SessionEntry>,
     /// Streams that follow each other.
     pub chains: Vec<ChainPlan>,
     /// What streams are added up by, in the order the profile names it.
     pub groups: Vec<GroupPlan>,
-    /// How long traffic is sent. A trial also ends when every stream has sent its count.
+    /// How long traffic is sent. A trial also ends when every stream has sent its count and every entry of `sessions` has
+    /// opened, and ended, its own.
     pub duration: Nanos,
     /// How long late packets are waited for after the last one was sent (RFC 2544 section 23: 2 s).
     pub drain: Nanos,
@@ -32,6 +36,18 @@ pub struct Plan {
     pub criteria: Vec<Criterion>,
     /// Links and device between the ports when the run is simulated.
     pub sim: SimPlan,
+}
+
+impl Plan {
+    /// Bytes of the longest frame sent or expected, with FCS.
+    pub fn longest_frame(&self) -> u32 {
+        let streams = self.streams.iter().map(|stream| stream.sizes.longest().bytes());
+        let sides =
+            self.sessions.iter().flat_map(|entry| entry.session.client.iter().chain(&entry.session.server));
+        // Ethernet header and FCS, and four bytes for each VLAN.
+        let frame = |side: &SidePlan| u32::from(side.mtu) + 18 + 4 * side.vlans.len() as u32;
+        streams.chain(sides.map(frame)).max().unwrap_or(0)
+    }
 }
 
 /// A port and the host the tester plays behind it.
@@ -303,6 +319,45 @@ pub enum Pattern {
         /// From the start of one loop to that of the next.
         period: Nanos,
     },
+}
+
+/// An entry under `sessions:` and how its ends find each other.
+#[derive(Debug, Clone)]
+pub struct SessionEntry {
+    /// What is run.
+    pub session: SessionPlan,
+    /// Where clients played here send to: every server's address is in one of these, and in one only. Empty if the
+    /// clients are someone else's. Servers answer to the hardware address a session comes from.
+    pub hops: Vec<SessionHop>,
+}
+
+impl SessionEntry {
+    /// How the hardware address to send to for a server is found.
+    pub fn hop(&self, server: IpAddr) -> Option<HopBy> {
+        self.hops.iter().find(|hop| hop.first <= server && server <= hop.last).map(|hop| hop.by)
+    }
+}
+
+/// Servers that are reached the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionHop {
+    /// The first server's address.
+    pub first: IpAddr,
+    /// The last one's, of the same family.
+    pub last: IpAddr,
+    /// How the hardware address is found.
+    pub by: HopBy,
+}
+
+/// How the hardware address that sessions are sent to is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HopBy {
+    /// It is in the profile.
+    Given([u8; 6]),
+    /// Ask for the hardware address of this neighbour (the server itself, or a gateway) from the clients' port.
+    Resolve(IpAddr),
+    /// The hardware address of the servers' port: nothing but a wire or a switch is between.
+    PeerPort,
 }
 
 /// A condition on the result.

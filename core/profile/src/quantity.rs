@@ -3,6 +3,11 @@
 
 use crate::condition::Condition;
 use crate::plan::Address;
+use crate::session_text::{
+    AddressText, OpenText, bytes_range, delay, factor, open_rate, port_range, print_bytes_range, print_delay,
+    print_factor, print_limit, print_open_rate, print_port_range, print_time_wait, session_rate, time_limit,
+    time_wait, tls_version,
+};
 use crate::size_doc::SizeText;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
@@ -49,7 +54,12 @@ macro_rules! quantities {
                 }
 
                 fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                    json_schema!({"type": "string", "format": $format, "examples": [$($example),+]})
+                    let types = if is_numeric($format) {
+                        serde_json::json!(["integer", "number", "string"])
+                    } else {
+                        serde_json::json!("string")
+                    };
+                    json_schema!({"type": types, "format": $format, "examples": [$($example),+]})
                 }
             }
         )+
@@ -114,8 +124,35 @@ quantities! {
         ["02:00:00:00:00:01"], mac, |m| print_mac(*m);
     Hex(Vec<u8>) = "hex", "bytes as pairs of hexadecimal digits such as '00 ff'",
         ["00ff", "de ad be ef"], wire::parse_bytes, |bytes| bytes.iter().map(|b| format!("{b:02x}")).collect();
+    SessionRate(Pps) = "session-rate", "a rate such as 1000/s, 10k/s or 1.5M/s",
+        ["1000/s", "10k/s", "1.5M/s"], session_rate, |rate| format!("{}/s", rate.as_f64());
+    OpenRateText(OpenText) = "open-rate", "a rate such as 1000/s, 10k/s or 1.5M/s, or max",
+        ["10000/s", "10k/s", "max"], open_rate, print_open_rate;
+    PortRange((u16, u16)) = "port-range", "a port from 1 to 65535 such as 80, or a range such as 1024..65535",
+        ["80", "1024..65535"], port_range, print_port_range;
+    Addresses(AddressText) = "addresses", "an address such as 10.0.0.10, a range such as 10.0.0.10..10.0.0.250, or a \
+        network such as 10.1.0.0/16",
+        ["10.0.0.10", "10.0.0.10..10.0.0.250", "10.1.0.0/16", "2001:2::10..2001:2::ff"],
+        AddressText::parse, AddressText::print;
+    BytesRange((u64, u64)) = "bytes-range", "an amount of data such as 100B or 32KB, or a range such as 1KB..64KB",
+        ["100B", "32KB", "1KB..64KB"], bytes_range, print_bytes_range;
+    DelayText((Nanos, Nanos)) = "delay", "a duration such as 10ms, or a range such as 5ms..20ms",
+        ["10ms", "5ms..20ms"], delay, print_delay;
+    TimeLimit(Option<Nanos>) = "time-limit", "a duration such as 30s, or none",
+        ["30s", "none"], time_limit, print_limit;
+    TimeWaitText(Option<Nanos>) = "time-wait", "a duration such as 1s, or skip",
+        ["1s", "skip"], time_wait, print_time_wait;
+    TlsVersion(u8) = "tls-version", "1.2 or 1.3",
+        ["1.2", "1.3"], tls_version, |minor| format!("1.{minor}");
+    Factor(u64) = "factor", "a factor above zero such as 2, 0.5 or 10",
+        ["2", "0.5"], factor, |millionths| print_factor(*millionths);
     ConditionText(Condition) = "condition", "a condition such as '< 0.1%', '<= 50us', '>= 1Mpps' or '== 0'",
         ["< 0.1%", "<= 50us", "== 0"], |t| t.parse().ok(), |condition| condition.text.clone();
+}
+
+/// Whether values of the schema's `format` may be written as plain numbers: they are read as the texts they were.
+pub(crate) fn is_numeric(format: &str) -> bool {
+    matches!(format, "port-range" | "factor" | "tls-version")
 }
 
 fn name(text: &str) -> Option<String> {
@@ -154,13 +191,13 @@ fn print_load_per(rate: &LoadPer) -> String {
     format!("{}{}", rate.load, if rate.flow { "/flow" } else { "" })
 }
 
-fn print_bytes(bytes: u64) -> String {
+pub(crate) fn print_bytes(bytes: u64) -> String {
     let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")];
     let fits = units.iter().find(|(factor, _)| bytes > 0 && bytes.is_multiple_of(*factor));
     fits.map_or_else(|| format!("{bytes}B"), |(factor, unit)| format!("{}{unit}", bytes / factor))
 }
 
-fn bytes(text: &str) -> Option<u64> {
+pub(crate) fn bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match text[digits.len()..].trim() {
@@ -168,13 +205,16 @@ fn bytes(text: &str) -> Option<u64> {
         "KB" => 1_000,
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
         _ => return None,
     };
     digits.trim_end().parse::<u64>().ok()?.checked_mul(factor)
 }
 
 /// An address a single host can have.
-fn host(text: &str) -> Option<IpAddr> {
+pub(crate) fn host(text: &str) -> Option<IpAddr> {
     let ip: IpAddr = text.parse().ok()?;
     (!ip.is_unspecified() && !ip.is_multicast()).then_some(ip)
 }
@@ -194,7 +234,7 @@ fn speedup(text: &str) -> Option<(NonZeroU64, NonZeroU64)> {
     Some((digits.parse().ok()?, NonZeroU64::new(10u64.pow(fraction.len() as u32))?))
 }
 
-fn network(text: &str) -> Option<Address> {
+pub(crate) fn network(text: &str) -> Option<Address> {
     let (ip, prefix_len) = text.split_once('/')?;
     let ip: IpAddr = ip.parse().ok()?;
     let prefix_len: u8 = prefix_len.parse().ok()?;
@@ -246,6 +286,24 @@ mod tests {
             ("mac", "02:00:00:00:00:01:02"),
             ("mac", "2:0:0:0:0:1"),
             ("mac", "+2:00:00:00:00:01"),
+            ("session-rate", "10"),
+            ("session-rate", "10pps"),
+            ("session-rate", "10/min"),
+            ("open-rate", "10kpps"),
+            ("port-range", "0"),
+            ("port-range", "65536"),
+            ("port-range", "99..80"),
+            ("addresses", "10.0.0.9..10.0.0.1"),
+            ("addresses", "10.0.0.1..2001:2::1"),
+            ("addresses", "10.0.0.0/33"),
+            ("addresses", "224.0.0.0/24"),
+            ("addresses", "10.0.0.1-10.0.0.9"),
+            ("bytes-range", "64KB..1KB"),
+            ("delay", "5..20ms"),
+            ("time-wait", "none"),
+            ("tls-version", "1.1"),
+            ("factor", "0"),
+            ("factor", "-1"),
             ("hex", "0"),
             ("hex", "zz"),
         ] {

@@ -47,6 +47,11 @@ impl Reading {
         self.broken.contains(path)
     }
 
+    /// Whether `path` is in the text.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.positions.contains_key(path)
+    }
+
     /// Whether `path` is in the text but was left out of the document.
     pub(crate) fn is_dropped(&self, path: &str) -> bool {
         self.dropped.contains(path)
@@ -109,6 +114,9 @@ impl<'a> Reader<'a> {
             }
             if !allows(schema, type_of(node)) {
                 return self.fail(node, path, needs_quotes(node, &text));
+            }
+            if quantity::is_numeric(format) {
+                return Some(Json::String(text));
             }
         }
         if !allows(schema, type_of(node)) {
@@ -200,14 +208,15 @@ impl<'a> Reader<'a> {
         let mut lines: HashMap<&str, usize> = HashMap::new();
         let mut map = Map::new();
         for member in members {
-            let path = if path.is_empty() { member.key.clone() } else { format!("{path}.{}", member.key) };
-            if let Some(line) = lines.insert(&member.key, member.at.line) {
-                let reason = format!("the key '{}' is already on line {line}", member.key);
+            let key = key_of(member, schema);
+            let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+            if let Some(line) = lines.insert(key, member.at.line) {
+                let reason = format!("the key '{key}' is already on line {line}");
                 self.reading.fail_at(member.at, path, reason);
                 continue;
             }
             match self.read_member(member, schema, noun, &path) {
-                Some(value) => _ = map.insert(member.key.clone(), value),
+                Some(value) => _ = map.insert(key.to_owned(), value),
                 None => _ = self.reading.dropped.insert(path),
             }
         }
@@ -228,7 +237,7 @@ impl<'a> Reader<'a> {
             return None;
         }
         let properties = schema.get("properties").and_then(Json::as_object);
-        if let Some(schema) = properties.and_then(|p| p.get(&member.key)) {
+        if let Some(schema) = properties.and_then(|p| p.get(key_of(member, schema))) {
             return self.read(&member.value, schema, path);
         }
         match schema.get("additionalProperties") {
@@ -317,6 +326,17 @@ impl<'a> Reader<'a> {
             _ => noun.map_or_else(|| "a text".to_owned(), |noun| format!("the name of a {noun}")),
         }
     }
+}
+
+/// The key a member is read as: 'port: 80' of a mapping where numbers are called 'ports' is 'ports: 80'.
+fn key_of<'m>(member: &'m Member, schema: &'m Json) -> &'m str {
+    let other = schema.pointer(&format!("/properties/{}/x-number", member.key)).and_then(Json::as_str);
+    let is_number = match &member.value.value {
+        Value::Number(..) => true,
+        Value::Text(text) => text.contains(".."),
+        _ => false,
+    };
+    other.filter(|_| is_number).unwrap_or(&member.key)
 }
 
 fn type_of(node: &Node) -> &'static str {

@@ -85,7 +85,7 @@ impl JsonSchema for Shift {
 }
 
 /// A weight.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct Weight(#[schemars(range(min = 1, max = 1_000_000))] pub(crate) u32);
 

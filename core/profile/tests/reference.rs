@@ -14,7 +14,7 @@ const INTRODUCTION: &str = "\
 
 Everything a profile can say. This page is made from the program's own schema and protocol catalogue (by the test \
 `reference` of the crate `profile`); `eagre schema profile` prints the same for machines. The \
-[cookbook](cookbook.md) shows how things are done.
+[cookbook](cookbook.md) shows how things are done, and [sessions](sessions.md) is a tour of those.
 
 - [Profile](#profile): every key of the document
 - [Texts with a meaning](#texts-with-a-meaning): how rates, times, sizes and addresses are written
@@ -74,7 +74,8 @@ fn keys(schema: &Value, definitions: &Map<String, Value>) -> String {
     let required =
         |key: &str| schema["required"].as_array().is_some_and(|keys| keys.iter().any(|k| k == key));
     let mut page = "\n| key | value | default | meaning |\n|---|---|---|---|\n".to_owned();
-    for (key, property) in properties.iter().filter(|(key, _)| wire::protocol(key).is_none()) {
+    let elsewhere = |key: &str| is_a_header(schema) && wire::protocol(key).is_some();
+    for (key, property) in properties.iter().filter(|(key, _)| !elsewhere(key)) {
         let default = match property.get("default") {
             Some(default) => default_of(default),
             None if required(key) => "**required**".to_owned(),
@@ -115,6 +116,9 @@ fn kind(schema: &Value) -> String {
         let words: Vec<String> =
             words.iter().filter_map(Value::as_str).map(|word| format!("`{word}`")).collect();
         return if protocols { "the name of a [header](#headers)".to_owned() } else { words.join(" or ") };
+    }
+    if let (Some(format), Some(_)) = (schema["format"].as_str(), schema["type"].as_array()) {
+        return format!("[{format}](#texts-with-a-meaning)");
     }
     if let Some(types) = schema["type"].as_array() {
         return types.iter().filter_map(Value::as_str).map(type_name).collect::<Vec<_>>().join(" or ");

@@ -2,10 +2,11 @@
 
 use super::Resolver;
 use super::stream::copy_name;
-use crate::condition::{Condition, PORT_FIELDS, ResultField, STREAM_FIELDS};
+use crate::condition::{Condition, PORT_FIELDS, ResultField, SESSION_FIELDS, STREAM_FIELDS};
 use crate::document::StreamDoc;
 use crate::error::unknown;
 use crate::plan::Criterion;
+use crate::session_doc::SessionDoc;
 use indexmap::IndexSet;
 
 impl<'a> Resolver<'a> {
@@ -24,12 +25,16 @@ impl<'a> Resolver<'a> {
     /// The criterion at `path`: one for each copy if it names a stream with copies. None if it names a port or stream
     /// that was already complained about.
     fn criterion(&self, path: &str, condition: &Condition) -> Result<Vec<Criterion>, String> {
-        let shape = "expected streams.<name>.<number> or ports.<name>.<number> of the result";
+        let shape = "expected streams.<name>.<number>, sessions.<name>.<number> or ports.<name>.<number> of the result";
         let (kind, rest) = path.split_once('.').ok_or(shape)?;
         let (name, field) = rest.split_once('.').ok_or(shape)?;
         let (names, field) = match kind {
             "streams" => match self.stream_names(name)? {
                 Some((names, stream)) => (names, stream_field(field, stream)?),
+                None => return Ok(Vec::new()),
+            },
+            "sessions" => match self.known_session(name)? {
+                Some(sessions) => (vec![name.to_owned()], session_field(field, sessions)?),
                 None => return Ok(Vec::new()),
             },
             "ports" => match self.known_port(name)? {
@@ -79,6 +84,16 @@ impl<'a> Resolver<'a> {
         Err(unknown("stream", name, &known))
     }
 
+    fn known_session(&self, name: &str) -> Result<Option<&'a SessionDoc>, String> {
+        let sessions = &self.document.sessions;
+        let found = sessions.iter().find(|sessions| sessions.name.0 == name);
+        if found.is_some() || self.reading.drops_parts_of("sessions") {
+            return Ok(found);
+        }
+        let known: Vec<&str> = sessions.iter().map(|sessions| sessions.name.0.as_str()).collect();
+        Err(unknown("entry of 'sessions'", name, &known))
+    }
+
     fn known_port(&self, name: &str) -> Result<bool, String> {
         if self.document.ports.contains_key(name) {
             return Ok(true);
@@ -100,6 +115,14 @@ fn stream_field(name: &str, stream: &StreamDoc) -> Result<&'static ResultField, 
         return Err(format!("'{name}' is not measured: replayed packets have no signature"));
     }
     Err(format!("'{name}' is not measured, because stream '{}' has measure: false", stream.name.0))
+}
+
+fn session_field(name: &str, sessions: &SessionDoc) -> Result<&'static ResultField, String> {
+    let field = known_field(SESSION_FIELDS, name)?;
+    if field.unmeasured || sessions.client.as_ref().is_some_and(|client| client.port.is_some()) {
+        return Ok(field);
+    }
+    Err(format!("'{name}' is not measured: the clients of '{}' are someone else's", sessions.name.0))
 }
 
 fn known_field(fields: &'static [ResultField], name: &str) -> Result<&'static ResultField, String> {

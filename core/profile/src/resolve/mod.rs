@@ -8,6 +8,7 @@ mod groups;
 mod packet;
 mod pattern;
 mod replayed;
+mod session;
 mod size;
 mod stream;
 mod vary;
@@ -40,8 +41,10 @@ pub(crate) fn resolve(
     let streams = resolver.streams();
     let chains = if resolver.reading.errors.is_empty() { resolver.chains(&streams) } else { Vec::new() };
     let groups = resolver.groups(&streams);
-    let criteria = resolver.criteria();
     let duration = resolver.duration();
+    let sessions = resolver.sessions(duration);
+    let criteria = resolver.criteria();
+    resolver.something_to_do();
     resolver.sim();
     if !resolver.reading.errors.is_empty() {
         return Err(resolver.reading.errors);
@@ -51,6 +54,7 @@ pub(crate) fn resolve(
         profile_sha256: sha256,
         ports: resolver.ports,
         streams,
+        sessions,
         chains,
         groups,
         warnings: resolver.warnings,
@@ -85,6 +89,14 @@ impl Resolver<'_> {
         digest.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
+    /// Without streams there must be sessions or a capture, unless it is said that there are none.
+    fn something_to_do(&mut self) {
+        let captures = self.document.ports.values().any(|port| port.capture.is_some());
+        if !captures && !self.reading.has("streams") && !self.reading.has("sessions") {
+            self.reading.fail("", "the key 'streams' is missing; expected a list: streams of packets");
+        }
+    }
+
     fn duration(&mut self) -> Nanos {
         let duration = self.overrides.duration.unwrap_or(self.document.load.duration.0);
         if duration == Nanos::ZERO {
@@ -93,6 +105,8 @@ impl Resolver<'_> {
         }
         self.within_a_year("load.duration", duration);
         self.within_a_year("load.drain", self.document.load.drain.0);
+        self.within_a_year("load.ramp_up", self.document.load.ramp_up.0);
+        self.within_a_year("load.ramp_down", self.document.load.ramp_down.0);
         duration
     }
 

@@ -19,9 +19,9 @@ const MOST: u64 = signature::STREAMS_MAX as u64;
 /// Copies that may differ: each has a packet of its own in memory.
 const DIFFERING_MAX: u32 = 1 << 18;
 
-/// The port a stream names.
+/// The port a stream, or an end of sessions, names.
 #[derive(Clone, Copy)]
-enum PortName {
+pub(super) enum PortName {
     /// Index in the plan; nothing is wrong with the port.
     Sound(usize),
     /// Index in the plan; something about the port is wrong and was said.
@@ -31,7 +31,7 @@ enum PortName {
 }
 
 impl PortName {
-    fn index(self) -> usize {
+    pub(super) fn index(self) -> usize {
         match self {
             Self::Sound(index) | Self::Broken(index) => index,
             Self::Missing => 0,
@@ -232,7 +232,7 @@ impl<'a> Resolver<'a> {
         program.map_err(|error| self.reading.fail(path, error.explain(&name, &name))).ok()
     }
 
-    fn port_name(&mut self, path: &str, name: &str) -> PortName {
+    pub(super) fn port_name(&mut self, path: &str, name: &str) -> PortName {
         if let Some(index) = self.ports.iter().position(|port| port.name == name) {
             let broken = self.reading.is_broken(&format!("ports.{name}"));
             return if broken { PortName::Broken(index) } else { PortName::Sound(index) };

@@ -1,0 +1,352 @@
+//! Applications: one or a mix, what carries them, and at which ports servers are reached.
+
+use super::options::{datagram_room, mtu};
+use super::{carrier_name, common, range};
+use crate::app_doc::{AppDoc, AppKeys, AppWord, BulkDoc, EchoDoc, MemberDoc, RawDoc, SideDoc, once};
+use crate::content_doc::SizeDoc;
+use crate::http_doc::HttpDoc;
+use crate::quantity::BytesRange;
+use crate::resolve::Resolver;
+use crate::session_doc::{SessionDoc, TransportDoc};
+use session::plan::{AppPlan, Carrier, Expect, Member, Op, Program, Side};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// What an application is asked for in.
+pub(super) struct Surroundings {
+    /// Whether clients are played here.
+    pub(super) client: bool,
+    /// Whether servers are.
+    pub(super) server: bool,
+    pub(super) first_server: Option<IpAddr>,
+    pub(super) v4: bool,
+}
+
+/// The applications of an entry.
+pub(super) struct Apps {
+    pub(super) members: Vec<Member>,
+    pub(super) carrier: Carrier,
+    /// Of members that have none of their own.
+    pub(super) server_ports: (u16, u16),
+}
+
+impl Apps {
+    /// The servers' ports of each application.
+    pub(super) fn ports(&self) -> Vec<(u16, u16)> {
+        let own = |member: &Member| {
+            member.server_ports.as_ref().map_or(self.server_ports, |ports| (*ports.start(), *ports.end()))
+        };
+        self.members.iter().map(own).collect()
+    }
+}
+
+/// An application and what it needs.
+pub(super) struct Resolved {
+    pub(super) app: AppPlan,
+    /// Where its servers usually are.
+    pub(super) port: Option<u16>,
+}
+
+/// What an application can go over.
+#[derive(Clone, Copy)]
+struct Goes {
+    name: &'static str,
+    tcp: bool,
+    udp: bool,
+    /// What it goes over if nothing is said.
+    usually: Carrier,
+}
+
+/// A member of a mix, or the only application there is.
+struct One<'a> {
+    path: String,
+    doc: &'a AppDoc,
+    member: Option<&'a MemberDoc>,
+}
+
+impl Resolver<'_> {
+    /// The applications of an entry; `None` if something about them is wrong.
+    pub(super) fn apps(&mut self, path: &str, doc: &SessionDoc, around: &Surroundings) -> Option<Apps> {
+        let said = self.reading.errors.len();
+        let app_path = format!("{path}.app");
+        if self.reading.is_broken(&app_path) {
+            return None;
+        }
+        let ones = self.ones(&app_path, &doc.app);
+        let carrier = self.carrier(path, doc, &ones)?;
+        let room = datagram_room(mtu(doc), around.v4);
+        let mut all = Vec::new();
+        for one in &ones {
+            let resolved = self.app(&one.path, one.doc, doc, around, (carrier, room))?;
+            all.push((one, resolved));
+        }
+        let apps = self.with_ports(path, doc, carrier, all)?;
+        if around.server {
+            self.check_ports_apart(&ones, &apps);
+        }
+        (self.reading.errors.len() == said).then_some(apps)
+    }
+
+    /// The applications one by one.
+    fn ones<'a>(&mut self, path: &str, doc: &'a AppDoc) -> Vec<One<'a>> {
+        let members = match doc {
+            AppDoc::Full(keys) => keys.mix.as_ref(),
+            AppDoc::Word(_) => None,
+        };
+        let Some(members) = members else { return vec![One { path: path.to_owned(), doc, member: None }] };
+        let mut names: Vec<&str> = Vec::new();
+        let mut ones = Vec::new();
+        for (index, member) in members.iter().enumerate() {
+            let path = format!("{path}.mix[{index}]");
+            if names.contains(&member.name.0.as_str()) {
+                self.reading.fail(
+                    format!("{path}.name"),
+                    format!("the name '{}' is in this mix twice", member.name.0),
+                );
+            }
+            names.push(&member.name.0);
+            if matches!(&member.app, AppDoc::Full(keys) if keys.mix.is_some()) {
+                self.reading.fail(
+                    format!("{path}.app"),
+                    "a mix within a mix; put its applications into the outer one",
+                );
+            } else {
+                ones.push(One { path: format!("{path}.app"), doc: &member.app, member: Some(member) });
+            }
+        }
+        ones
+    }
+
+    /// What carries all of them.
+    fn carrier(&mut self, path: &str, doc: &SessionDoc, ones: &[One<'_>]) -> Option<Carrier> {
+        let wanted = doc.transport.map(|transport| match transport {
+            TransportDoc::Tcp => Carrier::Tcp,
+            TransportDoc::Udp => Carrier::Udp,
+        });
+        let mut first: Option<(Carrier, &'static str)> = None;
+        for one in ones {
+            let goes = self.goes(&one.path, one.doc)?;
+            let carrier = wanted.unwrap_or(goes.usually);
+            if !(if carrier == Carrier::Tcp { goes.tcp } else { goes.udp }) {
+                let other = if carrier == Carrier::Tcp { Carrier::Udp } else { Carrier::Tcp };
+                let reason = format!("{} goes over {} only", goes.name, carrier_name(other));
+                self.reading.fail(format!("{path}.transport"), reason);
+                return None;
+            }
+            let (before, name) = *first.get_or_insert((carrier, goes.name));
+            if before != carrier {
+                let reason = format!(
+                    "{} goes over {}, and {name} of the same mix over {}; make two entries, or give 'transport'",
+                    goes.name,
+                    carrier_name(carrier),
+                    carrier_name(before)
+                );
+                self.reading.fail(&one.path, reason);
+                return None;
+            }
+        }
+        first.map(|(carrier, _)| carrier)
+    }
+
+    fn goes(&mut self, path: &str, doc: &AppDoc) -> Option<Goes> {
+        let tcp = |name| Goes { name, tcp: true, udp: false, usually: Carrier::Tcp };
+        let either = |name, usually| Goes { name, tcp: true, udp: true, usually };
+        Some(match doc {
+            AppDoc::Word(AppWord::Echo) => either("echo", Carrier::Tcp),
+            AppDoc::Word(AppWord::Discard) => tcp("discard"),
+            AppDoc::Word(AppWord::Chargen) => tcp("chargen"),
+            AppDoc::Word(AppWord::Http) => tcp("http"),
+            AppDoc::Full(keys) => match &**keys {
+                AppKeys { raw: Some(_), .. } => either("raw", Carrier::Tcp),
+                AppKeys { echo: Some(_), .. } => either("echo", Carrier::Tcp),
+                AppKeys { http: Some(_), .. } => tcp("http"),
+                AppKeys { dns: Some(_), .. } => either("dns", Carrier::Udp),
+                AppKeys { bulk: Some(_), .. } => tcp("bulk"),
+                AppKeys { program: Some(_), .. } => either("program", Carrier::Tcp),
+                AppKeys { pcap: Some(pcap), .. } => {
+                    let carrier = self.conversation(&format!("{path}.pcap"), pcap)?.carrier;
+                    let (tcp, udp) = (carrier == Carrier::Tcp, carrier == Carrier::Udp);
+                    Goes { name: "this conversation", tcp, udp, usually: carrier }
+                }
+                _ => return None,
+            },
+        })
+    }
+
+    fn app(
+        &mut self,
+        path: &str,
+        doc: &AppDoc,
+        entry: &SessionDoc,
+        around: &Surroundings,
+        (carrier, room): (Carrier, u64),
+    ) -> Option<Resolved> {
+        let room = (carrier == Carrier::Udp).then_some(room);
+        let keys = match doc {
+            AppDoc::Word(word) => return self.app_word(path, *word, entry, around),
+            AppDoc::Full(keys) => &**keys,
+        };
+        if let Some(raw) = &keys.raw {
+            return Some(Resolved { app: self.raw(&format!("{path}.raw"), raw, room), port: None });
+        }
+        if let Some(echo) = &keys.echo {
+            return Some(Resolved { app: self.echo(&format!("{path}.echo"), echo, room), port: Some(7) });
+        }
+        if let Some(http) = &keys.http {
+            return self.http(&format!("{path}.http"), http, entry, around);
+        }
+        if let Some(dns) = &keys.dns {
+            return self.dns(&format!("{path}.dns"), dns, carrier, around);
+        }
+        if let Some(bulk) = &keys.bulk {
+            return Some(Resolved { app: self.bulk(&format!("{path}.bulk"), bulk), port: None });
+        }
+        if let Some(program) = &keys.program {
+            let app = self.program(&format!("{path}.program"), program, around, room);
+            return Some(Resolved { app, port: None });
+        }
+        let pcap = keys.pcap.as_ref()?;
+        let conversation = self.conversation(&format!("{path}.pcap"), pcap)?;
+        Some(Resolved { app: conversation.app, port: Some(conversation.port) })
+    }
+
+    fn app_word(
+        &mut self,
+        path: &str,
+        word: AppWord,
+        entry: &SessionDoc,
+        around: &Surroundings,
+    ) -> Option<Resolved> {
+        let (app, port) = match word {
+            AppWord::Echo => {
+                let echo = EchoDoc { request: None, requests: once(), think: None };
+                (self.echo(path, &echo, None), 7)
+            }
+            AppWord::Discard => (AppPlan::bulk(Side::Client, None), 9),
+            AppWord::Chargen => (AppPlan::bulk(Side::Server, None), 19),
+            AppWord::Http => return self.http(path, &HttpDoc::default(), entry, around),
+        };
+        Some(Resolved { app, port: Some(port) })
+    }
+
+    fn raw(&mut self, path: &str, raw: &RawDoc, room: Option<u64>) -> AppPlan {
+        let times = raw.requests.times();
+        self.message(&format!("{path}.request"), &raw.request, times, room);
+        if let Some(response) = &raw.response {
+            self.message(&format!("{path}.response"), response, times, room);
+        }
+        let request = self.amount(&raw.request);
+        // As many bytes as the request, whichever it is, if nothing is said.
+        let response = match &raw.response {
+            Some(response) => self.amount(response),
+            None => request.clone(),
+        };
+        let think = self.delay(&format!("{path}.think"), raw.think.as_ref());
+        AppPlan::raw(request, response, times, think)
+    }
+
+    fn echo(&mut self, path: &str, echo: &EchoDoc, room: Option<u64>) -> AppPlan {
+        let usual = SizeDoc::Range(BytesRange((64, 64)));
+        let size = echo.request.as_ref().unwrap_or(&usual);
+        let times = echo.requests.times();
+        self.message(&format!("{path}.request"), size, times, room);
+        let size = self.amount(size);
+        let think = self.delay(&format!("{path}.think"), echo.think.as_ref());
+        match AppPlan::raw(size.clone(), size, times, think) {
+            AppPlan::Program { client, .. } => AppPlan::Echo { client },
+            other => other,
+        }
+    }
+
+    fn bulk(&mut self, path: &str, bulk: &BulkDoc) -> AppPlan {
+        if bulk.bytes.as_ref().is_some_and(|bytes| bytes.0 == 0) {
+            self.reading.fail(format!("{path}.bytes"), "nothing is sent; leave it out to send without end");
+        }
+        let side = match bulk.from {
+            SideDoc::Client => Side::Client,
+            SideDoc::Server => Side::Server,
+        };
+        AppPlan::bulk(side, bulk.bytes.as_ref().map(|bytes| bytes.0))
+    }
+
+    /// That a message has bytes, and fits into a datagram if it must.
+    fn message(&mut self, path: &str, size: &SizeDoc, times: Option<u32>, room: Option<u64>) {
+        let least = match size {
+            SizeDoc::Range(range) => range.0.0,
+            SizeDoc::Weights(_) => {
+                super::content::weights(size).iter().map(|(bytes, _)| *bytes).min().unwrap_or(0)
+            }
+        };
+        if least == 0 {
+            self.reading.fail(path, "a message of no bytes can't be waited for; at least 1B");
+        }
+        self.fits_datagram(path, super::content::largest(size), room);
+        if times == Some(1) && super::content::fixed(size).is_none() {
+            self.warnings.push(format!(
+                "{path}: sizes follow the request's number, and there is one request: all sessions have the same"
+            ));
+        }
+    }
+
+    /// That a datagram of so many bytes fits into a packet.
+    pub(super) fn fits_datagram(&mut self, path: &str, bytes: u64, room: Option<u64>) {
+        if let Some(room) = room.filter(|room| bytes > *room) {
+            let reason = format!("{bytes}B in one datagram; at this MTU the most is {room}B");
+            self.reading.fail(path, reason);
+        }
+    }
+
+    /// The ports of every application.
+    fn with_ports(
+        &mut self,
+        path: &str,
+        doc: &SessionDoc,
+        carrier: Carrier,
+        all: Vec<(&One<'_>, Resolved)>,
+    ) -> Option<Apps> {
+        let given = doc.server.as_ref().and_then(|server| server.ports.as_ref()).map(|ports| ports.0);
+        let single = all.len() == 1;
+        let mut server_ports = given;
+        let mut members = Vec::new();
+        for (one, resolved) in all {
+            let own = one.member.and_then(|member| member.ports.as_ref()).map(|ports| ports.0);
+            let usual = resolved.port.map(|port| (port, port));
+            let Some(ports) = own.or(given).or(usual) else {
+                let at = if single { format!("{path}.server") } else { one.path.clone() };
+                let reason =
+                    "at which port are servers reached? This application has none of its own; give 'ports'";
+                self.reading.fail(at, reason);
+                return None;
+            };
+            server_ports.get_or_insert(ports);
+            members.push(Member {
+                name: one.member.map_or_else(String::new, |member| member.name.0.clone()),
+                weight: one.member.map_or(1, |member| member.weight.0),
+                app: resolved.app,
+                server_ports: own.or(usual.filter(|_| given.is_none() && !single)).map(range),
+            });
+        }
+        Some(Apps { members, carrier, server_ports: server_ports? })
+    }
+
+    /// A server tells applications apart by its ports.
+    fn check_ports_apart(&mut self, ones: &[One<'_>], apps: &Apps) {
+        let ports = apps.ports();
+        for (index, one) in ports.iter().enumerate() {
+            let same = ports[..index].iter().position(|other| common(&range(*one), &range(*other)).is_some());
+            if let Some(other) = same {
+                let name = &apps.members[other].name;
+                let reason = format!(
+                    "servers tell applications apart by their ports, and '{name}' has port {}, too; give 'ports'",
+                    one.0.max(ports[other].0)
+                );
+                self.reading.fail(&ones[index].path, reason);
+            }
+        }
+    }
+}
+
+/// A program for an end that nobody plays here.
+pub(super) fn nothing() -> Arc<Program> {
+    Arc::new(Program { ops: vec![Op::Expect(Expect::End)] })
+}

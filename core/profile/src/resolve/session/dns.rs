@@ -1,0 +1,207 @@
+//! DNS: what clients ask, and what servers played here answer.
+
+use super::app::{Resolved, Surroundings};
+use crate::content_doc::TextDoc;
+use crate::dns_doc::{AnswerDoc, DnsDoc, DnsRuleDoc, RecordDoc};
+use crate::document::OneOrMany;
+use crate::quantity::Ip;
+use crate::resolve::Resolver;
+use session::plan::{AppPlan, Carrier, Content, Delay, DnsAnswer, DnsPlan, DnsQuery, DnsRule, Part};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use units::Nanos;
+
+/// Where DNS is.
+const PORT: u16 = 53;
+/// Bytes of UDP answers clients can take unless said otherwise: what fits every path of IPv6 (DNS flag day 2020).
+const EDNS: u64 = 1_232;
+/// Bytes of UDP answers of which nothing is said (RFC 1035 section 2.3.4).
+const EDNS_NONE: u64 = 512;
+const RETRIES: u8 = 2;
+const RETRY_AFTER: Nanos = Nanos::from_secs(1);
+/// Seconds answers may be remembered unless said otherwise.
+const TTL: u32 = 60;
+/// Longest name, in text.
+const NAME_MAX: usize = 253;
+/// Longest part of a name between two dots.
+const LABEL_MAX: usize = 63;
+
+impl Resolver<'_> {
+    pub(super) fn dns(
+        &mut self,
+        path: &str,
+        doc: &DnsDoc,
+        carrier: Carrier,
+        around: &Surroundings,
+    ) -> Option<Resolved> {
+        let queries = self.queries(path, doc, around)?;
+        if carrier == Carrier::Tcp && doc.retries.is_some() {
+            self.reading.fail(format!("{path}.retries"), "over TCP nothing is asked twice");
+        }
+        let retry_after = doc.retry_after.as_ref().map_or(RETRY_AFTER, |time| time.0);
+        if retry_after == Nanos::ZERO {
+            self.reading.fail(format!("{path}.retry_after"), "in no time nobody answers");
+        }
+        let rules = match &doc.rules {
+            None => default_rules(),
+            Some(rules) => {
+                let mut all = Vec::new();
+                for (index, rule) in rules.iter().enumerate() {
+                    let rule = self.dns_rule(&format!("{path}.rules[{index}]"), rule);
+                    all.push(rule);
+                }
+                all
+            }
+        };
+        let plan = DnsPlan {
+            queries,
+            order: self.session_order(&format!("{path}.order"), doc.order),
+            per_session: doc.times(),
+            think: self.delay(&format!("{path}.think"), doc.think.as_ref()),
+            retries: doc.retries.unwrap_or(RETRIES),
+            retry_after,
+            errors_fail: doc.errors_fail,
+            rules: rules.into(),
+        };
+        Some(Resolved { app: AppPlan::Dns(Arc::new(plan)), port: Some(PORT) })
+    }
+
+    /// What is asked, with weights. Nothing need be if clients are someone else's.
+    fn queries(&mut self, path: &str, doc: &DnsDoc, around: &Surroundings) -> Option<Vec<(DnsQuery, u32)>> {
+        let edns = self.edns(path, doc);
+        let query =
+            |name, kind| DnsQuery { name, kind, recursion: doc.recursion.unwrap_or(true), edns_bytes: edns };
+        if let Some(queries) = &doc.queries {
+            if doc.names.is_some() || doc.kind.is_some() {
+                let key = if doc.names.is_some() { "names" } else { "type" };
+                self.reading.fail(format!("{path}.{key}"), "'queries' says what is asked");
+            }
+            let mut all = Vec::new();
+            for (index, one) in queries.iter().enumerate() {
+                let name = self.dns_name(&format!("{path}.queries[{index}].name"), &one.name);
+                all.push((query(name, one.kind.as_ref().map_or(1, |kind| kind.number())), one.weight.0));
+            }
+            return Some(all);
+        }
+        let Some(names) = &doc.names else {
+            if !around.client {
+                return Some(Vec::new());
+            }
+            self.reading.fail(path, "what is asked for? Give 'names', such as www.example.com, or 'queries'");
+            return None;
+        };
+        let kind = doc.kind.as_ref().map_or(1, |kind| kind.number());
+        let path = format!("{path}.names");
+        // Names that are listed are queries of their own: each may vary, and they are counted by themselves.
+        let TextDoc::List(list) = names else {
+            return Some(vec![(query(self.dns_name(&path, names), kind), 1)]);
+        };
+        let mut all = Vec::new();
+        for (index, name) in list.iter().enumerate() {
+            let name = self.dns_name(&format!("{path}[{index}]"), &TextDoc::One(name.clone()));
+            all.push((query(name, kind), 1));
+        }
+        Some(all)
+    }
+
+    fn edns(&mut self, path: &str, doc: &DnsDoc) -> Option<u16> {
+        let bytes = doc.edns.as_ref().map_or(EDNS, |bytes| bytes.0);
+        if !(EDNS_NONE..=65_535).contains(&bytes) {
+            self.reading.fail(format!("{path}.edns"), "from 512B to 65535B");
+        }
+        (bytes > EDNS_NONE).then_some(bytes.min(65_535) as u16)
+    }
+
+    fn dns_name(&mut self, path: &str, doc: &TextDoc) -> Content {
+        let content = self.text(path, doc);
+        let texts: Vec<&[u8]> = match &content.parts[..] {
+            [Part::Bytes(bytes)] => vec![bytes],
+            [Part::List { items, .. }] => items.iter().map(|item| &item[..]).collect(),
+            _ => Vec::new(),
+        };
+        if texts.iter().any(|text| !is_name(text)) {
+            let reason = "a name has parts of 1 to 63 bytes between dots, 253 bytes in all";
+            self.reading.fail(path, reason);
+        }
+        content
+    }
+
+    fn dns_rule(&mut self, path: &str, doc: &DnsRuleDoc) -> DnsRule {
+        let suffix = doc.suffix.clone().unwrap_or_default();
+        if !suffix.is_empty() && !is_name(suffix.as_bytes()) {
+            let reason = "a name has parts of 1 to 63 bytes between dots, 253 bytes in all";
+            self.reading.fail(format!("{path}.suffix"), reason);
+        }
+        let answers = doc.answers.iter().enumerate();
+        let answers: Vec<DnsAnswer> = answers
+            .filter_map(|(index, answer)| self.dns_answer(&format!("{path}.answers[{index}]"), answer))
+            .collect();
+        if doc.silent && !doc.answers.is_empty() {
+            self.reading.fail(format!("{path}.silent"), "'answers' says what is answered");
+        }
+        DnsRule {
+            suffix: suffix.trim_end_matches('.').to_owned(),
+            kinds: doc.types.iter().flat_map(OneOrMany::with_paths).map(|(_, kind)| kind.number()).collect(),
+            code: doc.code,
+            answers,
+            ttl: doc
+                .ttl
+                .as_ref()
+                .map_or(TTL, |ttl| u32::try_from(ttl.0.0 / 1_000_000_000).unwrap_or(u32::MAX)),
+            delay: self.delay(&format!("{path}.delay"), doc.delay.as_ref()),
+            silent: doc.silent,
+        }
+    }
+
+    fn dns_answer(&mut self, path: &str, doc: &AnswerDoc) -> Option<DnsAnswer> {
+        let record = match doc {
+            AnswerDoc::Address(Ip(first)) => return Some(DnsAnswer::Address { first: *first, count: 1 }),
+            AnswerDoc::Full(record) => record,
+        };
+        let RecordDoc { address, count, kind, data, text } = record;
+        match (address, kind, data, text) {
+            (Some(Ip(first)), None, None, None) => {
+                Some(DnsAnswer::Address { first: *first, count: count.unwrap_or(1) })
+            }
+            (None, Some(kind), Some(data), None) if count.is_none() => {
+                Some(DnsAnswer::Data { kind: kind.number(), data: data.0.clone().into() })
+            }
+            (None, Some(kind), None, Some(text)) if count.is_none() && text.len() <= 255 => {
+                let data = [&[text.len() as u8], text.as_bytes()].concat();
+                Some(DnsAnswer::Data { kind: kind.number(), data: data.into() })
+            }
+            _ => {
+                let reason = "a record is an 'address', with 'count' if wanted, or a 'type' with 'data', or with a 'text' \
+                    of at most 255 bytes";
+                self.reading.fail(path, reason);
+                None
+            }
+        }
+    }
+}
+
+/// Every name has an address of each family.
+fn default_rules() -> Vec<DnsRule> {
+    let address = |first: IpAddr| DnsAnswer::Address { first, count: 1 };
+    let answers = vec![
+        address(Ipv4Addr::new(198, 18, 0, 1).into()),
+        address(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1).into()),
+    ];
+    vec![DnsRule {
+        suffix: String::new(),
+        kinds: Vec::new(),
+        code: 0,
+        answers,
+        ttl: TTL,
+        delay: Delay::NONE,
+        silent: false,
+    }]
+}
+
+/// Whether a text can be a name; a dot at its end is its root.
+fn is_name(text: &[u8]) -> bool {
+    let text = text.strip_suffix(b".").unwrap_or(text);
+    let label =
+        |label: &[u8]| (1..=LABEL_MAX).contains(&label.len()) && label.iter().all(u8::is_ascii_graphic);
+    text.len() <= NAME_MAX && text.split(|b| *b == b'.').all(label)
+}

@@ -1,0 +1,414 @@
+//! HTTP: what clients ask for, and what servers played here answer.
+
+use super::app::{Resolved, Surroundings};
+use super::content::{fixed, weights};
+use crate::content_doc::{SizeDoc, TextDoc};
+use crate::http_doc::{HttpCloseDoc, HttpDoc, HttpRuleDoc, HttpServerDoc, MethodDoc, ObjectDoc};
+use crate::quantity::Bytes;
+use crate::resolve::Resolver;
+use crate::session_doc::SessionDoc;
+use indexmap::IndexMap;
+use session::plan::{
+    AppPlan, By, Content, Delay, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer,
+    Method, Part, RequestBody, Size, Values,
+};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Name of servers played here.
+pub(super) const OUR_NAME: &str = "eagre.test";
+/// Bytes of a response's body unless said otherwise.
+const BODY: u64 = 1_000;
+/// Fields that are written without being told.
+const WRITTEN: [&str; 4] = ["host", "connection", "content-length", "transfer-encoding"];
+/// Longest head of a request.
+const HEAD_MAX: u64 = 65_535;
+
+/// What the application says of all requests.
+struct Common<'a> {
+    doc: &'a HttpDoc,
+    host: Content,
+    chunk: Option<u32>,
+    /// Whether servers are played here.
+    server: bool,
+}
+
+impl Resolver<'_> {
+    pub(super) fn http(
+        &mut self,
+        path: &str,
+        doc: &HttpDoc,
+        entry: &SessionDoc,
+        around: &Surroundings,
+    ) -> Option<Resolved> {
+        let chunk = doc.chunked.as_ref().and_then(|chunk| self.chunk(&format!("{path}.chunked"), chunk));
+        let host = match &doc.host {
+            Some(host) => self.field_text(&format!("{path}.host"), host),
+            None => Content::bytes(default_host(around)),
+        };
+        let common = Common { doc, host, chunk, server: around.server };
+        let mut rules = self.rules(path, doc.server.as_ref());
+        let requests = match &doc.objects {
+            Some(objects) => self.objects(path, objects, &common, &mut rules),
+            None => self.sized_requests(path, &common, &mut rules),
+        };
+        rules.extend(self.last_rules(&common));
+        let close = match doc.close {
+            HttpCloseDoc::Fin => HttpClose::Fin,
+            HttpCloseDoc::Reset => HttpClose::Reset,
+            HttpCloseDoc::Server => HttpClose::Server,
+        };
+        let server = HttpServer {
+            rules,
+            keep_alive: doc.server.as_ref().and_then(|server| server.keep_alive),
+            name: doc
+                .server
+                .as_ref()
+                .and_then(|server| server.name.clone())
+                .unwrap_or_else(|| "eagre".to_owned()),
+        };
+        let plan = HttpPlan {
+            requests,
+            order: self.session_order(&format!("{path}.order"), doc.order),
+            per_connection: doc.times(),
+            pipeline: doc.pipeline.unwrap_or(1),
+            think: self.delay(&format!("{path}.think"), doc.think.as_ref()),
+            close,
+            errors_fail: doc.errors_fail.unwrap_or(true),
+            server: Arc::new(server),
+        };
+        let tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
+        Some(Resolved { app: AppPlan::Http(Arc::new(plan)), port: Some(if tls { 443 } else { 80 }) })
+    }
+
+    /// Requests where 'response' says how long the answers are.
+    fn sized_requests(
+        &mut self,
+        path: &str,
+        common: &Common<'_>,
+        rules: &mut Vec<HttpRule>,
+    ) -> Vec<(HttpRequest, u32)> {
+        let doc = common.doc;
+        let one = doc.response.as_ref().is_none_or(|size| fixed(size).is_some());
+        let base = self.request(path, common);
+        let Some(size) = doc.response.as_ref().filter(|_| !one) else {
+            let length = doc.response.as_ref().and_then(fixed);
+            let expected = length.filter(|_| rules.is_empty() && base.method != Method::Head);
+            return vec![(HttpRequest { response_bytes: expected, ..base }, 1)];
+        };
+        let response_path = format!("{path}.response");
+        if doc.path.is_some() {
+            let reason =
+                "sizes that differ are asked for by paths of their own; leave out 'path', or use 'objects'";
+            self.reading.fail(response_path, reason);
+            return vec![(base, 1)];
+        }
+        match size {
+            SizeDoc::Range(range) => {
+                if common.chunk.is_some() {
+                    self.reading
+                        .fail(format!("{path}.chunked"), "goes with responses of sizes that are listed");
+                }
+                let (from, to) = range.0;
+                let seed = self.seed_of(&response_path, "size");
+                let number = Part::Decimal(Values::Random { from, to, seed, by: By::Each }, 0);
+                let parts = vec![Part::Bytes(Arc::from(&b"/"[..])), number];
+                vec![(HttpRequest { path: Content { parts }, ..base }, 1)]
+            }
+            SizeDoc::Weights(_) => weights(size)
+                .into_iter()
+                .map(|(bytes, weight)| {
+                    rules.extend(chunked_path(bytes, common.chunk));
+                    (sized(base.clone(), bytes), weight)
+                })
+                .collect(),
+        }
+    }
+
+    /// The request that is said for all.
+    fn request(&mut self, path: &str, common: &Common<'_>) -> HttpRequest {
+        let doc = common.doc;
+        let headers = self.headers(&format!("{path}.headers"), &doc.headers);
+        HttpRequest {
+            method: doc.method.map_or(Method::Get, method),
+            path: match &doc.path {
+                Some(text) => self.path_text(&format!("{path}.path"), text),
+                None => Content::bytes("/"),
+            },
+            host: common.host.clone(),
+            fields: headers,
+            body: self.body(doc.body.as_ref(), common.chunk),
+            head_bytes: self.head(&format!("{path}.request"), doc.request.as_ref()),
+            status: doc.status,
+            response_bytes: None,
+        }
+    }
+
+    /// Several requests, each with what is said for all where it says nothing.
+    fn objects(
+        &mut self,
+        path: &str,
+        objects: &[ObjectDoc],
+        common: &Common<'_>,
+        rules: &mut Vec<HttpRule>,
+    ) -> Vec<(HttpRequest, u32)> {
+        let base = self.request(path, common);
+        let ruled = !rules.is_empty();
+        let mut requests = Vec::new();
+        for (index, object) in objects.iter().enumerate() {
+            let path = format!("{path}.objects[{index}]");
+            let mut request = HttpRequest {
+                method: object.method.map_or(base.method, method),
+                status: object.status.or(base.status),
+                ..base.clone()
+            };
+            if let Some(host) = &object.host {
+                request.host = self.field_text(&format!("{path}.host"), host);
+            }
+            if let Some(headers) = &object.headers {
+                request.fields = self.headers(&format!("{path}.headers"), headers);
+            }
+            if object.request.is_some() {
+                request.head_bytes = self.head(&format!("{path}.request"), object.request.as_ref());
+            }
+            if object.body.is_some() {
+                request.body = self.body(object.body.as_ref(), common.chunk);
+            }
+            let length = object.response.as_ref().map(|bytes| bytes.0);
+            match (&object.path, length) {
+                (None, None) => {}
+                (None, Some(bytes)) => {
+                    rules.extend(chunked_path(bytes, common.chunk));
+                    request = sized(request, bytes);
+                }
+                (Some(text), length) => {
+                    request.path = self.path_text(&format!("{path}.path"), text);
+                    if let Some(bytes) = length {
+                        request.response_bytes = (!ruled && request.method != Method::Head).then_some(bytes);
+                        self.object_rule(&path, text, bytes, common, rules);
+                    }
+                }
+            }
+            requests.push((request, object.weight.0));
+        }
+        requests
+    }
+
+    /// The rule by which a server played here answers an object at a path of its own.
+    fn object_rule(
+        &mut self,
+        path: &str,
+        text: &TextDoc,
+        bytes: u64,
+        common: &Common<'_>,
+        rules: &mut Vec<HttpRule>,
+    ) {
+        if !common.server {
+            return;
+        }
+        match text {
+            TextDoc::One(text) if !text.contains(['{', '}']) => {
+                let exact = text.split('?').next().unwrap_or_default().to_owned();
+                rules.push(rule(HttpPath::Exact(exact), body(Size::Fixed(bytes), common.chunk)));
+            }
+            _ => {
+                let reason = "a path that varies has no response of its own; say it in the rules of 'server'";
+                self.reading.fail(format!("{path}.response"), reason);
+            }
+        }
+    }
+
+    fn rules(&mut self, path: &str, server: Option<&HttpServerDoc>) -> Vec<HttpRule> {
+        let Some(server) = server else { return Vec::new() };
+        let path = format!("{path}.server");
+        if server.name.as_deref().is_some_and(|name| !is_field_value(name.as_bytes())) {
+            self.reading.fail(format!("{path}.name"), "the value of a field is one line");
+        }
+        let mut rules = Vec::new();
+        for (index, doc) in server.rules.iter().enumerate() {
+            let rule = self.rule(&format!("{path}.rules[{index}]"), doc);
+            rules.push(rule);
+        }
+        rules
+    }
+
+    fn rule(&mut self, path: &str, doc: &HttpRuleDoc) -> HttpRule {
+        let place = match doc.path.as_deref() {
+            None => HttpPath::Any,
+            Some(text) => {
+                self.check_path(&format!("{path}.path"), text.as_bytes());
+                match text.strip_suffix('*') {
+                    Some(prefix) => HttpPath::Prefix(prefix.to_owned()),
+                    None => HttpPath::Exact(text.to_owned()),
+                }
+            }
+        };
+        let size = doc.response.as_ref().map_or(Size::Fixed(0), |size| self.amount(size));
+        let chunk = doc.chunked.as_ref().and_then(|chunk| self.chunk(&format!("{path}.chunked"), chunk));
+        if chunk.is_some() && doc.until_close {
+            self.reading.fail(format!("{path}.until_close"), "the body ends with its last chunk");
+        }
+        for (name, value) in &doc.headers {
+            self.check_field(&format!("{path}.headers.{name}"), name, value.as_bytes());
+        }
+        HttpRule {
+            methods: doc.methods.iter().map(|m| method(*m)).collect(),
+            path: place,
+            status: doc.status.unwrap_or(200),
+            body: if doc.until_close { HttpBody::UntilClose(size) } else { body(size, chunk) },
+            fields: doc.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            close: doc.close || doc.until_close,
+            delay: self.delay(&format!("{path}.delay"), doc.delay.as_ref()),
+        }
+    }
+
+    /// What is answered if no rule fits: paths that are a number by so many bytes, others by 'response'.
+    fn last_rules(&self, common: &Common<'_>) -> [HttpRule; 2] {
+        let otherwise = match &common.doc.response {
+            Some(size) => self.amount(size),
+            None => Size::Fixed(BODY),
+        };
+        [rule(HttpPath::Number, HttpBody::FromPath), rule(HttpPath::Any, body(otherwise, common.chunk))]
+    }
+
+    fn chunk(&mut self, path: &str, chunk: &Bytes) -> Option<u32> {
+        let bytes = u32::try_from(chunk.0).ok().filter(|bytes| *bytes > 0);
+        if bytes.is_none() {
+            self.reading.fail(path, "a chunk is from 1B to 4GB");
+        }
+        bytes
+    }
+
+    fn head(&mut self, path: &str, head: Option<&Bytes>) -> u32 {
+        let bytes = head.map_or(0, |bytes| bytes.0);
+        if bytes > HEAD_MAX {
+            self.reading.fail(path, format!("a head is at most {HEAD_MAX}B; 'body' is what follows it"));
+        }
+        bytes.min(HEAD_MAX) as u32
+    }
+
+    fn body(&self, size: Option<&SizeDoc>, chunk: Option<u32>) -> RequestBody {
+        let Some(size) = size else { return RequestBody::None };
+        let size = self.amount(size);
+        match chunk {
+            Some(chunk) => RequestBody::Chunked { size, chunk },
+            None => RequestBody::Length(size),
+        }
+    }
+
+    fn headers(&mut self, path: &str, headers: &IndexMap<String, TextDoc>) -> Vec<(String, Content)> {
+        let mut fields = Vec::new();
+        for (name, value) in headers {
+            let path = format!("{path}.{name}");
+            self.check_field(&path, name, b"");
+            let value = self.field_text(&path, value);
+            fields.push((name.clone(), value));
+        }
+        fields
+    }
+
+    fn check_field(&mut self, path: &str, name: &str, value: &[u8]) {
+        let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+        if name.is_empty() || !name.chars().all(token) {
+            self.reading.fail(path, format!("'{name}' can't be the name of a field of HTTP"));
+        } else if WRITTEN.contains(&name.to_ascii_lowercase().as_str()) {
+            let host = if name.eq_ignore_ascii_case("host") { "; its value is said in 'host'" } else { "" };
+            self.reading.fail(path, format!("the field '{name}' is written without being told{host}"));
+        } else if !is_field_value(value) {
+            self.reading.fail(path, "the value of a field is one line");
+        }
+    }
+
+    /// A text in a line of the head.
+    fn field_text(&mut self, path: &str, doc: &TextDoc) -> Content {
+        let content = self.text(path, doc);
+        if !pieces(&content).all(is_field_value) {
+            self.reading.fail(path, "the value of a field is one line");
+        }
+        content
+    }
+
+    fn path_text(&mut self, path: &str, doc: &TextDoc) -> Content {
+        let content = self.text(path, doc);
+        let begins = match content.parts.first() {
+            Some(Part::Bytes(bytes)) => bytes.starts_with(b"/"),
+            Some(Part::List { items, .. }) => items.iter().all(|item| item.starts_with(b"/")),
+            _ => false,
+        };
+        if !begins && !self.reading.is_broken(path) {
+            self.reading.fail(path, "a path begins with '/'");
+        } else if pieces(&content).any(|bytes| bytes.iter().any(|b| *b <= b' ' || *b == 0x7f)) {
+            self.reading.fail(path, "a path has no spaces; write %20");
+        }
+        content
+    }
+
+    fn check_path(&mut self, path: &str, text: &[u8]) {
+        if !text.starts_with(b"/") {
+            self.reading.fail(path, "a path begins with '/'");
+        }
+    }
+}
+
+/// The plain bytes in a content.
+fn pieces(content: &Content) -> impl Iterator<Item = &[u8]> {
+    content.parts.iter().flat_map(|part| match part {
+        Part::Bytes(bytes) => vec![&bytes[..]],
+        Part::List { items, .. } => items.iter().map(|item| &item[..]).collect(),
+        _ => Vec::new(),
+    })
+}
+
+fn is_field_value(bytes: &[u8]) -> bool {
+    bytes.iter().all(|b| *b == b'\t' || (*b >= b' ' && *b != 0x7f))
+}
+
+/// The request for so many bytes.
+fn sized(request: HttpRequest, bytes: u64) -> HttpRequest {
+    let response_bytes = (request.method != Method::Head).then_some(bytes);
+    HttpRequest { path: Content::bytes(format!("/{bytes}")), response_bytes, ..request }
+}
+
+/// The rule that answers the path of so many bytes in chunks, if they are wanted.
+fn chunked_path(bytes: u64, chunk: Option<u32>) -> Option<HttpRule> {
+    chunk.map(|chunk| rule(HttpPath::Exact(format!("/{bytes}")), body(Size::Fixed(bytes), Some(chunk))))
+}
+
+fn body(size: Size, chunk: Option<u32>) -> HttpBody {
+    match chunk {
+        Some(chunk) => HttpBody::Chunked { size, chunk },
+        None => HttpBody::Length(size),
+    }
+}
+
+fn rule(path: HttpPath, body: HttpBody) -> HttpRule {
+    HttpRule {
+        methods: Vec::new(),
+        path,
+        status: 200,
+        body,
+        fields: Vec::new(),
+        close: false,
+        delay: Delay::NONE,
+    }
+}
+
+/// The Host field if nothing is said.
+fn default_host(around: &Surroundings) -> String {
+    match around.first_server {
+        Some(IpAddr::V4(ip)) if !around.server => ip.to_string(),
+        Some(IpAddr::V6(ip)) if !around.server => format!("[{ip}]"),
+        _ => OUR_NAME.to_owned(),
+    }
+}
+
+fn method(doc: MethodDoc) -> Method {
+    match doc {
+        MethodDoc::Get => Method::Get,
+        MethodDoc::Head => Method::Head,
+        MethodDoc::Post => Method::Post,
+        MethodDoc::Put => Method::Put,
+        MethodDoc::Delete => Method::Delete,
+        MethodDoc::Options => Method::Options,
+    }
+}

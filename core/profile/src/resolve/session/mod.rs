@@ -1,0 +1,231 @@
+//! Sessions: from an entry as written to what is run, and that entries do not get in each other's way.
+//!
+//! Not here: hardware addresses themselves, which only open ports know.
+
+mod app;
+mod content;
+mod dns;
+mod http;
+mod load;
+mod options;
+mod pool;
+mod program;
+mod tls;
+
+use super::Resolver;
+use crate::plan::SessionEntry;
+use crate::session_doc::SessionDoc;
+use app::{Apps, Surroundings};
+use pool::{Ends, Pools};
+use session::plan::{Carrier, LoadPlan, Mix, OpenRate, Order, Patience, PoolPlan, SessionPlan, SidePlan};
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use units::Nanos;
+
+/// One of the ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Client,
+    Server,
+}
+
+impl Whose {
+    /// Its key in the document.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
+impl Resolver<'_> {
+    /// All entries, for a run that lasts `duration`.
+    pub(super) fn sessions(&mut self, duration: Nanos) -> Vec<SessionEntry> {
+        let document = self.document;
+        let paths = (0..).map(|index| format!("sessions[{index}]"));
+        let kept: Vec<(String, &SessionDoc)> =
+            paths.filter(|path| !self.reading.is_dropped(path)).zip(&document.sessions).collect();
+        let mut names: HashMap<&str, &str> = HashMap::new();
+        let mut entries: Vec<(&str, SessionEntry)> = Vec::new();
+        for (path, doc) in &kept {
+            let name = doc.name.0.as_str();
+            if let Some(other) = names.insert(name, path) {
+                let reason = format!("the name '{name}' is already that of {other}");
+                self.reading.fail(format!("{path}.name"), reason);
+            }
+            if let Some(entry) = self.session(path, doc, duration) {
+                self.check_beside(path, &entry, &entries);
+                entries.push((path, entry));
+            }
+        }
+        entries.into_iter().map(|(_, entry)| entry).collect()
+    }
+
+    fn session(&mut self, path: &str, doc: &SessionDoc, duration: Nanos) -> Option<SessionEntry> {
+        let ends = self.ends(path, doc);
+        let pools = ends.and_then(|ends| self.pools(path, doc, ends));
+        let ends_known = ends.unwrap_or(Ends { client: Some(0), server: Some(0) });
+        let v4 =
+            pools.as_ref().and_then(|pools| pools.servers.first()).is_none_or(|range| range.first.is_ipv4());
+        let load = match ends {
+            Some(ends) => self.session_load(path, doc, ends, duration),
+            None => LoadPlan::at(OpenRate::Max),
+        };
+        let surroundings = Surroundings {
+            client: ends_known.client.is_some(),
+            server: ends_known.server.is_some(),
+            first_server: pools.as_ref().and_then(|pools| pools.servers.first()).map(|range| range.first),
+            v4,
+        };
+        let apps = self.apps(path, doc, &surroundings);
+        self.check_promises(path, doc, ends_known, apps.as_ref().map(|apps| apps.carrier));
+        let tls = self.tls(path, doc, &surroundings);
+        let mut side = |whose, port: Option<usize>| port.map(|port| self.side(path, doc, whose, port, v4));
+        let (client, server) =
+            (side(Whose::Client, ends_known.client), side(Whose::Server, ends_known.server));
+        let (_, pools, apps) = (ends?, pools?, apps?);
+        if client.is_some() {
+            self.check_tuples(path, &pools, &apps, load.concurrent);
+        }
+        let session = self.session_plan(path, doc, (client, server), &pools, apps, load);
+        let tls = tls.map(std::sync::Arc::new);
+        Some(SessionEntry { session: SessionPlan { tls, ..session }, hops: pools.hops })
+    }
+
+    fn session_plan(
+        &mut self,
+        path: &str,
+        doc: &SessionDoc,
+        (client, server): (Option<SidePlan>, Option<SidePlan>),
+        pools: &Pools,
+        apps: Apps,
+        load: LoadPlan,
+    ) -> SessionPlan {
+        let members = apps.members;
+        SessionPlan {
+            name: doc.name.0.clone(),
+            carrier: apps.carrier,
+            client,
+            server,
+            clients: PoolPlan { addresses: pools.clients.clone(), ports: range(pools.client_ports) },
+            servers: PoolPlan { addresses: pools.servers.clone(), ports: range(apps.server_ports) },
+            order: self.session_order(&format!("{path}.order"), doc.order),
+            mix: Mix { members, order: Order::Sequential },
+            tls: None,
+            load,
+            patience: Patience { response: doc.timeout.0, idle: doc.idle_timeout.0 },
+            verify: doc.verify,
+            seed: self.seed_of(path, "session"),
+        }
+    }
+
+    /// What needs both ends, or TCP.
+    fn check_promises(&mut self, path: &str, doc: &SessionDoc, ends: Ends, carrier: Option<Carrier>) {
+        if doc.verify && (ends.client.is_none() || ends.server.is_none()) {
+            let who = if ends.client.is_none() { "clients" } else { "servers" };
+            let reason = format!(
+                "what is right is known only if both ends are played here, and the {who} are someone else's"
+            );
+            self.reading.fail(format!("{path}.verify"), reason);
+        }
+        if carrier == Some(Carrier::Udp) {
+            let has_tls = doc.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
+            if has_tls {
+                self.reading.fail(format!("{path}.tls"), "TLS goes over TCP, and these sessions over UDP");
+            }
+            let side = |end: Option<bool>| end.unwrap_or(false);
+            let given = [
+                ("tcp", doc.tcp.is_some()),
+                ("client.tcp", side(doc.client.as_ref().map(|client| client.tcp.is_some()))),
+                ("server.tcp", side(doc.server.as_ref().map(|server| server.tcp.is_some()))),
+            ];
+            for (key, _) in given.iter().filter(|(_, given)| *given) {
+                self.reading.fail(format!("{path}.{key}"), "these sessions go over UDP");
+            }
+        }
+    }
+
+    /// That there are as many pairs of addresses and ports as sessions at a time.
+    fn check_tuples(&mut self, path: &str, pools: &Pools, apps: &Apps, concurrent: Option<u64>) {
+        let ports = |(first, last): (u16, u16)| u128::from(last - first) + 1;
+        let (clients, servers) = (pool::count(&pools.clients), pool::count(&pools.servers));
+        let server_ports: u128 = apps.ports().into_iter().map(ports).sum();
+        let (from, to) =
+            (clients.saturating_mul(ports(pools.client_ports)), servers.saturating_mul(server_ports));
+        let tuples = from.saturating_mul(to);
+        if let Some(concurrent) = concurrent.filter(|concurrent| u128::from(*concurrent) > tuples) {
+            let reason = format!(
+                "{concurrent} sessions at a time, but {} × {} × {} × {} make only {tuples} of them",
+                counted(clients, "client address", "client addresses"),
+                counted(ports(pools.client_ports), "port", "ports"),
+                counted(servers, "server address", "server addresses"),
+                counted(server_ports, "port", "ports"),
+            );
+            self.reading.fail(format!("{path}.concurrent"), reason);
+        }
+    }
+
+    /// That an entry does not serve, or open, what one before it does.
+    fn check_beside(&mut self, path: &str, entry: &SessionEntry, before: &[(&str, SessionEntry)]) {
+        for (other_path, other) in before {
+            // Of entries that are wrong by themselves nothing is known.
+            if self.reading.is_broken(path) || self.reading.is_broken(other_path) {
+                continue;
+            }
+            let (ours, theirs) = (&entry.session, &other.session);
+            let Some((ip, port)) = same_service(ours, theirs) else { continue };
+            let (carrier, name) = (carrier_name(ours.carrier), &theirs.name);
+            if let (Some(one), Some(two)) = (&ours.server, &theirs.server)
+                && one.port == two.port
+                && one.vlans == two.vlans
+            {
+                let reason = format!("{ip} port {port} ({carrier}) is already served by sessions '{name}'");
+                self.reading.fail(format!("{path}.server"), reason);
+            } else if let (Some(one), Some(two)) = (&ours.client, &theirs.client)
+                && one.port == two.port
+                && let Some(client) = pool::shared(&ours.clients.addresses, &theirs.clients.addresses)
+                && let Some(from) = common(&ours.clients.ports, &theirs.clients.ports)
+            {
+                let reason = format!(
+                    "sessions '{name}' open from {client} port {from} to {ip} port {port}, too; \
+                     give these clients other addresses or 'ports'"
+                );
+                self.reading.fail(format!("{path}.client"), reason);
+            }
+        }
+    }
+}
+
+/// An address and a port that servers of both entries are reached at.
+fn same_service(ours: &SessionPlan, theirs: &SessionPlan) -> Option<(std::net::IpAddr, u16)> {
+    let ports = |plan: &SessionPlan| -> Vec<RangeInclusive<u16>> {
+        let own = |ports: &Option<RangeInclusive<u16>>| ports.clone().unwrap_or(plan.servers.ports.clone());
+        plan.mix.members.iter().map(|member| own(&member.server_ports)).collect()
+    };
+    let ip = pool::shared(&ours.servers.addresses, &theirs.servers.addresses)?;
+    let theirs_ports = ports(theirs);
+    let port = ports(ours).iter().find_map(|one| theirs_ports.iter().find_map(|other| common(one, other)))?;
+    (ours.carrier == theirs.carrier).then_some((ip, port))
+}
+
+/// The first number in both ranges.
+fn common(one: &RangeInclusive<u16>, other: &RangeInclusive<u16>) -> Option<u16> {
+    let first = *one.start().max(other.start());
+    (first <= *one.end().min(other.end())).then_some(first)
+}
+
+fn counted(number: u128, one: &str, many: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
+}
+
+fn range((first, last): (u16, u16)) -> RangeInclusive<u16> {
+    first..=last
+}
+
+fn carrier_name(carrier: Carrier) -> &'static str {
+    match carrier {
+        Carrier::Tcp => "TCP",
+        Carrier::Udp => "UDP",
+    }
+}

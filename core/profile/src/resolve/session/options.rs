@@ -1,0 +1,215 @@
+//! What is set of TCP, UDP and IP: defaults, then what the entry says, then what the end says.
+
+use super::Whose;
+use crate::options_doc::{CloseByDoc, CongestionDoc, IpDoc, TcpDoc, UdpDoc};
+use crate::resolve::Resolver;
+use crate::session_doc::SessionDoc;
+use session::plan::SidePlan;
+use tcp::{Congestion, TcpOptions, TimeWait, UdpOptions};
+use units::Nanos;
+
+/// Bytes of IP packets unless said otherwise: those of Ethernet.
+const MTU: u16 = 1_500;
+/// Least MTU of IPv6 (RFC 8200 section 5).
+const MTU_V6_MIN: u16 = 1_280;
+/// Time to live unless said otherwise.
+const TTL: u8 = 64;
+/// Largest window of TCP (RFC 7323 section 2.3: 2^14 times 65,535 bytes, rounded down to a power of two).
+const WINDOW_MAX: u64 = 1 << 30;
+/// Largest window without scaling.
+const WINDOW_UNSCALED: u64 = 65_535;
+/// Silence after which a session over UDP ends unless said otherwise.
+const UDP_IDLE: Nanos = Nanos::from_secs(30);
+
+/// What the entry and one of its ends say.
+struct Said<'a, T> {
+    both: Option<&'a T>,
+    one: Option<&'a T>,
+}
+
+impl<'a, T> Said<'a, T> {
+    /// What wins, if either says it.
+    fn value<V>(&self, pick: impl Fn(&'a T) -> Option<V>) -> Option<V> {
+        self.one.and_then(&pick).or_else(|| self.both.and_then(&pick))
+    }
+}
+
+impl Resolver<'_> {
+    /// What the entry says for both ends is complained about once.
+    fn fail_once(&mut self, path: impl Into<String>, reason: impl Into<String>) {
+        let (path, reason) = (path.into(), reason.into());
+        if !self.reading.errors.iter().any(|error| error.path == path && error.reason == reason) {
+            self.reading.fail(path, reason);
+        }
+    }
+
+    /// One end, played on `port`.
+    pub(super) fn side(
+        &mut self,
+        path: &str,
+        doc: &SessionDoc,
+        whose: Whose,
+        port: usize,
+        v4: bool,
+    ) -> SidePlan {
+        let (tcp, udp, ip, mtu, vlan) = match whose {
+            Whose::Client => doc.client.as_ref().map(|c| (&c.tcp, &c.udp, &c.ip, &c.mtu, &c.vlan)),
+            Whose::Server => doc.server.as_ref().map(|s| (&s.tcp, &s.udp, &s.ip, &s.mtu, &s.vlan)),
+        }
+        .unwrap_or((&None, &None, &None, &None, &None));
+        let side_path = format!("{path}.{}", whose.key());
+        let at = |key: &str, said: bool| format!("{}.{key}", if said { &side_path } else { path });
+        let vlans = vlan.as_ref().or(doc.vlan.as_ref());
+        let vlans = match vlans {
+            Some(given) => given.with_paths().iter().map(|(_, id)| id.0).collect(),
+            None => self.ports[port].vlans.clone(),
+        };
+        let mtu_said = mtu.as_ref().or(doc.mtu.as_ref());
+        let mtu_bytes = mtu_said.map_or(MTU, |mtu| mtu.0);
+        if !v4 && mtu_bytes < MTU_V6_MIN {
+            let reason = format!("IPv6 needs an MTU of at least {MTU_V6_MIN} (RFC 8200)");
+            self.fail_once(at("mtu", mtu.is_some()), reason);
+        }
+        let tcp_said = Said { both: doc.tcp.as_ref(), one: tcp.as_ref() };
+        let options = tcp_options(&tcp_said);
+        let tcp_path = |pick: fn(&TcpDoc) -> bool| at("tcp", tcp.as_ref().is_some_and(pick));
+        self.check_tcp(&tcp_said, &options, &tcp_path, (mtu_bytes, v4));
+        let ip_said = Said { both: doc.ip.as_ref(), one: ip.as_ref() };
+        let tos = self.tos(&at("ip", ip.is_some()), &ip_said);
+        let udp = Said::<UdpDoc> { both: doc.udp.as_ref(), one: udp.as_ref() };
+        SidePlan {
+            port,
+            vlans,
+            mtu: mtu_bytes,
+            ttl: ip_said.value(|ip| ip.ttl).unwrap_or(TTL),
+            tos,
+            tcp: options,
+            udp: UdpOptions {
+                idle_timeout: udp
+                    .value(|udp| udp.idle_timeout.as_ref())
+                    .map_or(Some(UDP_IDLE), |limit| limit.0),
+            },
+        }
+    }
+
+    fn tos(&mut self, path: &str, said: &Said<'_, IpDoc>) -> u8 {
+        if [said.one, said.both].into_iter().flatten().any(|ip| ip.dscp.is_some() && ip.tos.is_some()) {
+            self.fail_once(path, "'tos' has the bits of 'dscp' in it; leave out one of them");
+        }
+        let tos = said.value(|ip| ip.dscp.map(|dscp| dscp << 2).or(ip.tos)).unwrap_or(0);
+        if tos & 3 != 0 {
+            let reason =
+                format!("the lower two bits of tos {tos} are those of ECN, which 'tcp: {{ecn: true}}' sets");
+            self.fail_once(format!("{path}.tos"), reason);
+        }
+        tos
+    }
+
+    fn check_tcp(
+        &mut self,
+        said: &Said<'_, TcpDoc>,
+        options: &TcpOptions,
+        path: &dyn Fn(fn(&TcpDoc) -> bool) -> String,
+        (mtu, v4): (u16, bool),
+    ) {
+        let headers = if v4 { 40 } else { 60 };
+        if let Some(mss) = options.mss
+            && u32::from(mss) + headers > u32::from(mtu)
+        {
+            let reason = format!(
+                "segments of {mss} bytes make IP packets of {}, more than the MTU of {mtu}",
+                u32::from(mss) + headers
+            );
+            self.fail_once(path(|tcp| tcp.mss.is_some()) + ".mss", reason);
+        }
+        let window =
+            said.value(|tcp| tcp.window.as_ref()).map_or(u64::from(options.window), |window| window.0);
+        let window_path = path(|tcp| tcp.window.is_some()) + ".window";
+        if !(1..=WINDOW_MAX).contains(&window) {
+            self.fail_once(window_path, format!("a window is from 1B to {WINDOW_MAX}B"));
+        } else if window > WINDOW_UNSCALED
+            && !options.window_scaling
+            && said.value(|tcp| tcp.window.as_ref()).is_some()
+        {
+            let reason =
+                format!("{window}B need 'window_scaling'; without it the most is {WINDOW_UNSCALED}B");
+            self.fail_once(window_path, reason);
+        }
+        if options.rto_min == Nanos::ZERO {
+            let reason = "without any time until a retransmission everything is sent twice";
+            self.fail_once(path(|tcp| tcp.rto_min.is_some()) + ".rto_min", reason);
+        }
+        if options.rto_min > options.rto_max {
+            let reason = format!("longer than 'rto_max', which is {}", options.rto_max);
+            self.fail_once(path(|tcp| tcp.rto_min.is_some()) + ".rto_min", reason);
+        }
+        if options.rto_initial < options.rto_min || options.rto_initial > options.rto_max {
+            let reason = format!(
+                "{} is not from 'rto_min' {} to 'rto_max' {}",
+                options.rto_initial, options.rto_min, options.rto_max
+            );
+            self.fail_once(path(|tcp| tcp.rto_initial.is_some()) + ".rto_initial", reason);
+        }
+    }
+}
+
+fn tcp_options(said: &Said<'_, TcpDoc>) -> TcpOptions {
+    let default = TcpOptions::default();
+    let time = |pick: fn(&TcpDoc) -> Option<&crate::quantity::Duration>, default: Nanos| {
+        said.value(pick).map_or(default, |time| time.0)
+    };
+    let flag = |pick: fn(&TcpDoc) -> Option<bool>, default| said.value(pick).unwrap_or(default);
+    let retries = |pick: fn(&TcpDoc) -> Option<crate::options_doc::Retries>, default| {
+        said.value(pick).map_or(default, |retries| retries.0)
+    };
+    let scaling = flag(|tcp| tcp.window_scaling, default.window_scaling);
+    // What is not said follows what is: without scaling there is no larger window.
+    let window = if scaling { u64::from(default.window) } else { WINDOW_UNSCALED };
+    TcpOptions {
+        mss: said.value(|tcp| tcp.mss).or(default.mss),
+        window: said.value(|tcp| tcp.window.as_ref()).map_or(window, |window| window.0.min(WINDOW_MAX))
+            as u32,
+        window_scaling: scaling,
+        timestamps: flag(|tcp| tcp.timestamps, default.timestamps),
+        sack: flag(|tcp| tcp.sack, default.sack),
+        ecn: flag(|tcp| tcp.ecn, default.ecn),
+        initial_window: said.value(|tcp| tcp.initial_window).unwrap_or(default.initial_window),
+        congestion: said.value(|tcp| tcp.congestion).map_or(
+            default.congestion,
+            |congestion| match congestion {
+                CongestionDoc::Cubic => Congestion::Cubic,
+                CongestionDoc::NewReno => Congestion::NewReno,
+                CongestionDoc::None => Congestion::None,
+            },
+        ),
+        no_delay: flag(|tcp| tcp.no_delay, default.no_delay),
+        ack_delay: time(|tcp| tcp.ack_delay.as_ref(), default.ack_delay),
+        rto_initial: time(|tcp| tcp.rto_initial.as_ref(), default.rto_initial),
+        rto_min: time(|tcp| tcp.rto_min.as_ref(), default.rto_min),
+        rto_max: time(|tcp| tcp.rto_max.as_ref(), default.rto_max),
+        syn_retries: retries(|tcp| tcp.syn_retries, default.syn_retries),
+        syn_ack_retries: retries(|tcp| tcp.syn_ack_retries, default.syn_ack_retries),
+        data_retries: retries(|tcp| tcp.data_retries, default.data_retries),
+        fin_timeout: time(|tcp| tcp.fin_timeout.as_ref(), default.fin_timeout),
+        time_wait: said
+            .value(|tcp| tcp.time_wait.as_ref())
+            .map_or(default.time_wait, |time| time.0.map_or(TimeWait::Skip, TimeWait::For)),
+        keep_alive: said.value(|tcp| tcp.keep_alive.as_ref()).map_or(default.keep_alive, |limit| limit.0),
+        close_by_reset: said
+            .value(|tcp| tcp.close_by)
+            .map_or(default.close_by_reset, |by| by == CloseByDoc::Reset),
+    }
+}
+
+/// Bytes of data in the largest datagram.
+pub(super) fn datagram_room(mtu: u16, v4: bool) -> u64 {
+    u64::from(mtu) - if v4 { 28 } else { 48 }
+}
+
+/// Bytes of IP packets of an entry: the smaller of both ends'.
+pub(super) fn mtu(doc: &SessionDoc) -> u16 {
+    let both = doc.mtu.map_or(MTU, |mtu| mtu.0);
+    let client = doc.client.as_ref().and_then(|client| client.mtu).map_or(both, |mtu| mtu.0);
+    let server = doc.server.as_ref().and_then(|server| server.mtu).map_or(both, |mtu| mtu.0);
+    client.min(server)
+}

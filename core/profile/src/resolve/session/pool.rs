@@ -1,0 +1,419 @@
+//! Where clients and servers are: their ports, addresses, and how the ones send to the others.
+
+use crate::plan::{Address, HopBy, SessionHop};
+use crate::quantity::Addresses;
+use crate::resolve::stream::PortName;
+use crate::resolve::{Resolver, family};
+use crate::session_doc::{AddressesDoc, SessionDoc};
+use crate::session_text::AddressText;
+use session::plan::AddressRange;
+use std::net::IpAddr;
+
+/// Servers on the clients' own network whose hardware addresses are asked for one by one.
+const NEIGHBOURS_MAX: u128 = 4_096;
+
+/// Ports clients open from unless said otherwise (RFC 4814 section 4.5).
+const CLIENT_PORTS: (u16, u16) = (1_024, 65_535);
+
+/// Which ports play the ends of an entry.
+#[derive(Clone, Copy)]
+pub(super) struct Ends {
+    /// Index of the clients' port; `None` if they are someone else's.
+    pub(super) client: Option<usize>,
+    /// Index of the servers' port.
+    pub(super) server: Option<usize>,
+}
+
+/// Addresses of both ends.
+pub(super) struct Pools {
+    pub(super) clients: Vec<AddressRange>,
+    /// Ports clients open from.
+    pub(super) client_ports: (u16, u16),
+    pub(super) servers: Vec<AddressRange>,
+    pub(super) hops: Vec<SessionHop>,
+}
+
+/// Addresses as numbers, first and last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Span {
+    first: u128,
+    last: u128,
+    v4: bool,
+}
+
+impl Span {
+    fn of(first: IpAddr, last: IpAddr) -> Self {
+        Self { first: bits(first), last: bits(last), v4: first.is_ipv4() }
+    }
+
+    fn range(range: &AddressRange) -> Self {
+        Self::of(range.first, range.last)
+    }
+
+    fn common(self, other: Self) -> Option<Self> {
+        let (first, last) = (self.first.max(other.first), self.last.min(other.last));
+        (self.v4 == other.v4 && first <= last).then_some(Self { first, last, v4: self.v4 })
+    }
+
+    fn has(self, ip: IpAddr) -> bool {
+        self.common(Self::of(ip, ip)).is_some()
+    }
+
+    fn count(self) -> u128 {
+        (self.last - self.first).saturating_add(1)
+    }
+
+    fn ip(self, bits: u128) -> IpAddr {
+        if self.v4 { IpAddr::V4((bits as u32).into()) } else { IpAddr::V6(bits.into()) }
+    }
+
+    fn hop(self, by: HopBy) -> SessionHop {
+        SessionHop { first: self.ip(self.first), last: self.ip(self.last), by }
+    }
+}
+
+fn bits(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(ip) => u32::from(ip).into(),
+        IpAddr::V6(ip) => ip.into(),
+    }
+}
+
+/// Addresses there are in ranges.
+pub(super) fn count(ranges: &[AddressRange]) -> u128 {
+    ranges.iter().fold(0u128, |sum, range| sum.saturating_add(Span::range(range).count()))
+}
+
+/// An address both have, if there is one.
+pub(super) fn shared(ours: &[AddressRange], theirs: &[AddressRange]) -> Option<IpAddr> {
+    let mut pairs = ours.iter().flat_map(|one| theirs.iter().map(move |other| (one, other)));
+    pairs.find_map(|(one, other)| {
+        let common = Span::range(one).common(Span::range(other))?;
+        Some(common.ip(common.first))
+    })
+}
+
+impl Resolver<'_> {
+    /// The ports of both ends; `None` if that can't be told.
+    pub(super) fn ends(&mut self, path: &str, doc: &SessionDoc) -> Option<Ends> {
+        let client = doc.client.as_ref().and_then(|client| client.port.as_deref());
+        let server = doc.server.as_ref().and_then(|server| server.port.as_deref());
+        if self.reading.is_broken(&format!("{path}.client"))
+            || self.reading.is_broken(&format!("{path}.server"))
+        {
+            return None;
+        }
+        let client = client.map(|name| self.port_name(&format!("{path}.client.port"), name));
+        let server = server.map(|name| self.port_name(&format!("{path}.server.port"), name));
+        match (client, server) {
+            (None, None) => {
+                let reason = "who plays the ends? Give 'client' or 'server' a 'port', or both of them";
+                self.reading.fail(path, reason);
+                return None;
+            }
+            (Some(PortName::Sound(one)), Some(PortName::Sound(other))) if one == other => {
+                let name = &self.ports[one].name;
+                let reason =
+                    format!("clients are on port '{name}', too; sessions go from one port to another");
+                self.reading.fail(format!("{path}.server.port"), reason);
+                return None;
+            }
+            _ => {}
+        }
+        let sound = |end: Option<PortName>| match end {
+            None => Some(None),
+            Some(PortName::Sound(index)) => Some(Some(index)),
+            Some(_) => None,
+        };
+        Some(Ends { client: sound(client)?, server: sound(server)? })
+    }
+
+    /// The addresses of both ends, once they are known to fit each other.
+    pub(super) fn pools(&mut self, path: &str, doc: &SessionDoc, ends: Ends) -> Option<Pools> {
+        let said = self.reading.errors.len();
+        let (client_path, server_path) =
+            (format!("{path}.client.addresses"), format!("{path}.server.addresses"));
+        let given = doc.client.as_ref().and_then(|client| client.addresses.as_ref());
+        if given.is_some() && ends.client.is_none() {
+            let reason = "clients are someone else's, because 'client' has no 'port'; so are their addresses";
+            self.reading.fail(client_path, reason);
+            return None;
+        }
+        let clients = given.map(|given| self.ranges(&client_path, given));
+        let servers = doc.server.as_ref().and_then(|server| server.addresses.as_ref());
+        let servers = servers.map(|given| self.ranges(&server_path, given));
+        if self.reading.errors.len() > said {
+            return None;
+        }
+        let v4 = self.family_of(&client_path, clients.as_deref(), servers.as_deref(), ends)?;
+        let servers = match (servers, ends.server) {
+            (Some(servers), _) => servers,
+            (None, Some(port)) => self.own_address(&format!("{path}.server"), port, v4, "servers")?,
+            (None, None) => {
+                let reason = "where are the servers? They are someone else's, because there is no 'port'; give 'addresses'";
+                self.reading.fail(format!("{path}.server"), reason);
+                return None;
+            }
+        };
+        let clients = match (clients, ends.client) {
+            (Some(clients), _) => clients,
+            (None, Some(port)) => self.own_address(&format!("{path}.client"), port, v4, "clients")?,
+            (None, None) => Vec::new(),
+        };
+        let sides = [
+            (&clients, ends.client, "clients", &client_path),
+            (&servers, ends.server, "servers", &server_path),
+        ];
+        for (ranges, port, who, path) in sides {
+            if let Some(port) = port {
+                self.check_hosts(path, ranges, port, who);
+            }
+        }
+        if let Some(ip) = shared(&clients, &servers) {
+            self.reading.fail(client_path, format!("{ip} is an address of the servers, too"));
+        }
+        if self.reading.errors.len() > said {
+            return None;
+        }
+        let hops = match ends.client {
+            Some(port) => self.hops(path, doc, (port, &clients), (ends.server, &servers)),
+            None => Vec::new(),
+        };
+        let client_ports = doc.client.as_ref().and_then(|client| client.ports.as_ref());
+        let client_ports = client_ports.map_or(CLIENT_PORTS, |ports| ports.0);
+        Some(Pools { clients, client_ports, servers, hops })
+    }
+
+    /// The ranges that are written, all of one family, none twice.
+    fn ranges(&mut self, path: &str, doc: &AddressesDoc) -> Vec<AddressRange> {
+        let range = |text: AddressText, weight| AddressRange { first: text.first, last: text.last, weight };
+        let each: Vec<(String, AddressRange)> = match doc {
+            AddressesDoc::One(Addresses(text)) => vec![(path.to_owned(), range(*text, 1))],
+            AddressesDoc::List(list) => {
+                let paths = (0..).map(|index| format!("{path}[{index}]"));
+                paths.zip(list.iter().map(|text| range(text.0, 1))).collect()
+            }
+            AddressesDoc::Weights(weights) => weights
+                .iter()
+                .filter_map(|(text, weight)| {
+                    Some((format!("{path}.{text}"), range(AddressText::parse(text)?, weight.0)))
+                })
+                .collect(),
+        };
+        let mut ranges: Vec<AddressRange> = Vec::new();
+        for (path, range) in each {
+            if ranges.first().is_some_and(|first| first.first.is_ipv4() != range.first.is_ipv4()) {
+                let reason = "the addresses of an end are all IPv4 or all IPv6; make two entries";
+                self.reading.fail(path, reason);
+            } else if let Some(ip) = shared(&ranges, &[range]) {
+                self.reading.fail(path, format!("{ip} is in this list twice"));
+            }
+            ranges.push(range);
+        }
+        ranges
+    }
+
+    /// Whether sessions go over IPv4.
+    fn family_of(
+        &mut self,
+        path: &str,
+        clients: Option<&[AddressRange]>,
+        servers: Option<&[AddressRange]>,
+        ends: Ends,
+    ) -> Option<bool> {
+        let of = |ranges: Option<&[AddressRange]>| Some(ranges?.first()?.first.is_ipv4());
+        let name = |v4| if v4 { "IPv4" } else { "IPv6" };
+        match (of(clients), of(servers)) {
+            (Some(clients), Some(servers)) if clients != servers => {
+                let reason = format!(
+                    "clients have {} addresses and servers {}; a session needs the same of both",
+                    name(clients),
+                    name(servers)
+                );
+                self.reading.fail(path, reason);
+                None
+            }
+            (Some(v4), _) | (None, Some(v4)) => Some(v4),
+            (None, None) => {
+                let has = |port: Option<usize>, v4| {
+                    port.is_none_or(|port| self.ports[port].addresses.iter().any(|a| a.ip.is_ipv4() == v4))
+                };
+                Some(
+                    [true, false]
+                        .into_iter()
+                        .find(|v4| has(ends.client, *v4) && has(ends.server, *v4))
+                        .unwrap_or(true),
+                )
+            }
+        }
+    }
+
+    /// The port's own address, for an end that has no others.
+    fn own_address(&mut self, path: &str, port: usize, v4: bool, who: &str) -> Option<Vec<AddressRange>> {
+        let port = &self.ports[port];
+        let own = port.addresses.iter().find(|address| address.ip.is_ipv4() == v4);
+        if let Some(own) = own {
+            return Some(vec![AddressRange { first: own.ip, last: own.ip, weight: 1 }]);
+        }
+        let family = if v4 { "IPv4" } else { "IPv6" };
+        let reason = format!(
+            "port '{}' has no {family} address for the {who} to have; give it one, or give 'addresses'",
+            port.name
+        );
+        self.reading.fail(path, reason);
+        None
+    }
+
+    /// That the port can answer for all of the addresses.
+    fn check_hosts(&mut self, path: &str, ranges: &[AddressRange], port: usize, who: &str) {
+        let plan = &self.ports[port];
+        let spans: Vec<Span> = ranges.iter().map(Span::range).collect();
+        let has = |ip: IpAddr| spans.iter().any(|span| span.has(ip));
+        let gateway = plan.gateways.iter().find(|gateway| has(**gateway));
+        let others = self.ports.iter().enumerate().filter(|(index, _)| *index != port);
+        let other = others
+            .flat_map(|(_, other)| other.addresses.iter().map(move |address| (address.ip, &other.name)))
+            .find(|(ip, _)| has(*ip));
+        let special =
+            plan.addresses.iter().find_map(|address| special_of(*address).filter(|(ip, _)| has(*ip)));
+        let reason = if let Some(gateway) = gateway {
+            format!("{gateway} is the gateway of port '{}'; {who} can't have it", plan.name)
+        } else if let Some((ip, name)) = other {
+            format!("{ip} is the address of port '{name}'; {who} on port '{}' can't have it", plan.name)
+        } else if let Some((ip, what)) = special {
+            format!("{ip} {what} of port '{}'; no host can have it", plan.name)
+        } else {
+            return;
+        };
+        self.reading.fail(path, reason);
+    }
+
+    /// Where clients send to.
+    fn hops(
+        &mut self,
+        path: &str,
+        doc: &SessionDoc,
+        (port, clients): (usize, &[AddressRange]),
+        (peer, servers): (Option<usize>, &[AddressRange]),
+    ) -> Vec<SessionHop> {
+        let spans = servers.iter().map(Span::range);
+        if let Some(mac) = doc.client.as_ref().and_then(|client| client.mac.as_ref()) {
+            return spans.map(|span| span.hop(HopBy::Given(mac.0))).collect();
+        }
+        let v4 = servers.first().is_some_and(|range| range.first.is_ipv4());
+        let Some(own) = self.ports[port].addresses.iter().find(|address| address.ip.is_ipv4() == v4).copied()
+        else {
+            return self.hops_without_address(path, port, peer, spans.collect());
+        };
+        let network = {
+            let (first, last) = own.network();
+            Span::of(first, last)
+        };
+        let mut hops = Vec::new();
+        for span in spans {
+            let (on_link, beyond) = split(span, network);
+            if let Some(span) = on_link {
+                hops.extend(self.neighbours(path, span, peer.is_some()));
+            }
+            for span in beyond {
+                let Some(gateway) = self.gateway_for(path, span, port, own) else { return hops };
+                hops.push(span.hop(HopBy::Resolve(gateway)));
+                self.warn_of_routes(&doc.name.0, port, clients, gateway);
+            }
+        }
+        hops
+    }
+
+    /// Servers on the clients' own network. Those played here are one neighbour; others are asked for one by one.
+    fn neighbours(&mut self, path: &str, span: Span, ours: bool) -> Vec<SessionHop> {
+        if ours {
+            return vec![span.hop(HopBy::Resolve(span.ip(span.first)))];
+        }
+        if span.count() > NEIGHBOURS_MAX {
+            let reason = format!(
+                "{} servers on the clients' own network, each with a hardware address of its own; \
+                 the most is {NEIGHBOURS_MAX}",
+                span.count()
+            );
+            self.reading.fail(format!("{path}.server.addresses"), reason);
+            return Vec::new();
+        }
+        let each = (span.first..=span.last).map(|bits| Span { first: bits, last: bits, ..span });
+        each.map(|one| one.hop(HopBy::Resolve(one.ip(one.first)))).collect()
+    }
+
+    fn gateway_for(&mut self, path: &str, span: Span, port: usize, own: Address) -> Option<IpAddr> {
+        let plan = &self.ports[port];
+        let gateway = plan.gateways.iter().find(|gateway| gateway.is_ipv4() == span.v4).copied();
+        if gateway.is_none() {
+            let reason = format!(
+                "{} is not on the network of port '{}' ({}/{}); give the port a gateway, or give 'mac' in 'client'",
+                span.ip(span.first),
+                plan.name,
+                own.ip,
+                own.prefix_len
+            );
+            self.reading.fail(format!("{path}.server"), reason);
+        }
+        gateway
+    }
+
+    /// Clients of a port that has no address of their family.
+    fn hops_without_address(
+        &mut self,
+        path: &str,
+        port: usize,
+        peer: Option<usize>,
+        spans: Vec<Span>,
+    ) -> Vec<SessionHop> {
+        let plan = &self.ports[port];
+        if plan.addresses.is_empty() && peer.is_some() {
+            return spans.into_iter().map(|span| span.hop(HopBy::PeerPort)).collect();
+        }
+        let family = spans.first().map_or("IPv4", |span| family(span.ip(span.first)));
+        let reason = format!(
+            "port '{}' has no {family} address to ask for the next hop with; give it one, or give 'mac' in 'client'",
+            plan.name
+        );
+        self.reading.fail(format!("{path}.client"), reason);
+        Vec::new()
+    }
+
+    /// Answers to clients that are not on the network between port and router need a route there.
+    fn warn_of_routes(&mut self, name: &str, port: usize, clients: &[AddressRange], gateway: IpAddr) {
+        let plan = &self.ports[port];
+        let on_link = |range: &AddressRange| {
+            plan.addresses.iter().any(|own| own.on_link(range.first) && own.on_link(range.last))
+        };
+        let Some(far) = clients.iter().find(|range| !on_link(range)) else { return };
+        let own = plan.addresses.iter().find(|own| own.ip.is_ipv4() == gateway.is_ipv4());
+        let via = own.map(|own| format!(" by way of {}", own.ip)).unwrap_or_default();
+        let warning = format!(
+            "sessions '{name}': clients such as {} are not on the network of port '{}'; {gateway} needs a route to them{via}",
+            far.first, plan.name
+        );
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+}
+
+/// What of `span` is on a network, and what is before and behind it.
+fn split(span: Span, network: Span) -> (Option<Span>, Vec<Span>) {
+    let Some(inside) = span.common(network) else { return (None, vec![span]) };
+    let mut beyond = Vec::new();
+    if span.first < inside.first {
+        beyond.push(Span { last: inside.first - 1, ..span });
+    }
+    if span.last > inside.last {
+        beyond.push(Span { first: inside.last + 1, ..span });
+    }
+    (Some(inside), beyond)
+}
+
+/// The address that means all hosts of a network.
+fn special_of(address: Address) -> Option<(IpAddr, &'static str)> {
+    let (_, last) = address.network();
+    (address.ip.is_ipv4() && address.prefix_len < 31)
+        .then_some((last, "is the broadcast address on the network"))
+}

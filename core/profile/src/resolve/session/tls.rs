@@ -1,0 +1,180 @@
+//! TLS: what may be agreed upon, names, certificates.
+
+use super::app::Surroundings;
+use super::http::OUR_NAME;
+use crate::app_doc::{AppDoc, AppWord};
+use crate::content_doc::TextDoc;
+use crate::document::OneOrMany;
+use crate::http_doc::HttpDoc;
+use crate::resolve::Resolver;
+use crate::session_doc::SessionDoc;
+use crate::tls_doc::{CertificateDoc, KeyDoc, TlsDoc, TlsVerifyDoc, TlsVerifyWord};
+use session::plan::{
+    Content, Identity, KeyKind, Part, ServerIdentity, TlsClient, TlsPlan, TlsServer, TlsVerify,
+};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// How files of certificates and keys begin.
+const PEM: &[u8] = b"-----BEGIN ";
+/// Tickets to each client unless said otherwise.
+const TICKETS: u8 = 2;
+
+impl Resolver<'_> {
+    pub(super) fn tls(&mut self, path: &str, entry: &SessionDoc, around: &Surroundings) -> Option<TlsPlan> {
+        let doc = entry.tls.as_ref()?.resolved()?;
+        let path = format!("{path}.tls");
+        if self.reading.is_broken(&path) {
+            return None;
+        }
+        let name = self.server_name(&path, &doc, entry, around);
+        let has = |minor| doc.versions.is_none() || listed(&doc.versions).any(|version| version.0 == minor);
+        let identity = self.server_identity(&path, &doc, name.as_ref(), around)?;
+        let verify = self.tls_verify(&path, &doc, around, &identity);
+        let client_certificate = doc.client_certificate.as_ref();
+        let alpn = match &doc.alpn {
+            Some(_) => listed(&doc.alpn).cloned().collect(),
+            None if http_of(&entry.app).is_some() => vec!["http/1.1".to_owned()],
+            None => Vec::new(),
+        };
+        Some(TlsPlan {
+            tls12: has(2),
+            tls13: has(3),
+            suites: listed(&doc.suites).map(|suite| suite.name().to_owned()).collect(),
+            groups: listed(&doc.groups).map(|group| group.name().to_owned()).collect(),
+            alpn,
+            client: TlsClient {
+                server_name: name,
+                resumption: doc.resumption,
+                identity: match client_certificate {
+                    Some(files) => Some(self.identity(&format!("{path}.client_certificate"), files)?),
+                    None => None,
+                },
+                verify,
+            },
+            server: TlsServer {
+                identity,
+                tickets: doc.tickets.unwrap_or(TICKETS),
+                client_roots: match &doc.client_roots {
+                    Some(file) => Some(self.pem(&format!("{path}.client_roots"), file)?),
+                    None => None,
+                },
+            },
+        })
+    }
+
+    /// The name in the handshake.
+    fn server_name(
+        &mut self,
+        path: &str,
+        doc: &TlsDoc,
+        entry: &SessionDoc,
+        around: &Surroundings,
+    ) -> Option<Content> {
+        if let Some(name) = &doc.server_name {
+            return Some(self.text(&format!("{path}.server_name"), name));
+        }
+        let host = http_of(&entry.app).flatten().and_then(|http| http.host.clone());
+        if let Some(TextDoc::One(host)) = host
+            && host.parse::<IpAddr>().is_err()
+            && !host.contains(['{', '}', ':', '['])
+        {
+            return Some(Content::bytes(host));
+        }
+        around.server.then(|| Content::bytes(OUR_NAME))
+    }
+
+    fn server_identity(
+        &mut self,
+        path: &str,
+        doc: &TlsDoc,
+        name: Option<&Content>,
+        around: &Surroundings,
+    ) -> Option<ServerIdentity> {
+        if let Some(files) = &doc.certificate {
+            if !around.server {
+                let reason = "servers are someone else's; they have certificates of their own";
+                self.reading.fail(format!("{path}.certificate"), reason);
+            }
+            return self.identity(&format!("{path}.certificate"), files).map(ServerIdentity::Given);
+        }
+        let key = match doc.key {
+            KeyDoc::EcdsaP256 => KeyKind::EcdsaP256,
+            KeyDoc::EcdsaP384 => KeyKind::EcdsaP384,
+            KeyDoc::Rsa2048 => KeyKind::Rsa2048,
+        };
+        let names: Vec<String> = match &doc.names {
+            Some(_) => listed(&doc.names).cloned().collect(),
+            None => name.map(plain_texts).unwrap_or_default(),
+        };
+        let names = if names.is_empty() { vec![OUR_NAME.to_owned()] } else { names };
+        Some(ServerIdentity::Generated { names, key })
+    }
+
+    fn tls_verify(
+        &mut self,
+        path: &str,
+        doc: &TlsDoc,
+        around: &Surroundings,
+        identity: &ServerIdentity,
+    ) -> TlsVerify {
+        let path = format!("{path}.verify");
+        match &doc.verify {
+            None | Some(TlsVerifyDoc::Word(TlsVerifyWord::None)) => TlsVerify::Off,
+            Some(TlsVerifyDoc::Word(TlsVerifyWord::Generated)) => {
+                if !around.server || !matches!(identity, ServerIdentity::Generated { .. }) {
+                    let reason =
+                        "no certificate is made for this run; name the file of its root: {roots: file.pem}";
+                    self.reading.fail(path, reason);
+                }
+                TlsVerify::Generated
+            }
+            Some(TlsVerifyDoc::Roots(files)) => {
+                self.pem(&format!("{path}.roots"), &files.roots).map_or(TlsVerify::Off, TlsVerify::Roots)
+            }
+        }
+    }
+
+    fn identity(&mut self, path: &str, files: &CertificateDoc) -> Option<Identity> {
+        let chain = self.pem(&format!("{path}.chain"), &files.chain);
+        let key = self.pem(&format!("{path}.key"), &files.key);
+        Some(Identity { chain: chain?, key: key? })
+    }
+
+    /// A file of certificates or of a key.
+    fn pem(&mut self, path: &str, name: &str) -> Option<Arc<[u8]>> {
+        let bytes = self.file(path, name)?;
+        if !bytes.windows(PEM.len()).any(|window| window == PEM) {
+            self.reading.fail(path, format!("'{name}' is not PEM: there is no '-----BEGIN …-----' in it"));
+            return None;
+        }
+        Some(bytes.into())
+    }
+}
+
+fn listed<T>(list: &Option<OneOrMany<T>>) -> impl Iterator<Item = &T> {
+    list.iter().flat_map(OneOrMany::with_paths).map(|(_, value)| value)
+}
+
+/// What of an application is HTTP; `Some(None)` is HTTP of which nothing is said.
+fn http_of(app: &AppDoc) -> Option<Option<&HttpDoc>> {
+    match app {
+        AppDoc::Word(AppWord::Http) => Some(None),
+        AppDoc::Word(_) => None,
+        AppDoc::Full(keys) => keys
+            .http
+            .as_ref()
+            .map(Some)
+            .or_else(|| keys.mix.iter().flatten().find_map(|member| http_of(&member.app))),
+    }
+}
+
+/// The texts a content can be, if they do not vary by numbers.
+fn plain_texts(content: &Content) -> Vec<String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match &content.parts[..] {
+        [Part::Bytes(bytes)] => vec![text(bytes)],
+        [Part::List { items, .. }] => items.iter().map(|item| text(item)).collect(),
+        _ => Vec::new(),
+    }
+}
