@@ -71,7 +71,22 @@ impl Live {
             let rate = |pps: f64, bps: f64| format!("{}pps  {}bps", si(pps), si(bps));
             vec![p.name, rate(p.tx_pps, p.tx_bps_l1), rate(p.rx_pps, p.rx_bps_l1)]
         });
-        bar.set_message(table(&["port", "sent", "received"], rows.collect()));
+        let mut text = table(&["port", "sent", "received"], rows.collect());
+        let sessions = view.sessions();
+        if !sessions.is_empty() {
+            let rows = sessions.into_iter().map(|s| {
+                vec![
+                    s.name,
+                    si(s.active as f64).trim_end().to_owned(),
+                    si(s.open_per_s) + "/s",
+                    si(s.transactions_per_s) + "/s",
+                    si(s.rx_bps_goodput) + "bps",
+                    si(s.failed as f64).trim_end().to_owned(),
+                ]
+            });
+            text += &table(&["sessions", "open", "opened", "responses", "goodput", "failed"], rows.collect());
+        }
+        bar.set_message(text);
     }
 }
 

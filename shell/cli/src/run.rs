@@ -118,8 +118,13 @@ pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
     let plan = profile::load_with(&text, &overrides, &files_beside(path))
         .map_err(|e| bad_profile(&path.display().to_string(), &e))?;
     warn(&plan);
+    let sessions = match plan.sessions.len() {
+        0 => String::new(),
+        1 => " and 1 entry of sessions".to_owned(),
+        entries => format!(" and {entries} entries of sessions"),
+    };
     println!(
-        "{}: good: {} on {}",
+        "{}: good: {}{sessions} on {}",
         path.display(),
         n(plan.streams.len(), "stream"),
         n(plan.ports.len(), "port")

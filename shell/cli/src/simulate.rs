@@ -113,7 +113,6 @@ fn world(plan: &Plan, dut: Option<Dut>, cores: u16, tap: Option<sim::Tap>) -> (V
         };
         (port.device.clone(), mac(index), model)
     });
-    let longest = plan.streams.iter().map(|s| s.sizes.longest().bytes()).max().unwrap_or(0).max(1518);
     let topology = Topology {
         ports: ports.collect(),
         router: router(plan, dut, &mac),
@@ -121,7 +120,7 @@ fn world(plan: &Plan, dut: Option<Dut>, cores: u16, tap: Option<sim::Tap>) -> (V
         seed: plan.seed,
         tap,
     };
-    sim::build(topology, PortRequest { queues: cores, frame_len_max: longest })
+    sim::build(topology, PortRequest { queues: cores, frame_len_max: plan.longest_frame().max(1518) })
 }
 
 /// The router that was asked for, or one without limits if ports have gateways.
@@ -147,14 +146,19 @@ fn router(plan: &Plan, dut: Option<Dut>, mac: &dyn Fn(usize) -> [u8; 6]) -> Opti
     }
 }
 
-/// Each port is wired to the one its first stream goes to, or to the one whose stream comes to it.
+/// Each port is wired to the one its first stream goes to, or its clients', or to the one whose stream or clients come
+/// to it.
 fn wires(plan: &Plan) -> Vec<Option<usize>> {
+    let streams = plan.streams.iter().filter_map(|s| Some((s.from, s.to?)));
+    let sessions = plan.sessions.iter().map(|entry| &entry.session);
+    let sessions = sessions.filter_map(|s| Some((s.client.as_ref()?.port, s.server.as_ref()?.port)));
+    let pairs: Vec<(usize, usize)> = streams.chain(sessions).collect();
     let mut wires = vec![None; plan.ports.len()];
-    for (from, to) in plan.streams.iter().filter_map(|s| Some((s.from, s.to?))) {
-        wires[from].get_or_insert(to);
+    for (from, to) in &pairs {
+        wires[*from].get_or_insert(*to);
     }
-    for (from, to) in plan.streams.iter().filter_map(|s| Some((s.from, s.to?))) {
-        wires[to].get_or_insert(from);
+    for (from, to) in &pairs {
+        wires[*to].get_or_insert(*from);
     }
     wires
 }

@@ -82,10 +82,25 @@ pub(crate) fn render(document: &ResultDocument) -> String {
         );
         text.push('\n');
     }
-    text += &table(
-        &["stream", "offered", "lost", "ratio", "p50", "p99", "p99.9", "max", "jitter", "reordered", "dup"],
-        document.streams.iter().take(ROWS_MAX).map(|(name, s)| stream_row(name, s)).collect(),
-    );
+    if !document.streams.is_empty() || document.sessions.is_empty() {
+        text += &table(
+            &[
+                "stream",
+                "offered",
+                "lost",
+                "ratio",
+                "p50",
+                "p99",
+                "p99.9",
+                "max",
+                "jitter",
+                "reordered",
+                "dup",
+            ],
+            document.streams.iter().take(ROWS_MAX).map(|(name, s)| stream_row(name, s)).collect(),
+        );
+    }
+    text += &sessions(document);
     if document.streams.len() > ROWS_MAX {
         let _ = writeln!(text, "  … and {} more, all in the JSON result", document.streams.len() - ROWS_MAX);
     }
@@ -127,6 +142,61 @@ pub(crate) fn render(document: &ResultDocument) -> String {
         let _ = writeln!(text, "  of {} criteria, {} were not met", document.criteria.len(), failed.len());
     }
     text + &verdict(document)
+}
+
+/// What came of sessions.
+fn sessions(document: &ResultDocument) -> String {
+    if document.sessions.is_empty() {
+        return String::new();
+    }
+    let shown = || document.sessions.iter().take(ROWS_MAX);
+    let head = [
+        "sessions",
+        "opened",
+        "completed",
+        "failed",
+        "open",
+        "most",
+        "opened/s",
+        "responses/s",
+        "goodput",
+        "set-up p50",
+        "ttfb p99",
+        "ttlb p99",
+    ];
+    let mut text = table(&head, shown().map(|(name, s)| session_row(name, s)).collect());
+    for (name, session) in shown() {
+        let reasons = session["failed"].as_object().into_iter().flatten();
+        let reasons: Vec<_> =
+            reasons.map(|(reason, n)| format!("{n} {}", reason.replace('_', " "))).collect();
+        if !reasons.is_empty() {
+            let _ = writeln!(text, "  {name} failed: {}", reasons.join(", "));
+        }
+    }
+    text
+}
+
+fn session_row(name: &str, s: &Value) -> Vec<String> {
+    let count = |key: &str| cell(number(s, key), |v| si(v).trim_end().to_owned());
+    let rate = |key: &str| cell(number(s, key), |v| si(v) + "/s");
+    // Both directions: which one counts is for the application to know.
+    let goodput = number(s, "rx_bps_goodput").zip(number(s, "tx_bps_goodput")).map(|(rx, tx)| rx + tx);
+    let reasons = s["failed"].as_object().into_iter().flatten();
+    let failed = reasons.filter_map(|(_, n)| n.as_u64()).sum::<u64>() as f64;
+    vec![
+        name.to_owned(),
+        count("established"),
+        count("completed"),
+        si(failed).trim_end().to_owned(),
+        count("active"),
+        count("active_max"),
+        rate("open_per_s"),
+        rate("transactions_per_s"),
+        cell(goodput, |v| si(v) + "bps"),
+        cell(number(s, "setup_ns.p50"), time),
+        cell(number(s, "ttfb_ns.p99"), time),
+        cell(number(s, "ttlb_ns.p99"), time),
+    ]
 }
 
 fn stream_row(name: &str, s: &Value) -> Vec<String> {

@@ -18,6 +18,14 @@ pub enum EngineError {
         /// What is wrong.
         reason: String,
     },
+    /// Sessions can't be played as they are.
+    #[error("sessions {name}: {reason}")]
+    Sessions {
+        /// The entry's name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// The interface carries the machine's default route.
     #[error(
         "port {port}: {netdev} carries this machine's default route; a tester on a live network harms it (RFC 6815). \
@@ -65,7 +73,7 @@ impl EngineError {
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Port(error) => error.kind == PortErrorKind::Name,
-            Self::Stream { .. } => true,
+            Self::Stream { .. } | Self::Sessions { .. } => true,
             Self::Capture { error, .. } => error.is_bad_input(),
             Self::DefaultRoute { .. } | Self::Neighbour { .. } | Self::Machine(_) => false,
         }

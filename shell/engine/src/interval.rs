@@ -3,6 +3,7 @@
 //! Control hands a worker an empty interval, the worker hands back the full one: a swap of pointers, however many
 //! streams there are.
 
+use crate::flows::SessionCounts;
 use histogram::Scale;
 use measure::Table;
 use sched::PacingRecord;
@@ -33,6 +34,8 @@ pub(crate) struct PortCounts {
     pub(crate) rx_unknown_stream: u64,
     /// Test packets that seem to have arrived before they were sent.
     pub(crate) rx_before_sent: u64,
+    /// Frames of sessions that could not be passed on to the worker that owns them.
+    pub(crate) rx_not_steered: u64,
 }
 
 impl PortCounts {
@@ -47,6 +50,7 @@ impl PortCounts {
         self.rx_wrong_length += other.rx_wrong_length;
         self.rx_unknown_stream += other.rx_unknown_stream;
         self.rx_before_sent += other.rx_before_sent;
+        self.rx_not_steered += other.rx_not_steered;
     }
 }
 
@@ -59,6 +63,8 @@ pub(crate) struct Interval {
     /// One record for each stream, or one for each port if there are too many streams.
     pub(crate) pacing: Vec<PacingRecord>,
     pub(crate) ports: Vec<PortCounts>,
+    /// Of each entry under `sessions`, the clients' and then the servers'.
+    pub(crate) sessions: Vec<SessionCounts>,
     /// Time spent in turns that found something to do, and in all, ns.
     pub(crate) busy_ns: u64,
     pub(crate) total_ns: u64,
@@ -71,17 +77,19 @@ pub(crate) struct Interval {
 pub(crate) struct Shape {
     pub(crate) streams: usize,
     pub(crate) ports: usize,
+    /// Entries under `sessions`.
+    pub(crate) sessions: usize,
     pub(crate) scale: Option<Scale>,
 }
 
 impl Shape {
-    pub(crate) fn new(streams: usize, ports: usize, histograms: bool) -> Self {
+    pub(crate) fn new(streams: usize, ports: usize, sessions: usize, histograms: bool) -> Self {
         let scale = match streams {
             0..=32 => Scale::FINE,
             33..=1_000 => Scale::MEDIUM,
             _ => Scale::COARSE,
         };
-        Self { streams, ports, scale: histograms.then_some(scale) }
+        Self { streams, ports, sessions, scale: histograms.then_some(scale) }
     }
 
     /// Bytes a trial's counters take: two intervals for each worker, and two sums.
@@ -115,6 +123,7 @@ impl Shape {
             sent: vec![0; self.streams],
             pacing: vec![PacingRecord::default(); records],
             ports: vec![PortCounts::default(); self.ports],
+            sessions: vec![SessionCounts::default(); 2 * self.sessions],
             busy_ns: 0,
             total_ns: 0,
             stall_max_ns: 0,
@@ -128,6 +137,7 @@ impl Interval {
         self.sent.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
+        self.sessions.iter_mut().for_each(SessionCounts::clear);
         (self.busy_ns, self.total_ns, self.stall_max_ns) = (0, 0, 0);
     }
 }

@@ -1,6 +1,7 @@
 //! One worker's receiving side of one port.
 
 use crate::capture::{Direction, Tap};
+use crate::flows::Local;
 use crate::interval::{Interval, PortCounts};
 use measure::{Arrival, Recorder};
 use neighbour::Host;
@@ -28,6 +29,8 @@ pub(crate) struct Receiver<'a> {
     mark: u32,
     burst: Burst,
     arrivals: [Arrival; BURST],
+    /// Whether the last burst was full.
+    full: bool,
     tap: Option<Tap>,
 }
 
@@ -36,7 +39,15 @@ const AHEAD: usize = 6;
 
 impl<'a> Receiver<'a> {
     pub(crate) fn new(queue: &'a mut dyn RxQueue, port: usize, mark: u32) -> Self {
-        Self { queue, port, mark, burst: Burst::new(), arrivals: [Arrival::default(); BURST], tap: None }
+        Self {
+            queue,
+            port,
+            mark,
+            burst: Burst::new(),
+            arrivals: [Arrival::default(); BURST],
+            full: false,
+            tap: None,
+        }
     }
 
     /// Captures what is received.
@@ -48,11 +59,17 @@ impl<'a> Receiver<'a> {
         self.port
     }
 
+    /// Whether there may be more than was taken in last.
+    pub(crate) fn took_all_it_could(&self) -> bool {
+        self.full
+    }
+
     pub(crate) fn attach(&mut self) -> Result<(), port::PortError> {
         self.queue.attach()
     }
 
-    /// Takes in what has arrived; answers to it go to `answers`. Returns whether there was anything.
+    /// Takes in what has arrived: what is not measured goes to `local` sessions, if there are some, and what is not theirs
+    /// to the host, whose answers go to `answers`. Returns whether there was anything.
     #[inline]
     pub(crate) fn turn<C: Clock>(
         &mut self,
@@ -60,28 +77,49 @@ impl<'a> Receiver<'a> {
         expected: &[Expected],
         recorder: &mut Recorder,
         interval: &mut Interval,
+        local: &mut Local,
         host: &Host,
         answers: &mut Vec<Vec<u8>>,
     ) -> bool {
+        self.full = false;
         if self.queue.recv(&mut self.burst) == 0 {
             return false;
         }
+        self.full = self.burst.len() == BURST;
         let now = clock.now();
         if let Some(tap) = &mut self.tap {
             (0..self.burst.len()).for_each(|i| tap.offer(now, Direction::Received, self.burst.data(i)));
         }
         let counts = &mut interval.ports[self.port];
-        let measured = self.classify(now, expected, counts, host, answers);
+        let foreign =
+            if local.is_empty() { u64::MAX } else { self.offer(now, !expected.is_empty(), local, counts) };
+        let measured = self.classify(now, foreign, expected, counts, host, answers);
         counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
         self.queue.free(&mut self.burst);
         true
     }
 
-    /// Reads the signatures of the burst into `arrivals`; returns how many.
+    /// Offers the burst to sessions. Returns a bit for each frame that is not theirs, the first one's lowest.
+    #[inline]
+    fn offer(&self, now: Nanos, is_measuring: bool, local: &mut Local, counts: &mut PortCounts) -> u64 {
+        let mut frames: [&[u8]; BURST] = [&[]; BURST];
+        let n = self.burst.len();
+        for (i, frame) in frames[..n].iter_mut().enumerate() {
+            let data = self.burst.data(i);
+            // A test packet may have the addresses and ports of a flow: what is measured goes first.
+            if !(is_measuring && signature::read_at_end(data, self.mark).is_some()) {
+                *frame = data;
+            }
+        }
+        local.receive(now, &mut frames[..n], &mut counts.rx_not_steered)
+    }
+
+    /// Reads the signatures of those frames of the burst whose bit in `foreign` is set into `arrivals`; returns how many.
     #[inline]
     fn classify(
         &mut self,
         now: Nanos,
+        foreign: u64,
         expected: &[Expected],
         counts: &mut PortCounts,
         host: &Host,
@@ -97,6 +135,9 @@ impl<'a> Receiver<'a> {
             self.burst.prefetch_data(i + AHEAD, 0);
             let data = self.burst.data(i);
             bytes += data.len() as u64;
+            if foreign >> i & 1 == 0 {
+                continue;
+            }
             let found = match signature::read_at_end(data, self.mark) {
                 Some(found) => found,
                 None => match self.look_closer(data, counts, host, answers) {

@@ -4,10 +4,12 @@
 //! was sent.
 
 use crate::capture::CaptureOutcome;
+use crate::session_result::{SessionResult, sessions};
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
 use crate::watch::View;
 use crate::{Change as RateOrder, Speed};
+use histogram::Timing;
 use measure::{Change, Counts, Jitter, Moments, StreamTotals};
 use port::DriverDrops;
 use sched::{Pace, PacingRecord};
@@ -17,7 +19,7 @@ use std::collections::BTreeMap;
 use units::{L1_OVERHEAD_BYTES, Load, Nanos};
 
 /// Results in the order the profile has their names.
-type Named = serde_json::Map<String, serde_json::Value>;
+pub(crate) type Named = serde_json::Map<String, serde_json::Value>;
 
 /// Name of the document's format.
 pub const SCHEMA: &str = "eagre.result/1";
@@ -77,6 +79,10 @@ pub struct ResultDocument {
     #[serde(skip_serializing_if = "Named::is_empty")]
     #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, StreamResult>>>")]
     pub groups: Named,
+    /// By name of the profile's entry under 'sessions'.
+    #[serde(skip_serializing_if = "Named::is_empty")]
+    #[schemars(with = "Option<BTreeMap<String, SessionResult>>")]
+    pub sessions: Named,
     /// The cores that did the work.
     pub workers: Vec<WorkerResult>,
 }
@@ -102,6 +108,10 @@ pub struct IntervalDocument {
     #[serde(skip_serializing_if = "Named::is_empty")]
     #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, StreamResult>>>")]
     pub groups: Named,
+    /// By name of the profile's entry under 'sessions'.
+    #[serde(skip_serializing_if = "Named::is_empty")]
+    #[schemars(with = "Option<BTreeMap<String, SessionResult>>")]
+    pub sessions: Named,
 }
 
 /// The clock that stamped the packets.
@@ -416,6 +426,23 @@ impl LatencyResult {
             samples: moments.samples,
         })
     }
+
+    /// Of times sessions measured; `None` if there are none.
+    pub(crate) fn of_timing(times: &Timing) -> Option<Self> {
+        let quantile = |q| times.histogram.quantile(q).map(|v| v.clamp(times.min, times.max));
+        Some(Self {
+            min: times.min,
+            mean: times.mean()?,
+            stddev: times.stddev()?,
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p99: quantile(0.99),
+            p99_9: quantile(0.999),
+            p99_99: quantile(0.9999),
+            max: times.max,
+            samples: times.samples(),
+        })
+    }
 }
 
 impl JitterResult {
@@ -450,7 +477,7 @@ impl WorkerResult {
     }
 }
 
-fn object<T: Serialize>(value: &T) -> serde_json::Value {
+pub(crate) fn object<T: Serialize>(value: &T) -> serde_json::Value {
     // These types have string keys and finite numbers only.
     serde_json::to_value(value).unwrap_or(serde_json::Value::Null)
 }
@@ -469,6 +496,7 @@ pub(crate) fn ports(trial: &Trial<'_>, sums: &Sums, seconds: f64, ends: Option<&
             ("wrong_length", n.rx_wrong_length),
             ("unknown_stream", n.rx_unknown_stream),
             ("before_sent", n.rx_before_sent),
+            ("not_steered", n.rx_not_steered),
         ]);
         rx_errors.extend(errors(end.map_or(&[], |e| &e.drops.rx)));
         let port = PortResult {
@@ -668,5 +696,6 @@ pub(crate) fn interval_document(view: &View<'_>) -> IntervalDocument {
         ports: ports(view.trial, view.interval, seconds, None),
         streams: streams(view.trial, view.interval, view.span, None, false),
         groups: groups(view.trial, view.interval, view.span, false),
+        sessions: sessions(view.trial, view.interval, view.span, false),
     }
 }

@@ -27,8 +27,7 @@ impl Rig {
 
     /// Opens the ports of `plan` with a queue for each of `workers` where the driver has them.
     pub fn open(plan: &Plan, workers: usize) -> Result<Self, EngineError> {
-        let longest = plan.streams.iter().map(|s| s.sizes.longest().bytes()).max().unwrap_or(0);
-        let request = PortRequest { queues: workers as u16, frame_len_max: longest.max(64) };
+        let request = PortRequest { queues: workers as u16, frame_len_max: plan.longest_frame().max(64) };
         // Asked before a port is opened, because opening alone may take the interface from the kernel.
         plan.ports.iter().try_for_each(|port| refuse_default_route(port, dpdk::netdev(&port.device)))?;
         let mut rings = ring_ports(&plan.ports, request)?;

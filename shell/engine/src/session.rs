@@ -7,9 +7,11 @@ use crate::EngineError;
 use crate::captures::Captures;
 use crate::change::Order;
 use crate::interval::Interval;
+use crate::players::Players;
 use crate::receive::Receiver;
 use crate::result::{self, CaptureResult, ClockResult, PortEnd, RateChange, ResultDocument, WorkerResult};
 use crate::rig::Rig;
+use crate::session_result;
 use crate::sums::Sums;
 use crate::trial::{self, Trial};
 use crate::trust::{self, Evidence};
@@ -20,6 +22,7 @@ use neighbour::{Host, Resolver};
 use os::{LinkCounters, ThreadUsage, TscClock};
 use port::{Burst, Clock, PortFacts, VirtualClock};
 use profile::Plan;
+use profile::plan::SessionEntry;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -231,15 +234,19 @@ fn workers<'a>(
     let shape = trial.shape;
     refuse_too_large(shape.bytes(count), shape.streams)?;
     let mut jit = None;
+    let mut players = Players::new(trial, rig, count)?;
     let mut endpoints = trial.endpoints(rig, count, &mut jit)?;
     let captures = Captures::start(trial.plan, &mut endpoints, wall_zero)?;
     let field_programs = jit.map(|jit| if jit.compiles() { "compiled" } else { "interpreted" });
-    let worker = |(transmitters, receivers)| {
+    let worker = |(index, (transmitters, receivers))| {
+        let local = players.local(trial, index)?;
         let recorder = Recorder::new(shape.table(), count);
         let interval = Box::new(shape.interval());
-        Worker::new(transmitters, receivers, &trial.hosts, &trial.expected, recorder, interval, trial.grace)
+        let (hosts, expected) = (&trial.hosts, &trial.expected);
+        Ok(Worker::new(transmitters, receivers, local, hosts, expected, recorder, interval, trial.grace))
     };
-    Ok((endpoints.into_iter().map(worker).collect(), Background { captures, field_programs }))
+    let workers = endpoints.into_iter().enumerate().map(worker).collect::<Result<_, EngineError>>()?;
+    Ok((workers, Background { captures, field_programs }))
 }
 
 /// Counters are taken all at once and kept; a trial that does not fit is told so before it starts.
@@ -328,14 +335,17 @@ impl<'a> Collector<'a> {
         orders
     }
 
-    /// Whether the trial may be over once all is sent. One that sends nothing listens for its whole duration.
+    /// Whether the trial may be over once all is sent. One that begins nothing listens for its whole duration.
     fn may_end(&self, now: Nanos) -> bool {
         let plan = self.trial.plan;
-        !plan.streams.is_empty() || now >= self.epoch.saturating_add(plan.duration)
+        let finite = |entry: &SessionEntry| entry.session.client.is_some();
+        !plan.streams.is_empty()
+            || plan.sessions.iter().any(finite)
+            || now >= self.epoch.saturating_add(plan.duration)
     }
 
     fn all_arrived(&self) -> bool {
-        self.total.all_arrived(&self.measured)
+        self.total.all_arrived(&self.measured) && self.total.sessions_ended()
     }
 
     /// Takes what the workers hand over last, shows it, and ends.
@@ -485,6 +495,7 @@ fn assemble(
         ports: result::ports(trial, &harvest.total, seconds, Some(&ends)),
         streams: result::streams(trial, &harvest.total, span, Some(&harvest.jitter), true),
         groups: result::groups(trial, &harvest.total, span, true),
+        sessions: session_result::sessions(trial, &harvest.total, span, true),
         workers: workers.collect(),
     };
     document.criteria = trust::judge_criteria(&plan.criteria, &document);
@@ -494,7 +505,14 @@ fn assemble(
 /// How long traffic was sent: as planned, unless it was stopped, ended early by count, or could not keep up.
 fn sending_time(plan: &Plan, harvest: &Harvest) -> Nanos {
     let last = harvest.last_departure.since(harvest.epoch);
-    let counted = !plan.streams.is_empty() && plan.streams.iter().all(|s| s.count.is_some());
+    let bounded = |entry: &SessionEntry| {
+        let load = &entry.session.load;
+        entry.session.client.is_some()
+            && (load.count.is_some() || load.bytes.is_some() || load.time.is_some())
+    };
+    let counted = (!plan.streams.is_empty() || !plan.sessions.is_empty())
+        && plan.streams.iter().all(|s| s.count.is_some())
+        && plan.sessions.iter().all(bounded);
     let unsent = harvest.unsent.iter().any(|n| *n > 0);
     match harvest.stopped {
         Some(stopped) => stopped.since(harvest.epoch).min(plan.duration),

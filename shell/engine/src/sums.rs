@@ -1,8 +1,10 @@
 //! What all workers counted, added up.
 
+use crate::flows::SessionCounts;
 use crate::interval::{Interval, PortCounts, Shape};
 use measure::Totals;
 use sched::PacingRecord;
+use session::plan::Side;
 
 /// Counts of all workers over a span of time.
 #[derive(Debug, Clone)]
@@ -11,6 +13,8 @@ pub(crate) struct Sums {
     pub(crate) sent: Vec<u64>,
     pub(crate) pacing: Vec<PacingRecord>,
     pub(crate) ports: Vec<PortCounts>,
+    /// By worker: their most sessions at a time can't be told from each other's sums.
+    sessions: Vec<Vec<SessionCounts>>,
     pub(crate) workers: Vec<WorkerTime>,
 }
 
@@ -30,6 +34,7 @@ impl Sums {
             sent: empty.sent,
             pacing: empty.pacing,
             ports: empty.ports,
+            sessions: vec![empty.sessions; workers],
             workers: vec![WorkerTime::default(); workers],
         }
     }
@@ -40,7 +45,25 @@ impl Sums {
         self.sent.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
+        self.sessions.iter_mut().flatten().for_each(SessionCounts::clear);
         self.workers.fill(WorkerTime::default());
+    }
+
+    /// What came of the sessions of an entry on one side.
+    pub(crate) fn sessions(&self, entry: usize, side: Side) -> SessionCounts {
+        let index = SessionCounts::index(entry, side);
+        let mut all = SessionCounts::default();
+        self.sessions.iter().for_each(|worker| all.merge(&worker[index]));
+        all
+    }
+
+    /// Whether no session is open.
+    pub(crate) fn sessions_ended(&self) -> bool {
+        let active = |counts: &SessionCounts| counts.app.active();
+        let indices = 0..self.sessions.first().map_or(0, Vec::len);
+        indices
+            .map(|index| self.sessions.iter().map(|worker| active(&worker[index])).sum::<i64>())
+            .all(|n| n <= 0)
     }
 
     /// Adds what worker `worker` counted.
@@ -49,6 +72,7 @@ impl Sums {
         self.sent.iter_mut().zip(&interval.sent).for_each(|(sum, n)| *sum += n);
         self.pacing.iter_mut().zip(&interval.pacing).for_each(|(sum, record)| sum.merge(record));
         self.ports.iter_mut().zip(&interval.ports).for_each(|(sum, counts)| sum.merge(counts));
+        self.sessions[worker].iter_mut().zip(&interval.sessions).for_each(|(sum, counts)| sum.append(counts));
         let time = &mut self.workers[worker];
         time.busy_ns += interval.busy_ns;
         time.total_ns += interval.total_ns;

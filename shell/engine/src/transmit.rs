@@ -2,7 +2,8 @@
 
 use crate::capture::{Direction, Tap};
 use crate::change::Order;
-use crate::interval::{Interval, Shape};
+use crate::flow_sink::{FlowSink, Outbox};
+use crate::interval::{Interval, PortCounts, Shape};
 use crate::template::{Blocks, Template};
 use crate::varied::{Slice, Varied};
 use port::{BURST, Burst, Clock, TxQueue};
@@ -62,6 +63,8 @@ pub(crate) struct Transmitter<'a> {
     packets: usize,
     /// For answers, which do not wait behind test packets.
     control: Burst,
+    /// Of sessions' flows.
+    outbox: Outbox,
     tap: Option<Tap>,
 }
 
@@ -90,6 +93,7 @@ impl<'a> Transmitter<'a> {
             filled: 0,
             packets: 0,
             control: Burst::new(),
+            outbox: Outbox::default(),
             tap: None,
         }
     }
@@ -266,6 +270,12 @@ impl<'a> Transmitter<'a> {
         sent
     }
 
+    /// Where flows put their frames.
+    #[inline]
+    pub(crate) fn flow_sink<'s>(&'s mut self, now: Nanos, counts: &'s mut PortCounts) -> FlowSink<'s> {
+        FlowSink::new(self.queue, &mut self.outbox, self.tap.as_mut(), now, counts)
+    }
+
     /// Whether nothing is due any more and nothing waits.
     pub(crate) fn is_done(&self, now: Nanos, epoch: Nanos) -> bool {
         self.packets == 0
@@ -320,5 +330,6 @@ impl Drop for Transmitter<'_> {
     fn drop(&mut self) {
         self.queue.free(&mut self.burst);
         self.queue.free(&mut self.control);
+        self.outbox.free(self.queue);
     }
 }

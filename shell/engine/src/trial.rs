@@ -12,7 +12,7 @@ use jit::{Jit, Runner};
 use neighbour::{Host, Resolver};
 use port::{PortFacts, TxOffload};
 use profile::Plan;
-use profile::plan::{Address, ChainPlan, ChecksumBy, NextHop, Pattern, StreamPlan};
+use profile::plan::{Address, ChainPlan, ChecksumBy, HopBy, NextHop, Pattern, SessionEntry, StreamPlan};
 use replay::TracePacket;
 use sched::{Chain, CurvePoint, CurveShape, GapOrder, Link, Pace, Schedule, Share, StreamLoad};
 use std::collections::HashMap;
@@ -51,6 +51,8 @@ pub(crate) struct Trial<'p> {
     pub(crate) shape: Shape,
     pub(crate) mark: u32,
     pub(crate) grace: Nanos,
+    /// For each entry under `sessions`: servers and the hardware address their clients send to.
+    pub(crate) hops: Vec<Vec<(RangeInclusive<IpAddr>, [u8; 6])>>,
 }
 
 /// One worker's side of every port.
@@ -75,6 +77,13 @@ pub(crate) fn hosts(plan: &Plan, facts: &[&PortFacts]) -> Vec<Host> {
             if low <= high && hosts[to].answers_for.last() != Some(&(low..=high)) {
                 hosts[to].answers_for.push(low..=high);
             }
+        }
+    }
+    for entry in plan.sessions.iter().map(|entry| &entry.session) {
+        for (side, pool) in [(&entry.client, &entry.clients), (&entry.server, &entry.servers)] {
+            let Some(side) = side else { continue };
+            let ranges = pool.addresses.iter().map(|range| range.first..=range.last);
+            hosts[side.port].answers_for.extend(ranges);
         }
     }
     hosts.iter_mut().for_each(|host| host.answers_for = joined(std::mem::take(&mut host.answers_for)));
@@ -113,6 +122,13 @@ pub(crate) fn neighbours(plan: &Plan) -> Vec<Resolver> {
             wanted[stream.from].push(ip);
         }
     }
+    for entry in &plan.sessions {
+        let Some(client) = &entry.session.client else { continue };
+        wanted[client.port].extend(entry.hops.iter().filter_map(|hop| match hop.by {
+            HopBy::Resolve(ip) => Some(ip),
+            HopBy::Given(_) | HopBy::PeerPort => None,
+        }));
+    }
     wanted.into_iter().map(Resolver::new).collect()
 }
 
@@ -138,10 +154,11 @@ impl<'p> Trial<'p> {
         Ok(Self {
             plan,
             expected: expected.collect(),
-            shape: Shape::new(streams.len(), plan.ports.len(), histograms),
+            shape: Shape::new(streams.len(), plan.ports.len(), plan.sessions.len(), histograms),
             mark: signature::run_mark(plan.seed),
             // Long enough for a core that was taken away to catch up, too short to change the rate.
             grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),
+            hops: plan.sessions.iter().map(|entry| hops(entry, &hosts, neighbours)).collect(),
             streams,
             hosts,
         })
@@ -280,6 +297,22 @@ impl<'p> Trial<'p> {
     pub(crate) fn measured(&self) -> Vec<bool> {
         self.streams.iter().map(|s| s.measured && s.to.is_some()).collect()
     }
+}
+
+/// Servers of an entry and the hardware address its clients send to.
+fn hops(
+    entry: &SessionEntry,
+    hosts: &[Host],
+    neighbours: &[Resolver],
+) -> Vec<(RangeInclusive<IpAddr>, [u8; 6])> {
+    let Some(client) = &entry.session.client else { return Vec::new() };
+    let server = entry.session.server.as_ref();
+    let mac = |by| match by {
+        HopBy::Given(mac) => Some(mac),
+        HopBy::Resolve(ip) => neighbours[client.port].mac(ip),
+        HopBy::PeerPort => server.map(|server| hosts[server.port].mac),
+    };
+    entry.hops.iter().filter_map(|hop| Some((hop.first..=hop.last, mac(hop.by)?))).collect()
 }
 
 fn offload(packet: &PacketSpec, l2_len: u8, l3_len: u16) -> TxOffload {

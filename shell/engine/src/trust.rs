@@ -1,5 +1,6 @@
 //! How far a result can be trusted: the tester's own latency, and the verdict.
 
+use crate::flows::Local;
 use crate::interval::Shape;
 use crate::receive::{ANY_PORT, Expected, Receiver};
 use crate::result::{CriterionResult, LatencyResult, PortEnd, ResultDocument, Verdict};
@@ -13,12 +14,16 @@ use neighbour::Host;
 use port::{Clock, Port, PortRequest, TxOffload, ring};
 use profile::plan::{Comparison, Criterion};
 use sched::{Pace, Schedule, Share, StreamLoad};
+use session::Reason;
+use session::plan::{OpenRate, Side};
 use units::{FrameLen, Nanos, Pps};
 use wire::signature::{self, Stamp};
 use wire::{Header, PacketSpec, protocol};
 
 /// Packets due and not sent beyond which the tester is called the limit.
 const SHORTFALL_MAX: f64 = 0.001;
+/// Share of its time a worker has something to do beyond which it is the limit.
+const FULL: f64 = 0.95;
 /// Clock error beyond which rates and latencies are not believed, parts per million.
 const DRIFT_PPM_MAX: f64 = 500.0;
 /// Packets that may seem to arrive before they were sent: clocks of two cores differ by some nanoseconds.
@@ -46,18 +51,26 @@ pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     let load =
         StreamLoad { pace: Pace::Even(SELF_TEST_RATE), group: 1, count: None, start_delay: Nanos::ZERO };
     let schedule = Schedule::new(&[(0, load)], &[], Nanos::ZERO, SELF_TEST, Share::WHOLE);
-    let shape = Shape::new(1, 1, true);
+    let shape = Shape::new(1, 1, 0, true);
     let transmitter =
         Transmitter::new(queues.tx[0].as_mut(), 0, schedule, vec![stream], blocks, Vec::new(), shape);
     let receiver = Receiver::new(queues.rx[0].as_mut(), 0, mark);
     let recorder = Recorder::new(shape.table(), 1);
     let interval = Box::new(shape.interval());
-    let mut worker =
-        Worker::new(vec![transmitter], vec![receiver], &hosts, &expected, recorder, interval, Nanos::ZERO);
+    let mut worker = Worker::new(
+        vec![transmitter],
+        vec![receiver],
+        vec![Local::default()],
+        &hosts,
+        &expected,
+        recorder,
+        interval,
+        Nanos::ZERO,
+    );
     worker.attach(clock.now()).ok()?;
     let deadline = clock.now() + SELF_TEST + SELF_TEST;
     while (worker.turn(clock) || !worker.is_done_sending()) && clock.now() < deadline {}
-    let last = worker.finish(Box::new(shape.interval()));
+    let last = worker.finish(clock.now(), Box::new(shape.interval()));
     let mut sums = Sums::new(shape, 1);
     sums.add(0, &last.interval);
     let stream = &sums.arrivals.streams[0];
@@ -79,6 +92,7 @@ impl Evidence<'_> {
         self.judge_sending(&mut verdict);
         self.judge_greed(&mut verdict);
         self.judge_receiving(&mut verdict);
+        self.judge_sessions(&mut verdict);
         if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
             verdict.reject(format!(
                 "the clock ran {ppm:.0} ppm off the system's: rates and latencies are off as much"
@@ -135,6 +149,47 @@ impl Evidence<'_> {
         }
     }
 
+    /// Sessions that were due and not opened, or could not be for want of the tester's own means.
+    fn judge_sessions(&self, verdict: &mut Verdict) {
+        for (index, entry) in self.trial.plan.sessions.iter().enumerate() {
+            let plan = &entry.session;
+            if plan.client.is_none() {
+                continue;
+            }
+            let counts = self.sums.sessions(index, Side::Client);
+            let (name, opened) = (&plan.name, counts.app.attempted);
+            let due = opened + counts.unopened.max(0) as u64;
+            if due == 0 {
+                verdict.reject(format!("sessions {name}: none was opened"));
+            }
+            if counts.unopened as f64 > due as f64 * SHORTFALL_MAX {
+                let share = 100.0 * counts.unopened as f64 / due as f64;
+                verdict.limit(format!(
+                    "sessions {name}: {} of {due} due ({share:.2}%) were not opened: more than the worker can do",
+                    counts.unopened
+                ));
+            }
+            let no_port = counts.app.failed(Reason::NoPort);
+            if no_port > 0 {
+                verdict.limit(format!(
+                    "sessions {name}: {no_port} found no free address and port; give clients more of them, or a shorter \
+                     time_wait"
+                ));
+            }
+            if plan.load.open == OpenRate::Max && counts.app.failed_in_all() == 0 && self.workers_are_full() {
+                verdict.limit(format!(
+                    "sessions {name}: opened as fast as can be, and the tester's cores had no time left: this is what the \
+                     tester can do, not what the device can take"
+                ));
+            }
+        }
+    }
+
+    /// Whether some worker had no time left.
+    fn workers_are_full(&self) -> bool {
+        self.sums.workers.iter().any(|time| time.busy_ns as f64 > time.total_ns as f64 * FULL)
+    }
+
     fn judge_receiving(&self, verdict: &mut Verdict) {
         for (port, end) in self.ends.iter().enumerate() {
             let (name, n) = (self.port_name(port), &self.sums.ports[port]);
@@ -153,6 +208,13 @@ impl Evidence<'_> {
                 verdict.reject(format!(
                     "port {name}: {} test packets are of streams this run has not; does another tester use the same seed?",
                     n.rx_unknown_stream
+                ));
+            }
+            if n.rx_not_steered > 0 {
+                verdict.reject(format!(
+                    "port {name}: {} frames of sessions came to one worker and could not be passed on to another: losses \
+                     include them",
+                    n.rx_not_steered
                 ));
             }
             if n.rx_before_sent as f64 > n.rx_packets as f64 * BEFORE_SENT_MAX {

@@ -4,6 +4,7 @@ use crate::Change;
 use crate::result::{self, IntervalDocument};
 use crate::sums::Sums;
 use crate::trial::Trial;
+use session::plan::Side;
 use units::Nanos;
 
 /// Somebody who looks at a trial while it runs, and may stop it.
@@ -58,6 +59,23 @@ pub struct PortView {
     pub rx_bps_l1: f64,
 }
 
+/// One entry under `sessions` in a [`View`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionView {
+    /// The entry's name.
+    pub name: String,
+    /// Sessions open now.
+    pub active: i64,
+    /// Sessions established per second since the last look.
+    pub open_per_s: f64,
+    /// Responses per second since the last look.
+    pub transactions_per_s: f64,
+    /// Sessions that failed since the start.
+    pub failed: u64,
+    /// Bits of applications received per second since the last look.
+    pub rx_bps_goodput: f64,
+}
+
 impl View<'_> {
     /// Since traffic started.
     pub fn at(&self) -> Nanos {
@@ -86,6 +104,24 @@ impl View<'_> {
             rx_bps_l1: l1(n.rx_bytes, n.rx_packets),
         };
         self.trial.plan.ports.iter().zip(&self.interval.ports).map(view).collect()
+    }
+
+    /// What each entry's clients see, or its servers if the clients are someone else's.
+    pub fn sessions(&self) -> Vec<SessionView> {
+        let seconds = self.span.as_secs_f64().max(1e-9);
+        let view = |(index, entry): (usize, &profile::plan::SessionEntry)| {
+            let side = if entry.session.client.is_some() { Side::Client } else { Side::Server };
+            let (new, all) = (self.interval.sessions(index, side).app, self.total.sessions(index, side).app);
+            SessionView {
+                name: entry.session.name.clone(),
+                active: all.active(),
+                open_per_s: new.established as f64 / seconds,
+                transactions_per_s: new.transactions as f64 / seconds,
+                failed: all.failed_in_all(),
+                rx_bps_goodput: new.bytes_received as f64 * 8.0 / seconds,
+            }
+        };
+        self.trial.plan.sessions.iter().enumerate().map(view).collect()
     }
 
     /// Test packets sent and, of those that should come back here, not yet received, since the start.

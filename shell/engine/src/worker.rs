@@ -4,6 +4,7 @@
 //! handed in, so the same worker runs on the processor's counter and in a simulation.
 
 use crate::change::Order;
+use crate::flows::{Flows, Local};
 use crate::interval::Interval;
 use crate::receive::{Expected, Receiver};
 use crate::transmit::Transmitter;
@@ -12,13 +13,16 @@ use neighbour::Host;
 use port::{Clock, PortError};
 use units::Nanos;
 
+/// Turns for which timers may wait while frames are taken in.
+const CROWDED_MAX: u32 = 64;
+
 /// What a worker hands over when it ends.
 pub(crate) struct LastReport {
     pub(crate) interval: Box<Interval>,
     pub(crate) jitter: Vec<Jitter>,
     /// Packets due that were never sent, for each port.
     pub(crate) unsent: Vec<u64>,
-    /// When it sent its last test packet.
+    /// When it sent its last test packet, or its last frame of a session.
     pub(crate) last_departure: Nanos,
 }
 
@@ -32,6 +36,8 @@ struct Sending<'a> {
 pub(crate) struct Worker<'a> {
     sending: Vec<Sending<'a>>,
     receivers: Vec<Receiver<'a>>,
+    /// Sessions of each port, where it has some.
+    local: Vec<Local>,
     hosts: &'a [Host],
     expected: &'a [Expected],
     recorder: Recorder,
@@ -43,6 +49,10 @@ pub(crate) struct Worker<'a> {
     unsent: Vec<u64>,
     last_turn: Nanos,
     last_busy: bool,
+    /// Turns in a row in which there was more to receive than was taken.
+    crowded: u32,
+    /// Whether everything was sent, and servers of sessions know.
+    through: bool,
     last_departure: Nanos,
 }
 
@@ -50,6 +60,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn new(
         transmitters: Vec<Transmitter<'a>>,
         receivers: Vec<Receiver<'a>>,
+        local: Vec<Local>,
         hosts: &'a [Host],
         expected: &'a [Expected],
         recorder: Recorder,
@@ -62,6 +73,7 @@ impl<'a> Worker<'a> {
                 .map(|transmitter| Sending { transmitter, done: false })
                 .collect(),
             receivers,
+            local,
             hosts,
             expected,
             recorder,
@@ -72,6 +84,8 @@ impl<'a> Worker<'a> {
             grace,
             last_turn: Nanos::ZERO,
             last_busy: false,
+            crowded: 0,
+            through: false,
             last_departure: Nanos::ZERO,
         }
     }
@@ -104,6 +118,7 @@ impl<'a> Worker<'a> {
                 sending.done = true;
             }
         }
+        let mut crowded = false;
         for receiver in &mut self.receivers {
             let port = receiver.port();
             busy |= receiver.turn(
@@ -111,16 +126,34 @@ impl<'a> Worker<'a> {
                 self.expected,
                 &mut self.recorder,
                 &mut self.interval,
+                &mut self.local[port],
                 &self.hosts[port],
                 &mut self.answers,
             );
+            crowded |= receiver.took_all_it_could();
             if !self.answers.is_empty() {
                 self.interval.ports[port].tx_answers += answer(&mut self.sending, port, now, &self.answers);
                 self.answers.clear();
             }
         }
+        // After a pause, frames that came in time are read before time is called. Under load there are always more.
+        self.crowded = if crowded { self.crowded + 1 } else { 0 };
+        let crowded = (1..=CROWDED_MAX).contains(&self.crowded);
+        for local in &mut self.local {
+            busy |= local.take_passed(now);
+            let Some(flows) = &mut local.flows else { continue };
+            busy |= serve(flows, &mut self.sending, now, self.epoch, crowded, &mut self.interval);
+        }
         self.last_busy = busy;
         busy
+    }
+
+    fn flows(&self) -> impl Iterator<Item = &Flows> {
+        self.local.iter().filter_map(|local| local.flows.as_ref())
+    }
+
+    fn flows_mut(&mut self) -> impl Iterator<Item = &mut Flows> {
+        self.local.iter_mut().filter_map(|local| local.flows.as_mut())
     }
 
     /// Charges the time since the last turn to whatever that turn did.
@@ -136,14 +169,20 @@ impl<'a> Worker<'a> {
     }
 
     /// Whether everything is sent or given up.
-    pub(crate) fn is_done_sending(&self) -> bool {
-        self.sending.iter().all(|s| s.done)
+    pub(crate) fn is_done_sending(&mut self) -> bool {
+        let done = self.sending.iter().all(|s| s.done) && self.flows().all(Flows::is_over);
+        if done && !self.through {
+            self.through = true;
+            self.flows_mut().for_each(Flows::dismiss);
+        }
+        done
     }
 
     /// When it next has something to send.
     pub(crate) fn next_due(&self) -> Nanos {
         let waiting = self.sending.iter().filter(|s| !s.done);
-        waiting.map(|s| s.transmitter.next_due(self.epoch)).min().unwrap_or(Nanos::MAX)
+        let packets = waiting.map(|s| s.transmitter.next_due(self.epoch)).min().unwrap_or(Nanos::MAX);
+        self.flows().map(|flows| flows.next_due(self.epoch)).fold(packets, Nanos::min)
     }
 
     /// Changes the speed of streams.
@@ -156,6 +195,8 @@ impl<'a> Worker<'a> {
         for sending in &mut self.sending {
             sending.transmitter.stop(now.since(self.epoch));
         }
+        let at = now.since(self.epoch);
+        self.flows_mut().for_each(|flows| flows.stop(at));
     }
 
     /// Hands over what was counted and goes on with `empty`.
@@ -164,22 +205,46 @@ impl<'a> Worker<'a> {
         // The table just swapped out rides in the new interval's place; put it into the one that leaves.
         std::mem::swap(&mut empty.arrivals, &mut self.interval.arrivals);
         std::mem::swap(&mut self.interval, &mut empty);
+        self.flows_mut().for_each(|flows| flows.hand_over(&mut empty.sessions));
         empty
     }
 
     /// Ends the worker's part.
-    pub(crate) fn finish(mut self, empty: Box<Interval>) -> LastReport {
+    pub(crate) fn finish(mut self, now: Nanos, empty: Box<Interval>) -> LastReport {
         for sending in self.sending.iter_mut().filter(|s| !s.done) {
             self.unsent[sending.transmitter.port()] += sending.transmitter.abandon();
         }
         let interval = self.swap(empty);
+        let sent_at = self.flows().map(Flows::sent_at).max().unwrap_or(Nanos::ZERO);
+        let sessions = if sent_at == Nanos::ZERO { Nanos::ZERO } else { self.epoch.saturating_add(sent_at) };
+        // Whatever is open now was counted as such; nobody's table should have to wait until it forgets it.
+        for flows in self.local.iter_mut().filter_map(|local| local.flows.as_mut()) {
+            flows.reset_all(now);
+            serve(flows, &mut self.sending, now, self.epoch, false, &mut self.interval);
+        }
         LastReport {
             interval,
             jitter: self.recorder.jitter().collect(),
             unsent: self.unsent,
-            last_departure: self.last_departure,
+            last_departure: sessions.max(self.last_departure),
         }
     }
+}
+
+/// Opens, times and sends what is due on the flows of one port.
+#[inline]
+fn serve(
+    flows: &mut Flows,
+    sending: &mut [Sending<'_>],
+    now: Nanos,
+    epoch: Nanos,
+    crowded: bool,
+    interval: &mut Interval,
+) -> bool {
+    let port = flows.port();
+    let mut through = sending.iter_mut().filter(|s| s.transmitter.port() == port);
+    let counts = &mut interval.ports[port];
+    through.next().is_some_and(|s| flows.turn(now, epoch, crowded, &mut s.transmitter.flow_sink(now, counts)))
 }
 
 fn answer(sending: &mut [Sending<'_>], port: usize, now: Nanos, answers: &[Vec<u8>]) -> u64 {

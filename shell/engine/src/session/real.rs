@@ -111,7 +111,7 @@ fn work(
             Ok(Command::Stop) => worker.stop(clock.now()),
             Ok(Command::Finish(empty)) => {
                 let used = ThreadUsage::read(tid).ok().zip(before).map(|(now, before)| now.since(&before));
-                return Ok((worker.finish(empty), used));
+                return Ok((worker.finish(clock.now(), empty), used));
             }
         }
     }

@@ -32,7 +32,7 @@ pub(super) fn run<V: VirtualClock>(
         }
         if progress.sent.is_none()
             && (progress.stopped.is_some() || collector.may_end(now))
-            && workers.iter().all(Worker::is_done_sending)
+            && workers.iter_mut().all(Worker::is_done_sending)
         {
             progress.sent = Some(now);
         }
@@ -52,7 +52,7 @@ pub(super) fn run<V: VirtualClock>(
             clock.advance(due.min(progress.next_look).min(drained).min(deadline));
         }
     }
-    let lasts = workers.into_iter().map(|w| (w.finish(collector.empty()), None)).collect();
+    let lasts = workers.into_iter().map(|w| (w.finish(clock.now(), collector.empty()), None)).collect();
     let now = clock.now();
     Ok(collector.end(lasts, background, progress.stopped, now, watch))
 }

@@ -76,6 +76,7 @@ pub fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         profile_sha256: String::new(),
         ports: vec![port("west", "ring:a"), port("east", "ring:b")],
         streams,
+        sessions: Vec::new(),
         chains: Vec::new(),
         groups: Vec::new(),
         warnings: Vec::new(),

@@ -1,0 +1,91 @@
+//! Frames of flows on their way into a transmit queue.
+
+use crate::capture::Tap;
+use crate::interval::PortCounts;
+use port::{BURST, Burst, TxQueue};
+use tcp::Sink;
+use units::{FrameLen, Nanos};
+
+/// Shortest frame, bytes without FCS: ports pad what is shorter.
+const SHORTEST: usize = FrameLen::MIN.without_fcs() as usize;
+const FCS: u64 = 4;
+
+/// Frames between flows and a queue: lasts from turn to turn.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    /// Frames with nothing in them.
+    blank: Burst,
+    /// Frames that are written, or are just being written, in the order they leave.
+    ready: Burst,
+}
+
+impl Outbox {
+    /// Gives everything back.
+    pub(crate) fn free(&mut self, queue: &mut dyn TxQueue) {
+        queue.free(&mut self.blank);
+        queue.free(&mut self.ready);
+    }
+}
+
+/// Where flows put their frames in one turn. What the port does not take stays in the outbox.
+pub(crate) struct FlowSink<'s> {
+    queue: &'s mut dyn TxQueue,
+    outbox: &'s mut Outbox,
+    tap: Option<&'s mut Tap>,
+    now: Nanos,
+    counts: &'s mut PortCounts,
+}
+
+impl<'s> FlowSink<'s> {
+    pub(crate) fn new(
+        queue: &'s mut dyn TxQueue,
+        outbox: &'s mut Outbox,
+        tap: Option<&'s mut Tap>,
+        now: Nanos,
+        counts: &'s mut PortCounts,
+    ) -> Self {
+        Self { queue, outbox, tap, now, counts }
+    }
+
+    /// Sends what is written. Returns whether the port took anything.
+    pub(crate) fn flush(&mut self) -> bool {
+        let ready = &mut self.outbox.ready;
+        if ready.is_empty() {
+            return false;
+        }
+        if let Some(tap) = &mut self.tap {
+            (0..ready.len()).for_each(|i| tap.stage(self.now, ready.data(i)));
+        }
+        let before = bytes(ready);
+        let taken = self.queue.send(ready);
+        if let Some(tap) = &mut self.tap {
+            tap.commit(taken);
+        }
+        self.counts.tx_packets += taken as u64;
+        self.counts.tx_bytes += before - bytes(ready);
+        taken > 0
+    }
+}
+
+/// Bytes of a burst's frames with FCS.
+fn bytes(burst: &Burst) -> u64 {
+    (0..burst.len()).map(|i| burst.data(i).len().max(SHORTEST) as u64 + FCS).sum()
+}
+
+impl Sink for FlowSink<'_> {
+    #[inline]
+    fn frame(&mut self, len: usize) -> Option<&mut [u8]> {
+        if self.outbox.ready.len() == BURST {
+            self.flush();
+            if self.outbox.ready.len() == BURST {
+                return None;
+            }
+        }
+        if self.outbox.blank.is_empty() && self.queue.alloc(&mut self.outbox.blank, BURST) == 0 {
+            return None;
+        }
+        self.outbox.blank.pass(&mut self.outbox.ready);
+        let last = self.outbox.ready.len() - 1;
+        Some(self.outbox.ready.frame_mut(last).begin(len))
+    }
+}

@@ -1,0 +1,431 @@
+//! One worker's sessions on one port: the stack behind the port, what runs on its flows, and the clients who open them.
+//!
+//! Invariant: what was counted is handed over with every interval; nothing is counted in two.
+
+use crate::flow_sink::FlowSink;
+use crate::steer::Steer;
+use session::plan::{Carrier, Side};
+use session::{Apps, Clients, Counts, GroupKey};
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use tcp::{FlowId, GroupId, Stack, StackCounts, TcpCounts, Transport};
+use units::Nanos;
+
+/// Sessions opened in one turn by the clients of one entry at most: frames that come in are not kept waiting.
+const OPEN_AT_ONCE: u64 = 32;
+/// Pairs of addresses and ports tried for one session before it is given up.
+const TRIES: usize = 64;
+/// Flows seen to in one turn when the run ends.
+const END_AT_ONCE: usize = 64;
+/// Flows that are reset after the end at most.
+const RESETS_MAX: usize = 1 << 20;
+
+/// What was counted of one side of one entry.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SessionCounts {
+    pub(crate) app: Counts,
+    pub(crate) tcp: TcpCounts,
+    pub(crate) frames: StackCounts,
+    /// Sessions that were due and not opened because the worker was too slow: of an interval, how many more.
+    pub(crate) unopened: i64,
+    /// Sessions that were due and not opened because there were as many as there may be.
+    pub(crate) withheld: u64,
+}
+
+impl SessionCounts {
+    /// Where those of an entry's side are in a list of all.
+    pub(crate) fn index(entry: usize, side: Side) -> usize {
+        2 * entry + usize::from(side == Side::Server)
+    }
+
+    /// Adds those of another worker.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.app.merge(&other.app);
+        self.add_rest(other);
+    }
+
+    /// Adds those of a later interval of the same worker.
+    pub(crate) fn append(&mut self, later: &Self) {
+        self.app.append(&later.app);
+        self.add_rest(later);
+    }
+
+    fn add_rest(&mut self, other: &Self) {
+        self.tcp.merge(&other.tcp);
+        self.frames.merge(&other.frames);
+        self.unopened += other.unopened;
+        self.withheld += other.withheld;
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.app.clear();
+        self.tcp.clear();
+        self.frames.clear();
+        (self.unopened, self.withheld) = (0, 0);
+    }
+}
+
+/// The clients of one entry.
+pub(crate) struct Opening {
+    pub(crate) entry: usize,
+    pub(crate) clients: Clients,
+    pub(crate) transport: Transport,
+    /// Hardware address to send to for servers' addresses, where the group has none for all.
+    pub(crate) hops: Vec<(RangeInclusive<IpAddr>, [u8; 6])>,
+    /// What was said of the load already.
+    told: (u64, u64),
+}
+
+impl Opening {
+    pub(crate) fn new(
+        entry: usize,
+        clients: Clients,
+        carrier: Carrier,
+        hops: Vec<(RangeInclusive<IpAddr>, [u8; 6])>,
+    ) -> Self {
+        let transport = match carrier {
+            Carrier::Tcp => Transport::Tcp,
+            Carrier::Udp => Transport::Udp,
+        };
+        Self { entry, clients, transport, hops, told: (0, 0) }
+    }
+}
+
+/// What a worker has to do with the sessions of one port.
+#[derive(Default)]
+pub(crate) struct Local {
+    /// Its share of them, if it has one.
+    pub(crate) flows: Option<Flows>,
+    /// Ways to the workers that own the others, where frames may come to the wrong one.
+    pub(crate) steer: Option<Steer>,
+}
+
+impl Local {
+    /// Whether there is nothing to do.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.flows.is_none() && self.steer.is_none()
+    }
+
+    /// Takes in a burst. Returns a bit for each frame that is not for sessions, the first one's lowest; `lost` counts
+    /// those that could not be passed on.
+    #[inline]
+    pub(crate) fn receive(&mut self, now: Nanos, frames: &mut [&[u8]], lost: &mut u64) -> u64 {
+        let mut passed = 0;
+        if let Some(steer) = &mut self.steer {
+            for (number, frame) in frames.iter_mut().enumerate() {
+                if steer.pass(frame, lost) {
+                    *frame = &[];
+                    passed |= 1 << number;
+                }
+            }
+        }
+        let foreign = self.flows.as_mut().map_or(u64::MAX, |flows| flows.receive(now, frames));
+        foreign & !passed
+    }
+
+    /// Takes in what other workers passed on. Returns whether there was anything.
+    #[inline]
+    pub(crate) fn take_passed(&mut self, now: Nanos) -> bool {
+        match (&mut self.steer, &mut self.flows) {
+            (Some(steer), Some(flows)) => steer.take(|frame| {
+                flows.receive(now, &[frame]);
+            }),
+            _ => false,
+        }
+    }
+}
+
+/// How far the sessions of a port are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Before its end, or with clients that are not through.
+    Running,
+    /// Flows are being told to end, from this one on: those whose other end is not played here, or that are clients'.
+    Ending { next: u32 },
+    /// All of them were told.
+    Ended,
+}
+
+/// What a group's flows are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Role {
+    pub(crate) key: GroupKey,
+    /// Whether they go on until their clients, who are played here too, have ended them.
+    pub(crate) follows: bool,
+}
+
+/// One worker's sessions on one port.
+pub(crate) struct Flows {
+    port: usize,
+    stack: Stack<Apps>,
+    apps: Apps,
+    openings: Vec<Opening>,
+    /// The groups of this port, by number; `None` are other ports'.
+    roles: Vec<Option<Role>>,
+    /// UDP's servers do not see that their clients are through: from this flow on they have not been told.
+    dismissed: Option<u32>,
+    /// Which worker this is, of how many.
+    share: (usize, usize),
+    /// When they end, since the start of traffic.
+    end: Nanos,
+    stage: Stage,
+    /// The last instant seen, since the start of traffic.
+    at: Nanos,
+    /// When the last frame left, since the start of traffic.
+    sent_at: Nanos,
+    /// Whether it waits for clients elsewhere until its end: nobody here opens anything.
+    waits: bool,
+    /// Empty counts, to be swapped for full ones.
+    spare: (Vec<Counts>, TcpCounts, StackCounts),
+}
+
+impl Flows {
+    pub(crate) fn new(
+        port: usize,
+        stack: Stack<Apps>,
+        apps: Apps,
+        openings: Vec<Opening>,
+        roles: Vec<Option<Role>>,
+        share: (usize, usize),
+        end: Nanos,
+        waits: bool,
+    ) -> Self {
+        let counts = vec![Counts::default(); roles.len()];
+        Self {
+            port,
+            stack,
+            apps,
+            openings,
+            roles,
+            dismissed: None,
+            share,
+            end,
+            stage: Stage::Running,
+            at: Nanos::ZERO,
+            sent_at: Nanos::ZERO,
+            waits,
+            spare: (counts, TcpCounts::default(), StackCounts::default()),
+        }
+    }
+
+    pub(crate) fn port(&self) -> usize {
+        self.port
+    }
+
+    /// Takes in a burst. Returns a bit for each frame that is not for these flows, the first one's lowest.
+    #[inline]
+    pub(crate) fn receive(&mut self, now: Nanos, frames: &[&[u8]]) -> u64 {
+        self.stack.receive(now, &mut self.apps, frames)
+    }
+
+    /// Opens, times and sends what is due. `epoch` is the start of traffic. Returns whether there was anything.
+    #[inline]
+    ///
+    /// With `crowded` timers wait: there are frames that came before they ran out, and have not been looked at.
+    pub(crate) fn turn(&mut self, now: Nanos, epoch: Nanos, crowded: bool, sink: &mut FlowSink<'_>) -> bool {
+        if now < epoch {
+            return false;
+        }
+        self.at = now - epoch;
+        let mut busy = false;
+        if self.at < self.end {
+            busy |= self.open(now);
+        } else if self.stage != Stage::Ended {
+            self.wind_down(now);
+            busy = true;
+        }
+        if self.dismissed.is_some() {
+            self.dismiss_some(now);
+            busy = true;
+        }
+        if !crowded && self.stack.next_due() <= now {
+            self.stack.turn(now, &mut self.apps);
+            busy = true;
+        }
+        if self.stack.owes() {
+            self.stack.transmit(now, &mut self.apps, sink);
+        }
+        if sink.flush() {
+            self.sent_at = self.at;
+            busy = true;
+        }
+        busy
+    }
+
+    /// When the last frame left, since the start of traffic.
+    pub(crate) fn sent_at(&self) -> Nanos {
+        self.sent_at
+    }
+
+    /// Opens the sessions that are due.
+    #[inline]
+    fn open(&mut self, now: Nanos) -> bool {
+        let mut opened = false;
+        let (worker, workers) = self.share;
+        for opening in &mut self.openings {
+            let numbers = opening.clients.poll(self.at, &self.apps, OPEN_AT_ONCE);
+            for number in numbers.numbers() {
+                opened = true;
+                let (group, mut tuple) = opening.place(number, worker, workers);
+                let mut tries = 0;
+                loop {
+                    let Some(pair) = tuple else {
+                        self.apps.start(now, group, number);
+                        self.apps.not_opened(group);
+                        break;
+                    };
+                    let hop = opening.hop(pair.server.ip());
+                    let flow = self.apps.start(now, group, number);
+                    let opened = self.stack.connect(
+                        now,
+                        &mut self.apps,
+                        group,
+                        opening.transport,
+                        (pair.client, pair.server),
+                        hop,
+                        flow,
+                    );
+                    match opened {
+                        Ok(_) => break,
+                        Err(_) if tries < TRIES => {
+                            tries += 1;
+                            self.apps.take_back(group);
+                            tuple = opening.place(number, worker, workers).1;
+                        }
+                        Err(_) => {
+                            self.apps.not_opened(group);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        opened
+    }
+
+    /// Tells some more flows that the run is over.
+    fn wind_down(&mut self, now: Nanos) {
+        let next = match self.stage {
+            Stage::Running => {
+                self.openings.iter_mut().for_each(|opening| opening.clients.stop());
+                0
+            }
+            Stage::Ending { next } => next,
+            Stage::Ended => return,
+        };
+        let some: Vec<FlowId> = self.stack.flows_from(next).take(END_AT_ONCE).collect();
+        self.stage = match some.last() {
+            Some(last) if some.len() == END_AT_ONCE => Stage::Ending { next: last.0 + 1 },
+            _ => Stage::Ended,
+        };
+        let roles = &self.roles;
+        for flow in some {
+            self.stack.with(now, &mut self.apps, flow, |apps, flow, io| {
+                if !follows(roles, io.group()) {
+                    apps.stop(now, flow, io);
+                }
+            });
+        }
+    }
+
+    /// Clients played here are through: servers that can't see it are told.
+    pub(crate) fn dismiss(&mut self) {
+        if self.roles.iter().flatten().any(|role| role.follows) {
+            self.dismissed = Some(0);
+        }
+    }
+
+    /// Tells some more servers on UDP that nobody will come any more.
+    fn dismiss_some(&mut self, now: Nanos) {
+        let Some(next) = self.dismissed else { return };
+        let some: Vec<FlowId> = self.stack.flows_from(next).take(END_AT_ONCE).collect();
+        self.dismissed = some.last().filter(|_| some.len() == END_AT_ONCE).map(|last| last.0 + 1);
+        let roles = &self.roles;
+        for flow in some {
+            self.stack.with(now, &mut self.apps, flow, |apps, flow, io| {
+                if follows(roles, io.group()) && apps.carrier(io.group()) == Carrier::Udp {
+                    apps.stop(now, flow, io);
+                }
+            });
+        }
+    }
+
+    /// Whether nothing more will be opened and, before the end, all that was is over.
+    pub(crate) fn is_over(&self) -> bool {
+        let through =
+            |opening: &Opening| opening.clients.is_done(self.at) && opening.clients.active(&self.apps) == 0;
+        match self.stage {
+            Stage::Ended => true,
+            _ => !self.waits && self.openings.iter().all(through),
+        }
+    }
+
+    /// When there is something to do next.
+    pub(crate) fn next_due(&self, epoch: Nanos) -> Nanos {
+        let opening = |opening: &Opening| epoch.saturating_add(opening.clients.deadline(&self.apps));
+        let end = if self.stage == Stage::Ended { Nanos::MAX } else { epoch.saturating_add(self.end) };
+        let due = self.openings.iter().map(opening).fold(end, Nanos::min);
+        due.min(self.stack.next_due())
+    }
+
+    /// Ends at `at`, since the start of traffic.
+    pub(crate) fn stop(&mut self, at: Nanos) {
+        self.end = self.end.min(at);
+    }
+
+    /// Adds what was counted to `sessions`, which has both sides of every entry, and begins anew.
+    pub(crate) fn hand_over(&mut self, sessions: &mut [SessionCounts]) {
+        let (counts, tcp, frames) = &mut self.spare;
+        self.apps.swap_counts(counts);
+        for (number, role) in self.roles.iter().enumerate() {
+            let Some(Role { key, .. }) = role else { continue };
+            let sum = &mut sessions[SessionCounts::index(key.session, key.side)];
+            sum.app.merge(&counts[number]);
+            tcp.clear();
+            frames.clear();
+            self.stack.swap_counts(GroupId(number as u16), tcp, frames);
+            sum.tcp.merge(tcp);
+            sum.frames.merge(frames);
+        }
+        for opening in &mut self.openings {
+            let sum = &mut sessions[SessionCounts::index(opening.entry, Side::Client)];
+            let now = (
+                opening.clients.missed(self.at.min(Nanos(self.end.0.saturating_sub(1)))),
+                opening.clients.totals().withheld,
+            );
+            sum.unopened += now.0 as i64 - opening.told.0 as i64;
+            sum.withheld += now.1 - opening.told.1;
+            opening.told = now;
+        }
+    }
+
+    /// Resets what is still open.
+    pub(crate) fn reset_all(&mut self, now: Nanos) {
+        let all: Vec<FlowId> = self.stack.flows_from(0).take(RESETS_MAX).collect();
+        for flow in all {
+            self.stack.with(now, &mut self.apps, flow, |_, _, io| io.abort());
+        }
+    }
+}
+
+fn follows(roles: &[Option<Role>], group: GroupId) -> bool {
+    roles[usize::from(group.0)].is_some_and(|role| role.follows)
+}
+
+impl Opening {
+    /// Which group session `number` belongs to, and where it goes.
+    #[inline]
+    fn place(&mut self, number: u64, worker: usize, workers: usize) -> (GroupId, Option<session::Tuple>) {
+        self.clients
+            .place(number, |tuple| workers == 1 || tcp::owner(tuple.client, tuple.server, workers) == worker)
+    }
+
+    #[inline]
+    fn hop(&self, server: IpAddr) -> Option<[u8; 6]> {
+        if self.hops.is_empty() {
+            return None;
+        }
+        self.hops.iter().find(|(servers, _)| servers.contains(&server)).map(|(_, mac)| *mac)
+    }
+}

@@ -1,0 +1,231 @@
+//! From a trial's sessions to what each worker plays of them on each port.
+
+use crate::EngineError;
+use crate::flows::{Flows, Local, Opening, Role};
+use crate::rig::Rig;
+use crate::steer::Steer;
+use crate::trial::Trial;
+use port::PortFacts;
+use session::plan::{Carrier, SessionPlan, Side, SidePlan};
+use session::secure::SecureSide;
+use session::{Apps, Clients, GroupKey};
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use tcp::{GroupConfig, GroupId, Stack, Transport};
+use tls::Sides;
+
+/// Ethernet header and FCS, bytes.
+const ETHERNET: u32 = 18;
+/// A VLAN tag, bytes.
+const TAG: u32 = 4;
+/// How frames are spread over queues where what is sent on one comes to its partner.
+const PAIRED: &str = "pair";
+/// Room for flows at first, if nothing says how many there will be.
+const FLOWS: u64 = 4_096;
+
+/// What all workers' sessions are made from.
+pub(crate) struct Players {
+    plans: Vec<SessionPlan>,
+    groups: Vec<GroupKey>,
+    /// Encryption of each entry that has some.
+    secure: Vec<Option<Sides>>,
+    /// Workers that play sessions: the first of all.
+    workers: usize,
+    /// Of each port whose frames may come to any worker: each worker's ways to the others.
+    steers: Vec<Vec<Option<Steer>>>,
+}
+
+impl Players {
+    /// For the sessions of `trial` on the ports of `rig`, which have queues for `workers`.
+    pub(crate) fn new(trial: &Trial<'_>, rig: &Rig, workers: usize) -> Result<Self, EngineError> {
+        let plans: Vec<SessionPlan> = trial.plan.sessions.iter().map(|entry| entry.session.clone()).collect();
+        let facts = rig.facts();
+        let mut secure = Vec::new();
+        for plan in &plans {
+            let bad = |reason| EngineError::Sessions { name: plan.name.clone(), reason };
+            for side in plan.client.iter().chain(&plan.server) {
+                check_mtu(side, facts[side.port]).map_err(bad)?;
+            }
+            let sides = plan.tls.clone().map(Sides::new);
+            if let Some(sides) = &sides {
+                check(plan, sides).map_err(|error| bad(error.to_string()))?;
+            }
+            secure.push(sides);
+        }
+        let groups = session::groups(&plans);
+        let owners = owners(&plans, rig, workers);
+        let steers = rig.ports.iter().enumerate().map(|(index, port)| {
+            let has_sessions = sides(&plans).any(|side| side.port == index);
+            let any_worker = port.queues.rx.len() > 1 && port.port.facts().rx_spread != PAIRED;
+            let needed = has_sessions && workers > 1 && any_worker;
+            if needed { Steer::between(workers, owners).into_iter().map(Some).collect() } else { Vec::new() }
+        });
+        Ok(Self { workers: owners, steers: steers.collect(), plans, groups, secure })
+    }
+
+    /// What worker `worker` plays on each port; to be asked once.
+    pub(crate) fn local(&mut self, trial: &Trial<'_>, worker: usize) -> Result<Vec<Local>, EngineError> {
+        let port = |port: usize| {
+            let steer = self.steers[port].get_mut(worker).and_then(Option::take);
+            Ok(Local { flows: self.on_port(trial, port, worker)?, steer })
+        };
+        (0..trial.plan.ports.len()).map(port).collect()
+    }
+
+    fn on_port(&self, trial: &Trial<'_>, port: usize, worker: usize) -> Result<Option<Flows>, EngineError> {
+        let role = |key: &GroupKey| {
+            let follows = key.side == Side::Server && self.plans[key.session].client.is_some();
+            (self.side(*key).port == port).then_some(Role { key: *key, follows })
+        };
+        let roles: Vec<Option<Role>> = self.groups.iter().map(role).collect();
+        if worker >= self.workers || roles.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let configs = self.groups.iter().map(|key| self.config(trial, *key));
+        let seed = random::word(random::key(trial.plan.seed), (port as u64) << 32 | worker as u64);
+        let mut stack = Stack::new(seed, self.expected(&roles), configs.collect());
+        for (number, role) in roles.iter().enumerate() {
+            let Some(role) = role else { continue };
+            self.settle(&mut stack, GroupId(number as u16), role.key);
+        }
+        let mut failed = None;
+        let apps = Apps::new(&self.plans, worker, self.workers, |key| {
+            self.secured(key).unwrap_or_else(|error| {
+                failed = Some(error);
+                Box::new(Silent)
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let openings = self.plans.iter().enumerate().filter_map(|(entry, plan)| {
+            plan.client.as_ref().filter(|client| client.port == port)?;
+            let clients = Clients::new(plan, entry, &self.groups, worker, self.workers)?;
+            let several = trial.hops[entry].iter().any(|(_, mac)| *mac != trial.hops[entry][0].1);
+            let hops = if several { trial.hops[entry].clone() } else { Vec::new() };
+            Some(Opening::new(entry, clients, plan.carrier, hops))
+        });
+        let (share, end) = ((worker, self.workers), trial.plan.duration);
+        let waits = self.plans.iter().all(|plan| plan.client.is_none());
+        Ok(Some(Flows::new(port, stack, apps, openings.collect(), roles, share, end, waits)))
+    }
+
+    fn side(&self, key: GroupKey) -> &SidePlan {
+        let plan = &self.plans[key.session];
+        let side = match key.side {
+            Side::Client => &plan.client,
+            Side::Server => &plan.server,
+        };
+        side.as_ref().expect("only sides that are played here have groups")
+    }
+
+    fn config(&self, trial: &Trial<'_>, key: GroupKey) -> GroupConfig {
+        let side = self.side(key);
+        let hop = match key.side {
+            Side::Client => trial.hops[key.session].first().map(|(_, mac)| *mac),
+            Side::Server => None,
+        };
+        GroupConfig {
+            tcp: side.tcp.clone(),
+            udp: side.udp.clone(),
+            ttl: side.ttl,
+            tos: side.tos,
+            vlans: side.vlans.clone(),
+            mtu: side.mtu,
+            own_mac: trial.hosts[side.port].mac,
+            hop_mac: hop,
+        }
+    }
+
+    /// Says which addresses are a group's.
+    fn settle(&self, stack: &mut Stack<Apps>, group: GroupId, key: GroupKey) {
+        let plan = &self.plans[key.session];
+        let pool = match key.side {
+            Side::Client => &plan.clients,
+            Side::Server => &plan.servers,
+        };
+        let ports = plan.mix.members[key.member].server_ports.as_ref().unwrap_or(&plan.servers.ports);
+        let transport = match plan.carrier {
+            Carrier::Tcp => Transport::Tcp,
+            Carrier::Udp => Transport::Udp,
+        };
+        for range in &pool.addresses {
+            let addresses: RangeInclusive<IpAddr> = range.first..=range.last;
+            if key.side == Side::Server {
+                stack.listen(group, transport, addresses.clone(), ports.clone());
+            }
+            stack.owns(group, addresses);
+        }
+    }
+
+    /// Flows a worker's stack should have room for.
+    fn expected(&self, roles: &[Option<Role>]) -> usize {
+        let flows = |Role { key, .. }: &Role| {
+            let load = &self.plans[key.session].load;
+            // An entry's applications share what it has.
+            let flows = if key.member == 0 { load.concurrent.unwrap_or(FLOWS) } else { 0 };
+            flows.div_ceil(self.workers as u64)
+        };
+        let all: u64 = roles.iter().flatten().map(flows).sum();
+        usize::try_from(all).unwrap_or(usize::MAX)
+    }
+
+    fn secured(&self, key: GroupKey) -> Result<Box<dyn SecureSide>, EngineError> {
+        let bad =
+            |reason: String| EngineError::Sessions { name: self.plans[key.session].name.clone(), reason };
+        let sides = self.secure[key.session].as_ref().ok_or_else(|| bad("no TLS".to_owned()))?;
+        let made = match key.side {
+            Side::Client => sides.client(),
+            Side::Server => sides.server(),
+        };
+        made.map_err(|error| bad(error.to_string()))
+    }
+}
+
+/// Stands in for encryption that could not be made, until that is said.
+struct Silent;
+
+impl SecureSide for Silent {
+    fn start(&mut self, _: units::Nanos, _: u64) -> Box<dyn session::secure::Secure> {
+        unreachable!("a trial whose encryption could not be made does not start")
+    }
+}
+
+/// Whether a side's encryption can be made at all.
+fn check(plan: &SessionPlan, sides: &Sides) -> Result<(), tls::TlsError> {
+    if plan.client.is_some() {
+        sides.client()?;
+    }
+    if plan.server.is_some() {
+        sides.server()?;
+    }
+    Ok(())
+}
+
+fn check_mtu(side: &SidePlan, facts: &PortFacts) -> Result<(), String> {
+    let frame = u32::from(side.mtu) + ETHERNET + TAG * side.vlans.len() as u32;
+    if frame <= facts.frame_len_max {
+        return Ok(());
+    }
+    Err(format!(
+        "an IP packet of {} bytes makes a frame of {frame} with FCS, longer than the {} bytes {} carries; choose a smaller \
+         'mtu', or raise the interface's",
+        side.mtu, facts.frame_len_max, facts.device
+    ))
+}
+
+/// Sides that are played here.
+fn sides(plans: &[SessionPlan]) -> impl Iterator<Item = &SidePlan> {
+    plans.iter().flat_map(|plan| plan.client.iter().chain(&plan.server))
+}
+
+/// Workers that own flows: those that can send on every port that has some.
+fn owners(plans: &[SessionPlan], rig: &Rig, workers: usize) -> usize {
+    let able = |side: &SidePlan| {
+        let port = &rig.ports[side.port];
+        let paired = port.port.facts().rx_spread == PAIRED;
+        // Of a pair of ends with queues one to one, what a worker sends comes back to it alone.
+        if paired { port.queues.tx.len().min(port.queues.rx.len()) } else { port.queues.tx.len() }
+    };
+    sides(plans).map(able).min().unwrap_or(1).clamp(1, workers)
+}

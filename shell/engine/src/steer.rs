@@ -1,0 +1,127 @@
+//! Frames that came to a worker that does not own their flow, on their way to the one that does.
+//!
+//! Network cards spread frames over queues by a hash of their own, so an answer may arrive anywhere. Which worker owns a
+//! flow follows from its addresses and ports alone; everyone else passes its frames on. So many workers serve one address.
+
+use port::bytes::{ByteReceiver, ByteSender, byte_ring};
+
+/// Bytes between each two workers.
+const RING: usize = 1 << 20;
+/// Frames taken from each of the others in one turn.
+const AT_ONCE: usize = 64;
+
+/// One worker's ends of the rings of one port.
+pub(crate) struct Steer {
+    me: usize,
+    owners: usize,
+    /// To each owner; none to itself.
+    to: Vec<Option<ByteSender>>,
+    /// From each of the others.
+    from: Vec<ByteReceiver>,
+    frame: Vec<u8>,
+}
+
+impl Steer {
+    /// For each of `workers`, the first `owners` of which own flows.
+    pub(crate) fn between(workers: usize, owners: usize) -> Vec<Self> {
+        let mut all: Vec<Self> = (0..workers)
+            .map(|me| Self { me, owners, to: Vec::new(), from: Vec::new(), frame: Vec::new() })
+            .collect();
+        for owner in 0..owners {
+            for worker in 0..workers {
+                if worker == owner {
+                    all[worker].to.push(None);
+                    continue;
+                }
+                let (to, from) = byte_ring(RING);
+                all[worker].to.push(Some(to));
+                all[owner].from.push(from);
+            }
+        }
+        all
+    }
+
+    /// Passes `frame` on if it belongs to a flow of another worker; returns whether it does. If there is no room the
+    /// frame is lost, and `lost` counts it.
+    #[inline]
+    pub(crate) fn pass(&mut self, frame: &[u8], lost: &mut u64) -> bool {
+        let Some(owner) = tcp::flow_owner(frame, self.owners).filter(|owner| *owner != self.me) else {
+            return false;
+        };
+        let Some(to) = &mut self.to[owner] else { return false };
+        if to.write(&(frame.len() as u32).to_le_bytes(), frame) {
+            to.publish(to.mark());
+        } else {
+            *lost += 1;
+        }
+        true
+    }
+
+    /// Takes what others passed on. Returns whether there was anything.
+    pub(crate) fn take(&mut self, mut each: impl FnMut(&[u8])) -> bool {
+        let mut any = false;
+        for from in &mut self.from {
+            for _ in 0..AT_ONCE {
+                let mut len = [0; 4];
+                if !from.peek(0, &mut len) {
+                    break;
+                }
+                let len = u32::from_le_bytes(len) as usize;
+                self.frame.resize(len, 0);
+                // A frame is published whole.
+                if !from.peek(4, &mut self.frame) {
+                    break;
+                }
+                from.skip(4 + len);
+                any = true;
+                each(&self.frame);
+            }
+        }
+        any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::{Header, PacketSpec, protocol};
+
+    fn frame(port: u128) -> Vec<u8> {
+        let mut headers: Vec<Header> =
+            ["ethernet", "ipv4", "tcp"].iter().filter_map(|name| protocol(name).map(Header::new)).collect();
+        let src = headers[2].protocol.field("src").expect("TCP has ports");
+        headers[2].put(src, port);
+        PacketSpec { headers, ..PacketSpec::default() }.build_unpadded().expect("a segment").bytes
+    }
+
+    #[test]
+    fn every_frame_gets_to_its_owner_once() {
+        let mut all = Steer::between(3, 2);
+        let (mut lost, mut got) = (0, [0; 3]);
+        for port in 1..200u128 {
+            let frame = frame(port);
+            let owner = tcp::flow_owner(&frame, 2).expect("a flow");
+            for (worker, steer) in all.iter_mut().enumerate() {
+                assert_eq!(steer.pass(&frame, &mut lost), worker != owner);
+                got[owner] += u32::from(worker != owner);
+            }
+        }
+        for (worker, steer) in all.iter_mut().enumerate() {
+            let mut taken = 0;
+            while steer.take(|frame| {
+                assert_eq!(tcp::flow_owner(frame, 2), Some(worker));
+                taken += 1;
+            }) {}
+            assert_eq!(taken, got[worker]);
+        }
+        assert_eq!((lost, got[2], got[0] > 0, got[1] > 0), (0, 0, true, true));
+    }
+
+    #[test]
+    fn a_full_ring_is_counted() {
+        let mut all = Steer::between(2, 1);
+        let (frame, mut lost) = (frame(7), 0);
+        (0..RING / frame.len() + 10).for_each(|_| assert!(all[1].pass(&frame, &mut lost)));
+        assert!(lost >= 10);
+    }
+}
