@@ -3,7 +3,7 @@
 SECONDS ?= 10
 PYTEST = /usr/bin/python3 -m pytest -q -p no:cacheprovider
 
-.PHONY: demo build test check unit blackbox fuzz bench clean
+.PHONY: demo build test check unit blackbox soak fuzz bench clean
 
 demo: build
 	./target/release/eagre demo
@@ -27,6 +27,11 @@ unit:
 blackbox: build
 	@tools/setup test
 	$(PYTEST) tests
+
+# The tests of sessions with more of everything: millions of sessions, minutes of traffic.
+soak: build
+	@tools/setup test
+	EAGRE_LONG=1 $(PYTEST) tests/test_tcp_kernel.py tests/test_servers.py tests/test_clients.py tests/test_session_limits.py
 
 fuzz:
 	tools/fuzz $(SECONDS)

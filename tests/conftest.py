@@ -8,8 +8,20 @@ import lab as labs
 import pytest
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes minutes, run where there is time (EAGRE_LONG=1)")
+
+
 def pytest_sessionstart(session):
     labs.remove_leftovers()
+
+
+def pytest_collection_modifyitems(config, items):
+    """Takes out tests there is no time for: they are not skipped, they belong to `make soak`."""
+    long = [] if labs.LONG else [item for item in items if item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,8 @@ REPO = Path(__file__).resolve().parent.parent
 EAGRE = Path(os.environ.get("EAGRE", REPO / "target/release/eagre")).resolve()
 PREFIX = f"eagre-t{os.getpid()}-"
 OTHERS = re.compile(r"eagre-t(\d+)-")
+# Whether there is time for tests of minutes.
+LONG = os.environ.get("EAGRE_LONG") == "1"
 NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--no-new-privs", "--inh-caps=-all"]
 
 # The addresses of examples/router-*.yaml, so that those run here as they are.
@@ -289,9 +291,10 @@ class Lab:
         return folder
 
     def profile(self, ports, streams, **rest):
-        """Writes a profile; JSON is YAML, too."""
+        """Writes a profile; JSON is YAML, too. With sessions it may do without streams."""
         path = self.folder() / "profile.yaml"
-        path.write_text(json.dumps({"ports": ports, "streams": streams, **rest}, indent=1))
+        streams = {} if streams is None else {"streams": streams}
+        path.write_text(json.dumps({"ports": ports, **streams, **rest}, indent=1))
         path.chmod(0o644)
         return path
 

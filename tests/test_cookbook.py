@@ -1,6 +1,7 @@
 """What docs/cookbook.md says, holds: every profile in it loads and sends, and does what its entry claims.
 
-Its commands are run by test_docs, like those of every page.
+So do the profiles in docs/sessions.md; what is no whole profile there is the keys of an entry under 'sessions'. The
+commands of both are run by test_docs, like those of every page.
 """
 
 import ipaddress
@@ -26,6 +27,22 @@ def blocks(body, language):
 
 
 PROFILES = {title: blocks(body, "yaml")[0] for title, body in ENTRIES.items() if blocks(body, "yaml")}
+
+
+SESSIONS_PAGE = REPO / "docs/sessions.md"
+SESSIONS = [text for text in blocks("\n" + SESSIONS_PAGE.read_text(), "yaml")]
+# What an entry has that only some of its keys are shown of.
+ENTRY_PORTS = {
+    "west": {"device": "ring:a", "ip": "10.0.0.1/24", "speed": "10Gbps"},
+    "east": {"device": "ring:b", "ip": "10.0.0.2/24", "speed": "10Gbps"},
+}
+SHOWN = {"name": "shown", "client": {"port": "west"}, "server": {"port": "east"}, "app": "echo", "open": "50/s"}
+
+
+def whole(text):
+    """A profile, made whole if only the keys of an entry are given."""
+    keys = yaml.safe_load(text)
+    return text if "ports" in keys else json.dumps({"ports": ENTRY_PORTS, "sessions": [{**SHOWN, **keys}]})
 
 
 @pytest.fixture
@@ -60,6 +77,27 @@ def test_profiles_load_and_send(lab, written, title):
     assert result["verdict"]["valid"], result["verdict"]
     assert all(one["tx"] > 0 for one in result["streams"].values()), json.dumps(result["streams"], indent=1)
     assert sum(port["tx_packets"] for port in result["ports"].values()) > 0
+
+
+def test_the_tour_of_sessions_has_profiles():
+    """As many as there are things to show."""
+    assert len(SESSIONS) >= 10
+
+
+@pytest.mark.parametrize("text", SESSIONS, ids=range(len(SESSIONS)))
+def test_profiles_of_sessions_load(written, lab, text):
+    """Without a word of complaint."""
+    done = lab.eagre("check", written(whole(text))).ok()
+    assert "good" in done.out and not done.err, done.err
+
+
+@pytest.mark.parametrize("text", SESSIONS, ids=range(len(SESSIONS)))
+def test_profiles_of_sessions_run(written, lab, text):
+    """All of them establish sessions, and none fails."""
+    result = lab.eagre("sim", written(whole(text)), "--duration", "500ms", "--seed", "1", "--json", "-").result()
+    assert result["verdict"]["valid"], result["verdict"]
+    for one in result["sessions"].values():
+        assert one["established"] > 0 and one["failed_ratio"] == 0, json.dumps(one, indent=1)
 
 
 def addresses(first, count):

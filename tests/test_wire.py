@@ -57,7 +57,14 @@ def simulate(lab, profile, *arguments, packets=2000):
     return capture, done.json
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def only_answers(example):
+    """Whether a profile has nothing but servers, which wait for somebody else's clients."""
+    profile = yaml.safe_load(example.read_text())
+    sessions = profile.get("sessions", [])
+    return "streams" not in profile and not any(one.get("client", {}).get("port") for one in sessions)
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if not only_answers(e)], ids=lambda path: path.stem)
 def test_every_example_sends_valid_packets(lab, example):
     """All of them, in virtual time."""
     capture, result = simulate(lab, example, "--duration", "200ms")
@@ -67,7 +74,7 @@ def test_every_example_sends_valid_packets(lab, example):
     assert_valid(frames)
     sizes = {
         int(one["size"].rstrip("B"))
-        for one in yaml.safe_load(example.read_text())["streams"]
+        for one in yaml.safe_load(example.read_text()).get("streams", [])
         if str(one.get("size", "")).endswith("B")
     }
     lengths = {int(frame["frame.len"]) + 4 for frame in frames}
