@@ -130,6 +130,52 @@ class VethPair:
         return int(re.search(r'"rx":\{"bytes":\d+,"packets":(\d+)', stats.replace(" ", ""))[1])
 
 
+class ServedPair(VethPair):
+    """A veth pair with the kernel's TCP at both ends: 198.18.0.1 near, 198.18.0.2 far, where servers are.
+
+    Packets from the far end have their checksums and are no larger than the MTU, as on a wire. Addresses of the network
+    that are not the near kernel's own are free for a generator.
+    """
+
+    network = {"near": "198.18.0.1/24", "far": "198.18.0.2/24"}
+
+    def __enter__(self):
+        super().__enter__()
+        for name, device, address in ((self.near, "veth0", self.network["near"]), (self.far, "veth1", self.network["far"])):
+            call("ip", "-n", name, "link", "set", "lo", "up")
+            call("ip", "-n", name, "address", "add", address, "dev", device)
+            call(*self.within(name), "sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65535", "net.core.somaxconn=16384")
+        self.offloads(self.far, "veth1", "off")
+        return self
+
+    def offloads(self, name, device, state):
+        call(*self.within(name), "ethtool", "-K", device, "tx", state, "tso", state, "gso", state)
+
+    @contextlib.contextmanager
+    def without_offloads(self):
+        """The near kernel cuts its segments and makes their checksums itself."""
+        self.offloads(self.near, "veth0", "off")
+        try:
+            yield
+        finally:
+            self.offloads(self.near, "veth0", "on")
+
+    @contextlib.contextmanager
+    def serving(self, core, *commands):
+        """Servers in the far namespace, on a core."""
+        processes = []
+        try:
+            for command in commands:
+                line = [*self.within(self.far), "taskset", "--cpu-list", core, *command]
+                processes.append(start(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            listening = lambda: len(call(*self.within(self.far), "ss", "-Hltn").splitlines()) >= len(commands)
+            wait_until(listening, "servers listening")
+            yield
+        finally:
+            for process in processes:
+                stop(process)
+
+
 def steal_s():
     """Time the machine below had our cores, s, since it started."""
     fields = Path("/proc/stat").read_text().splitlines()[0].split()

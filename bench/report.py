@@ -33,6 +33,20 @@ EXPLANATIONS = """
   later than that.
 - **P19**: 'requested' is the rate times the duration; what is not sent must be in `tx_unsent`, to the packet, and the verdict
   must say `generator_limited`.
+- **P11–P15, P19 of sessions**: one worker has both ends, on `ring` ports; 'per CPU-second' is of that worker. Sessions count once
+  for both ends, and only those that did what they should; a run in which one failed has no figure. Figures of WARP17 and TRex
+  are not of this run: both ends on one core too, measured once on a machine of this kind. WARP17 closes by a reset after 8 packets;
+  Eagre needs 5, because acknowledgements go with data. A request of HTTP has no room in fewer than some 60 bytes.
+- **P12** is the most resident memory, huge pages too, of a run with so many connections, less that of a run with 1,000,
+  divided by the endpoints, two for each connection. They are established and say nothing.
+- **P15**: the peer is the crate's own benchmark (`edge/tls/benches/handshakes.rs`), which has the worker's core and no network:
+  rustls as its documentation shows it, both ends, the best of 15 rounds by the clock on the wall. Eagre's sessions are the median,
+  and have TCP, a byte each way and an end besides. Both verify the certificate against a root.
+- **session-peers**: clients on the worker's core against the same server on the other (a reader that throws away; iperf3's own
+  server; nginx with one process and 1,000 bytes to say). Eagre polls, so its CPU time is what `busy_ratio` says it worked of it. What
+  the kernel does for a client in threads of its own is in nobody's CPU time; windows count from 90 % of the core. Against
+  a server on one core the clock on the wall says as much about the server. iperf3 leaves segments of 64 KB whole on a veth pair,
+  where nothing need cut them; a generator makes packets, so the row beside it has them cut and summed up by the kernel.
 - **instructions** are those of the worker thread under callgrind: they repeat where clocks do not.
 """
 

@@ -13,11 +13,15 @@ import time
 
 sys.dont_write_bytecode = True
 
+import cases  # noqa: E402
 import machine  # noqa: E402
 import report  # noqa: E402
-from cases import CASES, Bench  # noqa: E402
+import sessions  # noqa: E402
+from cases import Bench  # noqa: E402
 from generators import EAGRE, RUN, eagre  # noqa: E402
 from machine import REPO, CouldNotRun  # noqa: E402
+
+CASES = cases.CASES | sessions.CASES
 
 
 def arguments():

@@ -1,0 +1,416 @@
+"""The cases of sessions, TCP and what goes over it: what is run for each, and how its figure is made.
+
+Figures are per CPU-second of the worker, which has both ends of `ring` ports; on a veth pair it has the client's alone.
+"""
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import cases
+import machine
+from cases import Row
+from generators import COMMANDS, PROFILES, RUN, SHARE_MIN, Window, eagre
+from machine import REPO, CouldNotRun, ServedPair
+
+# What others do per CPU-second with both ends on one core, measured once on a machine of this kind.
+WARP17_RAW, WARP17_HTTP = 743e3, 435e3
+TREX_FIN, TREX_HTTP = 390e3, (48e3, 64e3)
+WARP17_BYTES, TREX_BYTES = 320, 1200
+
+
+def attempts(bench):
+    """Windows tried for each that is wanted; a quick run is to be quick on a machine with other things to do as well."""
+    return 2 if bench.rounds < 3 else cases.ATTEMPTS
+
+
+def alternate(bench, *kinds, share_min=SHARE_MIN):
+    return cases.alternate(bench, *kinds, share_min=share_min, attempts=attempts(bench))
+
+
+def changed(case, profile, *changes):
+    """A profile in which texts are replaced, as pairs of old and new."""
+    changes = [(old, new) for old, new in changes if old != new]
+    if not changes:
+        return profile
+    path = RUN / f"{profile}-{'-'.join(re.sub(r'[^A-Za-z0-9]+', '', new) for _, new in changes)}.yaml"
+    script = "; ".join(f"s|{old}|{new}|" for old, new in changes)
+    COMMANDS.note(case, ["sed", f"'{script}'", PROFILES / f"{profile}.yaml", ">", path])
+    path.write_text(machine.call("sed", script, PROFILES / f"{profile}.yaml"))
+    return path.with_suffix("")
+
+
+def of_sessions(window, key):
+    """What the only entry of sessions counted."""
+    (entry,) = window.document["sessions"].values()
+    return entry[key]
+
+
+def counted(window, key):
+    """The window of a run, of what its sessions counted instead of packets. None may have failed."""
+    failed = {reason: n for reason, n in of_sessions(window, "failed").items() if reason != "aborted"}
+    if failed:
+        raise CouldNotRun(f"sessions failed: {failed}")
+    return replace(window, packets=of_sessions(window, key))
+
+
+def sessions(case, profile, *changes, key="transactions"):
+    """A kind of window: sessions of a profile that did what they should."""
+    return lambda bench: counted(eagre(case, changed(case, profile, *changes), seconds=bench.seconds), key)
+
+
+def thousands(per_s):
+    return f"{per_s / 1e3:,.4g} k/s" if per_s < 1e6 else f"{per_s / 1e6:.4g} M/s"
+
+
+def row(case, what, series, target=None, peer=None, name=None):
+    """A row of so many a CPU-second, beside a peer's figure from elsewhere."""
+    rate = 1e6 * series.median()
+    figure = f"{rate / peer:.2f} × {name}" if peer else thousands(rate)
+    reached = rate >= target if target else None
+    noise = series.noise(lambda w: 1e3 * w.per_cpu)
+    return Row(
+        case, what, f"{thousands(rate)} per CPU-second", f"{thousands(peer)} ({name})" if peer else "", figure,
+        f"≥ {thousands(target)}" if target else "", reached, f"{noise} (k/s)",
+    )  # fmt: skip
+
+
+def raw(bench):
+    """P11: open, request, response, close. By size, as WARP17 tells it; by how many at a time; and closed by FINs."""
+    sizes = ("8B", "64B", "1024B", "8192B") if bench.rounds < 3 else ("8B", "32B", "64B", "128B", "256B", "512B", "1024B", "2048B", "4096B", "8192B")
+    http_sizes = [size for size in sizes if int(size[:-1]) >= 128]
+    many = ("10000", "100000")
+    kinds = [
+        *(sessions("P11", "p11", ("64B", size)) if size != "64B" else sessions("P11", "p11") for size in sizes),
+        *(sessions("P11", "p11", ("concurrent: 64", f"concurrent: {n}")) for n in many),
+        sessions("P11", "p11-fin"),
+        *(sessions("P11", "p13", ("256B", size)) for size in http_sizes),
+    ]
+    series = iter(alternate(bench, *(lambda kind=kind: kind(bench) for kind in kinds)))
+    what = "TCP open, request, response, close by reset, `ring`, both ends on one core, "
+    for size in sizes:
+        small = int(size[:-1]) <= 64
+        yield row("P11", f"{what}{size} each way", next(series), *((1.5e6, WARP17_RAW, "WARP17") if small else ()))
+    for n in many:
+        yield row("P11", f"{what}64B each way, {int(n):,} at a time", next(series), None, WARP17_RAW, "WARP17")
+    yield row("P11", "TCP with timestamps and SACK, closed by FINs, 64B each way, both ends on one core", next(series), None, TREX_FIN, "TRex, FIN")
+    for size in http_sizes:
+        yield row("P11", f"HTTP GET/200, new connection each, {size} each way", next(series))
+
+
+def memory(bench):
+    """P12: what established connections add to what the program takes without them."""
+    connections, seconds = (1_000_000, 4) if bench.rounds < 3 else (10_000_000, 40)
+    few = 1000
+    (base, _), (most, window) = resident(few, 2), resident(connections, seconds)
+    established = of_sessions(window, "active_max")
+    if established != connections or of_sessions(window, "failed"):
+        raise CouldNotRun(f"P12: {established} of {connections} connections established, failed: {of_sessions(window, 'failed')}")
+    cost = (most - base) / (2 * (connections - few))
+    yield Row(
+        "P12", f"memory of an established TCP endpoint, {2 * connections / 1e6:.0f} M of them", f"{cost:.1f} B",
+        f"{WARP17_BYTES} B (WARP17), {TREX_BYTES:,} B (TRex)", f"{cost:.1f} B", "≤ 160 B", cost <= 160,
+        f"{most / 2**20:,.0f} MiB at most, {base / 2**20:.0f} MiB with {few:,} connections",
+    )  # fmt: skip
+
+
+def resident(connections, seconds):
+    """The most memory a run with so many connections takes, bytes, huge pages too; and its window."""
+    most = 0
+
+    def watch(process):
+        nonlocal most
+        while process.poll() is None:
+            try:
+                status = Path(f"/proc/{process.pid}/status").read_text()
+            except OSError:
+                break
+            sizes = dict(re.findall(r"^(VmHWM|HugetlbPages):\s+(\d+) kB$", status, re.MULTILINE))
+            most = max(most, 1024 * sum(map(int, sizes.values())))
+            time.sleep(0.05)
+
+    profile = changed("P12", "p12", ("concurrent: 1000", f"concurrent: {connections}"))
+    window = eagre("P12", profile, seconds=seconds, watch=watch)
+    return most, window
+
+
+def http(bench):
+    """P13: GET and 200 over a new connection each."""
+    few, many = alternate(bench, *(lambda c=c: sessions("P13", "p13", *c)(bench) for c in ((), (("concurrent: 64", "concurrent: 10000"),))))
+    what = "HTTP/1.1 GET/200, new connection each, 256B each way, `ring`, both ends on one core"
+    yield row("P13", what, few, 1e6, WARP17_HTTP, "WARP17")
+    yield row("P13", what + ", 10,000 at a time", many, None, WARP17_HTTP, "WARP17")
+
+
+def goodput(bench):
+    """P14: bulk, and TRex's HTTP."""
+    bulk, pages = alternate(
+        bench, lambda: counted(eagre("P14", "p14-bulk", seconds=bench.seconds), "tx_bytes_goodput"), lambda: sessions("P14", "p14-http")(bench)
+    )  # fmt: skip
+    gbps = lambda w: 8 * w.per_cpu / 1e3
+    rate = bulk.median(gbps)
+    yield Row(
+        "P14", "bulk TCP, 1460 B segments, `ring`, both ends on one core", f"{rate:.1f} Gb/s per CPU-second", "", f"{rate:.1f} Gb/s", "≥ 40 Gb/s",
+        rate >= 40, bulk.noise(gbps),
+    )  # fmt: skip
+    yield row("P14", "HTTP 100 B → 32 KB, new connection each, `ring`, both ends on one core", pages, 150e3, TREX_HTTP[1], "TRex, zero-copy")
+
+
+def handshakes(bench):
+    """P15: full TLS 1.3 handshakes in sessions beside rustls alone, which a benchmark of the crate measures."""
+    (ours,) = alternate(bench, lambda: sessions("P15", "p15")(bench))
+    what = "full TLS 1.3 handshakes, X25519, ECDSA P-256, both ends on one core"
+    try:
+        seam, alone = rustls(bench)
+    except CouldNotRun as error:
+        bench.note(f"P15: no figure of rustls alone: {error}")
+        yield row("P15", what + ", in sessions over TCP on `ring`", ours)
+        return
+    rate = 1e6 * ours.median()
+    for text, value, target in ((what + ", in sessions over TCP on `ring`", rate, 0.9), (what + ", the crate `tls` alone", seam, None)):
+        yield Row(
+            "P15", text, f"{value:,.0f}/s per CPU-second", f"{alone:,.0f}/s (rustls alone)", f"{value / alone:.2f}×",
+            f"≥ {target}×" if target else "", value / alone >= target if target else None,
+            f"{ours.noise(lambda w: 1e6 * w.per_cpu)}; peer the best of 15" if target else "the best of 15 each",
+        )  # fmt: skip
+
+
+def rustls(bench):
+    """Full handshakes a second of the crate `tls` and of rustls alone, on the worker's core."""
+    cargo = shutil.which("cargo")
+    if not cargo:
+        raise CouldNotRun("cargo is not installed")
+    command = [cargo, "bench", "--quiet", "-p", "tls", "--bench", "handshakes"]
+    COMMANDS.note("P15", ["cargo", *command[1:]])
+    built = subprocess.run([*command, "--no-run"], cwd=REPO, capture_output=True, text=True, timeout=1800)
+    if built.returncode != 0:
+        raise CouldNotRun(f"cargo bench: {built.stderr.strip()[-500:]}")
+    process = machine.start(["taskset", "--cpu-list", bench.core, *command], cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        out, err = process.communicate(timeout=300)
+    except subprocess.TimeoutExpired:
+        raise CouldNotRun("cargo bench did not end") from None
+    finally:
+        machine.stop(process)
+    told = re.search(r"^full TLS 1\.3 handshakes\s+seam\s+(\d+)/s, rustls alone\s+(\d+)/s", out, re.MULTILINE)
+    if not told:
+        raise CouldNotRun(f"cargo bench: {err.strip()[-500:]}")
+    return float(told[1]), float(told[2])
+
+
+# Rates as shares of the limit: ten in equal ratios from 100/s to half of it, ten around it and to twice as much.
+AROUND = [0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.1, 1.25, 1.5, 2]
+
+
+def delivered(bench):
+    """P19: sessions opened ÷ those asked for, below what the worker can do and beyond, and what the result says."""
+    seconds = 0.5 if bench.rounds < 3 else 1
+
+    def undisturbed(profile):
+        for _ in range(attempts(bench)):
+            window = eagre("P19-sessions", profile, seconds=seconds)
+            if window.share >= SHARE_MIN:
+                break
+        return window
+
+    fastest = changed("P19-sessions", "p19-sessions", ("open: 1000/s", "open: max\\n    concurrent: 1000"))
+    limit = statistics.median(of_sessions(undisturbed(fastest), "attempted") / seconds for _ in range(3))
+    broken, disturbed, full, worst_below, short = [], 0, 0, (1.0, 0.0), 0
+    for rate in [round(per_s) for per_s in (*(100 * (limit / 200) ** (i / 9) for i in range(10)), *(limit * share for share in AROUND))]:
+        window = undisturbed(changed("P19-sessions", "p19-sessions", ("1000/s", f"{rate}/s")))
+        opened, unopened, failed = (of_sessions(window, key) for key in ("attempted", "unopened", "failed"))
+        asked, ratio = rate * seconds, opened / (rate * seconds)
+        is_disturbed = window.share < SHARE_MIN
+        disturbed += is_disturbed
+        if abs(opened + unopened - asked) > 1 + asked / 1e6:
+            broken.append(f"{rate}/s: {asked:.0f} asked for, {opened} opened and {unopened} stated as unopened")
+        if failed:
+            broken.append(f"{rate}/s: failed: {failed}")
+        if ratio < 0.999:
+            short += 1
+            if not window.document["verdict"]["generator_limited"]:
+                broken.append(f"{rate}/s: {ratio:.4f} delivered and not called limited")
+        else:
+            full = max(full, rate)
+        # A worker without its core can do less than the limit; what it can't, it must still state.
+        if rate < limit and not is_disturbed:
+            worst_below = min(worst_below, (ratio, rate / limit))
+    if disturbed == 20:
+        raise CouldNotRun("P19, sessions: no worker had its core")
+    for line in broken:
+        bench.note(f"P19, sessions: {line}")
+    worst = f" (at {worst_below[1]:.2f} of it)" if worst_below[0] < 1 else ""
+    stated = "NOT all stated" if broken else "each stated" if short else "none short"
+    yield Row(
+        "P19", "sessions opened at 20 rates from 100/s to twice the limit", f"limit {thousands(limit)} (by the clock on the wall)", "0.71 at 58 % of its CPU, silently (TRex)",
+        f"{worst_below[0]:.5f} at worst below the limit{worst}; in full up to {full / limit:.2f} of it; {short} fell short, {stated}",
+        "≥ 0.999, shortfall stated", worst_below[0] >= 0.999 and not broken, f"{disturbed} of 20 disturbed, and not in the first figure",
+    )  # fmt: skip
+
+
+# The kernel's threads for the network take the core from a client now and then, and work for it.
+VETH_SHARE_MIN = 0.9
+
+DEVICES = {"AF_XDP": (), "AF_PACKET": (("afxdp", "afpacket"),)}
+
+
+def on_veth(bench, pair, profile, device, key):
+    """A kind of window: Eagre's client on the near end; CPU-seconds are those in which its worker had something to do."""
+    path, told = changed("session-peers", profile, *DEVICES[device]), set()
+
+    def run():
+        window = counted(eagre("session-peers", path, seconds=bench.seconds, inside=pair.within(pair.near)), key)
+        errors = window.document["ports"]["near"]["rx_errors"]
+        for error in errors.keys() - told:
+            bench.note(f"session-peers, {profile} on {device}: {errors[error]} frames received and dropped in a window: {error}")
+        told.update(errors)
+        (worker,) = window.document["workers"]
+        return replace(window, cpu_s=window.cpu_s * worker["busy_ratio"])
+
+    return run
+
+
+def kernel_client(bench, pair, command, amount):
+    """A kind of window: a client of the kernel's TCP on the near end; `amount` finds in what it prints what it did, and in how long."""
+
+    def run():
+        line = [*pair.within(pair.near), "taskset", "--cpu-list", bench.core, *command]
+        COMMANDS.note("session-peers", line)
+        process = machine.start(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            ran, waited = 1, 0
+            end = time.monotonic() + 10 * bench.seconds + 10
+            while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+                if time.monotonic() > end:
+                    raise CouldNotRun(f"{' '.join(map(str, line))}: does not end")
+                ran, waited = scheduled(process.pid) or (ran, waited)
+                time.sleep(0.02)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            told = process.stdout.read()
+        finally:
+            machine.stop(process)
+        if process.returncode != 0:
+            raise CouldNotRun(f"{' '.join(map(str, line))}: {told.strip()[-500:]}")
+        did, wall_s = amount(told)
+        return Window(did, wall_s, usage.ru_utime + usage.ru_stime, ran / (ran + waited))
+
+    return run
+
+
+def scheduled(pid):
+    """Time all threads of a process had a core, and time they waited for one, ns; None once it has ended."""
+    try:
+        both = [list(map(int, path.read_text().split()[:2])) for path in Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    except OSError:
+        return None
+    ran, waited = sum(one for one, _ in both), sum(one for _, one in both)
+    return (ran, waited) if ran else None
+
+
+def of_iperf3(told):
+    total = json.loads(told)["end"]["sum_sent"]
+    return total["bytes"], total["seconds"]
+
+
+def of_wrk(told):
+    found = re.search(r"(\d+) requests in ([\d.]+)(m?s),", told)
+    if not found or "Non-2xx" in told:
+        raise CouldNotRun(f"wrk: {told.strip()[-500:]}")
+    return int(found[1]), float(found[2]) / (1000 if found[3] == "ms" else 1)
+
+
+def of_h2load(seconds):
+    def amount(told):
+        found = re.search(r"(\d+) succeeded, 0 failed, 0 errored", told)
+        if not found:
+            raise CouldNotRun(f"h2load: {told.strip()[-500:]}")
+        return int(found[1]), seconds
+
+    return amount
+
+
+NGINX = """daemon off; master_process off; pid {run}/nginx.pid; error_log stderr error; worker_rlimit_nofile 65536;
+events {{ worker_connections 16384; }}
+http {{
+  access_log off; keepalive_requests 1000000000; keepalive_timeout 60s; client_body_temp_path {run}; proxy_temp_path {run};
+  fastcgi_temp_path {run}; uwsgi_temp_path {run}; scgi_temp_path {run};
+  server {{ listen 80 backlog=16384; location / {{ return 200 "{body}"; }} }}
+}}
+"""
+
+
+def peers(bench):
+    """Clients of the kernel's TCP beside Eagre's, against the same servers behind a veth pair: iperf3, wrk, h2load."""
+    missing = [tool for tool in ("iperf3", "wrk", "h2load", "nginx", "ethtool") if not shutil.which(tool)]
+    if missing:
+        raise CouldNotRun(f"not installed: {' '.join(missing)}; see tools/setup bench")
+    yield from bulk_peers(bench)
+    yield from http_peers(bench)
+
+
+def bulk_peers(bench):
+    iperf3 = ["iperf3", "--client", "198.18.0.2", "--port", 5201, "--time", bench.seconds, "--json"]
+    with ServedPair() as pair:
+        servers = [["python3", Path(__file__).resolve().parent / "sink.py"], ["iperf3", "--server", "--port", 5201]]
+        with pair.serving(bench.control, *servers):
+            plain = kernel_client(bench, pair, iperf3, of_iperf3)
+
+            def segmented():
+                """With segments cut by the kernel's TCP instead of never."""
+                with pair.without_offloads():
+                    return plain()
+
+            bulk = lambda device: on_veth(bench, pair, "veth-bulk", device, "tx_bytes_goodput")
+            af_xdp, af_packet, whole, cut = alternate(bench, bulk("AF_XDP"), bulk("AF_PACKET"), plain, segmented, share_min=VETH_SHARE_MIN)
+    for name, ours in (("AF_XDP", af_xdp), ("AF_PACKET", af_packet)):
+        for peer, theirs in (("iperf3, segments of 1448 B", cut), ("iperf3, 64 KB a segment", whole)):
+            yield from beside(f"bulk TCP into the kernel, {name} on veth beside {peer}", ours, theirs, lambda value: f"{8 * value / 1e3:.3g} Gb/s")
+
+
+def http_peers(bench):
+    config = RUN / "nginx.conf"
+    config.write_text(NGINX.format(run=RUN, body="x" * 1000))
+    url = "http://198.18.0.2/"
+    wrk = ["wrk", "--threads", 1, "--connections", 32, "--duration", f"{bench.seconds}s"]
+    h2load = ["h2load", "--h1", "--threads", 1, "--clients", 32, "--duration", bench.seconds, url]
+    with ServedPair() as pair, pair.serving(bench.control, ["nginx", "-c", config, "-p", RUN]):
+        kept = lambda device: on_veth(bench, pair, "veth-http", device, "transactions")
+        new = lambda device: on_veth(bench, pair, "veth-connections", device, "transactions")
+        kept_xdp, kept_packet, kept_wrk, kept_h2load, new_xdp, new_packet, new_wrk = alternate(
+            bench, kept("AF_XDP"), kept("AF_PACKET"), kernel_client(bench, pair, [*wrk, url], of_wrk),
+            kernel_client(bench, pair, h2load, of_h2load(bench.seconds)), new("AF_XDP"), new("AF_PACKET"),
+            kernel_client(bench, pair, [*wrk, "--header", "Connection: close", url], of_wrk),
+            share_min=VETH_SHARE_MIN,
+        )  # fmt: skip
+    show = lambda value: thousands(1e6 * value)
+    for name, ours in (("AF_XDP", kept_xdp), ("AF_PACKET", kept_packet)):
+        for peer, theirs in (("wrk", kept_wrk), ("h2load", kept_h2load)):
+            yield from beside(f"HTTP requests to nginx, 32 connections kept, {name} on veth beside {peer}", ours, theirs, show)
+    for name, ours in (("AF_XDP", new_xdp), ("AF_PACKET", new_packet)):
+        yield from beside(f"HTTP to nginx, new connection each, {name} on veth beside wrk", ours, new_wrk, show)
+
+
+def beside(what, ours, theirs, show):
+    """Two rows of Eagre beside a peer: by the time their clients worked, and by the clock on the wall."""
+    for text, of in ((", per CPU-second the client worked", lambda w: w.per_cpu), (", by the clock on the wall", lambda w: w.wall)):
+        ratio = ours.median(of) / theirs.median(of)
+        noise = f"{ours.noise(of)}; peer {theirs.noise(of)} (M/s)"
+        yield Row("session-peers", what + text, show(ours.median(of)), show(theirs.median(of)), f"{ratio:.2f}×", "", None, noise)
+
+
+CASES = {
+    "P11": raw,
+    "P12": memory,
+    "P13": http,
+    "P14": goodput,
+    "P15": handshakes,
+    "P19-sessions": delivered,
+    "session-peers": peers,
+}
