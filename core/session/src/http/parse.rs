@@ -63,10 +63,12 @@ struct Fields {
 
 /// Reads a response's head: it and its bytes; `None` if it is not whole, but may become one.
 pub fn response_head(data: &[u8]) -> Result<Option<(ResponseHead, usize)>, Wrong> {
-    let Some((first, fields, len)) = head(data)? else {
-        let known = data.len().min(VERSION_1.len());
-        return if data[..known] == VERSION_1[..known] { Ok(None) } else { Err("not HTTP/1") };
-    };
+    // What can't become one is known by its first bytes, however much there is of it.
+    let known = data.len().min(VERSION_1.len());
+    if data[..known] != VERSION_1[..known] {
+        return Err("not HTTP/1");
+    }
+    let Some((first, fields, len)) = head(data)? else { return Ok(None) };
     let minor = version(first.get(..8).ok_or("the status line is too short")?)?;
     let rest = &first[8..];
     let [b' ', a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', reason @ ..] = rest else {
