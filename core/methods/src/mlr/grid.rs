@@ -55,14 +55,19 @@ impl Grid {
         Pps::from_micro((load * 1e6).round() as u64)
     }
 
-    /// The largest load of at most `rate` (frames/s), or the smallest.
+    /// The largest load of at most `rate` (frames/s, to the millionth as loads are), or the smallest.
     pub(crate) fn at_most(&self, rate: f64) -> u32 {
         if rate <= self.min {
             return 0;
         }
         let step = (self.max / self.min).ln() / f64::from(self.last);
-        let index = ((rate / self.min).ln() / step + 1e-6).floor();
-        (index as u32).min(self.last)
+        let near = (((rate / self.min).ln() / step).round() as u32).min(self.last);
+        // The logarithm leads to within a step; the loads themselves, which are rounded, decide.
+        let rate = Pps::from_micro((rate * 1e6).round() as u64);
+        [near + 1, near]
+            .into_iter()
+            .find(|i| *i <= self.last && self.load(*i) <= rate)
+            .unwrap_or(near.saturating_sub(1))
     }
 }
 
