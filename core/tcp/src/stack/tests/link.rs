@@ -254,7 +254,7 @@ impl World {
     }
 
     fn put_on_the_way(&mut self, way: usize, frames: Vec<Vec<u8>>) {
-        for mut bytes in frames {
+        for bytes in frames {
             if way == 0 {
                 self.longest_to_server = self.longest_to_server.max(bytes.len());
             }
@@ -265,13 +265,15 @@ impl World {
                 if self.random(100) < self.link.loss_percent.into() {
                     continue;
                 }
+                let mut bytes = bytes.clone();
                 if self.random(100) < self.link.damage_percent.into() {
+                    // One bit: of two the checksum may see nothing.
                     let at = self.random(bytes.len() as u64) as usize;
                     bytes[at] ^= 1 << self.random(8);
                 }
                 let at = self.now + DELAY + Nanos(self.random(self.link.jitter.0));
                 let place = self.ways[way].partition_point(|(other, _)| *other <= at);
-                self.ways[way].insert(place, (at, bytes.clone()));
+                self.ways[way].insert(place, (at, bytes));
             }
         }
     }
