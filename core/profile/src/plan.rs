@@ -44,9 +44,7 @@ impl Plan {
         let streams = self.streams.iter().map(|stream| stream.sizes.longest().bytes());
         let sides =
             self.sessions.iter().flat_map(|entry| entry.session.client.iter().chain(&entry.session.server));
-        // Ethernet header and FCS, and four bytes for each VLAN.
-        let frame = |side: &SidePlan| u32::from(side.mtu) + 18 + 4 * side.vlans.len() as u32;
-        streams.chain(sides.map(frame)).max().unwrap_or(0)
+        streams.chain(sides.map(SidePlan::frame_len)).max().unwrap_or(0)
     }
 }
 

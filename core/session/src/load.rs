@@ -48,6 +48,8 @@ pub struct Opener {
     down: Delay,
     /// Turns that are over: opened or withheld.
     turns: u64,
+    /// When the next turn comes, as far as it is known: not later.
+    next: Nanos,
     opened: u64,
     ended: u64,
     /// When places of sessions that are over are free again.
@@ -110,6 +112,7 @@ impl Opener {
             time: plan.time.unwrap_or(Nanos::MAX),
             down: plan.down,
             turns: 0,
+            next: Nanos::ZERO,
             opened: 0,
             ended: 0,
             down_until: BinaryHeap::new(),
@@ -121,8 +124,6 @@ impl Opener {
     /// The sessions to open at `now`, counted from the start of traffic, if there are `active` of this worker's.
     /// They count as opened. No more than `most` are returned at a time; the others stay due.
     pub fn poll(&mut self, now: Nanos, active: u64, most: u64) -> Opening {
-        let due = self.due(now);
-        let mut free = self.free(now, active);
         let left = self.count.map_or(u64::MAX, |all| all - self.opened.min(all));
         let none = Opening { first: 0, step: self.workers, count: 0 };
         if self.stopped || left == 0 {
@@ -130,11 +131,16 @@ impl Opener {
         }
         if matches!(self.rate, Rate::Max) {
             let open = now >= self.start_delay && now.since(self.start_delay) < self.time;
-            free = if open { free.min(left).min(most) } else { 0 };
-            self.totals.due += free;
-            return self.take(free);
+            let count = if open { self.free(now, active).min(left).min(most) } else { 0 };
+            self.totals.due += count;
+            return self.take(count);
         }
-        let turns = due.saturating_sub(self.turns).min(left).min(most);
+        // Asked far more often than there is something to open.
+        if now < self.next {
+            return none;
+        }
+        let free = self.free(now, active);
+        let turns = self.due(now).saturating_sub(self.turns).min(left).min(most);
         let count = turns.min(free);
         self.totals.due += turns;
         self.totals.withheld += turns - count;
@@ -144,7 +150,13 @@ impl Opener {
         let opening = self.take(count);
         // Turns that were withheld are over; those opened were the first.
         self.turns += turns - count;
+        self.next = self.next_turn();
         opening
+    }
+
+    /// When the next turn comes by the rate.
+    fn next_turn(&self) -> Nanos {
+        self.start_delay.saturating_add(self.rate.when(self.worker + self.turns * self.workers))
     }
 
     fn take(&mut self, count: u64) -> Opening {
@@ -219,7 +231,7 @@ impl Opener {
         let at = match self.rate {
             Rate::Max if full => waiting,
             Rate::Max => self.start_delay,
-            _ => self.start_delay.saturating_add(self.rate.when(self.worker + self.turns * self.workers)),
+            _ => self.next_turn(),
         };
         let end = self.start_delay.saturating_add(self.time);
         if at >= end { Nanos::MAX } else { at }

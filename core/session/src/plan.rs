@@ -27,6 +27,15 @@ pub enum Carrier {
     Udp,
 }
 
+impl From<Carrier> for tcp::Transport {
+    fn from(carrier: Carrier) -> Self {
+        match carrier {
+            Carrier::Tcp => Self::Tcp,
+            Carrier::Udp => Self::Udp,
+        }
+    }
+}
+
 /// The two ends of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
@@ -85,6 +94,13 @@ pub struct SidePlan {
     pub tcp: TcpOptions,
     /// UDP.
     pub udp: UdpOptions,
+}
+
+impl SidePlan {
+    /// Longest frame, with FCS, bytes: Ethernet's header and FCS, a tag for each VLAN, and the largest packet.
+    pub fn frame_len(&self) -> u32 {
+        u32::from(self.mtu) + 18 + 4 * self.vlans.len() as u32
+    }
 }
 
 /// Addresses and ports of one end.

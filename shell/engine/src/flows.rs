@@ -5,10 +5,10 @@
 use crate::flow_sink::FlowSink;
 use crate::steer::Steer;
 use session::plan::{Carrier, Side};
-use session::{Apps, Clients, Counts, GroupKey};
+use session::{Apps, Clients, Counts, Flow, GroupKey};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use tcp::{FlowId, GroupId, Stack, StackCounts, TcpCounts, Transport};
+use tcp::{ConnectError, FlowId, GroupId, Io, Stack, StackCounts, TcpCounts, Transport};
 use units::Nanos;
 
 /// Sessions opened in one turn by the clients of one entry at most: frames that come in are not kept waiting.
@@ -83,11 +83,7 @@ impl Opening {
         carrier: Carrier,
         hops: Vec<(RangeInclusive<IpAddr>, [u8; 6])>,
     ) -> Self {
-        let transport = match carrier {
-            Carrier::Tcp => Transport::Tcp,
-            Carrier::Udp => Transport::Udp,
-        };
-        Self { entry, clients, transport, hops, told: (0, 0) }
+        Self { entry, clients, transport: carrier.into(), hops, told: (0, 0) }
     }
 }
 
@@ -119,6 +115,7 @@ impl Local {
                     passed |= 1 << number;
                 }
             }
+            steer.publish();
         }
         let foreign = self.flows.as_mut().map_or(u64::MAX, |flows| flows.receive(now, frames));
         foreign & !passed
@@ -220,9 +217,9 @@ impl Flows {
     }
 
     /// Opens, times and sends what is due. `epoch` is the start of traffic. Returns whether there was anything.
-    #[inline]
     ///
     /// With `crowded` timers wait: there are frames that came before they ran out, and have not been looked at.
+    #[inline]
     pub(crate) fn turn(&mut self, now: Nanos, epoch: Nanos, crowded: bool, sink: &mut FlowSink<'_>) -> bool {
         if now < epoch {
             return false;
@@ -262,43 +259,11 @@ impl Flows {
     #[inline]
     fn open(&mut self, now: Nanos) -> bool {
         let mut opened = false;
-        let (worker, workers) = self.share;
         for opening in &mut self.openings {
             let numbers = opening.clients.poll(self.at, &self.apps, OPEN_AT_ONCE);
             for number in numbers.numbers() {
+                opening.open(now, number, &mut self.stack, &mut self.apps, self.share);
                 opened = true;
-                let (group, mut tuple) = opening.place(number, worker, workers);
-                let mut tries = 0;
-                loop {
-                    let Some(pair) = tuple else {
-                        self.apps.start(now, group, number);
-                        self.apps.not_opened(group);
-                        break;
-                    };
-                    let hop = opening.hop(pair.server.ip());
-                    let flow = self.apps.start(now, group, number);
-                    let opened = self.stack.connect(
-                        now,
-                        &mut self.apps,
-                        group,
-                        opening.transport,
-                        (pair.client, pair.server),
-                        hop,
-                        flow,
-                    );
-                    match opened {
-                        Ok(_) => break,
-                        Err(_) if tries < TRIES => {
-                            tries += 1;
-                            self.apps.take_back(group);
-                            tuple = opening.place(number, worker, workers).1;
-                        }
-                        Err(_) => {
-                            self.apps.not_opened(group);
-                            break;
-                        }
-                    }
-                }
             }
         }
         opened
@@ -314,19 +279,12 @@ impl Flows {
             Stage::Ending { next } => next,
             Stage::Ended => return,
         };
-        let some: Vec<FlowId> = self.stack.flows_from(next).take(END_AT_ONCE).collect();
-        self.stage = match some.last() {
-            Some(last) if some.len() == END_AT_ONCE => Stage::Ending { next: last.0 + 1 },
-            _ => Stage::Ended,
-        };
-        let roles = &self.roles;
-        for flow in some {
-            self.stack.with(now, &mut self.apps, flow, |apps, flow, io| {
-                if !follows(roles, io.group()) {
-                    apps.stop(now, flow, io);
-                }
-            });
-        }
+        let next = self.see_some(now, next, |roles, now, apps, flow, io| {
+            if !follows(roles, io.group()) {
+                apps.stop(now, flow, io);
+            }
+        });
+        self.stage = next.map_or(Stage::Ended, |next| Stage::Ending { next });
     }
 
     /// Clients played here are through: servers that can't see it are told.
@@ -339,22 +297,36 @@ impl Flows {
     /// Tells some more servers on UDP that nobody will come any more.
     fn dismiss_some(&mut self, now: Nanos) {
         let Some(next) = self.dismissed else { return };
-        let some: Vec<FlowId> = self.stack.flows_from(next).take(END_AT_ONCE).collect();
-        self.dismissed = some.last().filter(|_| some.len() == END_AT_ONCE).map(|last| last.0 + 1);
-        let roles = &self.roles;
-        for flow in some {
-            self.stack.with(now, &mut self.apps, flow, |apps, flow, io| {
-                if follows(roles, io.group()) && apps.carrier(io.group()) == Carrier::Udp {
-                    apps.stop(now, flow, io);
-                }
-            });
+        self.dismissed = self.see_some(now, next, |roles, now, apps, flow, io| {
+            if follows(roles, io.group()) && apps.carrier(io.group()) == Carrier::Udp {
+                apps.stop(now, flow, io);
+            }
+        });
+    }
+
+    /// Lets `see` see some flows, from number `next` on; returns from which one on others are left.
+    fn see_some(
+        &mut self,
+        now: Nanos,
+        next: u32,
+        see: impl Fn(&[Option<Role>], Nanos, &mut Apps, &mut Flow, &mut Io),
+    ) -> Option<u32> {
+        let (mut some, mut count) = ([FlowId(0); END_AT_ONCE], 0);
+        for (place, flow) in some.iter_mut().zip(self.stack.flows_from(next)) {
+            *place = flow;
+            count += 1;
         }
+        let roles = &self.roles;
+        for flow in &some[..count] {
+            self.stack.with(now, &mut self.apps, *flow, |apps, flow, io| see(roles, now, apps, flow, io));
+        }
+        (count == END_AT_ONCE).then(|| some[count - 1].0 + 1)
     }
 
     /// Whether nothing more will be opened and, before the end, all that was is over.
     pub(crate) fn is_over(&self) -> bool {
         let through =
-            |opening: &Opening| opening.clients.is_done(self.at) && opening.clients.active(&self.apps) == 0;
+            |opening: &Opening| opening.clients.active(&self.apps) == 0 && opening.clients.is_done(self.at);
         match self.stage {
             Stage::Ended => true,
             _ => !self.waits && self.openings.iter().all(through),
@@ -414,9 +386,37 @@ fn follows(roles: &[Option<Role>], group: GroupId) -> bool {
 }
 
 impl Opening {
+    /// Opens session `number`: from the first pair that is not in use, or it has failed.
+    #[inline]
+    fn open(
+        &mut self,
+        now: Nanos,
+        number: u64,
+        stack: &mut Stack<Apps>,
+        apps: &mut Apps,
+        share: (usize, usize),
+    ) {
+        let (group, mut tuple) = self.place(number, share);
+        for _ in 0..=TRIES {
+            let Some(pair) = tuple else { break };
+            let flow = apps.start(now, group, number);
+            let (ends, hop) = ((pair.client, pair.server), self.hop(pair.server.ip()));
+            match stack.connect(now, apps, group, self.transport, ends, hop, flow) {
+                Ok(_) => return,
+                Err(error) => {
+                    apps.take_back(group);
+                    tuple = if error == ConnectError::InUse { self.place(number, share).1 } else { None };
+                }
+            }
+        }
+        apps.start(now, group, number);
+        apps.not_opened(group);
+    }
+
     /// Which group session `number` belongs to, and where it goes.
     #[inline]
-    fn place(&mut self, number: u64, worker: usize, workers: usize) -> (GroupId, Option<session::Tuple>) {
+    fn place(&mut self, number: u64, share: (usize, usize)) -> (GroupId, Option<session::Tuple>) {
+        let (worker, workers) = share;
         self.clients
             .place(number, |tuple| workers == 1 || tcp::owner(tuple.client, tuple.server, workers) == worker)
     }

@@ -6,18 +6,14 @@ use crate::rig::Rig;
 use crate::steer::Steer;
 use crate::trial::Trial;
 use port::PortFacts;
-use session::plan::{Carrier, SessionPlan, Side, SidePlan};
+use session::plan::{SessionPlan, Side, SidePlan};
 use session::secure::SecureSide;
 use session::{Apps, Clients, GroupKey};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use tcp::{GroupConfig, GroupId, Stack, Transport};
+use tcp::{GroupConfig, GroupId, Stack};
 use tls::Sides;
 
-/// Ethernet header and FCS, bytes.
-const ETHERNET: u32 = 18;
-/// A VLAN tag, bytes.
-const TAG: u32 = 4;
 /// How frames are spread over queues where what is sent on one comes to its partner.
 const PAIRED: &str = "pair";
 /// Room for flows at first, if nothing says how many there will be.
@@ -46,11 +42,7 @@ impl Players {
             for side in plan.client.iter().chain(&plan.server) {
                 check_mtu(side, facts[side.port]).map_err(bad)?;
             }
-            let sides = plan.tls.clone().map(Sides::new);
-            if let Some(sides) = &sides {
-                check(plan, sides).map_err(|error| bad(error.to_string()))?;
-            }
-            secure.push(sides);
+            secure.push(plan.tls.clone().map(Sides::new));
         }
         let groups = session::groups(&plans);
         let owners = owners(&plans, rig, workers);
@@ -88,16 +80,13 @@ impl Players {
             let Some(role) = role else { continue };
             self.settle(&mut stack, GroupId(number as u16), role.key);
         }
-        let mut failed = None;
+        let mut secure =
+            self.groups.iter().map(|key| self.secured(*key)).collect::<Result<Vec<_>, EngineError>>()?;
         let apps = Apps::new(&self.plans, worker, self.workers, |key| {
-            self.secured(key).unwrap_or_else(|error| {
-                failed = Some(error);
-                Box::new(Silent)
-            })
+            let place = self.groups.iter().position(|group| *group == key);
+            let made = place.and_then(|place| secure[place].take());
+            made.expect("each group of an entry with TLS is asked for once")
         });
-        if let Some(error) = failed {
-            return Err(error);
-        }
         let openings = self.plans.iter().enumerate().filter_map(|(entry, plan)| {
             plan.client.as_ref().filter(|client| client.port == port)?;
             let clients = Clients::new(plan, entry, &self.groups, worker, self.workers)?;
@@ -145,14 +134,10 @@ impl Players {
             Side::Server => &plan.servers,
         };
         let ports = plan.mix.members[key.member].server_ports.as_ref().unwrap_or(&plan.servers.ports);
-        let transport = match plan.carrier {
-            Carrier::Tcp => Transport::Tcp,
-            Carrier::Udp => Transport::Udp,
-        };
         for range in &pool.addresses {
             let addresses: RangeInclusive<IpAddr> = range.first..=range.last;
             if key.side == Side::Server {
-                stack.listen(group, transport, addresses.clone(), ports.clone());
+                stack.listen(group, plan.carrier.into(), addresses.clone(), ports.clone());
             }
             stack.owns(group, addresses);
         }
@@ -170,40 +155,21 @@ impl Players {
         usize::try_from(all).unwrap_or(usize::MAX)
     }
 
-    fn secured(&self, key: GroupKey) -> Result<Box<dyn SecureSide>, EngineError> {
-        let bad =
-            |reason: String| EngineError::Sessions { name: self.plans[key.session].name.clone(), reason };
-        let sides = self.secure[key.session].as_ref().ok_or_else(|| bad("no TLS".to_owned()))?;
+    /// The encryption of a group, if its entry has some.
+    fn secured(&self, key: GroupKey) -> Result<Option<Box<dyn SecureSide>>, EngineError> {
+        let Some(sides) = &self.secure[key.session] else { return Ok(None) };
         let made = match key.side {
             Side::Client => sides.client(),
             Side::Server => sides.server(),
         };
-        made.map_err(|error| bad(error.to_string()))
+        let name = &self.plans[key.session].name;
+        made.map(Some)
+            .map_err(|error| EngineError::Sessions { name: name.clone(), reason: error.to_string() })
     }
-}
-
-/// Stands in for encryption that could not be made, until that is said.
-struct Silent;
-
-impl SecureSide for Silent {
-    fn start(&mut self, _: units::Nanos, _: u64) -> Box<dyn session::secure::Secure> {
-        unreachable!("a trial whose encryption could not be made does not start")
-    }
-}
-
-/// Whether a side's encryption can be made at all.
-fn check(plan: &SessionPlan, sides: &Sides) -> Result<(), tls::TlsError> {
-    if plan.client.is_some() {
-        sides.client()?;
-    }
-    if plan.server.is_some() {
-        sides.server()?;
-    }
-    Ok(())
 }
 
 fn check_mtu(side: &SidePlan, facts: &PortFacts) -> Result<(), String> {
-    let frame = u32::from(side.mtu) + ETHERNET + TAG * side.vlans.len() as u32;
+    let frame = side.frame_len();
     if frame <= facts.frame_len_max {
         return Ok(());
     }

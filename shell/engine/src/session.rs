@@ -338,9 +338,9 @@ impl<'a> Collector<'a> {
     /// Whether the trial may be over once all is sent. One that begins nothing listens for its whole duration.
     fn may_end(&self, now: Nanos) -> bool {
         let plan = self.trial.plan;
-        let finite = |entry: &SessionEntry| entry.session.client.is_some();
+        let begins = |entry: &SessionEntry| entry.session.client.is_some();
         !plan.streams.is_empty()
-            || plan.sessions.iter().any(finite)
+            || plan.sessions.iter().any(begins)
             || now >= self.epoch.saturating_add(plan.duration)
     }
 

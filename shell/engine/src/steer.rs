@@ -41,20 +41,22 @@ impl Steer {
         all
     }
 
-    /// Passes `frame` on if it belongs to a flow of another worker; returns whether it does. If there is no room the
-    /// frame is lost, and `lost` counts it.
+    /// Passes `frame` on if it belongs to a flow of another worker; returns whether it does. The others see it after
+    /// [`Steer::publish`]. If there is no room the frame is lost, and `lost` counts it.
     #[inline]
     pub(crate) fn pass(&mut self, frame: &[u8], lost: &mut u64) -> bool {
         let Some(owner) = tcp::flow_owner(frame, self.owners).filter(|owner| *owner != self.me) else {
             return false;
         };
         let Some(to) = &mut self.to[owner] else { return false };
-        if to.write(&(frame.len() as u32).to_le_bytes(), frame) {
-            to.publish(to.mark());
-        } else {
-            *lost += 1;
-        }
+        *lost += u64::from(!to.write(&(frame.len() as u32).to_le_bytes(), frame));
         true
+    }
+
+    /// Shows the others what was passed on.
+    #[inline]
+    pub(crate) fn publish(&mut self) {
+        self.to.iter_mut().flatten().for_each(|to| to.publish(to.mark()));
     }
 
     /// Takes what others passed on. Returns whether there was anything.
@@ -106,6 +108,7 @@ mod tests {
                 got[owner] += u32::from(worker != owner);
             }
         }
+        all.iter_mut().for_each(Steer::publish);
         for (worker, steer) in all.iter_mut().enumerate() {
             let mut taken = 0;
             while steer.take(|frame| {

@@ -119,11 +119,10 @@ pub struct HttpServer {
     pub name: String,
 }
 
-impl HttpServer {
-    /// Answers a path that is a number, `/1048576`, by a body of so many bytes, and every other path by `otherwise`
-    /// bytes.
-    pub fn sized(otherwise: Size) -> Self {
-        let rule = |path, body| HttpRule {
+impl HttpRule {
+    /// Answers every request of a path at once by 200 and `body`.
+    pub fn ok(path: HttpPath, body: HttpBody) -> Self {
+        Self {
             methods: Vec::new(),
             path,
             status: 200,
@@ -131,9 +130,16 @@ impl HttpServer {
             fields: Vec::new(),
             close: false,
             delay: Delay::NONE,
-        };
-        let number = rule(HttpPath::Number, HttpBody::FromPath);
-        let any = rule(HttpPath::Any, HttpBody::Length(otherwise));
+        }
+    }
+}
+
+impl HttpServer {
+    /// Answers a path that is a number, `/1048576`, by a body of so many bytes, and every other path by `otherwise`
+    /// bytes.
+    pub fn sized(otherwise: Size) -> Self {
+        let number = HttpRule::ok(HttpPath::Number, HttpBody::FromPath);
+        let any = HttpRule::ok(HttpPath::Any, HttpBody::Length(otherwise));
         Self { rules: vec![number, any], keep_alive: None, name: "eagre".to_owned() }
     }
 }

@@ -9,8 +9,8 @@ use crate::resolve::Resolver;
 use crate::session_doc::SessionDoc;
 use indexmap::IndexMap;
 use session::plan::{
-    AppPlan, By, Content, Delay, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer,
-    Method, Part, RequestBody, Size, Values,
+    AppPlan, By, Content, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, Method,
+    Part, RequestBody, Size, Values,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -209,7 +209,7 @@ impl Resolver<'_> {
         match text {
             TextDoc::One(text) if !text.contains(['{', '}']) => {
                 let exact = text.split('?').next().unwrap_or_default().to_owned();
-                rules.push(rule(HttpPath::Exact(exact), body(Size::Fixed(bytes), common.chunk)));
+                rules.push(HttpRule::ok(HttpPath::Exact(exact), body(Size::Fixed(bytes), common.chunk)));
             }
             _ => {
                 let reason = "a path that varies has no response of its own; say it in the rules of 'server'";
@@ -268,7 +268,10 @@ impl Resolver<'_> {
             Some(size) => self.amount(size),
             None => Size::Fixed(BODY),
         };
-        [rule(HttpPath::Number, HttpBody::FromPath), rule(HttpPath::Any, body(otherwise, common.chunk))]
+        [
+            HttpRule::ok(HttpPath::Number, HttpBody::FromPath),
+            HttpRule::ok(HttpPath::Any, body(otherwise, common.chunk)),
+        ]
     }
 
     fn chunk(&mut self, path: &str, chunk: &Bytes) -> Option<u32> {
@@ -371,25 +374,15 @@ fn sized(request: HttpRequest, bytes: u64) -> HttpRequest {
 
 /// The rule that answers the path of so many bytes in chunks, if they are wanted.
 fn chunked_path(bytes: u64, chunk: Option<u32>) -> Option<HttpRule> {
-    chunk.map(|chunk| rule(HttpPath::Exact(format!("/{bytes}")), body(Size::Fixed(bytes), Some(chunk))))
+    chunk.map(|chunk| {
+        HttpRule::ok(HttpPath::Exact(format!("/{bytes}")), body(Size::Fixed(bytes), Some(chunk)))
+    })
 }
 
 fn body(size: Size, chunk: Option<u32>) -> HttpBody {
     match chunk {
         Some(chunk) => HttpBody::Chunked { size, chunk },
         None => HttpBody::Length(size),
-    }
-}
-
-fn rule(path: HttpPath, body: HttpBody) -> HttpRule {
-    HttpRule {
-        methods: Vec::new(),
-        path,
-        status: 200,
-        body,
-        fields: Vec::new(),
-        close: false,
-        delay: Delay::NONE,
     }
 }
 
