@@ -3,7 +3,7 @@
 SECONDS ?= 10
 PYTEST = /usr/bin/python3 -m pytest -q -p no:cacheprovider
 
-.PHONY: demo build test check unit blackbox soak fuzz bench clean
+.PHONY: demo build test check unit blackbox soak fuzz bench lab clean
 
 demo: build
 	./target/release/eagre demo
@@ -35,6 +35,11 @@ soak: build
 
 fuzz:
 	tools/fuzz $(SECONDS)
+
+# Every topology of 'eagre lab', also those whose packages CI does not install.
+lab: build
+	@tools/setup lab
+	EAGRE_LAB=all $(PYTEST) tests/test_lab.py
 
 bench: build
 	@tools/setup bench

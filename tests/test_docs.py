@@ -52,9 +52,13 @@ def clone(lab):
     return folder
 
 
-# Namespaces have their names in a folder; in a mount namespace of its own it can be another one.
-APART = ["unshare", "--mount", "--propagation", "private", "bash", "-euo", "pipefail", "-c"]
-OWN_NAMES = "mkdir -p /run/netns; mount -t tmpfs none /run/netns\n"
+# Namespaces have their names in a folder, and labs their state; in a mount namespace of its own they can be other ones.
+# What a script leaves running ends with it.
+APART = [
+    "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc",
+    "bash", "-euo", "pipefail", "-c",
+]  # fmt: skip
+OWN_NAMES = "".join(f"mkdir -p {folder}; mount -t tmpfs none {folder}\n" for folder in ("/run/netns", "/run/eagre"))
 
 
 def shell(lab, script, folder, namespace=None, apart=False):

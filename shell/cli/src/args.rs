@@ -77,6 +77,11 @@ pub enum Command {
         /// The profile, YAML or JSON; '-' reads it from standard input
         profile: PathBuf,
     },
+    /// Networks on this machine with real devices under test: routers, firewalls, switches, web servers
+    Lab {
+        #[command(subcommand)]
+        lab: crate::lab::LabCommand,
+    },
     /// List what can be used as a port here
     Ports {
         /// Print JSON

@@ -6,6 +6,7 @@
 
 mod args;
 mod control;
+mod lab;
 mod live;
 mod machine;
 mod output;
@@ -84,6 +85,7 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Receive { listen, common } => run::listen(&listen, None, &common),
         Command::Sim { profile, sim, common } => simulate::sim(&profile, &sim, &common),
         Command::Check { profile } => run::check(&profile),
+        Command::Lab { lab } => lab::lab(lab),
         Command::Ports { json } => machine::ports(json),
         Command::Doctor { json } => machine::doctor(json),
         Command::Schema { what } => output::schema(what),

@@ -1,0 +1,104 @@
+//! Routing tables.
+
+use super::{GenerateError, Prefix, Syntax};
+use std::fmt::Write;
+use std::net::IpAddr;
+
+/// Which routes, and where to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteOptions {
+    /// The first destination; the others follow without gaps.
+    pub first: Prefix,
+    /// Next hops. With several the routes are dealt out to them in turn.
+    pub via: Vec<IpAddr>,
+    /// Interface of the next hops, for `ip -batch`: with it nothing is looked up.
+    pub interface: Option<String>,
+    /// What a switch does that plays router.
+    pub hop: Hop,
+}
+
+/// The way out of an OpenFlow switch that plays router.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hop {
+    /// Port number or name.
+    pub port: String,
+    /// Hardware address frames come from then, if it changes.
+    pub src_mac: Option<String>,
+    /// Hardware address of the next hop, if it is to be set.
+    pub dst_mac: Option<String>,
+}
+
+/// A routing table of `count` routes.
+///
+/// # Errors
+///
+/// If the device has no routes, the addresses do not suffice or are of both families, or there is no next hop.
+pub fn routes(count: u32, syntax: Syntax, options: &RouteOptions) -> Result<String, GenerateError> {
+    check(options, syntax)?;
+    let destinations = options.first.following(u64::from(count))?;
+    let hops = options.via.iter().cycle();
+    let mut text = String::with_capacity(count as usize * 56 + 64);
+    text.push_str(match (syntax, options.first.is_ipv6()) {
+        (Syntax::Bird, false) => "protocol static eagre4 {\n  ipv4;\n",
+        (Syntax::Bird, true) => "protocol static eagre6 {\n  ipv6;\n",
+        _ => "",
+    });
+    for (to, via) in destinations.zip(hops) {
+        route(&mut text, syntax, to, *via, options);
+    }
+    if syntax == Syntax::Bird {
+        text.push_str("}\n");
+    }
+    Ok(text)
+}
+
+fn check(options: &RouteOptions, syntax: Syntax) -> Result<(), GenerateError> {
+    if syntax == Syntax::Nftables {
+        return Err(GenerateError::NotThere {
+            syntax,
+            what: "routes",
+            instead: "the kernel's come from ip-batch",
+        });
+    }
+    let mixed = options.via.iter().find(|via| via.is_ipv6() != options.first.is_ipv6());
+    match (options.via.is_empty(), mixed) {
+        (true, _) => Err(GenerateError::Nothing("routes need a next hop")),
+        (_, Some(via)) => Err(GenerateError::MixedFamilies(options.first.to_string(), via.to_string())),
+        _ => Ok(()),
+    }
+}
+
+/// Adds a route's line. Writing to a text can't fail.
+fn route(text: &mut String, syntax: Syntax, to: Prefix, via: IpAddr, options: &RouteOptions) {
+    let family = if to.is_ipv6() { "ipv6" } else { "ip" };
+    let _ = match (syntax, &options.interface) {
+        (Syntax::IpBatch, Some(interface)) => {
+            writeln!(text, "route add {to} via {via} dev {interface} onlink")
+        }
+        (Syntax::IpBatch, None) => writeln!(text, "route add {to} via {via}"),
+        (Syntax::Frr, _) => writeln!(text, "{family} route {to} {via}"),
+        (Syntax::Bird, _) => writeln!(text, "  route {to} via {via};"),
+        (Syntax::Vpp, _) => writeln!(text, "ip route add {to} via {via}"),
+        (Syntax::Ovs, _) => flow(text, to, &options.hop),
+        (Syntax::Cisco, _) if to.is_ipv6() => writeln!(text, "ipv6 route {to} {via}"),
+        (Syntax::Cisco, _) => writeln!(text, "ip route {} {} {via}", to.address(), to.netmask()),
+        (Syntax::Junos, _) if to.is_ipv6() => {
+            writeln!(text, "set routing-options rib inet6.0 static route {to} next-hop {via}")
+        }
+        (Syntax::Junos, _) => writeln!(text, "set routing-options static route {to} next-hop {via}"),
+        (Syntax::Nftables, _) => Ok(()),
+    };
+}
+
+/// A route as an OpenFlow flow; its priority is the prefix length, so that the longest wins.
+fn flow(text: &mut String, to: Prefix, hop: &Hop) -> std::fmt::Result {
+    let (family, field) = if to.is_ipv6() { ("ipv6", "ipv6_dst") } else { ("ip", "nw_dst") };
+    write!(text, "priority={},{family},{field}={to},actions=dec_ttl", 1000 + u32::from(to.prefix_len()))?;
+    if let Some(mac) = &hop.src_mac {
+        write!(text, ",mod_dl_src:{mac}")?;
+    }
+    if let Some(mac) = &hop.dst_mac {
+        write!(text, ",mod_dl_dst:{mac}")?;
+    }
+    writeln!(text, ",output:{}", hop.port)
+}

@@ -1,0 +1,162 @@
+//! The catalogue of topologies.
+
+mod kernel;
+mod parameters;
+mod place;
+mod profiles;
+mod servers;
+mod switches;
+
+pub use parameters::Parameters;
+pub use place::Place;
+
+use crate::LabError;
+use crate::design::Design;
+use parameters::Parameter;
+
+/// An entry of the catalogue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Topology(&'static Entry);
+
+#[derive(Debug)]
+struct Entry {
+    name: &'static str,
+    about: &'static str,
+    /// What can be chosen, and what is chosen unless told otherwise.
+    parameters: &'static [(Parameter, u32)],
+    design: fn(&Parameters, &Place) -> Result<Design, LabError>,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Entry {}
+
+/// Routes in the kernel's table that a lab with many has unless told otherwise.
+const ROUTES: u32 = 262_144;
+/// Rules of a lab with many.
+const RULES: u32 = 1_024;
+
+const CATALOGUE: [Entry; 12] = [
+    Entry {
+        name: "kernel-router",
+        about: "the kernel's router between two networks, IPv4 and IPv6",
+        parameters: &[(Parameter::Routes, 0), (Parameter::Rules, 0)],
+        design: kernel::router,
+    },
+    Entry {
+        name: "kernel-router-routes",
+        about: "the same with 262,144 routes, random destinations",
+        parameters: &[(Parameter::Routes, ROUTES), (Parameter::Rules, 0)],
+        design: kernel::router,
+    },
+    Entry {
+        name: "kernel-router-rules",
+        about: "the same with 1,024 nftables rules, of which the last match",
+        parameters: &[(Parameter::Routes, 0), (Parameter::Rules, RULES)],
+        design: kernel::router,
+    },
+    Entry {
+        name: "firewall-nat",
+        about: "stateful firewall with source NAT (nftables, conntrack)",
+        parameters: &[(Parameter::Flows, 1_024)],
+        design: kernel::firewall,
+    },
+    Entry {
+        name: "bridge",
+        about: "the kernel's bridge between two ports of one network",
+        parameters: &[],
+        design: kernel::bridge,
+    },
+    Entry {
+        name: "chain",
+        about: "kernel routers one behind the other",
+        parameters: &[(Parameter::Routers, 2)],
+        design: kernel::chain,
+    },
+    Entry {
+        name: "parallel",
+        about: "kernel routers side by side, each with two ports of the tester",
+        parameters: &[(Parameter::Routers, 2)],
+        design: kernel::parallel,
+    },
+    Entry {
+        name: "ovs",
+        about: "Open vSwitch with its own datapath (netdev) between two veth pairs",
+        parameters: &[(Parameter::Rules, 0)],
+        design: switches::ovs,
+    },
+    Entry {
+        name: "ovs-dpdk",
+        about: "Open vSwitch with DPDK between two vhost-user ports; reserves huge pages",
+        parameters: &[(Parameter::Rules, 0)],
+        design: switches::ovs_dpdk,
+    },
+    Entry {
+        name: "testpmd",
+        about: "dpdk-testpmd between two memif ports",
+        parameters: &[],
+        design: switches::testpmd,
+    },
+    Entry {
+        name: "nginx",
+        about: "nginx as a web server; a client beside it",
+        parameters: &[],
+        design: servers::nginx,
+    },
+    Entry {
+        name: "haproxy-nginx",
+        about: "haproxy in front of nginx; a client beside them",
+        parameters: &[],
+        design: servers::haproxy_nginx,
+    },
+];
+
+impl Topology {
+    /// All topologies.
+    pub fn all() -> impl Iterator<Item = Self> {
+        CATALOGUE.iter().map(Self)
+    }
+
+    /// The topology of this name.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn by_name(name: &str) -> Result<Self, LabError> {
+        let known = || Self::all().map(Self::name).collect::<Vec<_>>().join(", ");
+        let found = Self::all().find(|topology| topology.name() == name);
+        found.ok_or_else(|| LabError::UnknownTopology { name: name.to_owned(), known: known() })
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// What it is, in a few words.
+    pub fn about(self) -> &'static str {
+        self.0.about
+    }
+
+    /// Options of the command line that it understands, with their values.
+    pub fn options(self) -> Vec<(&'static str, u32)> {
+        self.0.parameters.iter().map(|(parameter, value)| (parameter.name(), *value)).collect()
+    }
+
+    /// Everything that `up` makes.
+    ///
+    /// # Errors
+    ///
+    /// If the topology does not have a parameter, or its value is out of range.
+    pub fn design(self, parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
+        let chosen = parameters.resolved(self.name(), self.0.parameters)?;
+        (self.0.design)(&chosen, place)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! What can be chosen about a topology.
+
+use crate::LabError;
+use std::fmt;
+use units::{FrameLen, Load, Nanos, Pps};
+
+/// What can be chosen about a topology. `None` is what the topology has unless told otherwise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameters {
+    /// Routes beyond those of the networks themselves.
+    pub routes: Option<u32>,
+    /// Rules, of which the last let the traffic through.
+    pub rules: Option<u32>,
+    /// Routers.
+    pub routers: Option<u32>,
+    /// Flows of the traffic.
+    pub flows: Option<u32>,
+    /// Whether profiles use AF_XDP instead of AF_PACKET on the kernel's interfaces.
+    pub xdp: bool,
+    /// Frame length of the profiles' IPv4 streams.
+    pub size: Option<FrameLen>,
+    /// Rate of each stream of the profiles.
+    pub rate: Load,
+    /// How long the profiles send.
+    pub duration: Nanos,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            routes: None,
+            rules: None,
+            routers: None,
+            flows: None,
+            xdp: false,
+            size: None,
+            rate: Load::Packets(Pps::new(20_000)),
+            duration: Nanos::from_secs(10),
+        }
+    }
+}
+
+/// A number that some topologies understand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parameter {
+    Routes,
+    Rules,
+    Routers,
+    Flows,
+}
+
+impl Parameter {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Routes => "routes",
+            Self::Rules => "rules",
+            Self::Routers => "routers",
+            Self::Flows => "flows",
+        }
+    }
+
+    /// Least and most. Routes of 24 bits fill 16.0.0.0/4; a packet with a TTL of 64 may pass 32 routers; the kernel
+    /// tracks 262,144 connections by default, in all namespaces together.
+    fn range(self) -> (u32, u32) {
+        match self {
+            Self::Routes => (0, 1 << 20),
+            Self::Rules => (0, 65_536),
+            Self::Routers => (1, 32),
+            Self::Flows => (1, 60_000),
+        }
+    }
+}
+
+const ALL: [Parameter; 4] = [Parameter::Routes, Parameter::Rules, Parameter::Routers, Parameter::Flows];
+
+impl Parameters {
+    fn value(&self, parameter: Parameter) -> Option<u32> {
+        match parameter {
+            Parameter::Routes => self.routes,
+            Parameter::Rules => self.rules,
+            Parameter::Routers => self.routers,
+            Parameter::Flows => self.flows,
+        }
+    }
+
+    fn set(&mut self, parameter: Parameter, value: u32) {
+        let place = match parameter {
+            Parameter::Routes => &mut self.routes,
+            Parameter::Rules => &mut self.rules,
+            Parameter::Routers => &mut self.routers,
+            Parameter::Flows => &mut self.flows,
+        };
+        *place = Some(value);
+    }
+
+    /// These with a topology's own values where nothing was chosen.
+    pub(super) fn resolved(
+        &self,
+        topology: &'static str,
+        has: &[(Parameter, u32)],
+    ) -> Result<Self, LabError> {
+        let mut resolved = self.clone();
+        for parameter in ALL {
+            let own = has.iter().find(|(known, _)| *known == parameter).map(|(_, value)| *value);
+            let bad = |reason| Err(LabError::BadParameter { topology, reason });
+            match (self.value(parameter), own) {
+                (Some(_), None) => return bad(format!("it has no --{}", parameter.name())),
+                (None, Some(own)) => resolved.set(parameter, own),
+                (Some(value), Some(_)) => {
+                    let (least, most) = parameter.range();
+                    if !(least..=most).contains(&value) {
+                        return bad(format!("--{} goes from {least} to {most}", parameter.name()));
+                    }
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(resolved)
+    }
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let chosen =
+            ALL.iter().filter_map(|&one| self.value(one).map(|value| format!("--{} {value}", one.name())));
+        f.write_str(&chosen.collect::<Vec<_>>().join(" "))
+    }
+}

@@ -1,0 +1,111 @@
+//! Web servers. The kernel of a namespace of its own is the client; the tester's port leads to the server, too.
+
+use super::{Parameters, Place};
+use crate::LabError;
+use crate::design::Design;
+use crate::needs::need;
+
+/// How long wrk asks.
+fn seconds(parameters: &Parameters) -> String {
+    format!("-d{}", (parameters.duration.0 / 1_000_000_000).max(1))
+}
+
+/// nginx's configuration: one process, no log, everything in the lab's folder.
+fn nginx_conf(place: &Place) -> String {
+    let folder = place.folder().display();
+    format!(
+        "worker_processes 1;
+daemon off;
+user nobody nogroup;
+pid {folder}/nginx.pid;
+error_log stderr warn;
+events {{ worker_connections 8192; }}
+http {{
+  access_log off;
+  keepalive_requests 1000000;
+  client_body_temp_path {folder}/body;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  server {{
+    listen 80 backlog=4096;
+    root {folder};
+    default_type text/plain;
+    location = / {{ return 200 \"an eagre is a tidal bore\\n\"; }}
+    location = /1k {{ return 200 \"{}\"; }}
+  }}
+}}
+",
+        "eagre ".repeat(171)
+    )
+}
+
+fn start_nginx(design: &mut Design, place: &Place) {
+    design.needs.push(need("nginx", "nginx-light"));
+    design.file("nginx.conf", nginx_conf(place));
+    let conf = place.file("nginx.conf");
+    design.start("nginx", "server", &["nginx", "-e", "stderr", "-p", &place.file(""), "-c", &conf]);
+}
+
+/// Two ways to test a web server from the client's kernel.
+fn tests(design: &mut Design, parameters: &Parameters, url: &str) {
+    design.needs.extend([need("curl", "curl"), need("wrk", "wrk")]);
+    design.says("an answer to the client", "client", &["curl", "-fsS", "-m", "2", url], "eagre", 1);
+    let about = "Requests on 16 connections, as fast as they are answered.";
+    let large = format!("{url}1k");
+    design.test_by(
+        "wrk",
+        about,
+        "client",
+        &["wrk", "-t1", "-c16", &seconds(parameters), "--latency", &large],
+    );
+    design.test_by("curl", "One request.", "client", &["curl", "-fsS", "-m", "5", url]);
+}
+
+/// nginx, with a client and a port of the tester.
+pub(super) fn nginx(parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
+    let mut design = Design::default();
+    design.tester();
+    design.namespace("client", false);
+    design.namespace("server", false);
+    design.link("client.c0", &["10.0.2.2/24"], "server.s1", &["10.0.2.1/24"]);
+    design.link("tester.veth0", &[], "server.s0", &["10.0.0.1/24"]);
+    start_nginx(&mut design, place);
+    tests(&mut design, parameters, "http://10.0.2.1/");
+    Ok(design)
+}
+
+/// haproxy's configuration. Debian's limit on open files is 20,000; each connection takes two.
+const HAPROXY: &str = "\
+global
+  maxconn 8000
+  nbthread 1
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 30s
+  timeout server 30s
+frontend outside
+  bind :80
+  default_backend servers
+backend servers
+  http-reuse always
+  server nginx 10.0.3.1:80
+";
+
+/// haproxy in front of nginx.
+pub(super) fn haproxy_nginx(parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
+    let mut design = Design::default();
+    design.tester();
+    ["client", "proxy", "server"].iter().for_each(|role| design.namespace(role, false));
+    design.link("client.c0", &["10.0.2.2/24"], "proxy.p1", &["10.0.2.1/24"]);
+    design.link("tester.veth0", &[], "proxy.p0", &["10.0.0.1/24"]);
+    design.link("proxy.p2", &["10.0.3.2/24"], "server.s0", &["10.0.3.1/24"]);
+    start_nginx(&mut design, place);
+    design.needs.push(need("haproxy", "haproxy"));
+    design.file("haproxy.cfg", HAPROXY);
+    design.start("haproxy", "proxy", &["haproxy", "-db", "-f", &place.file("haproxy.cfg")]);
+    tests(&mut design, parameters, "http://10.0.2.1/");
+    Ok(design)
+}

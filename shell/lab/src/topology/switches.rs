@@ -1,0 +1,181 @@
+//! Switches in user space: Open vSwitch with and without DPDK, testpmd.
+
+use super::kernel::one_network;
+use super::profiles::{Port, both_ways, profile};
+use super::{Parameters, Place};
+use crate::LabError;
+use crate::design::Design;
+use crate::generate::{RuleOptions, Syntax, rules};
+use crate::needs::{Need, need};
+
+/// Where Debian keeps the description of Open vSwitch's database.
+const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+/// The daemon as the package without DPDK has it.
+const PLAIN: &str = "/usr/lib/openvswitch-switch/ovs-vswitchd";
+/// The daemon with DPDK.
+const DPDK: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
+/// Memory of Open vSwitch with DPDK, MB.
+const OVS_MEMORY_MB: u64 = 256;
+
+fn needs(daemon: Need) -> Vec<Need> {
+    let common = |program| need(program, "openvswitch-common");
+    let mut needs: Vec<Need> = ["ovsdb-server", "ovsdb-tool", "ovs-ofctl"].map(common).to_vec();
+    needs.extend([need("ovs-vsctl", "openvswitch-switch"), daemon]);
+    needs
+}
+
+/// Open vSwitch with its own datapath between two veth pairs.
+pub(super) fn ovs(parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
+    let mut design = Design { needs: needs(need(PLAIN, "openvswitch-switch")), ..Design::default() };
+    design.tester();
+    design.namespace("switch", false);
+    design.link("tester.veth0", &[], "switch.s0", &[]);
+    design.link("tester.veth1", &[], "switch.s1", &[]);
+    database(&mut design, place, &[]);
+    daemon(&mut design, place, PLAIN);
+    let ports: [&[&str]; 2] = [&["s0"], &["s1"]];
+    switch(&mut design, place, parameters, &ports)?;
+    let about = "Through the switch, both ways at once.";
+    design.profile("through", about, profile(about, parameters, &one_network(parameters), &both_ways(false)));
+    Ok(design)
+}
+
+/// Open vSwitch with DPDK between two vhost-user ports, whose sockets the tester makes.
+pub(super) fn ovs_dpdk(parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
+    let mut design = Design { needs: needs(need(DPDK, "openvswitch-switch-dpdk")), ..Design::default() };
+    design.huge_pages_mb = OVS_MEMORY_MB;
+    design.tester();
+    design.namespace("switch", false);
+    let core = os::cpu::worker_cores(1, None).first().copied().unwrap_or(0);
+    let set = [
+        "other_config:dpdk-init=true".to_owned(),
+        format!("other_config:pmd-cpu-mask={:#x}", core_mask(&[core])),
+        format!("other_config:dpdk-lcore-mask={:#x}", core_mask(&os::cpu::control_cores(&[core])[..1])),
+        format!("other_config:dpdk-socket-mem={OVS_MEMORY_MB}"),
+        format!("other_config:dpdk-socket-limit={OVS_MEMORY_MB}"),
+        format!("other_config:dpdk-extra=--no-pci --no-telemetry --in-memory --file-prefix={}", place.name()),
+    ];
+    database(&mut design, place, &set.each_ref().map(String::as_str));
+    daemon(&mut design, place, DPDK);
+    let path = |side: &str| format!("options:vhost-server-path={}", place.file(&format!("{side}.sock")));
+    let (west, east) = (path("west"), path("east"));
+    let of = |name, path| [name, "--", "set", "Interface", name, "type=dpdkvhostuserclient", path];
+    let ports: [&[&str]; 2] = [&of("s0", &west), &of("s1", &east)];
+    switch(&mut design, place, parameters, &ports)?;
+    let device = |side: &str| format!("virtio:{},server=1", place.file(&format!("{side}.sock")));
+    let about = "Through the switch over vhost-user, both ways at once.";
+    design.profile("through", about, profile(about, parameters, &sockets(device), &both_ways(false)));
+    Ok(design)
+}
+
+/// The tester's ports on sockets of the lab's folder.
+fn sockets(device: impl Fn(&str) -> String) -> [Port<'static>; 2] {
+    [
+        Port { name: "west", device: device("west"), ip: "10.0.0.2/24", gateway: None },
+        Port { name: "east", device: device("east"), ip: "10.0.0.3/24", gateway: None },
+    ]
+}
+
+/// Processors as Open vSwitch wants them. It knows no more than 64 in a mask of this form.
+fn core_mask(cores: &[usize]) -> u64 {
+    cores.iter().filter(|&&core| core < 64).fold(0, |mask, &core| mask | 1 << core)
+}
+
+/// Open vSwitch's database, with its own files in the lab's folder.
+fn database(design: &mut Design, place: &Place, set: &[&str]) {
+    let (file, socket) = (place.file("conf.db"), place.file("db.sock"));
+    design.run("switch", &["ovsdb-tool", "create", &file, SCHEMA]);
+    let (remote, control) =
+        (format!("--remote=punix:{socket}"), format!("--unixctl={}", place.file("ovsdb.ctl")));
+    design.start("ovsdb-server", "switch", &["ovsdb-server", &file, &remote, &control]);
+    design.exists("the switch's database", socket.into());
+    let database = format!("--db=unix:{}", place.file("db.sock"));
+    let mut words = vec!["ovs-vsctl", &database, "--no-wait", "set", "Open_vSwitch", "."];
+    words.push("other_config:vlan-limit=2");
+    words.extend(set);
+    design.run("switch", &["ovs-vsctl", &database, "--no-wait", "init"]);
+    design.run("switch", &words);
+}
+
+fn daemon(design: &mut Design, place: &Place, program: &str) {
+    let (database, control) = (format!("unix:{}", place.file("db.sock")), place.file("vswitchd.ctl"));
+    design.start("ovs-vswitchd", "switch", &[program, &database, &format!("--unixctl={control}")]);
+    design.exists("the switch", control.into());
+}
+
+/// A bridge with two ports; it learns addresses, or goes by rules.
+fn switch(
+    design: &mut Design,
+    place: &Place,
+    parameters: &Parameters,
+    ports: &[&[&str]; 2],
+) -> Result<(), LabError> {
+    let database = format!("--db=unix:{}", place.file("db.sock"));
+    let mut words = vec!["ovs-vsctl", &database, "--timeout=25", "add-br", "br0"];
+    words.extend(["--", "set", "Bridge", "br0", "datapath_type=netdev"]);
+    for port in ports {
+        words.extend(["--", "add-port", "br0"]);
+        words.extend_from_slice(port);
+    }
+    design.run("switch", &words);
+    // A port that can't be opened has no number, or a negative one.
+    let numbers =
+        ["ovs-vsctl", &database, "--no-headings", "--columns=name", "find", "Interface", "ofport>0"];
+    design.says("the switch's ports", "switch", &numbers, "s", ports.len());
+    let count = parameters.rules.unwrap_or(0);
+    if count > 0 {
+        let permit = vec![
+            ("10.0.0.2/32".parse()?, "10.0.0.3/32".parse()?),
+            ("10.0.0.3/32".parse()?, "10.0.0.2/32".parse()?),
+        ];
+        design.file("rules.flows", rules(count.max(2), Syntax::Ovs, &RuleOptions::permitting(permit))?);
+        let bridge = format!("unix:{}", place.file("br0.mgmt"));
+        design.run("switch", &["ovs-ofctl", "del-flows", &bridge]);
+        design.run("switch", &["ovs-ofctl", "add-flows", &bridge, &place.file("rules.flows")]);
+    }
+    Ok(())
+}
+
+/// dpdk-testpmd between two memif sockets, which it makes.
+pub(super) fn testpmd(parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
+    let mut design = Design { needs: vec![need("dpdk-testpmd", "dpdk-dev")], ..Design::default() };
+    design.tester();
+    design.namespace("switch", false);
+    let socket = |side: &str| place.file(&format!("{side}.sock"));
+    let vdev = |n: u8, side: &str| {
+        format!("--vdev=net_memif{n},role=server,id=0,rsize=12,socket={},socket-abstract=no", socket(side))
+    };
+    let cores = os::cpu::format_list(&os::cpu::allowed());
+    let lcores = format!("--lcores=0@({cores}),1@({cores})");
+    let prefix = format!("--file-prefix={}", place.name());
+    design.start(
+        "testpmd",
+        "switch",
+        &[
+            "dpdk-testpmd",
+            &lcores,
+            "--no-pci",
+            "--no-huge",
+            "-m",
+            "256",
+            "--no-shconf",
+            "--no-telemetry",
+            "--iova-mode=va",
+            &prefix,
+            &vdev(0, "west"),
+            &vdev(1, "east"),
+            "--",
+            "--total-num-mbufs=16384",
+            "--nb-cores=1",
+            "--forward-mode=io",
+            // Without it testpmd would end at once, as there is no keyboard.
+            "--stats-period=3600",
+        ],
+    );
+    design.exists("testpmd's first socket", socket("west").into());
+    design.exists("testpmd's second socket", socket("east").into());
+    let device = |side: &str| format!("memif:{},rsize=12", socket(side));
+    let about = "Through testpmd over shared memory, both ways at once.";
+    design.profile("through", about, profile(about, parameters, &sockets(device), &both_ways(false)));
+    Ok(design)
+}

@@ -1,0 +1,129 @@
+use super::*;
+use crate::design::Step;
+use std::collections::BTreeSet;
+
+fn place() -> Place {
+    Place::named("x").unwrap()
+}
+
+fn design(name: &str, parameters: &Parameters) -> Result<Design, LabError> {
+    Topology::by_name(name)?.design(parameters, &place())
+}
+
+#[test]
+fn names_are_unique_and_found() {
+    let names: BTreeSet<_> = Topology::all().map(Topology::name).collect();
+    assert_eq!(names.len(), 12);
+    let error = Topology::by_name("kernel").unwrap_err().to_string();
+    assert!(error.starts_with("there is no topology 'kernel'; there are kernel-router, "), "{error}");
+}
+
+#[test]
+fn designs_are_whole() {
+    for topology in Topology::all() {
+        let name = topology.name();
+        let design = topology.design(&Parameters::default(), &place()).unwrap();
+        let roles: BTreeSet<&str> =
+            design.namespaces.iter().map(|namespace| namespace.role.as_str()).collect();
+        assert_eq!(roles.len(), design.namespaces.len(), "{name}: a namespace twice");
+        assert!(roles.contains("tester"), "{name}");
+        let mut interfaces = BTreeSet::new();
+        for end in design.links.iter().flat_map(|link| [&link.a, &link.b]) {
+            assert!(roles.contains(end.role.as_str()), "{name}: {}", end.role);
+            assert!(end.interface.len() < 16 && interfaces.insert((&end.role, &end.interface)), "{name}");
+            assert!(
+                end.role != "tester" || end.addresses.is_empty(),
+                "{name}: the tester's kernel has an address"
+            );
+        }
+        for step in &design.steps {
+            let role = match step {
+                Step::Run { role, .. } => role,
+                Step::Start(service) => &service.role,
+                Step::Await(_) => continue,
+            };
+            assert!(roles.contains(role.as_str()), "{name}: {role}");
+        }
+        assert!(!design.tests.is_empty(), "{name}");
+        for test in &design.tests {
+            assert!(roles.contains(test.role.as_str()), "{name}");
+            assert_eq!(test.profile.is_none(), !test.command.is_empty(), "{name}");
+            let file = test.profile.as_ref().map(|file| design.files.iter().any(|f| f.name == *file));
+            assert!(file.unwrap_or(true), "{name}: a profile that is not written");
+        }
+    }
+}
+
+#[test]
+fn a_profile_reads_as_it_should() {
+    let design = design("kernel-router", &Parameters::default()).unwrap();
+    let text = &design.files.iter().find(|file| file.name == "ipv4.yaml").unwrap().text;
+    let expected = "\
+# IPv4 through the router, both ways at once.
+ports:
+  west: {device: \"afpacket:veth0\", ip: \"10.0.0.2/24\", gateway: \"10.0.0.1\", speed: 10Gbps}
+  east: {device: \"afpacket:veth1\", ip: \"10.0.1.2/24\", gateway: \"10.0.1.1\", speed: 10Gbps}
+streams:
+  - name: eastward
+    from: west
+    to: east
+    packet: [ipv4, {udp: {src: 1024, dst: 9}}]
+    size: 64B
+    rate: 20kpps
+  - name: westward
+    from: east
+    to: west
+    packet: [ipv4, {udp: {src: 1024, dst: 9}}]
+    size: 64B
+    rate: 20kpps
+load: {duration: 10s, drain: 1s}
+criteria:
+  streams.eastward.loss_ratio: \"< 0.1%\"
+  streams.westward.loss_ratio: \"< 0.1%\"
+";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn parameters_are_checked() {
+    let error = |name, parameters: Parameters| design(name, &parameters).unwrap_err().to_string();
+    let routes = Parameters { routes: Some(5), ..Parameters::default() };
+    assert_eq!(error("bridge", routes), "bridge: it has no --routes");
+    let routers = Parameters { routers: Some(33), ..Parameters::default() };
+    assert_eq!(error("chain", routers), "chain: --routers goes from 1 to 32");
+    let none = Parameters { routers: Some(0), ..Parameters::default() };
+    assert!(error("parallel", none).contains("from 1"));
+}
+
+#[test]
+fn routes_and_rules_suit_the_traffic() {
+    let both = Parameters { routes: Some(1 << 20), rules: Some(100), ..Parameters::default() };
+    let design = design("kernel-router", &both).unwrap();
+    let file = |name: &str| design.files.iter().find(|file| file.name == name).unwrap().text.clone();
+    assert_eq!(file("routes.batch").lines().count(), 1 << 20);
+    assert!(file("routes.yaml").contains("ipv4.dst: {random: 16.0.0.0..31.255.255.255}"));
+    let rules = file("rules.nft");
+    assert_eq!(rules.matches(" saddr ").count(), 100);
+    assert!(rules.contains("ip saddr 10.0.0.0/24 ip daddr 16.0.0.0/4 accept"));
+}
+
+#[test]
+fn a_chain_has_as_many_links_as_it_needs() {
+    for (count, links) in [(1, 2), (2, 3), (32, 33)] {
+        let design = design("chain", &Parameters { routers: Some(count), ..Parameters::default() }).unwrap();
+        assert_eq!((design.links.len(), design.namespaces.len()), (links, count as usize + 1));
+    }
+    let parallel = design("parallel", &Parameters { routers: Some(3), ..Parameters::default() }).unwrap();
+    assert_eq!((parallel.links.len(), parallel.namespaces.len()), (6, 4));
+}
+
+#[test]
+fn names_of_namespaces_tell_the_lab() {
+    let long = Place::named("kernel-router-routes").unwrap();
+    assert_eq!(long.namespace("tester"), "eagre-lab-kernel-router-routes.tester");
+    assert_eq!(Place::lab_of(&long.namespace("tester")).as_deref(), Some("kernel-router-routes"));
+    assert_eq!(Place::lab_of("eagre-t12-0tester"), None);
+    for name in ["", "A", "a.b", "a/b", "-a", "a b", "..", &"a".repeat(41)] {
+        assert!(Place::named(name).is_err(), "{name}");
+    }
+}

@@ -1,0 +1,454 @@
+"""`eagre lab`: every topology comes up, carries traffic and goes away without a trace, whatever happens in between.
+
+The labs made here are called t<number of this process>-…, so that what a killed run leaves behind can be told. Those
+that need more than CI installs run with EAGRE_LAB=all (`make lab`).
+"""
+
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from lab import EAGRE, call, need, settled, stream, sums, wait_until
+
+EVERYTHING = os.environ.get("EAGRE_LAB") == "all"
+MINE = f"t{os.getpid()}-"
+KERNEL = ["kernel-router", "kernel-router-routes", "kernel-router-rules", "firewall-nat", "bridge", "chain", "parallel"]
+IN_CI = [*KERNEL, "ovs", "testpmd", "nginx", "haproxy-nginx"]
+# The one with many routes has a test of its own.
+TOPOLOGIES = [*(one for one in IN_CI if one != "kernel-router-routes"), *(["ovs-dpdk"] if EVERYTHING else [])]
+HUGE_PAGES = Path("/proc/sys/vm/nr_hugepages")
+
+
+def alive(pid):
+    """Whether a process runs: there, and no zombie that nobody has looked at."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def marked(name):
+    """Processes with a lab's mark in their environment."""
+    mark, found = f"EAGRE_LAB={name}".encode(), []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in path.read_bytes().split(b"\0") and alive(path.parent.name):
+                found.append(int(path.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def in_namespaces(inodes):
+    """Processes in namespaces with these numbers."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/ns/net"):
+        try:
+            if path.stat().st_ino in inodes and alive(path.parts[2]):
+                found.append(int(path.parts[2]))
+        except OSError:
+            pass
+    return found
+
+
+class Labs:
+    """The labs of a test."""
+
+    def __init__(self, lab):
+        self.lab, self.names, self.pages = lab, [], int(HUGE_PAGES.read_text())
+
+    def name(self, label):
+        self.names.append(f"{MINE}{label}")
+        return self.names[-1]
+
+    def eagre(self, *arguments, **options):
+        return self.lab.eagre("lab", *arguments, **{"timeout": 90, **options})
+
+    def up(self, topology, *options):
+        """Brings a topology up; its name."""
+        name = self.name(topology)
+        self.eagre("up", topology, "--name", name, *options).ok()
+        return name
+
+    def status(self, name):
+        """What `lab status` says of a lab."""
+        listed = self.eagre("status", "--json").ok().json
+        return next((one for one in listed if one["name"] == name), None)
+
+    def namespace(self, name, role):
+        return f"eagre-lab-{name}.{role}"
+
+    def run(self, name, role, *command, **options):
+        return call("ip", "netns", "exec", self.namespace(name, role), *command, **options)
+
+    def inodes(self, name):
+        return {path.stat().st_ino for path in Path("/run/netns").glob(f"eagre-lab-{name}.*")}
+
+    def down(self, name):
+        """Takes a lab down and makes sure that it is gone."""
+        inodes = self.inodes(name)
+        done = self.eagre("down", name).ok()
+        assert f"lab {name} is down" in done.out
+        self.gone(name, inodes)
+
+    def gone(self, name, inodes):
+        """Nothing of a lab is left."""
+        assert self.status(name) is None
+        assert not list(Path("/run/netns").glob(f"eagre-lab-{name}.*"))
+        assert not Path(f"/run/eagre/lab-{name}").exists()
+        assert (marked(name), in_namespaces(inodes)) == ([], [])
+        assert int(HUGE_PAGES.read_text()) == self.pages
+        assert not (Path("/var/run/dpdk") / name).exists()
+
+    def close(self):
+        for name in self.names:
+            if self.inodes(name) or Path(f"/run/eagre/lab-{name}").exists():
+                self.eagre("down", name)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def leftovers(program):
+    """Takes down what runs of these tests that are dead by now have left behind."""
+    if os.geteuid() == 0:
+        for one in json.loads(call(EAGRE, "lab", "status", "--json")):
+            owner = re.match(r"t(\d+)-", one["name"])
+            if owner and not Path(f"/proc/{owner[1]}").exists():
+                call(EAGRE, "lab", "down", one["name"], check=False)
+
+
+@pytest.fixture
+def labs(lab):
+    need("ip", "sysctl")
+    labs = Labs(lab)
+    yield labs
+    labs.close()
+
+
+def command_of(test, *more):
+    """What `lab status` says to type, with this program for 'eagre'."""
+    return [str(EAGRE) if word == "eagre" else word for word in test["command"]] + [*more]
+
+
+def crosses(labs, test):
+    """Carries out a test of a lab: all that was sent arrives, or answers come."""
+    if test["name"] in ("curl", "wrk"):
+        said = call(*command_of(test))
+        assert "eagre is a tidal bore" in said or float(re.search(r"Requests/sec: +([\d.]+)", said)[1]) > 10
+        return
+
+    def once():
+        process = labs.lab.start(*command_of(test, "--duration", "1s", "--rate", "2kpps", "--json", "-"))
+        return labs.lab.finish(process)
+
+    def check(done):
+        result = done.json
+        assert done.exit in (0, 1) and result["verdict"]["valid"], result["verdict"]
+        assert len(result["streams"]) > 0
+        for name, one in result["streams"].items():
+            # Which of them a busy machine's switch drops is not the matter here.
+            assert one["tx"] > 0 and one["rx"] >= 0.98 * one["tx"], (test["name"], name, one)
+
+    settled(once, check)
+
+
+def all_lost(labs, name, one):
+    """Nothing of a stream passes a lab with two networks."""
+    ports = {
+        "west": {"device": "veth0", "ip": "10.0.0.2/24", "gateway": "10.0.0.1"},
+        "east": {"device": "veth1", "ip": "10.0.1.2/24", "gateway": "10.0.1.1"},
+    }
+    profile = labs.lab.profile(ports, [one], load={"duration": "500ms", "drain": "200ms"})
+    inside = ["ip", "netns", "exec", labs.namespace(name, "tester")]
+    result = labs.lab.finish(labs.lab.start(*inside, EAGRE, "run", profile, "--json", "-")).json
+    assert sums(result, "tx") == sums(result, "lost") > 0 == sums(result, "rx")
+
+
+def test_topologies_are_listed(labs):
+    """For people and for programs."""
+    listed = labs.eagre("list", "--json").ok().json
+    assert {*IN_CI, "ovs-dpdk"} == {one["name"] for one in listed}
+    text = labs.eagre("list").ok().out
+    assert all(one["name"] in text and one["about"] in text for one in listed)
+    assert next(one for one in listed if one["name"] == "kernel-router-routes")["options"]["routes"] == 262_144
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_a_topology_carries_traffic_and_goes_away(labs, topology):
+    """Up, all of its tests, down; nothing is left."""
+    name = labs.up(topology, "--duration", "1s")
+    status = labs.status(name)
+    assert (status["status"], status["topology"]) == ("up", topology)
+    assert status["tests"], "nothing tests it"
+    for test in status["tests"]:
+        crosses(labs, test)
+    assert labs.status(name)["status"] == "up"
+    labs.down(name)
+
+
+@pytest.mark.parametrize("topology, count", [("chain", 5), ("parallel", 3)])
+def test_there_are_as_many_routers_as_asked_for(labs, topology, count):
+    """Each of them forwards."""
+    name = labs.up(topology, "--routers", count)
+    for test in labs.status(name)["tests"]:
+        crosses(labs, test)
+    for router in range(1, count + 1):
+        links = json.loads(labs.run(name, f"router{router}", "ip", "-s", "-j", "link", "show", "type", "veth"))
+        assert len(links) == 2 and all(link["stats64"]["tx"]["packets"] > 1000 for link in links)
+    labs.down(name)
+
+
+def test_routes_are_there(labs):
+    """262,144 of them, and the last one leads where it should."""
+    name = labs.up("kernel-router-routes")
+    listed = labs.run(name, "router", "ip", "-4", "route", "show").splitlines()
+    assert len([line for line in listed if " via 10.0.1.2 dev r1" in line]) == 262_144
+    last = labs.run(name, "router", "ip", "route", "get", "19.255.255.255")
+    assert "via 10.0.1.2 dev r1" in last
+    for test in labs.status(name)["tests"]:
+        crosses(labs, test)
+    labs.down(name)
+
+
+def test_rules_are_there_and_the_last_match(labs):
+    """1,024 rules; what they let through is the traffic, and nothing else."""
+    need("nft")
+    name = labs.up("kernel-router-rules")
+    listed = json.loads(labs.run(name, "router", "nft", "-j", "list", "ruleset"))["nftables"]
+    rules = [entry["rule"] for entry in listed if "rule" in entry]
+    verdicts = ["accept" if any("accept" in part for part in rule["expr"]) else "drop" for rule in rules]
+    assert verdicts == ["drop"] * 1022 + ["accept"] * 2
+    crosses(labs, labs.status(name)["tests"][0])
+    foreign = stream("foreign", "west", "east", rate="1kpps")
+    foreign["packet"][0] = {"ipv4": {"src": "198.19.0.1"}}
+    all_lost(labs, name, foreign)
+    labs.down(name)
+
+
+def test_the_firewall_translates_and_lets_nobody_in(labs):
+    """Each flow is an entry of its table with the outside address; what nobody asked for stays outside."""
+    need("conntrack")
+    name = labs.up("firewall-nat", "--flows", 100)
+    crosses(labs, labs.status(name)["tests"][0])
+    entries = labs.run(name, "firewall", "conntrack", "-L", "-p", "udp").splitlines()
+    assert len(entries) == 100
+    assert all("src=10.0.0.2 dst=10.0.1.2" in entry and "src=10.0.1.2 dst=10.0.1.1" in entry for entry in entries)
+    inward = stream("inward", "east", "west", 7, rate="1kpps")
+    all_lost(labs, name, inward)
+    labs.down(name)
+
+
+def test_twice_is_refused(labs):
+    """With a sentence, and what is up stays as it is."""
+    name = labs.up("kernel-router")
+    again = labs.eagre("up", "bridge", "--name", name)
+    again.refused(3, f"lab {name} is up already", f"eagre lab down {name}")
+    assert labs.status(name)["status"] == "up"
+    labs.down(name)
+    labs.eagre("down", name).refused(3, f"lab {name} is not up")
+
+
+def test_run_is_everything_in_one(labs):
+    """Up, a test with arguments of its own, down; the test's exit code is the command's."""
+    name = labs.name("run")
+    more = ["--", "--duration", "300ms", "--rate", "1kpps", "--json", "-"]
+    done = labs.eagre("run", "kernel-router", "--name", name, "--test", "ipv6", *more)
+    assert done.json["streams"]["eastward"]["tx"] == 300
+    assert done.exit in (0, 1)
+    labs.gone(name, set())
+    wrong = labs.eagre("run", "kernel-router", "--name", name, "--", "--rate", "fast")
+    assert wrong.exit == 2, str(wrong)
+    labs.gone(name, set())
+    labs.eagre("run", "kernel-router", "--name", name, "--test", "ipx").refused(2, "no test 'ipx'", "ipv4, ipv6")
+    labs.gone(name, set())
+
+
+def start_run(labs, topology, *more):
+    """A `lab run` that would take a minute, as soon as its test runs."""
+    name = labs.name(topology)
+    process = labs.lab.start_eagre("lab", "run", topology, "--name", name, "--duration", "60s", *more)
+    testers = {"eagre", "wrk"}
+    running = lambda: {one["name"] for one in (labs.status(name) or {"processes": []})["processes"]}
+    wait_until(lambda: running() & testers or process.poll() is not None, "the test", 30)
+    assert process.poll() is None, labs.lab.finish(process)
+    return name, process
+
+
+@pytest.mark.parametrize(
+    "topology", ["kernel-router", "haproxy-nginx", "testpmd", "ovs", *(["ovs-dpdk"] if EVERYTHING else [])]
+)
+def test_killed_in_the_middle_of_a_test(labs, topology):
+    """kill -9 leaves the lab and its test behind; `lab down` takes both away."""
+    name, process = start_run(labs, topology)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert marked(name), "the test has not survived"
+    labs.down(name)
+
+
+def test_killed_while_coming_up(labs):
+    """The lab is incomplete, can't be brought up again, and can be taken away."""
+    name = labs.name("early")
+    process = labs.lab.start_eagre("lab", "up", "kernel-router-routes", "--name", name)
+    batch = Path(f"/run/eagre/lab-{name}/routes.batch")
+    wait_until(lambda: batch.exists() or process.poll() is not None, "the routes' file", 30)
+    assert process.poll() is None, labs.lab.finish(process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert labs.status(name)["status"] == "incomplete"
+    labs.eagre("up", "kernel-router", "--name", name).refused(3, "is up already")
+    labs.down(name)
+
+
+def test_without_its_state_a_lab_can_be_taken_down(labs):
+    """Its namespaces' names are enough, and its servers are known by their files."""
+    name = labs.up("nginx")
+    Path(f"/run/eagre/lab-{name}/state.json").unlink()
+    assert labs.status(name)["status"] == "incomplete"
+    labs.down(name)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_end(labs, number):
+    """The test ends as it does, then the lab is taken down."""
+    name, process = start_run(labs, "kernel-router")
+    inodes = labs.inodes(name)
+    time.sleep(0.5)
+    process.send_signal(number)
+    done = labs.lab.finish(process, timeout=30)
+    assert done.exit == 1, str(done)
+    labs.gone(name, inodes)
+
+
+def test_asked_to_end_while_coming_up(labs):
+    """What was made until then is taken away."""
+    name = labs.name("early")
+    process = labs.lab.start_eagre("lab", "up", "kernel-router-routes", "--name", name)
+    wait_until(lambda: labs.inodes(name) or process.poll() is not None, "a namespace", 30)
+    process.send_signal(signal.SIGTERM)
+    done = labs.lab.finish(process, timeout=60)
+    done.refused(3, "interrupted") if "interrupted" in done.err else done.ok()
+    if done.exit == 3:
+        labs.gone(name, set())
+
+
+def test_a_step_that_fails_leaves_nothing(labs):
+    """A file is where a socket should be: nginx can't start, and says why."""
+    name = labs.name("broken")
+    done = labs.eagre("up", "nginx", "--name", name, env={"PATH": broken_nginx(labs.lab)})
+    done.refused(3, "nginx has ended", "no thanks")
+    labs.gone(name, set())
+
+
+def broken_nginx(lab):
+    """A search path whose nginx does not work."""
+    folder = lab.folder()
+    (folder / "nginx").write_text("#!/bin/sh\necho no thanks >&2\nexit 1\n")
+    (folder / "nginx").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_other_peoples_processes_are_left_alone(labs):
+    """Somebody's shell in a namespace of the lab goes on."""
+    name = labs.up("bridge")
+    shell = labs.lab.start("ip", "netns", "exec", labs.namespace(name, "bridge"), "sleep", "60")
+    wait_until(lambda: shell.pid in in_namespaces(labs.inodes(name)), "the shell in its namespace")
+    done = labs.eagre("down", name).ok()
+    assert f"sleep ({shell.pid}) still runs" in done.err
+    assert shell.poll() is None
+    shell.kill()
+    labs.gone(name, set())
+
+
+def test_bad_input_is_refused(labs):
+    """With exit code 2 and a sentence."""
+    labs.eagre("up", "kernel").refused(2, "no topology 'kernel'", "kernel-router")
+    labs.eagre("up", "bridge", "--name", "a/b").refused(2, "can't be a lab's name")
+    labs.eagre("up", "bridge", "--routes", 5).refused(2, "bridge: it has no --routes")
+    labs.eagre("up", "chain", "--routers", 64).refused(2, "from 1 to 32")
+    labs.eagre("up", "bridge", "--name", labs.name("nobody"), user="nobody").refused(3, "needs root")
+
+
+def generated(labs, what, syntax, count, *options):
+    return labs.eagre("generate", what, "--count", count, "--syntax", syntax, *options).ok().out
+
+
+def test_the_kernel_takes_what_is_generated(labs, netns):
+    """Routes of both families by ip -batch, rules by nft."""
+    need("nft")
+    router = netns("router", forwarding=True)
+    labs.lab.veth(router, "r1", netns("host"), "h0")
+    router.ip("address", "add", "10.0.1.1/24", "dev", "r1")
+    router.ip("address", "add", "2001:2:0:1::1/64", "dev", "r1", "nodad")
+    v4 = generated(labs, "routes", "ip-batch", 5_000, "--via", "10.0.1.2", "--via", "10.0.1.3")
+    v6 = generated(labs, "routes", "ip-batch", 5_000, "--via", "2001:2:0:1::2", "--first", "2400::/48")
+    for family, text in (("-4", v4), ("-6", v6)):
+        router.run("ip", family, "-batch", "-", input=text)
+        listed = router.run("ip", family, "route", "show").splitlines()
+        assert len([line for line in listed if "via" in line]) == 5_000
+    for permit in ("10.0.0.0/24 -> 10.0.1.0/24", "2001:2::/64 -> 2001:2:0:1::/64"):
+        text = generated(labs, "rules", "nftables", 1_024, "--permit", permit)
+        router.run("nft", "-f", "-", input=text)
+        router.run("nft", "-f", "-", input=text)
+        assert router.run("nft", "list", "ruleset").count(" saddr ") == 1_024, "loaded twice it is there once"
+
+
+def test_open_vswitch_takes_what_is_generated(labs):
+    """Flows for routes and rules."""
+    need("ovs-ofctl")
+    texts = [
+        generated(labs, "routes", "ovs", 1_000, "--via", "10.0.1.2", "--dst-mac", "02:00:00:00:00:02"),
+        generated(labs, "routes", "ovs", 1_000, "--via", "2001:2::2", "--first", "2400::/48"),
+        generated(labs, "rules", "ovs", 1_000, "--permit", "10.0.0.0/24 -> 10.0.1.0/24"),
+        generated(labs, "rules", "ovs", 1_000, "--permit", "2001:2::/64 -> 2001:2:0:1::/64"),
+    ]
+    for text in texts:
+        assert len(call("ovs-ofctl", "parse-flows", "-", input=text).splitlines()) >= 1_000
+
+
+ROUTES = {"16.0.0.0/24": "10.0.1.2", "2400::/48": "2001:2:0:1::2"}
+
+
+@pytest.mark.skipif(not EVERYTHING, reason="BIRD is installed for 'make lab' only")
+def test_bird_takes_what_is_generated(labs):
+    """Its own check finds nothing wrong."""
+    need("bird")
+    for first, via in ROUTES.items():
+        conf = labs.lab.folder() / "bird.conf"
+        routes = generated(labs, "routes", "bird", 1_000, "--via", via, "--first", first)
+        conf.write_text(f"protocol device {{}}\n{routes}")
+        call("bird", "-p", "-c", conf)
+
+
+@pytest.mark.skipif(not EVERYTHING, reason="FRR is installed for 'make lab' only")
+def test_frr_takes_what_is_generated(labs, netns):
+    """The routes go through FRR into the kernel."""
+    need("vtysh")
+    router, folder = netns("router", forwarding=True), labs.lab.folder()
+    labs.lab.veth(router, "r1", netns("host"), "h0")
+    router.ip("address", "add", "10.0.1.1/24", "dev", "r1")
+    router.ip("address", "add", "2001:2:0:1::1/64", "dev", "r1", "nodad")
+    for daemon in ("zebra", "staticd"):
+        options = ["-i", folder / f"{daemon}.pid", "-z", folder / "zserv.api", "--vty_socket", folder]
+        labs.lab.start(f"/usr/lib/frr/{daemon}", *options, ns=router, stdout=None, stderr=None)
+        wait_until(lambda: (folder / f"{daemon}.vty").exists(), daemon)
+    conf = folder / "frr.conf"
+    texts = [generated(labs, "routes", "frr", 1_000, "--via", via, "--first", first) for first, via in ROUTES.items()]
+    conf.write_text("".join(texts))
+    call("vtysh", "--vty_socket", folder, "-f", conf)
+    for family in ("-4", "-6"):
+        listed = lambda: [line for line in router.ip(family, "route", "show").splitlines() if "proto static" in line]
+        wait_until(lambda: len(listed()) == 1_000, "the routes", 20)
+
+
+def test_what_can_not_be_generated_is_said(labs):
+    """With exit code 2."""
+    routes = ["generate", "routes", "--count", 2, "--via", "10.0.1.2"]
+    labs.eagre(*routes, "--syntax", "nftables").refused(2, "nftables has no routes")
+    labs.eagre(*routes, "--syntax", "frr", "--first", "255.255.255.0/24").refused(2, "beyond the last address")
+    labs.eagre(*routes, "--syntax", "ios").refused(2, "'ios' is no syntax", "cisco")
+    rules = ["generate", "rules", "--count", 9, "--permit", "198.19.0.0/24 -> 10.0.1.0/24"]
+    labs.eagre(*rules, "--syntax", "cisco").refused(2, "must not match")
