@@ -1,5 +1,6 @@
 //! The command line. Each option is defined here once; help and completion follow from it.
 
+use crate::results::ResultsArgs;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use units::{FrameLen, Load, Nanos, Pps};
@@ -93,6 +94,11 @@ pub enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Look at results that were kept: list, show, compare, trend, report, export
+    Results {
+        #[command(flatten)]
+        results: ResultsArgs,
     },
     /// Print the JSON Schema of a document
     Schema {

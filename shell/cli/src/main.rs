@@ -10,6 +10,7 @@ mod lab;
 mod live;
 mod machine;
 mod output;
+mod results;
 mod run;
 mod simulate;
 mod summary;
@@ -88,6 +89,7 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Lab { lab } => lab::lab(lab),
         Command::Ports { json } => machine::ports(json),
         Command::Doctor { json } => machine::doctor(json),
+        Command::Results { results } => results::results(&results),
         Command::Schema { what } => output::schema(what),
         Command::Completion { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "eagre", &mut std::io::stdout());

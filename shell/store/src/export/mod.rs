@@ -1,0 +1,127 @@
+//! Campaigns for other programs: CSV, JSON, documents for trending, Parquet.
+
+mod trending;
+
+#[cfg(feature = "parquet")]
+mod parquet;
+
+pub use trending::trending;
+
+#[cfg(feature = "parquet")]
+pub use parquet::parquet;
+
+use crate::figures::{Column, Figures, Kind};
+use crate::{CampaignId, Loaded, Store, StoreError, TrialRow};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Name of the format of [`json`].
+pub const CAMPAIGN_SCHEMA: &str = "eagre.campaign/1";
+
+macro_rules! about {
+    ($($name:literal: $kind:ident, $about:literal;)*) => {
+        &[$(Column { name: $name, kind: Kind::$kind, about: $about }),*]
+    };
+}
+
+/// Columns before the figures.
+const ABOUT: &[Column] = about! {
+    "campaign": Text, "id of the campaign";
+    "name": Text, "its name";
+    "method": Text, "its method";
+    "tags": Text, "its tags, separated by spaces";
+    "number": Integer, "number of the trial in the campaign";
+    "key": Text, "fingerprint of what was asked for; repeats have the same";
+    "label": Text, "what the trial is, for people";
+    "part": Text, "which method asked for it, where a campaign has several";
+    "phase": Text, "warm_up, probe, explore or measure";
+    "frame": Text, "frame length or mix";
+    "frame_bytes": Integer, "frame length with FCS, bytes";
+    "line_pps": Real, "theoretical maximum of the load, packets/s";
+    "started": Text, "when traffic started (RFC 3339)";
+    "valid": Boolean, "whether the figures can be believed";
+    "generator_limited": Boolean, "whether the tester was the limit";
+    "interrupted": Boolean, "whether it was stopped before its end";
+    "reasons": Text, "why not valid, or why limited, separated by '; '";
+};
+
+/// The columns of CSV and Parquet, in order.
+pub fn columns() -> impl Iterator<Item = &'static Column> {
+    ABOUT.iter().chain(Figures::COLUMNS)
+}
+
+/// A trial's values for [`columns`]; what was not measured is null.
+fn record(loaded: &Loaded, trial: &TrialRow) -> Vec<Value> {
+    let campaign = &loaded.campaign;
+    let mut values = vec![
+        json!(campaign.id),
+        json!(campaign.name),
+        json!(campaign.method),
+        json!(campaign.tags.join(" ")),
+        json!(trial.number),
+        json!(trial.key),
+        json!(trial.label),
+        json!(trial.part),
+        json!(trial.phase),
+        json!(trial.frame),
+        json!(trial.frame_bytes),
+        json!(trial.line_pps),
+        json!(trial.started),
+        json!(trial.valid),
+        json!(trial.generator_limited),
+        json!(trial.interrupted),
+        json!(trial.reasons.join("; ")),
+    ];
+    values.extend(Figures::COLUMNS.iter().zip(trial.figures.values()).map(|(column, value)| match value {
+        Some(value) if column.kind == Kind::Integer => json!(value as i64),
+        value => json!(value),
+    }));
+    values
+}
+
+/// Trials as CSV: a header, then a row for each trial of each campaign; what was not measured is empty.
+///
+/// # Errors
+/// `out` can't be written.
+pub fn csv(campaigns: &[Loaded], out: impl Write) -> Result<(), StoreError> {
+    let failed = |e: csv::Error| StoreError::Export(e.to_string());
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(columns().map(|column| column.name)).map_err(failed)?;
+    for loaded in campaigns {
+        for trial in &loaded.trials {
+            let cells = record(loaded, trial).into_iter().map(|value| match value {
+                Value::Null => String::new(),
+                Value::String(text) => text,
+                other => other.to_string(),
+            });
+            writer.write_record(cells).map_err(failed)?;
+        }
+    }
+    Ok(writer.flush()?)
+}
+
+/// A whole campaign, `eagre.campaign/1`: what the store has, documents and intervals too.
+///
+/// # Errors
+/// There is no such campaign; the store can't be read.
+pub fn json(store: &Store, id: &CampaignId) -> Result<Value, StoreError> {
+    let loaded = store.load(id)?;
+    let finished = store.finished(id)?;
+    let trials = loaded.trials.iter().zip(finished).map(|(row, trial)| {
+        let mut value = serde_json::to_value(row)?;
+        value["request"] = trial.request;
+        value["outcome"] = trial.outcome;
+        value["result"] = trial.result;
+        let own = loaded.intervals.iter().find(|(number, _)| *number == row.number);
+        value["intervals"] = Value::Array(own.map_or_else(Vec::new, |(_, all)| all.clone()));
+        Ok(value)
+    });
+    let trials = trials.collect::<Result<Vec<_>, StoreError>>()?;
+    Ok(json!({
+        "schema": CAMPAIGN_SCHEMA,
+        "campaign": loaded.campaign,
+        "method_results": loaded.method_results,
+        "findings": loaded.findings,
+        "trials": trials,
+    }))
+}

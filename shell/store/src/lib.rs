@@ -1,0 +1,68 @@
+//! The results store: campaigns, their trials, intervals and findings in one SQLite file; exports and report pages.
+//!
+//! A **campaign** is one use of a method on one profile; a single run is a campaign of one trial. Each finished trial is
+//! one committed transaction, so whatever ends the process leaves a file that opens and has all finished trials.
+//!
+//! Not here: clocks (instants come in as RFC 3339 text), the engine (results are JSON documents), the terminal (what is
+//! to be shown is returned). Absent means not measured; zero means measured and zero.
+
+#![forbid(unsafe_code)]
+
+mod chart;
+mod compare;
+mod error;
+pub mod export;
+mod figures;
+mod methods;
+mod model;
+mod read;
+
+pub mod report;
+mod schema;
+mod text;
+mod trend;
+mod write;
+
+pub use compare::{Cell, Comparison, ComparisonRow, Difference, Matrix, compare};
+pub use error::StoreError;
+pub use figures::{Column, Figures, Kind};
+pub use model::{
+    Campaign, CampaignId, Filter, Finding, Loaded, NewCampaign, NewTrial, State, Summary, TrialRow,
+};
+pub use text::{percent, quantity};
+pub use trend::{Trend, TrendPoint, TrendQuery};
+
+use rusqlite::Connection;
+use std::path::Path;
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+}
+
+impl Store {
+    /// Opens the store at `path` and makes it if there is none. An older one is brought up to date.
+    ///
+    /// # Errors
+    /// The file is no store, is newer than this program, or can't be read or written.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { connection: schema::open(path, true)? })
+    }
+
+    /// Opens the store at `path`, which must be there.
+    ///
+    /// # Errors
+    /// As for [`Store::open`]; and [`StoreError::Missing`] if there is no such file.
+    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { connection: schema::open(path, false)? })
+    }
+
+    /// Version of the tables in the file: what `PRAGMA user_version` says.
+    ///
+    /// # Errors
+    /// The file can't be read.
+    pub fn version(&self) -> Result<u32, StoreError> {
+        Ok(self.connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+    }
+}

@@ -1,0 +1,468 @@
+//! What a store holds: campaigns, trials, findings.
+
+use crate::StoreError;
+use crate::figures::Figures;
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::fmt;
+
+/// A campaign that begins.
+#[derive(Debug, Clone, Default)]
+pub struct NewCampaign {
+    /// What people call it.
+    pub name: String,
+    /// `run`, `sim`, `rfc2544`, `mlrsearch`, `sessions` …
+    pub method: String,
+    /// The method's settings.
+    pub config: Value,
+    /// Text of the profile.
+    pub profile: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Version of the program.
+    pub version: String,
+    /// The command line that does it again.
+    pub command: String,
+    /// When it began (RFC 3339, UTC).
+    pub started: String,
+    /// Kernel, processor, network cards, drivers, versions; `doctor` has the doctor's findings as `eagre doctor --json`
+    /// prints them.
+    pub environment: Value,
+    /// Words to find it by. `key=value` makes an axis of tables: `dut=frr`, `config=nat`.
+    pub tags: Vec<String>,
+}
+
+/// A campaign's name in the store: its first day and second, and six hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct CampaignId(pub(crate) String);
+
+impl CampaignId {
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CampaignId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// How far a campaign is. One whose process was killed stays `Running` until it is resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Begun and not ended.
+    Running,
+    /// Ended as planned.
+    Done,
+    /// Ended by the user.
+    Interrupted,
+    /// Ended by an error.
+    Failed,
+}
+
+impl State {
+    /// As the store has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Self {
+        match text {
+            "done" => Self::Done,
+            "interrupted" => Self::Interrupted,
+            "failed" => Self::Failed,
+            _ => Self::Running,
+        }
+    }
+}
+
+/// A campaign in the store.
+#[derive(Debug, Clone, Serialize)]
+pub struct Campaign {
+    /// Its name in the store.
+    pub id: CampaignId,
+    /// What people call it.
+    pub name: String,
+    /// The method.
+    pub method: String,
+    /// The method's settings.
+    pub config: Value,
+    /// Text of the profile.
+    pub profile: String,
+    /// SHA-256 of that text.
+    pub profile_sha256: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Version of the program.
+    pub version: String,
+    /// The command line that does it again.
+    pub command: String,
+    /// When it began (RFC 3339, UTC, ms).
+    pub started: String,
+    /// When it ended, likewise.
+    pub ended: Option<String>,
+    /// How far it is.
+    pub state: State,
+    /// Why it failed.
+    pub reason: Option<String>,
+    /// How often it was resumed.
+    pub resumed: u32,
+    /// The machine it ran on.
+    pub environment: Value,
+    /// Words to find it by, in alphabetical order.
+    pub tags: Vec<String>,
+}
+
+impl Campaign {
+    /// Why this campaign can't be continued as `planned`; empty if it can.
+    pub fn differences(&self, planned: &NewCampaign) -> Vec<String> {
+        let mut all = Vec::new();
+        let mut check = |what: &str, was: &str, is: &str| {
+            if was != is {
+                all.push(format!("{what} was {was} and is {is}"));
+            }
+        };
+        check("the method", &self.method, &planned.method);
+        check("the profile's SHA-256", &self.profile_sha256, &sha256(&planned.profile));
+        check("the seed", &self.seed.to_string(), &planned.seed.to_string());
+        check("the program's version", &self.version, &planned.version);
+        check("the method's settings", &self.config.to_string(), &planned.config.to_string());
+        all
+    }
+
+    /// The value of a tag `key=value`.
+    pub fn tag(&self, key: &str) -> Option<&str> {
+        self.tags.iter().find_map(|tag| tag.split_once('=').filter(|(k, _)| *k == key).map(|(_, v)| v))
+    }
+}
+
+/// A trial that has finished.
+#[derive(Debug, Clone, Default)]
+pub struct NewTrial {
+    /// Its number in the campaign, as the method counts.
+    pub number: u32,
+    /// A fingerprint of what was asked for, the same when it is done again. Trials with equal keys are repeats.
+    pub key: String,
+    /// What it is, for people.
+    pub label: String,
+    /// Which method asked for it, where a campaign has several: `throughput`, `latency`.
+    pub part: String,
+    /// `warm_up`, `probe`, `explore` or `measure`. Curves leave out the first two.
+    pub phase: String,
+    /// Frame length or mix as people write it: `64B`, `imix`. Empty if the campaign has no such rows.
+    pub frame: String,
+    /// Frame length with FCS, bytes; `None` for a mix.
+    pub frame_bytes: Option<u32>,
+    /// Theoretical maximum of the offered load, both directions, packets/s.
+    pub line_pps: Option<f64>,
+    /// What was asked for.
+    pub request: Value,
+    /// What the method was told of it: given to it again when the campaign is resumed.
+    pub outcome: Value,
+    /// The result document, `eagre.result/1`.
+    pub result: Value,
+    /// The interval documents, `eagre.interval/1`.
+    pub intervals: Vec<Value>,
+}
+
+/// A trial in the store, without its documents.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrialRow {
+    /// Its number in the campaign.
+    pub number: u32,
+    /// A fingerprint of what was asked for.
+    pub key: String,
+    /// What it is, for people.
+    pub label: String,
+    /// Which method asked for it.
+    pub part: String,
+    /// Which phase of the method it belongs to.
+    pub phase: String,
+    /// Frame length or mix.
+    pub frame: String,
+    /// Frame length with FCS, bytes.
+    pub frame_bytes: Option<u32>,
+    /// Theoretical maximum, packets/s.
+    pub line_pps: Option<f64>,
+    /// When traffic started (RFC 3339); a simulated trial has no such time.
+    pub started: Option<String>,
+    /// Whether its figures can be believed.
+    pub valid: bool,
+    /// Whether the tester was the limit.
+    pub generator_limited: bool,
+    /// Whether it was stopped before its end.
+    pub interrupted: bool,
+    /// Why not valid, or why limited.
+    pub reasons: Vec<String>,
+    /// What was measured, summed up.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// What a method found out for a frame length and a goal.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Finding {
+    /// Frame length or mix as people write it.
+    pub frame: String,
+    /// Frame length with FCS, bytes; `None` for a mix.
+    pub frame_bytes: Option<u32>,
+    /// `throughput`, `ndr`, `pdr`, `latency_p99`, `back_to_back`, `connections_per_s` …
+    pub goal: String,
+    /// `pps`, `bps`, `ns`, `s`, `frames`, `ratio`, `/s`, or empty.
+    pub unit: String,
+    /// The answer; `None` if there is none, and `note` says why.
+    pub value: Option<f64>,
+    /// Largest value known to be reached, in `unit`.
+    pub lower: Option<f64>,
+    /// Smallest value known not to be reached, in `unit`.
+    pub upper: Option<f64>,
+    /// Standard deviation of repeats, in `unit`.
+    pub spread: Option<f64>,
+    /// Theoretical maximum, in `unit`.
+    pub line: Option<f64>,
+    /// A reason or a warning.
+    pub note: Option<String>,
+    /// All the method has to say.
+    pub document: Value,
+}
+
+impl Finding {
+    /// How far the value may be off either way, in its unit: half the distance of the bounds, or two standard
+    /// deviations, whichever is more. `None` if nothing is known.
+    pub fn noise(&self) -> Option<f64> {
+        let bounds = self.lower.zip(self.upper).map(|(lower, upper)| (upper - lower).abs() / 2.0);
+        let spread = self.spread.map(|spread| 2.0 * spread);
+        bounds.into_iter().chain(spread).reduce(f64::max)
+    }
+}
+
+/// A campaign in a list.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// Its name in the store.
+    pub id: CampaignId,
+    /// What people call it.
+    pub name: String,
+    /// The method.
+    pub method: String,
+    /// When it began.
+    pub started: String,
+    /// When it ended.
+    pub ended: Option<String>,
+    /// How far it is.
+    pub state: State,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Finished trials.
+    pub trials: u32,
+    /// Those of them that are not valid.
+    pub invalid: u32,
+    /// Those of them in which the tester was the limit.
+    pub generator_limited: u32,
+}
+
+/// Which campaigns; what is not set leaves all.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// The method.
+    pub method: Option<String>,
+    /// The name.
+    pub name: Option<String>,
+    /// All of these tags.
+    pub tags: Vec<String>,
+    /// Begun at this instant or later: RFC 3339 in UTC, or a date.
+    pub since: Option<String>,
+    /// At most so many, the newest.
+    pub limit: Option<u32>,
+}
+
+/// A campaign with all it has: what reports and comparisons are made of.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The campaign.
+    pub campaign: Campaign,
+    /// Its trials, by number.
+    pub trials: Vec<TrialRow>,
+    /// Their result documents, in the same order.
+    pub results: Vec<Value>,
+    /// Interval documents of the trials that have some, by trial number.
+    pub intervals: Vec<(u32, Vec<Value>)>,
+    /// What its methods have to say: documents with `method`, `status`, `summary`, `remarks`, `findings`.
+    pub method_results: Vec<Value>,
+    /// The same as values.
+    pub findings: Vec<Finding>,
+}
+
+impl Loaded {
+    /// A single run that is in no store: what its files say.
+    pub fn single(about: NewCampaign, result: Value, intervals: Vec<Value>) -> Self {
+        let trial =
+            NewTrial { number: 1, label: about.name.clone(), result, intervals, ..NewTrial::default() };
+        let row = TrialRow::new(&trial);
+        let state = if row.interrupted { State::Interrupted } else { State::Done };
+        let campaign = Campaign {
+            id: CampaignId(String::new()),
+            profile_sha256: recorded_sha256(&trial.result).unwrap_or_else(|| sha256(&about.profile)),
+            name: about.name,
+            method: about.method,
+            config: about.config,
+            profile: about.profile,
+            seed: about.seed,
+            version: about.version,
+            command: about.command,
+            started: about.started,
+            ended: None,
+            state,
+            reason: None,
+            resumed: 0,
+            environment: about.environment,
+            tags: about.tags,
+        };
+        let intervals = Some((1, trial.intervals)).filter(|(_, all)| !all.is_empty());
+        Self {
+            campaign,
+            trials: vec![row],
+            results: vec![trial.result],
+            intervals: intervals.into_iter().collect(),
+            method_results: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+}
+
+fn recorded_sha256(result: &Value) -> Option<String> {
+    result["profile_sha256"].as_str().map(str::to_owned)
+}
+
+impl TrialRow {
+    /// What to call it: its label, or else its key.
+    pub(crate) fn name(&self) -> &str {
+        if self.label.is_empty() { &self.key } else { &self.label }
+    }
+
+    /// Whether it is meant to say something about the device: no warm-up, no probe.
+    pub(crate) fn counts(&self) -> bool {
+        !matches!(self.phase.as_str(), "warm_up" | "probe")
+    }
+
+    /// The row of a finished trial.
+    pub fn new(trial: &NewTrial) -> Self {
+        let result = &trial.result;
+        let verdict = &result["verdict"];
+        let yes = |value: &Value| value.as_bool().unwrap_or(false);
+        let reasons = verdict["reasons"].as_array().into_iter().flatten();
+        Self {
+            number: trial.number,
+            key: trial.key.clone(),
+            label: trial.label.clone(),
+            part: trial.part.clone(),
+            phase: trial.phase.clone(),
+            frame: trial.frame.clone(),
+            frame_bytes: trial.frame_bytes,
+            line_pps: trial.line_pps,
+            started: result["started"].as_str().map(str::to_owned),
+            valid: yes(&verdict["valid"]),
+            generator_limited: yes(&verdict["generator_limited"]),
+            interrupted: yes(&result["interrupted"]),
+            reasons: reasons.filter_map(Value::as_str).map(str::to_owned).collect(),
+            figures: Figures::new(result),
+        }
+    }
+}
+
+/// SHA-256 of a text, in hexadecimal.
+pub(crate) fn sha256(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// An instant as the store has it, with milliseconds: text order is time order.
+pub(crate) fn instant(text: &str) -> Result<String, StoreError> {
+    let wrong = || StoreError::Instant(text.to_owned());
+    let utc = text.strip_suffix(['Z', 'z']).or_else(|| text.strip_suffix("+00:00")).ok_or_else(wrong)?;
+    let (seconds, fraction) = utc.split_once('.').unwrap_or((utc, "0"));
+    let pattern = "0000-00-00T00:00:00";
+    let fits = |(c, p): (char, char)| if p == '0' { c.is_ascii_digit() } else { c == p };
+    let digits = !fraction.is_empty() && fraction.bytes().all(|b| b.is_ascii_digit());
+    if seconds.len() != pattern.len() || !seconds.chars().zip(pattern.chars()).all(fits) || !digits {
+        return Err(wrong());
+    }
+    Ok(format!("{seconds}.{:0<3.3}Z", fraction))
+}
+
+/// The beginning of an instant: a date, or more.
+pub(crate) fn date(text: &str) -> Result<String, StoreError> {
+    if let Ok(exact) = instant(text) {
+        return Ok(exact);
+    }
+    let rest = "2000-01-01T00:00:00.000Z".get(text.len()..).filter(|_| text.len() >= 10 && text.is_ascii());
+    let whole = rest.map(|rest| format!("{text}{rest}")).ok_or_else(|| StoreError::Date(text.to_owned()))?;
+    instant(&whole).map_err(|_| StoreError::Date(text.to_owned()))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    /// A file of its own for a test, gone afterwards.
+    pub(crate) struct Scratch {
+        pub(crate) path: PathBuf,
+    }
+
+    impl Scratch {
+        pub(crate) fn new(name: &str) -> Self {
+            let scratch = Self {
+                path: std::env::temp_dir().join(format!("eagre-store-{name}-{}.db", std::process::id())),
+            };
+            scratch.remove();
+            scratch
+        }
+
+        fn remove(&self) {
+            for suffix in ["", "-wal", "-shm"] {
+                let _ = std::fs::remove_file(format!("{}{suffix}", self.path.display()));
+            }
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            self.remove();
+        }
+    }
+
+    #[test]
+    fn instants_have_one_form() {
+        assert_eq!(instant("2026-11-30T23:59:59Z").unwrap(), "2026-11-30T23:59:59.000Z");
+        assert_eq!(instant("2026-11-30T23:59:59.5+00:00").unwrap(), "2026-11-30T23:59:59.500Z");
+        assert_eq!(instant("2026-11-30T23:59:59.123456Z").unwrap(), "2026-11-30T23:59:59.123Z");
+        for wrong in ["", "yesterday", "2026-11-30", "2026-11-30T23:59:59", "2026-11-30T23:59:59+01:00", "é"]
+        {
+            assert!(instant(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_its_first_instant() {
+        assert_eq!(date("2026-11-30").unwrap(), "2026-11-30T00:00:00.000Z");
+        assert_eq!(date("2026-11-30T12:30").unwrap(), "2026-11-30T12:30:00.000Z");
+        assert!(date("2026").is_err() && date("last week!").is_err());
+    }
+
+    #[test]
+    fn noise_is_the_larger_of_bounds_and_spread() {
+        let finding = Finding { lower: Some(90.0), upper: Some(100.0), ..Finding::default() };
+        assert_eq!(finding.noise(), Some(5.0));
+        assert_eq!(Finding { spread: Some(4.0), ..finding }.noise(), Some(8.0));
+        assert_eq!(Finding::default().noise(), None);
+    }
+}

@@ -1,0 +1,211 @@
+//! What a reader wants to know first: the answer in plain words, and whether to believe it.
+
+use super::words;
+use crate::text::count;
+use crate::{Loaded, State, TrialRow, percent, quantity};
+use maud::{Markup, html};
+use serde_json::Value;
+
+/// Sentences more than these are in the table only.
+const SENTENCES_MAX: usize = 8;
+
+/// How good the news is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mood {
+    Good,
+    Warn,
+    Bad,
+}
+
+impl Mood {
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Warn => "warn",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+pub(super) fn answer(loaded: &Loaded) -> Markup {
+    let sentences = sentences(loaded);
+    let goals: Vec<&str> = loaded.findings.iter().map(|finding| finding.goal.as_str()).collect();
+    let mut defined: Vec<(String, &str)> = Vec::new();
+    for goal in goals {
+        let definition =
+            words::definition(goal).map(|definition| (words::name(words::plain(goal)), definition));
+        defined.extend(definition.filter(|definition| !defined.contains(definition)));
+    }
+    html! {
+        (verdict(loaded))
+        @for sentence in sentences.iter().take(SENTENCES_MAX) { p.answer { (sentence) } }
+        @if sentences.len() > SENTENCES_MAX {
+            p.soft { "… and " (sentences.len() - SENTENCES_MAX) " more in the tables below." }
+        }
+        @if !defined.is_empty() {
+            ul.soft { @for (name, definition) in &defined { li { strong { (name) } ": " (definition) "." } } }
+        }
+    }
+}
+
+fn sentences(loaded: &Loaded) -> Vec<String> {
+    let told = texts(loaded, "summary");
+    if !told.is_empty() {
+        return told;
+    }
+    if !loaded.findings.is_empty() {
+        return loaded.findings.iter().map(words::sentence).collect();
+    }
+    match &loaded.trials[..] {
+        [] => vec!["No trial has finished.".to_owned()],
+        [trial] => of_trial(trial),
+        trials => {
+            vec![format!("{} trials have finished; no conclusion has been drawn from them.", trials.len())]
+        }
+    }
+}
+
+/// Sentences of the methods' documents under a name.
+pub(super) fn texts(loaded: &Loaded, name: &str) -> Vec<String> {
+    let all = loaded.method_results.iter().filter_map(|document| document[name].as_array()).flatten();
+    all.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn of_trial(trial: &TrialRow) -> Vec<String> {
+    let f = &trial.figures;
+    let mut all = Vec::new();
+    if let (Some(tx), Some(offered)) = (f.tx.filter(|tx| *tx > 0.0), f.offered_pps) {
+        let during = f.duration_s.map_or_else(String::new, |s| format!(" for {}", quantity(s, "s")));
+        all.push(format!("{} packets were sent, at {}{during}.", count(tx), quantity(offered, "pps")));
+    }
+    match (f.lost, f.loss_ratio) {
+        (Some(0.0), _) => {
+            all.push("Every packet that should have come back did: the frame loss rate is zero.".into())
+        }
+        (Some(lost), Some(ratio)) => all.push(format!(
+            "{} packets did not come back: a frame loss rate of {} (RFC 1242 section 3.6).",
+            count(lost),
+            percent(ratio)
+        )),
+        _ => {}
+    }
+    if let (Some(p50), Some(p99), Some(max)) = (f.latency_p50_ns, f.latency_p99_ns, f.latency_max_ns) {
+        let [p50, p99, max] = [p50, p99, max].map(|ns| quantity(ns, "ns"));
+        all.push(format!(
+            "Half of the packets took no more than {p50} one way, 99% no more than {p99}, the slowest {max}."
+        ));
+    }
+    if let Some(attempted) = f.sessions_attempted {
+        let part =
+            |n: f64| format!("{} ({})", count(n), percent(if attempted > 0.0 { n / attempted } else { 0.0 }));
+        let mut text = format!("Of {} sessions attempted", count(attempted));
+        let parts = [(f.sessions_completed, "completed"), (f.sessions_failed, "failed")];
+        let parts: Vec<String> =
+            parts.into_iter().filter_map(|(n, word)| Some(format!("{} {word}", part(n?)))).collect();
+        text += &if parts.is_empty() { String::new() } else { format!(", {}", parts.join(" and ")) };
+        all.push(text + ".");
+    }
+    if all.is_empty() {
+        all.push("Nothing was measured.".to_owned());
+    }
+    all
+}
+
+/// The verdict with its reasons, the worst first.
+pub(super) fn verdict(loaded: &Loaded) -> Markup {
+    let (mut mood, headline) = headline(loaded);
+    let failed = failed_criteria(loaded);
+    if failed > 0 {
+        mood = mood.max(Mood::Warn);
+    }
+    let reasons = reasons(&loaded.trials);
+    let remarks = texts(loaded, "remarks");
+    let mut notes = state_notes(loaded);
+    if failed > 0 {
+        let word = if failed == 1 { "criterion was" } else { "criteria were" };
+        notes.push(format!("{failed} pass {word} not met."));
+    }
+    html! {
+        div class=(format!("verdict {}", mood.class())) role="note" {
+            p { (headline) }
+            @if !notes.is_empty() || !reasons.is_empty() || !remarks.is_empty() {
+                ul {
+                    @for note in notes.iter().chain(&remarks) { li { (note) } }
+                    @for (reason, numbers) in &reasons {
+                        li { (reason) @if loaded.trials.len() > 1 { " " span.soft { "(" (in_trials(numbers)) ")" } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The verdict in a sentence, and its mood.
+pub(super) fn headline(loaded: &Loaded) -> (Mood, String) {
+    let trials: Vec<&TrialRow> = loaded.trials.iter().filter(|trial| trial.counts()).collect();
+    let total = trials.len();
+    let invalid = trials.iter().filter(|trial| !trial.valid).count();
+    let limited = trials.iter().filter(|trial| trial.generator_limited).count();
+    let unfinished = loaded.campaign.state != State::Done;
+    match (total, invalid, limited) {
+        (0, _, _) => (Mood::Bad, "There is nothing to judge yet.".into()),
+        (1, 1, _) => (Mood::Bad, "Not valid: do not use these figures.".into()),
+        (1, _, 1) => (
+            Mood::Warn,
+            "Valid, but the tester was the limit: this says nothing about the device's limit.".into(),
+        ),
+        (1, _, _) if unfinished => (Mood::Warn, "Valid as far as it went.".into()),
+        (1, _, _) => (Mood::Good, "Valid: nothing speaks against these figures.".into()),
+        (_, 0, 0) if unfinished => (Mood::Warn, format!("All {total} trials so far are valid.")),
+        (_, 0, 0) => (Mood::Good, format!("All {total} trials are valid.")),
+        (_, 0, _) => (
+            Mood::Warn,
+            format!("All {total} trials are valid; in {limited} of them the tester was the limit."),
+        ),
+        _ if invalid == total => (Mood::Bad, format!("None of the {total} trials is valid.")),
+        _ => (Mood::Warn, format!("{invalid} of {total} trials are not valid and count for nothing.")),
+    }
+}
+
+/// Conditions the profile set that did not hold.
+fn failed_criteria(loaded: &Loaded) -> usize {
+    let all = loaded.results.iter().filter_map(|result| result["criteria"].as_array()).flatten();
+    all.filter(|criterion| criterion["passed"] != Value::Bool(true)).count()
+}
+
+fn state_notes(loaded: &Loaded) -> Vec<String> {
+    let campaign = &loaded.campaign;
+    let mut notes = Vec::new();
+    match campaign.state {
+        State::Done => {}
+        State::Running => notes.push("The campaign has not ended; this is what it has so far.".to_owned()),
+        State::Interrupted => notes.push("It was interrupted before its end.".to_owned()),
+        State::Failed => notes.push(match &campaign.reason {
+            Some(reason) => format!("It failed: {reason}"),
+            None => "It failed.".to_owned(),
+        }),
+    }
+    notes
+}
+
+/// Reasons and the trials that have them, in order of appearance.
+fn reasons(trials: &[TrialRow]) -> Vec<(&str, Vec<u32>)> {
+    let mut all: Vec<(&str, Vec<u32>)> = Vec::new();
+    for trial in trials {
+        for reason in &trial.reasons {
+            match all.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, numbers)) => numbers.push(trial.number),
+                None => all.push((reason, vec![trial.number])),
+            }
+        }
+    }
+    all
+}
+
+fn in_trials(numbers: &[u32]) -> String {
+    let shown: Vec<String> = numbers.iter().take(10).map(u32::to_string).collect();
+    let more = numbers.len().saturating_sub(shown.len());
+    let word = if numbers.len() == 1 { "trial" } else { "trials" };
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{word} {}{rest}", shown.join(", "))
+}

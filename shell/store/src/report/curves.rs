@@ -1,0 +1,316 @@
+//! The charts of a report. Each is left out if there is nothing to draw.
+
+use super::words;
+use crate::chart::{Axis, Bar, SERIES_MAX, Scale, Series, bars, lines};
+use crate::compare::answers;
+use crate::figures::{members, number};
+use crate::text::count;
+use crate::{Figures, Finding, Loaded, TrialRow, percent, quantity};
+use maud::{Markup, html};
+use serde_json::Value;
+
+/// Trials whose intervals are drawn.
+const TIMELINES_MAX: usize = 4;
+/// Bars more than these are in the table only.
+const BARS_MAX: usize = 30;
+
+/// A figure of a trial.
+pub(super) type Of = fn(&Figures) -> Option<f64>;
+
+fn pps(value: f64) -> String {
+    quantity(value, "pps")
+}
+
+fn ns(value: f64) -> String {
+    quantity(value, "ns")
+}
+
+fn seconds(value: f64) -> String {
+    quantity(value, "s")
+}
+
+/// Quantiles with their nines: `99.99%`.
+fn quantile(value: f64) -> String {
+    let text = format!("{:.8}", value * 100.0);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Charts one after the other; `None` if there is none.
+fn all(charts: impl IntoIterator<Item = Option<Markup>>) -> Option<Markup> {
+    let charts: Vec<Markup> = charts.into_iter().flatten().collect();
+    (!charts.is_empty()).then(|| html! { @for chart in &charts { (chart) } })
+}
+
+/// Rates found, beside the line rate.
+pub(super) fn throughput(loaded: &Loaded) -> Option<Markup> {
+    let rates: Vec<&Finding> =
+        loaded.findings.iter().filter(|f| f.unit == "pps" && f.value.is_some() && f.line.is_some()).collect();
+    let mut goals: Vec<&str> = Vec::new();
+    for rate in &rates {
+        if !goals.contains(&rate.goal.as_str()) && goals.len() < SERIES_MAX {
+            goals.push(&rate.goal);
+        }
+    }
+    let bar = |f: &&Finding| {
+        let (value, line) = (f.value?, f.line?);
+        let share = if line > 0.0 { format!(" ({})", percent(value / line)) } else { String::new() };
+        Some(Bar {
+            name: f.frame.clone(),
+            value,
+            limit: Some(line),
+            text: format!("{}{share}", pps(value)),
+            series: goals.iter().position(|goal| *goal == f.goal)?,
+        })
+    };
+    let drawn: Vec<Bar> = rates.iter().filter_map(bar).take(BARS_MAX).collect();
+    let names: Vec<String> = goals.iter().map(|goal| words::name(goal)).collect();
+    bars("c-throughput", "Rates found and the theoretical maximum", &drawn, &names)
+}
+
+/// What a trial was offered: as a share of the line rate if `share`, or in packets/s.
+fn load(trial: &TrialRow, share: bool) -> Option<f64> {
+    let offered = trial.figures.offered_pps?;
+    if share { Some(offered / trial.line_pps.filter(|line| *line > 0.0)?) } else { Some(offered) }
+}
+
+/// A figure over the load: a line for each frame length, the mean where several trials had the same load.
+pub(super) fn curve(trials: &[&TrialRow], share: bool, of: Of) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> =
+        trials.iter().filter_map(|trial| Some((load(trial, share)?, of(&trial.figures)?))).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let same = |a: &(f64, f64), b: &(f64, f64)| (a.0 - b.0).abs() <= 1e-6 * a.0.abs().max(b.0.abs());
+    points
+        .chunk_by(same)
+        .map(|chunk| (chunk[0].0, chunk.iter().map(|p| p.1).sum::<f64>() / chunk.len() as f64))
+        .collect()
+}
+
+/// Trials whose figures say something about the device.
+pub(super) fn meaningful(loaded: &Loaded) -> Vec<&TrialRow> {
+    loaded.trials.iter().filter(|t| t.counts() && t.valid && !t.interrupted && !t.generator_limited).collect()
+}
+
+/// Frame lengths in order of appearance.
+pub(super) fn frames<'a>(trials: &[&'a TrialRow]) -> Vec<&'a str> {
+    let mut frames: Vec<&str> = Vec::new();
+    for trial in trials {
+        if !frames.contains(&trial.frame.as_str()) {
+            frames.push(&trial.frame);
+        }
+    }
+    frames
+}
+
+/// Whether every trial knows its line rate.
+pub(super) fn all_have_lines(trials: &[&TrialRow]) -> bool {
+    trials.iter().all(|trial| trial.line_pps.is_some_and(|line| line > 0.0))
+}
+
+pub(super) fn load_axis(share: bool) -> Axis {
+    let (title, format): (_, fn(f64) -> String) =
+        if share { ("offered load, share of the line rate", percent) } else { ("offered load", pps) };
+    Axis { title: title.to_owned(), scale: Scale::Linear, format }
+}
+
+/// Loss and latency over load, by frame length (RFC 2544 section 26.3).
+pub(super) fn over_load(loaded: &Loaded) -> Option<Markup> {
+    let trials = meaningful(loaded);
+    let (share, frames) = (all_have_lines(&trials), frames(&trials));
+    let x = load_axis(share);
+    let series = |of: Of| -> Vec<Series> {
+        let one = |frame: &&str| {
+            let own: Vec<&TrialRow> = trials.iter().copied().filter(|trial| trial.frame == *frame).collect();
+            Series { name: (*frame).to_owned(), points: curve(&own, share, of) }
+        };
+        // One load is no curve.
+        frames.iter().map(one).filter(|series| series.points.len() > 1).collect()
+    };
+    let chart = |id: &str, title: &str, y: &str, format, series: Vec<Series>| {
+        let values = || series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+        lines(id, title, &x, &Axis::suited(y, format, values()), &series)
+    };
+    let latencies: [(&'static str, Of); 4] = [
+        ("median", |f| f.latency_p50_ns),
+        ("99%", |f| f.latency_p99_ns),
+        ("99.9%", |f| f.latency_p99_9_ns),
+        ("longest", |f| f.latency_max_ns),
+    ];
+    let named = |(name, of): (&'static str, Of)| {
+        series(of).into_iter().map(move |one| Series { name: name.to_owned(), ..one })
+    };
+    let loss =
+        chart("c-loss", "Frame loss over offered load", "frame loss", percent, series(|f| f.loss_ratio));
+    let failed = chart(
+        "c-failed",
+        "Failed sessions over offered load",
+        "failed sessions",
+        percent,
+        series(failed_ratio),
+    );
+    if frames.len() == 1 {
+        let own = latencies.into_iter().flat_map(named).collect();
+        return all([
+            loss,
+            chart("c-latency", "Latency over offered load", "one-way delay", ns, own),
+            failed,
+        ]);
+    }
+    all([
+        loss,
+        chart(
+            "c-p50",
+            "Median latency over offered load",
+            "one-way delay, median",
+            ns,
+            series(latencies[0].1),
+        ),
+        chart(
+            "c-p99",
+            "Latency of 99% of the packets over offered load",
+            "one-way delay, 99%",
+            ns,
+            series(latencies[1].1),
+        ),
+        failed,
+    ])
+}
+
+fn failed_ratio(f: &Figures) -> Option<f64> {
+    Some(f.sessions_failed? / f.sessions_attempted.filter(|n| *n > 0.0)?)
+}
+
+/// Points of a percentile plot from a latency record: `{min, p50 … p99_99, max, samples}`.
+pub(super) fn quantiles(record: &Value) -> Vec<(f64, f64)> {
+    let keys =
+        [(0.0, "min"), (0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99_9"), (0.9999, "p99_99")];
+    let samples = number(record, "samples").unwrap_or(f64::INFINITY);
+    let has = |q: f64| q < 0.9 || (1.0 - q) * samples >= 1.0 - 1e-9;
+    let mut points: Vec<(f64, f64)> = keys
+        .into_iter()
+        .filter(|(q, _)| has(*q))
+        .filter_map(|(q, key)| Some((q, number(record, key)?)))
+        .collect();
+    if points.iter().all(|(q, _)| *q < 0.5) {
+        return Vec::new();
+    }
+    // The largest of n is the quantile 1 − 1/n.
+    let top = Some(1.0 - 1.0 / samples).filter(|top| points.last().is_some_and(|last| *top > last.0));
+    points.extend(top.filter(|top| *top < 1.0).zip(number(record, "max")));
+    points
+}
+
+/// A percentile plot.
+pub(super) fn percentile_chart(id: &str, title: &str, series: &[Series]) -> Option<Markup> {
+    let x = Axis { title: "share of the packets".to_owned(), scale: Scale::Percentile, format: quantile };
+    let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+    let y = Axis::suited("not slower than", ns, values);
+    lines(id, title, &x, &y, series)
+}
+
+/// Latency by percentile: by stream of a single trial, or by frame length of a campaign.
+pub(super) fn percentiles(loaded: &Loaded) -> Option<Markup> {
+    let (series, about) = match (&loaded.trials[..], &loaded.results[..]) {
+        ([_], [result]) => (of_streams(result), "by stream"),
+        _ => (of_frames(loaded), "of the trial with the highest load and the least loss"),
+    };
+    let more = series.len().saturating_sub(SERIES_MAX);
+    let chart = percentile_chart("c-percentiles", &format!("Latency percentiles {about}"), &series)?;
+    Some(html! {
+        (chart)
+        @if more > 0 { p.soft { "The first " (SERIES_MAX) " are drawn; " (more) " more are in the tables." } }
+    })
+}
+
+fn of_streams(result: &Value) -> Vec<Series> {
+    members(result, "streams")
+        .map(|(name, s)| Series { name: name.clone(), points: quantiles(&s["latency_ns"]) })
+        .filter(|series| !series.points.is_empty())
+        .collect()
+}
+
+fn of_frames(loaded: &Loaded) -> Vec<Series> {
+    let trials = meaningful(loaded);
+    let one = |frame: &str| {
+        let own =
+            trials.iter().filter(|trial| trial.frame == frame && trial.figures.latency_p50_ns.is_some());
+        let best = own.min_by(|a, b| {
+            let key =
+                |t: &TrialRow| (t.figures.loss_ratio.unwrap_or(1.0), -t.figures.offered_pps.unwrap_or(0.0));
+            let (a, b) = (key(a), key(b));
+            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        })?;
+        let offered = best.figures.offered_pps.map_or_else(String::new, |load| format!(" at {}", pps(load)));
+        let name = format!("{frame}{offered}");
+        Some(Series { name: name.trim().to_owned(), points: quantiles(&latency_of(&best.figures)) })
+    };
+    frames(&trials).into_iter().filter_map(one).filter(|series| !series.points.is_empty()).collect()
+}
+
+/// A latency record of a trial's figures.
+pub(super) fn latency_of(f: &Figures) -> Value {
+    serde_json::json!({
+        "min": f.latency_min_ns, "p50": f.latency_p50_ns, "p90": f.latency_p90_ns, "p99": f.latency_p99_ns,
+        "p99_9": f.latency_p99_9_ns, "p99_99": f.latency_p99_99_ns, "max": f.latency_max_ns, "samples": f.rx,
+    })
+}
+
+/// Rates and latency while trials ran, the last trials first.
+pub(super) fn over_time(loaded: &Loaded) -> Option<Markup> {
+    let drawn = loaded.intervals.iter().rev().take(TIMELINES_MAX);
+    let charts = all(drawn.map(|(number, intervals)| timeline(loaded, *number, intervals)))?;
+    let left_out = loaded.intervals.len().saturating_sub(TIMELINES_MAX);
+    Some(html! {
+        (charts)
+        @if left_out > 0 {
+            p.soft { "The last " (TIMELINES_MAX) " trials with intervals are drawn; the export has " (left_out) " more." }
+        }
+    })
+}
+
+fn timeline(loaded: &Loaded, trial: u32, intervals: &[Value]) -> Option<Markup> {
+    let sending: Vec<&Value> = intervals.iter().filter(|i| i["draining"] != Value::Bool(true)).collect();
+    let series = |name: &str, of: &dyn Fn(&Value) -> Option<f64>| Series {
+        name: name.to_owned(),
+        points: sending.iter().filter_map(|i| Some((number(i, "at_s")?, of(i)?))).collect(),
+    };
+    let figure = |of: Of| move |interval: &Value| of(&Figures::new(interval));
+    let received = |interval: &Value| {
+        let length = number(interval, "interval_s").filter(|length| *length > 0.0)?;
+        Some(Figures::new(interval).rx? / length)
+    };
+    let x = Axis { title: "time since traffic started".to_owned(), scale: Scale::Linear, format: seconds };
+    let chart = |id: String, title: &str, y: &str, format, series: &[Series]| {
+        if series.iter().all(|one| one.points.len() < 2) {
+            return None;
+        }
+        let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+        lines(&id, title, &x, &Axis::suited(y, format, values), series)
+    };
+    let rates = [series("sent", &figure(|f| f.offered_pps)), series("received", &received)];
+    let delays = [
+        series("median", &figure(|f| f.latency_p50_ns)),
+        series("99%", &figure(|f| f.latency_p99_ns)),
+        series("longest", &figure(|f| f.latency_max_ns)),
+    ];
+    let sessions = [
+        series("opened per second", &figure(|f| f.open_per_s)),
+        series("transactions per second", &figure(|f| f.transactions_per_s)),
+    ];
+    let charts = all([
+        chart(format!("c-rate-{trial}"), "Packets per second", "packets per second", pps, &rates),
+        chart(format!("c-delay-{trial}"), "Latency in each interval", "one-way delay", ns, &delays),
+        chart(format!("c-sessions-{trial}"), "Sessions", "per second", count, &sessions),
+    ])?;
+    let row = loaded.trials.iter().find(|row| row.number == trial);
+    Some(html! {
+        @if loaded.trials.len() > 1 {
+            h3 { "Trial " (trial) @if let Some(row) = row.filter(|row| !row.name().is_empty()) { ": " (row.name()) } }
+        }
+        (charts)
+    })
+}
+
+/// What a campaign found in a unit, by frame and goal.
+pub(super) fn rates_found(loaded: &Loaded) -> Vec<Finding> {
+    answers(&loaded.findings, &loaded.trials).into_iter().filter(|finding| finding.unit == "pps").collect()
+}

@@ -1,0 +1,116 @@
+//! Report pages: one HTML file each, with everything in it; nothing is loaded, no script runs.
+//!
+//! Every text that comes from a user is escaped by the template; the only raw text is the style sheet. A content
+//! security policy forbids scripts and the network besides. What was not measured has no row, no column and no chart.
+
+mod answer;
+mod curves;
+mod machine;
+mod side_by_side;
+mod tables;
+mod words;
+
+pub use side_by_side::comparison;
+
+use crate::{Loaded, State};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+const STYLE: &str = include_str!("style.css");
+
+/// A part of a page: its anchor, its heading and what is in it.
+struct Section {
+    id: &'static str,
+    title: &'static str,
+    body: Markup,
+}
+
+impl Section {
+    fn new(id: &'static str, title: &'static str, body: Option<Markup>) -> Option<Self> {
+        Some(Self { id, title, body: body? })
+    }
+}
+
+/// The report of a campaign, or of a single run ([`Loaded::single`]).
+pub fn campaign(loaded: &Loaded) -> String {
+    let campaign = &loaded.campaign;
+    let sections = [
+        Section::new("answer", "The answer", Some(answer::answer(loaded))),
+        Section::new("findings", "Findings", tables::findings(loaded)),
+        Section::new("criteria", "Pass criteria", tables::criteria(loaded)),
+        Section::new("throughput", "Throughput against line rate", curves::throughput(loaded)),
+        Section::new("load", "Loss and latency over load", curves::over_load(loaded)),
+        Section::new("percentiles", "Latency percentiles", curves::percentiles(loaded)),
+        Section::new("sessions", "Sessions", tables::sessions(loaded)),
+        Section::new("streams", "Streams and ports", tables::streams_and_ports(loaded)),
+        Section::new("trials", "Trials", tables::trials(loaded)),
+        Section::new("time", "Over time", curves::over_time(loaded)),
+        Section::new("environment", "Environment", machine::environment(loaded)),
+        Section::new("reproduce", "How to do it again", Some(machine::reproduce(loaded))),
+    ];
+    let name = if campaign.name.is_empty() { "Unnamed run" } else { campaign.name.as_str() };
+    let about = html! {
+        p.soft { (about(loaded)) }
+        @if !campaign.tags.is_empty() {
+            p { @for tag in &campaign.tags { span.tag { (tag) } " " } }
+        }
+    };
+    page(name, &about, &sections.into_iter().flatten().collect::<Vec<_>>())
+}
+
+/// Method, times and names in a line.
+fn about(loaded: &Loaded) -> String {
+    let campaign = &loaded.campaign;
+    let state = match campaign.state {
+        State::Running => "has not ended",
+        State::Done => "done",
+        State::Interrupted => "interrupted",
+        State::Failed => "failed",
+    };
+    let mut parts = vec![campaign.method.clone(), campaign.started.clone()];
+    parts.extend(campaign.ended.as_ref().map(|ended| format!("ended {ended}")));
+    parts.push(state.to_owned());
+    parts.extend((campaign.resumed > 0).then(|| format!("resumed {} times", campaign.resumed)));
+    parts.push(campaign.id.to_string());
+    parts.push(format!("eagre {}", campaign.version));
+    parts.retain(|part| !part.is_empty());
+    parts.join(" · ")
+}
+
+fn page(title: &str, about: &Markup, sections: &[Section]) -> String {
+    let policy =
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) " – eagre report" }
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#answer" { "Skip to the answer" }
+                header { h1 { (title) } (about) }
+                nav aria-label="Sections" {
+                    ul { @for section in sections { li { a href=(format!("#{}", section.id)) { (section.title) } } } }
+                }
+                main {
+                    @for section in sections {
+                        section id=(section.id) aria-labelledby=(format!("h-{}", section.id)) {
+                            h2 id=(format!("h-{}", section.id)) { (section.title) }
+                            (section.body)
+                        }
+                    }
+                }
+                footer {
+                    p { "Frame lengths and byte counts have the FCS (RFC 2544 section 9.1). Bit rates say their layer. "
+                        "Latency is one-way delay. A dash or a missing column means not measured; zero means measured "
+                        "and zero." }
+                }
+            }
+        }
+    };
+    page.into_string()
+}

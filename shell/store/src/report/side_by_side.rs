@@ -1,0 +1,274 @@
+//! Several campaigns on one page.
+
+use super::answer::{Mood, headline};
+use super::curves::{
+    Of, all_have_lines, curve, frames, latency_of, load_axis, meaningful, percentile_chart, quantiles,
+    rates_found,
+};
+use super::machine::facts;
+use super::tables::{Column, table};
+use super::{Section, page, words};
+use crate::chart::{Axis, Bar, SERIES_MAX, Series, bars, lines};
+use crate::text::signed_percent;
+use crate::{Cell, Comparison, Loaded, Matrix, Summary, TrialRow, compare, percent, quantity};
+use maud::{Markup, html};
+
+/// Frame lengths that have charts of their own.
+const CHARTS_MAX: usize = 8;
+
+/// The report of several campaigns side by side; the first is what the others are compared with. `down` and `across`
+/// are the keys of tags that make tables: `dut` and `config` for routers by configurations.
+pub fn comparison(campaigns: &[Loaded], down: &str, across: &str) -> String {
+    let names = names(campaigns);
+    let comparison = compare(campaigns);
+    let matrices = comparison.matrices(down, across);
+    let sections = [
+        Section::new("answer", "The answer", Some(answer(campaigns, &comparison, &names))),
+        Section::new("findings", "Findings side by side", findings(&comparison, &names)),
+        Section::new("tables", "By tags", matrix_tables(&matrices, down, across)),
+        Section::new("throughput", "Rates side by side", throughput(campaigns, &names)),
+        Section::new("load", "Loss and latency over load", over_load(campaigns, &names)),
+        Section::new("percentiles", "Latency percentiles", percentiles(campaigns, &names)),
+        Section::new("environment", "What differed", differences(campaigns, &names)),
+        Section::new("reproduce", "How to do it again", Some(reproduce(campaigns, &names))),
+    ];
+    let about = html! { p.soft { (campaigns.len()) " campaigns; differences are from the first" } };
+    page(&names.join(" · "), &about, &sections.into_iter().flatten().collect::<Vec<_>>())
+}
+
+/// What to call the campaigns: their names, told apart where they are alike.
+fn names(campaigns: &[Loaded]) -> Vec<String> {
+    let alike = |name: &str| campaigns.iter().filter(|c| c.campaign.name == name).count() > 1;
+    let name = |(index, loaded): (usize, &Loaded)| {
+        let campaign = &loaded.campaign;
+        match campaign.name.as_str() {
+            "" => format!("run {}", index + 1),
+            name if alike(name) && campaign.id.as_str().is_empty() => format!("{name} ({})", index + 1),
+            name if alike(name) => format!("{name} ({})", campaign.id),
+            name => name.to_owned(),
+        }
+    };
+    campaigns.iter().enumerate().map(name).collect()
+}
+
+fn answer(campaigns: &[Loaded], comparison: &Comparison, names: &[String]) -> Markup {
+    let verdicts: Vec<(Mood, String)> = campaigns.iter().map(headline).collect();
+    let worst = verdicts.iter().map(|(mood, _)| *mood).max().unwrap_or(Mood::Bad);
+    let title = match worst {
+        Mood::Good => "All of them can be believed.",
+        Mood::Warn => "Some of this is in doubt.",
+        Mood::Bad => "Some of this is not valid: do not compare it.",
+    };
+    html! {
+        div class=(format!("verdict {}", worst.class())) role="note" {
+            p { (title) }
+            ul { @for (name, (_, text)) in names.iter().zip(&verdicts) { li { strong { (name) } ": " (text) } } }
+        }
+        @for (index, name) in names.iter().enumerate().skip(1) {
+            p.answer { (in_a_sentence(comparison, index, name, &names[0])) }
+        }
+    }
+}
+
+/// How many rows differ beyond the noise.
+fn in_a_sentence(comparison: &Comparison, index: usize, name: &str, first: &str) -> String {
+    let (mut beyond, mut within, mut unknown) = (0, 0, 0);
+    for row in &comparison.rows {
+        match row.cells[index].as_ref().and_then(|cell| cell.difference).map(|d| d.beyond_noise) {
+            Some(Some(true)) => beyond += 1,
+            Some(Some(false)) => within += 1,
+            Some(None) => unknown += 1,
+            None => {}
+        }
+    }
+    let parts = [
+        (beyond, "beyond the noise"),
+        (within, "within the noise"),
+        (unknown, "where the noise is not known: repeat the trials to know it"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    if parts.is_empty() {
+        return format!("{name} has nothing in common with {first}.");
+    }
+    format!("{name} against {first}: of {} values {}.", beyond + within + unknown, parts.join(", "))
+}
+
+fn cell(cell: &Cell, unit: &str) -> Markup {
+    let difference = cell.difference.and_then(|d| Some((d.ratio?, d.beyond_noise)));
+    html! {
+        @match cell.value { Some(value) => (quantity(value, unit)), None => "none" }
+        @if let (Some(value), Some(noise)) = (cell.value, cell.noise) {
+            @if value != 0.0 { small { "± " (percent(noise / value.abs())) } }
+        }
+        @if let Some((ratio, beyond)) = difference {
+            @match beyond {
+                Some(true) => small { strong { (signed_percent(ratio)) } },
+                Some(false) => small { (signed_percent(ratio)) ", within the noise" },
+                None => small { (signed_percent(ratio)) },
+            }
+        }
+    }
+}
+
+fn findings(comparison: &Comparison, names: &[String]) -> Option<Markup> {
+    let rows = &comparison.rows[..];
+    let mut columns = vec![
+        Column::text("frames", rows, |row| Some(row.frame.clone())),
+        Column::text("goal", rows, |row| Some(words::name(&row.goal))),
+    ];
+    for (index, name) in names.iter().enumerate() {
+        let cells = rows.iter().map(|row| row.cells[index].as_ref().map(|c| cell(c, &row.unit))).collect();
+        let doubt = doubt(&comparison.campaigns[index]);
+        columns.push(Column { head: format!("{name}{doubt}"), is_text: false, cells });
+    }
+    let caption = "Values, how far they may be off, and the difference from the first; bold: beyond the noise of both. \
+                   A dagger (†) marks campaigns with trials that are not valid or that the tester limited.";
+    table(caption, &columns)
+}
+
+fn doubt(summary: &Summary) -> &'static str {
+    if summary.invalid + summary.generator_limited > 0 { " †" } else { "" }
+}
+
+fn matrix_tables(matrices: &[Matrix], down: &str, across: &str) -> Option<Markup> {
+    let one = |matrix: &Matrix| {
+        let mut columns = vec![Column::text(down, &matrix.rows, |name| Some(name.clone()))];
+        for (index, name) in matrix.columns.iter().enumerate() {
+            let own = |line: &Vec<Option<Cell>>| {
+                line[index].as_ref().map(|c| cell(&Cell { difference: None, ..c.clone() }, &matrix.unit))
+            };
+            columns.push(Column {
+                head: name.clone(),
+                is_text: false,
+                cells: matrix.cells.iter().map(own).collect(),
+            });
+        }
+        let title = [matrix.frame.clone(), words::name(&matrix.goal), format!("{down} by {across}")];
+        let title: Vec<String> = title.into_iter().filter(|part| !part.is_empty()).collect();
+        table(&title.join(", "), &columns)
+    };
+    let tables: Vec<Markup> = matrices.iter().filter_map(one).collect();
+    (!tables.is_empty()).then(|| html! { div.flow { @for table in &tables { (table) } } })
+}
+
+/// The first rate goal of each frame length, by campaign.
+fn throughput(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
+    let found: Vec<Vec<crate::Finding>> = campaigns.iter().map(rates_found).collect();
+    let goal = found.iter().flatten().next()?.goal.clone();
+    let mut frames: Vec<&str> = Vec::new();
+    for finding in found.iter().flatten().filter(|finding| finding.goal == goal) {
+        if !frames.contains(&finding.frame.as_str()) {
+            frames.push(&finding.frame);
+        }
+    }
+    let mut all = Vec::new();
+    for frame in frames.iter().take(CHARTS_MAX) {
+        for (index, own) in found.iter().enumerate().take(SERIES_MAX) {
+            let Some(finding) = own.iter().find(|f| f.goal == goal && f.frame == *frame) else { continue };
+            let Some(value) = finding.value else { continue };
+            let share = finding.line.filter(|line| *line > 0.0);
+            let share = share.map_or_else(String::new, |line| format!(" ({})", percent(value / line)));
+            let name = if frame.is_empty() { names[index].clone() } else { (*frame).to_owned() };
+            let text = format!("{}{share}", quantity(value, "pps"));
+            all.push(Bar { name, value, limit: finding.line, text, series: index });
+        }
+    }
+    let drawn = &names[..names.len().min(SERIES_MAX)];
+    bars("c-throughput", &format!("{} side by side", words::name(&goal)), &all, drawn)
+}
+
+fn over_load(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
+    let trials: Vec<Vec<&TrialRow>> = campaigns.iter().map(meaningful).collect();
+    let share = trials.iter().all(|own| all_have_lines(own));
+    let everything: Vec<&TrialRow> = trials.iter().flatten().copied().collect();
+    let x = load_axis(share);
+    let mut charts = Vec::new();
+    for (number, frame) in frames(&everything).into_iter().enumerate().take(CHARTS_MAX) {
+        let series = |of: Of| -> Vec<Series> {
+            let one = |(own, name): (&Vec<&TrialRow>, &String)| {
+                let own: Vec<&TrialRow> = own.iter().copied().filter(|trial| trial.frame == frame).collect();
+                Series { name: name.clone(), points: curve(&own, share, of) }
+            };
+            trials.iter().zip(names).map(one).filter(|series| series.points.len() > 1).collect()
+        };
+        let of_frame = if frame.is_empty() { String::new() } else { format!(", {frame}") };
+        let ns: fn(f64) -> String = |value| quantity(value, "ns");
+        let mut draw = |what: &str, title: &str, y: &str, format, series: &[Series]| {
+            let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+            let y = Axis::suited(y, format, values);
+            let title = format!("{title} over offered load{of_frame}");
+            charts.extend(lines(&format!("c-{what}-{number}"), &title, &x, &y, series));
+        };
+        draw("loss", "Frame loss", "frame loss", percent, &series(|f| f.loss_ratio));
+        let (title, y) = ("Latency of 99% of the packets", "one-way delay, 99%");
+        draw("p99", title, y, ns, &series(|f| f.latency_p99_ns));
+    }
+    (!charts.is_empty()).then(|| html! { @for chart in &charts { (chart) } })
+}
+
+/// Latency of single runs by percentile; campaigns of many trials have their own reports.
+fn percentiles(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
+    let one = |(loaded, name): (&Loaded, &String)| {
+        let [trial] = &loaded.trials[..] else { return None };
+        Some(Series { name: name.clone(), points: quantiles(&latency_of(&trial.figures)) })
+    };
+    let series: Vec<Series> =
+        campaigns.iter().zip(names).filter_map(one).filter(|series| !series.points.is_empty()).collect();
+    percentile_chart("c-percentiles", "Latency percentiles, the largest of the streams'", &series)
+}
+
+/// Facts about machines and runs that are not the same everywhere.
+fn differences(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
+    let all: Vec<Vec<(String, String)>> = campaigns
+        .iter()
+        .map(|loaded| {
+            let campaign = &loaded.campaign;
+            let own = [
+                ("method", campaign.method.clone()),
+                ("started", campaign.started.clone()),
+                ("version", campaign.version.clone()),
+                ("seed", campaign.seed.to_string()),
+                ("profile_sha256", campaign.profile_sha256.clone()),
+                ("tags", campaign.tags.join(", ")),
+            ];
+            let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+            own.chain(facts(loaded)).collect()
+        })
+        .collect();
+    let value = |facts: &Vec<(String, String)>, key: &str| {
+        facts.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone())
+    };
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in all.iter().flatten() {
+        let differs = all.iter().any(|own| value(own, key) != value(&all[0], key));
+        if differs && !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    let mut columns = vec![Column::text("what", &keys, |key| Some((*key).to_owned()))];
+    for (own, name) in all.iter().zip(names) {
+        columns.push(Column::text(name, &keys, |key| value(own, key)));
+    }
+    table("Only what is not the same everywhere", &columns)
+}
+
+fn reproduce(campaigns: &[Loaded], names: &[String]) -> Markup {
+    html! {
+        @for (loaded, name) in campaigns.iter().zip(names) {
+            @let campaign = &loaded.campaign;
+            h3 { (name) }
+            ul {
+                @if !campaign.id.as_str().is_empty() {
+                    li { "Its own report: " code { "eagre results report " (campaign.id) } }
+                }
+                @if !campaign.command.is_empty() { li { code { (campaign.command) } } }
+                li { "version " code { (campaign.version) } ", seed " code { (campaign.seed) } ", profile "
+                    code { (campaign.profile_sha256) } }
+            }
+            @if !campaign.profile.is_empty() {
+                details { summary { "The profile" } pre tabindex="0" { code { (campaign.profile) } } }
+            }
+        }
+    }
+}
