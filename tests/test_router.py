@@ -165,6 +165,20 @@ def test_neighbours_are_asked_and_answered(lab, router, kind):
     settled(once, check)
 
 
+def test_a_packet_quoted_in_an_error_has_not_arrived(lab, router):
+    """The router knows no way to them and says so, with the whole packet behind: all are lost, none came astray."""
+    streams = [
+        stream("four", "west", "east", rate="100pps", packet=[{"ipv4": {"dst": "10.7.0.1"}}, "udp"]),
+        stream("six", "west", "east", v6=True, rate="100pps", packet=[{"ipv6": {"dst": "2001:2:7::1"}}, "udp"]),
+    ]
+    profile = lab.profile(router.ports("afpacket"), streams, load={"duration": "1s", "drain": "200ms"})
+    done = lab.eagre("run", profile, "--json", "-", ns=router.tester)
+    result = done.json
+    for one in result["streams"].values():
+        assert (one["tx"], one["rx"], one["lost"]) == (100, 0, 100), done
+    assert result["ports"]["west"]["rx_errors"] == {} and result["ports"]["west"]["rx_other"] > 0
+
+
 @pytest.mark.parametrize("family, gateway", [("v4", "10.0.0.9"), ("v6", "2001:2::9")])
 def test_a_gateway_that_does_not_answer_is_named(lab, router, family, gateway):
     """Exit 3 and the address, before any traffic."""

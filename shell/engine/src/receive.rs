@@ -145,7 +145,11 @@ impl<'a> Receiver<'a> {
                     None => continue,
                 },
             };
-            self.arrivals[measured] = self.arrival(found, data.len(), now, expected, counts);
+            let Some(arrival) = self.arrival(found, data, now, expected, counts) else {
+                counts.rx_other += 1;
+                continue;
+            };
+            self.arrivals[measured] = arrival;
             measured += 1;
         }
         counts.rx_packets += n as u64;
@@ -153,29 +157,33 @@ impl<'a> Receiver<'a> {
         measured
     }
 
+    /// A test packet that has arrived; `None` if it is only quoted in a report of an error.
     #[inline(always)]
     fn arrival(
         &self,
         found: Signature,
-        len: usize,
+        data: &[u8],
         now: Nanos,
         expected: &[Expected],
         counts: &mut PortCounts,
-    ) -> Arrival {
+    ) -> Option<Arrival> {
         if let Some(expected) = expected.get(found.stream as usize) {
-            counts.rx_misrouted +=
-                u64::from(expected.port != ANY_PORT && usize::from(expected.port) != self.port);
-            let fits = (usize::from(expected.shortest)..=usize::from(expected.longest)).contains(&len);
+            let is_astray = expected.port != ANY_PORT && usize::from(expected.port) != self.port;
+            let fits = (usize::from(expected.shortest)..=usize::from(expected.longest)).contains(&data.len());
+            if (is_astray | !fits) && reports_error(data) {
+                return None;
+            }
+            counts.rx_misrouted += u64::from(is_astray);
             counts.rx_wrong_length += u64::from(!fits);
         }
         let sent = signature::unwrap_time(found.time, now);
         counts.rx_before_sent += u64::from(sent > now);
-        Arrival {
+        Some(Arrival {
             stream: found.stream,
             lane: found.lane,
             sequence: found.sequence,
             latency: now.since(sent).0,
-        }
+        })
     }
 
     /// A frame without a signature at its end: padded by the device, meant for the host, or foreign.
@@ -203,6 +211,25 @@ impl<'a> Receiver<'a> {
             take(self.burst.data(i));
         }
         self.queue.free(&mut self.burst);
+    }
+}
+
+/// Whether a frame is an ICMP message about another packet, which it quotes (RFC 792, RFC 4443 section 2.1).
+#[cold]
+fn reports_error(data: &[u8]) -> bool {
+    let pair = |at: usize| data.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
+    let mut at = 12;
+    while matches!(pair(at), Some(0x8100 | 0x88a8)) {
+        at += 4;
+    }
+    let ip = &data[data.len().min(at + 2)..];
+    match (pair(at), ip.first()) {
+        (Some(0x0800), Some(first)) if ip.get(9) == Some(&1) => {
+            let icmp = usize::from(first & 15) * 4;
+            ip.get(icmp).is_some_and(|kind| matches!(kind, 3 | 4 | 5 | 11 | 12))
+        }
+        (Some(0x86dd), Some(_)) if ip.get(6) == Some(&58) => ip.get(40).is_some_and(|kind| *kind < 128),
+        _ => false,
     }
 }
 
