@@ -296,6 +296,10 @@ impl Plan {
             // Kernels before 4.20 do not know it; then the port hears what the machine itself sends there.
             opened.sockets.iter().for_each(|socket| drop(socket.ignore_outgoing()));
         }
+        if opened.family == Some(Family::Xdp) {
+            // It needs CAP_NET_ADMIN, which AF_XDP needs as well.
+            opened.sockets.iter().for_each(|socket| drop(socket.send_freely()));
+        }
         self.start_device(lease, port, opened.on_interrupt_thread)?;
         opened.started = true;
         // SAFETY: an open port. Not all have such a mode.

@@ -14,6 +14,8 @@ const SOL_XDP: c_int = 283;
 const XDP_STATISTICS: c_int = 7;
 const PACKET_STATISTICS: c_int = 6;
 const PACKET_IGNORE_OUTGOING: c_int = 23;
+/// More than the frames of any ring take.
+const SEND_BYTES: c_int = 64 << 20;
 
 /// Which driver's sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +91,19 @@ impl Socket {
         // `struct tpacket_stats`: frames seen, of which dropped.
         let [_, dropped] = option::<[u32; 2]>(self.descriptor, libc::SOL_PACKET, PACKET_STATISTICS).ok()?;
         Some(u64::from(dropped))
+    }
+
+    /// Room for all frames the rings can hold, whatever the machine allows others. With less, a socket waits until the
+    /// other end of a veth pair has taken a frame: a slow device would hold the tester back and lose nothing.
+    pub(crate) fn send_freely(self) -> io::Result<()> {
+        let bytes: c_int = SEND_BYTES;
+        // SAFETY: the value is as long as said.
+        let code = unsafe {
+            let value: *const c_int = &bytes;
+            let length = size_of::<c_int>() as libc::socklen_t;
+            libc::setsockopt(self.descriptor, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, value.cast(), length)
+        };
+        if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Does not hear what this machine sends over the interface.

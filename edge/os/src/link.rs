@@ -25,6 +25,7 @@ const IFLA_STATS64: u16 = 23;
 const IFLA_PROMISCUITY: u16 = 30;
 const IFLA_NUM_TX_QUEUES: u16 = 31;
 const IFLA_NUM_RX_QUEUES: u16 = 32;
+const IFLA_LINK_NETNSID: u16 = 37;
 const IFLA_XDP: u16 = 43;
 const IFLA_PARENT_DEV_NAME: u16 = 56;
 const IFLA_INFO_KIND: u16 = 1;
@@ -83,6 +84,8 @@ pub struct LinkFacts {
     pub master: Option<u32>,
     /// Number of the interface below (VLAN, macvlan) or opposite (veth) it.
     pub link: Option<u32>,
+    /// Whether what is below or opposite it is in another network namespace.
+    pub link_is_elsewhere: bool,
 }
 
 /// What the kernel counted on one interface since it exists.
@@ -126,6 +129,12 @@ impl LinkFacts {
         self.device.is_some()
     }
 
+    /// Whether it is the end of a veth pair whose other end is somebody else's: what such an interface drops when it sends,
+    /// the other end's receive queue had no room for.
+    pub fn leads_elsewhere(&self) -> bool {
+        self.link_is_elsewhere && self.kind.as_deref() == Some("veth")
+    }
+
     fn parse(message: &[u8]) -> Option<Self> {
         let flags = u32_at(message, 8)?;
         let has = |flag: i32| flags & flag as u32 != 0;
@@ -143,6 +152,7 @@ impl LinkFacts {
                 IFLA_ADDRESS => facts.mac = value.try_into().unwrap_or_default(),
                 IFLA_MTU => facts.mtu = number.unwrap_or(0),
                 IFLA_LINK => facts.link = number.filter(|&index| index != 0 && index != facts.index),
+                IFLA_LINK_NETNSID => facts.link_is_elsewhere = true,
                 IFLA_MASTER => facts.master = number.filter(|&index| index != 0),
                 IFLA_OPERSTATE => facts.running |= facts.up && value.first() == Some(&IF_OPER_UP),
                 IFLA_PROMISCUITY => facts.promiscuous = number.is_some_and(|count| count > 0),
