@@ -14,6 +14,8 @@ macro_rules! counters {
             pub rtt: Timing,
             /// From the first SYN to established, of flows opened from here, ns.
             pub setup: Timing,
+            /// The largest IP packet received with a segment of a flow, bytes. Of two, the larger.
+            pub packet_max: u64,
         }
 
         impl TcpCounts {
@@ -22,6 +24,7 @@ macro_rules! counters {
                 $(self.$name += other.$name;)*
                 self.rtt.merge(&other.rtt);
                 self.setup.merge(&other.setup);
+                self.packet_max = self.packet_max.max(other.packet_max);
             }
 
             /// Forgets everything counted.
@@ -29,6 +32,7 @@ macro_rules! counters {
                 $(self.$name = 0;)*
                 self.rtt.clear();
                 self.setup.clear();
+                self.packet_max = 0;
             }
 
             /// Every counter with its name, in the order of this page.

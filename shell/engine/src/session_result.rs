@@ -110,6 +110,9 @@ pub struct SideDetails {
     /// Round-trip times TCP measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_ns: Option<LatencyResult>,
+    /// The largest IP packet received with a segment of TCP, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet_max_bytes: Option<u64>,
     /// Counters of frames that are not zero.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub frames: BTreeMap<String, u64>,
@@ -190,6 +193,7 @@ impl SideDetails {
             tls: tls.collect(),
             tcp: present(tcp.each()),
             rtt_ns: LatencyResult::of_timing(&tcp.rtt),
+            packet_max_bytes: Some(tcp.packet_max).filter(|bytes| *bytes > 0),
             frames: present(frames.each()),
         }
     }

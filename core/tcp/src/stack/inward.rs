@@ -5,7 +5,7 @@ use super::slot::Kind;
 use super::{BURST, Stack, Teller, Udp, env, tick};
 use crate::app::{App, End, FlowId, GroupId, Io};
 use crate::endpoint::Endpoint;
-use crate::frame::{self, Addresses, Tags};
+use crate::frame::{self, Addresses, IPV4, IPV6, Tags};
 use crate::group::{UDP_HEADER, mss_of};
 use crate::icmp;
 use crate::key::{Key, Keys, Transport};
@@ -163,6 +163,8 @@ impl<A: App> Stack<A> {
         let slot = &mut self.slots[index];
         let own = &mut self.groups[usize::from(group)];
         let is_v6 = slot.is_v6();
+        let packet = inward.transport(bytes).len() + if is_v6 { IPV6 } else { IPV4 };
+        own.tcp.packet_max = own.tcp.packet_max.max(packet as u64);
         let Kind::Tcp(endpoint) = &mut slot.kind else { return false };
         let mut env = env(now, own, &mut self.busy, is_v6);
         let io = Io::new(FlowId(index), GroupId(group));
