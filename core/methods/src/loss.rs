@@ -8,6 +8,9 @@ use crate::text::{percent, words};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
+/// How far above what the tester offered at best loads still are tried.
+const MARGIN: f64 = 1.25;
+
 /// How the loss curve is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -48,6 +51,9 @@ pub struct LossRow {
     pub points: Vec<LossPoint>,
     /// Two loss-free trials in a row ended it, so below them nothing is lost.
     pub ended_loss_free: bool,
+    /// Loads that were left out, percent of the line rate: the tester had fallen far short of more.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub left_out_percent: Vec<f64>,
 }
 
 /// A point of the curve.
@@ -80,6 +86,11 @@ impl Curve {
     }
 }
 
+/// A trial's load, percent of the line rate.
+fn draft_percent(draft: &Draft, line: Pps) -> f64 {
+    draft.rate.map_or(100.0, |rate| rate.as_f64() / line.as_f64() * 100.0)
+}
+
 impl Stage for Curve {
     fn next(&mut self) -> Option<Draft> {
         if self.percent == 0 || self.ended() {
@@ -90,7 +101,7 @@ impl Stage for Curve {
         Some(Draft::load(&self.row.frames, Pps::from_micro(micro as u64), self.duration).label(label))
     }
 
-    fn take(&mut self, _: &Draft, seen: &Seen<'_>) {
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         let achieved = seen.outcome.groups.first().map_or(0.0, |group| group.achieved.as_f64());
         self.row.points.push(LossPoint {
             load_percent: f64::from(self.percent),
@@ -99,6 +110,15 @@ impl Stage for Curve {
             achieved_percent: achieved / self.line.as_f64() * 100.0,
         });
         self.percent = self.percent.saturating_sub(self.step);
+        // Loads far above what the tester could offer say no more than this one.
+        let most = match seen.outcome.share_achieved().filter(|_| seen.outcome.generator_limited) {
+            Some(share) => draft_percent(draft, self.line) * share * MARGIN,
+            None => 100.0,
+        };
+        while self.percent > 0 && f64::from(self.percent) > most {
+            self.row.left_out_percent.push(f64::from(self.percent));
+            self.percent = self.percent.saturating_sub(self.step);
+        }
         self.row.ended_loss_free = self.ended();
     }
 }
@@ -113,7 +133,12 @@ pub(crate) struct FrameLoss {
 impl FrameLoss {
     pub(crate) fn new(config: &LossConfig, bed: &Testbed) -> Self {
         let curve = |frames: &Frames| Curve {
-            row: LossRow { frames: frames.clone(), points: Vec::new(), ended_loss_free: false },
+            row: LossRow {
+                frames: frames.clone(),
+                points: Vec::new(),
+                ended_loss_free: false,
+                left_out_percent: Vec::new(),
+            },
             line: bed.line_rate(frames),
             step: config.step_percent,
             duration: config.duration,
@@ -155,9 +180,20 @@ impl Procedure for FrameLoss {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let short = self.config.duration < Nanos::from_secs(60);
-        let remark =
-            format!("Trials took {}; RFC 2544 section 24 asks for at least 60 s.", self.config.duration);
-        short.then_some(remark).into_iter().collect()
+        let mut remarks = Vec::new();
+        if self.config.duration < Nanos::from_secs(60) {
+            let duration = self.config.duration;
+            remarks.push(format!("Trials took {duration}; RFC 2544 section 24 asks for at least 60 s."));
+        }
+        for row in self.curves.stages.iter().map(|curve| &curve.row) {
+            if let (Some(most), Some(least)) = (row.left_out_percent.first(), row.left_out_percent.last()) {
+                remarks.push(format!(
+                    "At {} loads from {most}% to {least}% of the line rate were left out: the tester had fallen far short \
+                     of a higher one.",
+                    row.frames
+                ));
+            }
+        }
+        remarks
     }
 }

@@ -343,6 +343,14 @@ impl TrialOutcome {
         }
     }
 
+    /// What left ÷ what was asked for, all groups; `None` if nothing was asked for.
+    pub fn share_achieved(&self) -> Option<f64> {
+        let sum =
+            |of: fn(&GroupOutcome) -> Pps| self.groups.iter().map(|group| of(group).as_f64()).sum::<f64>();
+        let requested = sum(|group| group.requested);
+        (requested > 0.0).then(|| sum(|group| group.achieved) / requested)
+    }
+
     /// Frames sent, all groups.
     pub fn sent(&self) -> u64 {
         self.groups.iter().map(|group| group.sent).sum()

@@ -16,6 +16,8 @@ use units::{Nanos, Pps};
 const INTERRUPTIONS_MAX: u32 = 3;
 /// On paper no method is longer.
 const FORECAST_MAX: u64 = 20_000;
+/// A tester that sends less than this share of what was asked for is not tried again.
+const SHORT: f64 = 0.9;
 /// How long a probe is.
 const PROBE: Nanos = Nanos::from_secs(1);
 
@@ -106,7 +108,11 @@ impl<P: Procedure> Run<P> {
             return (Standing::Counted, Some(false));
         }
         let standing = if limited { Standing::TesterLimited } else { Standing::Invalid };
-        if self.limited_tries < draft.retries {
+        // A tester that falls far short would do so again.
+        let hopeless = limited
+            && draft.kind == TrialKind::Load
+            && outcome.share_achieved().is_some_and(|share| share < SHORT);
+        if self.limited_tries < draft.retries && !hopeless {
             self.limited_tries += 1;
             return (standing, None);
         }

@@ -12,6 +12,9 @@ use crate::{ConfigError, GroupOutcome};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
+/// How far above what the tester offered at best a search still goes.
+const MARGIN: f64 = 1.25;
+
 /// How throughput is searched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -152,6 +155,17 @@ impl RateSearch {
         }
     }
 
+    /// The load that a trial at `at` speaks of: one that the tester could not offer speaks of what it did offer, and a
+    /// margin for what it might on another day.
+    fn spoken_of(&self, at: u64, seen: &Seen<'_>) -> u64 {
+        let Some(share) = seen.outcome.share_achieved().filter(|_| seen.outcome.generator_limited) else {
+            return at;
+        };
+        let bound = (at as f64 * share * MARGIN) as u64;
+        let passed = self.search().and_then(Bisect::passed).unwrap_or(0).max(self.micro(self.config.minimum));
+        if bound > passed + self.micro(self.config.resolution) { at.min(bound) } else { at }
+    }
+
     fn search(&self) -> Option<&Bisect> {
         self.confirm.as_ref().or(self.explore.as_ref())
     }
@@ -251,6 +265,7 @@ impl Stage for RateSearch {
         if verdict == Verdict::Fail && at == minimum {
             self.loss_at_minimum = Some(self.loss_at_minimum.unwrap_or(1.0).min(seen.loss_ratio()));
         }
+        let at = if verdict == Verdict::Tester { self.spoken_of(at, seen) } else { at };
         match (&mut self.confirm, &mut self.explore) {
             (Some(search), _) => {
                 search.judge(at, verdict);

@@ -53,6 +53,27 @@ fn a_buffer_does_not_fool_the_final_trial() {
     }
 }
 
+/// What the tester can't send is not tried again and again; the answer is its own limit, and is said to be.
+#[test]
+fn a_slow_tester_is_noticed_early() {
+    for seed in 0..SEEDS {
+        let mut dut = Dut::new(0.9 * LINE_PPS, seed);
+        dut.tester = (0.02 + 0.01 * seed as f64).min(0.8) * LINE_PPS;
+        let tester = dut.tester;
+        let config = ThroughputConfig { exploratory: Some(secs(1)), ..quick() };
+        let result = complete(&throughput(config), &Testbed::one_way(LINE), &mut dut);
+        let row = rows!(result, Throughput).remove(0);
+        let found = row.throughput.unwrap().first().as_f64();
+        assert!(found <= tester + 1.0 && found >= tester - 0.001 * LINE_PPS - 1.0, "{found} of {tester}");
+        assert_eq!(row.limit, Limit::Tester);
+        assert!(result.trials.len() < 32, "{} trials", result.trials.len());
+        let config = MethodConfig::FrameLoss(LossConfig { sizes: small(), ..LossConfig::default() });
+        let row = rows!(complete(&config, &Testbed::one_way(LINE), &mut dut), FrameLoss).remove(0);
+        assert!(row.left_out_percent.iter().all(|percent| LINE_PPS * percent / 100.0 > 1.25 * tester - 1.0));
+        assert!(row.points.len() + row.left_out_percent.len() <= 10 && row.points[0].loss_percent.is_none());
+    }
+}
+
 #[test]
 fn loss_verification_helps_against_stalls() {
     let found = |verification| -> f64 {
