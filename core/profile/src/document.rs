@@ -343,8 +343,13 @@ fn yes() -> bool {
 ///
 /// Texts with a meaning of their own carry a `format`: `rate`, `duration`, `frame-length`, `ip-prefix` and so on.
 pub fn schema() -> Value {
+    schema_of::<Document>()
+}
+
+/// JSON Schema (draft 2020-12) of a document that is read as profiles are.
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let mut generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
-    let mut schema = generator.root_schema_for::<Document>();
+    let mut schema = generator.root_schema_for::<T>();
     tidy(&mut schema);
     schema.to_value()
 }

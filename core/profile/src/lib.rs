@@ -43,6 +43,8 @@ pub use size_doc::{GENOME, MIXES, Mix};
 
 use document::Document;
 use error::Position;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use units::{Load, Nanos};
 
@@ -52,6 +54,8 @@ pub struct Overrides {
     /// Rate of every stream, each by itself: two streams at `1Mpps` send 2 Mpps together. Of a stream with copies,
     /// the rate of each copy. Sessions have no rate of packets.
     pub rate: Option<Load>,
+    /// Rate of streams that have none, which is an error otherwise.
+    pub default_rate: Option<Load>,
     /// How long traffic is sent.
     pub duration: Option<Nanos>,
     /// The seed.
@@ -89,6 +93,26 @@ fn plan(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<Plan, Vec
             Err(reading.errors)
         }
     }
+}
+
+/// Reads another document as profiles are read: YAML or JSON against the schema of `T`, in which a text with a meaning of its
+/// own has a `format` of ours such as `duration`. All errors at once, each with line and path.
+pub fn read_document<T: JsonSchema + DeserializeOwned>(text: &str) -> Result<T, Vec<ProfileError>> {
+    let tree = yaml::parse(text).map_err(|error| vec![error])?;
+    let (value, mut reading) = read::read(&tree, &document::schema_of::<T>());
+    match value.filter(|_| reading.errors.is_empty()).map(serde_json::from_value) {
+        Some(Ok(document)) => Ok(document),
+        Some(Err(error)) => Err(vec![ProfileError::new(Position::START, "", error.to_string())]),
+        None => {
+            reading.errors.sort_by_key(|error| (error.line, error.column));
+            Err(reading.errors)
+        }
+    }
+}
+
+/// JSON Schema of a document that [`read_document`] reads.
+pub fn document_schema<T: JsonSchema>() -> serde_json::Value {
+    document::schema_of::<T>()
 }
 
 /// SHA-256 of the text, lower-case hexadecimal.

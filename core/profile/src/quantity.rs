@@ -105,6 +105,8 @@ quantities! {
         imix-ipv6, imix-ipsec or imix-tcp",
         ["64B", "64B..1518B step 64B", "random", "random 64B..1518B", "imix", "imix random", "genome abceg"],
         SizeText::parse, SizeText::print;
+    Setting(String) = "setting", "a value such as 0.01, 60s or true",
+        ["0.01", "60s"], |t| (!t.trim().is_empty()).then(|| t.to_owned()), String::clone;
     Values(String) = "values", "counter, random, or a range such as 0..100 or 0..100 step 4",
         ["counter", "random", "10.0.0.1..10.0.0.9", "0..100 step 4"],
         |t| (!t.trim().is_empty()).then(|| t.to_owned()), String::clone;
@@ -152,7 +154,7 @@ quantities! {
 
 /// Whether values of the schema's `format` may be written as plain numbers: they are read as the texts they were.
 pub(crate) fn is_numeric(format: &str) -> bool {
-    matches!(format, "port-range" | "factor" | "tls-version")
+    matches!(format, "port-range" | "factor" | "tls-version" | "setting")
 }
 
 fn name(text: &str) -> Option<String> {

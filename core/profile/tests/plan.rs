@@ -197,8 +197,13 @@ fn the_command_line_wins() {
     );
     assert!(load(&text).is_err(), "s has no rate");
     let rate = Load::Packets(Pps::new(7));
-    let overrides =
-        Overrides { rate: Some(rate), duration: Some(Nanos::from_secs(3)), seed: Some(2), default_seed: 3 };
+    let overrides = Overrides {
+        rate: Some(rate),
+        duration: Some(Nanos::from_secs(3)),
+        seed: Some(2),
+        default_seed: 3,
+        ..Overrides::default()
+    };
     let plan = load_with(&text, &overrides, NO_FILES).unwrap();
     assert!(plan.streams.iter().all(|s| s.rate == rate), "each stream's rate, not their sum");
     assert_eq!((plan.seed, plan.duration), (2, Nanos::from_secs(3)));

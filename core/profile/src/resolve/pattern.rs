@@ -21,11 +21,11 @@ impl Resolver<'_> {
         }
         let own = own_rate(stream);
         let Some(written) = &stream.rate else {
-            if own.is_none() {
+            if own.is_none() && self.overrides.default_rate.is_none() {
                 self.reading
                     .fail(path, "no rate: give one such as 1Mpps, 2.5Gbps, 40% or max, here or by --rate");
             }
-            return Load::Max;
+            return self.overrides.default_rate.unwrap_or(Load::Max);
         };
         if let Some(pattern) = own.filter(|_| stream.replay.is_none()) {
             self.reading
