@@ -2,7 +2,8 @@
 //! jumps from event to event.
 //!
 //! A frame sent on a port crosses a link, a device and another link. A link has a rate, a delay, and by seed loses,
-//! duplicates and delays frames. The device is a wire or a router with a capacity and a buffer.
+//! duplicates and delays frames. The device is a wire, a router with a capacity and a buffer, or a switch with a table of
+//! addresses; a firewall with a table of sessions may stand before it.
 //!
 //! Not here: what is sent and measured; that is the engine's, unchanged.
 //!
@@ -11,12 +12,14 @@
 #![forbid(unsafe_code)]
 
 mod device;
+mod firewall;
 mod link;
 mod ports;
 mod random;
 mod world;
 
-pub use device::{RouterModel, RouterPort};
+pub use device::{RouterModel, RouterPort, SwitchModel};
+pub use firewall::FirewallModel;
 pub use link::LinkModel;
 pub use ports::{SimClock, SimPort};
-pub use world::{SimCounts, Tap, Topology, build};
+pub use world::{SimCounts, Tap, Topology, build, build_behind, build_switched};

@@ -1,6 +1,7 @@
 //! Everything between the simulated ports.
 
-use crate::device::{Device, Forward, Router, RouterModel};
+use crate::device::{Device, Forward, Router, RouterModel, Switch, SwitchModel};
+use crate::firewall::{Firewall, FirewallModel};
 use crate::link::{Flight, Link, LinkModel};
 use crate::ports::{SimClock, SimPort};
 use port::PortRequest;
@@ -36,7 +37,7 @@ pub struct SimCounts {
     pub duplicated: u64,
     /// Frames delayed on links.
     pub delayed: u64,
-    /// Frames dropped by the device because its buffer was full.
+    /// Frames dropped by the device because its buffer, or the firewall's table, was full.
     pub dropped: u64,
     /// Frames nobody had a way for.
     pub no_route: u64,
@@ -52,6 +53,7 @@ pub(crate) struct World {
     to_device: Vec<Link>,
     pub(crate) to_port: Vec<Link>,
     device: Device,
+    firewall: Option<Firewall>,
     counts: SimCounts,
     /// For each port: frames sent, for their numbers.
     sent: Vec<u64>,
@@ -89,6 +91,37 @@ impl Delivered {
 
 /// Makes the ports of `topology` and their clock, which starts at one second.
 pub fn build(topology: Topology, request: PortRequest) -> (Vec<SimPort>, SimClock) {
+    build_behind(topology, request, None)
+}
+
+/// The same with a firewall before the device.
+pub fn build_behind(
+    mut topology: Topology,
+    request: PortRequest,
+    firewall: Option<FirewallModel>,
+) -> (Vec<SimPort>, SimClock) {
+    let device = match topology.router.take() {
+        Some(model) => Device::Router(Router::new(model)),
+        None => Device::Wire { peer: std::mem::take(&mut topology.wires) },
+    };
+    join(topology, device, firewall, request)
+}
+
+/// The same with a switch between all ports; `topology` has neither router nor wires.
+pub fn build_switched(
+    topology: Topology,
+    switch: SwitchModel,
+    request: PortRequest,
+) -> (Vec<SimPort>, SimClock) {
+    join(topology, Device::Switch(Switch::new(switch)), None, request)
+}
+
+fn join(
+    topology: Topology,
+    device: Device,
+    firewall: Option<FirewallModel>,
+    request: PortRequest,
+) -> (Vec<SimPort>, SimClock) {
     let ports = topology.ports.len();
     let link = |index: usize, direction: u64| {
         let seed = topology.seed ^ ((index as u64) << 8 | direction).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -105,10 +138,8 @@ pub fn build(topology: Topology, request: PortRequest) -> (Vec<SimPort>, SimCloc
                 Link::new(LinkModel { delay, ..LinkModel::perfect(speed_bps) }, 0)
             })
             .collect(),
-        device: match topology.router {
-            Some(model) => Device::Router(Router::new(model)),
-            None => Device::Wire { peer: topology.wires },
-        },
+        device,
+        firewall: firewall.map(Firewall::new),
         counts: SimCounts::default(),
         sent: vec![0; ports],
         delivered: vec![Delivered::default(); ports],
@@ -213,12 +244,21 @@ impl World {
             let Some(from) = first else { return };
             let Some(mut flight) = self.to_device[from].arrived(self.now) else { return };
             let at = flight.arrives;
+            if self.firewall.as_mut().is_some_and(|firewall| !firewall.passes(at, &flight.bytes)) {
+                self.counts.dropped += 1;
+                continue;
+            }
             let forward = match &mut self.device {
                 Device::Wire { peer } => peer[from].map_or(Forward::NoRoute, |to| Forward::Out(to, at)),
                 Device::Router(router) => router.take(from, at, &mut flight.bytes),
+                Device::Switch(switch) => switch.take(from, at, &flight.bytes),
             };
             match forward {
                 Forward::Out(to, leaves) => self.to_port[to].send(leaves, flight, Vec::new),
+                Forward::Flood(leaves) => {
+                    let others = self.to_port.iter_mut().enumerate().filter(|(to, _)| *to != from);
+                    others.for_each(|(_, link)| link.send(leaves, flight.clone(), Vec::new));
+                }
                 Forward::Answer(bytes) => {
                     self.to_port[from].send(at, Flight { number: ANSWER, bytes, ..flight }, Vec::new);
                 }
