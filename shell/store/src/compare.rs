@@ -130,14 +130,18 @@ impl Comparison {
         if rows.is_empty() {
             return Vec::new();
         }
-        let newest = |row: &String, column: &String| {
-            let fits = |index: &usize| places[*index].as_ref().is_some_and(|(r, c)| (r, c) == (row, column));
-            (0..places.len()).filter(fits).max_by_key(|index| &self.campaigns[*index].started)
+        // Of several campaigns in one place, the newest that has an answer: methods differ in what they find.
+        let newest = |cells: &[Option<Cell>], row: &String, column: &String| {
+            let fits = |index: &usize| {
+                cells[*index].is_some()
+                    && places[*index].as_ref().is_some_and(|(r, c)| (r, c) == (row, column))
+            };
+            let place = (0..places.len()).filter(fits).max_by_key(|index| &self.campaigns[*index].started);
+            place.and_then(|index| cells[index].clone())
         };
         let table = |row: &ComparisonRow| {
-            let line = |name: &String| {
-                columns.iter().map(|column| row.cells[newest(name, column)?].clone()).collect()
-            };
+            let line =
+                |name: &String| columns.iter().map(|column| newest(&row.cells, name, column)).collect();
             Matrix {
                 frame: row.frame.clone(),
                 goal: row.goal.clone(),

@@ -27,7 +27,7 @@ pub use compare::{Cell, Comparison, ComparisonRow, Difference, Matrix, compare};
 pub use error::StoreError;
 pub use figures::{Column, Figures, Kind};
 pub use model::{
-    Campaign, CampaignId, Filter, Finding, Loaded, NewCampaign, NewTrial, State, Summary, TrialRow,
+    Campaign, CampaignId, Filter, Finding, Loaded, NewCampaign, NewTrial, State, Summary, TrialRow, sha256,
 };
 pub use text::{percent, quantity};
 pub use trend::{Trend, TrendPoint, TrendQuery};
@@ -42,11 +42,15 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store at `path` and makes it if there is none. An older one is brought up to date.
+    /// Opens the store at `path` and makes it, and its folder, if there is none. An older one is brought up to date.
     ///
     /// # Errors
     /// The file is no store, is newer than this program, or can't be read or written.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            // Why there is none shows when the file in it is opened.
+            let _ = std::fs::create_dir_all(folder);
+        }
         Ok(Self { connection: schema::open(path, true)? })
     }
 

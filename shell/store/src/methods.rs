@@ -128,7 +128,9 @@ fn latency(row: &Value) -> Vec<Finding> {
         quantile("latency_p99_9", "p99_9_ns"),
         quantile("latency_max", "max_ns"),
     ];
-    [Some(mean)].into_iter().chain(quantiles).flatten().collect()
+    let lost = number(row, "loss_ratio");
+    let lost = lost.map(|ratio| Finding { value: Some(ratio), ..about(row, &at("loss"), "ratio") });
+    [Some(mean)].into_iter().chain(quantiles).chain([lost]).flatten().collect()
 }
 
 fn frame_loss(row: &Value) -> Vec<Finding> {
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn latency_has_its_percentiles() {
-        let rows = json!([{"frames": "64B", "share_of_rate": 0.5,
+        let rows = json!([{"frames": "64B", "share_of_rate": 0.5, "loss_ratio": 0.001,
             "mean_ns": {"samples": 20, "mean": 10.0, "stddev": 1.0},
             "groups": [{"p50_ns": 9.0, "p99_ns": 20.0}, {"p50_ns": 8.0, "p99_ns": 30.0}]}]);
         let found: Vec<_> =
@@ -285,6 +287,7 @@ mod tests {
             ("latency_mean at 50%".to_owned(), Some(10.0), Some(1.0)),
             ("latency_p50 at 50%".to_owned(), Some(9.0), None),
             ("latency_p99 at 50%".to_owned(), Some(30.0), None),
+            ("loss at 50%".to_owned(), Some(0.001), None),
         ];
         assert_eq!(found, expected);
     }

@@ -380,7 +380,7 @@ impl TrialRow {
 }
 
 /// SHA-256 of a text, in hexadecimal.
-pub(crate) fn sha256(text: &str) -> String {
+pub fn sha256(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -188,24 +188,34 @@ fn state_notes(loaded: &Loaded) -> Vec<String> {
     notes
 }
 
-/// Reasons and the trials that have them, in order of appearance.
+/// Reasons and the trials that have them, in order of appearance. Those that differ in figures only are one: the first
+/// stands for all.
 fn reasons(trials: &[TrialRow]) -> Vec<(&str, Vec<u32>)> {
-    let mut all: Vec<(&str, Vec<u32>)> = Vec::new();
+    let mut all: Vec<(String, &str, Vec<u32>)> = Vec::new();
     for trial in trials {
         for reason in &trial.reasons {
-            match all.iter_mut().find(|(known, _)| known == reason) {
-                Some((_, numbers)) => numbers.push(trial.number),
-                None => all.push((reason, vec![trial.number])),
+            let kind = without_figures(reason);
+            match all.iter_mut().find(|(known, ..)| *known == kind) {
+                Some((.., numbers)) if numbers.last() == Some(&trial.number) => {}
+                Some((.., numbers)) => numbers.push(trial.number),
+                None => all.push((kind, reason, vec![trial.number])),
             }
         }
     }
-    all
+    all.into_iter().map(|(_, reason, numbers)| (reason, numbers)).collect()
+}
+
+/// A sentence without its figures.
+fn without_figures(sentence: &str) -> String {
+    sentence.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 fn in_trials(numbers: &[u32]) -> String {
     let shown: Vec<String> = numbers.iter().take(10).map(u32::to_string).collect();
     let more = numbers.len().saturating_sub(shown.len());
-    let word = if numbers.len() == 1 { "trial" } else { "trials" };
+    let several = numbers.len() > 1;
+    let word = if several { "trials" } else { "trial" };
+    let first = if several { "; figures are the first one's" } else { "" };
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{word} {}{rest}", shown.join(", "))
+    format!("{word} {}{rest}{first}", shown.join(", "))
 }

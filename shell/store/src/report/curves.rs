@@ -85,9 +85,15 @@ pub(super) fn curve(trials: &[&TrialRow], share: bool, of: Of) -> Vec<(f64, f64)
         .collect()
 }
 
-/// Trials whose figures say something about the device.
+/// Trials whose figures say something about the device at a load. Bursts do not, and what narrowed a search gives way to
+/// what was measured then.
 pub(super) fn meaningful(loaded: &Loaded) -> Vec<&TrialRow> {
-    loaded.trials.iter().filter(|t| t.counts() && t.valid && !t.interrupted && !t.generator_limited).collect()
+    let is_load = |t: &TrialRow| !t.part.ends_with("back-to-back");
+    let usable =
+        |t: &&TrialRow| t.counts() && t.valid && !t.interrupted && !t.generator_limited && is_load(t);
+    let all: Vec<&TrialRow> = loaded.trials.iter().filter(usable).collect();
+    let measured: Vec<&TrialRow> = all.iter().copied().filter(|t| t.phase != "explore").collect();
+    if measured.len() > 1 { measured } else { all }
 }
 
 /// Frame lengths in order of appearance.

@@ -42,6 +42,7 @@ pub fn campaign(loaded: &Loaded) -> String {
         Section::new("percentiles", "Latency percentiles", curves::percentiles(loaded)),
         Section::new("sessions", "Sessions", tables::sessions(loaded)),
         Section::new("streams", "Streams and ports", tables::streams_and_ports(loaded)),
+        Section::new("path", "Where the packets went", tables::path(loaded)),
         Section::new("trials", "Trials", tables::trials(loaded)),
         Section::new("time", "Over time", curves::over_time(loaded)),
         Section::new("environment", "Environment", machine::environment(loaded)),

@@ -36,19 +36,33 @@ pub fn comparison(campaigns: &[Loaded], down: &str, across: &str) -> String {
     page(&names.join(" · "), &about, &sections.into_iter().flatten().collect::<Vec<_>>())
 }
 
-/// What to call the campaigns: their names, told apart where they are alike.
+/// What to call the campaigns: their names; where those are alike, with method and configuration; else with their ids.
 fn names(campaigns: &[Loaded]) -> Vec<String> {
-    let alike = |name: &str| campaigns.iter().filter(|c| c.campaign.name == name).count() > 1;
-    let name = |(index, loaded): (usize, &Loaded)| {
-        let campaign = &loaded.campaign;
-        match campaign.name.as_str() {
-            "" => format!("run {}", index + 1),
-            name if alike(name) && campaign.id.as_str().is_empty() => format!("{name} ({})", index + 1),
-            name if alike(name) => format!("{name} ({})", campaign.id),
-            name => name.to_owned(),
-        }
+    let unique = |names: &[String]| (1..names.len()).all(|n| !names[..n].contains(&names[n]));
+    let plain = |(index, loaded): (usize, &Loaded)| match loaded.campaign.name.as_str() {
+        "" => format!("run {}", index + 1),
+        name => name.to_owned(),
     };
-    campaigns.iter().enumerate().map(name).collect()
+    let short: Vec<String> = campaigns.iter().enumerate().map(plain).collect();
+    if unique(&short) {
+        return short;
+    }
+    let with = |more: &dyn Fn(usize, &Loaded) -> String| {
+        let all = short.iter().zip(campaigns).enumerate();
+        all.map(|(index, (name, loaded))| format!("{name} ({})", more(index, loaded))).collect::<Vec<_>>()
+    };
+    let described = with(&|_, loaded| {
+        let campaign = &loaded.campaign;
+        let tags = ["dut", "config"].iter().filter_map(|key| campaign.tag(key));
+        std::iter::once(campaign.method.as_str()).chain(tags).collect::<Vec<_>>().join(", ")
+    });
+    if unique(&described) {
+        return described;
+    }
+    with(&|index, loaded| match loaded.campaign.id.as_str() {
+        "" => (index + 1).to_string(),
+        id => id.to_owned(),
+    })
 }
 
 fn answer(campaigns: &[Loaded], comparison: &Comparison, names: &[String]) -> Markup {

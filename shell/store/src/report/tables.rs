@@ -346,6 +346,34 @@ fn port_table(rows: &[(&String, &Value)]) -> Option<Markup> {
     )
 }
 
+/// Where packets went, for the trials beside which the counters of devices were read.
+pub(super) fn path(loaded: &Loaded) -> Option<Markup> {
+    let known = loaded.trials.iter().zip(&loaded.results).filter(|(_, result)| result["path"].is_object());
+    let rows: Vec<(&TrialRow, &Value)> = known.map(|(trial, result)| (trial, &result["path"])).collect();
+    let rows = &rows[..rows.len().min(TRIALS_MAX)];
+    let drops = |path: &Value| {
+        let all = path["weakest"]["counters"].as_array().into_iter().flatten();
+        let one = |drop: &Value| Some(format!("{} {}", drop["counter"].as_str()?, drop["count"].as_u64()?));
+        all.filter_map(one).collect::<Vec<_>>().join("; ")
+    };
+    let remarks = |path: &Value| {
+        let all = path["remarks"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        all.collect::<Vec<_>>().join("; ")
+    };
+    table(
+        "The weakest link of the path in each trial, by the counters of its devices.",
+        &[
+            Column::new("trial", rows, |(t, _)| Some(t.number.to_string())),
+            Column::text("what", rows, |(t, _)| Some(t.label.clone())),
+            Column::new("lost", rows, |(t, _)| t.figures.lost.map(count)),
+            Column::text("weakest link", rows, |(_, p)| p["weakest"]["hop"].as_str().map(str::to_owned)),
+            Column::new("lost there", rows, |(_, p)| p["weakest"]["lost"].as_u64().map(|n| count(n as f64))),
+            Column::text("by its counters", rows, |(_, p)| Some(drops(p))),
+            Column::text("remarks", rows, |(_, p)| Some(remarks(p))),
+        ],
+    )
+}
+
 /// A row for each trial.
 pub(super) fn trials(loaded: &Loaded) -> Option<Markup> {
     let rows = &loaded.trials[..loaded.trials.len().min(TRIALS_MAX)];
