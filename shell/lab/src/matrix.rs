@@ -1,11 +1,10 @@
-//! A campaign's runs: configurations × frame sizes × methods.
+//! A campaign's runs: configurations × methods. Frame lengths are the methods' own.
 
 use crate::template::Variables;
 use std::fmt;
-use units::FrameLen;
 
 /// Most runs of a campaign; more is a mistake.
-const RUNS_MAX: usize = 100_000;
+const RUNS_MAX: usize = 10_000;
 
 /// A value of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +50,6 @@ pub struct Dimension {
 pub struct Matrix {
     /// What is configured. The first changes least often. None: one configuration, the device as it is.
     pub dimensions: Vec<Dimension>,
-    /// Frame lengths.
-    pub frame_sizes: Vec<FrameLen>,
     /// Names of the methods.
     pub methods: Vec<String>,
 }
@@ -70,17 +67,13 @@ pub struct MatrixRun {
     pub values: Vec<(String, Value)>,
     /// The method.
     pub method: String,
-    /// The frame length.
-    pub frame_size: FrameLen,
 }
 
 impl MatrixRun {
-    /// What hooks know of it: `config.NAME` of each dimension, `config.number`, `method`, `frame_size` in bytes.
+    /// What hooks know of it: `config.NAME` of each dimension, `config.number`, `method`.
     pub fn variables(&self) -> Variables {
-        let mut variables = Variables::new()
-            .with("config.number", self.configuration)
-            .with("method", &self.method)
-            .with("frame_size", self.frame_size.bytes());
+        let mut variables =
+            Variables::new().with("config.number", self.configuration).with("method", &self.method);
         for (name, value) in &self.values {
             variables.set(&format!("config.{name}"), value);
         }
@@ -103,8 +96,7 @@ pub enum MatrixError {
 }
 
 impl Matrix {
-    /// All runs. Configurations change as seldom as possible, then methods, then frame lengths; the last dimension
-    /// changes fastest.
+    /// All runs. Configurations change as seldom as possible; the last dimension changes faster than those before it.
     ///
     /// # Errors
     ///
@@ -114,16 +106,13 @@ impl Matrix {
         let mut runs = Vec::new();
         for (number, values) in (1..).zip(self.configurations()) {
             let first = runs.len();
-            for method in &self.methods {
-                runs.extend(self.frame_sizes.iter().map(|&frame_size| MatrixRun {
-                    configuration: number,
-                    begins_configuration: false,
-                    ends_configuration: false,
-                    values: values.clone(),
-                    method: method.clone(),
-                    frame_size,
-                }));
-            }
+            runs.extend(self.methods.iter().map(|method| MatrixRun {
+                configuration: number,
+                begins_configuration: false,
+                ends_configuration: false,
+                values: values.clone(),
+                method: method.clone(),
+            }));
             runs[first].begins_configuration = true;
             if let Some(last) = runs.last_mut() {
                 last.ends_configuration = true;
@@ -135,8 +124,7 @@ impl Matrix {
     fn check(&self) -> Result<(), MatrixError> {
         let mut total = 1usize;
         let lists = self.dimensions.iter().map(|one| (format!("values of '{}'", one.name), one.values.len()));
-        let own = [("frame sizes", self.frame_sizes.len()), ("methods", self.methods.len())];
-        for (what, len) in lists.chain(own.map(|(what, len)| (what.to_owned(), len))) {
+        for (what, len) in lists.chain([("methods".to_owned(), self.methods.len())]) {
             if len == 0 {
                 return Err(MatrixError::Empty(what));
             }
@@ -178,7 +166,6 @@ mod tests {
                 Dimension { name: "routes".into(), values: vec![1.into(), 262_144.into()] },
                 Dimension { name: "rules".into(), values: vec![0.into(), 1024.into()] },
             ],
-            frame_sizes: vec!["64B".parse().unwrap(), "1518B".parse().unwrap()],
             methods: vec!["throughput".into(), "latency".into()],
         }
     }
@@ -186,25 +173,24 @@ mod tests {
     #[test]
     fn everything_is_gone_through_and_configurations_change_seldom() {
         let runs = matrix().runs().unwrap();
-        assert_eq!(runs.len(), 16);
+        assert_eq!(runs.len(), 8);
         let configurations: Vec<_> = runs.iter().map(|run| run.configuration).collect();
-        assert_eq!(configurations, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4]);
-        let begins: Vec<_> = (0..16).filter(|&n| runs[n].begins_configuration).collect();
-        let ends: Vec<_> = (0..16).filter(|&n| runs[n].ends_configuration).collect();
-        assert_eq!((begins, ends), (vec![0, 4, 8, 12], vec![3, 7, 11, 15]));
-        assert_eq!((runs[4].values[0].1.clone(), runs[4].values[1].1.clone()), (1.into(), 1024.into()));
-        assert_eq!((runs[1].method.as_str(), runs[1].frame_size.bytes()), ("throughput", 1518));
+        assert_eq!(configurations, [1, 1, 2, 2, 3, 3, 4, 4]);
+        let begins: Vec<_> = (0..8).filter(|&n| runs[n].begins_configuration).collect();
+        let ends: Vec<_> = (0..8).filter(|&n| runs[n].ends_configuration).collect();
+        assert_eq!((begins, ends), (vec![0, 2, 4, 6], vec![1, 3, 5, 7]));
+        assert_eq!((runs[2].values[0].1.clone(), runs[2].values[1].1.clone()), (1.into(), 1024.into()));
+        assert_eq!(runs[1].method, "latency");
     }
 
     #[test]
     fn hooks_know_the_run() {
-        let variables = matrix().runs().unwrap()[15].variables();
+        let variables = matrix().runs().unwrap()[7].variables();
         let known: Vec<_> = variables.names().map(|name| (name, variables.value(name).unwrap())).collect();
         let expected = [
             ("config.number", "4"),
             ("config.routes", "262144"),
             ("config.rules", "1024"),
-            ("frame_size", "1518"),
             ("method", "latency"),
         ];
         assert_eq!(known, expected);
@@ -213,7 +199,7 @@ mod tests {
     #[test]
     fn no_dimension_is_one_configuration() {
         let runs = Matrix { dimensions: vec![], ..matrix() }.runs().unwrap();
-        assert_eq!((runs.len(), runs[3].configuration, runs[3].ends_configuration), (4, 1, true));
+        assert_eq!((runs.len(), runs[1].configuration, runs[1].ends_configuration), (2, 1, true));
     }
 
     #[test]
@@ -229,7 +215,7 @@ mod tests {
         let many = Dimension { name: "x".into(), values: (0..50_000).map(Value::Number).collect() };
         assert_eq!(
             error(Matrix { dimensions: vec![many], ..matrix() }),
-            "the matrix has more than 100000 runs"
+            "the matrix has more than 10000 runs"
         );
     }
 }

@@ -1,0 +1,482 @@
+//! Plays the parts of a campaign: asks for a trial, runs it with what surrounds it, keeps it, tells the method.
+
+use crate::bed::Bed;
+use crate::choice::{self, Part};
+use crate::shape::{fits, learning, shape};
+use crate::{CampaignError, Tester, addresses, outcome};
+use counters::{PathConfig, PathReport, Poller};
+use engine::{ResultDocument, View, Watch};
+use lab::{Hook, Moment, Template, Variables};
+use methods::{
+    Estimate, Fault, Method, MethodResult, Progress, Step, StoredTrial, TrialKind, TrialOutcome,
+    TrialRequest, replay,
+};
+use profile::Plan;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
+use store::{CampaignId, Finding, NewTrial, Store};
+use units::{FrameLen, Nanos};
+
+/// In the store trials of the second part are numbered from this on, of the third from twice this.
+const STRIDE: u32 = 1_000_000;
+/// From one interval of a trial to the next.
+const INTERVAL: Nanos = Nanos::from_secs(1);
+/// Intervals of trials with more streams are not kept.
+const STREAMS_KEPT: usize = 200;
+/// A device is reset when this share of the trial is over.
+const RESET_AT: f64 = 0.2;
+
+/// Methods on a profile, and what surrounds their trials.
+pub struct Campaign {
+    /// Its name.
+    pub name: String,
+    /// What hooks call the profile.
+    pub profile: String,
+    /// The methods.
+    pub parts: Vec<Part>,
+    /// The testbed.
+    pub bed: Bed,
+    /// The profile.
+    pub plan: Plan,
+    /// Commands before and after trials; those around the campaign and its configurations are the caller's to run.
+    pub hooks: Vec<Hook>,
+    /// What hooks know of the configuration.
+    pub variables: Variables,
+    /// Commands that reset the device, by the names the method has for them.
+    pub resets: BTreeMap<String, Template>,
+    /// Devices along the path whose counters are read beside every trial.
+    pub path: Option<PathConfig>,
+}
+
+/// How a campaign ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "ended", content = "why")]
+pub enum Ended {
+    /// Every method has what it asked for.
+    Done,
+    /// A method stopped: what is wrong with the testbed.
+    Failed(String),
+    /// Somebody stopped it; it can be resumed.
+    Interrupted,
+}
+
+/// What a campaign found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// How it ended.
+    #[serde(flatten)]
+    pub ended: Ended,
+    /// What each method found, as far as they came.
+    pub results: Vec<MethodResult>,
+    /// Parts that were left out, and why.
+    pub left_out: Vec<String>,
+}
+
+/// A trial that is about to run.
+pub struct Running<'a> {
+    /// The method's part of the campaign.
+    pub part: &'a str,
+    /// The trial.
+    pub request: &'a TrialRequest,
+    /// Where the method stands.
+    pub progress: Progress,
+    /// What the campaign has before it, this trial included, if the device goes on as it seems.
+    pub left: Estimate,
+}
+
+/// Somebody who watches a campaign, and may stop it.
+pub trait Observer {
+    /// A trial begins.
+    fn begins(&mut self, running: &Running<'_>);
+    /// A look at the trial.
+    fn looks(&mut self, view: &View<'_>);
+    /// A trial has ended.
+    fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome);
+    /// Whether to stop now.
+    fn stop(&self) -> bool;
+}
+
+/// All it takes to run a trial.
+struct Runner<'a> {
+    tester: &'a mut dyn Tester,
+    path: Option<Poller>,
+    observer: &'a mut dyn Observer,
+}
+
+/// Where trials are kept.
+pub struct Kept<'a> {
+    /// The store.
+    pub store: &'a mut Store,
+    /// The campaign.
+    pub id: CampaignId,
+    /// Trials that finished before.
+    pub finished: Vec<NewTrial>,
+}
+
+impl Campaign {
+    /// The longest frame of any trial of these parts.
+    pub fn longest_of(parts: &[Part]) -> FrameLen {
+        choice::longest(parts)
+    }
+
+    /// Whether every method can run on the testbed.
+    ///
+    /// # Errors
+    /// The first setting that makes no sense; a hook with a variable nobody knows.
+    pub fn check(&self) -> Result<(), CampaignError> {
+        let streams = self.bed.directions.iter().flat_map(|direction| &direction.streams);
+        for (index, _) in streams {
+            let stream = &self.plan.streams[*index];
+            fits(stream, choice::shortest(&self.parts))
+                .map_err(|reason| CampaignError::profile(format!("stream {}", stream.name), reason))?;
+        }
+        for part in &self.parts {
+            self.checked(part, part.config.check(&self.bed.testbed))?;
+            if let methods::MethodConfig::Reset(config) = &part.config {
+                self.check_resets(&config.resets)?;
+            }
+            if let methods::MethodConfig::Addresses(_) = &part.config {
+                addresses::test_stream(&self.plan, &self.bed)?;
+            }
+        }
+        let names: Vec<&str> =
+            self.variables.names().filter_map(|name| name.strip_prefix("config.")).collect();
+        self.hooks.iter().try_for_each(|hook| hook.check(names.iter().copied()))?;
+        Ok(())
+    }
+
+    fn check_resets(&self, wanted: &[String]) -> Result<(), CampaignError> {
+        let missing = wanted.iter().find(|how| !self.resets.contains_key(*how));
+        missing.map_or(Ok(()), |how| {
+            let reason = format!(
+                "nobody says how to do the reset '{how}'; give its command with --reset '{how}=COMMAND'"
+            );
+            Err(CampaignError::Setting { setting: "resets".to_owned(), reason })
+        })
+    }
+
+    fn checked<T>(&self, part: &Part, result: Result<T, methods::ConfigError>) -> Result<T, CampaignError> {
+        result.map_err(|error| CampaignError::Config { method: part.name.clone(), error })
+    }
+
+    /// What all parts take, if nothing is known of the device.
+    ///
+    /// # Errors
+    /// A setting that makes no sense.
+    pub fn estimate(&self) -> Result<Estimate, CampaignError> {
+        self.estimate_from(0)
+    }
+
+    fn estimate_from(&self, part: usize) -> Result<Estimate, CampaignError> {
+        let mut all = Estimate { trials: 0, traffic_s: 0.0, wall_s: 0.0 };
+        for part in &self.parts[part..] {
+            let one = self.checked(part, part.config.build(&self.bed.testbed))?.estimate();
+            all.trials += one.trials;
+            all.traffic_s += one.traffic_s;
+            all.wall_s += one.wall_s;
+        }
+        Ok(all)
+    }
+
+    /// Runs all parts, or what is left of them.
+    ///
+    /// # Errors
+    /// A trial could not be run, or not be kept. What has finished is in the store.
+    pub fn run(
+        &self,
+        tester: &mut dyn Tester,
+        mut kept: Option<Kept<'_>>,
+        observer: &mut dyn Observer,
+    ) -> Result<Report, CampaignError> {
+        let mut report = Report { ended: Ended::Done, results: Vec::new(), left_out: Vec::new() };
+        let path = self.poller(tester)?;
+        let mut runner = Runner { tester, path, observer };
+        for (number, part) in self.parts.iter().enumerate() {
+            let Some(config) = part.with_rates(&report.results) else {
+                report.left_out.push(format!("{}: no rate was found to run it at", part.name));
+                // Later parts find their places.
+                report.results.push(nothing(part, &self.bed));
+                continue;
+            };
+            let mut method = self.checked(part, config.build(&self.bed.testbed))?;
+            if let Some(kept) = &kept {
+                replay(method.as_mut(), &stored(&kept.finished, number)?)?;
+            }
+            let ended = self.play(number, method.as_mut(), &mut runner, &mut kept);
+            report.results.push(method.result());
+            if let Some(kept) = &mut kept {
+                conclude(kept, &report.results)?;
+            }
+            match ended? {
+                Ended::Done => {}
+                other => {
+                    report.ended = other;
+                    break;
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    /// Opens the counters along the path.
+    fn poller(&self, tester: &dyn Tester) -> Result<Option<Poller>, CampaignError> {
+        let Some(path) = &self.path else { return Ok(None) };
+        if !tester.is_real() {
+            let reason = "a simulated device has no counters to ask for".to_owned();
+            return Err(CampaignError::Setting { setting: "path".to_owned(), reason });
+        }
+        Ok(Some(Poller::start(path)?))
+    }
+
+    /// One part to its end.
+    fn play(
+        &self,
+        number: usize,
+        method: &mut dyn Method,
+        runner: &mut Runner<'_>,
+        kept: &mut Option<Kept<'_>>,
+    ) -> Result<Ended, CampaignError> {
+        let later = self.estimate_from(number + 1)?;
+        loop {
+            let request = match method.next_trial() {
+                Step::Done => return Ok(Ended::Done),
+                Step::Failed(Fault { sentence, .. }) => return Ok(Ended::Failed(sentence)),
+                Step::Trial(request) => request,
+            };
+            if runner.observer.stop() {
+                return Ok(Ended::Interrupted);
+            }
+            let own = method.estimate();
+            let left = Estimate {
+                trials: own.trials + later.trials,
+                traffic_s: own.traffic_s + later.traffic_s,
+                wall_s: own.wall_s + later.wall_s,
+            };
+            let part = &self.parts[number].name;
+            runner.observer.begins(&Running { part, request: &request, progress: method.progress(), left });
+            let trial = self.trial(&request, runner)?;
+            runner.observer.ended(&request, &trial.outcome);
+            if trial.outcome.interrupted && runner.observer.stop() {
+                return Ok(Ended::Interrupted);
+            }
+            if let Some(kept) = kept {
+                kept.store.record(&kept.id, &trial.stored(number as u32, &request)?)?;
+            }
+            method.record(&trial.outcome);
+            runner.tester.wait(request.around.settle, &|| runner.observer.stop());
+        }
+    }
+
+    /// A trial with what surrounds it.
+    fn trial(&self, request: &TrialRequest, runner: &mut Runner<'_>) -> Result<Trial, CampaignError> {
+        let Runner { tester, path, observer } = runner;
+        let variables = self.variables_of(request);
+        self.hooks(Moment::BeforeTrial, &variables)?;
+        let plan = shape(&self.plan, &self.bed, request)?;
+        if let TrialKind::Addresses { .. } = request.kind {
+            self.probe_addresses(request, *tester, *observer)?;
+        } else if let Some(plan) = learning(&plan, request) {
+            let took = plan.duration;
+            tester.run(plan, &mut Unseen { observer: *observer })?;
+            tester.wait(request.around.learning.since(took), &|| observer.stop());
+        }
+        if let Some(path) = path {
+            path.begin();
+        }
+        let reset = self.reset(request, *tester)?;
+        let mut watch =
+            Watcher { observer: *observer, intervals: Vec::new(), keeps: plan.streams.len() <= STREAMS_KEPT };
+        let document = tester.run(plan, &mut watch)?;
+        let intervals = watch.intervals;
+        if let Some(reset) = reset {
+            reset
+                .join()
+                .unwrap_or_else(|_| Err("the command that resets the device ended oddly".to_owned()))
+                .map_err(|reason| CampaignError::Trial { label: request.label.clone(), reason })?;
+        }
+        self.hooks(Moment::AfterTrial, &variables)?;
+        let mut outcome = outcome::of(&self.plan, &self.bed, request, &document, &intervals);
+        let offered = counters::Offered { sent: outcome.sent(), received: outcome.received() };
+        let path = path.as_mut().map(|path| path.finish((offered.sent > 0).then_some(offered)));
+        if let Some(weakest) = path.as_ref().and_then(|path| path.weakest.as_ref()) {
+            let named = |drop: &counters::Drop| (format!("{}: {}", weakest.hop, drop.counter), drop.count);
+            outcome.drops = weakest.counters.iter().map(named).collect();
+            if outcome.drops.is_empty() {
+                outcome.drops.push((weakest.hop.clone(), weakest.lost));
+            }
+        }
+        Ok(Trial { outcome, document, intervals, path })
+    }
+
+    /// Makes sure that the switch has forgotten the addresses of earlier trials.
+    fn probe_addresses(
+        &self,
+        request: &TrialRequest,
+        tester: &mut dyn Tester,
+        observer: &mut dyn Observer,
+    ) -> Result<(), CampaignError> {
+        let Some(plan) = addresses::probe(&self.plan, &self.bed, request)? else { return Ok(()) };
+        let document = tester.run(plan, &mut Unseen { observer })?;
+        addresses::has_forgotten(&self.plan, request, &document)
+    }
+
+    /// Runs the hooks of a moment, in their order.
+    ///
+    /// # Errors
+    /// The first that fails.
+    pub fn hooks(&self, when: Moment, variables: &Variables) -> Result<(), CampaignError> {
+        self.hooks
+            .iter()
+            .filter(|hook| hook.when == when)
+            .try_for_each(|hook| hook.run(variables).map(drop))?;
+        Ok(())
+    }
+
+    /// What hooks know when no trial runs.
+    pub fn own_variables(&self) -> Variables {
+        self.variables.clone().with("campaign.name", &self.name).with("profile", &self.profile)
+    }
+
+    fn variables_of(&self, request: &TrialRequest) -> Variables {
+        let rate: f64 = request.offered.iter().map(|load| load.rate.as_f64()).sum();
+        let mut variables = self
+            .own_variables()
+            .with("frame_size", &request.frames)
+            .with("method", &request.method)
+            .with("rate_pps", rate)
+            .with("duration_s", request.duration.as_secs_f64())
+            .with("trial.number", request.number);
+        if variables.value("config.number").is_none() {
+            variables.set("config.number", 1);
+        }
+        variables
+    }
+
+    /// Resets the device from another thread, once traffic has flowed for a while.
+    fn reset(
+        &self,
+        request: &TrialRequest,
+        tester: &dyn Tester,
+    ) -> Result<Option<thread::JoinHandle<Result<(), String>>>, CampaignError> {
+        let TrialKind::Reset { how } = &request.kind else { return Ok(None) };
+        let refuse =
+            |reason: &str| CampaignError::Trial { label: request.label.clone(), reason: reason.to_owned() };
+        if !tester.is_real() {
+            return Err(refuse("a simulated device can't be reset"));
+        }
+        let command = self.resets.get(how).ok_or_else(|| refuse("nobody says how to do this reset"))?;
+        let hook = Hook {
+            when: Moment::BeforeTrial,
+            command: command.clone(),
+            ssh: None,
+            timeout: request.duration,
+        };
+        let (variables, wait) = (self.variables_of(request), request.duration.as_secs_f64() * RESET_AT);
+        Ok(Some(thread::spawn(move || {
+            thread::sleep(Duration::from_secs_f64(wait));
+            hook.run(&variables).map(drop).map_err(|error| error.to_string())
+        })))
+    }
+}
+
+/// What a part that was left out found.
+fn nothing(part: &Part, bed: &Bed) -> MethodResult {
+    MethodResult {
+        method: part.name.clone(),
+        status: methods::Status::Complete,
+        summary: Vec::new(),
+        remarks: vec!["Left out: no rate was found to run it at.".to_owned()],
+        testbed: bed.testbed.clone(),
+        findings: methods::Findings::Throughput(Vec::new()),
+        traffic_s: 0.0,
+        trials: Vec::new(),
+    }
+}
+
+/// The finished trials of a part.
+fn stored(finished: &[NewTrial], part: usize) -> Result<Vec<StoredTrial>, CampaignError> {
+    let own = finished.iter().filter(|trial| (trial.number / STRIDE) as usize == part);
+    own.map(|trial| {
+        let outcome = serde_json::from_value(trial.outcome.clone())
+            .map_err(|error| CampaignError::Stored(format!("trial {}: {error}", trial.number)))?;
+        Ok(StoredTrial { number: u64::from(trial.number % STRIDE), key: trial.key.clone(), outcome })
+    })
+    .collect()
+}
+
+/// Keeps what the methods have found so far.
+fn conclude(kept: &mut Kept<'_>, results: &[MethodResult]) -> Result<(), CampaignError> {
+    let documents: Result<Vec<Value>, _> = results.iter().map(serde_json::to_value).collect();
+    let documents = documents.map_err(|error| CampaignError::Stored(error.to_string()))?;
+    let findings: Vec<Finding> = documents.iter().flat_map(Finding::of_method).collect();
+    Ok(kept.store.conclude(&kept.id, &documents, &findings)?)
+}
+
+/// A trial that has run.
+struct Trial {
+    outcome: TrialOutcome,
+    document: ResultDocument,
+    intervals: Vec<Value>,
+    path: Option<PathReport>,
+}
+
+impl Trial {
+    fn stored(&self, part: u32, request: &TrialRequest) -> Result<NewTrial, CampaignError> {
+        let value = |made: Result<Value, serde_json::Error>| {
+            made.map_err(|error| CampaignError::Stored(error.to_string()))
+        };
+        let request = value(serde_json::to_value(request))?;
+        let outcome = value(serde_json::to_value(&self.outcome))?;
+        let mut document = value(serde_json::to_value(&self.document))?;
+        if let (Some(path), Some(fields)) = (&self.path, document.as_object_mut()) {
+            fields.insert("path".to_owned(), value(serde_json::to_value(path))?);
+        }
+        let mut trial = NewTrial::of_request(&request, outcome, document, self.intervals.clone());
+        trial.number += part * STRIDE;
+        Ok(trial)
+    }
+}
+
+/// Keeps the intervals of a trial and shows them.
+struct Watcher<'a> {
+    observer: &'a mut dyn Observer,
+    intervals: Vec<Value>,
+    keeps: bool,
+}
+
+impl Watch for Watcher<'_> {
+    fn interval(&self) -> Nanos {
+        INTERVAL
+    }
+
+    fn stop(&self) -> bool {
+        self.observer.stop()
+    }
+
+    fn look(&mut self, view: &View<'_>) {
+        if self.keeps {
+            self.intervals.extend(serde_json::to_value(view.document()).ok());
+        }
+        self.observer.looks(view);
+    }
+}
+
+/// Nobody looks at learning frames.
+struct Unseen<'a> {
+    observer: &'a mut dyn Observer,
+}
+
+impl Watch for Unseen<'_> {
+    fn interval(&self) -> Nanos {
+        INTERVAL
+    }
+
+    fn stop(&self) -> bool {
+        self.observer.stop()
+    }
+
+    fn look(&mut self, _: &View<'_>) {}
+}

@@ -1,0 +1,161 @@
+//! From the application a trial asks for to what the entry's two ends say.
+
+use super::entry::{app as own_app, is_ours, speaks_http};
+use methods::Application;
+use session::plan::{
+    AppPlan, Carrier, Content, Delay, HttpBody, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer,
+    Method, Mix, Part, RequestBody, SessionPlan, Size,
+};
+use std::sync::Arc;
+
+/// What stands in a path for the size of the object.
+const TEMPLATE: &str = "{bytes}";
+/// Requests up to this are as long as they are: no head of HTTP is shorter.
+const HEAD_BYTES_LEAST: u64 = 100;
+
+/// How transactions of a session follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pace {
+    /// How many before it closes; `None`: until it is closed.
+    pub(super) transactions: Option<u32>,
+    /// From a response to the next request.
+    pub(super) think: Delay,
+}
+
+/// Gives an entry the application that is asked for. A name that is none of `raw`, `http` and `https` leaves it its own.
+///
+/// # Errors
+/// The entry can't carry it, or someone else's server can't be asked for the size.
+pub(super) fn give(session: &mut SessionPlan, app: &Application, pace: Pace) -> Result<(), String> {
+    let made = match app.name.as_str() {
+        "raw" => raw(session, app, pace)?,
+        "http" | "https" => http(session, app, pace)?,
+        _ => return Ok(()),
+    };
+    let ports = session.mix.members.first().and_then(|member| member.server_ports.clone());
+    session.mix = Mix::one(made);
+    session.mix.members[0].server_ports = ports;
+    Ok(())
+}
+
+/// Requests and responses of so many bytes.
+fn raw(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, String> {
+    let name = &session.name;
+    if app.request_bytes == 0 || app.response_bytes == 0 {
+        return Err("'raw' needs requests and responses of at least one byte".to_owned());
+    }
+    if session.carrier == Carrier::Udp {
+        let mtu = session.client.iter().chain(&session.server).map(|side| side.mtu).min().unwrap_or(1500);
+        // Headers of IPv6 and UDP.
+        let most = u64::from(mtu).saturating_sub(48);
+        let bytes = app.request_bytes.max(app.response_bytes);
+        if bytes > most {
+            return Err(format!("sessions {name}: {bytes} B do not fit a datagram of at most {most} B"));
+        }
+    }
+    if session.server.is_none() && speaks_http(session) {
+        return Err(format!(
+            "sessions {name}: its server is someone else's and speaks HTTP, so it can't be asked for 'raw'"
+        ));
+    }
+    let (request, response) = (Size::Fixed(app.request_bytes), Size::Fixed(app.response_bytes));
+    Ok(AppPlan::raw(request, response, pace.transactions, pace.think))
+}
+
+/// GETs of an object of so many bytes.
+fn http(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, String> {
+    let name = &session.name;
+    if session.carrier != Carrier::Tcp {
+        return Err(format!("sessions {name}: HTTP goes over TCP, and this is UDP"));
+    }
+    if app.name == "https" && session.tls.is_none() {
+        return Err(format!("sessions {name}: HTTPS needs TLS; give it 'tls: true'"));
+    }
+    let own = match own_app(session) {
+        Some(AppPlan::Http(own)) => Some(own.as_ref()),
+        _ => None,
+    };
+    let mut plan = match own {
+        Some(own) if !is_ours(session) => asked_of_others(own, app, name)?,
+        None if !is_ours(session) => {
+            return Err(format!(
+                "sessions {name}: its server is someone else's and does not speak HTTP; give it 'app: http'"
+            ));
+        }
+        own => served_here(own, app),
+    };
+    for (request, _) in &mut plan.requests {
+        if app.request_bytes > HEAD_BYTES_LEAST {
+            request.head_bytes = u32::try_from(app.request_bytes)
+                .map_err(|_| format!("a request of {} B is too long", app.request_bytes))?;
+        }
+    }
+    plan.per_connection = pace.transactions;
+    plan.think = pace.think;
+    Ok(AppPlan::Http(Arc::new(plan)))
+}
+
+/// Clients ask for `/BYTES`, and the server played here answers so many.
+fn served_here(own: Option<&HttpPlan>, app: &Application) -> HttpPlan {
+    let base = own.and_then(|own| own.requests.first()).map(|(request, _)| request.clone());
+    let base = base.unwrap_or_else(|| HttpRequest::get("/", "eagre.test"));
+    let path = format!("/{}", app.response_bytes);
+    let request = HttpRequest {
+        method: Method::Get,
+        path: Content::bytes(&path),
+        body: RequestBody::None,
+        status: Some(200),
+        response_bytes: Some(app.response_bytes),
+        ..base
+    };
+    let rule = HttpRule::ok(HttpPath::Exact(path), HttpBody::Length(Size::Fixed(app.response_bytes)));
+    let named = own.map_or_else(|| "eagre".to_owned(), |own| own.server.name.clone());
+    let server = HttpServer { rules: vec![rule], keep_alive: None, name: named };
+    HttpPlan {
+        requests: vec![(request, 1)],
+        order: own.map_or(session::plan::Order::Sequential, |own| own.order),
+        per_connection: Some(1),
+        pipeline: own.map_or(1, |own| own.pipeline),
+        think: Delay::NONE,
+        close: own.map_or(session::plan::HttpClose::Fin, |own| own.close),
+        errors_fail: true,
+        server: Arc::new(server),
+    }
+}
+
+/// Someone else's server is asked for the profile's own objects: those whose path has a place for the size, or all of
+/// them if no size is asked for.
+fn asked_of_others(own: &HttpPlan, app: &Application, name: &str) -> Result<HttpPlan, String> {
+    let mut plan = own.clone();
+    if app.response_bytes == 0 {
+        return Ok(plan);
+    }
+    let bytes = app.response_bytes;
+    let sized = |(request, weight): &(HttpRequest, u32)| {
+        let path = filled(&request.path, bytes)?;
+        let (status, response_bytes) = (request.status.or(Some(200)), Some(bytes));
+        Some((HttpRequest { path, status, response_bytes, ..request.clone() }, *weight))
+    };
+    plan.requests = own.requests.iter().filter_map(sized).collect();
+    if plan.requests.is_empty() {
+        return Err(format!(
+            "sessions {name}: objects of {bytes} B are asked for, and nobody says how someone else's server names \
+             them; give a path with a place for the size, such as '/{{{{bytes}}}}', or ask for no size \
+             (response_bytes: 0)"
+        ));
+    }
+    Ok(plan)
+}
+
+/// A path with the size in its place; `None` if it has none.
+fn filled(path: &Content, bytes: u64) -> Option<Content> {
+    let mut found = false;
+    let fill = |part: &Part| {
+        let Part::Bytes(text) = part else { return part.clone() };
+        let text = String::from_utf8_lossy(text);
+        found |= text.contains(TEMPLATE);
+        Part::Bytes(text.replace(TEMPLATE, &bytes.to_string()).into_bytes().into())
+    };
+    let parts = path.parts.iter().map(fill).collect();
+    found.then_some(Content { parts })
+}

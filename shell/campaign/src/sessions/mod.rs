@@ -1,0 +1,72 @@
+//! Trials of sessions: how many a second, how many at a time, how much they carry (RFC 9411); what a path is like and
+//! what TCP makes of it (RFC 6349).
+//!
+//! The profile says who talks to whom: ports, addresses, TLS, options of TCP. The trial says what is said, how often and
+//! when. An entry under `sessions:` is taken for each trial, the others are left out.
+//!
+//! Not here: which value is tried next (`methods`), and how sessions run (`session`).
+
+mod app;
+mod bulk;
+mod entry;
+mod load;
+mod path;
+mod sustain;
+
+use crate::CampaignError;
+use crate::bed::Bed;
+use crate::shape::without_schedule;
+use engine::ResultDocument;
+use methods::{TrialKind, TrialOutcome, TrialRequest};
+use profile::Plan;
+use profile::plan::SessionEntry;
+use serde_json::Value;
+
+/// The Plan of a trial of sessions.
+///
+/// # Errors
+/// The profile has no entry that can carry what the trial asks for.
+pub(crate) fn shape(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<Plan, CampaignError> {
+    let mut shaped = without_streams(plan, request);
+    let made = match &request.kind {
+        TrialKind::Sessions(load) => load::shape(&mut shaped, load),
+        TrialKind::Path => path::shape(&mut shaped),
+        TrialKind::Tcp { senders, connections, window_bytes } => {
+            bulk::shape(&mut shaped, bed, senders, *connections, *window_bytes)
+        }
+        _ => Err("this is no trial of sessions".to_owned()),
+    };
+    made.map_err(|reason| CampaignError::Trial { label: request.label.clone(), reason })?;
+    Ok(shaped)
+}
+
+/// What came of it.
+pub(crate) fn outcome(
+    plan: &Plan,
+    bed: &Bed,
+    request: &TrialRequest,
+    document: &ResultDocument,
+    intervals: &[Value],
+) -> TrialOutcome {
+    let mut outcome = crate::outcome::of_any(document);
+    match &request.kind {
+        TrialKind::Sessions(load) => sustain::tell(&mut outcome, plan, load, document, intervals),
+        TrialKind::Path => path::tell(&mut outcome, plan, document),
+        TrialKind::Tcp { senders, .. } => bulk::tell(&mut outcome, plan, bed, senders, document),
+        _ => {}
+    }
+    outcome
+}
+
+/// The profile with the trial's times and none of its streams.
+fn without_streams(plan: &Plan, request: &TrialRequest) -> Plan {
+    let mut shaped = without_schedule(plan, request);
+    shaped.streams.clear();
+    shaped.groups.clear();
+    shaped
+}
+
+/// Keeps these entries alone.
+fn keep(shaped: &mut Plan, entries: Vec<SessionEntry>) {
+    shaped.sessions = entries;
+}

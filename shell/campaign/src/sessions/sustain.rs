@@ -1,0 +1,294 @@
+//! What came of sessions in the sustain phase (RFC 9411 section 4.3.4), from the samples taken every second.
+//!
+//! Rates and numbers are those of that phase alone. Failures are those of the whole trial if they are more: what was asked
+//! for in the sustain phase may fail only when patience is over. Times to set up, to the first and to the last byte are of
+//! the whole trial: percentiles of samples can't be added up.
+
+use super::entry;
+use super::load::{HOLD, Times};
+use crate::outcome::{latency, number};
+use engine::ResultDocument;
+use methods::{Objective, SessionLoad, SessionOutcome, TrialOutcome};
+use profile::Plan;
+use serde_json::Value;
+
+/// Failures of sessions that never came to be.
+const NEVER: [&str; 4] = ["setup_timeout", "refused", "unreachable", "no_port"];
+/// Failures that are resets nobody asked for.
+const RESETS: [&str; 2] = ["reset", "refused"];
+/// A worker that is busy for more than this share of its time is the limit.
+const FULL: f64 = 0.95;
+/// A worker that stood still for longer than this, a tenth of a sample, may be why a rate strayed.
+const STALL_NS: u64 = 100_000_000;
+/// Less of what is asked for, or a rate that strays by more, is suspect.
+const REACHED: f64 = 0.98;
+const UNEVEN: f64 = 0.05;
+/// From so many samples on they are looked at in pairs: RFC 9411 section 4.3.4 has samples of at most two seconds.
+const PAIRED: usize = 4;
+
+/// What was counted in a sample, or in several.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Counted {
+    seconds: f64,
+    attempted: i64,
+    established: i64,
+    completed: i64,
+    failed: i64,
+    /// Of these, sessions that never came to be.
+    never: i64,
+    resets: i64,
+    requests: i64,
+    transactions: i64,
+    /// Application bytes, both ways.
+    bytes: f64,
+    received: f64,
+}
+
+impl Counted {
+    fn read(interval: &Value, row: &Value) -> Self {
+        let seconds = interval["interval_s"].as_f64().unwrap_or(0.0);
+        let n = |key: &str| number(row, key) as i64;
+        let of = |reasons: &[&str]| reasons.iter().map(|reason| number(&row["failed"], reason) as i64).sum();
+        let failed = row["failed"].as_object().into_iter().flatten().filter_map(|(_, n)| n.as_i64()).sum();
+        let received = n("rx_bytes_goodput") as f64;
+        Self {
+            seconds,
+            attempted: n("attempted"),
+            established: n("established"),
+            completed: n("completed"),
+            failed,
+            never: of(&NEVER),
+            resets: of(&RESETS),
+            requests: n("requests"),
+            transactions: n("transactions"),
+            bytes: received + n("tx_bytes_goodput") as f64,
+            received,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.attempted += other.attempted;
+        self.established += other.established;
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.never += other.never;
+        self.resets += other.resets;
+        self.requests += other.requests;
+        self.transactions += other.transactions;
+        self.bytes += other.bytes;
+        self.received += other.received;
+    }
+
+    /// Sessions that are open: those that came to be and have not ended.
+    fn open(&self) -> i64 {
+        self.established - self.completed - (self.failed - self.never)
+    }
+
+    /// Sessions that wait for an answer to their SYN.
+    fn waiting(&self) -> i64 {
+        self.attempted - self.established - self.never
+    }
+}
+
+/// The sustain phase.
+#[derive(Debug, Default)]
+struct Sustained {
+    samples: Vec<Counted>,
+    /// Open sessions at each sample's end.
+    open: Vec<i64>,
+    /// All samples together.
+    all: Counted,
+    /// All that was counted until its end.
+    until: Counted,
+}
+
+impl Sustained {
+    fn of(times: &Times, name: &str, intervals: &[Value]) -> Self {
+        let mut sustained = Self::default();
+        let mut until = Counted::default();
+        for interval in intervals {
+            let sample = Counted::read(interval, &interval["sessions"][name]);
+            until.add(&sample);
+            let to = interval["at_s"].as_f64().unwrap_or(0.0);
+            // A sample begins at a whole second or just after it, and ends likewise.
+            let begins = to - sample.seconds >= times.sustain.as_secs_f64() - 1e-3;
+            if begins && to <= (times.sustained + HOLD).as_secs_f64() {
+                sustained.samples.push(sample);
+                sustained.open.push(until.open());
+                sustained.all.add(&sample);
+                sustained.until = until;
+            }
+        }
+        sustained
+    }
+
+    /// Sessions that were opened more than a sample before its end and had no answer then: no patience is so short, and
+    /// when the load falls they may still come through.
+    fn late(&self) -> i64 {
+        let last = self.samples.last().map_or(0, |sample| sample.attempted);
+        (self.until.waiting() - last).max(0)
+    }
+
+    /// Largest distance of the forwarding rate from its mean, as a share of it. A transaction more or less, which a
+    /// sample's edge cuts off, is none.
+    fn rate_deviation(&self) -> f64 {
+        let mean = self.all.bytes / self.all.seconds;
+        if mean <= 0.0 {
+            return 0.0;
+        }
+        let grain = self.all.bytes / self.all.transactions.max(1) as f64;
+        let pairs = if self.samples.len() >= PAIRED { 2 } else { 1 };
+        let of = |samples: &[Counted]| {
+            let seconds: f64 = samples.iter().map(|sample| sample.seconds).sum();
+            let bytes: f64 = samples.iter().map(|sample| sample.bytes).sum();
+            ((bytes - mean * seconds).abs() - grain).max(0.0) / (mean * seconds)
+        };
+        self.samples.chunks(pairs).map(of).fold(0.0, f64::max)
+    }
+
+    fn open_mean(&self) -> f64 {
+        self.open.iter().sum::<i64>() as f64 / self.open.len().max(1) as f64
+    }
+
+    fn open_deviation(&self) -> f64 {
+        let mean = self.open_mean();
+        if mean <= 0.0 {
+            return 0.0;
+        }
+        self.open.iter().map(|open| (*open as f64 - mean).abs() / mean).fold(0.0, f64::max)
+    }
+}
+
+/// Adds what came of the sessions of a trial.
+pub(super) fn tell(
+    outcome: &mut TrialOutcome,
+    plan: &Plan,
+    load: &SessionLoad,
+    document: &ResultDocument,
+    intervals: &[Value],
+) {
+    let Ok(entry) = entry::carrying(plan, &load.app.name) else { return };
+    let name = &entry.session.name;
+    let whole = &document.sessions[name];
+    let sustained = Sustained::of(&Times::of(load), name, intervals);
+    if sustained.samples.is_empty() && !outcome.interrupted {
+        outcome.valid = false;
+        outcome.reasons.push("no sample lies within the sustain phase: the tester was too slow".to_owned());
+    }
+    let failures = whole["failed"].as_object().into_iter().flatten();
+    let failures = failures.filter_map(|(reason, n)| Some((format!("{name}: {reason}"), n.as_u64()?)));
+    outcome.drops = failures.collect();
+    let sessions = sessions(load, &sustained, whole);
+    let asked = load.value as f64;
+    let reached = match load.objective {
+        Objective::ConnectionsPerSecond => sessions.open_per_s,
+        Objective::ConcurrentConnections => sessions.concurrent_mean,
+        Objective::TransactionsPerSecond => sessions.transactions_per_s,
+        Objective::GoodputBps => sessions.goodput_bps,
+    };
+    let uneven = reached < asked * REACHED || sessions.rate_deviation > UNEVEN;
+    // Sessions that were due and not opened are in the verdict; requests that were not sent, or late, are not.
+    if uneven
+        && sessions.transactions_failed == 0
+        && let Some(why) = own_limit(document)
+    {
+        outcome.generator_limited = true;
+        outcome
+            .reasons
+            .push(format!("sessions {name}: what was asked for was not reached evenly, and {why}"));
+    }
+    outcome.sessions = Some(sessions);
+}
+
+/// What of the tester itself may be why a load was not kept. In virtual time it is never late.
+fn own_limit(document: &ResultDocument) -> Option<String> {
+    if document.clock.source == "virtual" {
+        return None;
+    }
+    if document.workers.iter().any(|worker| worker.busy_ratio > FULL) {
+        return Some("the tester's cores had no time left".to_owned());
+    }
+    let stall = document.workers.iter().map(|worker| worker.stall_max_ns).max()?;
+    (stall > STALL_NS).then(|| format!("a core of the tester stood still for {} ms", stall / 1_000_000))
+}
+
+fn sessions(load: &SessionLoad, sustained: &Sustained, whole: &Value) -> SessionOutcome {
+    let all = &sustained.all;
+    let whole_trial = Counted::read(&Value::Null, whole);
+    let count = |n: i64| n.max(0) as u64;
+    let late = sustained.late();
+    let per_second = |n: f64| if all.seconds > 0.0 { n / all.seconds } else { 0.0 };
+    // Connections that are kept may all have been opened before.
+    let kept = load.objective != Objective::ConnectionsPerSecond;
+    let of = if kept { &sustained.until } else { all };
+    let failed = (all.failed + late).max(whole_trial.failed);
+    let requests = if all.requests > 0 { all.requests } else { whole_trial.requests };
+    SessionOutcome {
+        attempted: count(of.attempted),
+        established: count(of.established),
+        transactions: count((requests + all.never + late).max(failed)),
+        transactions_failed: count(failed),
+        resets: count(all.resets.max(whole_trial.resets)),
+        open_per_s: per_second(all.established as f64),
+        concurrent_mean: sustained.open_mean(),
+        concurrent_max: count(sustained.open.iter().copied().max().unwrap_or(0)),
+        transactions_per_s: per_second(all.transactions as f64),
+        goodput_bps: per_second(all.received * 8.0),
+        rate_deviation: sustained.rate_deviation(),
+        concurrent_deviation: sustained.open_deviation(),
+        setup: latency(&whole["setup_ns"]),
+        ttfb: latency(&whole["ttfb_ns"]),
+        ttlb: latency(&whole["ttlb_ns"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use units::Nanos;
+
+    /// Samples of a second each, with sessions begun, come to be and ended, and bytes received.
+    fn intervals(rows: &[(u64, u64, u64, u64)]) -> Vec<Value> {
+        let one = |(i, (attempted, established, completed, bytes)): (usize, &(u64, u64, u64, u64))| {
+            json!({"at_s": i as f64 + 1.001, "interval_s": 1.0, "sessions": {"web": {
+                "attempted": attempted, "established": established, "completed": completed, "failed": {},
+                "requests": established, "transactions": completed, "rx_bytes_goodput": bytes, "tx_bytes_goodput": 0,
+            }}})
+        };
+        rows.iter().enumerate().map(one).collect()
+    }
+
+    fn times(from: u64, to: u64) -> Times {
+        let s = Nanos::from_secs;
+        Times { start: s(0), ramp_up: s(from), sustain: s(from), sustained: s(to), end: s(to + 1) }
+    }
+
+    #[test]
+    fn only_samples_within_the_phase_count() {
+        let rows = intervals(&[(5, 5, 0, 1), (10, 10, 10, 100), (10, 10, 10, 110), (9, 9, 9, 9)]);
+        let sustained = Sustained::of(&times(1, 3), "web", &rows);
+        assert_eq!((sustained.samples.len(), sustained.all.established), (2, 20));
+        assert_eq!(sustained.open, [5, 5]);
+        // 105 on average; a transaction is a twentieth of 210.
+        assert_eq!(sustained.rate_deviation(), 0.0);
+        assert_eq!(sustained.open_deviation(), 0.0);
+    }
+
+    #[test]
+    fn sessions_without_an_answer_for_a_second_are_late() {
+        let rows = intervals(&[(0, 0, 0, 0), (100, 80, 80, 8), (100, 80, 80, 8), (100, 80, 80, 8)]);
+        let sustained = Sustained::of(&times(1, 4), "web", &rows);
+        assert_eq!((sustained.until.waiting(), sustained.late()), (60, 0));
+        let rows = intervals(&[(0, 0, 0, 0), (100, 40, 40, 8), (100, 40, 40, 8), (100, 40, 40, 8)]);
+        assert_eq!(Sustained::of(&times(1, 4), "web", &rows).late(), 80);
+    }
+
+    #[test]
+    fn a_rate_that_strays_is_seen() {
+        let rows = intervals(&[(100, 100, 100, 1000), (100, 100, 100, 1000), (100, 100, 100, 400)]);
+        let deviation = Sustained::of(&times(0, 3), "web", &rows).rate_deviation();
+        assert!((deviation - 0.49).abs() < 0.01, "{deviation}");
+    }
+}

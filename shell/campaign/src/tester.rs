@@ -1,0 +1,86 @@
+//! Whoever runs the trials: ports with real time, or a simulation.
+
+use engine::{EngineError, ResultDocument, Rig, RunOptions, Session, Watch};
+use os::TscClock;
+use profile::Plan;
+use profile::plan::Sizes;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use units::{FrameLen, Nanos};
+
+/// How often somebody who waits looks whether to go on.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Runs the trials of a campaign.
+pub trait Tester {
+    /// Speed of each port of the profile, bits/s at layer 1, where it is known.
+    fn speeds(&self) -> Vec<Option<u64>>;
+
+    /// Runs a trial.
+    ///
+    /// # Errors
+    /// The trial could not be run.
+    fn run(&mut self, plan: Plan, watch: &mut dyn Watch) -> Result<ResultDocument, EngineError>;
+
+    /// Lets time pass, until `stop` says otherwise.
+    fn wait(&mut self, span: Nanos, stop: &dyn Fn() -> bool);
+
+    /// Whether time is real: then whoever asks a device for its counters gets an answer.
+    fn is_real(&self) -> bool;
+}
+
+/// Open ports.
+pub struct PortTester {
+    /// Absent only while a trial has it.
+    rig: Option<Rig>,
+    options: RunOptions,
+    clock: TscClock,
+}
+
+impl PortTester {
+    /// Opens the ports of `plan`, for frames as long as `longest` if streams are sent.
+    ///
+    /// # Errors
+    /// A port can't be opened.
+    pub fn open(
+        plan: &Plan,
+        longest: FrameLen,
+        options: RunOptions,
+        clock: TscClock,
+    ) -> Result<Self, EngineError> {
+        let mut widest = plan.clone();
+        let sizes = Arc::new(Sizes::one(longest));
+        widest.streams.iter_mut().for_each(|stream| stream.sizes = sizes.clone());
+        let rig = Rig::open(&widest, options.cores.len())?;
+        Ok(Self { rig: Some(rig), options, clock })
+    }
+}
+
+impl Tester for PortTester {
+    fn speeds(&self) -> Vec<Option<u64>> {
+        self.rig.iter().flat_map(Rig::facts).map(|facts| facts.speed_bps).collect()
+    }
+
+    fn run(&mut self, plan: Plan, watch: &mut dyn Watch) -> Result<ResultDocument, EngineError> {
+        let rig = self.rig.take().expect("a rig comes back from every trial");
+        let mut session = Session::load(plan, rig);
+        let document = session.run(&self.options, &self.clock, watch);
+        self.rig = Some(session.into_rig());
+        document
+    }
+
+    fn wait(&mut self, span: Nanos, stop: &dyn Fn() -> bool) {
+        let end = Instant::now() + Duration::from_nanos(span.0);
+        while !stop() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(left.min(PATIENCE));
+        }
+    }
+
+    fn is_real(&self) -> bool {
+        true
+    }
+}

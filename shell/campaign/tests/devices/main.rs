@@ -1,0 +1,5 @@
+//! Whole campaigns over model devices.
+
+mod addresses;
+mod stimuli;
+mod world;

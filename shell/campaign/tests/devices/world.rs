@@ -1,0 +1,140 @@
+//! A tester whose ports are simulated, for tests of whole campaigns.
+
+use campaign::{Bed, Campaign, Choice, Observer, Report, Running, Settings, Tester};
+use engine::{EngineError, ResultDocument, Rig, Session, View, Watch};
+use lab::Variables;
+use methods::{Attributes, Timing, TrialOutcome, TrialRequest};
+use port::{Port, PortRequest};
+use profile::Plan;
+use sim::{LinkModel, RouterModel, RouterPort, SwitchModel, Topology};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use units::{Nanos, Pps};
+
+/// What lies between the ports.
+#[derive(Debug, Clone, Copy)]
+pub enum Device {
+    /// A router that forwards so many packets per second, and has the networks of the ports' addresses.
+    Router(Pps),
+    /// A switch whose table holds so many addresses.
+    Switch(usize),
+}
+
+/// Frames that were sent: the port, and the bytes.
+pub type Sent = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
+
+/// Runs trials in virtual time.
+pub struct Simulated {
+    device: Device,
+    /// What the last trial sent, if it is to be kept.
+    pub sent: Option<Sent>,
+}
+
+impl Simulated {
+    pub fn new(device: Device) -> Self {
+        Self { device, sent: None }
+    }
+
+    fn topology(&self, plan: &Plan) -> Topology {
+        let mac = |index: usize| port::ring::mac_of(&plan.ports[index].device);
+        let port = |(index, port): (usize, &profile::plan::PortPlan)| {
+            let speed = port.speed_bps.unwrap_or(1_000_000_000);
+            (port.device.clone(), mac(index), LinkModel::perfect(speed))
+        };
+        let side = |(index, port): (usize, &profile::plan::PortPlan)| RouterPort {
+            addresses: port.gateways.clone(),
+            networks: port.addresses.iter().map(|a| (a.ip, a.prefix_len)).collect(),
+            peer_mac: mac(index),
+        };
+        let router = match self.device {
+            Device::Router(capacity) => Some(RouterModel {
+                capacity: Some(capacity),
+                buffer: 64,
+                latency: Nanos(1_000),
+                ports: plan.ports.iter().enumerate().map(side).collect(),
+            }),
+            Device::Switch(_) => None,
+        };
+        let tap = self.sent.clone().map(|sent| -> sim::Tap {
+            sent.lock().unwrap().clear();
+            Box::new(move |_, port, bytes: &[u8]| sent.lock().unwrap().push((port, bytes.to_vec())))
+        });
+        Topology {
+            ports: plan.ports.iter().enumerate().map(port).collect(),
+            router,
+            wires: Vec::new(),
+            seed: plan.seed,
+            tap,
+        }
+    }
+}
+
+impl Tester for Simulated {
+    fn speeds(&self) -> Vec<Option<u64>> {
+        Vec::new()
+    }
+
+    fn run(&mut self, plan: Plan, watch: &mut dyn Watch) -> Result<ResultDocument, EngineError> {
+        let request = PortRequest { queues: 1, frame_len_max: 1518 };
+        let topology = self.topology(&plan);
+        let (ports, clock) = match self.device {
+            Device::Router(_) => sim::build(topology, request),
+            Device::Switch(addresses) => {
+                let model = SwitchModel { addresses, latency: Nanos(1_000) };
+                sim::build_switched(topology, model, request)
+            }
+        };
+        let rig = Rig::new(ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect());
+        Session::load(plan, rig).simulate(1, true, &clock, watch)
+    }
+
+    fn wait(&mut self, _: Nanos, _: &dyn Fn() -> bool) {}
+
+    fn is_real(&self) -> bool {
+        false
+    }
+}
+
+/// Keeps what came of the trials.
+#[derive(Default)]
+pub struct Kept(pub Vec<(TrialRequest, TrialOutcome)>);
+
+impl Observer for Kept {
+    fn begins(&mut self, _: &Running<'_>) {}
+    fn looks(&mut self, _: &View<'_>) {}
+    fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
+        self.0.push((request.clone(), outcome.clone()));
+    }
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// A campaign on a profile.
+pub fn campaign(method: &str, text: &str, set: &[(&str, &str)], attributes: Attributes) -> Campaign {
+    let plan = profile::load(text).unwrap();
+    let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let settings = Settings { quick: true, set, ..Settings::default() };
+    let parts = Choice::by_name(method).unwrap().parts(&settings).unwrap();
+    let timing = Timing { learning: Nanos::from_millis(100), ..Timing::NONE };
+    let bed = Bed::of(&plan, &vec![None; plan.ports.len()], timing, attributes).unwrap();
+    Campaign {
+        name: "test".to_owned(),
+        profile: "test".to_owned(),
+        parts,
+        bed,
+        plan,
+        hooks: Vec::new(),
+        variables: Variables::new(),
+        resets: BTreeMap::new(),
+        path: None,
+    }
+}
+
+/// Runs it to its end.
+pub fn run(campaign: &Campaign, tester: &mut Simulated) -> (Report, Kept) {
+    let mut kept = Kept::default();
+    campaign.check().unwrap();
+    let report = campaign.run(tester, None, &mut kept).unwrap();
+    (report, kept)
+}
