@@ -31,12 +31,12 @@ blackbox: build
 # The tests of sessions with more of everything: millions of sessions, minutes of traffic.
 soak: build
 	@tools/setup test
-	EAGRE_LONG=1 $(PYTEST) tests/test_tcp_kernel.py tests/test_servers.py tests/test_clients.py tests/test_session_limits.py
+	EAGRE_LONG=1 $(PYTEST) tests/test_tcp_kernel.py tests/test_servers.py tests/test_clients.py tests/test_session_limits.py tests/test_bench_sessions.py
 
 fuzz:
 	tools/fuzz $(SECONDS)
 
-# Every topology of 'eagre lab', also those whose packages CI does not install.
+# Every topology of 'eagre lab', also those whose packages CI does not install, each with its whole test in small.
 lab: build
 	@tools/setup lab
 	EAGRE_LAB=all $(PYTEST) tests/test_lab.py

@@ -78,10 +78,20 @@ pub enum Command {
         /// The profile, YAML or JSON; '-' reads it from standard input
         profile: PathBuf,
     },
+    /// Run a test method: RFC 2544, MLRsearch, sweeps, session limits …; 'eagre bench list' lists them
+    Bench {
+        #[command(flatten)]
+        bench: Box<crate::bench::BenchArgs>,
+    },
     /// Networks on this machine with real devices under test: routers, firewalls, switches, web servers
     Lab {
         #[command(subcommand)]
         lab: crate::lab::LabCommand,
+    },
+    /// Poll counters of the devices along a path while something else sends, and say where packets were lost
+    Path {
+        #[command(flatten)]
+        path: crate::path::PathArgs,
     },
     /// List what can be used as a port here
     Ports {
@@ -309,6 +319,7 @@ pub enum SchemaOf {
     Profile,
     Result,
     Interval,
+    Campaign,
 }
 
 fn frame_len(text: &str) -> Result<FrameLen, String> {
@@ -316,7 +327,7 @@ fn frame_len(text: &str) -> Result<FrameLen, String> {
     text.parse().map_err(|e: units::QuantityError| e.to_string())
 }
 
-fn dut(text: &str) -> Result<Dut, String> {
+pub(crate) fn dut(text: &str) -> Result<Dut, String> {
     let (model, options) = text.split_once([':', ',']).unwrap_or((text, ""));
     let (mut capacity, mut buffer, mut latency) = (None, 512, Nanos::ZERO);
     match model {

@@ -1,12 +1,16 @@
 //! `lab`: topologies brought up, tested and taken down; large configurations for devices elsewhere.
 
+use crate::lab_compare::{CompareArgs, compare};
 use crate::{Exit, Failure};
 use clap::{Args, Subcommand};
-use lab::{Lab, LabError, LabStatus, Parameters, Place, Prefix, Syntax, Topology, Watch};
+use lab::{
+    ChosenTest, Lab, LabError, LabStatus, Parameters, Place, Prefix, Syntax, Test, Topology, Watch, Way,
+};
 use serde_json::json;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
-use std::process::ExitStatus;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -39,9 +43,16 @@ pub(crate) enum LabCommand {
         /// Which of its tests; the first unless given
         #[arg(long, value_name = "TEST")]
         test: Option<String>,
-        /// Arguments for the test, such as '--rate 100kpps' or '--json -'
+        #[command(flatten)]
+        keep: KeepArgs,
+        /// Arguments for the test, such as '--sizes 64B' or '--json -'; another method before them, such as 'mlrsearch'
         #[arg(last = true, value_name = "ARGUMENTS")]
         more: Vec<OsString>,
+    },
+    /// Test several topologies in the same way, and put the results side by side: devices by configurations
+    Compare {
+        #[command(flatten)]
+        what: CompareArgs,
     },
     /// Take labs down, also what a killed run has left behind
     Down {
@@ -79,9 +90,9 @@ pub(crate) struct WhatArgs {
     /// Flows through 'firewall-nat'
     #[arg(long, value_name = "N")]
     flows: Option<u32>,
-    /// Use AF_XDP on the tester's interfaces, instead of AF_PACKET
+    /// Use AF_PACKET on the tester's interfaces, instead of AF_XDP, which is faster
     #[arg(long)]
-    xdp: bool,
+    af_packet: bool,
     /// Frame length in the profiles, with FCS
     #[arg(long, value_name = "BYTES")]
     size: Option<FrameLen>,
@@ -91,6 +102,52 @@ pub(crate) struct WhatArgs {
     /// How long the profiles send
     #[arg(long, value_name = "TIME", default_value = "10s")]
     duration: Nanos,
+}
+
+/// What is kept of a test by a method.
+#[derive(Args)]
+pub(crate) struct KeepArgs {
+    /// The report, one HTML file [default: eagre-lab-NAME.html]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// The store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
+    /// As long as the method wants it, hours, instead of minutes
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+impl KeepArgs {
+    /// Arguments of `eagre bench` for a campaign of this name: a method if `more` begins with one, ours, then the rest of
+    /// `more`, which may say otherwise.
+    pub(crate) fn arguments(&self, name: &str, report: Option<&Path>, more: &[OsString]) -> Vec<OsString> {
+        let dashed = |word: &OsString| word.to_string_lossy().starts_with('-');
+        let (method, rest) = more.split_at(usize::from(more.first().is_some_and(|word| !dashed(word))));
+        let said = |option: &str| {
+            let with_value = format!("{option}=");
+            rest.iter().any(|word| *word == *option || word.to_string_lossy().starts_with(&with_value))
+        };
+        let mut words = method.to_vec();
+        let mut add = |option: &str, value: Option<&OsStr>| {
+            if !said(option) {
+                words.push(option.into());
+                words.extend(value.map(OsStr::to_owned));
+            }
+        };
+        if !self.full {
+            add("--quick", None);
+        }
+        add("--name", Some(name.as_ref()));
+        if let Some(report) = report {
+            add("--report", Some(report.as_os_str()));
+        }
+        if let Some(store) = &self.store {
+            add("--store", Some(store.as_os_str()));
+        }
+        words.extend_from_slice(rest);
+        words
+    }
 }
 
 /// A large configuration.
@@ -166,7 +223,8 @@ pub(crate) fn lab(command: LabCommand) -> Result<Exit, Failure> {
             print!("{}", how_to_test(&lab)?);
             Ok(Exit::Done)
         }
-        LabCommand::Run { what, test, more } => run(&what, test.as_deref(), &more),
+        LabCommand::Run { what, test, keep, more } => run(&what, test.as_deref(), &keep, &more),
+        LabCommand::Compare { what } => compare(&what),
         LabCommand::Down { names, all } => down(names, all),
         LabCommand::Generate { what } => {
             let text = generate(what).map_err(|error| Failure::bad_input(error.to_string()))?;
@@ -237,9 +295,9 @@ fn status(as_json: bool) -> Result<Exit, Failure> {
 fn status_json(status: &LabStatus) -> serde_json::Value {
     let lab = &status.lab;
     let tests = lab.tests.iter().map(|test| {
-        let words =
-            lab::chosen_test(lab, Some(&test.name)).map(|test| test.words("eagre")).unwrap_or_default();
-        json!({"name": test.name, "about": test.about, "command": words})
+        let chosen = lab::chosen_test(lab, Some(&test.name));
+        let words = chosen.map(|chosen| words(&chosen, Path::new("eagre"), &to_type(&chosen)));
+        json!({"name": test.name, "about": test.about, "command": words.unwrap_or_default()})
     });
     let processes = status.running.iter().map(|process| json!({"pid": process.pid, "name": process.name}));
     json!({
@@ -250,19 +308,29 @@ fn status_json(status: &LabStatus) -> serde_json::Value {
 }
 
 fn how_to_test(lab: &Lab) -> Result<String, Failure> {
-    let program =
-        std::env::current_exe().map_or_else(|_| "eagre".to_owned(), |path| path.display().to_string());
+    let program = std::env::current_exe().unwrap_or_else(|_| "eagre".into());
     let mut text = String::new();
     for test in &lab.tests {
-        let words = lab::chosen_test(lab, Some(&test.name))?.words(&program);
-        text += &format!("  {}: {}\n    {}\n", test.name, test.about, words.join(" "));
+        let chosen = lab::chosen_test(lab, Some(&test.name))?;
+        let words = words(&chosen, &program, &to_type(&chosen)).join(" ");
+        text += &format!("  {}: {}\n    {words}\n", test.name, test.about);
     }
     Ok(format!("lab {} is up; to test it:\n{text}  and when done: eagre lab down {}\n", lab.name, lab.name))
 }
 
+/// The words of a test's command, for people and documents.
+fn words(test: &ChosenTest, program: &Path, more: &[OsString]) -> Vec<String> {
+    test.words(program, more).iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// What to type behind a test's command.
+fn to_type(test: &ChosenTest) -> Vec<OsString> {
+    if matches!(test.test.way, Way::Method { .. }) { vec!["--quick".into()] } else { Vec::new() }
+}
+
 /// Says what is done, and stops when told to.
-struct Progress {
-    stop: Arc<AtomicBool>,
+pub(crate) struct Progress {
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl Watch for Progress {
@@ -276,7 +344,7 @@ impl Watch for Progress {
 }
 
 /// Set by Ctrl-C or a polite end from outside.
-fn watched_for_interrupts() -> Result<Arc<AtomicBool>, Failure> {
+pub(crate) fn watched_for_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
@@ -293,7 +361,7 @@ impl WhatArgs {
             rules: self.rules,
             routers: self.routers,
             flows: self.flows,
-            xdp: self.xdp,
+            af_packet: self.af_packet,
             size: self.size,
             rate: self.rate,
             duration: self.duration,
@@ -307,35 +375,53 @@ impl WhatArgs {
     }
 }
 
-fn run(what: &WhatArgs, test: Option<&str>, more: &[OsString]) -> Result<Exit, Failure> {
+fn run(what: &WhatArgs, test: Option<&str>, keep: &KeepArgs, more: &[OsString]) -> Result<Exit, Failure> {
     let (topology, parameters, place) = what.chosen()?;
     // Known before anything is made.
-    topology.design(&parameters, &place)?.test(place.name(), test)?;
+    let design = topology.design(&parameters, &place)?;
+    let more = arguments(design.test(place.name(), test)?, place.name(), keep, more)?;
     let stop = watched_for_interrupts()?;
     let lab = what.up(&stop)?;
-    let tested = carry_out(&lab, test, more, &stop);
+    let tested = lab::chosen_test(&lab, test)
+        .map_err(Failure::from)
+        .and_then(|test| carry_out(&test, &more, &stop, Stdio::inherit()));
     let down = lab::down(&place);
     let status = tested?;
     down?;
     Ok(exit_of(status))
 }
 
+/// What stands behind a test's command: of a method's, where its results go.
+fn arguments(test: &Test, lab: &str, keep: &KeepArgs, more: &[OsString]) -> Result<Vec<OsString>, Failure> {
+    if matches!(test.way, Way::Method { .. }) {
+        let report = keep.report.clone().unwrap_or_else(|| format!("eagre-lab-{lab}.html").into());
+        return Ok(keep.arguments(lab, Some(&report), more));
+    }
+    if keep.report.is_some() || keep.store.is_some() || keep.full {
+        return Err(Failure::bad_input(format!(
+            "test {} is no method of 'eagre bench': it has no --report, --store and --full",
+            test.name
+        )));
+    }
+    Ok(more.to_vec())
+}
+
 /// Carries out a lab's test, as a command of this very program inside the tester's namespace.
-fn carry_out(
-    lab: &Lab,
-    test: Option<&str>,
+pub(crate) fn carry_out(
+    test: &ChosenTest,
     more: &[OsString],
     stop: &AtomicBool,
+    out: Stdio,
 ) -> Result<ExitStatus, Failure> {
-    let test = lab::chosen_test(lab, test)?;
     let binary =
         std::env::current_exe().map_err(|error| Failure::refused(format!("this program: {error}")))?;
     if stop.load(Ordering::Relaxed) {
         return Err(LabError::Interrupted.into());
     }
-    eprintln!("  {}", test.words("eagre").join(" "));
+    eprintln!("  {}", words(test, Path::new("eagre"), more).join(" "));
     // It hears the terminal's Ctrl-C itself; other ends are passed on.
-    let mut child = lab::test_command(&test, &binary, more)
+    let mut child = lab::test_command(test, &binary, more)
+        .stdout(out)
         .spawn()
         .map_err(|error| Failure::refused(format!("ip netns exec: {error}")))?;
     let started = lab::Started::of(child.id());
@@ -354,7 +440,7 @@ fn carry_out(
 }
 
 /// The test's exit code where it is one of ours.
-fn exit_of(status: ExitStatus) -> Exit {
+pub(crate) fn exit_of(status: ExitStatus) -> Exit {
     match status.code() {
         Some(0) => Exit::Done,
         Some(2) => Exit::BadInput,

@@ -65,14 +65,19 @@ fn link_json(link: &LinkFacts, routes: &[String]) -> serde_json::Value {
 
 /// `eagre doctor`.
 pub(crate) fn doctor(as_json: bool) -> Result<Exit, Failure> {
-    let findings = os::doctor::examine();
     if as_json {
-        let rows = findings.iter().map(|f| {
-            json!({"check": f.check, "status": f.status.word(), "found": f.found, "why": f.why, "remedy": f.remedy})
-        });
-        println!("{:#}", serde_json::Value::Array(rows.collect()));
+        println!("{:#}", findings());
     } else {
-        print!("{}", os::doctor::render(&findings));
+        print!("{}", os::doctor::render(&os::doctor::examine()));
     }
     Ok(Exit::Done)
+}
+
+/// The doctor's findings as JSON.
+pub(crate) fn findings() -> serde_json::Value {
+    let rows = os::doctor::examine();
+    let rows = rows.iter().map(|f| {
+        json!({"check": f.check, "status": f.status.word(), "found": f.found, "why": f.why, "remedy": f.remedy})
+    });
+    rows.collect()
 }

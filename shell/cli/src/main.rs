@@ -5,11 +5,14 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod control;
 mod lab;
+mod lab_compare;
 mod live;
 mod machine;
 mod output;
+mod path;
 mod results;
 mod run;
 mod simulate;
@@ -86,7 +89,9 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Receive { listen, common } => run::listen(&listen, None, &common),
         Command::Sim { profile, sim, common } => simulate::sim(&profile, &sim, &common),
         Command::Check { profile } => run::check(&profile),
+        Command::Bench { bench } => bench::bench(&bench),
         Command::Lab { lab } => lab::lab(lab),
+        Command::Path { path } => path::path(&path),
         Command::Ports { json } => machine::ports(json),
         Command::Doctor { json } => machine::doctor(json),
         Command::Results { results } => results::results(&results),

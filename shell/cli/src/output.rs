@@ -89,6 +89,7 @@ pub(crate) fn schema(what: SchemaOf) -> Result<Exit, Failure> {
         SchemaOf::Profile => profile::schema(),
         SchemaOf::Result => engine::result::schema(),
         SchemaOf::Interval => engine::result::interval_schema(),
+        SchemaOf::Campaign => campaign::document::schema(),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::refused(e.to_string()))?;
     println!("{text}");

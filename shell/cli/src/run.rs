@@ -15,7 +15,7 @@ const DEMO: &str = include_str!("../../../examples/demo.yaml");
 /// What errors call a profile that flags made.
 const FLAGS: &str = "these flags";
 /// How long the clock is calibrated.
-const CALIBRATION: Duration = Duration::from_millis(20);
+pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 
 pub(crate) fn demo(common: &Common) -> Result<Exit, Failure> {
     on_ports(DEMO, load(DEMO, Path::new("examples/demo.yaml"), common)?, common)
@@ -154,6 +154,7 @@ pub(crate) fn load(text: &str, name: &Path, common: &Common) -> Result<Plan, Fai
         duration: common.duration,
         seed: common.seed,
         default_seed: fresh_seed(),
+        ..Overrides::default()
     };
     let plan = profile::load_with(text, &overrides, &files_beside(name));
     let plan = plan.map_err(|errors| bad_profile(&name.display().to_string(), &errors))?;
@@ -162,22 +163,22 @@ pub(crate) fn load(text: &str, name: &Path, common: &Common) -> Result<Plan, Fai
 }
 
 /// Says what is odd about a profile.
-fn warn(plan: &Plan) {
+pub(crate) fn warn(plan: &Plan) {
     plan.warnings.iter().for_each(|warning| eprintln!("eagre: warning: {warning}"));
 }
 
 /// Reads the files a profile names: relative ones are looked for where the profile is.
-fn files_beside(profile: &Path) -> impl Fn(&str) -> Result<Vec<u8>, String> + use<> {
+pub(crate) fn files_beside(profile: &Path) -> impl Fn(&str) -> Result<Vec<u8>, String> + use<> {
     let folder = profile.parent().map(Path::to_path_buf).unwrap_or_default();
     move |name| std::fs::read(folder.join(name)).map_err(|error| format!("'{name}': {error}"))
 }
 
-fn bad_profile(name: &str, errors: &[profile::ProfileError]) -> Failure {
+pub(crate) fn bad_profile(name: &str, errors: &[profile::ProfileError]) -> Failure {
     Failure::bad_input(errors.iter().map(|e| format!("{name}: {e}\n")).collect::<String>())
 }
 
 /// A seed nobody chose: the result names it, so the run can be repeated.
-fn fresh_seed() -> u64 {
+pub(crate) fn fresh_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     // Below 2^53, so that it survives every JSON reader.
     std::collections::hash_map::RandomState::new().build_hasher().finish() >> 11

@@ -5,8 +5,9 @@ use crate::live::Live;
 use crate::output::Sinks;
 use crate::run::{conclude, load, read};
 use crate::{Exit, Failure};
+use campaign::Tester;
 use engine::result::SimResult;
-use engine::{Rig, Session};
+use engine::{EngineError, ResultDocument, Rig, Session, Watch};
 use pcap::{Packet, PcapWriter};
 use port::{Port, PortRequest};
 use profile::Plan;
@@ -94,6 +95,40 @@ impl PacketFile {
         let flush = || writer.and_then(|writer| writer.into_inner().flush().err());
         let error = file.error.take().or_else(flush);
         error.map_or(Ok(()), |error| Err(Failure::refused(format!("{}: {error}", file.path.display()))))
+    }
+}
+
+/// Runs the trials of a campaign in virtual time, each in a world of its own.
+pub(crate) struct SimTester {
+    speeds: Vec<Option<u64>>,
+    dut: Option<Dut>,
+    cores: u16,
+}
+
+impl SimTester {
+    pub(crate) fn new(plan: &Plan, dut: Option<Dut>, cores: u16) -> Self {
+        let link = plan.sim.link.speed_bps;
+        let speeds = plan.ports.iter().map(|port| Some(port.speed_bps.unwrap_or(link))).collect();
+        Self { speeds, dut, cores }
+    }
+}
+
+impl Tester for SimTester {
+    fn speeds(&self) -> Vec<Option<u64>> {
+        self.speeds.clone()
+    }
+
+    fn run(&mut self, plan: Plan, watch: &mut dyn Watch) -> Result<ResultDocument, EngineError> {
+        let (ports, clock) = world(&plan, self.dut, self.cores, None);
+        let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
+        Session::load(plan, rig).simulate(usize::from(self.cores), true, &clock, watch)
+    }
+
+    /// Every trial begins at rest.
+    fn wait(&mut self, _: Nanos, _: &dyn Fn() -> bool) {}
+
+    fn is_real(&self) -> bool {
+        false
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Design {
     pub steps: Vec<Step>,
     /// How it is tested. The first is what `eagre lab run` does unless told otherwise.
     pub tests: Vec<Test>,
+    /// What the user should know before there are any results.
+    pub remarks: Vec<String>,
     /// What has to be installed.
     pub needs: Vec<Need>,
     /// Huge pages to reserve, MB.
@@ -130,10 +132,37 @@ pub struct Test {
     pub about: String,
     /// Role of the namespace it runs in.
     pub role: String,
-    /// The profile to run: a file of the lab's folder.
-    pub profile: Option<String>,
-    /// The command to run, where no profile can test the device.
-    pub command: Vec<String>,
+    /// What is done.
+    pub way: Way,
+}
+
+/// What a test does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Way {
+    /// A profile is run: a file of the lab's folder.
+    Profile(String),
+    /// A method of `eagre bench` is run on a profile.
+    Method {
+        /// Its name.
+        method: String,
+        /// The profile: a file of the lab's folder.
+        profile: String,
+        /// Tags of the campaign that comes of it.
+        tags: Vec<String>,
+    },
+    /// A command is run, where no profile can test the device.
+    Command(Vec<String>),
+}
+
+impl Way {
+    /// The profile it takes.
+    pub fn profile(&self) -> Option<&str> {
+        match self {
+            Self::Profile(profile) | Self::Method { profile, .. } => Some(profile),
+            Self::Command(_) => None,
+        }
+    }
 }
 
 /// A test by name, or the first, of the lab of this name.
@@ -185,6 +214,14 @@ impl Design {
         self.steps.push(Step::Run { role: role.to_owned(), command: words(command) });
     }
 
+    /// Gives a namespace's kernel cores of its own for all it receives (RPS, Documentation/networking/scaling.rst). A
+    /// veth pair's other end would do its work in the core of whoever sends.
+    pub(crate) fn receives_on(&mut self, role: &str, mask: &str) {
+        let script =
+            format!("for queue in /sys/class/net/*/queues/rx-*/rps_cpus; do echo {mask} > $queue; done");
+        self.run(role, &["sh", "-c", &script]);
+    }
+
     /// Adds a process that stays.
     pub(crate) fn start<S: AsRef<str>>(&mut self, name: &str, role: &str, command: &[S]) {
         let service = Service { name: name.to_owned(), role: role.to_owned(), command: words(command) };
@@ -219,9 +256,18 @@ impl Design {
             name: name.to_owned(),
             about: about.to_owned(),
             role: "tester".to_owned(),
-            profile: Some(file),
-            command: Vec::new(),
+            way: Way::Profile(file),
         });
+    }
+
+    /// Puts a method before all other tests, on the profile of the first of them; where no profile is, nothing changes.
+    pub(crate) fn method_first(&mut self, method: &str, about: &str, tags: Vec<String>) {
+        let Some(profile) = self.tests.first().and_then(|test| test.way.profile()).map(str::to_owned) else {
+            return;
+        };
+        let way = Way::Method { method: method.to_owned(), profile, tags };
+        let (name, about, role) = (method.to_owned(), about.to_owned(), "tester".to_owned());
+        self.tests.insert(0, Test { name, about, role, way });
     }
 
     /// Adds a command to test with.
@@ -230,8 +276,7 @@ impl Design {
             name: name.to_owned(),
             about: about.to_owned(),
             role: role.to_owned(),
-            profile: None,
-            command: words(command),
+            way: Way::Command(words(command)),
         });
     }
 }

@@ -31,7 +31,7 @@ mod topology;
 mod up;
 
 pub use command::{ChosenTest, chosen_test, test_command};
-pub use design::{Check, Design, File, Link, Namespace, Service, Step, Test};
+pub use design::{Check, Design, File, Link, Namespace, Service, Step, Test, Way};
 pub use error::LabError;
 pub use folder::{Lab, LabStatus, labs, status};
 pub use generate::{GenerateError, Hop, Prefix, RouteOptions, RuleOptions, Syntax, routes, rules};

@@ -73,6 +73,7 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn build(&mut self, design: &Design) -> Result<(), LabError> {
         folder::write(self.place, &self.lab)?;
+        design.remarks.iter().for_each(|remark| self.watch.step(remark));
         self.reserve(design.huge_pages_mb)?;
         for namespace in &design.namespaces {
             self.watch.step(&format!("namespace {}", self.place.namespace(&namespace.role)));

@@ -1,6 +1,7 @@
 //! Topologies of the Linux kernel: routers, firewall, bridge.
 
-use super::profiles::{Port, Stream, both_ways, device, profile};
+use super::cores;
+use super::profiles::{Port, Stream, VETH, both_ways, device, profile};
 use super::{Parameters, Place};
 use crate::LabError;
 use crate::design::Design;
@@ -23,7 +24,7 @@ const WEST_SIDE: [&str; 2] = ["10.0.0.1/24", "2001:2::1/64"];
 const EAST_SIDE: [&str; 2] = ["10.0.1.1/24", "2001:2:0:1::1/64"];
 
 /// The first network of large routing tables; with routes of 24 bits 16.0.0.0/4 holds 1,048,576.
-const FIRST_ROUTE: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);
+pub(super) const FIRST_ROUTE: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);
 
 fn ports(parameters: &Parameters, v6: bool) -> [Port<'static>; 2] {
     let port = |name, interface, ip, gateway| Port {
@@ -31,11 +32,24 @@ fn ports(parameters: &Parameters, v6: bool) -> [Port<'static>; 2] {
         device: device(parameters, interface),
         ip,
         gateway: Some(gateway),
+        speed: VETH,
     };
     if v6 {
         [port("west", "veth0", WEST6, WEST_GATEWAY6), port("east", "veth1", EAST6, EAST_GATEWAY6)]
     } else {
         [port("west", "veth0", WEST4, WEST_GATEWAY4), port("east", "veth1", EAST4, EAST_GATEWAY4)]
+    }
+}
+
+/// Gives the device's kernels the cores that the tester leaves, if it leaves any.
+pub(super) fn own_cores(design: &mut Design) {
+    let cores = cores::of_device();
+    if cores.is_empty() {
+        return;
+    }
+    let roles: Vec<String> = design.namespaces.iter().map(|namespace| namespace.role.clone()).collect();
+    for role in roles.iter().filter(|role| *role != "tester") {
+        design.receives_on(role, &cores::mask(&cores));
     }
 }
 
@@ -49,11 +63,7 @@ pub(super) fn router(parameters: &Parameters, place: &Place) -> Result<Design, L
     let routes = parameters.routes.unwrap_or(0);
     if routes > 0 {
         load_routes(&mut design, place, routes)?;
-        let last = u32::from(FIRST_ROUTE) + (routes << 8) - 1;
-        let to = format!("ipv4.dst: {{random: {FIRST_ROUTE}..{}}}", Ipv4Addr::from(last));
-        let streams = [Stream { name: "eastward", from: "west", to: "east", v6: false, vary: &[&to] }];
-        let about = "Random destinations: every packet finds another route.";
-        design.profile("routes", about, profile(about, parameters, &ports(parameters, false), &streams));
+        random_destinations(&mut design, parameters, &ports(parameters, false), routes);
     }
     if parameters.rules.is_some_and(|rules| rules > 0) {
         load_rules(&mut design, place, parameters)?;
@@ -65,7 +75,24 @@ pub(super) fn router(parameters: &Parameters, place: &Place) -> Result<Design, L
         let about = "IPv6 through the router, both ways at once.";
         design.profile("ipv6", about, profile(about, parameters, &ports(parameters, true), &both_ways(true)));
     }
+    own_cores(&mut design);
     Ok(design)
+}
+
+/// A profile whose packets go to all networks of a large routing table.
+pub(super) fn random_destinations(
+    design: &mut Design,
+    parameters: &Parameters,
+    ports: &[Port<'_>; 2],
+    routes: u32,
+) {
+    let last = u32::from(FIRST_ROUTE) + (routes << 8) - 1;
+    let to = format!("ipv4.dst: {{random: {FIRST_ROUTE}..{}}}", Ipv4Addr::from(last));
+    let [eastward, westward] = both_ways(false);
+    let vary: [&str; 1] = [&to];
+    let streams = [Stream { vary: &vary, ..eastward }, westward];
+    let about = "Random destinations eastward: every packet finds another route. Westward as without routes.";
+    design.profile("routes", about, profile(about, parameters, ports, &streams));
 }
 
 fn load_routes(design: &mut Design, place: &Place, count: u32) -> Result<(), LabError> {
@@ -126,6 +153,7 @@ pub(super) fn firewall(parameters: &Parameters, place: &Place) -> Result<Design,
     let outward = [Stream { name: "outward", from: "west", to: "east", v6: false, vary: &[&flows] }];
     let about = "Many flows from inside to outside; each becomes an entry of the firewall's table.";
     design.profile("outward", about, profile(about, parameters, &ports(parameters, false), &outward));
+    own_cores(&mut design);
     Ok(design)
 }
 
@@ -147,14 +175,21 @@ pub(super) fn bridge(parameters: &Parameters, _: &Place) -> Result<Design, LabEr
     design.says("the bridge's ports", "bridge", &["bridge", "link", "show"], "state forwarding", 2);
     let about = "Through the bridge, both ways at once.";
     design.profile("through", about, profile(about, parameters, &one_network(parameters), &both_ways(false)));
+    own_cores(&mut design);
     Ok(design)
 }
 
 /// The tester's ports where both are on one network.
 pub(super) fn one_network(parameters: &Parameters) -> [Port<'static>; 2] {
     [
-        Port { name: "west", device: device(parameters, "veth0"), ip: WEST4, gateway: None },
-        Port { name: "east", device: device(parameters, "veth1"), ip: "10.0.0.3/24", gateway: None },
+        Port { name: "west", device: device(parameters, "veth0"), ip: WEST4, gateway: None, speed: VETH },
+        Port {
+            name: "east",
+            device: device(parameters, "veth1"),
+            ip: "10.0.0.3/24",
+            gateway: None,
+            speed: VETH,
+        },
     ]
 }
 
@@ -193,6 +228,7 @@ pub(super) fn chain(parameters: &Parameters, _: &Place) -> Result<Design, LabErr
         let about = format!("IPv{} through {count} routers, both ways at once.", if v6 { 6 } else { 4 });
         design.profile(name, &about, profile(&about, parameters, &ports(parameters, v6), &both_ways(v6)));
     }
+    own_cores(&mut design);
     Ok(design)
 }
 
@@ -216,7 +252,13 @@ pub(super) fn parallel(parameters: &Parameters, _: &Place) -> Result<Design, Lab
     let named: Vec<_> = sides.iter().map(port).collect();
     let ports: Vec<Port<'_>> = named
         .iter()
-        .map(|(name, device, ip, gateway)| Port { name, device: device.clone(), ip, gateway: Some(gateway) })
+        .map(|(name, device, ip, gateway)| Port {
+            name,
+            device: device.clone(),
+            ip,
+            gateway: Some(gateway),
+            speed: VETH,
+        })
         .collect();
     let names: Vec<[String; 2]> =
         (1..=count).map(|n| [format!("eastward{n}"), format!("westward{n}")]).collect();
@@ -233,6 +275,7 @@ pub(super) fn parallel(parameters: &Parameters, _: &Place) -> Result<Design, Lab
         .collect();
     let about = format!("IPv4 through {count} routers at the same time, both ways at once.");
     design.profile("ipv4", &about, profile(&about, parameters, &ports, &streams));
+    own_cores(&mut design);
     Ok(design)
 }
 

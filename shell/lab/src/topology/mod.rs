@@ -1,5 +1,6 @@
 //! The catalogue of topologies.
 
+mod cores;
 mod kernel;
 mod parameters;
 mod place;
@@ -22,6 +23,8 @@ pub struct Topology(&'static Entry);
 struct Entry {
     name: &'static str,
     about: &'static str,
+    /// What tables of results call the device.
+    device: &'static str,
     /// What can be chosen, and what is chosen unless told otherwise.
     parameters: &'static [(Parameter, u32)],
     design: fn(&Parameters, &Place) -> Result<Design, LabError>,
@@ -44,72 +47,84 @@ const CATALOGUE: [Entry; 12] = [
     Entry {
         name: "kernel-router",
         about: "the kernel's router between two networks, IPv4 and IPv6",
+        device: "kernel",
         parameters: &[(Parameter::Routes, 0), (Parameter::Rules, 0)],
         design: kernel::router,
     },
     Entry {
         name: "kernel-router-routes",
         about: "the same with 262,144 routes, random destinations",
+        device: "kernel",
         parameters: &[(Parameter::Routes, ROUTES), (Parameter::Rules, 0)],
         design: kernel::router,
     },
     Entry {
         name: "kernel-router-rules",
         about: "the same with 1,024 nftables rules, of which the last match",
+        device: "kernel",
         parameters: &[(Parameter::Routes, 0), (Parameter::Rules, RULES)],
         design: kernel::router,
     },
     Entry {
         name: "firewall-nat",
         about: "stateful firewall with source NAT (nftables, conntrack)",
+        device: "kernel-firewall",
         parameters: &[(Parameter::Flows, 1_024)],
         design: kernel::firewall,
     },
     Entry {
         name: "bridge",
         about: "the kernel's bridge between two ports of one network",
+        device: "kernel-bridge",
         parameters: &[],
         design: kernel::bridge,
     },
     Entry {
         name: "chain",
         about: "kernel routers one behind the other",
+        device: "kernel-chain",
         parameters: &[(Parameter::Routers, 2)],
         design: kernel::chain,
     },
     Entry {
         name: "parallel",
         about: "kernel routers side by side, each with two ports of the tester",
+        device: "kernel-parallel",
         parameters: &[(Parameter::Routers, 2)],
         design: kernel::parallel,
     },
     Entry {
         name: "ovs",
         about: "Open vSwitch with its own datapath (netdev) between two veth pairs",
-        parameters: &[(Parameter::Rules, 0)],
+        device: "ovs",
+        parameters: &[(Parameter::Routes, 0), (Parameter::Rules, 0)],
         design: switches::ovs,
     },
     Entry {
         name: "ovs-dpdk",
         about: "Open vSwitch with DPDK between two vhost-user ports; reserves huge pages",
+        device: "ovs-dpdk",
         parameters: &[(Parameter::Rules, 0)],
         design: switches::ovs_dpdk,
     },
     Entry {
         name: "testpmd",
         about: "dpdk-testpmd between two memif ports",
+        device: "testpmd",
         parameters: &[],
         design: switches::testpmd,
     },
     Entry {
         name: "nginx",
         about: "nginx as a web server; a client beside it",
+        device: "nginx",
         parameters: &[],
         design: servers::nginx,
     },
     Entry {
         name: "haproxy-nginx",
         about: "haproxy in front of nginx; a client beside them",
+        device: "haproxy-nginx",
         parameters: &[],
         design: servers::haproxy_nginx,
     },
@@ -147,6 +162,11 @@ impl Topology {
         self.0.parameters.iter().map(|(parameter, value)| (parameter.name(), *value)).collect()
     }
 
+    /// Tags that put its results into tables: `dut=kernel`, `config=routes=262144`.
+    fn tags(self, chosen: &Parameters) -> Vec<String> {
+        vec![format!("dut={}", self.0.device), format!("config={}", chosen.configuration())]
+    }
+
     /// Everything that `up` makes.
     ///
     /// # Errors
@@ -154,7 +174,14 @@ impl Topology {
     /// If the topology does not have a parameter, or its value is out of range.
     pub fn design(self, parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
         let chosen = parameters.resolved(self.name(), self.0.parameters)?;
-        (self.0.design)(&chosen, place)
+        let mut design = (self.0.design)(&chosen, place)?;
+        let about = "RFC 2544: throughput, latency, frame loss rate, back-to-back frames; an HTML report.";
+        design.method_first("rfc2544", about, self.tags(&chosen));
+        if cores::of_device().is_empty() {
+            let remark = "there is one core: tester and device take turns, and results are the scheduler's";
+            design.remarks.push(remark.to_owned());
+        }
+        Ok(design)
     }
 }
 

@@ -15,8 +15,8 @@ pub struct Parameters {
     pub routers: Option<u32>,
     /// Flows of the traffic.
     pub flows: Option<u32>,
-    /// Whether profiles use AF_XDP instead of AF_PACKET on the kernel's interfaces.
-    pub xdp: bool,
+    /// Whether profiles use AF_PACKET instead of AF_XDP on the kernel's interfaces.
+    pub af_packet: bool,
     /// Frame length of the profiles' IPv4 streams.
     pub size: Option<FrameLen>,
     /// Rate of each stream of the profiles.
@@ -32,7 +32,7 @@ impl Default for Parameters {
             rules: None,
             routers: None,
             flows: None,
-            xdp: false,
+            af_packet: false,
             size: None,
             rate: Load::Packets(Pps::new(20_000)),
             duration: Nanos::from_secs(10),
@@ -91,6 +91,16 @@ impl Parameters {
             Parameter::Flows => &mut self.flows,
         };
         *place = Some(value);
+    }
+
+    /// What sets a device apart from others of its kind: `routes=262144 rules=1024`, or `plain`.
+    pub(super) fn configuration(&self) -> String {
+        let chosen = ALL.iter().filter_map(|&one| {
+            let value = self.value(one).filter(|value| *value > 0)?;
+            Some(format!("{}={value}", one.name()))
+        });
+        let chosen = chosen.collect::<Vec<_>>().join(" ");
+        if chosen.is_empty() { "plain".to_owned() } else { chosen }
     }
 
     /// These with a topology's own values where nothing was chosen.

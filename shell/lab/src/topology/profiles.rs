@@ -13,7 +13,14 @@ pub(super) struct Port<'a> {
     pub(super) device: String,
     pub(super) ip: &'a str,
     pub(super) gateway: Option<&'a str>,
+    pub(super) speed: &'static str,
 }
+
+/// Speed that a veth pair is said to have. It has none of its own; a kernel forwards a part of this, so that shares of it
+/// are fine enough, and the tester sends nearly as much.
+pub(super) const VETH: &str = "1Gbps";
+/// Speed that shared memory is said to have.
+pub(super) const SHARED_MEMORY: &str = "10Gbps";
 
 /// A stream of a profile.
 #[derive(Default)]
@@ -28,7 +35,7 @@ pub(super) struct Stream<'a> {
 
 /// A kernel interface of the tester's namespace as a device.
 pub(super) fn device(parameters: &Parameters, interface: &str) -> String {
-    format!("{}:{interface}", if parameters.xdp { "afxdp" } else { "afpacket" })
+    format!("{}:{interface}", if parameters.af_packet { "afpacket" } else { "afxdp" })
 }
 
 /// A profile with its criteria: hardly anything is lost.
@@ -41,8 +48,8 @@ pub(super) fn profile(
     let mut text = format!("# {about}\nports:\n");
     for port in ports {
         let gateway = port.gateway.map_or_else(String::new, |gateway| format!(", gateway: \"{gateway}\""));
-        let Port { name, device, ip, .. } = port;
-        let _ = writeln!(text, "  {name}: {{device: \"{device}\", ip: \"{ip}\"{gateway}, speed: 10Gbps}}");
+        let Port { name, device, ip, speed, .. } = port;
+        let _ = writeln!(text, "  {name}: {{device: \"{device}\", ip: \"{ip}\"{gateway}, speed: {speed}}}");
     }
     text.push_str("streams:\n");
     for stream in streams {

@@ -1,12 +1,13 @@
 //! Switches in user space: Open vSwitch with and without DPDK, testpmd.
 
-use super::kernel::one_network;
-use super::profiles::{Port, both_ways, profile};
-use super::{Parameters, Place};
+use super::kernel::{FIRST_ROUTE, one_network, own_cores, random_destinations};
+use super::profiles::{Port, SHARED_MEMORY, both_ways, profile};
+use super::{Parameters, Place, cores};
 use crate::LabError;
 use crate::design::Design;
-use crate::generate::{RuleOptions, Syntax, rules};
+use crate::generate::{Hop, Prefix, RouteOptions, RuleOptions, Syntax, routes, rules};
 use crate::needs::{Need, need};
+use std::net::Ipv4Addr;
 
 /// Where Debian keeps the description of Open vSwitch's database.
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
@@ -24,6 +25,12 @@ fn needs(daemon: Need) -> Vec<Need> {
     needs
 }
 
+/// Cores of a switch: those the tester leaves, or all if it leaves none.
+fn cores_or_all() -> Vec<usize> {
+    let cores = cores::of_device();
+    if cores.is_empty() { os::cpu::allowed() } else { cores }
+}
+
 /// Open vSwitch with its own datapath between two veth pairs.
 pub(super) fn ovs(parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
     let mut design = Design { needs: needs(need(PLAIN, "openvswitch-switch")), ..Design::default() };
@@ -32,11 +39,19 @@ pub(super) fn ovs(parameters: &Parameters, place: &Place) -> Result<Design, LabE
     design.link("tester.veth0", &[], "switch.s0", &[]);
     design.link("tester.veth1", &[], "switch.s1", &[]);
     database(&mut design, place, &[]);
-    daemon(&mut design, place, PLAIN);
+    let own = os::cpu::format_list(&cores_or_all());
+    daemon(&mut design, place, &["taskset", "-c", &own, PLAIN]);
     let ports: [&[&str]; 2] = [&["s0"], &["s1"]];
     switch(&mut design, place, parameters, &ports)?;
+    let routes = parameters.routes.unwrap_or(0);
+    if routes > 0 {
+        let [west, east] = one_network(parameters);
+        let west = Port { gateway: Some("10.0.0.3"), ..west };
+        random_destinations(&mut design, parameters, &[west, east], routes);
+    }
     let about = "Through the switch, both ways at once.";
     design.profile("through", about, profile(about, parameters, &one_network(parameters), &both_ways(false)));
+    own_cores(&mut design);
     Ok(design)
 }
 
@@ -46,17 +61,17 @@ pub(super) fn ovs_dpdk(parameters: &Parameters, place: &Place) -> Result<Design,
     design.huge_pages_mb = OVS_MEMORY_MB;
     design.tester();
     design.namespace("switch", false);
-    let core = os::cpu::worker_cores(1, None).first().copied().unwrap_or(0);
+    let cores = cores_or_all();
     let set = [
         "other_config:dpdk-init=true".to_owned(),
-        format!("other_config:pmd-cpu-mask={:#x}", core_mask(&[core])),
-        format!("other_config:dpdk-lcore-mask={:#x}", core_mask(&os::cpu::control_cores(&[core])[..1])),
+        format!("other_config:pmd-cpu-mask={:#x}", core_mask(&cores[cores.len() - 1..])),
+        format!("other_config:dpdk-lcore-mask={:#x}", core_mask(&cores[..1])),
         format!("other_config:dpdk-socket-mem={OVS_MEMORY_MB}"),
         format!("other_config:dpdk-socket-limit={OVS_MEMORY_MB}"),
         format!("other_config:dpdk-extra=--no-pci --no-telemetry --in-memory --file-prefix={}", place.name()),
     ];
     database(&mut design, place, &set.each_ref().map(String::as_str));
-    daemon(&mut design, place, DPDK);
+    daemon(&mut design, place, &[DPDK]);
     let path = |side: &str| format!("options:vhost-server-path={}", place.file(&format!("{side}.sock")));
     let (west, east) = (path("west"), path("east"));
     let of = |name, path| [name, "--", "set", "Interface", name, "type=dpdkvhostuserclient", path];
@@ -71,8 +86,8 @@ pub(super) fn ovs_dpdk(parameters: &Parameters, place: &Place) -> Result<Design,
 /// The tester's ports on sockets of the lab's folder.
 fn sockets(device: impl Fn(&str) -> String) -> [Port<'static>; 2] {
     [
-        Port { name: "west", device: device("west"), ip: "10.0.0.2/24", gateway: None },
-        Port { name: "east", device: device("east"), ip: "10.0.0.3/24", gateway: None },
+        Port { name: "west", device: device("west"), ip: "10.0.0.2/24", gateway: None, speed: SHARED_MEMORY },
+        Port { name: "east", device: device("east"), ip: "10.0.0.3/24", gateway: None, speed: SHARED_MEMORY },
     ]
 }
 
@@ -97,9 +112,12 @@ fn database(design: &mut Design, place: &Place, set: &[&str]) {
     design.run("switch", &words);
 }
 
-fn daemon(design: &mut Design, place: &Place, program: &str) {
+fn daemon(design: &mut Design, place: &Place, program: &[&str]) {
     let (database, control) = (format!("unix:{}", place.file("db.sock")), place.file("vswitchd.ctl"));
-    design.start("ovs-vswitchd", "switch", &[program, &database, &format!("--unixctl={control}")]);
+    let unixctl = format!("--unixctl={control}");
+    let mut words = program.to_vec();
+    words.extend([database.as_str(), &unixctl]);
+    design.start("ovs-vswitchd", "switch", &words);
     design.exists("the switch", control.into());
 }
 
@@ -122,18 +140,38 @@ fn switch(
     let numbers =
         ["ovs-vsctl", &database, "--no-headings", "--columns=name", "find", "Interface", "ofport>0"];
     design.says("the switch's ports", "switch", &numbers, "s", ports.len());
-    let count = parameters.rules.unwrap_or(0);
-    if count > 0 {
+    let flows = flows(parameters)?;
+    if !flows.is_empty() {
+        design.file("table.flows", flows);
+        let bridge = format!("unix:{}", place.file("br0.mgmt"));
+        design.run("switch", &["ovs-ofctl", "del-flows", &bridge]);
+        design.run("switch", &["ovs-ofctl", "add-flows", &bridge, &place.file("table.flows")]);
+    }
+    Ok(())
+}
+
+/// The flows of a switch that goes by rules, by routes, or by routes for what no rule decides; none for one that learns.
+fn flows(parameters: &Parameters) -> Result<String, LabError> {
+    let mut text = String::new();
+    let rules_wanted = parameters.rules.unwrap_or(0);
+    if rules_wanted > 0 {
         let permit = vec![
             ("10.0.0.2/32".parse()?, "10.0.0.3/32".parse()?),
             ("10.0.0.3/32".parse()?, "10.0.0.2/32".parse()?),
         ];
-        design.file("rules.flows", rules(count.max(2), Syntax::Ovs, &RuleOptions::permitting(permit))?);
-        let bridge = format!("unix:{}", place.file("br0.mgmt"));
-        design.run("switch", &["ovs-ofctl", "del-flows", &bridge]);
-        design.run("switch", &["ovs-ofctl", "add-flows", &bridge, &place.file("rules.flows")]);
+        text = rules(rules_wanted.max(2), Syntax::Ovs, &RuleOptions::permitting(permit))?;
     }
-    Ok(())
+    let routes_wanted = parameters.routes.unwrap_or(0);
+    if routes_wanted > 0 {
+        if rules_wanted == 0 {
+            // Whatever no route leads anywhere is switched as before.
+            text = "priority=0,actions=NORMAL\n".to_owned();
+        }
+        let hop = Hop { port: "2".to_owned(), ..Hop::default() };
+        let (first, via) = (Prefix::new(FIRST_ROUTE.into(), 24)?, vec![Ipv4Addr::new(10, 0, 0, 3).into()]);
+        text += &routes(routes_wanted, Syntax::Ovs, &RouteOptions { first, via, interface: None, hop })?;
+    }
+    Ok(text)
 }
 
 /// dpdk-testpmd between two memif sockets, which it makes.
@@ -145,7 +183,7 @@ pub(super) fn testpmd(parameters: &Parameters, place: &Place) -> Result<Design, 
     let vdev = |n: u8, side: &str| {
         format!("--vdev=net_memif{n},role=server,id=0,rsize=12,socket={},socket-abstract=no", socket(side))
     };
-    let cores = os::cpu::format_list(&os::cpu::allowed());
+    let cores = os::cpu::format_list(&cores_or_all());
     let lcores = format!("--lcores=0@({cores}),1@({cores})");
     let prefix = format!("--file-prefix={}", place.name());
     design.start(

@@ -1,5 +1,5 @@
 use super::*;
-use crate::design::Step;
+use crate::design::{Step, Way};
 use std::collections::BTreeSet;
 
 fn place() -> Place {
@@ -47,8 +47,7 @@ fn designs_are_whole() {
         assert!(!design.tests.is_empty(), "{name}");
         for test in &design.tests {
             assert!(roles.contains(test.role.as_str()), "{name}");
-            assert_eq!(test.profile.is_none(), !test.command.is_empty(), "{name}");
-            let file = test.profile.as_ref().map(|file| design.files.iter().any(|f| f.name == *file));
+            let file = test.way.profile().map(|file| design.files.iter().any(|f| f.name == *file));
             assert!(file.unwrap_or(true), "{name}: a profile that is not written");
         }
     }
@@ -61,8 +60,8 @@ fn a_profile_reads_as_it_should() {
     let expected = "\
 # IPv4 through the router, both ways at once.
 ports:
-  west: {device: \"afpacket:veth0\", ip: \"10.0.0.2/24\", gateway: \"10.0.0.1\", speed: 10Gbps}
-  east: {device: \"afpacket:veth1\", ip: \"10.0.1.2/24\", gateway: \"10.0.1.1\", speed: 10Gbps}
+  west: {device: \"afxdp:veth0\", ip: \"10.0.0.2/24\", gateway: \"10.0.0.1\", speed: 1Gbps}
+  east: {device: \"afxdp:veth1\", ip: \"10.0.1.2/24\", gateway: \"10.0.1.1\", speed: 1Gbps}
 streams:
   - name: eastward
     from: west
@@ -82,6 +81,22 @@ criteria:
   streams.westward.loss_ratio: \"< 0.1%\"
 ";
     assert_eq!(text, expected);
+}
+
+#[test]
+fn packets_are_tested_by_a_method_first() {
+    for topology in Topology::all() {
+        let design = topology.design(&Parameters::default(), &place()).unwrap();
+        let server = topology.name().contains("nginx");
+        assert_eq!(design.tests[0].name == "rfc2544", !server, "{}", topology.name());
+    }
+    let rules = design("ovs", &Parameters { rules: Some(9), ..Parameters::default() }).unwrap();
+    let Way::Method { method, profile, tags } = &rules.tests[0].way else { panic!("no method") };
+    assert_eq!((method.as_str(), profile.as_str()), ("rfc2544", "through.yaml"));
+    assert_eq!(tags, &["dut=ovs", "config=rules=9"]);
+    let plain = design("kernel-router", &Parameters::default()).unwrap();
+    let Way::Method { tags, .. } = &plain.tests[0].way else { panic!("no method") };
+    assert_eq!(tags, &["dut=kernel", "config=plain"]);
 }
 
 #[test]

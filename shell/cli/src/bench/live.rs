@@ -1,0 +1,95 @@
+//! What is shown of a campaign while it runs.
+
+use super::time;
+use crate::Failure;
+use crate::summary::si;
+use campaign::{Observer, Running};
+use engine::View;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use methods::{TrialOutcome, TrialRequest};
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const BAR: &str = "{bar:40} {percent:>3}%  {prefix}\n{msg}";
+
+/// Shows progress on a terminal, or a line for each trial; listens for Ctrl-C.
+pub(super) struct BenchLive {
+    bar: Option<ProgressBar>,
+    stop: Arc<AtomicBool>,
+    label: String,
+}
+
+impl BenchLive {
+    pub(super) fn new() -> Result<Self, Failure> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = stop.clone();
+        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+            .map_err(|e| Failure::refused(format!("no way to listen for Ctrl-C: {e}")))?;
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
+            bar.set_style(ProgressStyle::with_template(BAR).unwrap_or(ProgressStyle::default_bar()));
+            bar
+        });
+        Ok(Self { bar, stop, label: String::new() })
+    }
+
+    /// Clears the screen's part of it.
+    pub(super) fn pause(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.set_prefix("");
+            bar.set_message("");
+            bar.reset();
+        }
+    }
+}
+
+impl Observer for BenchLive {
+    fn begins(&mut self, running: &Running<'_>) {
+        self.label = format!("{} · {}", running.part, running.request.label);
+        if let Some(bar) = &self.bar {
+            bar.set_position((running.progress.fraction * 1000.0) as u64);
+            bar.set_prefix(format!("{}; {} to go", running.part, time(running.left.wall_s)));
+            bar.set_message(running.request.label.clone());
+        }
+    }
+
+    fn looks(&mut self, view: &View<'_>) {
+        let Some(bar) = &self.bar else { return };
+        let ports = view
+            .ports()
+            .into_iter()
+            .map(|port| format!("{}: {}pps out, {}pps in", port.name, si(port.tx_pps), si(port.rx_pps)));
+        let sessions = view.sessions().into_iter().map(|s| {
+            format!("{}: {} open, {}/s opened, {} failed", s.name, s.active, si(s.open_per_s), s.failed)
+        });
+        let all: Vec<String> = ports.chain(sessions).collect();
+        bar.set_message(format!("{}\n{}", self.label, all.join("\n")));
+    }
+
+    fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
+        if self.bar.is_some() {
+            return;
+        }
+        let found = match &outcome.sessions {
+            Some(sessions) => format!(
+                "{} established, {} of {} transactions failed",
+                sessions.established, sessions.transactions_failed, sessions.transactions
+            ),
+            None => format!("{} sent, {} lost", outcome.sent(), outcome.lost()),
+        };
+        let doubt = match (outcome.valid, outcome.generator_limited) {
+            (_, true) => " (tester limited)",
+            (false, _) => " (not valid)",
+            _ => "",
+        };
+        eprintln!("  {:>4} {}: {found}{doubt}", request.number, self.label);
+        for (counter, count) in &outcome.drops {
+            eprintln!("       {counter}: {count}");
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

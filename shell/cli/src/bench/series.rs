@@ -1,0 +1,307 @@
+//! `eagre bench campaign`: several methods over several configurations of the device, unattended.
+//!
+//! Each run is a campaign of its own in the store; a tag holds the series together. What is in the store says where the
+//! series stands, so it is resumed like any campaign.
+
+use super::stage::{self, Played, Stage};
+use super::{BenchArgs, Series, Setup, absolute, load, may_resume, new_campaign, now, timing};
+use crate::run::read;
+use crate::{Exit, Failure};
+use campaign::document::{self, Document};
+use campaign::{Campaign, Choice, Ended, Kept};
+use lab::{Hook, MatrixRun, Moment};
+use methods::Attributes;
+use profile::Plan;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use store::{CampaignId, Filter, State, Store, report};
+
+/// What is given instead of a method.
+pub(super) const METHOD: &str = "campaign";
+
+/// A document and all it names.
+struct Script {
+    document: Document,
+    /// Where the document is, and the SHA-256 of its text.
+    path: PathBuf,
+    sha256: String,
+    /// What paths in it are relative to.
+    folder: PathBuf,
+    /// Text and path of the profile.
+    profile: String,
+    profile_path: PathBuf,
+    runs: Vec<MatrixRun>,
+    hooks: Vec<Hook>,
+}
+
+impl Script {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let text = read(path)?;
+        let name = path.display();
+        let document = Document::read(&text).map_err(|errors| {
+            Failure::bad_input(errors.iter().map(|error| format!("{name}: {error}\n")).collect::<String>())
+        })?;
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let profile_path = absolute(&folder.join(&document.profile));
+        let runs =
+            document.matrix().runs().map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+        Ok(Self {
+            profile: read(&profile_path)?,
+            profile_path,
+            runs,
+            hooks: document.all_hooks(),
+            path: absolute(path),
+            folder,
+            sha256: store::sha256(&text),
+            document,
+        })
+    }
+
+    /// The settings of a run.
+    fn setup(&self, args: &BenchArgs, series: &str, number: usize) -> Result<Setup, Failure> {
+        let document = &self.document;
+        let bad = |reason: String| Failure::bad_input(format!("{}: {reason}", self.path.display()));
+        let choice = Choice::by_name(&self.runs[number].method)?;
+        let settings = document.settings(choice).map_err(bad)?;
+        Ok(Setup {
+            method: choice.name.to_owned(),
+            parts: choice.parts(&settings)?,
+            timing: timing(document.quick, document.times()),
+            attributes: Attributes {
+                random_stimuli: document.random_stimuli,
+                networks: u16::try_from(document.networks).unwrap_or(u16::MAX),
+                modifier: document.modifier().map_err(bad)?,
+            },
+            resets: document.resets.clone(),
+            before_trial: args.before_trial.clone(),
+            after_trial: args.after_trial.clone(),
+            profile: self.profile_path.clone(),
+            path: document.path.as_ref().map(|path| absolute(&self.folder.join(path))),
+            cores: args.cores,
+            sim: args.sim,
+            dut: args.dut.clone(),
+            series: Some(Series {
+                id: series.to_owned(),
+                document: self.path.clone(),
+                sha256: self.sha256.clone(),
+                run: number,
+            }),
+        })
+    }
+
+    fn tags(&self, series: &str, run: &MatrixRun) -> Vec<String> {
+        let mut tags = self.document.tags.clone();
+        tags.push(format!("series={series}"));
+        let configuration = document::configuration(run);
+        if !configuration.is_empty() {
+            tags.push(format!("config={configuration}"));
+        }
+        tags
+    }
+}
+
+/// A series from its beginning.
+pub(super) fn begin(args: &BenchArgs, store: &Path, file: &Path) -> Result<Exit, Failure> {
+    let script = Script::read(file)?;
+    // The instant without what file names do not like.
+    let instant: String = now().chars().filter(char::is_ascii_digit).collect();
+    let series = format!("{}-{instant}", script.document.name);
+    Playing::open(args, script, &series, args.seed)?.play(args, Store::open(store)?)
+}
+
+/// The rest of a series.
+pub(super) fn resume(args: &BenchArgs, store: Store, series: &Series) -> Result<Exit, Failure> {
+    let script = Script::read(&series.document)?;
+    if script.sha256 != series.sha256 {
+        let path = series.document.display();
+        return Err(Failure::bad_input(format!(
+            "the series {} can't be resumed: {path} has changed since it began",
+            series.id
+        )));
+    }
+    let seed = of_series(&store, &series.id)?.first().map(|(_, id)| store.campaign(id)).transpose()?;
+    let mut args = args.clone();
+    if let Some(first) = &seed {
+        let setup: Setup = serde_json::from_value(first.config.clone())
+            .map_err(|error| Failure::bad_input(format!("campaign {}: {error}", first.id)))?;
+        (args.cores, args.sim, args.dut) = (setup.cores, setup.sim, setup.dut);
+        (args.before_trial, args.after_trial) = (setup.before_trial, setup.after_trial);
+    }
+    Playing::open(&args, script, &series.id, seed.map(|first| first.seed))?.play(&args, store)
+}
+
+/// Campaigns of a series by number of their run.
+fn of_series(store: &Store, series: &str) -> Result<Vec<(usize, CampaignId)>, Failure> {
+    let filter = Filter { tags: vec![format!("series={series}")], ..Filter::default() };
+    let mut all = Vec::new();
+    for summary in store.list(&filter)? {
+        let config = store.campaign(&summary.id)?.config;
+        let run = config["series"]["run"].as_u64().and_then(|run| usize::try_from(run).ok());
+        all.extend(run.map(|run| (run, summary.id)));
+    }
+    all.sort();
+    Ok(all)
+}
+
+/// A series on open ports.
+struct Playing {
+    script: Script,
+    series: String,
+    setups: Vec<Setup>,
+    plan: Plan,
+    stage: Stage,
+}
+
+impl Playing {
+    fn open(args: &BenchArgs, script: Script, series: &str, seed: Option<u64>) -> Result<Self, Failure> {
+        let plan = load(&script.profile, &script.profile_path, seed)?;
+        let setups: Result<Vec<Setup>, Failure> =
+            (0..script.runs.len()).map(|number| script.setup(args, series, number)).collect();
+        let setups = setups?;
+        let stage = Stage::open(&setups.iter().collect::<Vec<_>>(), &plan)?;
+        Ok(Self { script, series: series.to_owned(), setups, plan, stage })
+    }
+
+    fn campaign(&self, number: usize) -> Result<Campaign, Failure> {
+        let (run, document) = (&self.script.runs[number], &self.script.document);
+        let name = &document.name;
+        self.stage.campaign(
+            &self.setups[number],
+            self.plan.clone(),
+            name,
+            self.script.hooks.clone(),
+            run.variables(),
+        )
+    }
+
+    fn play(mut self, args: &BenchArgs, mut store: Store) -> Result<Exit, Failure> {
+        // All are known to be sound before the first begins.
+        let campaigns: Result<Vec<Campaign>, Failure> =
+            (0..self.script.runs.len()).map(|number| self.campaign(number)).collect();
+        let campaigns = campaigns?;
+        if args.estimate {
+            return estimate(&campaigns);
+        }
+        let around = campaigns[0].own_variables();
+        campaigns[0].hooks(Moment::BeforeCampaign, &around)?;
+        let played = self.play_all(&campaigns, &mut store);
+        let after = campaigns[0].hooks(Moment::AfterCampaign, &around);
+        let exit = played?;
+        after?;
+        self.tell(args, &store)?;
+        Ok(exit)
+    }
+
+    /// The runs that are not done yet; how they ended.
+    fn play_all(&mut self, campaigns: &[Campaign], store: &mut Store) -> Result<Exit, Failure> {
+        let there = of_series(store, &self.series)?;
+        let mut exit = Exit::Done;
+        let mut configured = 0;
+        for (number, campaign) in campaigns.iter().enumerate() {
+            let id = there.iter().find(|(run, _)| *run == number).map(|(_, id)| id.clone());
+            if let Some(id) = &id
+                && store.campaign(id)?.state == State::Done
+            {
+                continue;
+            }
+            let run = self.script.runs[number].clone();
+            eprintln!(
+                "  {} of {}: {} {}",
+                number + 1,
+                campaigns.len(),
+                run.method,
+                document::configuration(&run)
+            );
+            // A series that is resumed in the middle of a configuration needs it, too.
+            if configured != run.configuration {
+                campaign.hooks(Moment::BeforeConfiguration, &campaign.own_variables())?;
+                configured = run.configuration;
+            }
+            let played = self.play_one(number, campaign, id, store);
+            if run.ends_configuration || played.is_err() {
+                campaign.hooks(Moment::AfterConfiguration, &campaign.own_variables())?;
+            }
+            let played = played?;
+            let interrupted = played.report.ended == Ended::Interrupted;
+            eprint!("{}", stage::in_words(played.id.as_str(), &played.report, None));
+            if played.exit() != Exit::Done {
+                exit = Exit::Failed;
+            }
+            if interrupted || self.stage.is_stopped() {
+                exit = Exit::Failed;
+                break;
+            }
+        }
+        Ok(exit)
+    }
+
+    fn play_one(
+        &mut self,
+        number: usize,
+        campaign: &Campaign,
+        id: Option<CampaignId>,
+        store: &mut Store,
+    ) -> Result<Played, Failure> {
+        let setup = &self.setups[number];
+        let (id, finished) = match id {
+            Some(id) => {
+                may_resume(&store.campaign(&id)?, setup, &self.script.profile, None)?;
+                let (_, finished) = store.resume(&id)?;
+                eprintln!("  {id}: {} trials are there already", finished.len());
+                (id, finished)
+            }
+            None => {
+                let tags = self.script.tags(&self.series, &self.script.runs[number]);
+                (store.begin(&new_campaign(setup, campaign, self.script.profile.clone(), tags)?)?, Vec::new())
+            }
+        };
+        self.stage.play(campaign, Kept { store, id, finished })
+    }
+
+    /// The whole series side by side, those that were done before it was resumed among them.
+    fn tell(&self, args: &BenchArgs, store: &Store) -> Result<(), Failure> {
+        let ids = of_series(store, &self.series)?;
+        let loaded: Result<Vec<_>, _> = ids.iter().map(|(_, id)| store.load(id)).collect();
+        let loaded = loaded?;
+        let page = match &loaded[..] {
+            [one] => report::campaign(one),
+            several => report::comparison(several, "dut", "config"),
+        };
+        let campaigns = loaded.iter().map(|loaded| {
+            let campaign = &loaded.campaign;
+            json!({
+                "id": campaign.id, "method": campaign.method, "state": campaign.state, "tags": campaign.tags,
+                "reason": campaign.reason, "results": loaded.method_results,
+            })
+        });
+        let document = json!({
+            "schema": "eagre.series/1",
+            "version": env!("CARGO_PKG_VERSION"),
+            "name": self.script.document.name,
+            "series": self.series,
+            "campaigns": campaigns.collect::<Value>(),
+        });
+        let mut words = format!(
+            "  series {}: {} of {} runs are in the store\n",
+            self.series,
+            ids.len(),
+            self.setups.len()
+        );
+        if let Some(path) = &args.report {
+            words += &format!("  report in {}\n", path.display());
+        }
+        stage::tell(args, &page, &document, &words)
+    }
+}
+
+fn estimate(campaigns: &[Campaign]) -> Result<Exit, Failure> {
+    let mut all = methods::Estimate { trials: 0, traffic_s: 0.0, wall_s: 0.0 };
+    for campaign in campaigns {
+        let one = campaign.estimate()?;
+        all.trials += one.trials;
+        all.traffic_s += one.traffic_s;
+        all.wall_s += one.wall_s;
+    }
+    println!("{}", super::about(&all));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,205 @@
+//! A campaign with whoever runs its trials: set up, played, told.
+
+use super::live::BenchLive;
+use super::{BenchArgs, Setup, now};
+use crate::run::CALIBRATION;
+use crate::simulate::SimTester;
+use crate::{Exit, Failure, args};
+use campaign::{Bed, Campaign, Ended, Kept, Observer, PortTester, Report, Tester};
+use engine::RunOptions;
+use lab::{Hook, Moment, Template, Variables};
+use os::TscClock;
+use profile::Plan;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use store::{CampaignId, State};
+use units::FrameLen;
+
+/// Whoever runs trials, with open ports, and whoever watches: both stay for all campaigns of a series.
+pub(super) struct Stage {
+    tester: Box<dyn Tester>,
+    live: BenchLive,
+}
+
+/// A campaign that was played.
+pub(super) struct Played {
+    pub(super) id: CampaignId,
+    pub(super) report: Report,
+    pub(super) document: Value,
+}
+
+impl Played {
+    pub(super) fn exit(&self) -> Exit {
+        let found = self.report.results.iter().map(|result| serde_json::to_value(&result.findings));
+        let failed = found.flatten().any(|findings| is_impossible(&findings));
+        if self.report.ended == Ended::Done && !failed { Exit::Done } else { Exit::Failed }
+    }
+}
+
+impl Stage {
+    /// Opens the ports of `plan` for all of `setups`.
+    pub(super) fn open(setups: &[&Setup], plan: &Plan) -> Result<Self, Failure> {
+        let Some(setup) = setups.first() else { return Err(Failure::bad_input("there is no method to run")) };
+        let longest =
+            setups.iter().map(|setup| Campaign::longest_of(&setup.parts)).max().unwrap_or(FrameLen::MIN);
+        let tester: Box<dyn Tester> = if setup.sim {
+            let dut = setup.dut.as_deref().map(args::dut).transpose();
+            let dut = dut.map_err(|reason| Failure::bad_input(format!("--dut: {reason}")))?;
+            Box::new(SimTester::new(plan, dut, setup.cores))
+        } else {
+            let options = RunOptions { cores: cores(setup.cores)?, histograms: true };
+            Box::new(PortTester::open(plan, longest, options, TscClock::calibrate(CALIBRATION))?)
+        };
+        Ok(Self { tester, live: BenchLive::new()? })
+    }
+
+    /// A campaign on these ports.
+    pub(super) fn campaign(
+        &self,
+        setup: &Setup,
+        plan: Plan,
+        name: &str,
+        hooks: Vec<Hook>,
+        variables: Variables,
+    ) -> Result<Campaign, Failure> {
+        let mut resets = BTreeMap::new();
+        for (name, command) in &setup.resets {
+            let template =
+                Template::parse(command).map_err(|e| Failure::bad_input(format!("reset '{name}': {e}")))?;
+            resets.insert(name.clone(), template);
+        }
+        let hooks = [hooks, around_trials(setup)?].concat();
+        let bed = Bed::of(&plan, &self.tester.speeds(), setup.timing, setup.attributes)?;
+        let campaign = Campaign {
+            name: name.to_owned(),
+            profile: setup.profile.display().to_string(),
+            parts: setup.parts.clone(),
+            bed,
+            plan,
+            hooks,
+            variables,
+            resets,
+            path: setup.path.as_deref().map(crate::path::read).transpose()?,
+        };
+        campaign.check()?;
+        Ok(campaign)
+    }
+
+    /// Whether somebody wants to stop.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.live.stop()
+    }
+
+    /// Runs what is left of a campaign.
+    pub(super) fn play(&mut self, campaign: &Campaign, kept: Kept<'_>) -> Result<Played, Failure> {
+        let Kept { store, id, finished } = kept;
+        let kept = Kept { store: &mut *store, id: id.clone(), finished };
+        let played = campaign.run(self.tester.as_mut(), Some(kept), &mut self.live);
+        self.live.pause();
+        let (state, reason) = match &played {
+            Ok(Report { ended: Ended::Done, .. }) => (State::Done, None),
+            Ok(Report { ended: Ended::Interrupted, .. }) => (State::Interrupted, None),
+            Ok(Report { ended: Ended::Failed(why), .. }) => (State::Failed, Some(why.clone())),
+            Err(error) => (State::Failed, Some(error.to_string())),
+        };
+        store.end(&id, state, Some(&now()), reason.as_deref())?;
+        let report = played.map_err(|error| {
+            let failure = Failure::from(error);
+            let go_on = format!("what has finished is kept; go on with: eagre bench --resume {id}");
+            Failure { text: format!("{}\n{go_on}", failure.text), ..failure }
+        })?;
+        let document = document(campaign, id.as_str(), &report);
+        Ok(Played { id, report, document })
+    }
+}
+
+/// Whether the device failed at the smallest value of something already.
+fn is_impossible(findings: &Value) -> bool {
+    match findings {
+        Value::Object(fields) => fields.iter().any(|(name, value)| {
+            (name == "limit" && value.as_str() == Some("impossible")) || is_impossible(value)
+        }),
+        Value::Array(items) => items.iter().any(is_impossible),
+        _ => false,
+    }
+}
+
+/// The commands before and after each trial that were given without a document.
+fn around_trials(setup: &Setup) -> Result<Vec<Hook>, Failure> {
+    let before = setup.before_trial.iter().map(|command| (Moment::BeforeTrial, command));
+    let after = setup.after_trial.iter().map(|command| (Moment::AfterTrial, command));
+    let hook = |(when, command): (Moment, &String)| {
+        Hook::here(when, command).map_err(|e| Failure::bad_input(format!("--{when} '{command}': {e}")))
+    };
+    before.chain(after).map(hook).collect()
+}
+
+/// What was found, for programs.
+fn document(campaign: &Campaign, id: &str, report: &Report) -> Value {
+    let mut document = json!({
+        "schema": "eagre.campaign/1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "id": id,
+        "name": campaign.name,
+        "seed": campaign.plan.seed,
+        "profile_sha256": campaign.plan.profile_sha256,
+    });
+    let found = serde_json::to_value(report).unwrap_or_default();
+    if let (Some(all), Some(found)) = (document.as_object_mut(), found.as_object()) {
+        all.extend(found.clone());
+    }
+    document
+}
+
+/// Writes what was found where it is wanted: the page, the document, the words.
+pub(super) fn tell(args: &BenchArgs, page: &str, document: &Value, words: &str) -> Result<(), Failure> {
+    let lost = |path: &Path, error: std::io::Error| Failure::refused(format!("{}: {error}", path.display()));
+    if let Some(path) = &args.report {
+        std::fs::write(path, page).map_err(|error| lost(path, error))?;
+    }
+    let Some(path) = args.json.as_deref() else {
+        print!("{words}");
+        return Ok(());
+    };
+    let text = serde_json::to_string_pretty(document).map_err(|e| Failure::refused(e.to_string()))? + "\n";
+    if path == Path::new("-") {
+        eprint!("{words}");
+        std::io::stdout().write_all(text.as_bytes()).map_err(|error| lost(path, error))
+    } else {
+        print!("{words}");
+        std::fs::write(path, text).map_err(|error| lost(path, error))
+    }
+}
+
+/// What was found, for people.
+pub(super) fn in_words(id: &str, report: &Report, page: Option<&Path>) -> String {
+    let mut text = String::new();
+    for result in &report.results {
+        text += &format!("\n  {}\n", result.method);
+        result.summary.iter().for_each(|sentence| text += &format!("    {sentence}\n"));
+        result.remarks.iter().for_each(|remark| text += &format!("    - {remark}\n"));
+    }
+    text += "\n";
+    match &report.ended {
+        Ended::Done => {}
+        Ended::Failed(why) => text += &format!("  STOPPED: {why}\n"),
+        Ended::Interrupted => text += &format!("  INTERRUPTED; go on with: eagre bench --resume {id}\n"),
+    }
+    match page {
+        Some(path) => text + &format!("  campaign {id}; report in {}\n", path.display()),
+        None => text + &format!("  campaign {id}; for a report: eagre results report {id}\n"),
+    }
+}
+
+fn cores(wanted: u16) -> Result<Vec<usize>, Failure> {
+    let cores = os::cpu::worker_cores(usize::from(wanted), None);
+    if cores.len() < usize::from(wanted) {
+        return Err(Failure::refused(format!(
+            "{wanted} worker cores asked for, and this process may use {}; ask for fewer with --cores",
+            cores.len()
+        )));
+    }
+    Ok(cores)
+}

@@ -1,0 +1,196 @@
+//! `path`: the counters of devices along a path, while something else sends; where the packets went.
+
+use crate::summary::{si, table};
+use crate::{Exit, Failure};
+use clap::Args;
+use counters::{CounterError, PathConfig, PathReport, Poller};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use units::Nanos;
+
+/// What to poll, and for how long.
+#[derive(Args)]
+pub(crate) struct PathArgs {
+    /// The path's hops, YAML or JSON; '-' reads them from standard input
+    file: PathBuf,
+    /// How long; until Ctrl-C unless given
+    #[arg(long = "for", visible_alias = "duration", value_name = "TIME")]
+    duration: Option<Nanos>,
+    /// Write the report to a file, or to standard output with '-'
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+}
+
+/// The report as a document.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    report: &'a PathReport,
+}
+
+impl From<CounterError> for Failure {
+    fn from(error: CounterError) -> Self {
+        if error.is_bad_input() {
+            Self::bad_input(error.to_string())
+        } else {
+            Self::refused(error.to_string())
+        }
+    }
+}
+
+/// Where the report goes besides people.
+enum Sink {
+    Nowhere,
+    Stdout,
+    File(PathBuf, std::fs::File),
+}
+
+/// `eagre path`.
+pub(crate) fn path(args: &PathArgs) -> Result<Exit, Failure> {
+    let config = read(&args.file)?;
+    config.check()?;
+    let sink = Sink::open(args.json.as_deref())?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::refused(format!("signals can't be caught: {error}")))?;
+    let mut poller = Poller::start(&config)?;
+    if config.hops.iter().any(|hop| hop.snmp.is_some()) {
+        eprintln!("  waiting {} for the agents' counters", config.refresh);
+    }
+    poller.begin();
+    let until = args.duration.map_or_else(|| "until Ctrl-C".to_owned(), |time| format!("for {time}"));
+    eprintln!("  polling {until}");
+    let was_stopped = wait(args.duration, &stop);
+    eprintln!("  reading the counters behind it");
+    let report = poller.finish(None);
+    sink.write(&report)?;
+    Ok(if was_stopped && args.duration.is_some() { Exit::Failed } else { Exit::Done })
+}
+
+pub(crate) fn read(file: &Path) -> Result<PathConfig, Failure> {
+    let place = if file == Path::new("-") { "standard input".into() } else { file.to_string_lossy() };
+    let mut text = String::new();
+    let read = match file == Path::new("-") {
+        true => std::io::stdin().read_to_string(&mut text).map(|_| ()),
+        false => std::fs::read_to_string(file).map(|read| text = read),
+    };
+    read.map_err(|error| Failure::bad_input(format!("{place}: {error}")))?;
+    // Lines of the file are not quoted: there may be passwords in them.
+    serde_saphyr::from_str_with_options(&text, serde_saphyr::options! { with_snippet: false })
+        .map_err(|error| Failure::bad_input(format!("{place}: {}", error.to_string().trim_end())))
+}
+
+/// Waits for the time to pass, and whether it was cut short.
+fn wait(time: Option<Nanos>, stop: &AtomicBool) -> bool {
+    let end = time.map(|time| os::clock::monotonic_ns().saturating_add(time.0));
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return true;
+        }
+        let left = end.map_or(u64::MAX, |end| end.saturating_sub(os::clock::monotonic_ns()));
+        if left == 0 {
+            return false;
+        }
+        std::thread::sleep(Duration::from_nanos(left.min(20_000_000)));
+    }
+}
+
+impl Sink {
+    /// Opened before the polling, so that a wrong path is told then.
+    fn open(json: Option<&Path>) -> Result<Self, Failure> {
+        match json {
+            None => Ok(Self::Nowhere),
+            Some(path) if path == Path::new("-") => Ok(Self::Stdout),
+            Some(path) => match std::fs::File::create(path) {
+                Ok(file) => Ok(Self::File(path.to_owned(), file)),
+                Err(error) => Err(Failure::bad_input(format!("{}: {error}", path.display()))),
+            },
+        }
+    }
+
+    fn write(self, report: &PathReport) -> Result<(), Failure> {
+        let document = Document { schema: "eagre.path/1", report };
+        let text = serde_json::to_string_pretty(&document).map_err(|e| Failure::refused(e.to_string()))?;
+        let lost = |place: &dyn std::fmt::Display, error| Failure::refused(format!("{place}: {error}"));
+        let written = match self {
+            Self::Stdout => {
+                return writeln!(std::io::stdout(), "{text}")
+                    .map_err(|error| lost(&"standard output", error));
+            }
+            Self::Nowhere => Ok(()),
+            Self::File(path, mut file) => {
+                writeln!(file, "{text}").map_err(|error| lost(&path.display(), error))
+            }
+        };
+        print!("{}", render(report));
+        written
+    }
+}
+
+/// The report for people.
+fn render(report: &PathReport) -> String {
+    let count =
+        |packets: Option<u64>| packets.map_or_else(|| "-".to_owned(), |n| si(n as f64).trim_end().to_owned());
+    let percent =
+        |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", share * 100.0));
+    let rows = report.hops.iter().map(|hop| {
+        let dropped: u64 = hop.drops.iter().map(|drop| drop.count).max().unwrap_or(0);
+        vec![
+            hop.name.clone(),
+            count(hop.in_packets),
+            count(hop.out_packets),
+            count(hop.lost),
+            count(Some(dropped)),
+            percent(hop.cpu_busy),
+            percent(hop.softirq),
+        ]
+    });
+    let head = ["hop", "packets in", "out", "lost", "largest counter", "cpu busy", "softirq"];
+    let mut text = table(&head, rows.collect());
+    for hop in &report.hops {
+        let drops = hop.drops.iter().map(|drop| format!("{}: {}", drop.counter, drop.count));
+        for line in drops.chain(hop.remarks.iter().cloned()) {
+            let _ = writeln!(text, "  {}: {line}", hop.name);
+        }
+    }
+    let weakest = report.weakest.as_ref().map(|weakest| weakest.sentence.as_str());
+    let _ = writeln!(
+        text,
+        "\n{}",
+        weakest.unwrap_or("No hop and no link lost more than background packets explain.")
+    );
+    for remark in &report.remarks {
+        let _ = writeln!(text, "{remark}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_shown() {
+        let report = serde_json::json!({
+            "hops": [
+                {"name": "r1", "in_packets": 9000, "out_packets": 8000, "lost": 1000, "cpu_busy": 0.5, "softirq": 0.25,
+                 "drops": [{"counter": "qdisc tbf of b", "count": 1000}], "counters": {}, "remarks": []},
+                {"name": "r2", "drops": [], "counters": {}, "remarks": ["its counters could not be read"]},
+            ],
+            "weakest": {"hop": "r1", "lost": 1000, "counters": [], "sentence": "r1 lost 1,000."},
+            "remarks": ["More."], "samples": [], "duration_s": 1.0,
+        });
+        let text = render(&serde_json::from_value(report).unwrap());
+        assert!(text.contains("  r1         9 k   8 k    1 k"), "{text}");
+        assert!(text.contains(
+            "r1: qdisc tbf of b: 1000\n  r2: its counters could not be read\n\nr1 lost 1,000.\nMore.\n"
+        ));
+    }
+}
