@@ -28,7 +28,11 @@ class Browser:
             ["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         self.base = f"http://127.0.0.1:{port}"
-        arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        arguments = [
+            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+            # Nothing of it is to ask the network.
+            "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
+        ]  # fmt: skip
         if dark:
             arguments.append("--blink-settings=preferredColorScheme=0")
         options = {"args": arguments, "binary": shutil.which("chromium")}

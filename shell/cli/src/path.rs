@@ -188,7 +188,8 @@ mod tests {
             "remarks": ["More."], "samples": [], "duration_s": 1.0,
         });
         let text = render(&serde_json::from_value(report).unwrap());
-        assert!(text.contains("  r1         9 k   8 k    1 k"), "{text}");
+        let row: Vec<&str> = text.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+        assert_eq!(row, ["r1", "9", "k", "8", "k", "1", "k", "1", "k", "50%", "25%"], "{text}");
         assert!(text.contains(
             "r1: qdisc tbf of b: 1000\n  r2: its counters could not be read\n\nr1 lost 1,000.\nMore.\n"
         ));
