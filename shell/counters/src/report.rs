@@ -350,7 +350,7 @@ fn hop_suspect(hop: &Weighed) -> Option<Suspect> {
     let telling = |grown: &&Grown| grown.1.saturating_mul(100) >= lost;
     let counters: Vec<Drop> = hop.grown.iter().filter(telling).take(COUNTERS_MAX).map(as_drop).collect();
     let alone = match hop.flow {
-        Some(flow) if flow.lost() >= hop.evidence() => {
+        Some(flow) if flow.lost() == lost => {
             format!("{name} lost {} of {} that entered it", thousands(lost), packets(flow.entered()))
         }
         _ => format!("{name} dropped {}, by its own counters", packets(lost)),

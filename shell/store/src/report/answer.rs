@@ -131,8 +131,8 @@ pub(super) fn verdict(loaded: &Loaded) -> Markup {
             @if !notes.is_empty() || !reasons.is_empty() || !remarks.is_empty() {
                 ul {
                     @for note in notes.iter().chain(&remarks) { li { (note) } }
-                    @for (reason, numbers) in &reasons {
-                        li { (reason) @if loaded.trials.len() > 1 { " " span.soft { "(" (in_trials(numbers)) ")" } } }
+                    @for shared in &reasons {
+                        li { (shared.reason) @if loaded.trials.len() > 1 { " " span.soft { "(" (in_trials(shared)) ")" } } }
                     }
                 }
             }
@@ -188,21 +188,33 @@ fn state_notes(loaded: &Loaded) -> Vec<String> {
     notes
 }
 
+/// A reason and the trials that have it.
+struct Shared<'a> {
+    kind: String,
+    reason: &'a str,
+    trials: Vec<u32>,
+    /// Whether its figures are not the same everywhere.
+    differs: bool,
+}
+
 /// Reasons and the trials that have them, in order of appearance. Those that differ in figures only are one: the first
 /// stands for all.
-fn reasons(trials: &[TrialRow]) -> Vec<(&str, Vec<u32>)> {
-    let mut all: Vec<(String, &str, Vec<u32>)> = Vec::new();
+fn reasons(trials: &[TrialRow]) -> Vec<Shared<'_>> {
+    let mut all: Vec<Shared<'_>> = Vec::new();
     for trial in trials {
         for reason in &trial.reasons {
             let kind = without_figures(reason);
-            match all.iter_mut().find(|(known, ..)| *known == kind) {
-                Some((.., numbers)) if numbers.last() == Some(&trial.number) => {}
-                Some((.., numbers)) => numbers.push(trial.number),
-                None => all.push((kind, reason, vec![trial.number])),
+            let Some(known) = all.iter_mut().find(|known| known.kind == kind) else {
+                all.push(Shared { kind, reason, trials: vec![trial.number], differs: false });
+                continue;
+            };
+            known.differs |= known.reason != reason;
+            if known.trials.last() != Some(&trial.number) {
+                known.trials.push(trial.number);
             }
         }
     }
-    all.into_iter().map(|(_, reason, numbers)| (reason, numbers)).collect()
+    all
 }
 
 /// A sentence without its figures.
@@ -210,12 +222,12 @@ fn without_figures(sentence: &str) -> String {
     sentence.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
-fn in_trials(numbers: &[u32]) -> String {
+fn in_trials(shared: &Shared<'_>) -> String {
+    let numbers = &shared.trials;
     let shown: Vec<String> = numbers.iter().take(10).map(u32::to_string).collect();
     let more = numbers.len().saturating_sub(shown.len());
-    let several = numbers.len() > 1;
-    let word = if several { "trials" } else { "trial" };
-    let first = if several { "; figures are the first one's" } else { "" };
+    let word = if numbers.len() == 1 { "trial" } else { "trials" };
+    let first = if shared.differs { "; figures are the first one's" } else { "" };
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{word} {}{rest}{first}", shown.join(", "))
 }
