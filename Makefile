@@ -39,7 +39,7 @@ fuzz:
 # Every topology of 'eagre lab', also those whose packages CI does not install, each with its whole test in small.
 lab: build
 	@tools/setup lab
-	EAGRE_LAB=all $(PYTEST) tests/test_lab.py
+	EAGRE_LAB=all EAGRE_LONG=1 $(PYTEST) tests/test_lab.py
 
 bench: build
 	@tools/setup bench

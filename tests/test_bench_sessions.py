@@ -80,7 +80,7 @@ def found(done, part=0):
     return document["results"][part]["findings"]["rows"][0]
 
 
-@pytest.mark.parametrize("server", [OURS, THEIRS], ids=["ours", "nginx"])
+@pytest.mark.parametrize("server", [OURS, pytest.param(THEIRS, marks=pytest.mark.long)], ids=["ours", "nginx"])
 def test_a_limit_on_connections(router, nginx, server):
     """The firewall lets so many be open at a time; that is what is found, and what failed is why."""
     limit = 150
@@ -104,6 +104,7 @@ def test_a_limit_on_connections(router, nginx, server):
     assert "of the transactions failed" in row["failed"]["violations"][0]
 
 
+@pytest.mark.long
 def test_a_limit_on_new_connections(router):
     """The firewall lets so many begin each second."""
     limit = 300

@@ -316,7 +316,7 @@ def test_run_gives_a_whole_report(labs, topology):
     labs.gone(name, set())
     assert all(word in done.out for word in ("Throughput at 128B", "Latency at", "Frame loss rate at", "Back-to-back"))
     (campaign,) = campaigns(labs, store)
-    assert (campaign["method"], campaign["state"]) == ("rfc2544", "done") and campaign["trials"] > 8
+    assert (campaign["method"], campaign["state"]) == ("rfc2544", "done") and campaign["trials"] >= 4
     assert {tag.split("=")[0] for tag in campaign["tags"]} == {"dut", "config"}
     shown = labs.lab.eagre("results", "--store", store, "show", campaign["id"], "--json").ok().json
     assert {"throughput", "latency_mean", "back_to_back"} <= {one["goal"] for one in shown["findings"]}
@@ -554,7 +554,7 @@ def test_open_vswitch_takes_what_is_generated(labs):
 ROUTES = {"16.0.0.0/24": "10.0.1.2", "2400::/48": "2001:2:0:1::2"}
 
 
-@pytest.mark.skipif(not EVERYTHING, reason="BIRD is installed for 'make lab' only")
+@pytest.mark.long
 def test_bird_takes_what_is_generated(labs):
     """Its own check finds nothing wrong."""
     need("bird")
@@ -565,7 +565,7 @@ def test_bird_takes_what_is_generated(labs):
         call("bird", "-p", "-c", conf)
 
 
-@pytest.mark.skipif(not EVERYTHING, reason="FRR is installed for 'make lab' only")
+@pytest.mark.long
 def test_frr_takes_what_is_generated(labs, netns):
     """The routes go through FRR into the kernel."""
     need("vtysh")
