@@ -303,8 +303,9 @@ impl Campaign {
         let path = path.as_mut().map(|path| path.finish((offered.sent > 0).then_some(offered)));
         if let Some(weakest) = path.as_ref().and_then(|path| path.weakest.as_ref()) {
             let named = |drop: &counters::Drop| (format!("{}: {}", weakest.hop, drop.counter), drop.count);
-            outcome.drops = weakest.counters.iter().map(named).collect();
-            if outcome.drops.is_empty() {
+            // Beside what a trial of sessions says of its failures.
+            outcome.drops.extend(weakest.counters.iter().map(named));
+            if weakest.counters.is_empty() {
                 outcome.drops.push((weakest.hop.clone(), weakest.lost));
             }
         }
