@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod about;
 mod addresses;
 mod bed;
 mod choice;
@@ -21,6 +22,7 @@ mod shape;
 mod stimuli;
 mod tester;
 
+pub use about::{environment, findings};
 pub use bed::{Bed, Direction};
 pub use choice::{Choice, Part, Settings, choices, sizes};
 pub use drive::{Campaign, Ended, Kept, Observer, Report, Running};

@@ -88,6 +88,11 @@ pub enum Command {
         #[command(subcommand)]
         lab: crate::lab::LabCommand,
     },
+    /// Serve the engine to programs and people: HTTP API, dashboard, metrics
+    Serve {
+        #[command(flatten)]
+        serve: Box<crate::serve::ServeArgs>,
+    },
     /// Poll counters of the devices along a path while something else sends, and say where packets were lost
     Path {
         #[command(flatten)]
@@ -320,6 +325,8 @@ pub enum SchemaOf {
     Result,
     Interval,
     Campaign,
+    /// The HTTP API of 'eagre serve' (OpenAPI)
+    Openapi,
 }
 
 fn frame_len(text: &str) -> Result<FrameLen, String> {

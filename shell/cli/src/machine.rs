@@ -66,18 +66,9 @@ fn link_json(link: &LinkFacts, routes: &[String]) -> serde_json::Value {
 /// `eagre doctor`.
 pub(crate) fn doctor(as_json: bool) -> Result<Exit, Failure> {
     if as_json {
-        println!("{:#}", findings());
+        println!("{:#}", campaign::findings());
     } else {
         print!("{}", os::doctor::render(&os::doctor::examine()));
     }
     Ok(Exit::Done)
-}
-
-/// The doctor's findings as JSON.
-pub(crate) fn findings() -> serde_json::Value {
-    let rows = os::doctor::examine();
-    let rows = rows.iter().map(|f| {
-        json!({"check": f.check, "status": f.status.word(), "found": f.found, "why": f.why, "remedy": f.remedy})
-    });
-    rows.collect()
 }

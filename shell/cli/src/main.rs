@@ -15,6 +15,7 @@ mod output;
 mod path;
 mod results;
 mod run;
+mod serve;
 mod simulate;
 mod summary;
 
@@ -91,6 +92,7 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Check { profile } => run::check(&profile),
         Command::Bench { bench } => bench::bench(&bench),
         Command::Lab { lab } => lab::lab(lab),
+        Command::Serve { serve } => serve::serve(&serve),
         Command::Path { path } => path::path(&path),
         Command::Ports { json } => machine::ports(json),
         Command::Doctor { json } => machine::doctor(json),

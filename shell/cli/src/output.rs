@@ -90,6 +90,7 @@ pub(crate) fn schema(what: SchemaOf) -> Result<Exit, Failure> {
         SchemaOf::Result => engine::result::schema(),
         SchemaOf::Interval => engine::result::interval_schema(),
         SchemaOf::Campaign => campaign::document::schema(),
+        SchemaOf::Openapi => server::openapi(),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::refused(e.to_string()))?;
     println!("{text}");

@@ -35,4 +35,9 @@ pub use error::EngineError;
 pub use result::ResultDocument;
 pub use rig::Rig;
 pub use session::{RunOptions, Session};
-pub use watch::{PortView, SessionView, View, Watch};
+pub use watch::{PortView, SessionView, StreamView, View, Watch};
+
+/// Version of DPDK, which opens the ports.
+pub fn dpdk_version() -> String {
+    dpdk::version()
+}

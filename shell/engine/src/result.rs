@@ -114,6 +114,21 @@ pub struct IntervalDocument {
     pub sessions: Named,
 }
 
+/// What happened since the start, while it runs.
+#[derive(Debug, Clone, Serialize)]
+pub struct TotalDocument {
+    /// By port name.
+    pub ports: Named,
+    /// By stream name. `lost` is what was sent and has not arrived.
+    pub streams: Named,
+    /// By group and row.
+    #[serde(skip_serializing_if = "Named::is_empty")]
+    pub groups: Named,
+    /// By name of the profile's entry under 'sessions'.
+    #[serde(skip_serializing_if = "Named::is_empty")]
+    pub sessions: Named,
+}
+
 /// The clock that stamped the packets.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ClockResult {
@@ -565,7 +580,7 @@ pub(crate) fn streams(
 }
 
 /// Whether a stream's arrivals say something: it should come back here, or it did.
-fn is_counted(stream: &TrialStream, totals: &StreamTotals) -> bool {
+pub(crate) fn is_counted(stream: &TrialStream, totals: &StreamTotals) -> bool {
     stream.measured && (stream.to.is_some() || totals.counts.received > 0)
 }
 
@@ -698,4 +713,26 @@ pub(crate) fn interval_document(view: &View<'_>) -> IntervalDocument {
         groups: groups(view.trial, view.interval, view.span, false),
         sessions: sessions(view.trial, view.interval, view.span, false),
     }
+}
+
+pub(crate) fn total_document(view: &View<'_>) -> TotalDocument {
+    let span = view.at.min(view.duration());
+    TotalDocument {
+        ports: ports(view.trial, view.total, span.as_secs_f64().max(1e-9), None),
+        streams: streams(view.trial, view.total, span, None, true),
+        groups: groups(view.trial, view.total, span, true),
+        sessions: sessions(view.trial, view.total, span, true),
+    }
+}
+
+/// Latencies of all streams together; `None` if there are none or histograms are not kept.
+pub(crate) fn latency_of_all(streams: &[StreamTotals]) -> Option<LatencyResult> {
+    let mut measured = streams.iter().filter(|stream| stream.counts.latency.samples > 0);
+    let first = measured.next()?;
+    let (mut moments, mut histogram) = (first.counts.latency, first.latency.clone()?);
+    for stream in measured {
+        moments.merge(&stream.counts.latency);
+        histogram.merge(stream.latency.as_ref()?);
+    }
+    LatencyResult::new(&moments, Some(&histogram))
 }

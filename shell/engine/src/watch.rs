@@ -1,7 +1,7 @@
 //! Looking at a trial while it runs.
 
 use crate::Change;
-use crate::result::{self, IntervalDocument};
+use crate::result::{self, IntervalDocument, LatencyResult, TotalDocument};
 use crate::sums::Sums;
 use crate::trial::Trial;
 use session::plan::Side;
@@ -57,6 +57,29 @@ pub struct PortView {
     pub tx_bps_l1: f64,
     /// Bits per second at layer 1 received since the last look.
     pub rx_bps_l1: f64,
+    /// Packets sent since the start.
+    pub tx_packets: u64,
+    /// Packets received since the start.
+    pub rx_packets: u64,
+}
+
+/// One stream in a [`View`].
+#[derive(Debug, Clone)]
+pub struct StreamView<'a> {
+    /// The stream's name.
+    pub name: &'a str,
+    /// Packets per second sent since the last look.
+    pub tx_pps: f64,
+    /// Test packets per second received since the last look.
+    pub rx_pps: f64,
+    /// Packets sent since the start.
+    pub tx: u64,
+    /// Test packets received since the start; `None` if nobody here receives them.
+    pub rx: Option<u64>,
+    /// Sent and not received since the start: lost, or still under way. `None` as for `rx`.
+    pub missing: Option<u64>,
+    /// Latencies since the last look; `None` if nothing was measured.
+    pub latency: Option<LatencyResult>,
 }
 
 /// One entry under `sessions` in a [`View`].
@@ -66,6 +89,8 @@ pub struct SessionView {
     pub name: String,
     /// Sessions open now.
     pub active: i64,
+    /// Sessions established since the start.
+    pub established: u64,
     /// Sessions established per second since the last look.
     pub open_per_s: f64,
     /// Responses per second since the last look.
@@ -82,6 +107,11 @@ impl View<'_> {
         self.at
     }
 
+    /// Since the last look.
+    pub fn span(&self) -> Nanos {
+        self.span
+    }
+
     /// How long traffic is sent.
     pub fn duration(&self) -> Nanos {
         self.trial.plan.duration
@@ -96,14 +126,47 @@ impl View<'_> {
     pub fn ports(&self) -> Vec<PortView> {
         let seconds = self.span.as_secs_f64().max(1e-9);
         let l1 = |bytes: u64, packets: u64| result::l1_bits(bytes, packets) / seconds;
-        let view = |(plan, n): (&profile::plan::PortPlan, &crate::interval::PortCounts)| PortView {
+        let plans = self.trial.plan.ports.iter();
+        let counts = plans.zip(self.interval.ports.iter().zip(&self.total.ports));
+        let view = counts.map(|(plan, (n, all))| PortView {
             name: plan.name.clone(),
             tx_pps: n.tx_packets as f64 / seconds,
             rx_pps: n.rx_packets as f64 / seconds,
             tx_bps_l1: l1(n.tx_bytes, n.tx_packets),
             rx_bps_l1: l1(n.rx_bytes, n.rx_packets),
-        };
-        self.trial.plan.ports.iter().zip(&self.interval.ports).map(view).collect()
+            tx_packets: all.tx_packets,
+            rx_packets: all.rx_packets,
+        });
+        view.collect()
+    }
+
+    /// Each stream's rates and latencies since the last look, and its packets since the start.
+    pub fn streams(&self) -> impl Iterator<Item = StreamView<'_>> {
+        let seconds = self.span.as_secs_f64().max(1e-9);
+        self.trial.plan.streams.iter().zip(&self.trial.streams).enumerate().map(move |(index, (plan, stream))| {
+            let (new, all) = (&self.interval.arrivals.streams[index], &self.total.arrivals.streams[index]);
+            let tx = self.total.sent[index];
+            let rx = result::is_counted(stream, all).then_some(all.counts.received);
+            StreamView {
+                name: &plan.name,
+                tx_pps: self.interval.sent[index] as f64 / seconds,
+                rx_pps: new.counts.received as f64 / seconds,
+                tx,
+                rx,
+                missing: rx.map(|rx| tx.saturating_sub(rx)),
+                latency: LatencyResult::new(&new.counts.latency, new.latency.as_ref()),
+            }
+        })
+    }
+
+    /// Latencies of all streams together since the last look; `None` if nothing was measured or histograms are not kept.
+    pub fn latency(&self) -> Option<LatencyResult> {
+        result::latency_of_all(&self.interval.arrivals.streams)
+    }
+
+    /// The share of its time each worker was busy since the last look.
+    pub fn busy_ratios(&self) -> impl Iterator<Item = f64> {
+        self.interval.workers.iter().map(|time| time.busy_ns as f64 / time.total_ns.max(1) as f64)
     }
 
     /// What each entry's clients see, or its servers if the clients are someone else's.
@@ -115,6 +178,7 @@ impl View<'_> {
             SessionView {
                 name: entry.session.name.clone(),
                 active: all.active(),
+                established: all.established,
                 open_per_s: new.established as f64 / seconds,
                 transactions_per_s: new.transactions as f64 / seconds,
                 failed: all.failed_in_all(),
@@ -134,6 +198,16 @@ impl View<'_> {
             .map(|((sent, got), _)| sent.saturating_sub(got.counts.received))
             .sum();
         (sent, outstanding)
+    }
+
+    /// Names of the entries under `groups`.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        self.trial.plan.groups.iter().map(|group| group.name.as_str())
+    }
+
+    /// Everything about the time since the start. What is under way counts as lost until it arrives.
+    pub fn total(&self) -> TotalDocument {
+        result::total_document(self)
     }
 
     /// Everything about the time since the last look.

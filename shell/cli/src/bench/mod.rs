@@ -13,7 +13,7 @@ use lab::Variables;
 use methods::{Attributes, Estimate, Frames, Modifier, Timing};
 use profile::{Overrides, Plan};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use stage::Stage;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -357,7 +357,7 @@ fn new_campaign(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command_line(),
         started: now(),
-        environment: environment(&campaign.plan),
+        environment: campaign::environment(&campaign.plan),
         tags,
     })
 }
@@ -419,23 +419,4 @@ fn command_line() -> String {
     let quote = |word: String| if plain(&word) { word } else { format!("'{}'", word.replace('\'', "'\\''")) };
     let words = std::env::args().skip(1).map(quote);
     std::iter::once("eagre".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
-}
-
-/// The machine as reports show it.
-fn environment(plan: &Plan) -> Value {
-    let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
-    let ports = plan.ports.iter().map(|port| (port.name.clone(), Value::from(port.device.clone())));
-    json!({
-        "eagre": env!("CARGO_PKG_VERSION"),
-        "dpdk": dpdk::version(),
-        "kernel": line("/proc/sys/kernel/osrelease"),
-        "host": line("/proc/sys/kernel/hostname"),
-        "cpu": model,
-        "cores": os::cpu::allowed().len(),
-        "ports": ports.collect::<serde_json::Map<_, _>>(),
-        "doctor": crate::machine::findings(),
-    })
 }

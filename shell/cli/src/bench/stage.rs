@@ -10,7 +10,7 @@ use engine::RunOptions;
 use lab::{Hook, Moment, Template, Variables};
 use os::TscClock;
 use profile::Plan;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -110,7 +110,7 @@ impl Stage {
             let go_on = format!("what has finished is kept; go on with: eagre bench --resume {id}");
             Failure { text: format!("{}\n{go_on}", failure.text), ..failure }
         })?;
-        let document = document(campaign, id.as_str(), &report);
+        let document = campaign.document(id.as_str(), &report);
         Ok(Played { id, report, document })
     }
 }
@@ -134,23 +134,6 @@ fn around_trials(setup: &Setup) -> Result<Vec<Hook>, Failure> {
         Hook::here(when, command).map_err(|e| Failure::bad_input(format!("--{when} '{command}': {e}")))
     };
     before.chain(after).map(hook).collect()
-}
-
-/// What was found, for programs.
-fn document(campaign: &Campaign, id: &str, report: &Report) -> Value {
-    let mut document = json!({
-        "schema": "eagre.campaign/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "id": id,
-        "name": campaign.name,
-        "seed": campaign.plan.seed,
-        "profile_sha256": campaign.plan.profile_sha256,
-    });
-    let found = serde_json::to_value(report).unwrap_or_default();
-    if let (Some(all), Some(found)) = (document.as_object_mut(), found.as_object()) {
-        all.extend(found.clone());
-    }
-    document
 }
 
 /// Writes what was found where it is wanted: the page, the document, the words.

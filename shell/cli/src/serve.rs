@@ -1,0 +1,145 @@
+//! `eagre serve`: the engine for every client, over HTTP.
+
+use crate::results::default_store;
+use crate::{Exit, Failure};
+use clap::Args as ClapArgs;
+use serde::Deserialize;
+use server::{Limits, Options, ServeError, TlsOptions, Token};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use units::Load;
+
+/// Where to listen if nobody says.
+const LISTEN: &str = "127.0.0.1:8443";
+
+#[derive(Clone, ClapArgs)]
+pub struct ServeArgs {
+    /// Where to listen [default: 127.0.0.1:8443]; elsewhere than on this machine only with --tokens
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// Who may do what: a YAML list of {name, role, token}; roles are watch, run and admin
+    #[arg(long, value_name = "FILE")]
+    pub tokens: Option<PathBuf>,
+    /// Encrypt with this certificate chain (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_certificate: Option<PathBuf>,
+    /// The certificate's private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
+    /// Encrypt with a certificate that is made once; its fingerprint is printed
+    #[arg(long, conflicts_with = "tls_certificate")]
+    pub tls: bool,
+    /// Ports that may be used, '*' for any characters: 'veth*'. Without it all but pcap: and vdev:
+    #[arg(long, value_name = "PORT")]
+    pub allow: Vec<String>,
+    /// Most that may be asked of a port: 1Mpps, 10Gbps
+    #[arg(long, value_name = "RATE")]
+    pub max_rate: Option<Load>,
+    /// Worker cores for all runs together [default: all but one]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub worker_cores: Vec<usize>,
+    /// The results store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+    /// Folder for captures, kept profiles, certificate and audit log [default: serve beside the store]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// These options from a YAML file, by their long names; the command line goes before it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// The options as a file has them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+struct Config {
+    listen: Option<SocketAddr>,
+    tokens: Option<PathBuf>,
+    tls_certificate: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+    tls: bool,
+    allow: Vec<String>,
+    max_rate: Option<String>,
+    worker_cores: Vec<usize>,
+    store: Option<PathBuf>,
+    state: Option<PathBuf>,
+}
+
+/// `eagre serve`.
+pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
+    let options = options(args)?;
+    let cap = options.limits.rate;
+    let served = server::serve(&options, |served| {
+        println!("eagre: serving at {}", served.url);
+        if let Some(fingerprint) = &served.fingerprint {
+            println!("eagre: certificate SHA-256 {fingerprint}");
+        }
+        if let Some(certificate) = &served.certificate {
+            println!("eagre: certificate in {}", certificate.display());
+        }
+        if let Some(cap) = cap {
+            println!("eagre: a port may send {cap} at most");
+        }
+        if options.tokens.is_empty() {
+            println!("eagre: no tokens: everybody on this machine may do everything");
+        }
+    });
+    match served {
+        Ok(()) => Ok(Exit::Done),
+        Err(error @ (ServeError::Unguarded(_) | ServeError::Tls(_))) => Err(Failure::bad_input(error.to_string())),
+        Err(error) => Err(Failure::refused(error.to_string())),
+    }
+}
+
+fn wrong(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::bad_input(format!("{}: {error}", path.display()))
+}
+
+fn options(args: &ServeArgs) -> Result<Options, Failure> {
+    let config = match &args.config {
+        None => Config::default(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
+            serde_saphyr::from_str(&text).map_err(|e| wrong(path, e))?
+        }
+    };
+    let beside = |path: PathBuf| match args.config.as_deref().and_then(Path::parent) {
+        Some(folder) => folder.join(path),
+        None => path,
+    };
+    let given = |arg: &Option<PathBuf>, file: Option<PathBuf>| arg.clone().or(file.map(&beside));
+    let rate = match (args.max_rate, config.max_rate) {
+        (Some(rate), _) => Some(rate),
+        (None, Some(text)) => Some(text.parse().map_err(|e| Failure::bad_input(format!("max-rate: {e}")))?),
+        (None, None) => None,
+    };
+    if matches!(rate, Some(Load::Max | Load::LinkShare(_))) {
+        return Err(Failure::bad_input("max-rate: a packet rate or a bit rate is expected: 1Mpps, 10Gbps"));
+    }
+    let tls = match (given(&args.tls_certificate, config.tls_certificate), given(&args.tls_key, config.tls_key)) {
+        (Some(certificate), Some(key)) => Some(TlsOptions::Files { certificate, key }),
+        (None, None) => (args.tls || config.tls).then_some(TlsOptions::SelfSigned),
+        _ => return Err(Failure::bad_input("tls-certificate and tls-key belong together")),
+    };
+    let store = given(&args.store, config.store).unwrap_or_else(default_store);
+    let state = given(&args.state, config.state).unwrap_or_else(|| store.with_file_name("serve"));
+    let tokens = given(&args.tokens, config.tokens).map(|path| tokens(&path)).transpose()?;
+    let listen = args.listen.or(config.listen);
+    let listen = listen.map_or_else(|| LISTEN.parse(), Ok);
+    Ok(Options {
+        listen: listen.map_err(|error| Failure::bad_input(format!("listen: {error}")))?,
+        tokens: tokens.unwrap_or_default(),
+        tls,
+        limits: Limits { ports: if args.allow.is_empty() { config.allow } else { args.allow.clone() }, rate },
+        cores: if args.worker_cores.is_empty() { config.worker_cores } else { args.worker_cores.clone() },
+        store,
+        state,
+    })
+}
+
+/// Tokens of a file. What its parser would say may quote them.
+fn tokens(path: &Path) -> Result<Vec<Token>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
+    let value: serde_json::Value = serde_saphyr::from_str(&text).map_err(|_| wrong(path, "this is not YAML"))?;
+    Token::list(value).map_err(|e| wrong(path, e))
+}

@@ -1,0 +1,251 @@
+//! Who asks, and what that name may do.
+
+use crate::fault::Fault;
+use api::Role;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::net::SocketAddr;
+
+/// Whoever has the token is called by its name and has its role.
+#[derive(Clone)]
+pub struct Token {
+    /// Name, as leases and the audit log have it.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// SHA-256 of the token: nobody learns from the time a comparison takes how much was right.
+    digest: [u8; 32],
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token({}, {})", self.name, self.role.word())
+    }
+}
+
+/// Why tokens can't be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct TokenError(String);
+
+/// A token as the file has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    name: String,
+    role: Role,
+    token: String,
+}
+
+/// Characters a token has at least.
+const TOKEN_LEAST: usize = 16;
+
+impl Token {
+    /// A token of this text.
+    pub fn new(name: impl Into<String>, role: Role, token: &str) -> Self {
+        Self { name: name.into(), role, digest: Sha256::digest(token).into() }
+    }
+
+    /// Tokens from a JSON list of `{"name", "role", "token"}`.
+    ///
+    /// # Errors
+    /// What is wrong, without quoting a token.
+    pub fn list(value: serde_json::Value) -> Result<Vec<Self>, TokenError> {
+        let serde_json::Value::Array(entries) = value else {
+            return Err(TokenError(
+                "a list of entries with 'name', 'role' and 'token' is expected".to_owned(),
+            ));
+        };
+        let mut tokens: Vec<Self> = Vec::new();
+        for (index, entry) in entries.into_iter().enumerate() {
+            // What serde would say may quote the entry.
+            let Written { name, role, token } = serde_json::from_value(entry).map_err(|_| {
+                TokenError(format!(
+                    "entry {}: 'name', 'role' (watch, run or admin) and 'token' are expected, all of them texts, and nothing else",
+                    index + 1
+                ))
+            })?;
+            if token.len() < TOKEN_LEAST {
+                return Err(TokenError(format!(
+                    "the token '{name}' is shorter than {TOKEN_LEAST} characters"
+                )));
+            }
+            if tokens.iter().any(|other| other.name == name) {
+                return Err(TokenError(format!("two tokens are called '{name}'")));
+            }
+            tokens.push(Self::new(name, role, &token));
+        }
+        match tokens.is_empty() {
+            true => Err(TokenError("there is no token in it".to_owned())),
+            false => Ok(tokens),
+        }
+    }
+}
+
+/// Whoever asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Name of the token, or `local`.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// Where the request came from.
+    pub from: SocketAddr,
+}
+
+impl Caller {
+    /// Refuses who may not.
+    ///
+    /// # Errors
+    /// The role is a lower one.
+    pub fn must_be(&self, role: Role) -> Result<(), Fault> {
+        if self.role >= role {
+            return Ok(());
+        }
+        Err(Fault::forbidden(format!(
+            "'{}' has the role '{}', and this needs '{}'",
+            self.name,
+            self.role.word(),
+            role.word()
+        )))
+    }
+
+    /// Whether this is somebody's own, or anybody's for an admin.
+    pub fn may_end(&self, owner: &str) -> bool {
+        self.role == Role::Admin || self.name == owner
+    }
+}
+
+/// Decides who a request comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Door {
+    tokens: Vec<Token>,
+    listen: SocketAddr,
+}
+
+impl Door {
+    pub(crate) fn new(tokens: Vec<Token>, listen: SocketAddr) -> Self {
+        Self { tokens, listen }
+    }
+
+    /// The caller of a request.
+    pub(crate) fn caller(&self, headers: &HeaderMap, from: SocketAddr) -> Result<Caller, Fault> {
+        if self.tokens.is_empty() {
+            self.refuse_strange_pages(headers)?;
+            return Ok(Caller { name: "local".to_owned(), role: Role::Admin, from });
+        }
+        let Some(given) = given_token(headers) else {
+            return Err(Fault::new(
+                StatusCode::UNAUTHORIZED,
+                "a token is needed: send 'Authorization: Bearer TOKEN'",
+            ));
+        };
+        let digest: [u8; 32] = Sha256::digest(given).into();
+        let known = self.tokens.iter().find(|token| token.digest == digest);
+        known
+            .map(|token| Caller { name: token.name.clone(), role: token.role, from })
+            .ok_or_else(|| Fault::new(StatusCode::UNAUTHORIZED, "nobody has this token"))
+    }
+
+    /// Without tokens, a page of somebody else's that is open in a browser here could ask in its user's name: by a name
+    /// of its own that leads to this machine, or across origins.
+    fn refuse_strange_pages(&self, headers: &HeaderMap) -> Result<(), Fault> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let host = text(header::HOST).unwrap_or_default();
+        if !host.is_empty() && !self.is_own(host) {
+            return Err(Fault::forbidden(format!(
+                "'{host}' is not this server's address; without tokens it answers to its own only"
+            )));
+        }
+        let origin = text(header::ORIGIN).unwrap_or_default();
+        let of_origin = origin.split_once("://").map_or(origin, |(_, host)| host);
+        if !origin.is_empty() && of_origin != host {
+            return Err(Fault::forbidden("a page from elsewhere may not ask this server for anything"));
+        }
+        Ok(())
+    }
+
+    fn is_own(&self, host: &str) -> bool {
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+            _ => host,
+        };
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        let is_loopback = |ip: std::net::IpAddr| ip.is_loopback();
+        name == "localhost" || name.parse().is_ok_and(is_loopback) || name == self.listen.ip().to_string()
+    }
+}
+
+/// The token of a request: the bearer's, or a password as browsers and curl send it.
+fn given_token(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, rest) = value.split_once(' ')?;
+    match scheme.to_ascii_lowercase().as_str() {
+        "bearer" => Some(rest.trim().to_owned()),
+        _ => None,
+    }
+}
+
+/// The least role for a request.
+pub(crate) fn role_for(method: &Method) -> Role {
+    match *method {
+        Method::GET | Method::HEAD | Method::OPTIONS => Role::Watch,
+        _ => Role::Run,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+    use serde_json::json;
+
+    fn with(pairs: &[(header::HeaderName, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap())).collect()
+    }
+
+    fn here() -> SocketAddr {
+        "127.0.0.1:8443".parse().unwrap()
+    }
+
+    #[test]
+    fn tokens_say_who_asks() {
+        let list = json!([{"name": "eye", "role": "watch", "token": "0123456789abcdef"}]);
+        let door = Door::new(Token::list(list).unwrap(), here());
+        let ask = |pairs: &[(header::HeaderName, &str)]| door.caller(&with(pairs), here());
+        assert_eq!(ask(&[]).unwrap_err().status(), 401);
+        assert_eq!(ask(&[(header::AUTHORIZATION, "Bearer 0123456789abcdeF")]).unwrap_err().status(), 401);
+        let caller = ask(&[(header::AUTHORIZATION, "bearer 0123456789abcdef")]).unwrap();
+        assert_eq!((caller.name.as_str(), caller.role), ("eye", Role::Watch));
+        assert!(caller.must_be(Role::Run).is_err());
+    }
+
+    #[test]
+    fn without_tokens_pages_from_elsewhere_are_refused() {
+        let door = Door::new(Vec::new(), here());
+        let ask = |pairs: &[(header::HeaderName, &str)]| door.caller(&with(pairs), here()).map(|c| c.role);
+        for host in ["127.0.0.1:8443", "localhost:8443", "localhost", "[::1]:8443"] {
+            assert_eq!(ask(&[(header::HOST, host)]).unwrap(), Role::Admin, "{host}");
+        }
+        assert_eq!(ask(&[(header::HOST, "evil.example:8443")]).unwrap_err().status(), 403);
+        let both = [(header::HOST, "localhost:8443"), (header::ORIGIN, "http://evil.example")];
+        assert_eq!(ask(&both).unwrap_err().status(), 403);
+        let own = [(header::HOST, "localhost:8443"), (header::ORIGIN, "http://localhost:8443")];
+        assert!(ask(&own).is_ok());
+    }
+
+    #[test]
+    fn bad_lists_are_told_without_their_secrets() {
+        for (list, words) in [
+            (json!({}), "a list"),
+            (json!([]), "no token"),
+            (json!([{"name": "a", "role": "king", "token": "0123456789abcdef"}]), "entry 1"),
+            (json!([{"name": "a", "role": "run", "token": "secret"}]), "shorter than 16"),
+        ] {
+            let said = Token::list(list).unwrap_err().to_string();
+            assert!(said.contains(words) && !said.contains("secret"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! A campaign: a test method on a thread of its own.
+
+use crate::jobs::{CoresInUse, Job, lock, now};
+use crate::looks::{Painter, names};
+use crate::runs::CALIBRATION;
+use api::{Names, Point, PointSessions, State};
+use campaign::{
+    Bed, Campaign, CampaignError, Ended, Kept, Observer, Part, PortTester, Report, Running, Tester,
+};
+use engine::{RunOptions, View};
+use lab::Variables;
+use methods::{Attributes, GroupOutcome, Timing, TrialOutcome, TrialRequest};
+use os::TscClock;
+use profile::Plan;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use store::{CampaignId, Store};
+
+/// A campaign and what has come of it so far.
+pub(crate) struct CampaignJob {
+    pub(crate) job: Job,
+    pub(crate) method: String,
+    progress: Mutex<Progress>,
+    result: Mutex<Option<Arc<str>>>,
+}
+
+#[derive(Default)]
+struct Progress {
+    fraction: f64,
+    trials_left: u64,
+    left_s: f64,
+    part: Option<String>,
+    label: Option<String>,
+    points: Vec<Arc<Point>>,
+    found: Vec<String>,
+    /// Names of the running trial.
+    names: Arc<Names>,
+}
+
+/// What a campaign is made of.
+pub(crate) struct Setup {
+    pub(crate) plan: Plan,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) timing: Timing,
+    pub(crate) attributes: Attributes,
+    /// What reports call the profile.
+    pub(crate) profile: String,
+    pub(crate) store: Store,
+    pub(crate) id: CampaignId,
+}
+
+impl CampaignJob {
+    pub(crate) fn new(job: Job, method: String) -> Self {
+        Self { job, method, progress: Mutex::default(), result: Mutex::default() }
+    }
+
+    /// The campaign as clients see it.
+    pub(crate) fn document(&self, with_points: bool) -> api::Campaign {
+        let (status, progress) = (self.job.status(), lock(&self.progress));
+        let points = progress.points.iter().filter(|_| with_points).map(|point| (**point).clone());
+        api::Campaign {
+            id: self.job.id.clone(),
+            name: self.job.name.clone(),
+            method: self.method.clone(),
+            state: status.state,
+            reason: status.reason,
+            holder: self.job.holder.clone(),
+            ports: self.job.ports.clone(),
+            started: self.job.started.clone(),
+            ended: status.ended,
+            seed: self.job.seed,
+            warnings: self.job.warnings.clone(),
+            fraction: progress.fraction,
+            trials_done: progress.points.len() as u64,
+            trials_left: progress.trials_left,
+            left_s: progress.left_s,
+            part: progress.part.clone(),
+            label: progress.label.clone(),
+            points: points.collect(),
+            found: progress.found.clone(),
+        }
+    }
+
+    /// Points from number `from` on, counted from 0.
+    pub(crate) fn points(&self, from: usize) -> Vec<Arc<Point>> {
+        lock(&self.progress).points.get(from..).unwrap_or_default().to_vec()
+    }
+
+    /// Names of the running trial.
+    pub(crate) fn names(&self) -> Arc<Names> {
+        lock(&self.progress).names.clone()
+    }
+
+    /// The campaign document's text.
+    pub(crate) fn result(&self) -> Option<Arc<str>> {
+        lock(&self.result).clone()
+    }
+
+    /// Opens the ports and runs all trials.
+    pub(crate) fn play(&self, setup: Setup, cores: &CoresInUse) {
+        let _span = tracing::info_span!("campaign", id = %self.job.id, method = %self.method).entered();
+        tracing::info!("begins");
+        let Setup { plan, parts, timing, attributes, profile, mut store, id } = setup;
+        let mut observer = Watcher { campaign: self, painter: Painter::new(cores.cores.clone()) };
+        let played = (|| {
+            let options = RunOptions { cores: cores.cores.clone(), histograms: true };
+            let clock = TscClock::calibrate(CALIBRATION);
+            let mut tester = PortTester::open(&plan, Campaign::longest_of(&parts), options, clock)?;
+            let bed = Bed::of(&plan, &tester.speeds(), timing, attributes)?;
+            let campaign = Campaign {
+                name: self.job.name.clone(),
+                profile,
+                parts,
+                bed,
+                plan,
+                hooks: Vec::new(),
+                variables: Variables::new(),
+                resets: BTreeMap::new(),
+                path: None,
+            };
+            campaign.check()?;
+            self.job.goes_on(State::Running);
+            let kept = Kept { store: &mut store, id: id.clone(), finished: Vec::new() };
+            let report = campaign.run(&mut tester, Some(kept), &mut observer)?;
+            Ok((campaign, report))
+        })();
+        self.concludes(played, &mut store, &id);
+    }
+
+    fn concludes(
+        &self,
+        played: Result<(Campaign, Report), CampaignError>,
+        store: &mut Store,
+        id: &CampaignId,
+    ) {
+        let (state, kept_as, reason) = match &played {
+            Ok((_, Report { ended: Ended::Done, .. })) => (State::Done, store::State::Done, None),
+            Ok((_, Report { ended: Ended::Interrupted, .. })) => {
+                (State::Stopped, store::State::Interrupted, self.job.status().reason)
+            }
+            Ok((_, Report { ended: Ended::Failed(why), .. })) => {
+                (State::Failed, store::State::Failed, Some(why.clone()))
+            }
+            Err(error) => (State::Failed, store::State::Failed, Some(error.to_string())),
+        };
+        if let Ok((campaign, report)) = &played {
+            let mut progress = lock(&self.progress);
+            progress.found = report.results.iter().flat_map(|result| result.summary.clone()).collect();
+            if report.ended == Ended::Done {
+                (progress.fraction, progress.trials_left, progress.left_s) = (1.0, 0, 0.0);
+            }
+            *lock(&self.result) =
+                serde_json::to_string(&campaign.document(id.as_str(), report)).ok().map(Into::into);
+        }
+        let mut reason = reason;
+        if let Err(error) = store.end(id, kept_as, Some(&now()), reason.as_deref()) {
+            reason = Some(format!("the end is not in the store: {error}"));
+        }
+        tracing::info!(?state, "ended");
+        self.job.ends(state, reason);
+    }
+
+    /// What to say if the thread that ran it failed.
+    pub(crate) fn broke(&self) {
+        if !self.job.has_ended() {
+            self.job.ends(
+                State::Failed,
+                Some("internal error, please report it: the campaign's thread failed".to_owned()),
+            );
+        }
+    }
+}
+
+struct Watcher<'a> {
+    campaign: &'a CampaignJob,
+    painter: Painter,
+}
+
+impl Observer for Watcher<'_> {
+    fn begins(&mut self, running: &Running<'_>) {
+        let mut progress = lock(&self.campaign.progress);
+        progress.fraction = running.progress.fraction;
+        progress.trials_left = running.left.trials;
+        progress.left_s = running.left.wall_s;
+        progress.part = Some(running.part.to_owned());
+        progress.label = Some(running.request.label.clone());
+        drop(progress);
+        self.campaign.job.looks.ring();
+    }
+
+    fn looks(&mut self, view: &View<'_>) {
+        let names = names(view);
+        let mut progress = lock(&self.campaign.progress);
+        if *progress.names != names {
+            progress.names = Arc::new(names);
+        }
+        drop(progress);
+        self.painter.paint(view, &self.campaign.job.looks);
+    }
+
+    fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
+        let mut progress = lock(&self.campaign.progress);
+        let part = progress.part.clone().unwrap_or_default();
+        progress.points.push(Arc::new(point(part, request, outcome)));
+        drop(progress);
+        self.campaign.job.looks.ring();
+    }
+
+    fn stop(&self) -> bool {
+        self.campaign.job.is_stopped()
+    }
+}
+
+/// A trial as a point of a curve.
+fn point(part: String, request: &TrialRequest, outcome: &TrialOutcome) -> Point {
+    let (sent, lost) = (outcome.sent(), outcome.lost());
+    // Of several directions the worse.
+    let worst = |value: fn(&methods::LatencySummary) -> f64| {
+        let all = outcome.groups.iter().filter_map(|group: &GroupOutcome| group.latency.as_ref().map(value));
+        all.reduce(f64::max).map(|ns| ns as u64)
+    };
+    Point {
+        number: request.number,
+        part,
+        label: request.label.clone(),
+        frame: request.frames.to_string(),
+        offered_pps: request.offered.iter().map(|load| load.rate.as_f64()).sum(),
+        duration_s: outcome.duration.as_secs_f64(),
+        sent,
+        received: outcome.received(),
+        lost,
+        loss_ratio: if sent == 0 { 0.0 } else { lost as f64 / sent as f64 },
+        latency_p50_ns: worst(|latency| latency.p50),
+        latency_p99_ns: worst(|latency| latency.p99),
+        valid: outcome.valid,
+        generator_limited: outcome.generator_limited,
+        sessions: outcome.sessions.as_ref().map(|sessions| PointSessions {
+            established: sessions.established,
+            transactions: sessions.transactions,
+            transactions_failed: sessions.transactions_failed,
+        }),
+    }
+}

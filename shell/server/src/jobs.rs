@@ -1,0 +1,200 @@
+//! What runs and campaigns have in common: a name, a state, somebody who may stop it, looks.
+
+use crate::looks::Looks;
+use api::State;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// A lock whose holder may have panicked: what it guards is replaced whole, so it is never half-made.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The time of day (RFC 3339, UTC).
+pub(crate) fn now() -> String {
+    humantime::format_rfc3339_millis(SystemTime::now()).to_string()
+}
+
+/// Something that goes on for a while.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// Name of whoever started it.
+    pub(crate) holder: String,
+    /// The lease it depends on.
+    pub(crate) lease: String,
+    /// Whether that lease was made for it alone.
+    pub(crate) own_lease: bool,
+    /// Its ports, by the names they are leased by.
+    pub(crate) ports: Vec<String>,
+    pub(crate) started: String,
+    pub(crate) seed: u64,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) looks: Looks,
+    status: Mutex<Status>,
+    stop: AtomicBool,
+}
+
+/// How far it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Status {
+    pub(crate) state: State,
+    pub(crate) reason: Option<String>,
+    pub(crate) ended: Option<String>,
+}
+
+/// What a job is before it is one.
+pub(crate) struct NewJob {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) holder: String,
+    pub(crate) lease: String,
+    pub(crate) own_lease: bool,
+    pub(crate) ports: Vec<String>,
+    pub(crate) seed: u64,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Job {
+    pub(crate) fn new(new: NewJob) -> Self {
+        Self {
+            id: new.id,
+            name: new.name,
+            holder: new.holder,
+            lease: new.lease,
+            own_lease: new.own_lease,
+            ports: new.ports,
+            started: now(),
+            seed: new.seed,
+            warnings: new.warnings,
+            looks: Looks::default(),
+            status: Mutex::new(Status { state: State::Starting, reason: None, ended: None }),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        lock(&self.status).clone()
+    }
+
+    /// Goes on to a state it is not in yet.
+    pub(crate) fn goes_on(&self, state: State) {
+        let mut status = lock(&self.status);
+        if status.state != state && !status.state.has_ended() {
+            status.state = state;
+            drop(status);
+            self.looks.ring();
+        }
+    }
+
+    /// The end.
+    pub(crate) fn ends(&self, state: State, reason: Option<String>) {
+        let mut status = lock(&self.status);
+        status.state = state;
+        // Whoever stopped it has said why.
+        status.reason = reason.or(status.reason.take());
+        status.ended = Some(now());
+        drop(status);
+        self.looks.ring();
+    }
+
+    /// Asks it to stop, and why, unless it has ended or was asked before.
+    pub(crate) fn stop(&self, why: &str) {
+        let mut status = lock(&self.status);
+        if !status.state.has_ended() && !self.stop.swap(true, Ordering::Relaxed) {
+            status.reason = Some(why.to_owned());
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.status().state.has_ended()
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn ended(&self) {
+        let mut bell = self.looks.listen();
+        while !self.has_ended() {
+            if bell.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Cores for workers, shared only if there are too few.
+#[derive(Debug)]
+pub(crate) struct Cores {
+    users: Mutex<BTreeMap<usize, u32>>,
+}
+
+/// Cores somebody works on, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct CoresInUse {
+    pub(crate) cores: Vec<usize>,
+    /// Whether somebody else works on one of them.
+    pub(crate) shared: bool,
+    pool: Arc<Cores>,
+}
+
+impl Cores {
+    pub(crate) fn new(cores: &[usize]) -> Self {
+        Self { users: Mutex::new(cores.iter().map(|core| (*core, 0)).collect()) }
+    }
+
+    /// The `n` cores with the fewest users; `None` if there are not so many.
+    pub(crate) fn take(self: &Arc<Self>, n: usize) -> Option<CoresInUse> {
+        let mut users = lock(&self.users);
+        if n > users.len() {
+            return None;
+        }
+        let mut by_users: Vec<(u32, usize)> = users.iter().map(|(core, users)| (*users, *core)).collect();
+        by_users.sort_unstable();
+        let chosen = &by_users[..n];
+        let shared = chosen.iter().any(|(users, _)| *users > 0);
+        let mut cores: Vec<usize> = chosen.iter().map(|(_, core)| *core).collect();
+        cores.sort_unstable();
+        cores.iter().for_each(|core| *users.entry(*core).or_default() += 1);
+        Some(CoresInUse { cores, shared, pool: self.clone() })
+    }
+
+    pub(crate) fn all(&self) -> Vec<usize> {
+        lock(&self.users).keys().copied().collect()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        lock(&self.users).len()
+    }
+}
+
+impl Drop for CoresInUse {
+    fn drop(&mut self) {
+        let mut users = lock(&self.pool.users);
+        self.cores.iter().for_each(|core| *users.entry(*core).or_insert(1) -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_are_shared_last() {
+        let pool = Arc::new(Cores::new(&[1, 2]));
+        let one = pool.take(1).unwrap();
+        let two = pool.take(1).unwrap();
+        assert_eq!((one.cores.as_slice(), two.cores.as_slice()), (&[1][..], &[2][..]));
+        assert!(!one.shared && !two.shared);
+        let three = pool.take(1).unwrap();
+        assert!(three.shared);
+        drop(two);
+        assert_eq!(pool.take(1).unwrap().cores, [2]);
+        assert!(pool.take(3).is_none());
+    }
+}

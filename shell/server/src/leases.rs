@@ -1,0 +1,232 @@
+//! Who has which port, and for how long.
+//!
+//! Time comes in as an argument. Not here: stopping what runs on ports whose lease has ended; the service does that.
+
+use crate::access::Caller;
+use crate::fault::Fault;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Reserved ports.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// Ports by the names they are leased by.
+    pub(crate) ports: Vec<String>,
+    /// Who has them, for others to read.
+    pub(crate) holder: String,
+    /// Name of the caller that took it.
+    pub(crate) owner: String,
+    pub(crate) begun: SystemTime,
+    pub(crate) expires: Instant,
+    pub(crate) ttl: Duration,
+    /// Whether it was made for a run and ends with it.
+    pub(crate) of_run: bool,
+    /// Given back or run out, while what was started with it still ends.
+    pub(crate) ended: bool,
+}
+
+/// All reserved ports by the lease's secret name.
+#[derive(Debug, Default)]
+pub(crate) struct Leases {
+    entries: BTreeMap<String, Entry>,
+}
+
+/// A request for ports.
+pub(crate) struct Wanted<'a> {
+    pub(crate) ports: Vec<String>,
+    pub(crate) holder: String,
+    pub(crate) caller: &'a Caller,
+    pub(crate) ttl: Duration,
+    pub(crate) of_run: bool,
+}
+
+impl Leases {
+    /// Reserves ports, all or none.
+    pub(crate) fn take(&mut self, id: &str, wanted: Wanted<'_>, now: Instant) -> Result<(), Fault> {
+        for port in &wanted.ports {
+            if let Some(entry) = self.of_port(port) {
+                return Err(taken(port, entry, now));
+            }
+        }
+        let entry = Entry {
+            ports: wanted.ports,
+            holder: wanted.holder,
+            owner: wanted.caller.name.clone(),
+            begun: SystemTime::now(),
+            expires: now + wanted.ttl,
+            ttl: wanted.ttl,
+            of_run: wanted.of_run,
+            ended: false,
+        };
+        self.entries.insert(id.to_owned(), entry);
+        Ok(())
+    }
+
+    /// The lease that has a port.
+    pub(crate) fn of_port(&self, port: &str) -> Option<&Entry> {
+        self.entries.values().find(|entry| entry.ports.iter().any(|own| own == port))
+    }
+
+    /// A lease by its secret name, unless it has ended.
+    pub(crate) fn get(&self, id: &str) -> Result<&Entry, Fault> {
+        self.entries.get(id).filter(|entry| !entry.ended).ok_or_else(no_such_lease)
+    }
+
+    /// Refuses ports that are not in a lease.
+    pub(crate) fn covers(&self, id: &str, ports: &[String]) -> Result<(), Fault> {
+        let entry = self.get(id)?;
+        match ports.iter().find(|port| !entry.ports.contains(port)) {
+            None => Ok(()),
+            Some(port) => {
+                Err(Fault::conflict(format!("the lease has {}, and not '{port}'", entry.ports.join(", "))))
+            }
+        }
+    }
+
+    /// Gives a lease more time from `now` on.
+    pub(crate) fn renew(&mut self, id: &str, ttl: Option<Duration>, now: Instant) -> Result<(), Fault> {
+        self.get(id)?;
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.ttl = ttl.unwrap_or(entry.ttl);
+            entry.expires = now + entry.ttl;
+        }
+        Ok(())
+    }
+
+    /// Begins the end of a lease.
+    pub(crate) fn end(&mut self, id: &str) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.ended = true;
+        }
+    }
+
+    /// Forgets a lease whose ports nobody uses any more.
+    pub(crate) fn forget(&mut self, id: &str) {
+        self.entries.remove(id);
+    }
+
+    /// Leases whose time is over.
+    pub(crate) fn expired(&self, now: Instant) -> Vec<String> {
+        let over = self.entries.iter().filter(|(_, entry)| entry.ended || entry.expires <= now);
+        over.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// All leases as `caller` may see them.
+    pub(crate) fn list(&self, caller: &Caller, now: Instant) -> Vec<api::Lease> {
+        let shown = self.entries.iter();
+        shown
+            .map(|(id, entry)| {
+                let id = (!entry.of_run && caller.may_end(&entry.owner)).then(|| id.clone());
+                document(id, entry, now)
+            })
+            .collect()
+    }
+
+    /// One lease for whoever knows its name.
+    pub(crate) fn document(&self, id: &str, now: Instant) -> Result<api::Lease, Fault> {
+        Ok(document(Some(id.to_owned()), self.get(id)?, now))
+    }
+}
+
+fn no_such_lease() -> Fault {
+    Fault::not_found("there is no such lease; it may have run out")
+}
+
+fn taken(port: &str, entry: &Entry, now: Instant) -> Fault {
+    let left = entry.expires.saturating_duration_since(now).as_secs_f64();
+    Fault::conflict(if entry.ended {
+        format!("port '{port}' is being given back by '{}'; try again in a moment", entry.holder)
+    } else if entry.of_run {
+        format!("port '{port}' is in use by a run of '{}'", entry.holder)
+    } else {
+        format!("port '{port}' is leased by '{}' for {left:.0} s more, unless it is renewed", entry.holder)
+    })
+}
+
+/// How long a lease still lasts.
+pub(crate) fn of_port(entry: &Entry, now: Instant) -> api::LeaseOfPort {
+    let left = entry.expires.saturating_duration_since(now);
+    api::LeaseOfPort {
+        holder: entry.holder.clone(),
+        expires: instant(left),
+        seconds_left: left.as_secs_f64(),
+    }
+}
+
+fn document(id: Option<String>, entry: &Entry, now: Instant) -> api::Lease {
+    let left = entry.expires.saturating_duration_since(now);
+    api::Lease {
+        id,
+        ports: entry.ports.clone(),
+        holder: entry.holder.clone(),
+        begun: humantime::format_rfc3339_millis(entry.begun).to_string(),
+        expires: instant(left),
+        ttl_s: entry.ttl.as_secs_f64(),
+        seconds_left: left.as_secs_f64(),
+    }
+}
+
+/// The time of day in `left`.
+fn instant(left: Duration) -> String {
+    humantime::format_rfc3339_millis(SystemTime::now() + left).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use api::Role;
+
+    fn caller(name: &str, role: Role) -> Caller {
+        Caller { name: name.to_owned(), role, from: "127.0.0.1:1".parse().unwrap() }
+    }
+
+    fn take(leases: &mut Leases, id: &str, ports: &[&str], who: &str, now: Instant) -> Result<(), Fault> {
+        let caller = caller(who, Role::Run);
+        let ports = ports.iter().map(|port| (*port).to_owned()).collect();
+        let ttl = Duration::from_secs(10);
+        let wanted = Wanted { ports, holder: who.to_owned(), caller: &caller, ttl, of_run: false };
+        leases.take(id, wanted, now)
+    }
+
+    #[test]
+    fn one_gets_it_the_other_is_told_who_has_it() {
+        let (mut leases, now) = (Leases::default(), Instant::now());
+        take(&mut leases, "1", &["a", "b"], "ann", now).unwrap();
+        let refused = take(&mut leases, "2", &["c", "b"], "bob", now).unwrap_err();
+        assert_eq!(refused.status(), 409);
+        assert_eq!(
+            refused.problem().detail,
+            "port 'b' is leased by 'ann' for 10 s more, unless it is renewed"
+        );
+        // All or none.
+        assert!(leases.of_port("c").is_none());
+        take(&mut leases, "3", &["c"], "bob", now).unwrap();
+    }
+
+    #[test]
+    fn a_lease_ends_unless_it_is_renewed() {
+        let (mut leases, now) = (Leases::default(), Instant::now());
+        take(&mut leases, "1", &["a"], "ann", now).unwrap();
+        let later = |s| now + Duration::from_secs(s);
+        assert!(leases.expired(later(9)).is_empty());
+        leases.renew("1", None, later(9)).unwrap();
+        assert!(leases.expired(later(18)).is_empty());
+        assert_eq!(leases.expired(later(19)), ["1"]);
+        leases.end("1");
+        assert_eq!(leases.renew("1", None, later(19)).unwrap_err().status(), 404);
+        // Its ports stay taken until what ran on them has ended.
+        assert!(take(&mut leases, "2", &["a"], "bob", later(19)).is_err());
+        leases.forget("1");
+        assert!(take(&mut leases, "2", &["a"], "bob", later(19)).is_ok());
+    }
+
+    #[test]
+    fn its_name_is_shown_to_its_owner_only() {
+        let (mut leases, now) = (Leases::default(), Instant::now());
+        take(&mut leases, "secret", &["a"], "ann", now).unwrap();
+        let seen = |who, role| leases.list(&caller(who, role), now)[0].id.clone();
+        assert_eq!(seen("ann", Role::Run).as_deref(), Some("secret"));
+        assert_eq!(seen("root", Role::Admin).as_deref(), Some("secret"));
+        assert_eq!(seen("bob", Role::Run), None);
+    }
+}

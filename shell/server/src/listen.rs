@@ -1,0 +1,184 @@
+//! Listens: connections in, requests to the routes, until a signal comes.
+
+use crate::access::Door;
+use crate::options::Options;
+use crate::routes;
+use crate::service::Service;
+use crate::tls;
+use axum::Router;
+use axum::extract::Request;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt;
+
+/// Connections at a time; more wait to be accepted.
+const CONNECTIONS_MAX: usize = 512;
+/// For a client to send the head of a request.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+/// For a TLS handshake.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// Bytes of a request's head.
+const HEAD_MAX: usize = 64 << 10;
+/// For runs to end when the server does.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// From one look at leases to the next.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Why the server does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Somewhere else than on this machine, without anybody being asked who they are.
+    #[error(
+        "{0} is not a loopback address: whoever reaches it could send traffic from this machine; give tokens with --tokens, or \
+         listen on 127.0.0.1"
+    )]
+    Unguarded(SocketAddr),
+    /// Nobody else may listen there.
+    #[error("{0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    /// Certificate or key.
+    #[error("TLS: {0}")]
+    Tls(String),
+    /// Folders, store, threads.
+    #[error("{0}")]
+    Machine(String),
+}
+
+/// Serves until SIGINT or SIGTERM comes. `ready` is told the address once requests are answered.
+///
+/// # Errors
+/// It can't begin; once it has, it goes on.
+pub fn serve(options: &Options, ready: impl FnOnce(&Served)) -> Result<(), ServeError> {
+    if options.tokens.is_empty() && !options.listen.ip().is_loopback() {
+        return Err(ServeError::Unguarded(options.listen));
+    }
+    let service =
+        Service::new(options).map_err(|fault| ServeError::Machine(fault.problem().detail.clone()))?;
+    let service = Arc::new(service);
+    // Workers' cores are theirs alone, if there are others.
+    let _ = os::cpu::pin_to(&os::cpu::control_cores(&service.worker_cores()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(32).build();
+    let runtime = runtime.map_err(|error| ServeError::Machine(format!("no threads: {error}")))?;
+    let served = runtime.block_on(listen(options, service.clone(), ready));
+    service.stop_all("the server ended", PATIENCE);
+    served
+}
+
+/// What is served, for people.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// `http://127.0.0.1:8443`.
+    pub url: String,
+    /// SHA-256 of the certificate, if there is one.
+    pub fingerprint: Option<String>,
+    /// The certificate's file, for clients to trust.
+    pub certificate: Option<std::path::PathBuf>,
+}
+
+async fn listen(
+    options: &Options,
+    service: Arc<Service>,
+    ready: impl FnOnce(&Served),
+) -> Result<(), ServeError> {
+    let failed = |error| ServeError::Listen(options.listen, error);
+    let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let identity = match &options.tls {
+        Some(tls) => Some(tls::identity(tls, &options.state, options.listen.ip())?),
+        None => None,
+    };
+    let door = Arc::new(Door::new(options.tokens.clone(), options.listen));
+    let router = routes::router(service.clone(), door);
+    let ticker = service.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(TICK).await;
+            ticker.tick();
+        }
+    });
+    let scheme = if identity.is_some() { "https" } else { "http" };
+    ready(&Served {
+        url: format!("{scheme}://{address}"),
+        fingerprint: identity.as_ref().map(|identity| identity.fingerprint.clone()),
+        certificate: identity.as_ref().map(|identity| identity.certificate.clone()),
+    });
+    let acceptor = identity.map(|identity| TlsAcceptor::from(identity.config));
+    let mut ended = std::pin::pin!(signal());
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let place = room.clone().acquire_owned();
+        let next = async { (place.await, listener.accept().await) };
+        let (place, accepted) = tokio::select! {
+            () = &mut ended => return Ok(()),
+            next = next => next,
+        };
+        let Ok((stream, from)) = accepted else {
+            // Out of descriptors, say: the next may be luckier.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let (router, acceptor) = (router.clone(), acceptor.clone());
+        tokio::spawn(async move {
+            converse(stream, from, acceptor, router).await;
+            drop(place);
+        });
+    }
+}
+
+/// Until somebody wants the server to end.
+async fn signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut term), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+/// One connection.
+async fn converse(stream: TcpStream, from: SocketAddr, acceptor: Option<TlsAcceptor>, router: Router) {
+    let _ = stream.set_nodelay(true);
+    match acceptor {
+        None => requests(stream, from, router).await,
+        Some(acceptor) => match timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => requests(stream, from, router).await,
+            Ok(Err(error)) => tracing::debug!(%from, "no TLS: {error}"),
+            Err(_) => tracing::debug!(%from, "the TLS handshake took too long"),
+        },
+    }
+}
+
+async fn requests(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    from: SocketAddr,
+    router: Router,
+) {
+    let service = hyper::service::service_fn(move |mut request: Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(From(from));
+        router.clone().oneshot(request.map(axum::body::Body::new))
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(HEAD_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = connection.await {
+        tracing::debug!(%from, "connection: {error}");
+    }
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct From(pub(crate) SocketAddr);

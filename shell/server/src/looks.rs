@@ -1,0 +1,201 @@
+//! What a running trial shows, published by pointer.
+
+use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Totals, WorkerLoad};
+use engine::View;
+use engine::result::{LatencyResult, TotalDocument};
+use serde_json::Value;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use units::Nanos;
+
+/// From one look to the next.
+pub(crate) const EVERY: Nanos = Nanos::from_millis(100);
+/// Making a full look takes at most this share of the time.
+const FULL_SHARE: u32 = 10;
+
+/// The columns of a look, and their text once somebody has asked for it.
+#[derive(Debug, Default)]
+pub(crate) struct LiveLook {
+    pub(crate) live: Live,
+    text: OnceLock<Arc<str>>,
+}
+
+impl LiveLook {
+    /// As JSON, made once for all who read it.
+    pub(crate) fn text(&self) -> Arc<str> {
+        self.text.get_or_init(|| serde_json::to_string(&self.live).unwrap_or_default().into()).clone()
+    }
+}
+
+/// A look with everything.
+#[derive(Debug)]
+pub(crate) struct FullLook {
+    pub(crate) at_s: f64,
+    pub(crate) interval: Value,
+    pub(crate) total: Totals,
+    pub(crate) workers: Vec<WorkerLoad>,
+}
+
+/// The newest looks. Whoever waits is woken; nobody who is slow holds anybody up.
+#[derive(Debug)]
+pub(crate) struct Looks {
+    live: Mutex<Arc<LiveLook>>,
+    full: Mutex<Option<Arc<FullLook>>>,
+    /// Counts what there is to see: looks, and changes of state.
+    bell: watch::Sender<u64>,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self { live: Mutex::default(), full: Mutex::default(), bell: watch::Sender::new(0) }
+    }
+}
+
+fn newest<T: Clone>(slot: &Mutex<T>) -> T {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+impl Looks {
+    pub(crate) fn live(&self) -> Arc<LiveLook> {
+        newest(&self.live)
+    }
+
+    pub(crate) fn full(&self) -> Option<Arc<FullLook>> {
+        newest(&self.full)
+    }
+
+    pub(crate) fn put_full(&self, look: FullLook) {
+        *self.full.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(look));
+    }
+
+    /// Wakes whoever waits.
+    pub(crate) fn ring(&self) {
+        self.bell.send_modify(|n| *n += 1);
+    }
+
+    /// Something to wait at.
+    pub(crate) fn listen(&self) -> watch::Receiver<u64> {
+        self.bell.subscribe()
+    }
+
+    fn put_live(&self, live: Live) {
+        let look = Arc::new(LiveLook { live, text: OnceLock::new() });
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = look;
+    }
+}
+
+/// Makes looks of an engine's views.
+pub(crate) struct Painter {
+    cores: Vec<usize>,
+    next_full: Instant,
+}
+
+impl Painter {
+    /// For workers on `cores`.
+    pub(crate) fn new(cores: Vec<usize>) -> Self {
+        Self { cores, next_full: Instant::now() }
+    }
+
+    /// Publishes a view.
+    pub(crate) fn paint(&mut self, view: &View<'_>, looks: &Looks) {
+        looks.put_live(live(view, &self.cores));
+        let began = Instant::now();
+        if began >= self.next_full {
+            looks.put_full(full(view, &self.cores));
+            self.next_full = began + began.elapsed() * FULL_SHARE - Duration::from_millis(1);
+        }
+        looks.ring();
+    }
+}
+
+/// The names in a view, in the order of its columns.
+pub(crate) fn names(view: &View<'_>) -> Names {
+    Names {
+        ports: view.ports().into_iter().map(|port| port.name).collect(),
+        streams: view.streams().map(|stream| stream.name.to_owned()).collect(),
+        groups: view.groups().map(str::to_owned).collect(),
+        sessions: view.sessions().into_iter().map(|entry| entry.name).collect(),
+    }
+}
+
+fn workers(view: &View<'_>, cores: &[usize]) -> Vec<WorkerLoad> {
+    let load = |(index, busy_ratio)| WorkerLoad { core: cores.get(index).copied(), busy_ratio };
+    view.busy_ratios().enumerate().map(load).collect()
+}
+
+fn latency(result: LatencyResult) -> Latency {
+    Latency {
+        p50_ns: result.p50,
+        p90_ns: result.p90,
+        p99_ns: result.p99,
+        p99_9_ns: result.p99_9,
+        max_ns: result.max,
+    }
+}
+
+fn live(view: &View<'_>, cores: &[usize]) -> Live {
+    let mut live = Live {
+        at_s: view.at().as_secs_f64(),
+        interval_s: view.span().as_secs_f64(),
+        draining: view.is_draining(),
+        latency: view.latency().map(latency),
+        workers: workers(view, cores),
+        ..Live::default()
+    };
+    view.ports().into_iter().for_each(|port| live.ports.push(&port));
+    view.streams().for_each(|stream| live.streams.push(&stream));
+    view.sessions().into_iter().for_each(|entry| live.sessions.push(&entry));
+    live
+}
+
+/// A row for columns.
+trait Push<T> {
+    fn push(&mut self, row: &T);
+}
+
+impl Push<engine::PortView> for LivePorts {
+    fn push(&mut self, row: &engine::PortView) {
+        self.tx_pps.push(row.tx_pps);
+        self.rx_pps.push(row.rx_pps);
+        self.tx_bps_l1.push(row.tx_bps_l1);
+        self.rx_bps_l1.push(row.rx_bps_l1);
+        self.tx_packets.push(row.tx_packets);
+        self.rx_packets.push(row.rx_packets);
+    }
+}
+
+impl Push<engine::StreamView<'_>> for LiveStreams {
+    fn push(&mut self, row: &engine::StreamView<'_>) {
+        self.tx_pps.push(row.tx_pps);
+        self.rx_pps.push(row.rx_pps);
+        self.tx.push(row.tx);
+        self.rx.push(row.rx);
+        self.lost.push(row.missing);
+        self.latency_p50_ns.push(row.latency.as_ref().and_then(|latency| latency.p50));
+        self.latency_p99_ns.push(row.latency.as_ref().and_then(|latency| latency.p99));
+        self.latency_max_ns.push(row.latency.as_ref().map(|latency| latency.max));
+    }
+}
+
+impl Push<engine::SessionView> for LiveSessions {
+    fn push(&mut self, row: &engine::SessionView) {
+        self.active.push(row.active);
+        self.open_per_s.push(row.open_per_s);
+        self.transactions_per_s.push(row.transactions_per_s);
+        self.rx_bps_goodput.push(row.rx_bps_goodput);
+        self.failed.push(row.failed);
+        self.established.push(row.established);
+    }
+}
+
+fn full(view: &View<'_>, cores: &[usize]) -> FullLook {
+    let TotalDocument { ports, streams, groups, sessions } = view.total();
+    FullLook {
+        at_s: view.at().as_secs_f64(),
+        // String keys and finite numbers only.
+        interval: serde_json::to_value(view.document()).unwrap_or_default(),
+        total: Totals { ports, streams, groups, sessions },
+        workers: workers(view, cores),
+    }
+}

@@ -1,0 +1,39 @@
+//! What an operator decides.
+
+use crate::access::Token;
+use crate::limits::Limits;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// How to serve.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Who may do what; none: everybody on this machine may do everything.
+    pub tokens: Vec<Token>,
+    /// Encryption, if any.
+    pub tls: Option<TlsOptions>,
+    /// What may be used, and how much.
+    pub limits: Limits,
+    /// Worker cores for all runs together; the engine's choice if empty.
+    pub cores: Vec<usize>,
+    /// The results store.
+    pub store: PathBuf,
+    /// Folder for captures, kept profiles, certificates and the audit log.
+    pub state: PathBuf,
+}
+
+/// Whose certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TlsOptions {
+    /// The operator's: chain and key, PEM.
+    Files {
+        /// The certificate chain.
+        certificate: PathBuf,
+        /// Its private key.
+        key: PathBuf,
+    },
+    /// One that is generated once and kept in the state folder.
+    SelfSigned,
+}

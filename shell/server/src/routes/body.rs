@@ -1,0 +1,93 @@
+//! Requests' bodies and queries, with errors that name the place.
+
+use crate::access::Caller;
+use crate::fault::Fault;
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use serde::de::DeserializeOwned;
+
+/// A JSON document.
+pub(crate) struct Body<T>(pub(crate) T);
+
+/// A JSON document, or nothing.
+pub(crate) struct MaybeBody<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Fault;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Fault> {
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        if kind != "application/json" {
+            return Err(Fault::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                format!("'Content-Type: application/json' is expected, and not '{kind}'"),
+            ));
+        }
+        let bytes = Bytes::from_request(request, state).await.map_err(unread)?;
+        parse(&bytes).map(Self)
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for MaybeBody<T> {
+    type Rejection = Fault;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Fault> {
+        let bytes = Bytes::from_request(request, state).await.map_err(unread)?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Self(T::default()));
+        }
+        parse(&bytes).map(Self)
+    }
+}
+
+fn unread(rejection: BytesRejection) -> Fault {
+    match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            let most = super::BODY_MAX >> 20;
+            Fault::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a request's body has at most {most} MiB"))
+        }
+        status => Fault::new(status, "the request's body did not come whole"),
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        let inner = error.into_inner();
+        if inner.is_data() {
+            Fault::value(if path == "." { "" } else { &path }, inner.to_string())
+        } else {
+            Fault::bad_request(format!("the body is not JSON: {inner}"))
+        }
+    })?;
+    reader.end().map_err(|error| Fault::bad_request(format!("the body is not JSON: {error}")))?;
+    Ok(value)
+}
+
+/// A query, with errors as problem documents.
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + 'static> FromRequestParts<S> for Asked<T> {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
+        let query = Query::from_request_parts(parts, state).await;
+        let Query(value) =
+            query.map_err(|rejection: QueryRejection| Fault::unprocessable(rejection.body_text()))?;
+        Ok(Self(value))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| Fault::new(StatusCode::UNAUTHORIZED, "nobody knows who asks"))
+    }
+}

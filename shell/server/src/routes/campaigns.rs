@@ -1,0 +1,142 @@
+//! Methods and campaigns.
+
+use super::body::{Asked, Body};
+use super::guard::Noted;
+use super::runs::{every, json_text};
+use super::{Known, blocking};
+use crate::access::Caller;
+use crate::events;
+use crate::fault::Fault;
+use crate::service::Service;
+use api::{Campaign, Method, MethodPart, NewCampaign, Problem};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use campaign::{Settings, choices};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
+    OpenApiRouter::new()
+        .routes(routes!(methods))
+        .routes(routes!(campaigns, start_campaign))
+        .routes(routes!(campaign))
+        .routes(routes!(stop_campaign))
+        .routes(routes!(campaign_events))
+        .routes(routes!(campaign_result))
+}
+
+/// Test methods and what can be set
+#[utoipa::path(get, path = "/api/v1/methods", tag = "campaigns",
+    responses((status = 200, body = Vec<Method>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn methods() -> Result<Json<Vec<Method>>, Fault> {
+    let method = |choice: &campaign::Choice| {
+        let parts = choice.parts(&Settings::default())?.into_iter().map(|part| {
+            let config = serde_json::to_value(&part.config).unwrap_or_default();
+            let mut settings = Map::new();
+            config.as_object().into_iter().flatten().for_each(|(_, value)| leaves("", value, &mut settings));
+            MethodPart { name: part.name, settings }
+        });
+        let (name, about, parts) = (choice.name.to_owned(), choice.about.to_owned(), parts.collect());
+        Ok(Method { name, about, parts })
+    };
+    Ok(Json(choices().iter().map(method).collect::<Result<_, Fault>>()?))
+}
+
+/// Each setting by its path.
+fn leaves(path: &str, value: &Value, all: &mut Map<String, Value>) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            leaves(&if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, value, all);
+        }),
+        other => {
+            all.insert(path.to_owned(), other.clone());
+        }
+    }
+}
+
+/// Campaigns of this server's life, newest first
+#[utoipa::path(get, path = "/api/v1/campaigns", tag = "campaigns",
+    responses((status = 200, body = Vec<Campaign>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn campaigns(State(service): Known) -> Json<Vec<Campaign>> {
+    Json(service.campaigns().iter().map(|campaign| campaign.document(false)).collect())
+}
+
+/// Start a method on a profile
+#[utoipa::path(post, path = "/api/v1/campaigns", tag = "campaigns", request_body = NewCampaign,
+    responses((status = 201, body = Campaign), (status = "4XX", body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json")))]
+async fn start_campaign(
+    State(service): Known,
+    caller: Caller,
+    Body(new): Body<NewCampaign>,
+) -> Result<Response, Fault> {
+    let campaign = blocking(service, move |service| service.start_campaign(&new, &caller)).await?;
+    let job = &campaign.job;
+    let noted = Noted(format!("campaign {} '{}' on {}", job.id, job.name, job.ports.join(", ")));
+    Ok((StatusCode::CREATED, Extension(noted), Json(campaign.document(true))).into_response())
+}
+
+/// A campaign with its trials so far
+#[utoipa::path(get, path = "/api/v1/campaigns/{id}", tag = "campaigns", params(("id" = String, Path, description = "Its id, or 'latest'")),
+    responses((status = 200, body = Campaign), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn campaign(State(service): Known, Path(id): Path<String>) -> Result<Json<Campaign>, Fault> {
+    Ok(Json(service.campaign(&id)?.document(true)))
+}
+
+/// Stop a campaign
+#[utoipa::path(post, path = "/api/v1/campaigns/{id}/stop", tag = "campaigns", params(("id" = String, Path, description = "Its id, or 'latest'")),
+    responses((status = 200, body = Campaign), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn stop_campaign(
+    State(service): Known,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Campaign>, Fault> {
+    let campaign = service.campaign(&id)?;
+    if !caller.may_end(&campaign.job.holder) {
+        return Err(Fault::forbidden(format!(
+            "the campaign is of '{}'; only an admin stops what others have begun",
+            campaign.job.holder
+        )));
+    }
+    campaign.job.stop(&format!("stopped by {}", caller.name));
+    Ok(Json(campaign.document(true)))
+}
+
+/// What a client wants of a campaign's events.
+#[derive(Debug, Deserialize)]
+struct EventQuery {
+    every_s: Option<f64>,
+}
+
+/// A campaign as it goes on: server-sent events 'campaign', 'point', 'live'
+#[utoipa::path(get, path = "/api/v1/campaigns/{id}/events", tag = "campaigns",
+    params(("id" = String, Path, description = "Its id, or 'latest'"),
+        ("every_s" = Option<f64>, Query, description = "From one look to the next, s", minimum = 0.02, maximum = 3600.0)),
+    responses((status = 200, content_type = "text/event-stream", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn campaign_events(
+    State(service): Known,
+    Path(id): Path<String>,
+    Asked(query): Asked<EventQuery>,
+) -> Result<Response, Fault> {
+    Ok(events::of_campaign(service.campaign(&id)?, every(query.every_s)?).into_response())
+}
+
+/// What a campaign found, eagre.campaign/1
+#[utoipa::path(get, path = "/api/v1/campaigns/{id}/result", tag = "campaigns", params(("id" = String, Path, description = "Its id, or 'latest'")),
+    responses((status = 200, body = Object), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn campaign_result(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
+    let campaign = service.campaign(&id)?;
+    let text = campaign.result().ok_or_else(|| {
+        let status = campaign.job.status();
+        match status.reason.filter(|_| status.state.has_ended()) {
+            Some(reason) => Fault::not_found(format!("the campaign has no result: {reason}")),
+            None => Fault::conflict("the campaign has no result before its end"),
+        }
+    })?;
+    Ok(json_text(text.to_string()))
+}

@@ -1,0 +1,117 @@
+//! What every request passes: who asks, may they, how long it may take, and the log of it.
+
+use crate::access::{Caller, Door, role_for};
+use crate::fault::Fault;
+use crate::jobs::now;
+use crate::listen::From;
+use crate::service::Service;
+use api::AuditEntry;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// For a request to be answered; streams go on after their beginning.
+const REQUEST_TIME: Duration = Duration::from_secs(30);
+
+/// What came of a request, for the log: a run's id, say.
+#[derive(Debug, Clone)]
+pub(crate) struct Noted(pub(crate) String);
+
+/// Lets in whoever may, and writes down what they do.
+pub(crate) async fn guard(
+    State((service, door)): State<(Arc<Service>, Arc<Door>)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let from = request.extensions().get::<From>().map_or(nowhere, |from| from.0);
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let caller = door.caller(request.headers(), from);
+    let may = caller.clone().and_then(|caller| caller.must_be(role_for(&method)).map(|()| caller));
+    let response = match may {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(fault) => fault.into_response(),
+    };
+    let status = response.status();
+    let refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    let changes = !matches!(method, Method::GET | Method::HEAD | Method::OPTIONS);
+    // A check looks and changes nothing.
+    if refused || (changes && !path.ends_with("/check")) {
+        service.audit.note(entry(caller.ok().as_ref(), from, &format!("{method} {path}"), &response));
+    }
+    tracing::debug!(%method, %path, status = status.as_u16(), "request");
+    response
+}
+
+fn entry(caller: Option<&Caller>, from: SocketAddr, what: &str, response: &Response) -> AuditEntry {
+    let fault = response.extensions().get::<Fault>().map(|fault| fault.problem().detail.clone());
+    let noted = response.extensions().get::<Noted>().map(|noted| noted.0.clone());
+    AuditEntry {
+        at: now(),
+        who: caller.map_or_else(|| "-".to_owned(), |caller| caller.name.clone()),
+        role: caller.map(|caller| caller.role),
+        from: from.to_string(),
+        what: hide_lease(what),
+        status: response.status().as_u16(),
+        detail: fault.or(noted),
+    }
+}
+
+/// A lease's name is its key, and is not written down whole.
+fn hide_lease(what: &str) -> String {
+    let Some((before, rest)) = what.split_once("/leases/") else { return what.to_owned() };
+    let (id, after) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let shown: String = id.chars().take(6).collect();
+    format!("{before}/leases/{shown}…{after}")
+}
+
+/// Ends what takes too long: a body that comes byte by byte.
+pub(crate) async fn in_time(request: Request, next: Next) -> Response {
+    match tokio::time::timeout(REQUEST_TIME, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            let seconds = REQUEST_TIME.as_secs();
+            let mut response = Fault::new(
+                StatusCode::REQUEST_TIMEOUT,
+                format!("the request was not there after {seconds} s"),
+            )
+            .into_response();
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response
+        }
+    }
+}
+
+/// What browsers are to keep to.
+pub(crate) async fn headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_not_written_down_whole() {
+        assert_eq!(hide_lease("DELETE /api/v1/leases/0123456789abcdef"), "DELETE /api/v1/leases/012345…");
+        assert_eq!(hide_lease("POST /api/v1/leases/0123456789/renew"), "POST /api/v1/leases/012345…/renew");
+        assert_eq!(hide_lease("POST /api/v1/leases"), "POST /api/v1/leases");
+    }
+}

@@ -1,0 +1,116 @@
+//! The native API's routes. Each asks the service and says it in HTTP; the OpenAPI document is made of them.
+
+mod body;
+mod campaigns;
+mod guard;
+mod machine;
+mod ports;
+mod profiles;
+mod results;
+mod runs;
+
+use crate::access::Door;
+use crate::assets;
+use crate::fault::Fault;
+use crate::service::Service;
+use api::{Problem, Role};
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+use utoipa_axum::router::OpenApiRouter;
+
+/// Bytes of a request's body.
+const BODY_MAX: usize = 16 << 20;
+
+/// What handlers know.
+pub(crate) type Known = State<Arc<Service>>;
+
+/// Carries out what blocks: files, the store, opening ports.
+pub(crate) async fn blocking<T: Send + 'static>(
+    service: Arc<Service>,
+    work: impl FnOnce(&Arc<Service>) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    let done = tokio::task::spawn_blocking(move || work(&service)).await;
+    done.unwrap_or_else(|_| {
+        Err(Fault::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal error, please report it: a request's thread failed",
+        ))
+    })
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Eagre", description = "Traffic generator and test system: ports, runs, methods, results.", license(name = "Apache-2.0")),
+    components(schemas(Problem, Role)),
+    modifiers(&Bearer),
+    security(("token" = []))
+)]
+struct Document;
+
+/// Tokens are sent as RFC 6750 says.
+struct Bearer;
+
+impl Modify for Bearer {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        document
+            .components
+            .get_or_insert_default()
+            .add_security_scheme("token", SecurityScheme::Http(scheme));
+    }
+}
+
+fn api_routes() -> OpenApiRouter<Arc<Service>> {
+    OpenApiRouter::with_openapi(Document::openapi())
+        .merge(machine::routes())
+        .merge(ports::routes())
+        .merge(profiles::routes())
+        .merge(runs::routes())
+        .merge(campaigns::routes())
+        .merge(results::routes())
+}
+
+/// The OpenAPI document (3.1) of the native API, with the documents of other rooms by reference.
+pub fn openapi() -> Value {
+    let (_, document) = api_routes().split_for_parts();
+    // Made of strings, numbers and lists.
+    serde_json::to_value(&document).unwrap_or_default()
+}
+
+/// Everything that is served.
+pub(crate) fn router(service: Arc<Service>, door: Arc<Door>) -> Router {
+    let (api, _) = api_routes().split_for_parts();
+    let document = Arc::new(openapi());
+    let openapi = get(move || async move { axum::Json(document.as_ref().clone()) });
+    let guarded = api
+        .route("/api/v1/openapi.json", openapi)
+        .layer(axum::middleware::from_fn_with_state((service.clone(), door), guard::guard))
+        .layer(axum::middleware::from_fn(guard::in_time));
+    guarded
+        .route("/healthz", get(|| async { axum::Json(json!({"status": "ok"})) }))
+        .method_not_allowed_fallback(not_allowed)
+        .fallback(elsewhere)
+        .layer(axum::middleware::from_fn(guard::headers))
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .with_state(service)
+}
+
+async fn not_allowed(method: Method, uri: Uri) -> Response {
+    Fault::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} does not take {method}", uri.path()))
+        .into_response()
+}
+
+/// The dashboard's files; its page is for everybody, what it shows is not.
+async fn elsewhere(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    if method != Method::GET && method != Method::HEAD {
+        return Fault::not_found(format!("there is no '{}' here", uri.path())).into_response();
+    }
+    assets::serve(uri.path(), &headers).unwrap_or_else(IntoResponse::into_response)
+}

@@ -1,0 +1,127 @@
+//! Ports and who has them.
+
+use super::body::{Body, MaybeBody};
+use super::{Known, blocking};
+use crate::access::Caller;
+use crate::fault::Fault;
+use crate::service::Service;
+use api::{Lease, NewLease, Port, PortKind, Problem, Renewal};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use os::link::LinkFacts;
+use std::sync::Arc;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
+    OpenApiRouter::new()
+        .routes(routes!(ports))
+        .routes(routes!(leases, lease))
+        .routes(routes!(renew))
+        .routes(routes!(release))
+}
+
+/// Ports that can be used here, and who has them
+#[utoipa::path(get, path = "/api/v1/ports", tag = "ports",
+    responses((status = 200, body = Vec<Port>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn ports(State(service): Known) -> Result<Json<Vec<Port>>, Fault> {
+    blocking(service, |service| Ok(Json(all_ports(service)?))).await
+}
+
+fn all_ports(service: &Service) -> Result<Vec<Port>, Fault> {
+    let links = os::link::list();
+    let links =
+        links.map_err(|error| Fault::machine(format!("the kernel does not list its links: {error}")))?;
+    let routes = os::link::default_route_interfaces().unwrap_or_default();
+    let interfaces = links.iter().filter(|link| !link.loopback).map(|link| interface(link, &routes));
+    let cards = os::doctor::network_cards();
+    let cards = cards.iter().map(|card| Port {
+        name: card.address.clone(),
+        device: card.address.clone(),
+        kind: PortKind::Pci,
+        up: card.is_bypass(),
+        driver: card.driver.clone(),
+        note: (!card.is_bypass()).then(|| "owned by the kernel".to_owned()),
+        ..port("")
+    });
+    let inside = ["ring:a", "ring:b", "null"].into_iter().map(port);
+    let mut all: Vec<Port> = interfaces.chain(cards).chain(inside).collect();
+    for port in &mut all {
+        port.allowed = service.limits.allows(&port.device);
+        port.lease = service.lease_of(&port.name);
+    }
+    Ok(all)
+}
+
+fn port(device: &str) -> Port {
+    Port {
+        name: device.to_owned(),
+        device: device.to_owned(),
+        kind: PortKind::InProcess,
+        up: true,
+        speed_bps: None,
+        mtu: None,
+        driver: None,
+        allowed: true,
+        note: None,
+        lease: None,
+    }
+}
+
+fn interface(link: &LinkFacts, routes: &[String]) -> Port {
+    let note = match (routes.contains(&link.name), link.up, link.running) {
+        (true, _, _) => Some("default route: refused unless a profile allows it"),
+        (_, false, _) => Some("down"),
+        (_, _, false) => Some("no carrier"),
+        _ => None,
+    };
+    Port {
+        name: link.name.clone(),
+        device: format!("afxdp:{}", link.name),
+        kind: PortKind::Interface,
+        up: link.up,
+        speed_bps: link.speed_bps,
+        mtu: Some(link.mtu),
+        driver: link.driver.clone().or_else(|| link.kind.clone()),
+        note: note.map(str::to_owned),
+        ..port("")
+    }
+}
+
+/// Leases
+#[utoipa::path(get, path = "/api/v1/leases", tag = "ports",
+    responses((status = 200, body = Vec<Lease>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn leases(State(service): Known, caller: Caller) -> Json<Vec<Lease>> {
+    Json(service.leases(&caller))
+}
+
+/// Reserve ports, all or none
+#[utoipa::path(post, path = "/api/v1/leases", tag = "ports", request_body = NewLease,
+    responses((status = 201, body = Lease), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn lease(
+    State(service): Known,
+    caller: Caller,
+    Body(new): Body<NewLease>,
+) -> Result<(StatusCode, Json<Lease>), Fault> {
+    Ok((StatusCode::CREATED, Json(service.lease(&new, &caller)?)))
+}
+
+/// Keep reserved ports longer
+#[utoipa::path(post, path = "/api/v1/leases/{id}/renew", tag = "ports", params(("id" = String, Path, description = "The lease's id")), request_body = Option<Renewal>,
+    responses((status = 200, body = Lease), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn renew(
+    State(service): Known,
+    Path(id): Path<String>,
+    MaybeBody(renewal): MaybeBody<Renewal>,
+) -> Result<Json<Lease>, Fault> {
+    Ok(Json(service.renew(&id, renewal.ttl_s)?))
+}
+
+/// Give ports back; what runs on them is stopped
+#[utoipa::path(delete, path = "/api/v1/leases/{id}", tag = "ports", params(("id" = String, Path, description = "The lease's id")),
+    responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn release(State(service): Known, Path(id): Path<String>) -> Result<StatusCode, Fault> {
+    service.release(&id)?;
+    Ok(StatusCode::NO_CONTENT)
+}

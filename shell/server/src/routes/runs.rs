@@ -1,0 +1,237 @@
+//! Runs.
+
+use super::body::{Asked, Body};
+use super::guard::Noted;
+use super::{Known, blocking};
+use crate::access::Caller;
+use crate::events::{self, Form};
+use crate::fault::Fault;
+use crate::runs::RunJob;
+use crate::service::Service;
+use api::{Change, NewRun, Problem, Run, Snapshot};
+use axum::body::Body as Bytes;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_util::stream;
+use serde::Deserialize;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
+    OpenApiRouter::new()
+        .routes(routes!(runs, start))
+        .routes(routes!(run, forget))
+        .routes(routes!(stop))
+        .routes(routes!(rate))
+        .routes(routes!(snapshot))
+        .routes(routes!(run_events))
+        .routes(routes!(result))
+        .routes(routes!(capture))
+}
+
+/// Runs, newest first
+#[utoipa::path(get, path = "/api/v1/runs", tag = "runs",
+    responses((status = 200, body = Vec<Run>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn runs(State(service): Known) -> Json<Vec<Run>> {
+    let own = service.runs();
+    Json(own.iter().map(|run| run.document()).chain(service.unfinished().iter().cloned()).collect())
+}
+
+/// Start a run; it is answered once its ports are open
+#[utoipa::path(post, path = "/api/v1/runs", tag = "runs", request_body = NewRun,
+    responses((status = 201, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json")))]
+async fn start(State(service): Known, caller: Caller, Body(new): Body<NewRun>) -> Result<Response, Fault> {
+    let run = blocking(service, move |service| service.start(&new, &caller)).await?;
+    let noted = Noted(format!("run {} '{}' on {}", run.job.id, run.job.name, run.job.ports.join(", ")));
+    Ok((StatusCode::CREATED, Extension(noted), Json(run.document())).into_response())
+}
+
+/// A run
+#[utoipa::path(get, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")),
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn run(State(service): Known, Path(id): Path<String>) -> Result<Json<Run>, Fault> {
+    match service.run(&id) {
+        Ok(run) => Ok(Json(run.document())),
+        Err(fault) => service.unfinished().iter().find(|run| run.id == id).cloned().map(Json).ok_or(fault),
+    }
+}
+
+/// Forget a run that has ended; its result stays in the store
+#[utoipa::path(delete, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path, description = "Its id")),
+    responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn forget(State(service): Known, caller: Caller, Path(id): Path<String>) -> Result<StatusCode, Fault> {
+    own(&service, &id, &caller)?;
+    blocking(service, move |service| service.forget(&id).map(|()| StatusCode::NO_CONTENT)).await
+}
+
+/// A run that `caller` may end.
+fn own(service: &Service, id: &str, caller: &Caller) -> Result<Arc<RunJob>, Fault> {
+    let run = service.run(id)?;
+    match caller.may_end(&run.job.holder) {
+        true => Ok(run),
+        false => Err(Fault::forbidden(format!(
+            "the run is of '{}'; only an admin changes what others have begun",
+            run.job.holder
+        ))),
+    }
+}
+
+/// Stop a run: traffic ends, late packets are waited for
+#[utoipa::path(post, path = "/api/v1/runs/{id}/stop", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")),
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn stop(State(service): Known, caller: Caller, Path(id): Path<String>) -> Result<Json<Run>, Fault> {
+    let run = own(&service, &id, &caller)?;
+    run.job.stop(&format!("stopped by {}", caller.name));
+    Ok(Json(run.document()))
+}
+
+/// Change the rate of all streams or of one, pause, resume
+#[utoipa::path(post, path = "/api/v1/runs/{id}/rate", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")), request_body = Change,
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn rate(
+    State(service): Known,
+    caller: Caller,
+    Path(id): Path<String>,
+    Body(change): Body<Change>,
+) -> Result<Json<Run>, Fault> {
+    let run = own(&service, &id, &caller)?;
+    run.change(&change, &service.limits).await?;
+    Ok(Json(run.document()))
+}
+
+/// Everything that is known of a run now
+#[utoipa::path(get, path = "/api/v1/runs/{id}/snapshot", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")),
+    responses((status = 200, body = Snapshot), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn snapshot(State(service): Known, Path(id): Path<String>) -> Result<Json<Snapshot>, Fault> {
+    Ok(Json(service.run(&id)?.snapshot()))
+}
+
+/// What a client wants of a run's events.
+#[derive(Debug, Deserialize)]
+struct EventQuery {
+    every_s: Option<f64>,
+    form: Option<String>,
+}
+
+/// From one event to the next.
+pub(super) fn every(seconds: Option<f64>) -> Result<Duration, Fault> {
+    match seconds.unwrap_or(0.1) {
+        seconds if (0.02..=3_600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(Fault::value("every_s", "from 0.02 to 3600 is expected")),
+    }
+}
+
+/// A run as it goes on: server-sent events 'run', 'live' or 'full', 'result'
+#[utoipa::path(get, path = "/api/v1/runs/{id}/events", tag = "runs",
+    params(("id" = String, Path, description = "Its id, or 'latest'"),
+        ("every_s" = Option<f64>, Query, description = "From one look to the next, s", minimum = 0.02, maximum = 3600.0),
+        ("form" = Option<String>, Query, description = "'live': columns; 'full': snapshots")),
+    responses((status = 200, content_type = "text/event-stream", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn run_events(
+    State(service): Known,
+    Path(id): Path<String>,
+    Asked(query): Asked<EventQuery>,
+) -> Result<Response, Fault> {
+    let form = match query.form.as_deref() {
+        None | Some("live") => Form::Live,
+        Some("full") => Form::Full,
+        Some(other) => return Err(Fault::value("form", format!("'{other}' is neither 'live' nor 'full'"))),
+    };
+    Ok(events::of_run(service.run(&id)?, form, every(query.every_s)?).into_response())
+}
+
+/// What a run found, eagre.result/1
+#[utoipa::path(get, path = "/api/v1/runs/{id}/result", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")),
+    responses((status = 200, body = Object), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn result(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
+    let run = service.run(&id)?;
+    let Some(text) = run.result() else {
+        let status = run.job.status();
+        return Err(match status.reason.filter(|_| status.state.has_ended()) {
+            Some(reason) => Fault::not_found(format!("the run has no result: {reason}")),
+            None => Fault::conflict("the run has no result before its end"),
+        });
+    };
+    Ok(json_text(text.to_string()))
+}
+
+/// JSON that is text already.
+pub(super) fn json_text(text: String) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
+}
+
+/// What a port captured, pcapng, streamed while it grows
+#[utoipa::path(get, path = "/api/v1/runs/{id}/captures/{port}", tag = "runs",
+    params(("id" = String, Path, description = "Its id, or 'latest'"), ("port" = String, Path, description = "The port's name in the profile")),
+    responses((status = 200, content_type = "application/x-pcapng", body = Vec<u8>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn capture(State(service): Known, Path((id, port)): Path<(String, String)>) -> Result<Response, Fault> {
+    let run = service.run(&id)?;
+    let Some(path) = run.captures.get(&port).cloned() else {
+        return Err(Fault::not_found(format!("nothing is captured on port '{port}' of this run")));
+    };
+    let growing = Growing { run, path, at: 0, over: false };
+    let body = Bytes::from_stream(stream::unfold(growing, |growing| async move {
+        let read = tokio::task::spawn_blocking(move || growing.next()).await.ok()?;
+        let (read, growing) = read;
+        match read {
+            Ok(bytes) if bytes.is_empty() => None,
+            Ok(bytes) => Some((Ok::<_, std::io::Error>(bytes), growing)),
+            Err(error) => Some((Err(error), Growing { over: true, ..growing })),
+        }
+    }));
+    Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/x-pcapng"))], body).into_response())
+}
+
+/// Bytes read at a time.
+const CHUNK: usize = 256 << 10;
+/// How often a file is looked at for more.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// A file that may still grow, until its run has ended.
+struct Growing {
+    run: Arc<RunJob>,
+    path: PathBuf,
+    at: u64,
+    over: bool,
+}
+
+impl Growing {
+    /// The next bytes; none at the end.
+    fn next(mut self) -> (std::io::Result<Vec<u8>>, Self) {
+        loop {
+            if self.over {
+                return (Ok(Vec::new()), self);
+            }
+            // Asked before reading: what was written before the end is read after it.
+            let ended = self.run.job.has_ended();
+            match self.read() {
+                Ok(bytes) if bytes.is_empty() => {}
+                Ok(bytes) => {
+                    self.at += bytes.len() as u64;
+                    return (Ok(bytes), self);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && !ended => {}
+                Err(error) => return (Err(error), self),
+            }
+            self.over = ended;
+            if !ended {
+                std::thread::sleep(PATIENCE);
+            }
+        }
+    }
+
+    fn read(&self) -> std::io::Result<Vec<u8>> {
+        let mut file = std::fs::File::open(&self.path)?;
+        file.seek(SeekFrom::Start(self.at))?;
+        let mut bytes = Vec::new();
+        file.take(CHUNK as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}

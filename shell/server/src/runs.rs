@@ -1,0 +1,389 @@
+//! A run: an engine's session on a thread of its own.
+
+use crate::fault::Fault;
+use crate::jobs::{CoresInUse, Job, lock};
+use crate::limits::Limits;
+use crate::looks::{EVERY, Painter};
+use api::{Names, Run, Snapshot, State, Totals};
+use engine::{Change, ResultDocument, Rig, RunOptions, Session, Speed, View, Watch};
+use os::TscClock;
+use profile::Plan;
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use store::{CampaignId, NewTrial, Store};
+use units::{Load, Nanos};
+
+/// How long the clock is calibrated.
+pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
+/// Intervals of a run that are kept for its report.
+const INTERVALS_MAX: usize = 1_000;
+/// Intervals of runs with more streams are not kept.
+const STREAMS_KEPT: usize = 200;
+/// From a change being asked for to the engine's answer, at most.
+const CHANGE_ANSWER: Duration = Duration::from_millis(500);
+
+/// A run and what has come of it so far.
+pub(crate) struct RunJob {
+    pub(crate) job: Job,
+    pub(crate) duration: Nanos,
+    pub(crate) names: Names,
+    /// Files captures are written to, by port name.
+    pub(crate) captures: BTreeMap<String, PathBuf>,
+    /// As it stands, rates changed while it runs included.
+    plan: Mutex<Plan>,
+    changes: Mutex<Changes>,
+    end: Mutex<End>,
+}
+
+/// Changes of rates.
+#[derive(Default)]
+struct Changes {
+    waiting: VecDeque<(u64, Change)>,
+    asked: u64,
+    /// What was said to each, by its number.
+    answers: BTreeMap<u64, Result<(), String>>,
+    made: Vec<String>,
+    refused: Vec<String>,
+}
+
+/// What came of it.
+#[derive(Default, Clone)]
+struct End {
+    verdict: Option<Value>,
+    result: Option<Arc<str>>,
+    totals: Option<Arc<Totals>>,
+}
+
+/// Where a run is kept.
+pub(crate) struct KeptRun {
+    pub(crate) store: Store,
+    pub(crate) id: CampaignId,
+    /// What equal runs have in common.
+    pub(crate) key: String,
+}
+
+impl RunJob {
+    pub(crate) fn new(job: Job, plan: Plan, captures: BTreeMap<String, PathBuf>) -> Self {
+        let names = Names {
+            ports: plan.ports.iter().map(|port| port.name.clone()).collect(),
+            streams: plan.streams.iter().map(|stream| stream.name.clone()).collect(),
+            groups: plan.groups.iter().map(|group| group.name.clone()).collect(),
+            sessions: plan.sessions.iter().map(|entry| entry.session.name.clone()).collect(),
+        };
+        Self {
+            job,
+            duration: plan.duration,
+            names,
+            captures,
+            plan: Mutex::new(plan),
+            changes: Mutex::default(),
+            end: Mutex::default(),
+        }
+    }
+
+    /// The run as clients see it.
+    pub(crate) fn document(&self) -> Run {
+        let (status, changes) = (self.job.status(), lock(&self.changes));
+        Run {
+            id: self.job.id.clone(),
+            name: self.job.name.clone(),
+            state: status.state,
+            reason: status.reason,
+            holder: self.job.holder.clone(),
+            ports: self.job.ports.clone(),
+            started: self.job.started.clone(),
+            ended: status.ended,
+            duration_s: self.duration.as_secs_f64(),
+            at_s: self.job.looks.live().live.at_s,
+            seed: self.job.seed,
+            warnings: self.job.warnings.clone(),
+            verdict: lock(&self.end).verdict.clone(),
+            rate_changes: changes.made.clone(),
+            refused_changes: changes.refused.clone(),
+            names: self.names.clone(),
+            captures: self.captures.keys().cloned().collect(),
+        }
+    }
+
+    /// Everything that is known now; at first, nothing is.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let look = self.job.looks.full();
+        let totals = lock(&self.end).totals.clone();
+        let total = totals.as_deref().or(look.as_ref().map(|look| &look.total)).cloned().unwrap_or_default();
+        Snapshot {
+            id: self.job.id.clone(),
+            state: self.job.status().state,
+            at_s: look.as_ref().map_or(0.0, |look| look.at_s),
+            duration_s: self.duration.as_secs_f64(),
+            interval: look.as_ref().map_or(Value::Null, |look| look.interval.clone()),
+            total,
+            workers: look.as_ref().map(|look| look.workers.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// The result document's text.
+    pub(crate) fn result(&self) -> Option<Arc<str>> {
+        lock(&self.end).result.clone()
+    }
+
+    /// Changes rates, and waits until it is known whether that can be done.
+    pub(crate) async fn change(&self, wanted: &api::Change, limits: &Limits) -> Result<(), Fault> {
+        let change = self.understood(wanted, limits)?;
+        let (number, mut bell) = {
+            let mut changes = lock(&self.changes);
+            changes.asked += 1;
+            let number = changes.asked;
+            changes.waiting.push_back((number, change));
+            (number, self.job.looks.listen())
+        };
+        let answer = async {
+            loop {
+                if let Some(answer) = lock(&self.changes).answers.remove(&number) {
+                    return answer;
+                }
+                if self.job.has_ended() || bell.changed().await.is_err() {
+                    return Err("the run has ended".to_owned());
+                }
+            }
+        };
+        match tokio::time::timeout(CHANGE_ANSWER, answer).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(reason)) => Err(Fault::conflict(reason)),
+            // It begins with its traffic; what was asked for is done then.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The change somebody wants, if it makes sense and is within the limits.
+    fn understood(&self, wanted: &api::Change, limits: &Limits) -> Result<Change, Fault> {
+        if self.job.has_ended() {
+            return Err(Fault::conflict("the run has ended"));
+        }
+        let mut plan = lock(&self.plan);
+        let copies = wanted.stream.as_ref().map(|name| format!("{name}["));
+        let meant = |name: &str| match (&wanted.stream, &copies) {
+            (Some(wanted), Some(copies)) => name == wanted || name.starts_with(copies.as_str()),
+            _ => true,
+        };
+        if let Some(name) = wanted.stream.as_ref().filter(|_| !plan.streams.iter().any(|s| meant(&s.name))) {
+            return Err(Fault::value("stream", format!("there is no stream '{name}'")));
+        }
+        let speed = match (&wanted.rate, wanted.scale) {
+            (Some(rate), None) => {
+                let load: Load =
+                    rate.parse().map_err(|e: units::QuantityError| Fault::value("rate", e.to_string()))?;
+                let mut changed = plan.clone();
+                changed.streams.iter_mut().filter(|s| meant(&s.name)).for_each(|s| s.rate = load);
+                limits.check(&changed)?;
+                *plan = changed;
+                Speed::Rate(load)
+            }
+            (None, Some(scale)) if (0.0..=4_000.0).contains(&scale) => {
+                if scale > 1.0 && limits.rate.is_some() {
+                    return Err(Fault::forbidden(
+                        "scale: this server has a cap on rates; say the rate itself if it is to be higher",
+                    ));
+                }
+                Speed::Share((scale * 1e6).round() as u32)
+            }
+            (None, Some(_)) => return Err(Fault::value("scale", "it is from 0 to 4000")),
+            _ => return Err(Fault::value("rate", "either 'rate' or 'scale' is expected")),
+        };
+        Ok(Change { stream: wanted.stream.clone(), speed })
+    }
+
+    /// Opens the ports, says whether that went well, and runs to the end.
+    pub(crate) fn play(
+        &self,
+        plan: Plan,
+        cores: &CoresInUse,
+        mut kept: Option<KeptRun>,
+        opened: impl FnOnce(Result<(), Fault>),
+    ) {
+        let _span = tracing::info_span!("run", id = %self.job.id, name = %self.job.name).entered();
+        let rig = match Rig::open(&plan, cores.cores.len()) {
+            Ok(rig) => rig,
+            Err(error) => {
+                let reason = error.to_string();
+                self.concludes(State::Failed, Some(reason), None, &mut kept);
+                return opened(Err(error.into()));
+            }
+        };
+        opened(Ok(()));
+        let clock = TscClock::calibrate(CALIBRATION);
+        let options = RunOptions { cores: cores.cores.clone(), histograms: true };
+        let keeps = kept.is_some() && plan.streams.len() <= STREAMS_KEPT;
+        let mut watcher = Watcher {
+            run: self,
+            painter: Painter::new(cores.cores.clone()),
+            intervals: Vec::new(),
+            stride: 1,
+            looks: 0,
+            keeps,
+            underway: None,
+        };
+        tracing::info!("begins");
+        let result = Session::load(plan, rig).run(&options, &clock, &mut watcher);
+        let intervals = std::mem::take(&mut watcher.intervals);
+        match result {
+            Ok(document) => {
+                let state = if document.interrupted { State::Stopped } else { State::Done };
+                self.concludes(state, None, Some((&document, intervals)), &mut kept);
+            }
+            Err(error) => self.concludes(State::Failed, Some(error.to_string()), None, &mut kept),
+        }
+    }
+
+    /// Keeps what came of it, then tells.
+    fn concludes(
+        &self,
+        state: State,
+        mut reason: Option<String>,
+        found: Option<(&ResultDocument, Vec<Value>)>,
+        kept: &mut Option<KeptRun>,
+    ) {
+        let mut value = None;
+        if let Some((document, intervals)) = found {
+            let result = serde_json::to_value(document).unwrap_or_default();
+            *lock(&self.end) = End {
+                verdict: Some(result["verdict"].clone()),
+                result: serde_json::to_string(&result).ok().map(Into::into),
+                totals: Some(Arc::new(totals(document))),
+            };
+            value = Some((result, intervals));
+        }
+        if let Some(kept) = kept {
+            let why = reason.clone().or(self.job.status().reason);
+            if let Err(error) = kept.keep(state, why.as_deref(), value) {
+                let sentence = format!("the result is not in the store: {error}");
+                tracing::error!("{sentence}");
+                reason = Some(reason.map_or(sentence.clone(), |reason| format!("{reason}; {sentence}")));
+            }
+        }
+        tracing::info!(?state, "ended");
+        self.job.ends(state, reason);
+    }
+
+    /// What to say if the thread that ran it failed.
+    pub(crate) fn broke(&self) {
+        if !self.job.has_ended() {
+            self.job.ends(
+                State::Failed,
+                Some("internal error, please report it: the run's thread failed".to_owned()),
+            );
+        }
+    }
+}
+
+impl KeptRun {
+    fn keep(
+        &mut self,
+        state: State,
+        reason: Option<&str>,
+        found: Option<(Value, Vec<Value>)>,
+    ) -> Result<(), store::StoreError> {
+        if let Some((result, intervals)) = found {
+            let trial = NewTrial {
+                number: 1,
+                key: self.key.clone(),
+                label: "run".to_owned(),
+                result,
+                intervals,
+                ..NewTrial::default()
+            };
+            self.store.record(&self.id, &trial)?;
+        }
+        let state = match state {
+            State::Done => store::State::Done,
+            State::Failed => store::State::Failed,
+            _ => store::State::Interrupted,
+        };
+        self.store.end(&self.id, state, Some(&crate::jobs::now()), reason)
+    }
+}
+
+fn totals(document: &ResultDocument) -> Totals {
+    Totals {
+        ports: document.ports.clone(),
+        streams: document.streams.clone(),
+        groups: document.groups.clone(),
+        sessions: document.sessions.clone(),
+    }
+}
+
+/// Looks at the run for everybody.
+struct Watcher<'a> {
+    run: &'a RunJob,
+    painter: Painter,
+    intervals: Vec<Value>,
+    /// Every so many-th look is kept.
+    stride: usize,
+    looks: usize,
+    keeps: bool,
+    /// The change the engine has in hand.
+    underway: Option<(u64, Change)>,
+}
+
+impl Watcher<'_> {
+    /// Notes what the engine said to the change in hand.
+    fn answer(&mut self, answer: Result<(), String>) {
+        let Some((number, change)) = self.underway.take() else { return };
+        let mut changes = lock(&self.run.changes);
+        let words = in_words(&change);
+        match &answer {
+            Ok(()) => changes.made.push(words),
+            Err(reason) => changes.refused.push(format!("{words}: {reason}")),
+        }
+        changes.answers.insert(number, answer);
+        drop(changes);
+        self.run.job.looks.ring();
+    }
+}
+
+/// `west at 2Mpps`, `all streams at 50%`.
+fn in_words(change: &Change) -> String {
+    let who = change.stream.as_deref().unwrap_or("all streams");
+    match change.speed {
+        Speed::Share(0) => format!("{who} paused"),
+        Speed::Share(ppm) => format!("{who} at {}% of the profile's rate", f64::from(ppm) / 1e4),
+        Speed::Rate(load) => format!("{who} at {load}"),
+    }
+}
+
+impl Watch for Watcher<'_> {
+    fn interval(&self) -> Nanos {
+        EVERY
+    }
+
+    fn stop(&self) -> bool {
+        self.run.job.is_stopped()
+    }
+
+    fn change(&mut self) -> Option<Change> {
+        // Asked again, the engine has made the change before.
+        self.answer(Ok(()));
+        self.underway = lock(&self.run.changes).waiting.pop_front();
+        self.underway.as_ref().map(|(_, change)| change.clone())
+    }
+
+    fn refused(&mut self, _: &Change, reason: &str) {
+        self.answer(Err(reason.to_owned()));
+    }
+
+    fn look(&mut self, view: &View<'_>) {
+        self.painter.paint(view, &self.run.job.looks);
+        self.run.job.goes_on(if view.is_draining() { State::Draining } else { State::Running });
+        if self.keeps && self.looks.is_multiple_of(self.stride) {
+            self.intervals.extend(serde_json::to_value(view.document()).ok());
+            if self.intervals.len() == INTERVALS_MAX {
+                let mut index = 0;
+                self.intervals.retain(|_| (index += 1, index % 2 == 1).1);
+                self.stride *= 2;
+            }
+        }
+        self.looks += 1;
+    }
+}

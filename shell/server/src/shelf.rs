@@ -1,0 +1,180 @@
+//! Profiles that are kept, those that came with the program, and the files profiles name.
+
+use crate::fault::Fault;
+use rust_embed::RustEmbed;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The examples.
+#[derive(RustEmbed)]
+#[folder = "../../examples"]
+#[include = "*.yaml"]
+#[include = "*.pcap"]
+#[exclude = "campaigns/*"]
+struct Examples;
+
+/// Characters of a profile's name at most.
+const NAME_MAX: usize = 64;
+
+/// Where profiles are.
+#[derive(Debug, Clone)]
+pub(crate) struct Shelf {
+    profiles: PathBuf,
+    files: PathBuf,
+}
+
+/// Refuses names that could lead elsewhere.
+fn checked(name: &str) -> Result<&str, Fault> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !name.is_empty() && name.len() <= NAME_MAX && !name.starts_with('.') && name.chars().all(plain) {
+        return Ok(name);
+    }
+    Err(Fault::value(
+        "name",
+        format!("a profile's name has at most {NAME_MAX} letters, digits, '-', '_' and '.'"),
+    ))
+}
+
+impl Shelf {
+    /// Profiles are kept in the folder `profiles` under `state`; files they name are looked for in `files`.
+    pub(crate) fn new(state: &Path) -> std::io::Result<Self> {
+        let shelf = Self { profiles: state.join("profiles"), files: state.join("files") };
+        fs::create_dir_all(&shelf.profiles)?;
+        fs::create_dir_all(&shelf.files)?;
+        Ok(shelf)
+    }
+
+    fn path(&self, name: &str) -> Result<PathBuf, Fault> {
+        Ok(self.profiles.join(format!("{}.yaml", checked(name)?)))
+    }
+
+    /// The text of a profile.
+    pub(crate) fn text(&self, name: &str) -> Result<String, Fault> {
+        match fs::read_to_string(self.path(name)?) {
+            Ok(text) => Ok(text),
+            Err(error) if error.kind() == ErrorKind::NotFound => example(&format!("{name}.yaml"))
+                .and_then(|bytes| String::from_utf8(bytes).ok())
+                .ok_or_else(|| Fault::not_found(format!("there is no profile '{name}'"))),
+            Err(error) => Err(Fault::machine(format!("profile '{name}': {error}"))),
+        }
+    }
+
+    /// Keeps a profile.
+    pub(crate) fn put(&self, name: &str, text: &str) -> Result<(), Fault> {
+        let (path, failed) = (self.path(name)?, |error| Fault::machine(format!("profile '{name}': {error}")));
+        // Whoever reads sees the old one or the new one.
+        let beside = path.with_extension("new");
+        fs::write(&beside, text).map_err(failed)?;
+        fs::rename(&beside, &path).map_err(failed)
+    }
+
+    /// Forgets a profile.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), Fault> {
+        match fs::remove_file(self.path(name)?) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Fault::machine(format!("profile '{name}': {error}")))
+            }
+            Err(_) if example(&format!("{name}.yaml")).is_some() => {
+                Err(Fault::conflict(format!("'{name}' came with the program and stays")))
+            }
+            Err(_) => Err(Fault::not_found(format!("there is no profile '{name}'"))),
+        }
+    }
+
+    /// All profiles by name; one that is kept hides the example of its name.
+    pub(crate) fn list(&self) -> Result<Vec<api::ProfileEntry>, Fault> {
+        let failed = |error: std::io::Error| Fault::machine(format!("profiles: {error}"));
+        let mut all = Vec::new();
+        for file in fs::read_dir(&self.profiles).map_err(failed)?.flatten() {
+            let path = file.path();
+            let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+            if path.extension().is_none_or(|extension| extension != "yaml") || checked(name).is_err() {
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let changed =
+                file.metadata().and_then(|about| about.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+            all.push(api::ProfileEntry {
+                name: name.to_owned(),
+                about: about(&text),
+                built_in: false,
+                changed: Some(humantime::format_rfc3339_millis(changed).to_string()),
+            });
+        }
+        for file in Examples::iter() {
+            let Some(name) = file.strip_suffix(".yaml") else { continue };
+            if all.iter().any(|entry: &api::ProfileEntry| entry.name == name) {
+                continue;
+            }
+            let text = example(&file).and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+            let name = name.to_owned();
+            all.push(api::ProfileEntry { name, about: about(&text), built_in: true, changed: None });
+        }
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(all)
+    }
+
+    /// A file a profile names: from the folder for them, or of the examples. Nothing else on this machine is read.
+    pub(crate) fn file(&self, name: &str) -> Result<Vec<u8>, String> {
+        let is_plain =
+            Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        if !is_plain {
+            return Err(format!(
+                "'{name}': the server reads files from its own folder only, so no '/' before and no '..' in it"
+            ));
+        }
+        match fs::read(self.files.join(name)) {
+            Ok(bytes) => Ok(bytes),
+            Err(error) => example(name).ok_or_else(|| {
+                format!("'{name}' in the folder {} of the server: {error}", self.files.display())
+            }),
+        }
+    }
+}
+
+fn example(file: &str) -> Option<Vec<u8>> {
+    Examples::get(file).map(|file| file.data.into_owned())
+}
+
+/// The first line of a profile's comment.
+fn about(text: &str) -> String {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    first.strip_prefix('#').unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shelf(name: &str) -> Shelf {
+        let folder = std::env::temp_dir().join(format!("eagre-shelf-{}-{name}", std::process::id()));
+        Shelf::new(&folder).unwrap()
+    }
+
+    #[test]
+    fn names_lead_nowhere_else() {
+        let shelf = shelf("names");
+        for name in ["../x", "a/b", "", ".hidden", "ä", &"x".repeat(65)] {
+            assert_eq!(shelf.text(name).unwrap_err().status(), 422, "{name}");
+        }
+        for name in ["/etc/passwd", "../../etc/passwd", "a/../../b"] {
+            assert!(shelf.file(name).unwrap_err().contains("own folder"), "{name}");
+        }
+    }
+
+    #[test]
+    fn kept_profiles_come_back() {
+        let shelf = shelf("kept");
+        shelf.put("mine", "# what it does\nports: {}\n").unwrap();
+        assert_eq!(shelf.text("mine").unwrap(), "# what it does\nports: {}\n");
+        let entry = shelf.list().unwrap().into_iter().find(|entry| entry.name == "mine").unwrap();
+        assert_eq!((entry.about.as_str(), entry.built_in), ("what it does", false));
+        shelf.remove("mine").unwrap();
+        assert_eq!(shelf.remove("mine").unwrap_err().status(), 404);
+        assert_eq!(shelf.remove("demo").unwrap_err().status(), 409);
+        assert!(shelf.text("demo").unwrap().contains("ring:a"));
+    }
+}
