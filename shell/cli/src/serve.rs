@@ -86,7 +86,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
     });
     match served {
         Ok(()) => Ok(Exit::Done),
-        Err(error @ (ServeError::Unguarded(_) | ServeError::Tls(_))) => Err(Failure::bad_input(error.to_string())),
+        Err(error @ (ServeError::Unguarded(_) | ServeError::Tls(_))) => {
+            Err(Failure::bad_input(error.to_string()))
+        }
         Err(error) => Err(Failure::refused(error.to_string())),
     }
 }
@@ -116,11 +118,12 @@ fn options(args: &ServeArgs) -> Result<Options, Failure> {
     if matches!(rate, Some(Load::Max | Load::LinkShare(_))) {
         return Err(Failure::bad_input("max-rate: a packet rate or a bit rate is expected: 1Mpps, 10Gbps"));
     }
-    let tls = match (given(&args.tls_certificate, config.tls_certificate), given(&args.tls_key, config.tls_key)) {
-        (Some(certificate), Some(key)) => Some(TlsOptions::Files { certificate, key }),
-        (None, None) => (args.tls || config.tls).then_some(TlsOptions::SelfSigned),
-        _ => return Err(Failure::bad_input("tls-certificate and tls-key belong together")),
-    };
+    let tls =
+        match (given(&args.tls_certificate, config.tls_certificate), given(&args.tls_key, config.tls_key)) {
+            (Some(certificate), Some(key)) => Some(TlsOptions::Files { certificate, key }),
+            (None, None) => (args.tls || config.tls).then_some(TlsOptions::SelfSigned),
+            _ => return Err(Failure::bad_input("tls-certificate and tls-key belong together")),
+        };
     let store = given(&args.store, config.store).unwrap_or_else(default_store);
     let state = given(&args.state, config.state).unwrap_or_else(|| store.with_file_name("serve"));
     let tokens = given(&args.tokens, config.tokens).map(|path| tokens(&path)).transpose()?;
@@ -140,6 +143,7 @@ fn options(args: &ServeArgs) -> Result<Options, Failure> {
 /// Tokens of a file. What its parser would say may quote them.
 fn tokens(path: &Path) -> Result<Vec<Token>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
-    let value: serde_json::Value = serde_saphyr::from_str(&text).map_err(|_| wrong(path, "this is not YAML"))?;
+    let value: serde_json::Value =
+        serde_saphyr::from_str(&text).map_err(|_| wrong(path, "this is not YAML"))?;
     Token::list(value).map_err(|e| wrong(path, e))
 }

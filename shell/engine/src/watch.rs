@@ -143,20 +143,23 @@ impl View<'_> {
     /// Each stream's rates and latencies since the last look, and its packets since the start.
     pub fn streams(&self) -> impl Iterator<Item = StreamView<'_>> {
         let seconds = self.span.as_secs_f64().max(1e-9);
-        self.trial.plan.streams.iter().zip(&self.trial.streams).enumerate().map(move |(index, (plan, stream))| {
-            let (new, all) = (&self.interval.arrivals.streams[index], &self.total.arrivals.streams[index]);
-            let tx = self.total.sent[index];
-            let rx = result::is_counted(stream, all).then_some(all.counts.received);
-            StreamView {
-                name: &plan.name,
-                tx_pps: self.interval.sent[index] as f64 / seconds,
-                rx_pps: new.counts.received as f64 / seconds,
-                tx,
-                rx,
-                missing: rx.map(|rx| tx.saturating_sub(rx)),
-                latency: LatencyResult::new(&new.counts.latency, new.latency.as_ref()),
-            }
-        })
+        self.trial.plan.streams.iter().zip(&self.trial.streams).enumerate().map(
+            move |(index, (plan, stream))| {
+                let (new, all) =
+                    (&self.interval.arrivals.streams[index], &self.total.arrivals.streams[index]);
+                let tx = self.total.sent[index];
+                let rx = result::is_counted(stream, all).then_some(all.counts.received);
+                StreamView {
+                    name: &plan.name,
+                    tx_pps: self.interval.sent[index] as f64 / seconds,
+                    rx_pps: new.counts.received as f64 / seconds,
+                    tx,
+                    rx,
+                    missing: rx.map(|rx| tx.saturating_sub(rx)),
+                    latency: LatencyResult::new(&new.counts.latency, new.latency.as_ref()),
+                }
+            },
+        )
     }
 
     /// Latencies of all streams together since the last look; `None` if nothing was measured or histograms are not kept.

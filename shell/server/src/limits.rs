@@ -168,7 +168,7 @@ mod tests {
                 .iter()
                 .map(|rate| format!("  - {{from: a, to: b, size: 1000B, rate: {rate}, packet: [ethernet: {{dst: '02:00:00:00:00:01'}}]}}\n"))
                 .collect();
-            profile::load(&format!("ports: {{a: 'ring:a', b: 'ring:b'}}\nduration: 1s\nstreams:\n{streams}"))
+            profile::load(&format!("ports: {{a: {{device: 'ring:a'}}, b: {{device: 'ring:b'}}}}\nload: {{duration: 1s}}\nstreams:\n{streams}"))
                 .unwrap()
         };
         let limits = |cap: &str| Limits { ports: Vec::new(), rate: Some(cap.parse().unwrap()) };

@@ -46,12 +46,15 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for MaybeBody
 
 fn unread(rejection: BytesRejection) -> Fault {
     match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            let most = super::BODY_MAX >> 20;
-            Fault::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a request's body has at most {most} MiB"))
-        }
+        StatusCode::PAYLOAD_TOO_LARGE => too_long(),
         status => Fault::new(status, "the request's body did not come whole"),
     }
+}
+
+/// What to say to a body that is too long.
+pub(super) fn too_long() -> Fault {
+    let most = super::BODY_MAX >> 20;
+    Fault::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a request's body has at most {most} MiB"))
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {

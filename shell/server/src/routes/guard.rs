@@ -32,7 +32,7 @@ pub(crate) async fn guard(
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let caller = door.caller(request.headers(), from);
     let may = caller.clone().and_then(|caller| caller.must_be(role_for(&method)).map(|()| caller));
-    let response = match may {
+    let response = match may.and_then(|caller| not_too_long(&request).map(|()| caller)) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -48,6 +48,16 @@ pub(crate) async fn guard(
     }
     tracing::debug!(%method, %path, status = status.as_u16(), "request");
     response
+}
+
+/// Refuses a body by its announced length, before it comes.
+fn not_too_long(request: &Request) -> Result<(), Fault> {
+    let length =
+        request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    match length.is_some_and(|length: u64| length > super::BODY_MAX as u64) {
+        true => Err(super::body::too_long()),
+        false => Ok(()),
+    }
 }
 
 fn entry(caller: Option<&Caller>, from: SocketAddr, what: &str, response: &Response) -> AuditEntry {
