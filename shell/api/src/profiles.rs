@@ -4,13 +4,23 @@ use crate::Place;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+use utoipa::openapi::{ObjectBuilder, OneOfBuilder, Schema, Type};
+
+/// A profile in a request: its text, or the document itself.
+pub(crate) fn written() -> Schema {
+    let text = ObjectBuilder::new().schema_type(Type::String).description(Some("YAML or JSON text"));
+    let document = ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .description(Some("The document: 'eagre schema profile'"));
+    OneOfBuilder::new().item(text).item(document).into()
+}
 
 /// A profile to be checked.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewCheck {
     /// YAML or JSON text, or the document itself.
-    #[schema(value_type = Object)]
+    #[schema(schema_with = written)]
     pub profile: Value,
 }
 
@@ -60,7 +70,7 @@ pub struct ProfileEntry {
 #[serde(deny_unknown_fields)]
 pub struct NewProfile {
     /// YAML or JSON text, or the document itself.
-    #[schema(value_type = Object)]
+    #[schema(schema_with = written)]
     pub profile: Value,
 }
 

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 pub struct NewRun {
     /// YAML or JSON text, or the document itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(schema_with = crate::profiles::written)]
     pub profile: Option<Value>,
     /// Or the name of one that is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -23,6 +23,8 @@ pub(crate) struct Entry {
     pub(crate) of_run: bool,
     /// Given back or run out, while what was started with it still ends.
     pub(crate) ended: bool,
+    /// Runs and campaigns that have its ports open, or are about to.
+    pub(crate) users: u32,
 }
 
 /// All reserved ports by the lease's secret name.
@@ -57,6 +59,7 @@ impl Leases {
             ttl: wanted.ttl,
             of_run: wanted.of_run,
             ended: false,
+            users: 0,
         };
         self.entries.insert(id.to_owned(), entry);
         Ok(())
@@ -100,9 +103,25 @@ impl Leases {
         }
     }
 
-    /// Forgets a lease whose ports nobody uses any more.
-    pub(crate) fn forget(&mut self, id: &str) {
-        self.entries.remove(id);
+    /// Somebody is about to use its ports.
+    pub(crate) fn hold(&mut self, id: &str) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.users += 1;
+        }
+    }
+
+    /// Somebody uses its ports no more. A lease made for a run ends with it; one that has ended is forgotten now.
+    pub(crate) fn let_go(&mut self, id: &str) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.users = entry.users.saturating_sub(1);
+            entry.ended |= entry.of_run;
+        }
+        self.forget_unused();
+    }
+
+    /// Forgets leases that have ended and whose ports nobody uses.
+    pub(crate) fn forget_unused(&mut self) {
+        self.entries.retain(|_, entry| !entry.ended || entry.users > 0);
     }
 
     /// Leases whose time is over.
@@ -212,11 +231,13 @@ mod tests {
         leases.renew("1", None, later(9)).unwrap();
         assert!(leases.expired(later(18)).is_empty());
         assert_eq!(leases.expired(later(19)), ["1"]);
+        leases.hold("1");
         leases.end("1");
+        leases.forget_unused();
         assert_eq!(leases.renew("1", None, later(19)).unwrap_err().status(), 404);
         // Its ports stay taken until what ran on them has ended.
         assert!(take(&mut leases, "2", &["a"], "bob", later(19)).is_err());
-        leases.forget("1");
+        leases.let_go("1");
         assert!(take(&mut leases, "2", &["a"], "bob", later(19)).is_ok());
     }
 

@@ -279,7 +279,8 @@ impl RunJob {
 }
 
 impl KeptRun {
-    fn keep(
+    /// Keeps the end of a run and, if there is one, its result with the intervals.
+    pub(crate) fn keep(
         &mut self,
         state: State,
         reason: Option<&str>,

@@ -28,6 +28,8 @@ use units::{Load, Nanos};
 
 /// Runs and campaigns that have ended and are still listed.
 const REMEMBERED: usize = 200;
+/// Bytes of their results; older ones are in the store.
+const REMEMBERED_BYTES: usize = 256 << 20;
 /// Runs and campaigns at a time.
 const AT_A_TIME: usize = 16;
 /// What a lease that was made for a run lasts from one renewal to the next.
@@ -179,12 +181,12 @@ impl Service {
         }
         for id in leases.expired(now) {
             leases.end(&id);
-            let mut users = alive.iter().filter(|work| work.job().lease == id).peekable();
-            if users.peek().is_none() {
-                leases.forget(&id);
-            }
-            users.for_each(|work| work.job().stop("its lease ended"));
+            alive
+                .iter()
+                .filter(|work| work.job().lease == id)
+                .for_each(|work| work.job().stop("its lease ended"));
         }
+        leases.forget_unused();
     }
 
     /// Everything that was started, newest first.
@@ -270,6 +272,7 @@ impl Service {
                     job.name, job.id
                 )));
             }
+            leases.hold(id);
             return Ok((id.to_owned(), ports));
         }
         let id = secret();
@@ -281,13 +284,13 @@ impl Service {
             of_run: true,
         };
         leases.take(&id, wanted, Instant::now())?;
+        leases.hold(&id);
         Ok((id, ports))
     }
 
-    fn give_back(&self, lease: &str, own: bool) {
-        if own {
-            lock(&self.leases).forget(lease);
-        }
+    /// The ports of a job are closed.
+    fn give_back(&self, lease: &str) {
+        lock(&self.leases).let_go(lease);
     }
 
     fn workers(&self, wanted: Option<u16>) -> Result<CoresInUse, Fault> {
@@ -311,7 +314,11 @@ impl Service {
     fn remember(&self, work: Work) {
         let mut works = lock(&self.works);
         works.push(work);
-        while works.len() > REMEMBERED {
+        let result = |work: &Work| match work {
+            Work::Run(run) => run.result().map_or(0, |text| text.len()),
+            Work::Campaign(campaign) => campaign.result().map_or(0, |text| text.len()),
+        };
+        while works.len() > REMEMBERED || works.iter().map(result).sum::<usize>() > REMEMBERED_BYTES {
             let Some(oldest) = works.iter().position(|work| work.job().has_ended()) else { break };
             let gone = works.remove(oldest);
             self.remove_files(&gone.job().id);
@@ -336,14 +343,14 @@ impl Service {
         let own_lease = new.lease.is_none();
         let name = name(new.name.as_deref(), &written, "run");
         let begun = self.begun(&plan, &written.text, &name, new, caller, &ports);
-        let (kept, id) = match begun {
-            Ok(begun) => begun,
-            Err(fault) => {
-                self.give_back(&lease, own_lease);
-                return Err(fault);
+        let (mut kept, id) = begun.inspect_err(|_| self.give_back(&lease))?;
+        let captures = self.captures(&mut plan, &id).inspect_err(|fault| {
+            if let Some(kept) = &mut kept {
+                // What is wrong is told to the caller; the store need not know of a run that never was.
+                let _ = kept.keep(State::Failed, Some(&fault.problem().detail), None);
             }
-        };
-        let captures = self.captures(&mut plan, &id).inspect_err(|_| self.give_back(&lease, own_lease))?;
+            self.give_back(&lease);
+        })?;
         let mut warnings = plan.warnings.clone();
         warn_of_shared(&cores, &mut warnings);
         let (holder, seed) = (caller.name.clone(), plan.seed);
@@ -358,12 +365,11 @@ impl Service {
                 body.broke();
             }
             drop(cores);
-            service.give_back(&body.job.lease, body.job.own_lease);
-            service.tick();
+            service.give_back(&body.job.lease);
         });
         if let Err(error) = played {
             run.broke();
-            self.give_back(&run.job.lease, own_lease);
+            self.give_back(&run.job.lease);
             return Err(Fault::machine(format!("no thread for the run: {error}")));
         }
         // A thread that failed says nothing; its state does.
@@ -481,7 +487,7 @@ impl Service {
             let id = store.begin(&campaign)?;
             Ok::<_, Fault>((store, id))
         })();
-        let (store, id) = begun.inspect_err(|_| self.give_back(&lease, own_lease))?;
+        let (store, id) = begun.inspect_err(|_| self.give_back(&lease))?;
         let mut warnings = plan.warnings.clone();
         warn_of_shared(&cores, &mut warnings);
         let (holder, seed) = (caller.name.clone(), plan.seed);
@@ -498,12 +504,11 @@ impl Service {
                 body.broke();
             }
             drop(cores);
-            service.give_back(&body.job.lease, body.job.own_lease);
-            service.tick();
+            service.give_back(&body.job.lease);
         });
         if let Err(error) = played {
             campaign.broke();
-            self.give_back(&campaign.job.lease, own_lease);
+            self.give_back(&campaign.job.lease);
             return Err(Fault::machine(format!("no thread for the campaign: {error}")));
         }
         Ok(campaign)
