@@ -123,6 +123,7 @@ def test_the_learning_rate_is_at_least_some_thousand(switch):
     assert found[1]["what"] == "learning rate" and found[1]["value"] >= 5_000, found
 
 
+@pytest.mark.long
 def test_a_switch_that_does_not_learn(switch):
     for index in range(3):
         call("bridge", "-n", switch.switch.name, "link", "set", "dev", f"s{index}", "learning", "off")

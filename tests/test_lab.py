@@ -296,8 +296,8 @@ COARSE = [
     "--set", "resolution=0.1", "--set", "minimum=0.002", "--set", "latency.repeats=1",
     "--set", "back-to-back.repeats=1", "--set", "back-to-back.resolution_frames=5000",
 ]  # fmt: skip
-METHODS = ["kernel-router", "firewall-nat", "bridge", "chain", "ovs", "testpmd"]
-MORE_METHODS = ["kernel-router-routes", "kernel-router-rules", "parallel", "ovs-dpdk"]
+METHODS = ["kernel-router", "firewall-nat", "ovs", "testpmd"]
+MORE_METHODS = ["bridge", "chain", "kernel-router-routes", "kernel-router-rules", "parallel", "ovs-dpdk"]
 
 
 def campaigns(labs, store):

@@ -294,6 +294,7 @@ def test_agents_are_read_when_their_counters_are_fresh(chain, agents):
         assert one["cpu_busy"] is None or 0 < one["cpu_busy"] <= 1, one
 
 
+@pytest.mark.long
 def test_an_agent_that_is_restarted_is_not_believed(chain, agents):
     """Its counters have begun anew for all one knows; the hop that was not restarted still counts."""
     process = chain.start(agents.hops(), ns=chain.watch)

@@ -166,7 +166,8 @@ mod tests {
         let profile = |rates: &[&str]| {
             let streams: String = rates
                 .iter()
-                .map(|rate| format!("  - {{from: a, to: b, size: 1000B, rate: {rate}, packet: [ethernet: {{dst: '02:00:00:00:00:01'}}]}}\n"))
+                .enumerate()
+                .map(|(n, rate)| format!("  - {{name: s{n}, from: a, to: b, size: 1000B, rate: {rate}, packet: [ethernet: {{dst: '02:00:00:00:00:01'}}]}}\n"))
                 .collect();
             profile::load(&format!("ports: {{a: {{device: 'ring:a'}}, b: {{device: 'ring:b'}}}}\nload: {{duration: 1s}}\nstreams:\n{streams}"))
                 .unwrap()
