@@ -1,6 +1,6 @@
 //! A campaign: a test method on a thread of its own.
 
-use crate::jobs::{CoresInUse, Job, lock, now};
+use crate::jobs::{CoresInUse, Ending, Job, lock, now};
 use crate::looks::{Painter, names};
 use crate::runs::CALIBRATION;
 use api::{Names, Point, PointSessions, State};
@@ -96,8 +96,8 @@ impl CampaignJob {
         lock(&self.result).clone()
     }
 
-    /// Opens the ports and runs all trials.
-    pub(crate) fn play(&self, setup: Setup, cores: &CoresInUse) {
+    /// Opens the ports and runs all trials; the end is told when the ports are given back.
+    pub(crate) fn play(&self, setup: Setup, cores: &CoresInUse) -> Ending {
         let _span = tracing::info_span!("campaign", id = %self.job.id, method = %self.method).entered();
         tracing::info!("begins");
         let Setup { plan, parts, timing, attributes, profile, mut store, id } = setup;
@@ -124,7 +124,7 @@ impl CampaignJob {
             let report = campaign.run(&mut tester, Some(kept), &mut observer)?;
             Ok((campaign, report))
         })();
-        self.concludes(played, &mut store, &id);
+        self.concludes(played, &mut store, &id)
     }
 
     fn concludes(
@@ -132,7 +132,7 @@ impl CampaignJob {
         played: Result<(Campaign, Report), CampaignError>,
         store: &mut Store,
         id: &CampaignId,
-    ) {
+    ) -> Ending {
         let (state, kept_as, reason) = match &played {
             Ok((_, Report { ended: Ended::Done, .. })) => (State::Done, store::State::Done, None),
             Ok((_, Report { ended: Ended::Interrupted, .. })) => {
@@ -157,16 +157,14 @@ impl CampaignJob {
             reason = Some(format!("the end is not in the store: {error}"));
         }
         tracing::info!(?state, "ended");
-        self.job.ends(state, reason);
+        Ending { state, reason }
     }
 
     /// What to say if the thread that ran it failed.
     pub(crate) fn broke(&self) {
         if !self.job.has_ended() {
-            self.job.ends(
-                State::Failed,
-                Some("internal error, please report it: the campaign's thread failed".to_owned()),
-            );
+            let reason = Some("internal error, please report it: the campaign's thread failed".to_owned());
+            self.job.ends(Ending { state: State::Failed, reason });
         }
     }
 }

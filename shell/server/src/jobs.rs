@@ -58,6 +58,14 @@ pub(crate) struct NewJob {
     pub(crate) warnings: Vec<String>,
 }
 
+/// How something ended.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) state: State,
+    /// Why, unless whoever stopped it has said so.
+    pub(crate) reason: Option<String>,
+}
+
 impl Job {
     pub(crate) fn new(new: NewJob) -> Self {
         Self {
@@ -90,8 +98,8 @@ impl Job {
         }
     }
 
-    /// The end.
-    pub(crate) fn ends(&self, state: State, reason: Option<String>) {
+    /// The end. Whoever hears of it may use the ports at once: they must have been given back.
+    pub(crate) fn ends(&self, Ending { state, reason }: Ending) {
         let mut status = lock(&self.status);
         status.state = state;
         // Whoever stopped it has said why.

@@ -1,7 +1,7 @@
 //! A run: an engine's session on a thread of its own.
 
 use crate::fault::Fault;
-use crate::jobs::{CoresInUse, Job, lock};
+use crate::jobs::{CoresInUse, Ending, Job, lock};
 use crate::limits::Limits;
 use crate::looks::{EVERY, Painter};
 use api::{Names, Run, Snapshot, State, Totals};
@@ -195,21 +195,22 @@ impl RunJob {
         Ok(Change { stream: wanted.stream.clone(), speed })
     }
 
-    /// Opens the ports, says whether that went well, and runs to the end.
+    /// Opens the ports, says whether that went well, and runs to the end, which is told when the ports are given back.
     pub(crate) fn play(
         &self,
         plan: Plan,
         cores: &CoresInUse,
         mut kept: Option<KeptRun>,
         opened: impl FnOnce(Result<(), Fault>),
-    ) {
+    ) -> Ending {
         let _span = tracing::info_span!("run", id = %self.job.id, name = %self.job.name).entered();
         let rig = match Rig::open(&plan, cores.cores.len()) {
             Ok(rig) => rig,
             Err(error) => {
                 let reason = error.to_string();
-                self.concludes(State::Failed, Some(reason), None, &mut kept);
-                return opened(Err(error.into()));
+                let ending = self.concludes(State::Failed, Some(reason), None, &mut kept);
+                opened(Err(error.into()));
+                return ending;
             }
         };
         opened(Ok(()));
@@ -231,20 +232,20 @@ impl RunJob {
         match result {
             Ok(document) => {
                 let state = if document.interrupted { State::Stopped } else { State::Done };
-                self.concludes(state, None, Some((&document, intervals)), &mut kept);
+                self.concludes(state, None, Some((&document, intervals)), &mut kept)
             }
             Err(error) => self.concludes(State::Failed, Some(error.to_string()), None, &mut kept),
         }
     }
 
-    /// Keeps what came of it, then tells.
+    /// Keeps what came of it.
     fn concludes(
         &self,
         state: State,
         mut reason: Option<String>,
         found: Option<(&ResultDocument, Vec<Value>)>,
         kept: &mut Option<KeptRun>,
-    ) {
+    ) -> Ending {
         let mut value = None;
         if let Some((document, intervals)) = found {
             let result = serde_json::to_value(document).unwrap_or_default();
@@ -264,16 +265,14 @@ impl RunJob {
             }
         }
         tracing::info!(?state, "ended");
-        self.job.ends(state, reason);
+        Ending { state, reason }
     }
 
     /// What to say if the thread that ran it failed.
     pub(crate) fn broke(&self) {
         if !self.job.has_ended() {
-            self.job.ends(
-                State::Failed,
-                Some("internal error, please report it: the run's thread failed".to_owned()),
-            );
+            let reason = Some("internal error, please report it: the run's thread failed".to_owned());
+            self.job.ends(Ending { state: State::Failed, reason });
         }
     }
 }

@@ -361,19 +361,22 @@ impl Service {
         let (service, body) = (self.clone(), run.clone());
         let played = std::thread::Builder::new().name("eagre-run".to_owned()).spawn(move || {
             let play = || body.play(plan, &cores, kept, |answer| drop(opened.send(answer)));
-            if catch_unwind(AssertUnwindSafe(play)).is_err() {
-                body.broke();
-            }
+            let ending = catch_unwind(AssertUnwindSafe(play));
             drop(cores);
             service.give_back(&body.job.lease);
+            ending.map_or_else(|_| body.broke(), |ending| body.job.ends(ending));
         });
-        if let Err(error) = played {
-            run.broke();
+        let thread = played.map_err(|error| {
             self.give_back(&run.job.lease);
-            return Err(Fault::machine(format!("no thread for the run: {error}")));
-        }
+            run.broke();
+            Fault::machine(format!("no thread for the run: {error}"))
+        })?;
         // A thread that failed says nothing; its state does.
-        is_open.recv().unwrap_or(Ok(()))?;
+        if let Err(fault) = is_open.recv().unwrap_or(Ok(())) {
+            // What is refused holds no port any more.
+            let _ = thread.join();
+            return Err(fault);
+        }
         Ok(run)
     }
 
@@ -500,15 +503,14 @@ impl Service {
         let setup = Setup { plan, parts, timing, attributes, profile, store, id };
         let (service, body) = (self.clone(), campaign.clone());
         let played = std::thread::Builder::new().name("eagre-campaign".to_owned()).spawn(move || {
-            if catch_unwind(AssertUnwindSafe(|| body.play(setup, &cores))).is_err() {
-                body.broke();
-            }
+            let ending = catch_unwind(AssertUnwindSafe(|| body.play(setup, &cores)));
             drop(cores);
             service.give_back(&body.job.lease);
+            ending.map_or_else(|_| body.broke(), |ending| body.job.ends(ending));
         });
         if let Err(error) = played {
-            campaign.broke();
             self.give_back(&campaign.job.lease);
+            campaign.broke();
             return Err(Fault::machine(format!("no thread for the campaign: {error}")));
         }
         Ok(campaign)

@@ -1,0 +1,39 @@
+"""Latency at a few loads, changed while one run goes on: a table for each step.
+
+The latency of a step is that of the intervals after the change, so what was under way before does not count.
+"""
+
+import eagre
+
+STEPS = ("5kpps", "20kpps", "50kpps")
+SETTLE, LOOKS = 2, 5
+
+PROFILE = eagre.Profile(
+    ports={
+        "west": eagre.Port(device="ring:a", ip="10.0.0.1/24"),
+        "east": eagre.Port(device="ring:b", ip="10.0.0.2/24"),
+    },
+    streams=[eagre.Stream(name="probe", from_="west", to="east", packet=["ipv4", "udp"], size="64B", rate=STEPS[0])],
+    load=eagre.Load(duration="60s", drain="50ms"),
+)
+
+
+def main(client: eagre.Client) -> dict[str, tuple[float, float]]:
+    """For each step the achieved rate (packets/s) and the worst 99th percentile of an interval (us)."""
+    found = {}
+    with client.start(PROFILE, name="latency_under_load.py", keep=False) as run:
+        looks = iter(run.snapshots(every_s=0.1))
+        for step in STEPS:
+            run.rate(step, stream="probe")
+            seen = [next(looks).interval for _ in range(SETTLE + LOOKS)][SETTLE:]
+            streams = [interval.streams["probe"] for interval in seen]
+            rate = sum(stream.tx for stream in streams) / sum(interval.interval_s for interval in seen)
+            p99 = max(stream.latency_ns.p99 or 0 for stream in streams if stream.latency_ns) / 1000
+            found[step] = rate, p99
+            print(f"{step:>8}: {rate:>8,.0f} packets/s, p99 {p99:,.1f} us")
+    return found
+
+
+if __name__ == "__main__":
+    with eagre.serve() as client:
+        main(client)

@@ -1,0 +1,350 @@
+"""The calls of the HTTP API as pure functions: arguments in, a `Call` out. Both clients send these.
+
+Not here: sending, waiting, streams of events. Ids and names are escaped; arguments that are None are left out, and the
+server's own defaults hold.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Literal, Protocol, TypeVar
+from urllib.parse import quote
+
+from eagre import resources as r
+from eagre.documents import Written, decode, plain
+from eagre.profile import Profile
+from eagre.result import CampaignResult, Result
+
+T = TypeVar("T")
+AnyProfile = Profile | Mapping[str, Any] | Path | str
+
+
+class Leased(Protocol):
+    """A lease that has begun."""
+
+    @property
+    def id(self) -> str:
+        """Its secret name."""
+        ...
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A request and how its answer is read."""
+
+    method: Literal["GET", "POST", "PUT", "DELETE"]
+    path: str
+    answer: Callable[[str], T]
+    """Reads the body of a response that is no problem."""
+    params: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+
+
+def kind_of(kind: type[T]) -> Callable[[str], T]:
+    """Reads JSON as `kind`."""
+    return lambda text: decode(kind, json.loads(text))
+
+
+def nothing(text: str) -> None:
+    """Reads an answer that says nothing."""
+
+
+def at(*parts: str) -> str:
+    """A path below the API's root."""
+    return "/api/v1/" + "/".join(quote(part, safe=":") for part in parts)
+
+
+def given(**arguments: Any) -> dict[str, Any]:
+    """The arguments that are not None, as JSON has them."""
+    return {name: plain(value) for name, value in arguments.items() if value is not None}
+
+
+def id_of(lease: Leased | str | None) -> str | None:
+    """The id of a lease, however it is given."""
+    return lease if lease is None or isinstance(lease, str) else lease.id
+
+
+def written(profile: AnyProfile | None) -> Any:
+    """A profile as the server takes it: the text of a file or its own, or the document."""
+    if isinstance(profile, Path):
+        return profile.read_text(encoding="utf-8")
+    if isinstance(profile, Written | Mapping):
+        return plain(profile)
+    return profile
+
+
+# The server.
+
+
+def version() -> Call[r.Version]:
+    """What answers."""
+    return Call("GET", at("version"), kind_of(r.Version))
+
+
+def openapi() -> Call[dict[str, Any]]:
+    """The API's own description (OpenAPI)."""
+    return Call("GET", at("openapi.json"), json.loads)
+
+
+def whoami() -> Call[r.Whoami]:
+    """Who the server takes us for."""
+    return Call("GET", at("whoami"), kind_of(r.Whoami))
+
+
+def doctor() -> Call[list[r.DoctorCheck]]:
+    """What is wrong with the machine for measuring."""
+    return Call("GET", at("doctor"), kind_of(list[r.DoctorCheck]))
+
+
+def audit() -> Call[list[r.AuditEntry]]:
+    """Who did what lately; for admins."""
+    return Call("GET", at("audit"), kind_of(list[r.AuditEntry]))
+
+
+# Ports and leases.
+
+
+def ports() -> Call[list[r.PortInfo]]:
+    """The ports there are, and who has them."""
+    return Call("GET", at("ports"), kind_of(list[r.PortInfo]))
+
+
+def leases() -> Call[list[r.LeaseInfo]]:
+    """All leases."""
+    return Call("GET", at("leases"), kind_of(list[r.LeaseInfo]))
+
+
+def new_lease(ports: Sequence[str], *, ttl_s: float | None = None, holder: str | None = None) -> Call[r.LeaseInfo]:
+    """Reserves ports; whoever takes the lease must renew or release it. `Client.lease` does both by itself."""
+    return Call("POST", at("leases"), kind_of(r.LeaseInfo), body=given(ports=list(ports), ttl_s=ttl_s, holder=holder))
+
+
+def renew_lease(id: str, *, ttl_s: float | None = None) -> Call[r.LeaseInfo]:
+    """Gives a lease more time."""
+    return Call("POST", at("leases", id, "renew"), kind_of(r.LeaseInfo), body=given(ttl_s=ttl_s))
+
+
+def release_lease(id: str) -> Call[None]:
+    """Ends a lease, and what runs with it."""
+    return Call("DELETE", at("leases", id), nothing)
+
+
+# Profiles.
+
+
+def check(profile: AnyProfile) -> Call[r.Check]:
+    """All errors of a profile at once, with their places; nothing is sent."""
+    return Call("POST", at("profiles", "check"), kind_of(r.Check), body={"profile": written(profile)})
+
+
+def profiles() -> Call[list[r.ProfileEntry]]:
+    """The profiles the server keeps, its examples among them."""
+    return Call("GET", at("profiles"), kind_of(list[r.ProfileEntry]))
+
+
+def profile(name: str) -> Call[r.StoredProfile]:
+    """The text of a profile the server keeps."""
+    return Call("GET", at("profiles", name), kind_of(r.StoredProfile))
+
+
+def put_profile(name: str, profile: AnyProfile) -> Call[r.StoredProfile]:
+    """Keeps a profile there."""
+    return Call("PUT", at("profiles", name), kind_of(r.StoredProfile), body={"profile": written(profile)})
+
+
+def delete_profile(name: str) -> Call[None]:
+    """Forgets a profile."""
+    return Call("DELETE", at("profiles", name), nothing)
+
+
+# Runs.
+
+
+def runs() -> Call[list[r.RunInfo]]:
+    """All runs, newest first."""
+    return Call("GET", at("runs"), kind_of(list[r.RunInfo]))
+
+
+def new_run(
+    profile: AnyProfile | None = None,
+    *,
+    profile_name: str | None = None,
+    name: str | None = None,
+    lease: Leased | str | None = None,
+    rate: str | None = None,
+    duration_s: float | None = None,
+    seed: int | None = None,
+    cores: int | None = None,
+    tags: Sequence[str] | None = None,
+    keep: bool | None = None,
+) -> Call[r.RunInfo]:
+    """Starts a profile: a `Profile`, a dictionary, a text in YAML or JSON, the `Path` of a file, or the name of one that the
+    server keeps (`profile_name`). What is given beside it is in place of what the profile says. `keep` is whether the result
+    goes into the server's store.
+    """
+    body = given(
+        profile=written(profile), profile_name=profile_name, name=name, lease=id_of(lease), rate=rate,
+        duration_s=duration_s, seed=seed, cores=cores, tags=tags, keep=keep,
+    )  # fmt: skip
+    return Call("POST", at("runs"), kind_of(r.RunInfo), body=body)
+
+
+def run_info(id: str) -> Call[r.RunInfo]:
+    """How far a run is."""
+    return Call("GET", at("runs", id), kind_of(r.RunInfo))
+
+
+def delete_run(id: str) -> Call[None]:
+    """Forgets a run that has ended; its result stays in the store."""
+    return Call("DELETE", at("runs", id), nothing)
+
+
+def stop_run(id: str) -> Call[r.RunInfo]:
+    """Stops sending; what is under way is waited for, and there is a result."""
+    return Call("POST", at("runs", id, "stop"), kind_of(r.RunInfo))
+
+
+def set_rate(id: str, rate: str, *, stream: str | None = None) -> Call[r.RunInfo]:
+    """Gives a stream, or all of them, another rate: '2Mpps', '1Gbps', '40%'."""
+    return Call("POST", at("runs", id, "rate"), kind_of(r.RunInfo), body=given(stream=stream, rate=rate))
+
+
+def set_scale(id: str, scale: float, *, stream: str | None = None) -> Call[r.RunInfo]:
+    """Sends so many times what the profile says."""
+    return Call("POST", at("runs", id, "rate"), kind_of(r.RunInfo), body=given(stream=stream, scale=scale))
+
+
+def pause(id: str, *, stream: str | None = None) -> Call[r.RunInfo]:
+    """Sends nothing until `resume`; time goes on."""
+    return set_scale(id, 0, stream=stream)
+
+
+def resume(id: str, *, stream: str | None = None) -> Call[r.RunInfo]:
+    """Sends what the profile says again."""
+    return set_scale(id, 1, stream=stream)
+
+
+def snapshot(id: str) -> Call[r.Snapshot]:
+    """A look at a run."""
+    return Call("GET", at("runs", id, "snapshot"), lambda text: r.snapshot_of(json.loads(text)))
+
+
+def run_result(id: str) -> Call[Result]:
+    """The result of a run that has ended."""
+    return Call("GET", at("runs", id, "result"), lambda text: Result(json.loads(text)))
+
+
+def capture_path(id: str, port: str) -> str:
+    """Where a capture is."""
+    return at("runs", id, "captures", port)
+
+
+def run_events_path(id: str) -> str:
+    """Where a run's events are."""
+    return at("runs", id, "events")
+
+
+# Methods and campaigns.
+
+
+def methods() -> Call[list[r.Method]]:
+    """The test methods and what can be set of them."""
+    return Call("GET", at("methods"), kind_of(list[r.Method]))
+
+
+def campaigns() -> Call[list[r.CampaignInfo]]:
+    """The campaigns of this server's life."""
+    return Call("GET", at("campaigns"), kind_of(list[r.CampaignInfo]))
+
+
+def new_campaign(
+    method: str,
+    profile: AnyProfile | None = None,
+    *,
+    profile_name: str | None = None,
+    name: str | None = None,
+    lease: Leased | str | None = None,
+    quick: bool | None = None,
+    trial_s: float | None = None,
+    sizes: Sequence[str] | None = None,
+    set: Mapping[str, str] | None = None,
+    random_stimuli: bool | None = None,
+    networks: int | None = None,
+    seed: int | None = None,
+    cores: int | None = None,
+    tags: Sequence[str] | None = None,
+) -> Call[r.CampaignInfo]:
+    """Starts a test method on a profile; `set` has settings such as {'throughput.resolution': '0.01'}."""
+    body = given(
+        method=method, profile=written(profile), profile_name=profile_name, name=name, lease=id_of(lease), quick=quick,
+        trial_s=trial_s, sizes=sizes, set=set, random_stimuli=random_stimuli, networks=networks, seed=seed,
+        cores=cores, tags=tags,
+    )  # fmt: skip
+    return Call("POST", at("campaigns"), kind_of(r.CampaignInfo), body=body)
+
+
+def campaign_info(id: str) -> Call[r.CampaignInfo]:
+    """How far a campaign is."""
+    return Call("GET", at("campaigns", id), kind_of(r.CampaignInfo))
+
+
+def stop_campaign(id: str) -> Call[r.CampaignInfo]:
+    """Stops a campaign; what it has found until then stays."""
+    return Call("POST", at("campaigns", id, "stop"), kind_of(r.CampaignInfo))
+
+
+def campaign_result(id: str) -> Call[dict[str, Any]]:
+    """All that the methods of a campaign have to say; `stored` has its trials, too."""
+    return Call("GET", at("campaigns", id, "result"), json.loads)
+
+
+def campaign_events_path(id: str) -> str:
+    """Where a campaign's events are."""
+    return at("campaigns", id, "events")
+
+
+# The results store.
+
+
+def results(
+    *,
+    method: str | None = None,
+    name: str | None = None,
+    tag: str | None = None,
+    since: str | None = None,
+    limit: int | None = None,
+) -> Call[list[dict[str, Any]]]:
+    """What the store has, newest first, as `eagre results list --json`."""
+    params = {key: str(value) for key, value in given(method=method, name=name, tag=tag, since=since, limit=limit).items()}
+    return Call("GET", at("results"), json.loads, params=params)
+
+
+def stored(id: str) -> Call[CampaignResult]:
+    """A result of the store with all its trials; its id, the beginning of that, or 'latest'."""
+    return Call("GET", at("results", id), lambda text: CampaignResult(json.loads(text)))
+
+
+def delete_result(id: str) -> Call[None]:
+    """Takes a result out of the store; for admins."""
+    return Call("DELETE", at("results", id), nothing)
+
+
+def report(id: str) -> Call[str]:
+    """A report: one HTML page with everything in it."""
+    return Call("GET", at("results", id, "report"), str)
+
+
+def export(id: str, format: Literal["csv", "json", "trending"] = "csv") -> Call[str]:
+    """A result for other programs."""
+    return Call("GET", at("results", id, "export"), str, params={"format": format})
+
+
+def compare(*ids: str) -> Call[Any]:
+    """Results side by side: differences from the first, and whether they are more than noise."""
+    return Call("GET", at("compare"), json.loads, params={"ids": ",".join(ids)})
+
+
+def compare_report(*ids: str) -> Call[str]:
+    """The same as an HTML page."""
+    return Call("GET", at("compare", "report"), str, params={"ids": ",".join(ids)})

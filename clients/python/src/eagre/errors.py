@@ -1,0 +1,78 @@
+"""What can go wrong, and where."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+class EagreError(Exception):
+    """Everything this package raises of itself."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a document and what is wrong with it."""
+
+    path: str
+    """The value's path: `streams[0].rate`; empty for the document itself."""
+    reason: str
+    """What is wrong and what was expected."""
+    line: int | None = None
+    """Line in the text, counted from 1, if there was a text."""
+
+    def __str__(self) -> str:
+        line = f"line {self.line}: " if self.line is not None else ""
+        return f"{line}{self.path}: {self.reason}" if self.path else f"{line}{self.reason}"
+
+
+class Problem(EagreError):
+    """What the server refused, and why (RFC 9457)."""
+
+    def __init__(self, status: int, title: str, detail: str, errors: Sequence[Place] = ()) -> None:
+        self.status = status
+        self.title = title
+        self.detail = detail
+        self.errors = tuple(errors)
+        super().__init__(status, title, detail, self.errors)
+
+    def __str__(self) -> str:
+        # A single error is in the sentence already.
+        places = (f"\n  {place}" for place in self.errors if place.reason not in self.detail)
+        return f"{self.status} {self.title}: {self.detail}{''.join(places)}"
+
+    @classmethod
+    def of(cls, status: int, phrase: str, document: Any) -> "Problem":
+        """The problem in a response of `status`; one that is no problem document is quoted."""
+        if not isinstance(document, Mapping):
+            return cls(status, phrase, str(document)[:500] or "the server says nothing more")
+        places = [
+            Place(str(place.get("path", "")), str(place.get("reason", "")), place.get("line"))
+            for place in document.get("errors", [])
+        ]
+        return cls(status, str(document.get("title", phrase)), str(document.get("detail", "")), places)
+
+
+class DocumentError(EagreError):
+    """A document of the server that is not what it should be: another version, or no Eagre at all."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path} {reason}")
+
+
+class Failed(EagreError):
+    """A run or campaign that ended without a result."""
+
+    def __init__(self, what: str, state: str, reason: str | None) -> None:
+        self.state = state
+        self.reason = reason
+        super().__init__(f"{what} {state}" + (f": {reason}" if reason else ""))
+
+
+class Lost(EagreError):
+    """A lease that could not be renewed: others may have its ports."""
+
+
+class ServeError(EagreError):
+    """A server of one's own that did not start."""

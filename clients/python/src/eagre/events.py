@@ -1,0 +1,103 @@
+"""Server-sent events: lines in, events out; and what events of runs and campaigns mean. No sockets, no clock."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from eagre.documents import decode
+from eagre.resources import CampaignInfo, Live, Names, Point, RunInfo, Snapshot, snapshot_of
+from eagre.result import Result
+
+
+@dataclass(frozen=True)
+class Event:
+    """A message: its name and its JSON."""
+
+    name: str
+    data: Any
+
+
+@dataclass
+class EventReader:
+    """Puts lines together to events."""
+
+    name: str = ""
+    lines: list[str] = field(default_factory=list)
+
+    def line(self, text: str) -> Event | None:
+        """Takes a line without its end; an empty one ends an event."""
+        if text:
+            key, _, value = text.partition(":")
+            value = value.removeprefix(" ")
+            if key == "event":
+                self.name = value
+            elif key == "data":
+                self.lines.append(value)
+            # Comments, 'id' and 'retry' say nothing about a run.
+            return None
+        event = Event(self.name or "message", json.loads("\n".join(self.lines))) if self.lines else None
+        self.name, self.lines = "", []
+        return event
+
+
+@dataclass
+class RunEvents:
+    """What a run's events say, one after the other."""
+
+    info: RunInfo
+    result: Result | None = None
+
+    def take(self, event: Event) -> Iterator[Snapshot | Live]:
+        """Keeps what an event says of the run; gives the figures in it."""
+        if event.name == "run":
+            self.info = decode(RunInfo, event.data)
+        elif event.name == "result":
+            self.result = Result(event.data)
+        elif event.name == "full":
+            yield snapshot_of(event.data)
+        elif event.name == "live":
+            yield named(decode(Live, event.data), self.info.names)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more comes."""
+        return self.info.has_ended
+
+
+@dataclass
+class CampaignEvents:
+    """What a campaign's events say, one after the other."""
+
+    info: CampaignInfo
+    points: list[Point] = field(default_factory=list)
+    live: Live | None = None
+
+    def take(self, event: Event) -> Iterator[Point]:
+        """Keeps what an event says of the campaign; gives a point that is new. All so far come again at each connection."""
+        if event.name == "campaign":
+            self.info = decode(CampaignInfo, event.data)
+        elif event.name == "point":
+            point = decode(Point, event.data)
+            if point not in self.points:
+                self.points.append(point)
+                yield point
+        elif event.name == "live":
+            self.live = decode(Live, event.data)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more comes."""
+        return self.info.has_ended
+
+
+def named(live: Live, names: Names) -> Live:
+    """Live figures with the names of their columns."""
+    return live if live.names.ports else replace(live, names=names)
+
+
+# How often a broken stream of events is opened again, without a single event in between, and how long is waited, s.
+ATTEMPTS = 5
+PAUSE_S = 0.2
+# The server says something every 15 s, if only a comment.
+SILENCE_S = 45.0

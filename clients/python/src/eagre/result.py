@@ -1,0 +1,211 @@
+"""Results: the document as it came, the same with types, as tables, as a page of a notebook, as a figure.
+
+`Result` is one trial (`eagre.result/1`), `CampaignResult` a campaign of the results store. None means not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from eagre import html, tables
+from eagre.documents import decode
+from eagre.outcome import (
+    CaptureResult,
+    CriterionResult,
+    IntervalDocument,
+    PortResult,
+    ResultDocument,
+    SessionResult,
+    StreamResult,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+    import pyarrow
+
+
+class Result:
+    """What a trial found."""
+
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        intervals: Sequence[IntervalDocument | Mapping[str, Any]] = (),
+        *,
+        id: str | None = None,
+    ) -> None:
+        self.document: dict[str, Any] = dict(document)
+        """`eagre.result/1` as it came; docs/results.md says what is in it."""
+        self.intervals = [
+            part if isinstance(part, IntervalDocument) else decode(IntervalDocument, part) for part in intervals
+        ]
+        """What happened in time, where somebody looked."""
+        self.id = id
+        """Its name in the server's store, if it came from there."""
+
+    @cached_property
+    def typed(self) -> ResultDocument:
+        """The document with types."""
+        return decode(ResultDocument, self.document)
+
+    @property
+    def streams(self) -> dict[str, StreamResult]:
+        """Streams by name."""
+        return self.typed.streams
+
+    @property
+    def ports(self) -> dict[str, PortResult]:
+        """Ports by name."""
+        return self.typed.ports
+
+    @property
+    def groups(self) -> dict[str, dict[str, StreamResult]]:
+        """Streams added up, by group and row."""
+        return self.typed.groups
+
+    @property
+    def sessions(self) -> dict[str, SessionResult]:
+        """Sessions by name of their entry."""
+        return self.typed.sessions
+
+    @property
+    def captures(self) -> dict[str, CaptureResult]:
+        """Captures by port."""
+        return self.typed.captures
+
+    @property
+    def criteria(self) -> list[CriterionResult]:
+        """The profile's conditions, and whether they held."""
+        return self.typed.criteria
+
+    @property
+    def verdict(self) -> Verdict:
+        """How far the figures can be believed, and why."""
+        return self.typed.verdict
+
+    @property
+    def valid(self) -> bool:
+        """Whether the figures can be believed."""
+        return self.verdict.valid
+
+    @property
+    def passed(self) -> bool:
+        """Whether the figures can be believed, all the profile's conditions held, and nobody interrupted it."""
+        return self.valid and not self.typed.interrupted and all(criterion.passed for criterion in self.criteria)
+
+    def rows(self, rows: tables.Rows = "streams") -> list[tables.Row]:
+        """A dictionary for each stream, port, … or, of 'intervals', for each of them in each interval."""
+        intervals = [plain_interval(interval) for interval in self.intervals] if rows == "intervals" else []
+        return tables.rows_of(self.document, intervals, rows)
+
+    def to_pandas(self, rows: tables.Rows = "streams") -> pandas.DataFrame:
+        """`rows` as a data frame. Needs the extra 'pandas'."""
+        import pandas
+
+        return pandas.DataFrame(self.rows(rows))
+
+    def to_arrow(self, rows: tables.Rows = "streams") -> pyarrow.Table:
+        """`rows` as an Arrow table. Needs the extra 'pandas'."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(self.rows(rows))
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Rates and latency over time if there are intervals, else each stream's latency. Needs the extra 'notebook'."""
+        from eagre import plot
+
+        return plot.result(self)
+
+    def __repr__(self) -> str:
+        return f"<Result {html.verdict_text(self.verdict)}: {html.summary(self.streams, self.sessions)}>"
+
+    def _repr_html_(self) -> str:
+        return html.result_page(self)
+
+
+class CampaignResult:
+    """What a campaign found, with all its trials."""
+
+    def __init__(self, document: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        one = document if isinstance(document, Mapping) else document[0]
+        self.document: dict[str, Any] = dict(one)
+        """The store's document as it came; docs/store.md says what is in it."""
+
+    @property
+    def campaign(self) -> dict[str, Any]:
+        """What it was: id, method, profile, seed, state …"""
+        return dict(self.document["campaign"])
+
+    @property
+    def id(self) -> str:
+        """Its name in the store."""
+        return str(self.campaign["id"])
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """What was found: frame, goal, value, unit, lower, upper …"""
+        return list(self.document["findings"])
+
+    @property
+    def method_results(self) -> list[dict[str, Any]]:
+        """All that the method has to say."""
+        return list(self.document["method_results"])
+
+    @cached_property
+    def trials(self) -> list[Result]:
+        """The trials that came to an end, in their order."""
+        return [
+            Result(trial["result"], trial.get("intervals") or (), id=self.id)
+            for trial in self.document["trials"]
+            if trial.get("result")
+        ]
+
+    def rows(self, rows: str = "findings") -> list[tables.Row]:
+        """A dictionary for each of the 'findings' or of the 'trials'."""
+        if rows not in ("findings", "trials"):
+            raise ValueError(f"rows are one of findings, trials, not '{rows}'")
+        left_out = {"document", "request", "outcome", "result", "intervals"}
+        entries = [{k: v for k, v in entry.items() if k not in left_out} for entry in self.document[rows]]
+        return tables.even([tables.flat(entry) for entry in entries])
+
+    def to_pandas(self, rows: str = "findings") -> pandas.DataFrame:
+        """`rows` as a data frame. Needs the extra 'pandas'."""
+        import pandas
+
+        return pandas.DataFrame(self.rows(rows))
+
+    def to_arrow(self, rows: str = "findings") -> pyarrow.Table:
+        """`rows` as an Arrow table. Needs the extra 'pandas'."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(self.rows(rows))
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Loss over offered load, a line for each frame length. Needs the extra 'notebook'."""
+        from eagre import plot
+
+        return plot.campaign(self)
+
+    def __repr__(self) -> str:
+        return f"<CampaignResult {self.id}: {len(self.findings)} findings of {len(self.document['trials'])} trials>"
+
+    def _repr_html_(self) -> str:
+        return html.campaign_page(self)
+
+
+def plain_interval(interval: IntervalDocument) -> dict[str, Any]:
+    """An interval without types."""
+    import dataclasses
+
+    return json_shape(dataclasses.asdict(interval))
+
+
+def json_shape(document: dict[str, Any]) -> dict[str, Any]:
+    """A document without what was not measured."""
+    return {
+        key: json_shape(value) if isinstance(value, dict) else value for key, value in document.items() if value is not None
+    }

@@ -1,0 +1,125 @@
+"""A server of one's own: `eagre serve` on a free port of this machine, ended with the `with`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from eagre.client import Client
+from eagre.errors import ServeError
+
+# How long a server may take until it serves, and to end when asked, s.
+START_S, STOP_S = 30.0, 20.0
+# What it says when it serves.
+READY = re.compile(r"^eagre: serving at (\S+)$", re.MULTILINE)
+
+
+def program() -> Path:
+    """The `eagre` command: what the environment variable EAGRE says, else the one on the PATH."""
+    named = os.environ.get("EAGRE")
+    if named:
+        path = Path(named)
+        if not path.is_file():
+            raise ServeError(f"EAGRE says {named}, and there is no such file")
+        return path.resolve()
+    found = shutil.which("eagre")
+    if not found:
+        raise ServeError("there is no 'eagre' on the PATH; set the environment variable EAGRE to the program")
+    return Path(found)
+
+
+class Server:
+    """`eagre serve` on a free port of the loopback interface, with a results store and state of its own unless given.
+
+    `arguments` are added to its command line. What it says is in `log`.
+    """
+
+    def __init__(
+        self,
+        *,
+        eagre: Path | str | None = None,
+        arguments: Sequence[str] = (),
+        folder: Path | str | None = None,
+        token: str | None = None,
+    ) -> None:
+        self.eagre = Path(eagre) if eagre is not None else program()
+        self.arguments = list(arguments)
+        self.token = token
+        self.url = ""
+        self._given_folder = Path(folder) if folder is not None else None
+        self._own_folder: tempfile.TemporaryDirectory[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def folder(self) -> Path:
+        """Where it keeps results, profiles and captures."""
+        if self._given_folder is not None:
+            return self._given_folder
+        if self._own_folder is None:
+            self._own_folder = tempfile.TemporaryDirectory(prefix="eagre-serve-")
+        return Path(self._own_folder.name)
+
+    @property
+    def log(self) -> str:
+        """What the server has said on its standard error."""
+        return (self.folder / "serve.log").read_text(errors="replace")
+
+    def client(self, **options: Any) -> Client:
+        """A client of it; `options` are those of `Client`."""
+        return Client(self.url, **{"token": self.token, **options})
+
+    def stop(self) -> None:
+        """Ends it: what runs is stopped first."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+        if self._own_folder is not None:
+            self._own_folder.cleanup()
+            self._own_folder = None
+
+    def _start(self) -> None:
+        """Starts it and waits until it says where it serves."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        command = [str(self.eagre), "serve", "--listen", "127.0.0.1:0"]
+        command += ["--store", str(self.folder / "results.db"), "--state", str(self.folder / "state"), *self.arguments]
+        with (self.folder / "serve.log").open("wb") as log:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        end = time.monotonic() + START_S
+        while not (ready := READY.search(self.log)):
+            if self._process.poll() is not None:
+                raise ServeError(f"'{' '.join(command)}' ended with exit code {self._process.returncode}:\n{self.log}")
+            if time.monotonic() > end:
+                raise ServeError(f"'{' '.join(command)}' does not serve after {START_S:g} s:\n{self.log}")
+            time.sleep(0.01)
+        self.url = ready[1]
+
+
+@contextmanager
+def serve(**options: Any) -> Iterator[Client]:
+    """A client of a server of one's own, for scripts and tests: `with eagre.serve() as client`. Options as of `Server`."""
+    with Server(**options) as server, server.client() as client:
+        yield client
