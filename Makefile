@@ -3,7 +3,7 @@
 SECONDS ?= 10
 PYTEST = /usr/bin/python3 -m pytest -q -p no:cacheprovider
 
-.PHONY: demo build test check unit blackbox soak fuzz bench lab clean
+.PHONY: demo build test check unit blackbox soak fuzz bench lab deb clean
 
 demo: build
 	./target/release/eagre demo
@@ -40,6 +40,10 @@ fuzz:
 lab: build
 	@tools/setup lab
 	EAGRE_LAB=all EAGRE_LONG=1 $(PYTEST) tests/test_lab.py
+
+# The Debian package, into target/debian.
+deb: build
+	tools/package
 
 bench: build
 	@tools/setup bench

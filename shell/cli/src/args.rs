@@ -8,7 +8,7 @@ use units::{FrameLen, Load, Nanos, Pps};
 /// A wind tunnel for networks: drives traffic through a device under test, measures every packet, and says how far the
 /// result can be trusted.
 #[derive(Parser)]
-#[command(name = "eagre", version, about, max_term_width = 110)]
+#[command(name = "eagre", version, max_term_width = 110)]
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
@@ -110,6 +110,11 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Watch what a server runs, in the terminal: rates, loss, latency; pause, change and stop it
+    Top {
+        #[command(flatten)]
+        top: crate::top::TopArgs,
+    },
     /// Look at results that were kept: list, show, compare, trend, report, export
     Results {
         #[command(flatten)]
@@ -126,6 +131,12 @@ pub enum Command {
         /// Which shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write a page for every command into a folder
+    Man {
+        /// The folder
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
     },
 }
 

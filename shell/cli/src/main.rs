@@ -10,7 +10,10 @@ mod control;
 mod lab;
 mod lab_compare;
 mod live;
+mod log;
 mod machine;
+mod man;
+mod otlp;
 mod output;
 mod path;
 mod results;
@@ -18,6 +21,7 @@ mod run;
 mod serve;
 mod simulate;
 mod summary;
+mod top;
 
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
@@ -96,11 +100,13 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Path { path } => path::path(&path),
         Command::Ports { json } => machine::ports(json),
         Command::Doctor { json } => machine::doctor(json),
+        Command::Top { top } => top::top(&top),
         Command::Results { results } => results::results(&results),
         Command::Schema { what } => output::schema(what),
         Command::Completion { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "eagre", &mut std::io::stdout());
             Ok(Exit::Done)
         }
+        Command::Man { folder } => man::man(folder.as_deref()),
     }
 }

@@ -1,7 +1,7 @@
 //! `eagre serve`: the engine for every client, over HTTP.
 
 use crate::results::default_store;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, log};
 use clap::Args as ClapArgs;
 use serde::Deserialize;
 use server::{Limits, Options, ServeError, TlsOptions, Token};
@@ -44,6 +44,15 @@ pub struct ServeArgs {
     /// Folder for captures, kept profiles, certificate and audit log [default: serve beside the store]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// Log on standard error: error, warn, info, debug, trace, or levels by room: 'warn,server=debug'
+    #[arg(long, value_name = "LEVEL")]
+    pub log: Option<String>,
+    /// How lines of the log look
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) log_format: Option<log::Format>,
+    /// Deliver spans of requests, runs and trials to an OpenTelemetry collector (OTLP/HTTP): http://127.0.0.1:4318
+    #[arg(long, value_name = "URL")]
+    pub otlp: Option<String>,
     /// These options from a YAML file, by their long names; the command line goes before it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -63,11 +72,18 @@ struct Config {
     worker_cores: Vec<usize>,
     store: Option<PathBuf>,
     state: Option<PathBuf>,
+    log: Option<String>,
+    log_format: Option<log::Format>,
+    otlp: Option<String>,
 }
 
 /// `eagre serve`.
 pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
-    let options = options(args)?;
+    let config = configuration(args)?;
+    let format = args.log_format.or(config.log_format).unwrap_or(log::Format::Text);
+    let (filter, collector) = (args.log.as_ref().or(config.log.as_ref()), args.otlp.as_ref().or(config.otlp.as_ref()));
+    let _delivery = log::begin(filter.map(String::as_str), format, collector.map(String::as_str))?;
+    let options = options(args, config)?;
     let cap = options.limits.rate;
     let served = server::serve(&options, |served| {
         println!("eagre: serving at {}", served.url);
@@ -97,14 +113,14 @@ fn wrong(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::bad_input(format!("{}: {error}", path.display()))
 }
 
-fn options(args: &ServeArgs) -> Result<Options, Failure> {
-    let config = match &args.config {
-        None => Config::default(),
-        Some(path) => {
-            let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
-            serde_saphyr::from_str(&text).map_err(|e| wrong(path, e))?
-        }
-    };
+/// What the file says, if there is one.
+fn configuration(args: &ServeArgs) -> Result<Config, Failure> {
+    let Some(path) = &args.config else { return Ok(Config::default()) };
+    let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
+    serde_saphyr::from_str(&text).map_err(|e| wrong(path, e))
+}
+
+fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
     let beside = |path: PathBuf| match args.config.as_deref().and_then(Path::parent) {
         Some(folder) => folder.join(path),
         None => path,

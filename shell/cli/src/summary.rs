@@ -20,7 +20,7 @@ pub(crate) fn si(value: f64) -> String {
 }
 
 /// Nanoseconds for people.
-fn time(ns: f64) -> String {
+pub(crate) fn time(ns: f64) -> String {
     match ns {
         v if v >= 1e9 => format!("{:.2} s", v / 1e9),
         v if v >= 1e6 => format!("{:.2} ms", v / 1e6),

@@ -101,7 +101,8 @@ impl CampaignJob {
         let _span = tracing::info_span!("campaign", id = %self.job.id, method = %self.method).entered();
         tracing::info!("begins");
         let Setup { plan, parts, timing, attributes, profile, mut store, id } = setup;
-        let mut observer = Watcher { campaign: self, painter: Painter::new(cores.cores.clone()) };
+        let mut observer =
+            Watcher { campaign: self, painter: Painter::new(cores.cores.clone()), trial: None };
         let played = (|| {
             let options = RunOptions { cores: cores.cores.clone(), histograms: true };
             let clock = TscClock::calibrate(CALIBRATION);
@@ -172,10 +173,16 @@ impl CampaignJob {
 struct Watcher<'a> {
     campaign: &'a CampaignJob,
     painter: Painter,
+    /// The running trial, in the log.
+    trial: Option<tracing::span::EnteredSpan>,
 }
 
 impl Observer for Watcher<'_> {
     fn begins(&mut self, running: &Running<'_>) {
+        // A span is left before the next is entered.
+        self.trial = None;
+        let (number, part, label) = (running.request.number, running.part, &running.request.label);
+        self.trial = Some(tracing::info_span!("trial", number, part, %label).entered());
         let mut progress = lock(&self.campaign.progress);
         progress.fraction = running.progress.fraction;
         progress.trials_left = running.left.trials;
@@ -197,6 +204,8 @@ impl Observer for Watcher<'_> {
     }
 
     fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
+        tracing::info!(sent = outcome.sent(), lost = outcome.lost(), valid = outcome.valid, "ended");
+        self.trial = None;
         let mut progress = lock(&self.campaign.progress);
         let part = progress.part.clone().unwrap_or_default();
         progress.points.push(Arc::new(point(part, request, outcome)));

@@ -21,6 +21,7 @@ mod leases;
 mod limits;
 mod listen;
 mod looks;
+mod metrics;
 mod options;
 mod profiles;
 mod routes;

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::Instrument;
 
 /// For a request to be answered; streams go on after their beginning.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
@@ -35,7 +36,7 @@ pub(crate) async fn guard(
     let response = match may.and_then(|caller| not_too_long(&request).map(|()| caller)) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            next.run(request).instrument(tracing::info_span!("request", %method, %path)).await
         }
         Err(fault) => fault.into_response(),
     };

@@ -9,6 +9,8 @@ mod profiles;
 mod results;
 mod runs;
 
+pub(crate) use body::Asked;
+
 use crate::access::Door;
 use crate::assets;
 use crate::fault::Fault;
@@ -91,6 +93,7 @@ pub(crate) fn router(service: Arc<Service>, door: Arc<Door>) -> Router {
     let openapi = get(move || async move { axum::Json(document.as_ref().clone()) });
     let guarded = api
         .route("/api/v1/openapi.json", openapi)
+        .route("/metrics", get(crate::metrics::scrape))
         .layer(axum::middleware::from_fn_with_state((service.clone(), door), guard::guard))
         .layer(axum::middleware::from_fn(guard::in_time));
     guarded

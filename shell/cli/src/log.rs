@@ -1,0 +1,67 @@
+//! What `eagre serve` tells of its work: requests, runs, campaigns and their trials, as lines on standard error (text or
+//! JSON), and as spans to a collector (`otlp`).
+//!
+//! Not here: what is said. Rooms say it through `tracing`; if nobody listens, that costs next to nothing.
+
+use crate::{Failure, otlp};
+use clap::ValueEnum;
+use std::io::IsTerminal;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::Registry;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, fmt};
+
+/// How a line of the log looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// An object a line.
+    Json,
+}
+
+/// A listener.
+type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Begins to listen. `filter` is a level (`info`), or levels by room (`warn,server=debug`), `collector` the address of
+/// one; what is returned is to be kept until the end.
+pub(crate) fn begin(
+    filter: Option<&str>,
+    format: Format,
+    collector: Option<&str>,
+) -> Result<Option<otlp::Delivery>, Failure> {
+    let mut layers: Vec<Boxed> = filter.map(|filter| lines(filter, format)).transpose()?.into_iter().collect();
+    let mut delivery = None;
+    if let Some(url) = collector {
+        let (spans, delivered) = otlp::begin(url)?;
+        layers.push(spans);
+        delivery = Some(delivered);
+    }
+    if !layers.is_empty() {
+        let begun = tracing_subscriber::registry().with(layers).try_init();
+        begun.map_err(|error| Failure::refused(format!("--log: {error}")))?;
+    }
+    Ok(delivery)
+}
+
+fn lines(filter: &str, format: Format) -> Result<Boxed, Failure> {
+    let wanted = filter.parse::<Targets>().map_err(|error| {
+        Failure::bad_input(format!(
+            "--log: '{filter}' is neither a level (error, warn, info, debug, trace) nor levels by room \
+             (warn,server=debug): {error}"
+        ))
+    })?;
+    // A span's end says how long it took.
+    let lines = fmt::layer().with_writer(std::io::stderr).with_span_events(FmtSpan::CLOSE);
+    Ok(match format {
+        Format::Text => {
+            let colours = std::io::stderr().is_terminal()
+                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+            lines.with_ansi(colours).with_filter(wanted).boxed()
+        }
+        Format::Json => lines.json().with_filter(wanted).boxed(),
+    })
+}

@@ -1,0 +1,129 @@
+//! `eagre man`: manual pages, one for each command, made of the definition in `args`.
+//!
+//! Not here: any text about an option. What is added by hand is what the definition does not know: exit codes, files,
+//! and which pages belong together.
+
+use crate::args::Args;
+use crate::{Exit, Failure};
+use clap::CommandFactory;
+use clap_mangen::Man;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The part of every page about how a command ends.
+const EXIT_STATUS: &str = r#".SH EXIT STATUS
+.TP
+0
+Done and valid.
+.TP
+1
+Done, but the result is invalid, was interrupted, or a criterion failed.
+.TP
+2
+Bad input: options, a profile, a file that cannot be read.
+.TP
+3
+The machine refused: a port, memory or a privilege could not be had.
+"#;
+
+/// The part of the first page about files.
+const FILES: &str = r#".SH FILES
+.TP
+.I $XDG_DATA_HOME/eagre/results.db
+Results that were kept; below
+.I ~/.local/share
+if the variable is not set.
+.TP
+.I /usr/share/doc/eagre
+The reference, and profiles to start from.
+"#;
+
+/// Prints the first page, or writes all pages into a folder, which is made if it is missing.
+pub(crate) fn man(folder: Option<&Path>) -> Result<Exit, Failure> {
+    let mut whole = Args::command().disable_help_subcommand(true);
+    whole.build();
+    match folder {
+        None => {
+            let page = page(&whole, None).map_err(|e| Failure::refused(format!("the page: {e}")))?;
+            io::stdout().write_all(&page).map_err(|e| Failure::refused(format!("standard output: {e}")))?;
+        }
+        Some(folder) => {
+            let failure = |e: io::Error| Failure::refused(format!("{}: {e}", folder.display()));
+            std::fs::create_dir_all(folder).map_err(failure)?;
+            write_pages(&whole, None, folder).map_err(failure)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes the page of a command and those of the commands below it.
+fn write_pages(command: &clap::Command, above: Option<&str>, folder: &Path) -> io::Result<()> {
+    let name = full_name(command);
+    std::fs::write(folder.join(format!("{name}.1")), page(command, above)?)?;
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        write_pages(below, Some(&name), folder)?;
+    }
+    Ok(())
+}
+
+/// The words that call a command, joined as in the names of pages: `eagre-results-list`.
+fn full_name(command: &clap::Command) -> String {
+    command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
+}
+
+/// One page, roff with the macros of man(7). `above` is the page of the command this one belongs to.
+fn page(command: &clap::Command, above: Option<&str>) -> io::Result<Vec<u8>> {
+    let version = concat!("eagre ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).source(version).manual("Eagre");
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    if command.get_arguments().any(|argument| !argument.is_hide_set()) {
+        man.render_options_section(&mut text)?;
+    }
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut text)?;
+    }
+    if command.get_after_help().is_some() || command.get_after_long_help().is_some() {
+        man.render_extra_section(&mut text)?;
+    }
+    text.extend_from_slice(EXIT_STATUS.as_bytes());
+    match above {
+        None => text.extend_from_slice(FILES.as_bytes()),
+        // A hyphen that is part of a name, not one that may end a line.
+        Some(above) => writeln!(text, ".SH SEE ALSO\n.BR {} (1)", above.replace('-', "\\-"))?,
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole() -> clap::Command {
+        let mut whole = Args::command().disable_help_subcommand(true);
+        whole.build();
+        whole
+    }
+
+    #[test]
+    fn the_first_page_names_every_command_and_exit_code() {
+        let text = String::from_utf8(page(&whole(), None).unwrap()).unwrap();
+        for command in whole().get_subcommands() {
+            let name = full_name(command).replace('-', "\\-");
+            assert!(text.contains(&name), "{name} is not on the page");
+        }
+        for code in [Exit::Done, Exit::Failed, Exit::BadInput, Exit::Refused] {
+            assert!(text.contains(&format!(".TP\n{}\n", code as u8)), "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_below_another_is_called_by_all_its_words() {
+        let whole = whole();
+        let list = whole.find_subcommand("results").and_then(|results| results.find_subcommand("list"));
+        assert_eq!(full_name(list.unwrap()), "eagre-results-list");
+    }
+}

