@@ -3,17 +3,34 @@
 SECONDS ?= 10
 PYTEST = /usr/bin/python3 -m pytest -q -p no:cacheprovider
 
-.PHONY: demo build test check unit blackbox soak fuzz bench lab deb clean
+.PHONY: demo build web screenshots test check unit blackbox soak fuzz bench lab deb clean
 
 demo: build
 	./target/release/eagre demo
 
-build:
+build: web
 	@tools/setup build
 	cargo build --release --locked
 
-test: build
+# The dashboard: nothing to do if web/dist is newer than its sources.
+web: web/dist/index.html
+
+web/dist/index.html: $(wildcard web/src/* web/src/*/* web/*.json web/*.mjs) web/node_modules/.package-lock.json
+	cd web && npm run --silent check && npm run --silent build
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json web/.npmrc
+	@tools/setup web
+	cd web && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Pictures of the dashboard for the documentation, of real runs.
+screenshots: build
 	@tools/setup test
+	tools/screenshots
+
+test: build web/node_modules/.package-lock.json
+	@tools/setup test
+	cd web && npm run --silent check && npm run --silent test
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked

@@ -59,11 +59,20 @@ class Browser:
 
     def open(self, path, width=1200, height=900):
         """Shows a file in a window of a size."""
+        self.visit(path.resolve().as_uri(), width, height)
+
+    def visit(self, address, width=1200, height=900):
+        """Shows a page in a window of a size."""
         self.call("POST", "/goog/cdp/execute", {
             "cmd": "Emulation.setDeviceMetricsOverride",
             "params": {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
         })
-        self.call("POST", "/url", {"url": path.resolve().as_uri()})
+        self.call("POST", "/url", {"url": address})
+
+    def press(self, *keys):
+        """Presses keys one after the other, where the focus is: characters, or the code points of WebDriver's table."""
+        strokes = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        self.call("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]})
 
     def emulate(self, media="", **features):
         """Print, or what the user prefers."""

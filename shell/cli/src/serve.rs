@@ -7,10 +7,14 @@ use serde::Deserialize;
 use server::{Limits, Options, ServeError, TlsOptions, Token};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use units::Load;
+use std::time::Duration;
+use units::{Load, Nanos};
 
 /// Where to listen if nobody says.
 const LISTEN: &str = "127.0.0.1:8443";
+
+/// How long ports are kept for a client of Open Traffic Generator that says nothing.
+const OTG_LEASE: Nanos = Nanos::from_secs(900);
 
 #[derive(Clone, ClapArgs)]
 pub struct ServeArgs {
@@ -38,6 +42,12 @@ pub struct ServeArgs {
     /// Worker cores for all runs together [default: all but one]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub worker_cores: Vec<usize>,
+    /// From the last request of an Open Traffic Generator client to the end of its lease [default: 15m]
+    #[arg(long, value_name = "TIME")]
+    pub otg_lease: Option<Nanos>,
+    /// Serve Open Traffic Generator over gRPC too, such as 127.0.0.1:40051
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub grpc: Option<SocketAddr>,
     /// The results store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
@@ -70,6 +80,8 @@ struct Config {
     allow: Vec<String>,
     max_rate: Option<String>,
     worker_cores: Vec<usize>,
+    otg_lease: Option<String>,
+    grpc: Option<SocketAddr>,
     store: Option<PathBuf>,
     state: Option<PathBuf>,
     log: Option<String>,
@@ -87,6 +99,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
     let cap = options.limits.rate;
     let served = server::serve(&options, |served| {
         println!("eagre: serving at {}", served.url);
+        if let Some(grpc) = served.grpc {
+            println!("eagre: Open Traffic Generator over gRPC at {grpc}, unencrypted");
+        }
         if let Some(fingerprint) = &served.fingerprint {
             println!("eagre: certificate SHA-256 {fingerprint}");
         }
@@ -131,6 +146,15 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
         (None, Some(text)) => Some(text.parse().map_err(|e| Failure::bad_input(format!("max-rate: {e}")))?),
         (None, None) => None,
     };
+    let otg_lease = match (args.otg_lease, &config.otg_lease) {
+        (Some(time), _) => time,
+        (None, Some(text)) => text.parse().map_err(|e| Failure::bad_input(format!("otg-lease: {e}")))?,
+        (None, None) => OTG_LEASE,
+    };
+    let otg_lease = Duration::from_nanos(otg_lease.0);
+    if !(1.0..=86_400.0).contains(&otg_lease.as_secs_f64()) {
+        return Err(Failure::bad_input("otg-lease: from 1s to 24h is expected"));
+    }
     if matches!(rate, Some(Load::Max | Load::LinkShare(_))) {
         return Err(Failure::bad_input("max-rate: a packet rate or a bit rate is expected: 1Mpps, 10Gbps"));
     }
@@ -151,6 +175,8 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
         tls,
         limits: Limits { ports: if args.allow.is_empty() { config.allow } else { args.allow.clone() }, rate },
         cores: if args.worker_cores.is_empty() { config.worker_cores } else { args.worker_cores.clone() },
+        otg_lease,
+        grpc: args.grpc.or(config.grpc),
         store,
         state,
     })

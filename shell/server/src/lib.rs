@@ -23,6 +23,7 @@ mod listen;
 mod looks;
 mod metrics;
 mod options;
+mod otg;
 mod profiles;
 mod routes;
 mod runs;

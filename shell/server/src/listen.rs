@@ -2,6 +2,7 @@
 
 use crate::access::Door;
 use crate::options::Options;
+use crate::otg::{Otg, grpc};
 use crate::routes;
 use crate::service::Service;
 use crate::tls;
@@ -60,6 +61,9 @@ pub fn serve(options: &Options, ready: impl FnOnce(&Served)) -> Result<(), Serve
     if options.tokens.is_empty() && !options.listen.ip().is_loopback() {
         return Err(ServeError::Unguarded(options.listen));
     }
+    if let Some(address) = options.grpc.filter(|address| options.tokens.is_empty() && !address.ip().is_loopback()) {
+        return Err(ServeError::Unguarded(address));
+    }
     let service =
         Service::new(options).map_err(|fault| ServeError::Machine(fault.problem().detail.clone()))?;
     let service = Arc::new(service);
@@ -77,6 +81,8 @@ pub fn serve(options: &Options, ready: impl FnOnce(&Served)) -> Result<(), Serve
 pub struct Served {
     /// `http://127.0.0.1:8443`.
     pub url: String,
+    /// Where Open Traffic Generator is served over gRPC.
+    pub grpc: Option<SocketAddr>,
     /// SHA-256 of the certificate, if there is one.
     pub fingerprint: Option<String>,
     /// The certificate's file, for clients to trust.
@@ -96,7 +102,15 @@ async fn listen(
         None => None,
     };
     let door = Arc::new(Door::new(options.tokens.clone(), options.listen));
-    let router = routes::router(service.clone(), door);
+    let mut grpc = None;
+    let otg = Arc::new(Otg::new(service.clone(), options.otg_lease));
+    let router = routes::router(service.clone(), door.clone(), &otg);
+    if let Some(address) = options.grpc {
+        let failed = |error| ServeError::Listen(address, error);
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        grpc = Some(listener.local_addr().map_err(failed)?);
+        tokio::spawn(grpc::serve(listener, otg, door));
+    }
     let ticker = service.clone();
     tokio::spawn(async move {
         loop {
@@ -107,6 +121,7 @@ async fn listen(
     let scheme = if identity.is_some() { "https" } else { "http" };
     ready(&Served {
         url: format!("{scheme}://{address}"),
+        grpc,
         fingerprint: identity.as_ref().map(|identity| identity.fingerprint.clone()),
         certificate: identity.as_ref().map(|identity| identity.certificate.clone()),
     });

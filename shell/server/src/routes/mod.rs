@@ -14,6 +14,7 @@ pub(crate) use body::Asked;
 use crate::access::Door;
 use crate::assets;
 use crate::fault::Fault;
+use crate::otg::{self, Otg};
 use crate::service::Service;
 use api::{Problem, Role};
 use axum::Router;
@@ -87,11 +88,12 @@ pub fn openapi() -> Value {
 }
 
 /// Everything that is served.
-pub(crate) fn router(service: Arc<Service>, door: Arc<Door>) -> Router {
+pub(crate) fn router(service: Arc<Service>, door: Arc<Door>, otg: &Arc<Otg>) -> Router {
     let (api, _) = api_routes().split_for_parts();
     let document = Arc::new(openapi());
     let openapi = get(move || async move { axum::Json(document.as_ref().clone()) });
     let guarded = api
+        .merge(otg::routes::routes(otg))
         .route("/api/v1/openapi.json", openapi)
         .route("/metrics", get(crate::metrics::scrape))
         .layer(axum::middleware::from_fn_with_state((service.clone(), door), guard::guard))

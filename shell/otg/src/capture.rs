@@ -1,0 +1,61 @@
+//! Captures as the model has them: whole frames with their check sequence, pcap or pcapng.
+
+use crate::error::Errors;
+use crate::translate::CapturePlan;
+use pcap::{NewInterface, Packet, PcapWriter, PcapngWriter};
+use units::Nanos;
+
+/// Bytes of the frame check sequence.
+const FCS: usize = 4;
+/// Longest packet.
+const SNAP: u32 = 65_535;
+
+/// One capture of what was captured in several files, pcapng, in their order. Only what was captured before `until`, wall-clock
+/// time, counts. Every whole frame gets the check sequence it had on the link, which the generator never sees: the
+/// model's frames have as many bytes as they were sent with.
+pub fn capture(files: &[Vec<u8>], plan: &CapturePlan, until: Option<Nanos>) -> Result<Vec<u8>, Errors> {
+    let failed =
+        |error: &dyn std::fmt::Display| Errors::internal(format!("the capture can't be read: {error}"));
+    let mut frames = Vec::new();
+    for file in files {
+        let read = pcap::read(file.as_slice()).map_err(|error| failed(&error))?;
+        frames.extend(read.records.into_iter().filter(|record| until.is_none_or(|until| record.at < until)));
+    }
+    let whole: Vec<(Nanos, u32, Vec<u8>)> = frames
+        .into_iter()
+        .map(|record| {
+            let is_whole = record.bytes.len() == record.original_len as usize;
+            let mut bytes = record.bytes;
+            if is_whole {
+                // As it is sent: lowest byte first (IEEE 802.3 clause 3.2.9).
+                bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+            }
+            bytes.truncate(plan.snap.filter(|snap| *snap > 0).unwrap_or(usize::MAX));
+            (record.at, record.original_len + FCS as u32, bytes)
+        })
+        .collect();
+    if plan.pcapng { pcapng(&whole) } else { classic(&whole) }.map_err(|error| failed(&error))
+}
+
+fn classic(frames: &[(Nanos, u32, Vec<u8>)]) -> std::io::Result<Vec<u8>> {
+    let mut writer = PcapWriter::new(Vec::new(), SNAP)?;
+    for (at, original_len, bytes) in frames {
+        writer.write(&packet(*at, *original_len, bytes))?;
+    }
+    Ok(writer.into_inner())
+}
+
+fn pcapng(frames: &[(Nanos, u32, Vec<u8>)]) -> std::io::Result<Vec<u8>> {
+    let mut writer = PcapngWriter::new(Vec::new(), "eagre", None)?;
+    let interface =
+        NewInterface { name: "otg", link_type: pcap::ETHERNET, snap_len: 0, filter: None, comment: None };
+    writer.add_interface(&interface)?;
+    for (at, original_len, bytes) in frames {
+        writer.write(&packet(*at, *original_len, bytes))?;
+    }
+    Ok(writer.into_inner())
+}
+
+fn packet(at: Nanos, original_len: u32, bytes: &[u8]) -> Packet<'_> {
+    Packet { at, interface: 0, direction: None, original_len, bytes }
+}

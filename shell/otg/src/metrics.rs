@@ -1,0 +1,380 @@
+//! Metrics of ports and flows, from what a run counted.
+//!
+//! What was not measured is absent. Rates have four decimals at most: some clients read `1e-05` as a text.
+
+use crate::check::check;
+use crate::error::{Errors, Kind};
+use crate::model::message;
+use crate::node::{Log, Node};
+use crate::translate::{FlowPlan, PortPlan, StreamPlan, Translation};
+use serde_json::{Map, Number, Value, json};
+use std::collections::BTreeMap;
+use units::L1_OVERHEAD_BYTES;
+
+/// What a run has counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Figures<'a> {
+    /// `ports` of an `eagre.result/1`, or what there is of it so far.
+    pub ports: Option<&'a Map<String, Value>>,
+    /// `streams` of the same.
+    pub streams: Option<&'a Map<String, Value>>,
+    /// The newest `eagre.interval/1`, while the run goes on.
+    pub interval: Option<&'a Value>,
+    /// Since the start of traffic, s.
+    pub at_s: f64,
+    /// Whether it sends, or may again.
+    pub active: bool,
+}
+
+/// What was last asked of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transmit {
+    /// To be sent.
+    Started,
+    /// Not to be sent.
+    #[default]
+    Stopped,
+    /// Not to be sent for now.
+    Paused,
+}
+
+/// What only whoever holds the ports knows of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PortState {
+    /// Whether it has a link.
+    pub up: bool,
+    /// Whether it is captured.
+    pub capturing: bool,
+}
+
+/// Everything metrics are made of.
+pub struct Seen<'a> {
+    /// The configuration.
+    pub translation: &'a Translation,
+    /// What the run counted.
+    pub figures: Figures<'a>,
+    /// What was asked of each flow, in the translation's order.
+    pub asked: &'a [Transmit],
+    /// The ports, in the translation's order.
+    pub ports: &'a [PortState],
+}
+
+/// Answers a `MetricsRequest`.
+pub fn metrics(request: &Value, seen: &Seen<'_>) -> Result<Value, Errors> {
+    let validation = |errors| Errors { kind: Kind::Validation, errors };
+    let request_message = message("MetricsRequest");
+    let errors = check(request, request_message);
+    if !errors.is_empty() {
+        return Err(validation(errors));
+    }
+    let log = Log::default();
+    let root = Node::root(request, request_message, &log);
+    let response = match root.choice() {
+        "port" => port_metrics(&root.child("port"), seen),
+        "flow" => flow_metrics(&root.child("flow"), seen),
+        other => {
+            root.fail_at(
+                "choice",
+                format!("'{other}' is not supported: there are metrics of 'port' and 'flow'"),
+            );
+            Value::Null
+        }
+    };
+    if log.is_clean() {
+        log.unread(request, request_message);
+    }
+    match log.end().0 {
+        errors if errors.is_empty() => Ok(response),
+        errors => Err(validation(errors)),
+    }
+}
+
+fn port_metrics(node: &Node<'_>, seen: &Seen<'_>) -> Value {
+    let names = node.texts("port_names");
+    let columns = node.texts("column_names");
+    let ports = &seen.translation.ports;
+    unknown(node, "port_names", &names, |name| ports.iter().any(|port| port.name == name));
+    let wanted =
+        ports.iter().enumerate().filter(|(_, port)| names.is_empty() || names.contains(&port.name.as_str()));
+    let rows: Vec<Value> = wanted.map(|(index, port)| only(port_row(index, port, seen), &columns)).collect();
+    json!({"choice": "port_metrics", "port_metrics": rows})
+}
+
+fn port_row(index: usize, port: &PortPlan, seen: &Seen<'_>) -> Map<String, Value> {
+    let figures = &seen.figures;
+    let total =
+        |field: &str| figures.ports.and_then(|ports| ports.get(&port.key)?.get(field)?.as_u64()).unwrap_or(0);
+    let rate = |field: &str| match figures.interval.filter(|_| figures.active) {
+        Some(interval) => per_second(interval, interval["ports"][&port.key][field].as_u64()),
+        None => 0.0,
+    };
+    let state = seen.ports.get(index).copied().unwrap_or_default();
+    let sends = |(flow, asked): (&FlowPlan, &Transmit)| {
+        flow.tx_port == port.name && transmit(flow, *asked, figures) == "started"
+    };
+    let sends = seen.translation.flows.iter().zip(seen.asked).any(sends);
+    let mut row = Map::new();
+    let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
+    put("name", port.name.clone().into());
+    put("location", port.location.clone().into());
+    put("link", if state.up { "up" } else { "down" }.into());
+    put("capture", if state.capturing { "started" } else { "stopped" }.into());
+    put("frames_tx", total("tx_packets").into());
+    put("frames_rx", total("rx_packets").into());
+    put("bytes_tx", total("tx_bytes").into());
+    put("bytes_rx", total("rx_bytes").into());
+    put("frames_tx_rate", decimal(rate("tx_packets")));
+    put("frames_rx_rate", decimal(rate("rx_packets")));
+    put("bytes_tx_rate", decimal(rate("tx_bytes")));
+    put("bytes_rx_rate", decimal(rate("rx_bytes")));
+    put("transmit", if sends { "started" } else { "stopped" }.into());
+    if let Some(speed) = port.speed_bps {
+        put("speed", (speed / 1_000_000).into());
+    }
+    row
+}
+
+fn flow_metrics(node: &Node<'_>, seen: &Seen<'_>) -> Value {
+    let names = node.texts("flow_names");
+    let columns = node.texts("metric_names");
+    let tagged = Tagged::read(&node.child("tagged_metrics"));
+    let flows = &seen.translation.flows;
+    unknown(node, "flow_names", &names, |name| flows.iter().any(|flow| flow.name == name));
+    let meant = |flow: &FlowPlan| flow.enabled && (names.is_empty() || names.contains(&flow.name.as_str()));
+    let rows = flows.iter().zip(seen.asked).filter(|(flow, _)| meant(flow));
+    let rows: Vec<Value> =
+        rows.map(|(flow, asked)| flow_row(flow, *asked, seen, &columns, &tagged)).collect();
+    json!({"choice": "flow_metrics", "flow_metrics": rows})
+}
+
+fn flow_row(
+    flow: &FlowPlan,
+    asked: Transmit,
+    seen: &Seen<'_>,
+    columns: &[&str],
+    tagged: &Tagged<'_>,
+) -> Value {
+    let sum = flow.streams.iter().map(|stream| Sum::of(stream, &seen.figures)).fold(Sum::default(), Sum::add);
+    let mut row = Map::new();
+    row.insert("name".to_owned(), flow.name.clone().into());
+    row.insert("port_tx".to_owned(), flow.tx_port.clone().into());
+    if let Some(port) = &flow.rx_port {
+        row.insert("port_rx".to_owned(), port.clone().into());
+    }
+    row.insert("transmit".to_owned(), transmit(flow, asked, &seen.figures).into());
+    sum.put(flow, &mut row);
+    let Value::Object(mut row) = only(row, columns) else { return Value::Null };
+    let rows = tagged.rows(flow, &seen.figures);
+    if !rows.is_empty() {
+        row.insert("tagged_metrics".to_owned(), rows.into());
+    }
+    row.into()
+}
+
+/// Whether a flow is being sent.
+fn transmit(flow: &FlowPlan, asked: Transmit, figures: &Figures<'_>) -> &'static str {
+    if !figures.active || asked == Transmit::Stopped {
+        return "stopped";
+    }
+    let count =
+        |stream: &StreamPlan| figures.streams.and_then(|all| all.get(&stream.name)?.get("tx")?.as_u64());
+    let sent: u64 = flow.streams.iter().filter_map(count).sum();
+    let ended = flow.packets.is_some_and(|packets| sent >= packets)
+        || flow.ends_at_s.is_some_and(|end| figures.at_s >= end);
+    match (ended, asked) {
+        (true, _) => "stopped",
+        (_, Transmit::Paused) => "paused",
+        _ => "started",
+    }
+}
+
+/// What was counted of a stream, or of several together.
+#[derive(Debug, Clone, Default)]
+struct Sum {
+    tx: u64,
+    rx: u64,
+    tx_rate: f64,
+    rx_rate: f64,
+    latency: Option<Latency>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Latency {
+    min: f64,
+    max: f64,
+    /// Of all samples.
+    sum: f64,
+    samples: f64,
+}
+
+impl Sum {
+    fn of(stream: &StreamPlan, figures: &Figures<'_>) -> Self {
+        let Some(total) = figures.streams.and_then(|all| all.get(&stream.name)) else {
+            return Self::default();
+        };
+        let rate = |field: &str| match figures.interval.filter(|_| figures.active) {
+            Some(interval) => per_second(interval, interval["streams"][&stream.name][field].as_u64()),
+            None => 0.0,
+        };
+        let latency = |latency: &Value| {
+            let number = |field: &str| latency[field].as_f64();
+            let samples = number("samples").filter(|samples| *samples > 0.0)?;
+            Some(Latency {
+                min: number("min")?,
+                max: number("max")?,
+                sum: number("mean")? * samples,
+                samples,
+            })
+        };
+        Self {
+            tx: total["tx"].as_u64().unwrap_or_default(),
+            rx: total["rx"].as_u64().unwrap_or_default(),
+            tx_rate: rate("tx"),
+            rx_rate: rate("rx"),
+            latency: total.get("latency_ns").and_then(latency),
+        }
+    }
+
+    fn add(self, other: Self) -> Self {
+        let both = |a: Latency, b: Latency| Latency {
+            min: a.min.min(b.min),
+            max: a.max.max(b.max),
+            sum: a.sum + b.sum,
+            samples: a.samples + b.samples,
+        };
+        Self {
+            tx: self.tx + other.tx,
+            rx: self.rx + other.rx,
+            tx_rate: self.tx_rate + other.tx_rate,
+            rx_rate: self.rx_rate + other.rx_rate,
+            latency: match (self.latency, other.latency) {
+                (Some(a), Some(b)) => Some(both(a, b)),
+                (a, b) => a.or(b),
+            },
+        }
+    }
+
+    /// The columns that flows and their tagged parts have in common.
+    fn put(&self, flow: &FlowPlan, row: &mut Map<String, Value>) {
+        let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
+        let receives = flow.rx_port.is_some();
+        put("frames_tx", self.tx.into());
+        put("frames_tx_rate", decimal(self.tx_rate));
+        if receives {
+            put("frames_rx", self.rx.into());
+            put("frames_rx_rate", decimal(self.rx_rate));
+        }
+        if receives && flow.loss {
+            let lost = self.tx.saturating_sub(self.rx) as f64;
+            put("loss", decimal(if self.tx == 0 { 0.0 } else { lost * 100.0 / self.tx as f64 }));
+        }
+        if let Some(bytes) = flow.frame_bytes.map(u64::from) {
+            let l1 = f64::from((bytes as u32 + L1_OVERHEAD_BYTES) * 8);
+            let sides = [("tx", self.tx, self.tx_rate), ("rx", self.rx, self.rx_rate)];
+            for (side, frames, rate) in sides.into_iter().take(if receives { 2 } else { 1 }) {
+                let bits = rate * bytes as f64 * 8.0;
+                put(&format!("bytes_{side}"), (frames * bytes).into());
+                put(&format!("{side}_l1_rate_bps"), decimal(rate * l1));
+                put(&format!("{side}_rate_bytes"), decimal(bits / 8.0));
+                put(&format!("{side}_rate_bps"), decimal(bits));
+                put(&format!("{side}_rate_kbps"), decimal(bits / 1e3));
+                put(&format!("{side}_rate_mbps"), decimal(bits / 1e6));
+            }
+        }
+        if let Some(latency) = self.latency.filter(|_| flow.latency) {
+            let mean = latency.sum / latency.samples;
+            let latency = json!({
+                "minimum_ns": decimal(latency.min), "maximum_ns": decimal(latency.max), "average_ns": decimal(mean),
+            });
+            put("latency", latency);
+        }
+    }
+}
+
+/// Which parts of flows, by the values of their tags, are wanted.
+struct Tagged<'a> {
+    include: bool,
+    include_empty: bool,
+    columns: Vec<&'a str>,
+    /// Names with the values wanted; all values if there are none.
+    filters: Vec<(&'a str, Vec<&'a str>)>,
+}
+
+impl<'a> Tagged<'a> {
+    fn read(node: &Node<'a>) -> Self {
+        let filter = |node: &Node<'a>| (node.text("name"), node.texts("values"));
+        Self {
+            include: node.flag("include"),
+            include_empty: node.flag("include_empty_metrics"),
+            columns: node.texts("metric_names"),
+            filters: node.items("filters").iter().map(filter).collect(),
+        }
+    }
+
+    /// A row for each combination of values, in their order.
+    fn rows(&self, flow: &FlowPlan, figures: &Figures<'_>) -> Vec<Value> {
+        let mut sums: BTreeMap<Vec<(&str, &str)>, Sum> = BTreeMap::new();
+        for stream in flow.streams.iter().filter(|stream| self.include && self.wants(stream)) {
+            let tags: Vec<(&str, &str)> =
+                stream.tags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let sum = sums.remove(&tags).unwrap_or_default();
+            sums.insert(tags, sum.add(Sum::of(stream, figures)));
+        }
+        let counted = sums.into_iter().filter(|(_, sum)| self.include_empty || sum.tx + sum.rx > 0);
+        let row = |(tags, sum): (Vec<(&str, &str)>, Sum)| {
+            let tag =
+                |(name, value): (&str, &str)| json!({"name": name, "value": {"choice": "hex", "hex": value}});
+            let mut row = Map::new();
+            sum.put(flow, &mut row);
+            let Value::Object(mut row) = only(row, &self.columns) else { return Value::Null };
+            row.insert("tags".to_owned(), tags.into_iter().map(tag).collect());
+            row.into()
+        };
+        counted.map(row).collect()
+    }
+
+    fn wants(&self, stream: &StreamPlan) -> bool {
+        let passes = |(name, values): &(&str, Vec<&str>)| {
+            let equal =
+                |value: &str| values.is_empty() || values.iter().any(|wanted| same_hex(wanted, value));
+            stream.tags.iter().any(|(tag, value)| tag == name && equal(value))
+        };
+        !stream.tags.is_empty() && self.filters.iter().all(passes)
+    }
+}
+
+/// Whether two hexadecimal texts are the same number.
+fn same_hex(a: &str, b: &str) -> bool {
+    let digits = |text: &str| {
+        let text = crate::check::hex_digits(text).unwrap_or_default().to_lowercase();
+        text.trim_start_matches('0').to_owned()
+    };
+    digits(a) == digits(b)
+}
+
+/// Says which names there are not.
+fn unknown(node: &Node<'_>, field: &str, names: &[&str], is_known: impl Fn(&str) -> bool) {
+    for (index, name) in names.iter().enumerate().filter(|(_, name)| !is_known(name)) {
+        node.log_fail(&format!("{}[{index}]", node.path_of(field)), &format!("there is no '{name}'"));
+    }
+}
+
+/// The columns wanted, and the name whatever is wanted.
+fn only(row: Map<String, Value>, columns: &[&str]) -> Value {
+    let all = columns.is_empty();
+    row.into_iter().filter(|(name, _)| all || name == "name" || columns.contains(&name.as_str())).collect()
+}
+
+fn per_second(interval: &Value, count: Option<u64>) -> f64 {
+    let seconds = interval["interval_s"].as_f64().unwrap_or_default();
+    if seconds > 0.0 { count.unwrap_or_default() as f64 / seconds } else { 0.0 }
+}
+
+/// A number with four decimals.
+fn decimal(number: f64) -> Value {
+    let rounded = (number * 1e4).round() / 1e4;
+    Number::from_f64(rounded).map_or(Value::Null, Value::Number)
+}
+
+#[cfg(test)]
+mod tests;

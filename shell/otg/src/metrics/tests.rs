@@ -1,0 +1,108 @@
+use super::*;
+use crate::translate::translate;
+use std::time::Instant;
+
+fn config(flows: usize) -> Value {
+    let flow = |n: usize| {
+        json!({
+            "name": format!("f{n}"), "tx_rx": {"choice": "port", "port": {"tx_name": "a", "rx_name": "b"}},
+            "packet": [
+                {"choice": "ethernet", "ethernet": {}},
+                {"choice": "vlan", "vlan": {"id": {"choice": "values", "values": [5, 6], "metric_tags": [{"name": "id"}]}}},
+            ],
+            "size": {"choice": "fixed", "fixed": 100},
+            "duration": {"choice": "fixed_packets", "fixed_packets": {"packets": 10}},
+            "metrics": {"enable": n != 1, "loss": true, "latency": {"enable": true}},
+        })
+    };
+    let ports = json!([{"name": "a", "location": "ring:a"}, {"name": "b", "location": "ring:b"}]);
+    json!({"ports": ports, "flows": (0..flows).map(flow).collect::<Vec<_>>()})
+}
+
+fn figures(translation: &Translation) -> (Map<String, Value>, Value) {
+    let latency = |n: usize| json!({"min": 100 + n, "mean": 150.0 + n as f64, "max": 900 + n, "samples": 4});
+    let streams = || translation.flows.iter().flat_map(|flow| &flow.streams).enumerate();
+    let total = streams().map(|(n, s)| (s.name.clone(), json!({"tx": 5, "rx": 4, "latency_ns": latency(n)})));
+    let now = streams().map(|(_, s)| (s.name.clone(), json!({"tx": 1, "rx": 1})));
+    let interval = json!({"interval_s": 0.1, "streams": now.collect::<Map<_, _>>(), "ports": {"port0": {"tx_packets": 2}}});
+    (total.collect(), interval)
+}
+
+#[test]
+fn flows_are_summed_over_their_streams() {
+    let translation = translate(&config(2)).unwrap();
+    let (streams, interval) = figures(&translation);
+    let mut seen = Seen {
+        translation: &translation,
+        figures: Figures {
+            streams: Some(&streams),
+            interval: Some(&interval),
+            active: true,
+            ..Figures::default()
+        },
+        asked: &[Transmit::Started, Transmit::Started],
+        ports: &[PortState { up: true, capturing: false }; 2],
+    };
+    let answer = metrics(&json!({"choice": "flow"}), &seen).unwrap();
+    let rows = answer["flow_metrics"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "the flow without metrics is not there");
+    let row = &rows[0];
+    assert_eq!(
+        (row["frames_tx"].as_u64(), row["frames_rx"].as_u64(), row["bytes_tx"].as_u64()),
+        (Some(10), Some(8), Some(1000))
+    );
+    assert_eq!((row["loss"].as_f64(), row["frames_tx_rate"].as_f64()), (Some(20.0), Some(20.0)));
+    assert_eq!(row["tx_l1_rate_bps"].as_f64(), Some(20.0 * 120.0 * 8.0));
+    assert_eq!(row["transmit"], "stopped", "all ten were sent");
+    let wanted = json!({"minimum_ns": 100.0, "maximum_ns": 901.0, "average_ns": 150.5});
+    assert_eq!(row["latency"], wanted);
+    let tags: Vec<_> =
+        row["tagged_metrics"].as_array().unwrap().iter().map(|row| &row["tags"][0]["value"]["hex"]).collect();
+    assert_eq!(tags, ["005", "006"]);
+    let filtered = json!({"choice": "flow", "flow": {
+        "metric_names": ["frames_tx"],
+        "tagged_metrics": {"filters": [{"name": "id", "values": ["0x6"]}], "metric_names": ["frames_rx"]},
+    }});
+    let tag = json!({"name": "id", "value": {"choice": "hex", "hex": "006"}});
+    let wanted =
+        json!([{"name": "f0", "frames_tx": 10, "tagged_metrics": [{"frames_rx": 4, "tags": [tag]}]}]);
+    assert_eq!(metrics(&filtered, &seen).unwrap()["flow_metrics"], wanted);
+    seen.figures.active = false;
+    let answer = metrics(&json!({"choice": "port", "port": {"port_names": ["a"]}}), &seen).unwrap();
+    assert_eq!(answer["port_metrics"][0]["frames_tx_rate"], 0.0);
+    assert_eq!(answer["port_metrics"][0]["link"], "up");
+}
+
+#[test]
+fn what_there_is_not_is_an_error() {
+    let translation = translate(&config(1)).unwrap();
+    let asked = [Transmit::Stopped];
+    let seen = Seen { translation: &translation, figures: Figures::default(), asked: &asked, ports: &[] };
+    let errors = |request| metrics(&request, &seen).unwrap_err().errors;
+    let request = json!({"choice": "flow", "flow": {"flow_names": ["f0", "g"]}});
+    assert_eq!(errors(request), ["flow.flow_names[1]: there is no 'g'"]);
+    let supported = "choice: 'isis' is not supported: there are metrics of 'port' and 'flow'";
+    assert_eq!(errors(json!({"choice": "isis"})), [supported]);
+    let row = metrics(&json!({"choice": "flow"}), &seen).unwrap()["flow_metrics"][0].clone();
+    assert_eq!(
+        (&row["frames_tx"], &row["transmit"], row.get("latency")),
+        (&json!(0), &json!("stopped"), None)
+    );
+}
+
+#[test]
+fn a_thousand_flows_are_answered_at_once() {
+    let translation = translate(&config(1000)).unwrap();
+    let (streams, interval) = figures(&translation);
+    let figures =
+        Figures { streams: Some(&streams), interval: Some(&interval), active: true, ..Figures::default() };
+    let asked = vec![Transmit::Started; 1000];
+    let seen = Seen { translation: &translation, figures, asked: &asked, ports: &[] };
+    let begun = Instant::now();
+    let text = metrics(&json!({"choice": "flow"}), &seen).unwrap().to_string();
+    let took = begun.elapsed();
+    println!("metrics of 1,000 flows with two tags each: {took:?}, {} bytes", text.len());
+    assert!(text.matches("\"frames_tx\"").count() > 2000);
+    // Far more than it takes, so that a busy machine does not fail it.
+    assert!(took.as_millis() < 500, "{took:?}");
+}

@@ -1,0 +1,271 @@
+//! What a field of a header is, packet by packet: the model's patterns.
+
+use crate::node::Node;
+use serde_json::{Map, Value, json};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use wire::Kind;
+
+/// Most different values that tags split a flow by, and that a list written out may have.
+pub(crate) const VALUES_MAX: u64 = 1024;
+
+/// The values of a field.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Values {
+    /// Nobody said: it is computed.
+    Left,
+    /// A checksum that is wrong.
+    Bad,
+    /// Always the same.
+    One(u128),
+    /// Different ones, in turn or at random.
+    Many(Series),
+}
+
+/// Values that change from packet to packet.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Series {
+    /// In turn.
+    List(Vec<u128>),
+    /// From `first` in steps, `count` of them, then again.
+    Steps { first: u128, step: u128, count: u64, down: bool },
+    /// `count` different ones between `min` and `max`, drawn at random.
+    Random { min: u128, max: u128, seed: u64, count: u64 },
+}
+
+/// A name under which packets are counted by some bits of a field.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MetricTag {
+    pub(crate) name: String,
+    /// Of the first bit, from the field's first.
+    pub(crate) offset: usize,
+    /// Bits.
+    pub(crate) width: usize,
+}
+
+/// What an absent pattern, or one that says `auto`, stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// The value the model says.
+    Default,
+    /// What follows from the rest of the packet.
+    Computed,
+}
+
+impl Values {
+    /// Reads a pattern of `width` bits.
+    pub(crate) fn read(node: &Node<'_>, width: u16, absent: Absent) -> Self {
+        if !node.is_given() && absent == Absent::Computed {
+            return Self::Left;
+        }
+        match node.choice() {
+            "values" => Self::list(node),
+            "increment" => steps(node, "increment", width, false),
+            "decrement" => steps(node, "decrement", width, true),
+            "random" => random(&node.child("random")),
+            "custom" => Self::One(node.bits("custom")),
+            "generated" if node.text("generated") == "bad" => Self::Bad,
+            "generated" => Self::Left,
+            "auto" if absent == Absent::Computed => {
+                node.value("auto");
+                Self::Left
+            }
+            "auto" if node.child_is_message("auto") => {
+                node.child("auto").fail("not supported: addresses are not asked for by DHCP");
+                Self::One(0)
+            }
+            "auto" => Self::One(node.bits("auto")),
+            _ => Self::One(node.bits("value")),
+        }
+    }
+
+    fn list(node: &Node<'_>) -> Self {
+        match node.bits_list("values")[..] {
+            [] => {
+                node.fail_at("values", "is empty");
+                Self::One(0)
+            }
+            [one] => Self::One(one),
+            ref many => Self::Many(Series::List(many.to_vec())),
+        }
+    }
+
+    /// The value that does not change, if it does not.
+    pub(crate) fn one(&self) -> Option<u128> {
+        match self {
+            Self::One(value) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+fn steps(node: &Node<'_>, name: &str, width: u16, down: bool) -> Values {
+    let node = node.child(name);
+    let (first, step, count) = (node.bits("start"), node.bits("step"), node.whole("count").max(1));
+    if count == 1 || step == 0 {
+        return Values::One(first);
+    }
+    let most = if width >= 64 { u64::MAX } else { 1 << width };
+    if count > most {
+        node.fail_at("count", format!("{count} values do not fit {width} bits"));
+    }
+    Values::Many(Series::Steps { first, step, count, down })
+}
+
+fn random(node: &Node<'_>) -> Values {
+    let (min, max) = (node.bits("min"), node.bits("max"));
+    let (seed, count) = (node.whole("seed"), node.whole("count").max(1));
+    if min > max {
+        node.fail_at("max", "is below min");
+    }
+    if min == max { Values::One(min) } else { Values::Many(Series::Random { min, max, seed, count }) }
+}
+
+/// Tags of a pattern whose field has `width` bits.
+pub(crate) fn tags(node: &Node<'_>, width: u16) -> Vec<MetricTag> {
+    if !node.may_have("metric_tags") {
+        return Vec::new();
+    }
+    let tag = |node: Node<'_>| {
+        let tag = MetricTag {
+            name: node.text("name").to_owned(),
+            offset: node.whole("offset") as usize,
+            width: node.whole("length") as usize,
+        };
+        let fits = tag.offset + tag.width <= usize::from(width);
+        if !fits {
+            node.fail_at("length", format!("offset and length go beyond the field's {width} bits"));
+        }
+        fits.then_some(tag)
+    };
+    node.items("metric_tags").into_iter().filter_map(tag).collect()
+}
+
+impl Series {
+    /// How many values there are until they come again; nothing for those at random.
+    pub(crate) fn period(&self) -> Option<u64> {
+        match self {
+            Self::List(values) => Some(values.len() as u64),
+            Self::Steps { count, .. } => Some(*count),
+            Self::Random { .. } => None,
+        }
+    }
+
+    /// The value of packet `n`, of one that is not random, in a field of `width` bits.
+    pub(crate) fn nth(&self, n: u64, width: u16) -> u128 {
+        match self {
+            Self::List(values) => values[(n % values.len() as u64) as usize],
+            Self::Steps { first, step, count, .. } => {
+                let span = step.wrapping_mul(u128::from(n % count));
+                let value = if self.is_down() { first.wrapping_sub(span) } else { first.wrapping_add(span) };
+                value & ones(width)
+            }
+            Self::Random { min, .. } => *min,
+        }
+    }
+
+    fn is_down(&self) -> bool {
+        matches!(self, Self::Steps { down: true, .. })
+    }
+
+    /// As a profile says it, of a field of `width` bits.
+    pub(crate) fn vary(&self, kind: Kind, width: u16) -> Value {
+        let value = |value: u128| value_json(kind, value);
+        match self {
+            Self::List(values) => values.iter().map(|v| value(*v)).collect(),
+            Self::Steps { first, step, count, down } => {
+                let step = if *down { 0u128.wrapping_sub(*step) } else { *step } & ones(width);
+                json!({"from": value(*first), "step": number_json(kind, step), "count": count})
+            }
+            Self::Random { min, max, seed, count } => {
+                let text = |value: &u128| match value_json(kind, *value) {
+                    Value::String(text) => text,
+                    other => other.to_string(),
+                };
+                let mut vary = Map::new();
+                vary.insert("random".to_owned(), format!("{}..{}", text(min), text(max)).into());
+                vary.insert("seed".to_owned(), (*seed).into());
+                // More different ones than there are is all of them.
+                if u128::from(*count) <= max - min {
+                    vary.insert("distinct".to_owned(), (*count).into());
+                }
+                Value::Object(vary)
+            }
+        }
+    }
+}
+
+/// All bits of `width` set.
+pub(crate) fn ones(width: u16) -> u128 {
+    if width >= 128 { u128::MAX } else { (1 << width) - 1 }
+}
+
+/// A field's value as a profile says it.
+pub(crate) fn value_json(kind: Kind, value: u128) -> Value {
+    match kind {
+        Kind::Mac => {
+            let bytes: Vec<String> =
+                (0..6).rev().map(|at| format!("{:02x}", (value >> (8 * at)) as u8)).collect();
+            bytes.join(":").into()
+        }
+        Kind::Ipv4 => Ipv4Addr::from(value as u32).to_string().into(),
+        Kind::Ipv6 => Ipv6Addr::from(value).to_string().into(),
+        Kind::Number | Kind::Hex => number_json(kind, value),
+    }
+}
+
+/// A number as a profile says it: one too large for JSON as a text, of IPv6 as an address.
+fn number_json(kind: Kind, value: u128) -> Value {
+    match u64::try_from(value) {
+        Ok(value) if value < 1 << 53 => value.into(),
+        _ if kind == Kind::Ipv6 => Ipv6Addr::from(value).to_string().into(),
+        _ => value.to_string().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::message;
+    use crate::node::Log;
+
+    fn read(pattern: &str, json: Value, width: u16) -> (Values, Vec<String>) {
+        let log = Log::default();
+        let values = Values::read(&Node::root(&json, message(pattern), &log), width, Absent::Default);
+        log.unread(&json, message(pattern));
+        (values, log.end().0)
+    }
+
+    #[test]
+    fn reads_every_pattern() {
+        let good = |pattern, json, width| {
+            let (values, errors) = read(pattern, json, width);
+            assert_eq!(errors, Vec::<String>::new());
+            values
+        };
+        let port = "PatternFlowUdpSrcPort";
+        assert_eq!(good(port, json!({"choice": "value", "value": 7}), 16), Values::One(7));
+        assert_eq!(good(port, json!({}), 16), Values::One(0));
+        let list = Values::Many(Series::List(vec![1, 2]));
+        assert_eq!(good(port, json!({"choice": "values", "values": [1, 2]}), 16), list);
+        let down = json!({"choice": "decrement", "decrement": {"start": 3, "step": 2, "count": 4}});
+        let Values::Many(series) = good(port, down, 16) else { panic!() };
+        assert_eq!([0, 1, 2, 3, 4].map(|n| series.nth(n, 16)), [3, 1, 65535, 65533, 3]);
+        assert_eq!(series.vary(Kind::Number, 16), json!({"from": 3, "step": 65534, "count": 4}));
+        let random = json!({"random": {"min": 10, "max": 20, "seed": 5, "count": 3}});
+        let Values::Many(series) = good(port, random, 16) else { panic!() };
+        assert_eq!(series.vary(Kind::Number, 16), json!({"random": "10..20", "seed": 5, "distinct": 3}));
+        let mac =
+            json!({"increment": {"start": "00:00:00:00:00:0a", "step": "00:00:00:00:01:00", "count": 2}});
+        let Values::Many(series) = good("PatternFlowEthernetSrc", mac, 48) else { panic!() };
+        let wanted = json!({"from": "00:00:00:00:00:0a", "step": 256, "count": 2});
+        assert_eq!(series.vary(Kind::Mac, 48), wanted);
+        let bad = json!({"choice": "generated", "generated": "bad"});
+        assert_eq!(good("PatternFlowUdpChecksum", bad, 16), Values::Bad);
+    }
+
+    #[test]
+    fn what_was_not_chosen_is_an_error() {
+        let both = json!({"choice": "value", "value": 7, "values": [1, 2]});
+        assert_eq!(read("PatternFlowUdpSrcPort", both, 16).1, ["values: not supported"]);
+    }
+}

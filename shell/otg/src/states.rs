@@ -1,0 +1,66 @@
+//! States of neighbours, and the version.
+
+use crate::check::check;
+use crate::error::{Errors, Kind};
+use crate::model::message;
+use crate::node::{Log, Node};
+use crate::translate::Translation;
+use serde_json::{Value, json};
+
+/// The version of the model that the tables were made of.
+pub const MODEL_VERSION: &str = "1.62.0";
+/// The versions of the model whose clients understand us.
+const UNDERSTOOD: &str = ">=1.0.0,<2.0.0";
+
+/// The model's `Version`.
+pub fn version(app_version: &str) -> Value {
+    json!({"api_spec_version": UNDERSTOOD, "sdk_version": MODEL_VERSION, "app_version": app_version})
+}
+
+/// Answers a `StatesRequest`. `resolved` knows the hardware address of a gateway on a port, if it answered.
+pub fn states(
+    request: &Value,
+    translation: &Translation,
+    resolved: &dyn Fn(&str, &str) -> Option<String>,
+) -> Result<Value, Errors> {
+    let validation = |errors| Errors { kind: Kind::Validation, errors };
+    let request_message = message("StatesRequest");
+    let errors = check(request, request_message);
+    if !errors.is_empty() {
+        return Err(validation(errors));
+    }
+    let log = Log::default();
+    let root = Node::root(request, request_message, &log);
+    let choice = root.choice();
+    let address = match choice {
+        "ipv4_neighbors" => "ipv4_address",
+        "ipv6_neighbors" => "ipv6_address",
+        other => {
+            return Err(Errors::invalid(format!(
+                "choice: '{other}' is not supported: there are states of neighbors"
+            )));
+        }
+    };
+    let names = root.child(choice).texts("ethernet_names");
+    let mut rows = Vec::new();
+    for port in &translation.ports {
+        let interfaces = port.interfaces.iter();
+        for interface in interfaces.filter(|i| names.is_empty() || names.contains(&i.ethernet.as_str())) {
+            for gateway in
+                interface.gateways.iter().filter(|ip| ip.contains(':') == (choice == "ipv6_neighbors"))
+            {
+                let mut row = json!({"ethernet_name": interface.ethernet, address: gateway});
+                if let Some(mac) = resolved(&port.key, gateway) {
+                    row["link_layer_address"] = mac.into();
+                }
+                rows.push(row);
+            }
+        }
+    }
+    log.unread(request, request_message);
+    let answer = json!({"choice": choice, choice: rows});
+    match log.end().0 {
+        errors if errors.is_empty() => Ok(answer),
+        errors => Err(validation(errors)),
+    }
+}

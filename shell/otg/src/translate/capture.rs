@@ -1,0 +1,138 @@
+//! A capture and its filters, in the words of libpcap.
+
+use super::CapturePlan;
+use crate::node::Node;
+use serde_json::{Value, json};
+
+/// Fields of a header: name, first bit, bits.
+type Fields = &'static [(&'static str, u32, u32)];
+
+const ETHERNET: Fields = &[("dst", 0, 48), ("src", 48, 48), ("ether_type", 96, 16)];
+const VLAN: Fields = &[("priority", 112, 3), ("cfi", 115, 1), ("id", 116, 12), ("protocol", 128, 16)];
+const IPV4: Fields = &[
+    ("version", 112, 4),
+    ("header_length", 116, 4),
+    ("priority", 120, 8),
+    ("total_length", 128, 16),
+    ("identification", 144, 16),
+    ("reserved", 160, 1),
+    ("dont_fragment", 161, 1),
+    ("more_fragments", 162, 1),
+    ("fragment_offset", 163, 13),
+    ("time_to_live", 176, 8),
+    ("protocol", 184, 8),
+    ("header_checksum", 192, 16),
+    ("src", 208, 32),
+    ("dst", 240, 32),
+];
+const IPV6: Fields = &[
+    ("version", 112, 4),
+    ("traffic_class", 116, 8),
+    ("flow_label", 124, 20),
+    ("payload_length", 144, 16),
+    ("next_header", 160, 8),
+    ("hop_limit", 168, 8),
+    ("src", 176, 128),
+    ("dst", 304, 128),
+];
+
+/// Reads a capture for the port that the profile calls `key`; its file is named like that.
+pub(super) fn capture(node: &Node<'_>, key: &str) -> (CapturePlan, Value) {
+    let name = node.text("name").to_owned();
+    let pcapng = node.text("format") == "pcapng";
+    if !node.flag("overwrite") {
+        node.fail_at("overwrite", "not supported: nothing ends a capture but its stop");
+    }
+    let mut document = json!({"file": format!("{key}.pcapng"), "direction": "rx"});
+    if node.has("packet_size") {
+        let size = node.whole("packet_size");
+        document["snap"] = format!("{}B", size.max(1)).into();
+    }
+    let filters: Vec<String> = node.items("filters").iter().filter_map(filter).collect();
+    if !filters.is_empty() {
+        document["filter"] = filters.join(" and ").into();
+    }
+    (
+        CapturePlan {
+            name,
+            pcapng,
+            snap: node.has("packet_size").then(|| node.whole("packet_size") as usize),
+        },
+        document,
+    )
+}
+
+fn filter(node: &Node<'_>) -> Option<String> {
+    let choice = node.choice();
+    let inner = node.child(choice);
+    let (fields, before): (Fields, &[&str]) = match choice {
+        "ethernet" => (ETHERNET, &[]),
+        "vlan" => (VLAN, &["ether[12:2] = 0x8100"]),
+        "ipv4" => (IPV4, &["ether[12:2] = 0x0800"]),
+        "ipv6" => (IPV6, &["ether[12:2] = 0x86dd"]),
+        _ => return Some(custom(&inner)),
+    };
+    let given = fields.iter().filter(|(name, ..)| inner.has(name));
+    let conditions: Vec<String> = given
+        .filter_map(|(name, first, bits)| {
+            let field = inner.child(name);
+            let (value, mask) = (field.bits("value"), field.bits("mask"));
+            condition(*first, *bits, value, mask, field.flag("negate"))
+        })
+        .collect();
+    if conditions.is_empty() && before.is_empty() {
+        return None;
+    }
+    let all = before.iter().map(|text| (*text).to_owned()).chain(conditions);
+    Some(all.collect::<Vec<_>>().join(" and "))
+}
+
+fn custom(node: &Node<'_>) -> String {
+    let (offset, length) = (node.whole("offset") as u32 * 8, node.whole("bit_length") as u32);
+    if length == 0 || length > 128 {
+        node.fail_at("bit_length", "is not within 1 to 128");
+        return String::new();
+    }
+    let (value, mask) = (node.bits("value"), node.bits("mask"));
+    condition(offset, length, value, mask, node.flag("negate")).unwrap_or_else(|| "ether[0] >= 0".to_owned())
+}
+
+/// Bits of the frame that must be, or must not be, `value` where `mask` has ones. The model's masks have ones where a bit
+/// counts; with no ones nothing is asked for.
+fn condition(first: u32, bits: u32, value: u128, mask: u128, negate: bool) -> Option<String> {
+    let mut bytes: Vec<String> = Vec::new();
+    for byte in first / 8..(first + bits).div_ceil(8) {
+        let (mut wanted, mut counts) = (0u8, 0u8);
+        for bit in 0..8 {
+            let at = byte * 8 + bit;
+            if (first..first + bits).contains(&at) {
+                let shift = first + bits - 1 - at;
+                wanted |= ((value & mask) >> shift & 1) as u8 * (0x80 >> bit);
+                counts |= (mask >> shift & 1) as u8 * (0x80 >> bit);
+            }
+        }
+        if counts != 0 {
+            bytes.push(format!("ether[{byte}] & {counts} = {wanted}"));
+        }
+    }
+    let all = bytes.join(" and ");
+    match (bytes.is_empty(), negate) {
+        (true, _) => None,
+        (_, true) => Some(format!("not ({all})")),
+        (_, false) => Some(all),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_byte_by_byte() {
+        let text = condition(240, 32, 0x0a00_0001, 0xffff_ff00, false).unwrap();
+        assert_eq!(text, "ether[30] & 255 = 10 and ether[31] & 255 = 0 and ether[32] & 255 = 0");
+        let text = condition(116, 12, 0x123, 0xfff, true).unwrap();
+        assert_eq!(text, "not (ether[14] & 15 = 1 and ether[15] & 255 = 35)");
+        assert_eq!(condition(0, 48, 1, 0, false), None);
+    }
+}

@@ -1,0 +1,294 @@
+//! A flow: the streams of a profile it becomes, and what of them is told.
+
+use super::ports::Ports;
+use super::timing::{Duration, Given, Rate, Sizes, decimal, sizes};
+use super::{FlowPlan, StreamPlan};
+use crate::node::Node;
+use crate::packet::Packet;
+use serde_json::{Map, Value, json};
+use units::FrameLen;
+use wire::signature;
+
+/// Streams of a flow.
+pub(super) const STREAMS_MAX: usize = 4096;
+
+/// Where frames go from and to.
+struct Pair {
+    from: usize,
+    to: Option<usize>,
+}
+
+/// Reads the flow number `index`; its streams go into `documents`.
+pub(super) fn flow(
+    node: &Node<'_>,
+    index: usize,
+    ports: &Ports,
+    documents: &mut Vec<Value>,
+) -> Option<FlowPlan> {
+    let name = node.text("name").to_owned();
+    let (pairs, between_devices) = pairs(node, ports)?;
+    let metrics = Metrics::read(node);
+    let mut packet = Packet::read(node, between_devices);
+    packet.put_in_order(node);
+    let extra = if metrics.enable { signature::LEN } else { 0 };
+    let sizes = sizes(node, packet.shortest(extra));
+    let fill = payload(node, &mut packet, &sizes, extra);
+    if packet.spoil(sizes.shortest) && (metrics.enable || sizes.one.is_none()) {
+        node.warn_at(
+            "packet",
+            "a bad checksum is a fixed value: of packets that differ, one in 65536 may have it right",
+        );
+    }
+    refuse_egress(node);
+    let branches = packet.branches(node);
+    let parts = pairs.len() * branches.len();
+    if parts > STREAMS_MAX {
+        node.fail(format!("makes {parts} streams; {STREAMS_MAX} are the most"));
+        return None;
+    }
+    let rate = Rate::read(node);
+    let speed = ports.speed(pairs.first()?.from);
+    let given = Given { rate: &rate, size: sizes.one, speed, parts: parts as u64 };
+    let duration = Duration::read(node, &given);
+    if duration.packets.is_some_and(|packets| packets < parts as u64) {
+        node.fail_at("duration", format!("has fewer packets than the flow has streams, {parts}"));
+    }
+    let mut plan = FlowPlan {
+        name,
+        tx_port: ports.name(pairs.first()?.from).to_owned(),
+        rx_port: pairs.first()?.to.map(|to| ports.name(to).to_owned()),
+        enabled: metrics.enable,
+        loss: metrics.loss,
+        latency: metrics.latency,
+        packets: duration.in_all,
+        ends_at_s: duration.ends_at_s,
+        frame_bytes: sizes.one.map(FrameLen::bytes),
+        streams: Vec::new(),
+    };
+    let shared =
+        Shared { sizes: &sizes, rate: &rate, duration: &duration, measure: metrics.enable, fill: &fill };
+    for pair in &pairs {
+        ports.check_vlan(node, pair.from);
+        ports.check_mtu(node, pair.from, sizes.longest);
+        for branch in &branches {
+            let number = plan.streams.len();
+            let stream = format!("flow{index}-{number}");
+            let (mut elements, vary) = branch.document();
+            elements.extend(shared.fill.iter().cloned());
+            let place = Place { name: &stream, pair, number: number as u64, parts: parts as u64 };
+            documents.push(shared.document(&place, elements, vary, ports));
+            plan.streams.push(StreamPlan { name: stream, tags: branch.tags.clone() });
+        }
+    }
+    Some(plan)
+}
+
+/// What all streams of a flow have in common.
+struct Shared<'a> {
+    sizes: &'a Sizes,
+    rate: &'a Rate,
+    duration: &'a Duration,
+    measure: bool,
+    fill: &'a [Value],
+}
+
+/// Which of them one is.
+struct Place<'a> {
+    name: &'a str,
+    pair: &'a Pair,
+    number: u64,
+    parts: u64,
+}
+
+impl Shared<'_> {
+    fn document(
+        &self,
+        place: &Place<'_>,
+        packet: Vec<Value>,
+        vary: Map<String, Value>,
+        ports: &Ports,
+    ) -> Value {
+        let mut stream = Map::new();
+        let mut put = |key: &str, value: Value| stream.insert(key.to_owned(), value);
+        put("name", place.name.into());
+        put("from", ports.key(place.pair.from).into());
+        if let Some(to) = place.pair.to {
+            put("to", ports.key(to).into());
+        }
+        put("packet", packet.into());
+        put("size", self.sizes.document.clone());
+        if !vary.is_empty() {
+            put("vary", vary.into());
+        }
+        if !self.duration.rate_in_pattern {
+            put("rate", self.rate.document(place.parts).into());
+        }
+        if let Some(pattern) = &self.duration.pattern {
+            put("pattern", pattern.clone());
+        }
+        if let Some(packets) = self.duration.packets {
+            // The first streams send what does not divide evenly.
+            let more = u64::from(place.number < packets % place.parts);
+            put("count", (packets / place.parts + more).into());
+        }
+        if self.duration.delay_ns > 0.0 {
+            put("start_delay", format!("{}ns", decimal(self.duration.delay_ns, 0)).into());
+        }
+        if !self.measure {
+            put("measure", false.into());
+        }
+        stream.into()
+    }
+}
+
+/// What is told of a flow.
+struct Metrics {
+    enable: bool,
+    loss: bool,
+    latency: bool,
+}
+
+impl Metrics {
+    fn read(flow: &Node<'_>) -> Self {
+        let node = flow.child("metrics");
+        if node.flag("timestamps") {
+            node.fail_at("timestamps", "not supported: the times of first and last packets are not kept");
+        }
+        let latency = node.child("latency");
+        let wanted = latency.flag("enable");
+        if latency.text("mode") == "cut_through" && wanted {
+            latency.fail_at("mode", "not supported: frames are stamped when whole, which is store_forward");
+        }
+        Self { enable: node.flag("enable"), loss: node.flag("loss"), latency: wanted }
+    }
+}
+
+/// Frames as they arrive are not looked into.
+fn refuse_egress(flow: &Node<'_>) {
+    if !flow.items("egress_packet").is_empty() {
+        flow.fail_at(
+            "egress_packet",
+            "not supported: packets are counted by fields of 'packet', as they are sent",
+        );
+    }
+}
+
+/// The ports frames go from and to, and whether the flow is one between devices.
+fn pairs(flow: &Node<'_>, ports: &Ports) -> Option<(Vec<Pair>, bool)> {
+    let node = flow.child("tx_rx");
+    if node.choice() == "device" {
+        let pairs = device_pairs(&node.child("device"), ports);
+        return (!pairs.is_empty()).then_some((pairs, true));
+    }
+    let node = node.child("port");
+    let find = |name: &str, port: &str| {
+        let found = ports.find(port);
+        if found.is_none() {
+            node.fail_at(name, format!("there is no port '{port}'"));
+        }
+        found
+    };
+    let from = find("tx_name", node.text("tx_name"));
+    let mut receivers = node.texts("rx_names");
+    if node.has("rx_name") {
+        receivers.push(node.text("rx_name"));
+    }
+    receivers.dedup();
+    if receivers.len() > 1 {
+        node.fail_at("rx_names", "not supported: a flow is received at one port");
+    }
+    let to = match receivers.first() {
+        Some(port) => Some(find(if node.has("rx_name") { "rx_name" } else { "rx_names" }, port)?),
+        None => None,
+    };
+    Some((vec![Pair { from: from?, to }], false))
+}
+
+fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {
+    let find = |name: &str| -> Vec<usize> {
+        let find = |device: &&str| {
+            let found = ports.find_endpoint(device);
+            if found.is_none() {
+                node.fail_at(name, format!("there is no device or interface '{device}'"));
+            }
+            found
+        };
+        node.texts(name).iter().filter_map(find).collect()
+    };
+    let (tx, rx) = (find("tx_names"), find("rx_names"));
+    let mut pairs: Vec<Pair> = match node.text("mode") {
+        "one_to_one" => {
+            if tx.len() != rx.len() {
+                node.fail_at("mode", "one_to_one needs as many rx_names as tx_names");
+            }
+            tx.iter().zip(&rx).map(|(from, to)| Pair { from: *from, to: Some(*to) }).collect()
+        }
+        _ => {
+            let pair = |from| rx.iter().map(move |to| Pair { from, to: Some(*to) });
+            tx.iter().flat_map(|from| pair(*from)).collect()
+        }
+    };
+    if node.flag("bidirectional") {
+        let back: Vec<Pair> =
+            pairs.iter().filter_map(|p| Some(Pair { from: p.to?, to: Some(p.from) })).collect();
+        pairs.extend(back);
+    }
+    if pairs.iter().any(|pair| pair.from != pairs[0].from) {
+        node.fail("not supported: a flow is sent from one port; make a flow for each");
+    }
+    pairs
+}
+
+/// The flow's payload: bytes into the packet, or elements behind its headers that fill frames of any length.
+fn payload(flow: &Node<'_>, packet: &mut Packet, sizes: &Sizes, extra: usize) -> Vec<Value> {
+    let node = flow.child("payload");
+    let choice = node.choice();
+    let room = (sizes.longest.without_fcs() as usize + FrameLen::MIN.without_fcs() as usize)
+        .saturating_sub(packet.shortest(0).without_fcs() as usize)
+        .min(sizes.longest.without_fcs() as usize);
+    let bytes: Vec<u8> = match choice {
+        "increment_byte" => return vec![json!({"fill": "counter"})],
+        "fixed" => {
+            let fixed = node.child("fixed");
+            let (pattern, repeat) = (fixed.bytes("pattern"), fixed.flag("repeat"));
+            if pattern.iter().all(|byte| *byte == 0) {
+                return Vec::new();
+            }
+            match text(&pattern).filter(|_| repeat) {
+                Some(text) => return vec![json!({"fill": {"repeat": text}})],
+                None if repeat => pattern.iter().copied().cycle().take(room).collect(),
+                None => pattern,
+            }
+        }
+        "decrement_byte" => (0..room).map(|at| 0xff - at as u8).collect(),
+        "increment_word" => (0..room).map(|at| ((at / 2) as u16).to_be_bytes()[at % 2]).collect(),
+        _ => (0..room).map(|at| (0xffff - (at / 2) as u16).to_be_bytes()[at % 2]).collect(),
+    };
+    let mut bytes = bytes;
+    fit(&node, packet, sizes, &mut bytes, extra);
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    packet.payload = bytes;
+    if hex.is_empty() { Vec::new() } else { vec![json!({"hex": hex})] }
+}
+
+/// Cuts a payload that is written out to what the frames have room for, which must all be of one length then.
+fn fit(node: &Node<'_>, packet: &Packet, sizes: &Sizes, bytes: &mut Vec<u8>, extra: usize) {
+    let Some(size) = sizes.one else {
+        node.fail_at(node.choice(), "needs frames of one length");
+        return;
+    };
+    let holds = |length: usize| {
+        let mut trial = packet.clone();
+        trial.payload = vec![0; length];
+        trial.shortest(extra) <= size
+    };
+    while !bytes.is_empty() && !holds(bytes.len()) {
+        bytes.pop();
+    }
+}
+
+/// Bytes that are a text of printable ASCII, which a profile can repeat.
+fn text(bytes: &[u8]) -> Option<String> {
+    let printable = bytes.iter().all(|byte| byte.is_ascii_graphic());
+    printable.then(|| bytes.iter().map(|byte| char::from(*byte)).collect())
+}

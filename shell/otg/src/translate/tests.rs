@@ -1,0 +1,221 @@
+//! Configurations as snappi 1.62.0 writes them.
+
+use super::*;
+use serde_json::Map;
+
+/// A configuration of two ports and a flow for each kind of header, as snappi serialises it.
+const SNAPPI: &str = include_str!("snappi.json");
+
+fn config() -> Value {
+    serde_json::from_str(SNAPPI).unwrap()
+}
+
+/// A configuration of two ports and one flow with what is given.
+fn one(flow: Value) -> Value {
+    let mut whole = json!({
+        "name": "f",
+        "tx_rx": {"choice": "port", "port": {"tx_name": "p", "rx_name": "q"}},
+        "packet": [{"choice": "ethernet", "ethernet": {}}, {"choice": "ipv4", "ipv4": {}}, {"choice": "udp", "udp": {}}],
+    });
+    let flow: Map<String, Value> = flow.as_object().unwrap().clone();
+    whole.as_object_mut().unwrap().extend(flow);
+    json!({
+        "ports": [{"name": "p", "location": "ring:a"}, {"name": "q", "location": "ring:b"}],
+        "flows": [whole],
+    })
+}
+
+fn stream(config: &Value) -> Value {
+    translate(config).unwrap().profile["streams"][0].clone()
+}
+
+fn errors(config: &Value) -> Vec<String> {
+    translate(config).unwrap_err().errors
+}
+
+#[test]
+fn every_kind_of_header_becomes_a_profile_that_can_be_run() {
+    let config = config();
+    let translation = translate(&config).unwrap();
+    assert_eq!(translation.flows.len(), config["flows"].as_array().unwrap().len());
+    let plan = translation.plan().unwrap();
+    assert_eq!(plan.streams.len(), translation.flows.len());
+    let kinds: std::collections::BTreeSet<&str> = config["flows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|flow| flow["packet"].as_array().unwrap())
+        .map(|header| header["choice"].as_str().unwrap())
+        .collect();
+    // All of the model's but macsec, which is refused.
+    assert_eq!(kinds.len(), 24, "{kinds:?}");
+}
+
+#[test]
+fn absent_fields_are_the_models_defaults() {
+    let stream = stream(&one(json!({})));
+    assert_eq!(stream["size"], "64B");
+    assert_eq!(stream["rate"], "1000pps");
+    assert_eq!(stream["measure"], false);
+    let ethernet = json!({"dst": "00:00:00:00:00:00", "src": "00:00:00:00:00:00"});
+    assert_eq!(stream["packet"][0]["ethernet"], ethernet);
+    assert_eq!(stream["packet"][1]["ipv4"]["ttl"], 64);
+    assert_eq!(stream["packet"][1]["ipv4"]["src"], "0.0.0.0");
+    assert_eq!(stream["packet"][2]["udp"], json!({"src": 0, "dst": 0}));
+}
+
+#[test]
+fn sizes_rates_and_durations() {
+    for (flow, key, wanted) in [
+        (json!({"size": {"fixed": 1518}}), "size", json!("1518B")),
+        (
+            json!({"size": {"increment": {"start": 100, "end": 300, "step": 50}}}),
+            "size",
+            json!("100B..300B step 50B"),
+        ),
+        (json!({"size": {"random": {"min": 70, "max": 80}}}), "size", json!("random 70B..80B")),
+        (json!({"size": {"choice": "weight_pairs", "weight_pairs": {}}}), "size", json!("imix-v4")),
+        (
+            json!({"size": {"weight_pairs": {"choice": "custom", "custom": [{"size": 64, "weight": 1.5}, {"size": 100, "weight": 1}]}}}),
+            "size",
+            json!({"64B": 1500, "100B": 1000}),
+        ),
+        (json!({"rate": {"mbps": 7}}), "rate", json!("7000000bps-L1")),
+        (json!({"rate": {"pps": "12"}}), "rate", json!("12pps")),
+        (json!({"rate": {"percentage": 12.5}}), "rate", json!("12.5%")),
+        (json!({"duration": {"fixed_packets": {"packets": 9}}}), "count", json!(9)),
+        (json!({"duration": {"fixed_seconds": {"seconds": 2.5}}}), "count", json!(2500)),
+        // 672 bits of layer 1 for each frame.
+        (json!({"rate": {"bps": 67200}, "duration": {"fixed_seconds": {"seconds": 2}}}), "count", json!(200)),
+        (
+            json!({"rate": {"percentage": 10}, "duration": {"fixed_seconds": {"seconds": 2}}}),
+            "pattern",
+            json!({"curve": {
+                "points": [{"at": "0s", "rate": "10%"}, {"at": "2000000000ns", "rate": "0pps"}],
+                "shape": "steps",
+            }}),
+        ),
+        (
+            json!({"duration": {"burst": {"bursts": 3, "packets": 5, "inter_burst_gap": {"microseconds": 20}}}}),
+            "pattern",
+            json!({"multi_burst": {"packets": 5, "every": "5020000ns", "bursts": 3}}),
+        ),
+        (json!({"duration": {"continuous": {"delay": {"nanoseconds": 500}}}}), "start_delay", json!("500ns")),
+    ] {
+        assert_eq!(stream(&one(flow.clone()))[key], wanted, "{flow}");
+    }
+}
+
+#[test]
+fn frames_too_short_for_what_they_hold_are_raised() {
+    let translation = translate(&one(json!({"size": {"fixed": 64}, "packet": [
+        {"choice": "ethernet", "ethernet": {}}, {"choice": "ipv6", "ipv6": {}}, {"choice": "tcp", "tcp": {}},
+    ], "metrics": {"enable": true}})))
+    .unwrap();
+    assert_eq!(translation.profile["streams"][0]["size"], "96B");
+    assert_eq!(translation.warnings, ["flows[0].size.fixed: 64 is too short for the packet: raised to 96"]);
+}
+
+#[test]
+fn a_flow_with_tags_is_a_stream_for_each_value() {
+    let udp = json!({"src_port": {
+        "increment": {"start": 10, "step": 1, "count": 3}, "metric_tags": [{"name": "port", "offset": 8, "length": 8}],
+    }});
+    let config = one(json!({
+        "packet": [{"choice": "ethernet", "ethernet": {}}, {"choice": "ipv4", "ipv4": {}}, {"choice": "udp", "udp": udp}],
+        "duration": {"fixed_packets": {"packets": 10}},
+        "metrics": {"enable": true},
+    }));
+    let translation = translate(&config).unwrap();
+    let streams = translation.profile["streams"].as_array().unwrap();
+    let of = |key: &str| streams.iter().map(|s| s[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("count"), [json!(4), json!(3), json!(3)]);
+    assert_eq!(of("rate"), vec![json!("333.333333pps"); 3]);
+    let ports: Vec<&Value> = streams.iter().map(|s| &s["packet"][2]["udp"]["src"]).collect();
+    assert_eq!(ports, [10, 11, 12]);
+    let tags: Vec<&str> = translation.flows[0].streams.iter().map(|s| s.tags[0].1.as_str()).collect();
+    assert_eq!(tags, ["0a", "0b", "0c"]);
+}
+
+#[test]
+fn devices_are_the_hosts_of_their_ports() {
+    let ethernet = |port: &str, last: u8| {
+        json!({"name": format!("e{port}"), "mac": format!("02:00:00:00:00:0{last}"), "connection": {"port_name": port},
+            "ipv4_addresses": [{"name": format!("i{port}"), "address": format!("10.0.0.{last}"), "gateway": "10.0.0.9"}]})
+    };
+    let mut config = one(json!({
+        "tx_rx": {"choice": "device", "device": {"tx_names": ["ip"], "rx_names": ["iq"]}},
+        "packet": [
+            {"choice": "ethernet", "ethernet": {}},
+            {"choice": "ipv4", "ipv4": {"src": {"value": "10.0.0.1"}, "dst": {"value": "10.0.0.2"}}},
+        ],
+    }));
+    config["devices"] = json!([{"name": "a", "ethernets": [ethernet("p", 1)]}, {"name": "b", "ethernets": [ethernet("q", 2)]}]);
+    let translation = translate(&config).unwrap();
+    let wanted = json!({"device": "ring:a", "ip": ["10.0.0.1/24"], "gateway": ["10.0.0.9"], "mac": "02:00:00:00:00:01"});
+    assert_eq!(translation.profile["ports"]["port0"], wanted);
+    assert_eq!(translation.profile["streams"][0]["packet"][0]["ethernet"].get("dst"), None, "it is resolved");
+    assert_eq!(translation.flows[0].rx_port.as_deref(), Some("q"));
+    config["devices"][0]["bgp"] = json!({"router_id": "1.1.1.1"});
+    config["devices"][1]["ethernets"][0]["dhcpv4_interfaces"] = json!([{"name": "x"}]);
+    let wanted =
+        ["devices[0].bgp: not supported", "devices[1].ethernets[0].dhcpv4_interfaces[0]: not supported"];
+    assert_eq!(errors(&config), wanted);
+}
+
+#[test]
+fn what_is_not_supported_is_named_with_its_path() {
+    for (flow, wanted) in [
+        (
+            json!({"metrics": {"timestamps": true}}),
+            "flows[0].metrics.timestamps: not supported: the times of first and last packets are not kept",
+        ),
+        (json!({"tx_rx": {"port": {"tx_name": "x"}}}), "flows[0].tx_rx.port.tx_name: there is no port 'x'"),
+        (json!({"packet": [{"choice": "macsec", "macsec": {}}]}), "flows[0].packet[0].macsec: not supported"),
+        (
+            json!({"packet": [{"choice": "udp", "udp": {}}]}),
+            "flows[0].packet: a frame begins with ethernet, or with custom bytes that hold all of it",
+        ),
+        (
+            json!({"packet": [{"choice": "ethernet", "ethernet": {"pfc_queue": {"choice": "value", "value": 3}}}]}),
+            "flows[0].packet[0].ethernet.pfc_queue.value: not supported",
+        ),
+        (
+            json!({"packet": [{"choice": "ethernet", "ethernet": {}}, {"choice": "udp", "udp": {}}]}),
+            "flows[0].packet[1].udp: the checksum of udp covers IP addresses: put ipv4 or ipv6 before it",
+        ),
+        (json!({"size": {"fixed": 20000}}), "flows[0].size.fixed: a frame has at most 16000 bytes"),
+        (
+            json!({"duration": {"continuous": {"gap": 20}}}),
+            "flows[0].duration.continuous.gap: not supported: the rate says how far frames are apart",
+        ),
+    ] {
+        assert_eq!(errors(&one(flow)), [wanted]);
+    }
+}
+
+#[test]
+fn captures_and_links() {
+    let mut config = one(json!({}));
+    config["layer1"] =
+        json!([{"name": "l", "port_names": ["p", "q"], "speed": "speed_25_gbps", "mtu": 1500}]);
+    config["captures"] = json!([{"name": "c", "port_names": ["q"], "packet_size": 60, "format": "pcapng", "filters": [
+        {"choice": "ethernet", "ethernet": {"src": {"value": "020000000001", "mask": "ffffffffffff"}}},
+    ]}]);
+    let translation = translate(&config).unwrap();
+    let port = &translation.profile["ports"]["port1"];
+    assert_eq!((&port["speed"], &port["capture"]["snap"]), (&json!("25000Mbps"), &json!("60B")));
+    assert!(
+        port["capture"]["filter"].as_str().unwrap().starts_with("ether[6] & 255 = 2 and ether[7] & 255 = 0")
+    );
+    let plan = CapturePlan { name: "c".to_owned(), pcapng: true, snap: Some(60) };
+    assert_eq!(translation.ports[1].capture, Some(plan));
+    config["flows"][0]["size"] = json!({"fixed": 9000});
+    assert_eq!(errors(&config), ["flows[0].size: 9000B is too long for the port's mtu of 1500"]);
+}
+
+#[test]
+fn an_empty_configuration_is_one() {
+    let translation = translate(&json!({})).unwrap();
+    assert!(translation.ports.is_empty() && translation.flows.is_empty());
+}

@@ -1,0 +1,324 @@
+//! Starting and stopping: traffic, captures, protocols.
+
+use super::{Otg, Seat, told};
+use crate::access::Caller;
+use crate::routes::blocking;
+use crate::runs::RunJob;
+use api::{Change, NewRun};
+use futures_util::future::join_all;
+use otg::{Errors, Translation, Transmit};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::time::timeout;
+use units::Nanos;
+
+/// For a run to end once it is asked to.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Late packets are waited for so long.
+const DRAIN: &str = "500ms";
+/// A flow that begins paused begins so much later, so that no packet of it leaves before it is paused.
+const PAUSED_DELAY_NS: u64 = 500_000_000;
+
+impl Otg {
+    /// Carries out a `ControlState`.
+    pub(super) async fn control(
+        &self,
+        seat: &mut Seat,
+        request: &Value,
+        caller: &Caller,
+    ) -> Result<Value, Errors> {
+        otg::config::allowed(request, "ControlState")?;
+        let translation = seat.translation()?;
+        match request["choice"].as_str().unwrap_or_default() {
+            "traffic" => self.traffic(seat, &translation, &request["traffic"], caller).await?,
+            "port" if request["port"]["choice"] == "capture" => {
+                self.captures(seat, &translation, &request["port"]["capture"], caller).await?;
+            }
+            "port" => {
+                return Err(Errors::invalid("port.link: not supported: links are as the machine has them"));
+            }
+            "protocol" if request["protocol"]["choice"] == "all" => {
+                seat.protocols = request["protocol"]["all"]["state"] == "start";
+                self.settle(seat, caller).await?;
+            }
+            _ => {
+                let what = request["protocol"]["choice"].as_str().unwrap_or("protocol");
+                return Err(Errors::invalid(format!("protocol.{what}: not supported")));
+            }
+        }
+        Ok(json!({"warnings": []}))
+    }
+
+    async fn traffic(
+        &self,
+        seat: &mut Seat,
+        translation: &Arc<Translation>,
+        request: &Value,
+        caller: &Caller,
+    ) -> Result<(), Errors> {
+        let request = &request["flow_transmit"];
+        let meant = meant(
+            "traffic.flow_transmit.flow_names",
+            &request["flow_names"],
+            translation.flows.iter().map(|flow| flow.name.as_str()),
+        )?;
+        let active = seat.traffic.clone().filter(|run| !run.job.has_ended());
+        match (request["state"].as_str().unwrap_or_default(), active) {
+            ("start", None) => self.start(seat, translation, &meant, caller).await,
+            ("start" | "resume", Some(run)) => {
+                self.change(seat, translation, &run, &meant, Transmit::Started).await
+            }
+            ("pause", Some(run)) => self.change(seat, translation, &run, &meant, Transmit::Paused).await,
+            ("stop", Some(run)) => {
+                self.change(seat, translation, &run, &meant, Transmit::Stopped).await?;
+                if seat.asked.iter().all(|asked| *asked == Transmit::Stopped) {
+                    end(&run, "traffic was stopped").await;
+                    self.settle(seat, caller).await?;
+                }
+                Ok(())
+            }
+            ("stop", None) => {
+                meant.iter().for_each(|flow| seat.asked[*flow] = Transmit::Stopped);
+                Ok(())
+            }
+            (state, _) => Err(Errors::invalid(format!(
+                "traffic.flow_transmit.state: nothing is sent, there is nothing to {state}"
+            ))),
+        }
+    }
+
+    /// Starts traffic; flows that are not meant begin paused.
+    async fn start(
+        &self,
+        seat: &mut Seat,
+        translation: &Arc<Translation>,
+        meant: &[usize],
+        caller: &Caller,
+    ) -> Result<(), Errors> {
+        if translation.flows.is_empty() {
+            return Err(Errors::invalid("traffic: the configuration has no flows"));
+        }
+        self.end_listening(seat).await;
+        let rest: Vec<usize> = (0..translation.flows.len()).filter(|flow| !meant.contains(flow)).collect();
+        let mut profile = captured_only(translation, seat);
+        let later: Vec<&str> = names(translation, &rest);
+        for stream in profile["streams"].as_array_mut().into_iter().flatten() {
+            if later.contains(&stream["name"].as_str().unwrap_or_default()) {
+                delay(stream);
+            }
+        }
+        let run = self.run(seat, profile, "otg", true, caller).await?;
+        seat.asked = vec![Transmit::Stopped; translation.flows.len()];
+        meant.iter().for_each(|flow| seat.asked[*flow] = Transmit::Started);
+        seat.traffic = Some(run.clone());
+        self.scale(&run, later, 0.0).await
+    }
+
+    /// Lets flows of a running run send, or not.
+    async fn change(
+        &self,
+        seat: &mut Seat,
+        translation: &Arc<Translation>,
+        run: &Arc<RunJob>,
+        meant: &[usize],
+        to: Transmit,
+    ) -> Result<(), Errors> {
+        let sends = |asked: Transmit| asked == Transmit::Started;
+        let others: Vec<usize> =
+            meant.iter().copied().filter(|flow| sends(seat.asked[*flow]) != sends(to)).collect();
+        self.scale(run, names(translation, &others), if sends(to) { 1.0 } else { 0.0 }).await?;
+        meant.iter().for_each(|flow| seat.asked[*flow] = to);
+        Ok(())
+    }
+
+    /// Changes the rates of streams: all of the run at once, or each by itself.
+    async fn scale(&self, run: &Arc<RunJob>, streams: Vec<&str>, scale: f64) -> Result<(), Errors> {
+        let all = streams.len() == run.names.streams.len();
+        let whom = if all { vec![None] } else { streams.into_iter().map(Some).collect() };
+        let change = |stream: Option<&str>| Change {
+            stream: stream.map(str::to_owned),
+            scale: Some(scale),
+            ..Change::default()
+        };
+        let changes: Vec<Change> = whom.into_iter().map(change).collect();
+        let made = join_all(changes.iter().map(|change| run.change(change, &self.service.limits))).await;
+        match made.into_iter().find_map(Result::err) {
+            // What has ended needs no change.
+            Some(fault) if !run.job.has_ended() => Err(told(&fault)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn captures(
+        &self,
+        seat: &mut Seat,
+        translation: &Arc<Translation>,
+        request: &Value,
+        caller: &Caller,
+    ) -> Result<(), Errors> {
+        let names = translation.ports.iter().map(|port| port.name.as_str());
+        let all = request["port_names"].as_array().is_none_or(Vec::is_empty);
+        let mut meant = meant("port.capture.port_names", &request["port_names"], names)?;
+        if all {
+            meant.retain(|port| translation.ports[*port].capture.is_some());
+        }
+        if let Some(port) = meant.iter().find(|port| translation.ports[**port].capture.is_none()) {
+            let name = &translation.ports[*port].name;
+            return Err(Errors::invalid(format!(
+                "port.capture: the configuration has no capture on port '{name}'"
+            )));
+        }
+        let start = request["state"] == "start";
+        if start && seat.traffic.as_ref().is_some_and(|run| !run.job.has_ended()) {
+            let reason = "port.capture: not supported while traffic is sent: start the capture first";
+            return Err(Errors::invalid(reason));
+        }
+        if start {
+            self.end_listening(seat).await;
+        }
+        for port in meant {
+            let captured = &mut seat.captures[port];
+            match (start, captured.on) {
+                (true, _) => *captured = super::Captured { on: true, ..Default::default() },
+                (false, true) => (captured.on, captured.until) = (false, Some(wall_clock())),
+                (false, false) => {}
+            }
+        }
+        if !start {
+            self.end_idle(seat).await;
+        }
+        self.settle(seat, caller).await
+    }
+
+    /// Ends a listening run nobody needs any more.
+    async fn end_idle(&self, seat: &mut Seat) {
+        if !seat.wants_to_listen() {
+            self.end_listening(seat).await;
+        }
+    }
+
+    /// Begins to listen, if that is wanted and nothing runs; stops if it is not.
+    pub(super) async fn settle(&self, seat: &mut Seat, caller: &Caller) -> Result<(), Errors> {
+        let runs = |run: &Option<Arc<RunJob>>| run.as_ref().is_some_and(|run| !run.job.has_ended());
+        if !seat.wants_to_listen() {
+            self.end_listening(seat).await;
+            return Ok(());
+        }
+        if runs(&seat.traffic) || runs(&seat.listening) {
+            return Ok(());
+        }
+        let translation = seat.translation()?;
+        let mut profile = captured_only(&translation, seat);
+        profile["streams"] = json!([]);
+        seat.listening = Some(self.run(seat, profile, "otg listens", false, caller).await?);
+        Ok(())
+    }
+
+    /// Starts a run with the configuration's lease.
+    async fn run(
+        &self,
+        seat: &mut Seat,
+        mut profile: Value,
+        name: &str,
+        keep: bool,
+        caller: &Caller,
+    ) -> Result<Arc<RunJob>, Errors> {
+        profile["load"]["drain"] = DRAIN.into();
+        let lease = seat.lease.clone();
+        let lease =
+            lease.ok_or_else(|| Errors::internal("the lease has ended and somebody else has the ports"))?;
+        let new = NewRun {
+            profile: Some(profile),
+            name: Some(name.to_owned()),
+            lease: Some(lease),
+            keep: Some(keep),
+            tags: vec!["otg".to_owned()],
+            ..NewRun::default()
+        };
+        let caller = caller.clone();
+        let run = blocking(self.service.clone(), move |service| service.start(&new, &caller)).await;
+        let run = run.map_err(|fault| told(&fault))?;
+        let translation = seat.translation()?;
+        for (port, captured) in translation.ports.iter().zip(&mut seat.captures) {
+            captured.files.extend(run.captures.get(&port.key).cloned());
+        }
+        Ok(run)
+    }
+
+    async fn end_listening(&self, seat: &mut Seat) {
+        if let Some(run) = seat.listening.take() {
+            end(&run, "nobody listens any more").await;
+        }
+    }
+
+    /// Ends everything.
+    pub(super) async fn end_all(&self, seat: &mut Seat) {
+        self.end_listening(seat).await;
+        if let Some(run) = &seat.traffic {
+            end(run, "another configuration was set").await;
+        }
+    }
+}
+
+impl Seat {
+    fn wants_to_listen(&self) -> bool {
+        let hosts =
+            |translation: &Arc<Translation>| translation.ports.iter().any(|p| !p.interfaces.is_empty());
+        let hosts = self.protocols && self.translation.as_ref().is_some_and(hosts);
+        hosts || self.captures.iter().any(|captured| captured.on)
+    }
+}
+
+async fn end(run: &Arc<RunJob>, why: &str) {
+    run.job.stop(why);
+    let _ = timeout(PATIENCE, run.job.ended()).await;
+}
+
+/// The profile with only the captures that are on.
+fn captured_only(translation: &Translation, seat: &Seat) -> Value {
+    let mut profile = translation.profile.clone();
+    for (port, captured) in translation.ports.iter().zip(&seat.captures) {
+        if let Some(port) = profile["ports"][&port.key].as_object_mut().filter(|_| !captured.on) {
+            port.remove("capture");
+        }
+    }
+    profile
+}
+
+/// Streams of flows.
+fn names<'a>(translation: &'a Translation, flows: &[usize]) -> Vec<&'a str> {
+    let streams = flows.iter().flat_map(|flow| &translation.flows[*flow].streams);
+    streams.map(|stream| stream.name.as_str()).collect()
+}
+
+/// Lets a stream begin later.
+fn delay(stream: &mut Value) {
+    let given =
+        stream["start_delay"].as_str().and_then(|text| text.trim_end_matches("ns").parse::<u64>().ok());
+    stream["start_delay"] = format!("{}ns", given.unwrap_or(0) + PAUSED_DELAY_NS).into();
+}
+
+/// Places of the names in a request; all if there are none.
+fn meant<'a>(path: &str, names: &Value, known: impl Iterator<Item = &'a str>) -> Result<Vec<usize>, Errors> {
+    let known: Vec<&str> = known.collect();
+    let names: Vec<&str> = names.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if names.is_empty() {
+        return Ok((0..known.len()).collect());
+    }
+    let mut places = Vec::new();
+    let mut errors = Vec::new();
+    for (index, name) in names.into_iter().enumerate() {
+        match known.iter().position(|known| *known == name) {
+            Some(place) => places.push(place),
+            None => errors.push(format!("{path}[{index}]: there is no '{name}'")),
+        }
+    }
+    if errors.is_empty() { Ok(places) } else { Err(Errors { kind: otg::Kind::Validation, errors }) }
+}
+
+/// Now, as captures have it.
+fn wall_clock() -> Nanos {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Nanos(since.as_nanos() as u64)
+}

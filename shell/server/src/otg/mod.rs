@@ -1,0 +1,222 @@
+//! Open Traffic Generator: one configuration of that model, for all who speak it.
+//!
+//! A client sets a configuration, which leases its ports; starts and stops traffic, captures and protocols; and asks for
+//! metrics. Traffic is a run of the service. While none is sent and protocols or captures are on, another run listens, so
+//! that the hosts on the ports answer.
+//!
+//! Not here: what a configuration means (the crate `otg`), and HTTP and gRPC (`routes`, `grpc`), which both say the same.
+
+mod control;
+pub(crate) mod grpc;
+pub(crate) mod routes;
+mod view;
+
+use crate::access::Caller;
+use crate::fault::Fault;
+use crate::runs::RunJob;
+use crate::service::Service;
+use api::NewLease;
+use otg::{Errors, Kind, Translation, Transmit};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, MutexGuard};
+use units::Nanos;
+
+/// What the model calls its methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    SetConfig,
+    GetConfig,
+    UpdateConfig,
+    AppendConfig,
+    DeleteConfig,
+    SetControlState,
+    SetControlAction,
+    GetMetrics,
+    GetStates,
+    GetCapture,
+    GetVersion,
+}
+
+/// An answer.
+pub(crate) enum Answer {
+    Document(Value),
+    Bytes(Vec<u8>),
+}
+
+/// What all clients of the model share.
+pub(crate) struct Otg {
+    service: Arc<Service>,
+    /// From a client's last request to the end of its lease.
+    lease_time: Duration,
+    seat: Mutex<Seat>,
+}
+
+/// The configuration, and what runs of it.
+#[derive(Default)]
+struct Seat {
+    config: Option<Value>,
+    translation: Option<Arc<Translation>>,
+    lease: Option<String>,
+    /// What was asked of each flow.
+    asked: Vec<Transmit>,
+    /// The newest run that sends or has sent.
+    traffic: Option<Arc<RunJob>>,
+    /// The newest run that only listens.
+    listening: Option<Arc<RunJob>>,
+    protocols: bool,
+    /// Of each port.
+    captures: Vec<Captured>,
+}
+
+/// What a port has captured since its capture was started.
+#[derive(Debug, Clone, Default)]
+struct Captured {
+    on: bool,
+    files: Vec<PathBuf>,
+    /// When it was stopped.
+    until: Option<Nanos>,
+}
+
+impl Otg {
+    pub(crate) fn new(service: Arc<Service>, lease_time: Duration) -> Self {
+        Self { service, lease_time, seat: Mutex::default() }
+    }
+
+    /// Carries out a method.
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        request: Value,
+        caller: &Caller,
+    ) -> Result<Answer, Errors> {
+        let mut seat = self.seat.lock().await;
+        self.keep_lease(&mut seat, caller)?;
+        let document = match method {
+            Method::SetConfig => self.set(&mut seat, request, caller).await?,
+            Method::UpdateConfig => {
+                let config = otg::config::update(&seat.current(), &request)?;
+                self.replace(&mut seat, config, caller).await?
+            }
+            Method::AppendConfig => {
+                let config = otg::config::append(&seat.current(), &request)?;
+                self.replace(&mut seat, config, caller).await?
+            }
+            Method::DeleteConfig => {
+                let config = otg::config::delete(&seat.current(), &request)?;
+                self.replace(&mut seat, config, caller).await?
+            }
+            Method::GetConfig => seat.current(),
+            Method::SetControlState => self.control(&mut seat, &request, caller).await?,
+            Method::SetControlAction => {
+                otg::config::allowed(&request, "ControlAction")?;
+                return Err(Errors::invalid("choice: actions are not supported"));
+            }
+            Method::GetMetrics => self.metrics(&mut seat, &request).await?,
+            Method::GetStates => otg::states(&request, &*seat.translation()?, &|_, _| None)?,
+            Method::GetCapture => return self.capture(&mut seat, &request).await.map(Answer::Bytes),
+            Method::GetVersion => otg::version(env!("CARGO_PKG_VERSION")),
+        };
+        Ok(Answer::Document(document))
+    }
+
+    /// Sets a configuration; an empty one is a reset.
+    async fn set(
+        &self,
+        seat: &mut MutexGuard<'_, Seat>,
+        config: Value,
+        caller: &Caller,
+    ) -> Result<Value, Errors> {
+        let translation = otg::translate(&config)?;
+        self.within_limits(&translation)?;
+        self.end_all(seat).await;
+        if let Some(lease) = seat.lease.take() {
+            let _ = self.service.release(&lease);
+        }
+        **seat = Seat::default();
+        if !translation.ports.is_empty() {
+            seat.lease = Some(self.lease(&translation, caller)?);
+        }
+        let warnings = translation.warnings.clone();
+        seat.asked = vec![Transmit::Stopped; translation.flows.len()];
+        seat.captures = vec![Captured::default(); translation.ports.len()];
+        seat.config = Some(config);
+        seat.translation = Some(Arc::new(translation));
+        Ok(json!({"warnings": warnings}))
+    }
+
+    /// Replaces the configuration by a changed one. What was started goes on if its traffic does not.
+    async fn replace(
+        &self,
+        seat: &mut MutexGuard<'_, Seat>,
+        config: Value,
+        caller: &Caller,
+    ) -> Result<Value, Errors> {
+        let sends = seat.traffic.as_ref().is_some_and(|run| !run.job.has_ended());
+        if sends {
+            return Err(Errors::invalid(
+                "the configuration can't be changed while traffic is sent: stop it first",
+            ));
+        }
+        let (protocols, on): (bool, Vec<bool>) =
+            (seat.protocols, seat.captures.iter().map(|c| c.on).collect());
+        let answer = self.set(seat, config, caller).await?;
+        seat.protocols = protocols;
+        seat.captures.iter_mut().zip(on).for_each(|(captured, on)| captured.on = on);
+        self.settle(seat, caller).await?;
+        Ok(answer)
+    }
+
+    fn within_limits(&self, translation: &Translation) -> Result<(), Errors> {
+        if translation.flows.is_empty() {
+            return Ok(());
+        }
+        self.service.limits.check(&translation.plan()?).map_err(|fault| told(&fault))
+    }
+
+    /// Leases the ports of a configuration.
+    fn lease(&self, translation: &Translation, caller: &Caller) -> Result<String, Errors> {
+        let ports = translation.ports.iter().map(|port| port.location.clone()).collect();
+        let wanted = NewLease { ports, ttl_s: self.lease_time.as_secs_f64(), holder: Some("otg".to_owned()) };
+        self.service
+            .lease(&wanted, caller)
+            .map(|lease| lease.id.unwrap_or_default())
+            .map_err(|fault| told(&fault))
+    }
+
+    /// Gives the lease more time. One that has ended is taken anew, if nobody else has the ports.
+    fn keep_lease(&self, seat: &mut Seat, caller: &Caller) -> Result<(), Errors> {
+        let Some(id) = &seat.lease else { return Ok(()) };
+        if self.service.renew(id, Some(self.lease_time.as_secs_f64())).is_err() {
+            seat.lease = None;
+            if let Some(translation) = &seat.translation {
+                seat.lease = self.lease(translation, caller).ok();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Seat {
+    fn current(&self) -> Value {
+        self.config.clone().unwrap_or_else(otg::config::empty)
+    }
+
+    fn translation(&self) -> Result<Arc<Translation>, Errors> {
+        self.translation.clone().ok_or_else(|| Errors::invalid("there is no configuration: set one first"))
+    }
+}
+
+/// What the service says against it, in the model's words.
+fn told(fault: &Fault) -> Errors {
+    let problem = fault.problem();
+    let mut errors: Vec<String> =
+        problem.errors.iter().map(|place| format!("{}: {}", place.path, place.reason)).collect();
+    if errors.is_empty() {
+        errors.push(problem.detail.clone());
+    }
+    let kind = if fault.status().is_client_error() { Kind::Validation } else { Kind::Internal };
+    Errors { kind, errors }
+}

@@ -1,0 +1,81 @@
+//! What is told of ports and flows: metrics and captures.
+
+use super::{Otg, Seat};
+use crate::limits::port_name;
+use os::link::LinkFacts;
+use otg::{Errors, Figures, PortState, Seen};
+use serde_json::Value;
+use std::path::Path;
+
+impl Otg {
+    /// Answers a `MetricsRequest`. What was counted stays until traffic is started again.
+    pub(super) async fn metrics(&self, seat: &mut Seat, request: &Value) -> Result<Value, Errors> {
+        let translation = seat.translation()?;
+        let run = seat.traffic.as_ref().or(seat.listening.as_ref());
+        let active = run.is_some_and(|run| !run.job.has_ended());
+        let snapshot = run.map(|run| run.snapshot());
+        let links = os::link::list().unwrap_or_default();
+        let ports: Vec<PortState> = translation
+            .ports
+            .iter()
+            .zip(&seat.captures)
+            .map(|(port, captured)| PortState { up: is_up(&port.location, &links), capturing: captured.on })
+            .collect();
+        let figures = match &snapshot {
+            Some(snapshot) => Figures {
+                ports: Some(&snapshot.total.ports),
+                streams: Some(&snapshot.total.streams),
+                interval: Some(&snapshot.interval),
+                at_s: snapshot.at_s,
+                active,
+            },
+            None => Figures::default(),
+        };
+        let seen = Seen { translation: &translation, figures, asked: &seat.asked, ports: &ports };
+        otg::metrics(request, &seen)
+    }
+
+    /// What a port has captured since the capture was started.
+    pub(super) async fn capture(&self, seat: &mut Seat, request: &Value) -> Result<Vec<u8>, Errors> {
+        otg::config::allowed(request, "CaptureRequest")?;
+        if request["packets"]["choice"] == "slice" {
+            return Err(Errors::invalid("packets.slice: not supported: a capture is told whole"));
+        }
+        let translation = seat.translation()?;
+        let name = request["port_name"].as_str().unwrap_or_default();
+        let found = translation.ports.iter().zip(&seat.captures).find(|(port, _)| port.name == name);
+        let Some((port, captured)) = found else {
+            return Err(Errors::invalid(format!("port_name: there is no port '{name}'")));
+        };
+        let Some(plan) = port.capture.clone() else {
+            return Err(Errors::invalid(format!(
+                "port_name: the configuration has no capture on port '{name}'"
+            )));
+        };
+        let (files, until) = (captured.files.clone(), captured.until);
+        let read = move || {
+            let files = files.iter().map(|file| whole(file)).collect::<Result<Vec<_>, _>>()?;
+            let files: Vec<Vec<u8>> = files.into_iter().filter(|bytes| !bytes.is_empty()).collect();
+            otg::capture(&files, &plan, until)
+        };
+        let done = tokio::task::spawn_blocking(read).await;
+        done.unwrap_or_else(|_| {
+            Err(Errors::internal("internal error, please report it: a request's thread failed"))
+        })
+    }
+}
+
+/// A file; nothing if it was never begun.
+fn whole(path: &Path) -> Result<Vec<u8>, Errors> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Errors::internal(format!("the capture can't be read: {error}"))),
+    }
+}
+
+/// Whether a port has a link; one that is no interface of the kernel always has.
+fn is_up(location: &str, links: &[LinkFacts]) -> bool {
+    let name = port_name(location);
+    links.iter().find(|link| link.name == name).is_none_or(|link| link.running)
+}

@@ -1,0 +1,501 @@
+"""The dashboard, as a person with a browser has it: a real `eagre serve`, real runs, a real Chromium."""
+
+import json
+import urllib.parse
+
+import browser as browsers
+import pytest
+from lab import REPO, missing, wait_until
+from server import Server, rings
+
+TAB, ENTER, DOWN, END, SPACE = "\ue004", "\ue007", "\ue015", "\ue010", " "
+DESK, HAND = (1280, 1000), (360, 740)
+
+# Texts that lie on each other, controls without a name, a page that is wider than its window, ids that are not unique.
+EXAMINE = """
+const faults = [], seen = [];
+const clip = element => {
+  let box = {left: -1e9, top: -1e9, right: 1e9, bottom: 1e9};
+  for (let e = element; e; e = e.parentElement) {
+    const style = getComputedStyle(e);
+    if (style.visibility == 'hidden' || style.clipPath != 'none') return null;
+    if (style.overflowX == 'visible' && style.overflowY == 'visible') continue;
+    const b = e.getBoundingClientRect();
+    box = {left: Math.max(box.left, b.left), top: Math.max(box.top, b.top),
+           right: Math.min(box.right, b.right), bottom: Math.min(box.bottom, b.bottom)};
+  }
+  return box;
+};
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+  const owner = node.parentElement;
+  if (!node.textContent.trim() || owner.closest('option, textarea, script, noscript, .skip') || !owner.checkVisibility()) continue;
+  const box = clip(owner);
+  if (!box) continue;
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  for (const r of range.getClientRects()) {
+    const a = {left: Math.max(r.left, box.left), right: Math.min(r.right, box.right),
+               top: Math.max(r.top, box.top), bottom: Math.min(r.bottom, box.bottom)};
+    if (a.right - a.left > 1 && a.bottom - a.top > 1) seen.push({...a, text: node.textContent.trim().slice(0, 40), owner});
+  }
+}
+for (const [i, a] of seen.entries()) {
+  for (const b of seen.slice(i + 1)) {
+    if (a.owner == b.owner || a.owner.closest('.head') || b.owner.closest('.head')) continue;
+    if (a.left < b.right - 1 && b.left < a.right - 1 && a.top + 3 < b.bottom - 3 && b.top + 3 < a.bottom - 3)
+      faults.push(`'${a.text}' and '${b.text}' overlap`);
+  }
+}
+for (const button of document.querySelectorAll('button, .tiles dd, .state, .grid .line > :not(:first-child)')) {
+  if (button.offsetParent && button.scrollWidth > button.clientWidth + 1) faults.push(`cut off: ${button.textContent}`);
+}
+for (const control of document.querySelectorAll('input, select, textarea, button, iframe, [tabindex="0"]')) {
+  const name = control.ariaLabel || control.title || control.textContent.trim() || (control.labels && control.labels.length);
+  if (!control.hidden && !name || (control.matches('select') && !control.ariaLabel && !control.labels.length))
+    faults.push(`without a name: ${control.outerHTML.slice(0, 80)}`);
+}
+const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
+if (new Set(ids).size != ids.length) faults.push('an id occurs twice');
+if (document.querySelectorAll('h1').length != 1) faults.push('not one heading');
+if (document.documentElement.scrollWidth > window.innerWidth) faults.push('the page is wider than the window');
+return faults;
+"""
+
+
+@pytest.fixture(scope="module")
+def server(shared):
+    """A server with its store, for everybody on this machine."""
+    server = Server(shared)
+    assert 'id="app"' in server.ask("GET", "/").body.decode(), "the program was built without its dashboard: make web"
+    return server
+
+
+@pytest.fixture(scope="module")
+def window():
+    if browsers.missing():
+        missing(f"needs {', '.join(browsers.missing())}")
+    window = browsers.Browser()
+    yield window
+    window.close()
+
+
+@pytest.fixture
+def page(window, server):
+    """A window, and nothing that runs before or after."""
+    end_all(server)
+    window.visit("about:blank")
+    window.emulate()
+    window.console()
+    yield window
+    window.visit("about:blank")
+    end_all(server)
+
+
+def end_all(server):
+    for kind in ("runs", "campaigns"):
+        for one in server.get(f"/api/v1/{kind}"):
+            if one["state"] in ("starting", "running", "draining"):
+                server.ask("POST", f"/api/v1/{kind}/{one['id']}/stop")
+                over = lambda: server.get(f"/api/v1/{kind}/{one['id']}")["ended"]  # noqa: E731
+                wait_until(over, f"the end of {one['id']}", 20, 0.05)
+
+
+def start(server, **new):
+    """A run, as soon as the ports of the one before are free."""
+    wait_until(lambda: not any(port["lease"] for port in server.get("/api/v1/ports")), "free ports", 20, 0.05)
+    return server.start(**new)
+
+
+def verdict(server, run):
+    """How the page begins to say what an ended run's figures are worth."""
+    found = server.ended(run)["verdict"]
+    if not found["valid"]:
+        return "Not valid"
+    return "Valid, but the tester was the limit" if found["generator_limited"] else "Valid."
+
+
+def show(page, server, route, size=DESK):
+    """Opens a page of the dashboard afresh and waits for its heading."""
+    page.visit("about:blank")
+    page.visit(f"{server.url}/#/{route}", *size)
+    wait_until(lambda: page.run("return document.querySelector('main h1') !== null"), f"the page {route}")
+
+
+def text(page):
+    return page.run("return document.body.innerText")
+
+
+def says(page, *wanted, timeout=15):
+    """Waits until the page says something."""
+    wait_until(lambda: all(word in text(page) for word in wanted), f"{wanted} on the page", timeout, 0.1)
+
+
+def rate(page, tile):
+    """What a tile says, in its unit without prefix; None while it says nothing."""
+    said = page.run(
+        "const t = [...document.querySelectorAll('.tiles dt')].find(e => e.textContent == arguments[0]);"
+        "return t ? t.nextElementSibling.firstChild.textContent : ''",
+        tile,
+    )
+    number, _, unit = said.partition(" ")
+    return float(number) * {"k": 1e3, "M": 1e6}.get(unit[:1], 1) if number.replace(".", "").isdigit() else None
+
+
+def shows(page, tile, about, within=0.2):
+    """Waits until a tile shows a rate, as well as a busy machine can send it."""
+    wait_until(lambda: rate(page, tile) == pytest.approx(about, rel=within), f"about {about} under {tile}", 20, 0.1)
+
+
+def press_button(page, label):
+    """Presses the button with a text in it."""
+    find = "[...document.querySelectorAll('button')].find(b => b.textContent.includes(arguments[0]) && !b.disabled)"
+    wait_until(lambda: page.run(f"return !!{find}", label), f"a button '{label}'")
+    page.run(f"{find}.click()", label)
+
+
+def choose(page, label, value):
+    """Sets a control by the text of its label."""
+    assert page.run(
+        """
+        const label = [...document.querySelectorAll('label')].find(l => l.textContent.trim().startsWith(arguments[0]));
+        const control = label && label.querySelector('select, input');
+        if (!control) return false;
+        control.value = arguments[1];
+        control.dispatchEvent(new Event(control.tagName == 'SELECT' ? 'change' : 'input', {bubbles: true}));
+        return control.value == arguments[1];
+        """,
+        label, value,
+    ), f"no control '{label}' that takes '{value}'"  # fmt: skip
+
+
+def offered(page, value):
+    """Waits until a list offers something."""
+    offers = "return [...document.querySelectorAll('option')].some(o => o.value == arguments[0])"
+    wait_until(lambda: page.run(offers, value), f"a choice '{value}'", every=0.1)
+
+
+def write(page, profile):
+    """Puts a profile into the editor."""
+    page.run(
+        """
+        const area = document.querySelector('textarea');
+        area.value = arguments[0];
+        area.dispatchEvent(new Event('input', {bubbles: true}));
+        """,
+        profile,
+    )
+
+
+def address_of(page, kind):
+    """The id in the page's address, once it has one."""
+    begin = f"#/{kind}/"
+    found = wait_until(lambda: page.run("return location.hash").partition(begin)[2], f"a page of {kind}")
+    return urllib.parse.unquote(found)
+
+
+def figures(page):
+    """How many messages came, and how often charts and tables were drawn."""
+    return page.run("return window.eagre()")
+
+
+def test_a_run_from_the_page(page, server):
+    """Chosen, checked, started; its packets are seen as they are counted, and its verdict is said."""
+    show(page, server, "now")
+    says(page, "ring:a", "in-process")
+    offered(page, "demo")
+    choose(page, "Profile", "demo")
+    says(page, "Good: 4 streams between west (ring:a), east (ring:b)")
+    choose(page, "Duration", "3")
+    choose(page, "Rate of each stream", "5kpps")
+    choose(page, "Name of the run", "from the page")
+    press_button(page, "Start")
+    run = {"id": address_of(page, "runs")}
+    says(page, "running")
+    shows(page, "Sends", 20_000)
+    says(page, "✓ done", verdict(server, run))
+    result = server.get(f"/api/v1/runs/{run['id']}/result")
+    sent = sum(port["tx_packets"] for port in result["ports"].values())
+    says(page, f"of {sent:,} packets", "west-ipv4")
+    assert server.run(run)["name"] == "from the page"
+    assert figures(page)["charts"] >= 6 and figures(page)["received"] >= 10
+    # Opened again, it has its figures over time from the store.
+    show(page, server, f"runs/{run['id']}")
+    says(page, verdict(server, run), "Over time")
+    wait_until(lambda: figures(page)["charts"] >= 3, "its charts")
+    assert "Nothing over time" not in text(page)
+    show(page, server, "now")
+    says(page, "Latest runs", "from the page")
+    assert page.console() == []
+
+
+def test_errors_of_a_profile_are_at_their_lines(page, server):
+    """All of them, with a way to each; it can't be started."""
+    show(page, server, "now")
+    write(page, json.dumps(rings(), indent=1).replace('"20kpps"', '"20bogus"').replace('"west",', '"wset",', 1))
+    says(page, "2 errors:", "streams[0].rate", "streams[0].from")
+    marked = page.run("return [...document.querySelectorAll('.editor .at')].map(e => parseInt(e.textContent.slice(2)))")
+    lines = page.run("return document.querySelector('textarea').value").split("\n")
+    assert len(marked) == 2 and all("bogus" in lines[n - 1] or "wset" in lines[n - 1] for n in marked), marked
+    press_button(page, f"line {marked[0]}")
+    start, focused = page.run("const a = document.activeElement; return [a.selectionStart, a.tagName]")
+    assert focused == "TEXTAREA" and start == sum(len(line) + 1 for line in lines[: marked[0] - 1])
+    start_button = "return [...document.querySelectorAll('button.main')].map(b => b.disabled)"
+    assert page.run(start_button) == [True]
+    write(page, json.dumps(rings(), indent=1))
+    says(page, "Good: 1 stream between")
+    assert page.run(start_button) == [False] and page.console() == []
+
+
+def test_load_pause_and_stop(page, server):
+    """What is changed on the page changes what is sent; what can't be changed is said."""
+    run = start(server, profile=rings(rate="20kpps", duration="60s", streams=2), name="steered")
+    show(page, server, f"runs/{run['id']}")
+    says(page, "running")
+    shows(page, "Sends", 40_000)
+    choose(page, "Percent", "50")
+    press_button(page, "Apply")
+    says(page, "50%")
+    shows(page, "Sends", 20_000)
+    press_button(page, "Pause")
+    says(page, "Resume")
+    shows(page, "Sends", 0)
+    press_button(page, "Resume")
+    says(page, "Pause")
+    shows(page, "Sends", 40_000)
+    # One stream alone, by its row.
+    page.run("document.querySelector('.grid .line').click()")
+    says(page, "only stream s0", "Show all streams")
+    choose(page, "to", "rate")
+    choose(page, "Rate", "1Xpps")
+    press_button(page, "Apply")
+    says(page, "✕", "1Xpps")
+    choose(page, "Rate", "5kpps")
+    press_button(page, "Apply")
+    shows(page, "Sends", 25_000, 0.1)
+    assert len(server.run(run)["rate_changes"]) == 4
+    press_button(page, "Stop")
+    says(page, "■ stopped")
+    assert server.ended(run)["state"] == "stopped"
+    assert not [entry for entry in page.console() if "422" not in entry["message"] and "400" not in entry["message"]]
+
+
+def test_the_keyboard_alone_starts_a_run(page, server):
+    """Tab reaches everything in its order, the focus can be seen, and it ends with a run."""
+    show(page, server, "now")
+    offered(page, "demo")
+
+    def tab_to(condition, what):
+        for _ in range(60):
+            page.press(TAB)
+            if page.run(f"const e = document.activeElement; return {condition}"):
+                assert page.run("return getComputedStyle(document.activeElement).outlineStyle != 'none'"), what
+                return
+        raise AssertionError(f"Tab does not lead to {what}")
+
+    tab_to("e.textContent == 'Campaigns'", "the menu")
+    tab_to("e.tagName == 'SELECT' && [...e.options].some(o => o.value == 'demo')", "the profiles")
+    page.press(*"demo")
+    says(page, "Good: 4 streams")
+    tab_to("e.labels && e.labels[0] && e.labels[0].textContent.startsWith('Duration')", "the duration")
+    page.press("2")
+    tab_to("e.textContent.includes('Start')", "the start")
+    page.press(ENTER)
+    run = {"id": address_of(page, "runs")}
+    says(page, "running")
+    assert server.run(run)["duration_s"] == 2
+    assert page.run("return document.activeElement.tagName") in ("H1", "BODY")
+    tab_to("e.classList.contains('grid')", "the streams")
+    page.press(DOWN, DOWN, ENTER)
+    says(page, "only stream west-ipv6")
+    said = verdict(server, run)
+    says(page, said)
+    assert said in page.run("return document.querySelector('main [aria-live=polite]').textContent")
+    assert page.console() == []
+
+
+def test_a_thousand_streams(page, server):
+    """Rows that are not seen are not there, all can be reached, and charts keep up."""
+    run = start(server, profile_name="thousand-streams", rate="100pps", duration_s=60)
+    show(page, server, f"runs/{run['id']}", (1280, 2000))
+    says(page, "1,000 streams", "flow[0]")
+    wait_until(lambda: figures(page)["received"] >= 30, "thirty messages", 20, 0.1)
+    drawn = figures(page)
+    # Alone on its machine it draws every message; one in five is left to a busy one.
+    assert drawn["tables"] >= drawn["received"] / 5 and drawn["charts"] >= 3 * drawn["received"] / 5, drawn
+    assert drawn["rings"] >= 600
+    assert page.run("return document.querySelectorAll('.grid .line').length") == drawn["rows"] <= 40
+    assert page.run("return document.querySelector('.grid').getAttribute('aria-rowcount')") == "1001"
+    page.run("document.querySelector('.grid').focus()")
+    page.press(END)
+    says(page, "flow[999]")
+    page.press(ENTER)
+    says(page, "only stream flow[999]")
+    assert page.run("return document.querySelectorAll('.grid .line').length") <= 40
+    choose(page, "Filter by name", "flow[99")
+    says(page, "11 of 1,000 streams")
+    choose(page, "Filter by name", "")
+    press_button(page, "Stream")
+    page.run("document.querySelector('.grid').scrollTop = 0")
+    wait_until(lambda: page.run("return document.querySelector('.grid .line').innerText").startswith("flow[999]"), "order")
+    before = figures(page)
+    wait_until(lambda: figures(page)["received"] >= before["received"] + 10, "more messages", 20, 0.1)
+    assert figures(page)["tables"] > before["tables"] + 1
+    assert page.run(EXAMINE) == [] and page.console() == []
+
+
+def test_sessions(page, server):
+    """They have their table and their charts."""
+    run = start(server, profile_name="http", duration_s=3)
+    show(page, server, f"runs/{run['id']}", (1280, 1600))
+    says(page, "Sessions open", "Goodput")
+    shows(page, "Sessions opened", 1_000, 0.5)
+    server.ended(run)
+    says(page, "✓ done", "Established")
+    established = server.get(f"/api/v1/runs/{run['id']}/result")["sessions"]["web"]["established"]
+    says(page, f"{established:,}")
+    assert page.run(EXAMINE) == [] and page.console() == []
+
+
+def test_a_method_from_the_page(page, server):
+    """Its points come one by one, and it can be stopped."""
+    show(page, server, "campaigns")
+    offered(page, "sweep")
+    choose(page, "Method", "sweep")
+    profile = rings()
+    profile["ports"] = {name: port | {"speed": "100Mbps"} for name, port in profile["ports"].items()}
+    write(page, json.dumps(profile))
+    says(page, "Good: 1 stream")
+    choose(page, "Length of a trial", "0.2")
+    choose(page, "Frame lengths", "64B,512B")
+    press_button(page, "Start")
+    campaign = address_of(page, "campaigns")
+    points = "return document.querySelectorAll('tbody tr').length"
+    wait_until(lambda: page.run(points) >= 2, "two points", 30, 0.1)
+    assert figures(page)["charts"] >= 2
+    press_button(page, "Stop")
+    says(page, "■ stopped", "Kept result and report")
+    known = server.get(f"/api/v1/campaigns/{campaign}")["points"]
+    assert page.run(points) == len(known) >= 2
+    assert page.run(EXAMINE) == [] and page.console() == []
+
+
+@pytest.mark.parametrize("size", [DESK, HAND], ids=["desk", "hand"])
+def test_pages_are_in_order(page, server, size):
+    """On a desk and in the hand: no errors, nothing on anything else, nothing wider than the window, all with names."""
+    server.ended(start(server, profile=rings(duration="300ms"), name="one with a rather long name, for its width"))
+    server.ended(start(server, profile=rings(duration="300ms"), name="other", tags=["dut=none"]))
+    running = start(server, profile_name="demo", duration_s=60)
+    newest, older = (result["id"] for result in server.get("/api/v1/results?limit=3")[1:])
+    routes = ["now", f"runs/{running['id']}", f"runs/{newest}", "campaigns", "results", f"results/{newest}", "doctor"]
+    for route in [*routes, f"compare/{newest}%2C{older}", "runs/none-like-this", "elsewhere"]:
+        show(page, server, route, size)
+        if route.startswith(("results/", "compare/")):
+            wait_until(lambda: page.run("return !!document.querySelector('iframe')"), "the report")
+        if route == f"runs/{running['id']}":
+            wait_until(lambda: figures(page)["received"] >= 3, "its figures")
+        assert page.run(EXAMINE) == [], route
+        faults = page.console()
+        assert faults == [] or (route == "runs/none-like-this" and "404" in faults[0]["message"]), (route, faults)
+
+
+def test_the_examination_would_notice(page, server):
+    """It is not blind: each fault that it looks for is made and found."""
+    show(page, server, "doctor")
+    says(page, "cores")
+    page.run("""
+      const cell = document.querySelectorAll('td')[1], other = document.querySelectorAll('td')[2];
+      other.style.position = 'relative';
+      other.style.left = `${cell.getBoundingClientRect().left - other.getBoundingClientRect().left}px`;
+      document.querySelector('main').append(document.createElement('input'), document.createElement('h1'));
+      document.querySelector('button').style.cssText = 'width: 30px; overflow: hidden; white-space: nowrap; padding: 0';
+      document.querySelector('footer').style.width = '3000px';
+      document.body.append(document.querySelector('#main').cloneNode());
+    """)
+    faults = " ".join(page.run(EXAMINE))
+    for word in ("overlap", "cut off", "without a name", "twice", "not one heading", "wider"):
+        assert word in faults, (word, faults)
+
+
+def test_dark_and_light(page, server):
+    """As the system has it, or as the switch says, also after the page is opened again."""
+    colours = "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]"
+    light = (show(page, server, "now"), page.run(colours))[1]
+    page.emulate(prefers_color_scheme="dark")
+    dark = page.run(colours)
+    assert light != dark
+
+    def switch(to):
+        page.run(
+            "const s = document.querySelector('select[aria-label=Colours]');"
+            "s.value = arguments[0]; s.dispatchEvent(new Event('change', {bubbles: true}))",
+            to,
+        )
+
+    switch("light")
+    assert page.run(colours) == light
+    show(page, server, "now")
+    assert page.run(colours) == light
+    switch("dark")
+    page.emulate(prefers_color_scheme="light")
+    assert page.run(colours) == dark
+    switch("system")
+    assert page.run(colours) == light and page.console() == []
+
+
+def test_a_token_is_asked_for_and_stays_out_of_addresses(page, server, lab, tmp_path):
+    """A wrong one is refused in words; the right one opens everything; reports open with it, too."""
+    tokens = tmp_path / "tokens.yaml"
+    tokens.write_text("- {name: ann, role: admin, token: sesame-0123456789-sesame-0123456789}\n")
+    tokens.chmod(0o600)
+    guarded = Server(lab, "--tokens", tokens, token="sesame-0123456789-sesame-0123456789")
+    run = start(guarded, profile=rings(duration="60s"), name="behind a token")
+    show(page, guarded, f"runs/{run['id']}")
+    says(page, "This server wants a token")
+    enter = """
+        const field = document.querySelector('input[type=password]');
+        field.value = arguments[0];
+        field.dispatchEvent(new Event('input', {bubbles: true}));
+    """
+    page.run(enter, "guess")
+    press_button(page, "Enter")
+    says(page, "✕")
+    page.run(enter, guarded.token)
+    press_button(page, "Enter")
+    says(page, "ann (admin)", "behind a token")
+    shows(page, "Sends", 20_000)
+    press_button(page, "Stop")
+    says(page, "■ stopped", verdict(guarded, run))
+    show(page, guarded, f"results/{run['id']}")
+    wait_until(lambda: page.run("return !!document.querySelector('iframe')"), "the report")
+    loaded = page.run("return performance.getEntriesByType('resource').map(e => e.name).concat(location.href)")
+    assert len(loaded) > 3 and not any("sesame" in address for address in loaded)
+    assert not [entry for entry in page.console() if "401" not in entry["message"]]
+
+
+def test_it_comes_back_when_the_server_does(page, server, lab):
+    """It says that the server is away, and goes on when it is there again."""
+    first = Server(lab)
+    show(page, first, "now")
+    says(page, "ring:a")
+    assert first.stop() == 0
+    says(page, "The server does not answer", "ring:a")
+    again = Server(lab, "--listen", first.address.netloc, folder=first.folder)
+    wait_until(lambda: "does not answer" not in text(page), "the banner to go", 20, 0.1)
+    run = start(again, profile=rings(duration="1s"), name="after the restart")
+    says(page, "after the restart")
+    again.ended(run)
+
+
+def test_it_needs_nothing_from_elsewhere(server):
+    """Few files, small, with the licences of what is in them, and a policy that lets in nothing else."""
+    answer = server.ask("GET", "/")
+    policy = answer.headers.get("Content-Security-Policy") or answer.headers["content-security-policy"]
+    assert "default-src 'self'" in policy and "script-src" not in policy
+    files = {name: server.ask("GET", f"/{name}").body for name in ("", "app.js", "app.css", "icon.svg")}
+    assert sum(map(len, files.values())) < 300_000
+    for name in ("app.js", "app.css"):
+        assert all(word in files[name].decode() for word in ("preact", "uplot", "MIT", "Permission is hereby granted"))
+    assert b"http:" not in files[""] and b"https:" not in files[""]
+    lock = (REPO / "web/package-lock.json").read_text()
+    assert '"resolved"' not in lock and "integrity" in lock

@@ -1,0 +1,198 @@
+/**
+ * Lines over time, or over load. Wraps uPlot: draws only what can be seen, tells lines apart by colour and by dashes,
+ * and says every line's newest value, or the one under the pointer, as text beside it.
+ */
+
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { tidy } from "./format";
+import type { View } from "./history";
+import { useSignal } from "./signal";
+import { colour, colours } from "./theme";
+
+export interface Line {
+  label: string;
+  /** 1 to 8: the style sheet's `--line-N`, and a dash pattern of its own. */
+  look: number;
+  format: (value: number | null | undefined) => string;
+}
+
+interface Wanted {
+  title: string;
+  lines: Line[];
+  /** Columns: x, then one for each line. Asked for only if the chart is visible. */
+  view: () => View;
+  /** Changes when there is something new to draw. */
+  version: unknown;
+  x: (value: number) => string;
+  y: (value: number) => string;
+  log?: boolean;
+  /** Show every point, and lines across gaps: for points that are measured one by one. */
+  points?: boolean;
+  /** Say no values unless something is pointed at: the newest means little. */
+  quiet?: boolean;
+  /** The least that the axis reaches up to. */
+  least?: number;
+  note?: string;
+}
+
+const DASHES: number[][] = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2], [12, 4, 4, 4], [3, 6]];
+export const dash = (look: number): number[] => DASHES[(look - 1) % DASHES.length]!;
+const line = (look: number): string => `--line-${((look - 1) % 8) + 1}`;
+
+/** How often charts were drawn, for those who measure the page. */
+export const drawn = { charts: 0 };
+
+function height(width: number): number {
+  return width < 480 ? 190 : 230;
+}
+
+/** Top of a linear axis: a little over the largest value. */
+function linear(least: number): uPlot.Range.Function {
+  return (_plot, _min, max) => [0, Math.max(least, (max ?? 0) * 1.08)];
+}
+
+/** A logarithmic axis from a power of ten to a power of ten, at least one decade. */
+const logarithmic: uPlot.Range.Function = (_plot, min, max) => {
+  const low = Math.floor(Math.log10(Math.max(min ?? 1, 1)));
+  const high = Math.ceil(Math.log10(Math.max(max ?? 10, 10)));
+  return [10 ** low, 10 ** Math.max(high, low + 1)];
+};
+
+function options(wanted: Wanted, width: number, pointed: (index: number | null) => void): uPlot.Options {
+  const axis = { stroke: () => colour("--muted"), font: "12px system-ui, sans-serif", ticks: { show: false } };
+  const grid = { stroke: () => colour("--grid"), width: 1 };
+  const decade = (_plot: uPlot, splits: number[]) => splits.map((v) => (Math.abs(Math.log10(v) % 1) < 1e-9 ? v : null));
+  return {
+    width,
+    height: height(width),
+    padding: [10, 14, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 6 } },
+    scales: {
+      x: { time: false, ...(wanted.points ? { range: (_p, min, max) => widen(min, max) } : {}) },
+      y: wanted.log ? { distr: 3, range: logarithmic } : { range: linear(wanted.least ?? 1) },
+    },
+    axes: [
+      { ...axis, grid, space: 80, size: 30, values: (_p, splits) => splits.map((v) => tidy(wanted.x(v))) },
+      {
+        ...axis,
+        grid,
+        size: 74,
+        space: 34,
+        ...(wanted.log ? { filter: decade as uPlot.Axis.Filter } : {}),
+        values: (_p, splits) => splits.map((v) => (v == null ? "" : tidy(wanted.y(v)))),
+      },
+    ],
+    series: [{}, ...wanted.lines.map((one) => series(one, wanted.points ?? false))],
+    hooks: { setCursor: [(plot) => pointed(plot.cursor.idx ?? null)], draw: [() => void drawn.charts++] },
+  };
+}
+
+/** Room at both ends, so that the first and the last point are seen whole. */
+function widen(min: number, max: number): [number, number] {
+  if (min == null) return [0, 1];
+  const room = (max - min || max || 1) * 0.04;
+  return [Math.max(0, min - room), max + room];
+}
+
+function series(one: Line, points: boolean): uPlot.Series {
+  const stroke = () => colour(line(one.look));
+  return {
+    label: one.label,
+    stroke,
+    width: 2,
+    dash: dash(one.look),
+    spanGaps: points,
+    points: points ? { show: true, size: 7, stroke, fill: () => colour("--panel") } : { show: false },
+  };
+}
+
+/** A sample of a line as it is drawn. */
+export function Swatch({ look }: { look: number }) {
+  return (
+    <svg class="swatch" width="26" height="10" aria-hidden="true">
+      <line x1="0" y1="5" x2="26" y2="5" stroke-width="3" stroke={`var(${line(look)})`} stroke-dasharray={dash(look).join(" ")} />
+    </svg>
+  );
+}
+
+export function Chart(wanted: Wanted) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const latest = useRef(wanted);
+  latest.current = wanted;
+  const visible = useRef(false);
+  const [pointer, setPointer] = useState<number | null>(null);
+  const [shown, setShown] = useState<View>([]);
+  const paint = useSignal(colours);
+  const shape = JSON.stringify([wanted.lines.map((one) => [one.label, one.look]), wanted.log, wanted.points]);
+
+  const draw = () => {
+    if (!visible.current || !plot.current) return;
+    const view = latest.current.view();
+    plot.current.setData(view as uPlot.AlignedData);
+    setShown(view);
+  };
+
+  useLayoutEffect(() => {
+    const host = box.current!;
+    const made = new uPlot(options(latest.current, Math.max(host.clientWidth, 200), setPointer), [[], ...wanted.lines.map(() => [])] as never, host);
+    plot.current = made;
+    const resized = new ResizeObserver(() => {
+      const width = host.clientWidth;
+      if (width && width !== made.width) made.setSize({ width, height: height(width) });
+    });
+    const seen = new IntersectionObserver((entries) => {
+      visible.current = entries[entries.length - 1]!.isIntersecting;
+      draw();
+    });
+    resized.observe(host);
+    seen.observe(host);
+    return () => {
+      resized.disconnect();
+      seen.disconnect();
+      made.destroy();
+      plot.current = null;
+    };
+  }, [shape]);
+  useLayoutEffect(draw, [wanted.version, shape]);
+  useEffect(() => plot.current?.redraw(false, true), [paint]);
+
+  return (
+    <figure class="chart">
+      <figcaption>
+        {wanted.title}
+        {wanted.note && <span class="muted"> {wanted.note}</span>}
+      </figcaption>
+      <Legend lines={wanted.lines} shown={shown} pointer={pointer} x={wanted.x} quiet={(wanted.quiet || wanted.points) ?? false} />
+      <div ref={box} class="plot" role="img" aria-label={`Chart: ${wanted.title}. The values are in the text above it.`} />
+    </figure>
+  );
+}
+
+interface LegendOf {
+  lines: Line[];
+  shown: View;
+  pointer: number | null;
+  x: (value: number) => string;
+  quiet: boolean;
+}
+
+/** Every line with its sample and a value. */
+function Legend({ lines, shown, pointer, x, quiet }: LegendOf) {
+  const last = (shown[0]?.length ?? 0) - 1;
+  const index = pointer !== null && pointer <= last ? pointer : quiet ? -1 : last;
+  const at = pointer !== null && pointer <= last ? shown[0]?.[pointer] : null;
+  return (
+    <ul class="legend">
+      {lines.map((one, i) => (
+        <li key={one.label}>
+          <Swatch look={one.look} /> {one.label} {index >= 0 && <b class="figure">{one.format(shown[i + 1]?.[index])}</b>}
+        </li>
+      ))}
+      {at != null && <li class="muted">at {x(at)}</li>}
+    </ul>
+  );
+}

@@ -1,0 +1,238 @@
+/** One campaign: how far it is, the curve that grows trial by trial, what was found. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Chart, type Line } from "../chart";
+import { total } from "../feed";
+import { count, duration, pps, ratio, several, time } from "../format";
+import { Source, useSource } from "../frame";
+import type { View } from "../history";
+import { Action, Badge, Panel, Said, Title, Wrong } from "../parts";
+import { to } from "../route";
+import { call, follow, read, type Problem } from "../server";
+import { ENDED, type Campaign, type Live, type Point } from "../types";
+
+/** What is known of a campaign. */
+class CampaignFeed extends Source {
+  campaign: Campaign | null = null;
+  live: Live | null = null;
+  refused: Problem | null = null;
+  /** In the order in which they came. */
+  points: Point[] = [];
+  private readonly known = new Map<string, number>();
+
+  constructor(readonly id: string) {
+    super();
+  }
+
+  get path(): string {
+    return `campaigns/${encodeURIComponent(this.id)}`;
+  }
+
+  open(): () => void {
+    return follow(`${this.path}/events`, (name, data) => this.take(name, data), (problem) => {
+      this.refused = problem;
+      this.changed();
+    });
+  }
+
+  take(name: string, data: unknown): boolean {
+    if (name === "campaign") this.campaign = data as Campaign;
+    if (name === "point") this.add([data as Point]);
+    if (name === "live") this.live = data as Live;
+    const ended = this.campaign !== null && ENDED.has(this.campaign.state);
+    if (ended) this.live = null;
+    this.changed();
+    return name === "campaign" && ended;
+  }
+
+  add(points: Point[]): void {
+    for (const point of points) {
+      const key = `${point.part}/${point.number}`;
+      const index = this.known.get(key) ?? this.points.length;
+      this.known.set(key, index);
+      this.points[index] = point;
+    }
+  }
+}
+
+export function CampaignPage({ id }: { id: string }) {
+  const feed = useMemo(() => new CampaignFeed(id), [id]);
+  const [problem, setProblem] = useState<unknown>(null);
+  useEffect(() => {
+    let close = () => undefined as void;
+    let gone = false;
+    const begin = async () => {
+      const campaign = await read<Campaign>(feed.path);
+      if (gone) return;
+      feed.add(campaign.points ?? []);
+      if (!feed.take("campaign", campaign)) close = feed.open();
+    };
+    begin().catch(setProblem);
+    return () => {
+      gone = true;
+      close();
+    };
+  }, [feed]);
+  useSource(feed);
+  const { campaign } = feed;
+  if (problem || feed.refused) {
+    return (
+      <>
+        <Title name={`Campaign ${id}`} />
+        <Wrong problem={problem ?? feed.refused} />
+        <p>
+          If it was kept, it is among the <a href={to("results", id)}>results</a>.
+        </p>
+      </>
+    );
+  }
+  if (!campaign) return <Title name={`Campaign ${id}`} />;
+  return (
+    <>
+      <Head feed={feed} campaign={campaign} />
+      <Found campaign={campaign} />
+      <Curves points={feed.points} version={feed.version} />
+      <Panel title="Trials">
+        <Trials points={feed.points} />
+      </Panel>
+    </>
+  );
+}
+
+function Head({ feed, campaign }: { feed: CampaignFeed; campaign: Campaign }) {
+  const [wrong, setWrong] = useState<unknown>(null);
+  const ended = ENDED.has(campaign.state);
+  const expected = campaign.trials_done + (campaign.trials_left ?? 0);
+  const share = campaign.trials_left ? campaign.trials_done / expected : null;
+  const now = [campaign.part, campaign.label].filter(Boolean).join(": ");
+  const stop = async () => {
+    const said = await call<Campaign | undefined>("POST", `${feed.path}/stop`);
+    if (said) feed.take("campaign", said);
+  };
+  return (
+    <section aria-label="State">
+      <div class="row spread">
+        <div class="row">
+          <Title name={`Campaign ${campaign.name || campaign.id}`}>{campaign.name || campaign.id}</Title>
+          <span>{campaign.method}</span>
+          <Badge state={campaign.state} />
+        </div>
+        {ended ? (
+          <a class="button" href={to("results", campaign.id)}>
+            Kept result and report
+          </a>
+        ) : (
+          <Action look="stop" does={stop} failed={setWrong}>
+            ■ Stop
+          </Action>
+        )}
+      </div>
+      {!ended && <progress aria-label="Progress of the campaign" max={1} {...(share === null ? {} : { value: share })} />}
+      <p class="figure">
+        {several(campaign.trials_done, "trial")} done
+        {!ended && campaign.trials_left != null && `, about ${count(campaign.trials_left)} to go`}
+        {!ended && campaign.left_s != null && `, ${duration(campaign.left_s)} left`}
+        {!ended && now && `. Now ${now}`}
+        {!ended && feed.live && `, sends ${pps(total(feed.live.ports.tx_pps))}, receives ${pps(total(feed.live.ports.rx_pps))}`}
+      </p>
+      {campaign.reason && <p class={`note ${campaign.state === "failed" ? "bad" : "warn"}`}>{campaign.reason}</p>}
+      <Wrong problem={wrong} />
+      <Said text={`Campaign ${campaign.name}: ${campaign.state}. ${campaign.found.join(" ")}`} />
+    </section>
+  );
+}
+
+function Found({ campaign }: { campaign: Campaign }) {
+  return (
+    <Panel title="Found">
+      {campaign.found.length ? (
+        <ul>
+          {campaign.found.map((text) => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      ) : (
+        <p class="empty">{ENDED.has(campaign.state) ? "Nothing." : "Nothing yet: what a part of the method finds is here when it ends."}</p>
+      )}
+    </Panel>
+  );
+}
+
+/** Whether a point says something about the device. */
+const isTrusted = (point: Point): boolean => point.valid && !point.generator_limited;
+
+/** A chart's columns: loads in their order, and the values of every frame length at them. */
+export function curve(points: Point[], frames: string[], value: (point: Point) => number | null): View {
+  const usable = points.filter((point) => point.offered_pps != null && value(point) != null);
+  const sorted = [...usable].sort((a, b) => a.offered_pps! - b.offered_pps!);
+  const loads = sorted.map((point) => point.offered_pps!);
+  return [loads, ...frames.map((frame) => sorted.map((point) => (point.frame === frame ? value(point) : null)))];
+}
+
+function Curves({ points, version }: { points: Point[]; version: number }) {
+  const frames = [...new Set(points.map((point) => point.frame))];
+  const lines = (format: Line["format"]): Line[] => frames.map((frame, i) => ({ label: frame || "profile's lengths", look: i + 1, format }));
+  const common = { version, x: (value: number) => pps(value), points: true };
+  const trusted = points.filter(isTrusted);
+  const leftOut = points.length - trusted.length;
+  return (
+    <Panel title="Curves">
+      {leftOut > 0 && <p class="note warn">⚠ {several(leftOut, "trial")} left out: not valid, or the tester was the limit.</p>}
+      {!points.length && <p class="empty">A point for each trial comes here as it ends.</p>}
+      {points.length > 0 && (
+        <div class="columns">
+          <Chart {...common} title="Loss over offered load" note="share of packets sent, a line for each frame length" lines={lines(ratio)}
+            view={() => curve(trusted, frames, (point) => point.loss_ratio)} y={ratio} least={0.001} />
+          <Chart {...common} title="Latency p99 over offered load" note="log scale" log lines={lines(time)} view={() => curve(trusted, frames, (point) => point.latency_p99_ns)} y={time} />
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+function Trials({ points }: { points: Point[] }) {
+  if (!points.length) return <p class="empty">None has ended yet.</p>;
+  const sessions = points.some((point) => point.sessions);
+  return (
+    <div class="scroll">
+      <table>
+        <caption class="hidden">Trials, newest first</caption>
+        <thead>
+          <tr>
+            <th class="n">Trial</th>
+            <th>Part</th>
+            <th>What</th>
+            <th>Frame</th>
+            <th class="n">Offered</th>
+            <th class="n">Loss</th>
+            <th class="n">p50</th>
+            <th class="n">p99</th>
+            {sessions && <th class="n">Transactions</th>}
+            <th>Verdict</th>
+          </tr>
+        </thead>
+        <tbody>
+          {points.map((point, i) => ({ point, order: i + 1 })).reverse().map(({ point, order }) => (
+            <tr key={`${point.part}/${point.number}`}>
+              <td class="n">{order}</td>
+              <td>{point.part}</td>
+              <td>{point.label}</td>
+              <td>{point.frame}</td>
+              <td class="n">{pps(point.offered_pps)}</td>
+              <td class={`n ${point.lost ? "bad" : ""}`}>{point.lost ? `${ratio(point.loss_ratio)}: ${count(point.lost)} lost` : point.lost == null ? "–" : "none"}</td>
+              <td class="n">{time(point.latency_p50_ns)}</td>
+              <td class="n">{time(point.latency_p99_ns)}</td>
+              {sessions && (
+                <td class="n">
+                  {count(point.sessions?.transactions)}
+                  {point.sessions?.transactions_failed ? <span class="bad">, {count(point.sessions.transactions_failed)} failed</span> : ""}
+                </td>
+              )}
+              <td>{!point.valid ? <span class="bad">✕ not valid</span> : point.generator_limited ? <span class="warn">⚠ the tester was the limit</span> : "valid"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,259 @@
+/** What runs now, which ports there are, and starting a profile. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { asked, NOTHING, ProfileEditor } from "../editor";
+import { RunFeed, total } from "../feed";
+import { bpsL1, duration, pps, several, si } from "../format";
+import { useSource } from "../frame";
+import { Action, Badge, Panel, Title, verdictWords, Wrong } from "../parts";
+import { usePoll } from "../poll";
+import { go, to } from "../route";
+import { call } from "../server";
+import { ENDED, type Campaign, type Port, type Run, type Symptom } from "../types";
+
+/** Runs whose figures are followed here: browsers open few connections to one server. */
+const FOLLOWED_MAX = 2;
+
+export function Now() {
+  const runs = usePoll<Run[]>("runs", 1_500);
+  const campaigns = usePoll<Campaign[]>("campaigns", 2_000);
+  const ports = usePoll<Port[]>("ports", 2_000);
+  const active = (runs.value ?? []).filter((run) => !ENDED.has(run.state));
+  const followed = active.slice(0, FOLLOWED_MAX).map((run) => run.id);
+  const feeds = useFeeds(followed);
+  const testing = (campaigns.value ?? []).filter((campaign) => !ENDED.has(campaign.state));
+  return (
+    <>
+      <Title name="Now" />
+      <Warnings />
+      <Panel title="Running">
+        <Wrong problem={runs.problem ?? campaigns.problem} />
+        {runs.value && !active.length && !testing.length && <p class="empty">Nothing runs. Start a profile below, or a test method under Campaigns.</p>}
+        {active.map((run) => (
+          <Running key={run.id} run={run} feed={feeds.get(run.id) ?? null} />
+        ))}
+        {testing.map((campaign) => (
+          <p key={campaign.id} class="row">
+            <Badge state={campaign.state} /> <a href={to("campaigns", campaign.id)}>{campaign.name}</a> {campaign.method}
+            {`, ${several(campaign.trials_done, "trial")} done`}
+            {campaign.left_s != null && `, about ${duration(campaign.left_s)} left`}
+          </p>
+        ))}
+      </Panel>
+      <Panel title="Ports">
+        <Wrong problem={ports.problem} />
+        {ports.value && <Ports ports={ports.value} runs={active} feeds={feeds} />}
+      </Panel>
+      <Start />
+      <Panel title="Latest runs">
+        <Latest runs={runs.value ?? []} />
+      </Panel>
+    </>
+  );
+}
+
+/** Feeds of some runs, opened and closed as the runs come and go. */
+function useFeeds(ids: string[]): Map<string, RunFeed> {
+  const feeds = useMemo(() => new Map<string, RunFeed>(), []);
+  const closers = useMemo(() => new Map<string, () => void>(), []);
+  const key = ids.join();
+  useEffect(() => {
+    for (const id of ids) {
+      if (feeds.has(id)) continue;
+      const feed = new RunFeed(id);
+      feeds.set(id, feed);
+      closers.set(id, feed.open(Infinity));
+    }
+    for (const [id, close] of closers) {
+      if (ids.includes(id)) continue;
+      close();
+      closers.delete(id);
+      feeds.delete(id);
+    }
+  }, [key]);
+  useEffect(() => () => closers.forEach((close) => close()), []);
+  return feeds;
+}
+
+/** What the doctor finds bad; its whole list is on its page. */
+function Warnings() {
+  const doctor = usePoll<Symptom[]>("doctor", 0);
+  const bad = (doctor.value ?? []).filter((symptom) => symptom.status === "bad");
+  const warned = (doctor.value ?? []).filter((symptom) => symptom.status === "warning").length;
+  if (!bad.length && !warned) return null;
+  return (
+    <div class={`note ${bad.length ? "bad" : "warn"}`}>
+      {bad.map((symptom) => (
+        <p key={symptom.check}>
+          ✕ {symptom.check}: {symptom.found}. {symptom.remedy}
+        </p>
+      ))}
+      <p>
+        {warned > 0 && `⚠ ${warned} warning${warned > 1 ? "s" : ""} about this machine. `}
+        <a href={to("doctor")}>See the doctor's list</a>
+      </p>
+    </div>
+  );
+}
+
+const IDLE = new RunFeed("");
+
+function Running({ run, feed }: { run: Run; feed: RunFeed | null }) {
+  useSource(feed ?? IDLE);
+  const live = feed?.live;
+  const at = live?.at_s ?? run.at_s;
+  return (
+    <div class="row spread running">
+      <span class="row">
+        <Badge state={run.state} /> <a href={to("runs", run.id)}>{run.name || run.id}</a>
+        <span class="muted">
+          {duration(at)}
+          {run.duration_s != null && ` of ${duration(run.duration_s)}`}, by {run.holder}, on {run.ports.join(", ")}
+        </span>
+      </span>
+      {live && (
+        <b class="figure">
+          sends {pps(total(live.ports.tx_pps))}, receives {pps(total(live.ports.rx_pps))}
+        </b>
+      )}
+      {run.warnings.length > 0 && <span class="warn">⚠ {run.warnings[0]}</span>}
+    </div>
+  );
+}
+
+/** Rates of a port by its device, from the runs that are followed. */
+function rates(port: Port, runs: Run[], feeds: Map<string, RunFeed>): { tx: number | null; rx: number | null; bits: number | null } | null {
+  for (const run of runs) {
+    const live = feeds.get(run.id)?.live;
+    const index = run.ports.findIndex((name) => name === port.name || name === port.device);
+    if (!live || index < 0) continue;
+    return { tx: live.ports.tx_pps[index] ?? null, rx: live.ports.rx_pps[index] ?? null, bits: live.ports.tx_bps_l1[index] ?? null };
+  }
+  return null;
+}
+
+function Ports({ ports, runs, feeds }: { ports: Port[]; runs: Run[]; feeds: Map<string, RunFeed> }) {
+  const first = [...feeds.values()];
+  useSource(first[0] ?? IDLE);
+  useSource(first[1] ?? IDLE);
+  return (
+    <div class="scroll">
+      <table>
+        <caption class="hidden">Ports of this machine</caption>
+        <thead>
+          <tr>
+            <th>Port</th>
+            <th>Kind</th>
+            <th>Link</th>
+            <th class="n">Sends</th>
+            <th class="n">Receives</th>
+            <th>Held by</th>
+            <th>Note</th>
+          </tr>
+        </thead>
+        <tbody>
+          {ports.map((port) => {
+            const rate = rates(port, runs, feeds);
+            return (
+              <tr key={port.name}>
+                <td class="id">{port.name}</td>
+                <td>{port.driver ? `${port.kind}, ${port.driver}` : port.kind}</td>
+                <td>
+                  {port.up ? "up" : <span class="warn">down</span>}
+                  {port.speed_bps != null && `, ${si(port.speed_bps, "bps")}`}
+                </td>
+                <td class="n">
+                  {pps(rate?.tx)}
+                  {rate && <div class="muted">{bpsL1(rate.bits)}</div>}
+                </td>
+                <td class="n">{pps(rate?.rx)}</td>
+                <td>{port.lease ? `${port.lease.holder}, ${duration(port.lease.seconds_left)} more` : <span class="muted">free</span>}</td>
+                <td>
+                  {!port.allowed && <span class="warn">not allowed: </span>}
+                  {port.note}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Start() {
+  const [chosen, choose] = useState(NOTHING);
+  const [more, setMore] = useState({ name: "", rate: "", duration_s: "", seed: "", cores: "" });
+  const [wrong, setWrong] = useState<unknown>(null);
+  const field = (name: keyof typeof more, label: string, hint: string) => (
+    <label class="small">
+      {label}
+      <input value={more[name]} placeholder={hint} onInput={(event) => setMore({ ...more, [name]: event.currentTarget.value })} />
+    </label>
+  );
+  const start = async () => {
+    const body: Record<string, unknown> = { ...asked(chosen), keep: true };
+    if (more.name.trim()) body.name = more.name.trim();
+    if (more.rate.trim()) body.rate = more.rate.trim();
+    for (const name of ["duration_s", "seed", "cores"] as const) {
+      if (!more[name].trim()) continue;
+      if (!Number.isFinite(Number(more[name]))) throw new Error(`'${more[name]}' is not a number.`);
+      body[name] = Number(more[name]);
+    }
+    const run = await call<Run>("POST", "runs", body);
+    go("runs", run.id);
+  };
+  return (
+    <Panel title="Start a profile">
+      <ProfileEditor chosen={chosen} choose={choose} />
+      <div class="row end">
+        {field("duration_s", "Duration, seconds", "profile's")}
+        {field("rate", "Rate of each stream", "1Mpps")}
+        {field("name", "Name of the run", "profile's")}
+        {field("seed", "Seed", "any")}
+        {field("cores", "Worker cores", "1")}
+        <Action does={start} failed={setWrong} look="main" disabled={!chosen.good}>
+          ▶ Start
+        </Action>
+      </div>
+      <Wrong problem={wrong} />
+    </Panel>
+  );
+}
+
+function Latest({ runs }: { runs: Run[] }) {
+  const ended = runs.filter((run) => ENDED.has(run.state)).slice(0, 12);
+  if (!ended.length) return <p class="empty">None yet since the server was started.</p>;
+  return (
+    <div class="scroll">
+      <table class="stack">
+        <caption class="hidden">Runs that have ended</caption>
+        <thead>
+          <tr>
+            <th>Run</th>
+            <th>State</th>
+            <th class="n">Lasted</th>
+            <th>Verdict</th>
+          </tr>
+        </thead>
+        <tbody>
+          {ended.map((run) => {
+            const words = run.verdict && verdictWords(run.verdict);
+            return (
+              <tr key={run.id}>
+                <td>
+                  <a href={to("runs", run.id)}>{run.name || run.id}</a> <span class="muted">{run.id}</span>
+                </td>
+                <td>
+                  <Badge state={run.state} />
+                </td>
+                <td class="n">{duration(run.at_s)}</td>
+                <td class={words?.look ?? ""}>{words?.text ?? run.reason ?? ""}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,242 @@
+/** What the store keeps: a list with filters, one result with its report, several side by side. */
+
+import { useEffect, useState } from "preact/hooks";
+import { change, inUnit, instant, several } from "../format";
+import { Action, Badge, Panel, Title, Wrong } from "../parts";
+import { usePoll } from "../poll";
+import { go, to } from "../route";
+import { call, openTab, readText, save } from "../server";
+import type { Comparison, Summary } from "../types";
+
+const LIMIT = 100;
+
+export function Results() {
+  const [filter, setFilter] = useState({ name: "", method: "", tag: "", since: "" });
+  const [wanted, setWanted] = useState(filter);
+  const [picked, setPicked] = useState<string[]>([]);
+  useEffect(() => {
+    const timer = setTimeout(() => setWanted(filter), 300);
+    return () => clearTimeout(timer);
+  }, [filter]);
+  const query = new URLSearchParams({ limit: String(LIMIT) });
+  for (const [key, value] of Object.entries(wanted)) if (value.trim()) query.set(key, value.trim());
+  const results = usePoll<Summary[]>(`results?${query}`, 0);
+  const bound = (key: keyof typeof filter) => ({
+    value: filter[key],
+    onInput: (event: { currentTarget: HTMLInputElement }) => setFilter({ ...filter, [key]: event.currentTarget.value }),
+  });
+  const field = (key: keyof typeof filter, label: string, date = false) => (
+    <label class="small">
+      {label}
+      {date ? <input type="date" {...bound(key)} /> : <input {...bound(key)} />}
+    </label>
+  );
+  const toggle = (id: string) => setPicked(picked.includes(id) ? picked.filter((one) => one !== id) : [...picked, id]);
+  return (
+    <>
+      <Title name="Results" />
+      <Panel title="Kept results">
+        <div class="row end">
+          {field("name", "Name")}
+          {field("method", "Method")}
+          {field("tag", "Tag")}
+          {field("since", "Since", true)}
+          <button type="button" onClick={() => results.again()}>
+            Reload
+          </button>
+          <button type="button" class="main" disabled={picked.length < 2} onClick={() => go("compare", picked.join(","))}>
+            Compare {picked.length > 1 ? several(picked.length, "result") : "…"}
+          </button>
+        </div>
+        <p class="muted">Mark two or more to compare them with the first one marked.</p>
+        <Wrong problem={results.problem} />
+        {results.value && <List results={results.value} picked={picked} toggle={toggle} />}
+        {results.value?.length === LIMIT && <p class="muted">The newest {LIMIT}; filter for older ones.</p>}
+      </Panel>
+    </>
+  );
+}
+
+function List({ results, picked, toggle }: { results: Summary[]; picked: string[]; toggle: (id: string) => void }) {
+  if (!results.length) return <p class="empty">None that fits.</p>;
+  return (
+    <div class="scroll">
+      <table>
+        <caption class="hidden">Kept results, newest first</caption>
+        <thead>
+          <tr>
+            <th>
+              <span class="hidden">Compare</span>
+            </th>
+            <th>Result</th>
+            <th>Method</th>
+            <th>State</th>
+            <th class="n">Trials</th>
+            <th>To be trusted</th>
+            <th>Tags</th>
+            <th>Begun</th>
+          </tr>
+        </thead>
+        <tbody>
+          {results.map((result) => (
+            <tr key={result.id}>
+              <td>
+                <input type="checkbox" aria-label={`Compare ${result.name} ${result.id}`} checked={picked.includes(result.id)} onChange={() => toggle(result.id)} />
+              </td>
+              <td>
+                <a href={to("results", result.id)}>{result.name || result.id}</a>
+              </td>
+              <td>{result.method}</td>
+              <td>
+                <Badge state={result.state} />
+              </td>
+              <td class="n">{result.trials}</td>
+              <td>
+                <Trust result={result} />
+              </td>
+              <td>{result.tags.join(", ")}</td>
+              <td class="id">{instant(result.started)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Trust({ result }: { result: Summary }) {
+  if (!result.trials) return <span class="muted">no trial ended</span>;
+  if (result.invalid) return <span class="bad">✕ {several(result.invalid, "trial")} not valid</span>;
+  if (result.generator_limited) return <span class="warn">⚠ the tester was the limit in {several(result.generator_limited, "trial")}</span>;
+  return <span class="good">✓ valid</span>;
+}
+
+/** One kept result. */
+export function ResultPage({ id }: { id: string }) {
+  const path = `results/${encodeURIComponent(id)}`;
+  // The whole document has every interval of every trial: the summary, and the report, are enough here.
+  const kept = usePoll<Summary[]>("results?limit=1000", 0);
+  const [wrong, setWrong] = useState<unknown>(null);
+  const campaign = kept.value?.find((summary) => summary.id === id);
+  const name = campaign?.name || id;
+  const remove = async () => {
+    if (!confirm(`Delete ${name} (${id}) for good?`)) return;
+    await call("DELETE", path);
+    go("results");
+  };
+  return (
+    <>
+      <div class="row spread">
+        <div class="row">
+          <Title name={`Result ${name}`}>{name}</Title>
+          {campaign && <span>{campaign.method}</span>}
+          {campaign && <Badge state={campaign.state} />}
+        </div>
+        <div class="row">
+          <Action does={() => openTab(`${path}/report`)} failed={setWrong}>
+            Report in a new tab
+          </Action>
+          {(["csv", "json", "trending"] as const).map((format) => (
+            <Action key={format} does={() => save(`${path}/export?format=${format}`, `${id}.${format === "csv" ? "csv" : `${format}.json`}`)} failed={setWrong}>
+              {format.toUpperCase()}
+            </Action>
+          ))}
+          <Action look="stop" does={remove} failed={setWrong}>
+            Delete
+          </Action>
+        </div>
+      </div>
+      <Wrong problem={wrong ?? kept.problem} />
+      {kept.value && !campaign && <p class="note warn">It is not among the {kept.value.length} newest results.</p>}
+      {campaign && (
+        <p>
+          <Trust result={campaign} />, {several(campaign.trials, "trial")}, begun {instant(campaign.started)}
+          {campaign.tags.length > 0 && `, tags ${campaign.tags.join(", ")}`}
+        </p>
+      )}
+      {kept.value && <Report path={`${path}/report`} title={`Report of ${name}`} />}
+    </>
+  );
+}
+
+/** A report page in a frame: its text is fetched, so that a token stays in a header, and no script of it may run. */
+function Report({ path, title }: { path: string; title: string }) {
+  const [text, setText] = useState<string | null>(null);
+  const [wrong, setWrong] = useState<unknown>(null);
+  useEffect(() => {
+    setText(null);
+    readText(path).then(setText, setWrong);
+  }, [path]);
+  return (
+    <Panel title="Report">
+      <Wrong problem={wrong} />
+      {text !== null && <iframe class="frame" title={title} sandbox="" srcdoc={text} />}
+    </Panel>
+  );
+}
+
+/** Several kept results side by side. */
+export function Compare({ ids }: { ids: string }) {
+  const path = `compare?ids=${ids.split(",").map(encodeURIComponent).join(",")}`;
+  const report = path.replace("compare?", "compare/report?");
+  const compared = usePoll<Comparison>(path, 0);
+  const [wrong, setWrong] = useState<unknown>(null);
+  return (
+    <>
+      <div class="row spread">
+        <Title name="Comparison" />
+        <Action does={() => openTab(report)} failed={setWrong}>
+          Report in a new tab
+        </Action>
+      </div>
+      <Wrong problem={wrong ?? compared.problem} />
+      {compared.value && (
+        <Panel title="Side by side">
+          <SideBySide comparison={compared.value} />
+        </Panel>
+      )}
+      {compared.value && <Report path={report} title="Report of the comparison" />}
+    </>
+  );
+}
+
+function SideBySide({ comparison: { campaigns, rows } }: { comparison: Comparison }) {
+  const words = (beyond: boolean | null) => (beyond === null ? "noise not known" : beyond ? "beyond the noise" : "within the noise");
+  return (
+    <div class="scroll">
+      <table>
+        <caption class="muted">Differences are from {campaigns[0]?.name}.</caption>
+        <thead>
+          <tr>
+            <th>Frame</th>
+            <th>What</th>
+            {campaigns.map((campaign) => (
+              <th class="n" key={campaign.id}>
+                <a href={to("results", campaign.id)}>{campaign.name || campaign.id}</a>
+                <div class="muted">{instant(campaign.started)}</div>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, i) => (
+            <tr key={i}>
+              <td>{row.frame}</td>
+              <td>{row.goal.replaceAll("_", " ")}</td>
+              {row.cells.map((cell, c) => (
+                <td class="n" key={c}>
+                  {inUnit(cell?.value, row.unit)}
+                  {cell?.difference && (
+                    <div class={cell.difference.beyond_noise ? "warn" : "muted"}>
+                      {change(cell.difference.ratio)}, {words(cell.difference.beyond_noise)}
+                    </div>
+                  )}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

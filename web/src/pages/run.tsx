@@ -1,0 +1,278 @@
+/** One run: its state in words, charts over time, its tables, and what can be done to it. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Chart, type Line } from "../chart";
+import { Controls } from "../control";
+import { type Column, RunFeed, total } from "../feed";
+import { bps, bpsL1, clock, count, duration, instant, perSecond, pps, ratio, several, time } from "../format";
+import { useSource } from "../frame";
+import { lossWords, underWay } from "../loss";
+import { Badge, Panel, Said, Tile, Title, verdictWords, Wrong } from "../parts";
+import { to } from "../route";
+import { read, save } from "../server";
+import { fromLive, fromResult } from "../rows";
+import { Streams } from "../streams";
+import { Ports, Sessions, Workers } from "../tables";
+import type { Kept, Result, Run } from "../types";
+
+/** For those who measure the page: the feed that is shown. */
+export const shownFeed: { current: RunFeed | null } = { current: null };
+
+export function RunPage({ id }: { id: string }) {
+  const [problem, setProblem] = useState<unknown>(null);
+  const feed = useMemo(() => new RunFeed(id), [id]);
+  useEffect(() => {
+    shownFeed.current = feed;
+    let close = () => undefined as void;
+    let gone = false;
+    const begin = async () => {
+      const run = await read<Run>(`runs/${encodeURIComponent(id)}`);
+      if (gone) return;
+      feed.take("run", run);
+      if (feed.ended) await readEnded(feed);
+      else close = feed.open(run.names.streams.length);
+    };
+    begin().catch(setProblem);
+    return () => {
+      gone = true;
+      close();
+      shownFeed.current = null;
+    };
+  }, [feed]);
+  useSource(feed);
+  if (problem || feed.refused) return <NotHere id={id} problem={problem ?? feed.refused} />;
+  if (!feed.run) return <Title name={`Run ${id}`} />;
+  return <Shown feed={feed} run={feed.run} />;
+}
+
+/** The store keeps no intervals of runs with more streams, and the whole document of such a run is large. */
+const INTERVALS_OF_STREAMS_MAX = 64;
+
+/** A run that ended earlier: its result, and its intervals if the store kept them. */
+async function readEnded(feed: RunFeed): Promise<void> {
+  const id = encodeURIComponent(feed.id);
+  const result = await read<Result>(`runs/${id}/result`).catch(() => null);
+  if (result) feed.take("result", result);
+  if (feed.run!.names.streams.length > INTERVALS_OF_STREAMS_MAX) return;
+  const kept = await read<Kept>(`results/${id}`).catch(() => null);
+  feed.takeIntervals(kept?.trials[0]?.intervals ?? []);
+}
+
+function NotHere({ id, problem }: { id: string; problem: unknown }) {
+  return (
+    <>
+      <Title name={`Run ${id}`} />
+      <Wrong problem={problem} />
+      <p>
+        If it was kept, it is among the <a href={to("results", id)}>results</a>.
+      </p>
+    </>
+  );
+}
+
+function Shown({ feed, run }: { feed: RunFeed; run: Run }) {
+  const [chosen, setChosen] = useState<number | null>(null);
+  const { names } = run;
+  const stream = chosen === null ? null : (names.streams[chosen] ?? null);
+  const running = !feed.ended;
+  const about = useMemo(() => <About run={run} />, [run]);
+  const table = feed.result ? fromResult(feed.result, names.streams) : feed.live ? fromLive(feed.live) : null;
+  return (
+    <>
+      <Head feed={feed} run={run} />
+      {running && <Controls run={run} stream={stream} changed={(next) => feed.take("run", next)} />}
+      <Figures feed={feed} />
+      <Charts feed={feed} chosen={chosen} stream={stream} clear={() => setChosen(null)} />
+      {names.sessions.length > 0 && (
+        <Panel title="Sessions">
+          <Sessions names={names} live={feed.live} result={feed.result} />
+        </Panel>
+      )}
+      {names.streams.length > 0 && table && (
+        <Panel title="Streams">
+          <Streams names={names.streams} table={table} running={running} chosen={chosen} choose={setChosen} />
+        </Panel>
+      )}
+      <Panel title="Ports">
+        <Ports names={names} live={feed.live} result={feed.result} />
+      </Panel>
+      <Panel title="The tester's cores">
+        <Workers live={feed.live} result={feed.result} />
+      </Panel>
+      {about}
+    </>
+  );
+}
+
+function Head({ feed, run }: { feed: RunFeed; run: Run }) {
+  const at = feed.ended ? run.at_s : (feed.live?.at_s ?? run.at_s);
+  const verdict = run.verdict ?? (feed.ended ? feed.result?.verdict : null);
+  const words = verdict ? verdictWords(verdict) : null;
+  const state = run.state === "running" && feed.live?.draining ? "draining" : run.state;
+  return (
+    <section aria-label="State">
+      <div class="row">
+        <Title name={`Run ${run.name || run.id}`}>{run.name || run.id}</Title>
+        <Badge state={state} />
+        <span class="muted figure">
+          {duration(at)}
+          {run.duration_s != null && ` of ${duration(run.duration_s)}`}
+        </span>
+      </div>
+      {run.duration_s != null && !feed.ended && <progress aria-label="Progress of the run" max={run.duration_s} value={Math.min(at, run.duration_s)} />}
+      {words && <p class={`note ${words.look}`}>{words.look === "good" ? "✓ " : words.look === "warn" ? "⚠ " : "✕ "}{words.text}</p>}
+      {run.reason && <p class="note warn">{run.reason}</p>}
+      {run.warnings.map((warning) => (
+        <p class="note warn" key={warning}>
+          ⚠ {warning}
+        </p>
+      ))}
+      {run.refused_changes.map((refusal, i) => (
+        <p class="note warn" key={i}>
+          ⚠ Change refused: {refusal}
+        </p>
+      ))}
+      <Said text={`Run ${run.name}: ${state}. ${words?.text ?? ""}`} />
+    </section>
+  );
+}
+
+/** The most important figures, large. */
+function Figures({ feed }: { feed: RunFeed }) {
+  const { live, result, run } = feed;
+  const ports = result ? Object.values(result.ports) : null;
+  const sum = (name: "tx_pps" | "rx_pps" | "tx_bps_l1" | "rx_bps_l1") => (ports ? total(ports.map((port) => port[name])) : total(live?.ports[name]));
+  const streams = result ? Object.values(result.streams) : null;
+  const sent = streams ? total(streams.map((stream) => (stream.lost == null ? null : stream.tx))) : total(live?.streams.tx);
+  const lost = streams ? total(streams.map((stream) => stream.lost ?? null)) : feed.missing;
+  const loss = lossWords(lost, sent, result ? 0 : underWay(sum("tx_pps") ?? 0, live?.latency?.max_ns ?? null));
+  const worst = (name: "p50" | "p99" | "max") => Math.max(...(streams ?? []).map((stream) => stream.latency_ns?.[name] ?? -Infinity));
+  const busiest = Math.max(0, ...(result?.workers ?? live?.workers ?? []).map((worker) => worker.busy_ratio));
+  const any = (run?.names.streams.length ?? 0) > 0;
+  return (
+    <dl class="tiles" aria-label="Figures now">
+      <Tile name={result ? "Sent, mean" : "Sends"} value={pps(sum("tx_pps"))} more={bpsL1(sum("tx_bps_l1"))} />
+      <Tile name={result ? "Received, mean" : "Receives"} value={pps(sum("rx_pps"))} more={bpsL1(sum("rx_bps_l1"))} />
+      {any && <Tile name="Loss" value={loss.text} more={loss.more} bad={loss.bad} />}
+      {any && <Tile name="Latency p50" value={time(streams ? worst("p50") : live?.latency?.p50_ns)} more={streams ? "largest of any stream" : "median now"} />}
+      {any && <Tile name="Latency p99" value={time(streams ? worst("p99") : live?.latency?.p99_ns)} more={`max ${time(streams ? worst("max") : live?.latency?.max_ns)}`} />}
+      {(run?.names.sessions.length ?? 0) > 0 && <SessionTile feed={feed} />}
+      <Tile name="Busiest core" value={ratio(busiest)} more={busiest >= 0.95 ? "near its limit" : "has room"} bad={busiest >= 0.95} />
+    </dl>
+  );
+}
+
+function SessionTile({ feed: { live, result } }: { feed: RunFeed }) {
+  const ended = result?.sessions && Object.values(result.sessions);
+  const open = ended ? total(ended.map((s) => s.open_per_s ?? null)) : total(live?.sessions.open_per_s);
+  const failed = ended ? total(ended.map((s) => total(Object.values(s.failed ?? {})) ?? 0)) : total(live?.sessions.failed);
+  return <Tile name="Sessions opened" value={perSecond(open)} more={failed ? `${count(failed)} failed` : "none failed"} bad={!!failed} />;
+}
+
+const RATES: Line[] = [
+  { label: "sent", look: 1, format: pps },
+  { label: "received", look: 2, format: pps },
+];
+const BITS: Line[] = RATES.map((line) => ({ ...line, format: bpsL1 }));
+const LATENCIES: Line[] = [
+  { label: "p50", look: 3, format: time },
+  { label: "p90", look: 1, format: time },
+  { label: "p99", look: 5, format: time },
+  { label: "p99.9", look: 4, format: time },
+  { label: "max", look: 2, format: time },
+];
+const OF_STREAM: Line[] = LATENCIES.filter((line) => !["p90", "p99.9"].includes(line.label));
+const LOSS: Line[] = [{ label: "lost", look: 2, format: ratio }];
+const OPEN: Line[] = [{ label: "open", look: 1, format: count }];
+const PER_SECOND: Line[] = [
+  { label: "opened", look: 1, format: perSecond },
+  { label: "transactions", look: 2, format: perSecond },
+];
+const GOODPUT: Line[] = [{ label: "goodput", look: 3, format: bps }];
+
+interface Charted {
+  feed: RunFeed;
+  chosen: number | null;
+  stream: string | null;
+  clear: () => void;
+}
+
+function Charts({ feed, chosen, stream, clear }: Charted) {
+  const [recent, setRecent] = useState(true);
+  const [bits, setBits] = useState(false);
+  const recently = recent && !feed.ended;
+  const view = (columns: Column[]) => () => (chosen === null ? feed.view(columns, recently) : feed.viewStream(chosen, columns, recently));
+  const version = `${feed.version} ${recently} ${chosen}`;
+  const common = { version, x: clock, quiet: feed.ended };
+  const { streams, sessions } = feed.run!.names;
+  const one = chosen !== null;
+  const showBits = bits && !one;
+  return (
+    <Panel title={stream === null ? "Over time" : `Over time: only stream ${stream}`}>
+      <div class="row spread">
+        <div class="row">
+          {!feed.ended && <Choice label="Time" value={recent} set={setRecent} yes="last minute" no={one ? "as far as is kept" : "whole run"} />}
+          {!one && <Choice label="Rates in" value={!bits} set={(packets) => setBits(!packets)} yes="packets" no="bits" />}
+        </div>
+        {one && (
+          <button type="button" onClick={clear}>
+            Show all streams
+          </button>
+        )}
+      </div>
+      {(feed.whole.length > 0 || !feed.ended) && <div class={`columns charts${streams.length ? " tall" : ""}`}>
+        <Chart {...common} title="Rate" note={showBits ? "layer 1" : "packets per second"} lines={showBits ? BITS : RATES} view={view(showBits ? ["tx_bps_l1", "rx_bps_l1"] : ["tx_pps", "rx_pps"])} y={showBits ? bps : pps} />
+        {streams.length > 0 && (
+          <Chart {...common} title="Latency" note={`each interval, log scale${feed.ended && !feed.live ? ", largest of any stream" : ""}`} log
+            lines={one ? OF_STREAM : LATENCIES} view={view(one ? ["p50_ns", "p99_ns", "max_ns"] : ["p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns"])} y={time} />
+        )}
+        {streams.length > 0 && <Chart {...common} title="Loss" note="share of the last second's packets" lines={LOSS} view={view(["loss_ratio"])} y={ratio} least={0.0001} />}
+        {sessions.length > 0 && !one && <Chart {...common} title="Sessions open" lines={OPEN} view={view(["active"])} y={(v) => count(v)} />}
+        {sessions.length > 0 && !one && <Chart {...common} title="Sessions and transactions" note="per second" lines={PER_SECOND} view={view(["open_per_s", "transactions_per_s"])} y={perSecond} />}
+        {sessions.length > 0 && !one && <Chart {...common} title="Goodput" note="bytes of applications" lines={GOODPUT} view={view(["rx_bps_goodput"])} y={bps} />}
+      </div>}
+      {!feed.whole.length && <p class="empty">{feed.ended ? "Nothing over time was kept of this run." : "Waiting for the first figures …"}</p>}
+    </Panel>
+  );
+}
+
+function Choice({ label, value, set, yes, no }: { label: string; value: boolean; set: (value: boolean) => void; yes: string; no: string }) {
+  return (
+    <label>
+      {label}
+      <select value={value ? "yes" : "no"} onChange={(event) => set(event.currentTarget.value === "yes")}>
+        <option value="yes">{yes}</option>
+        <option value="no">{no}</option>
+      </select>
+    </label>
+  );
+}
+
+/** Where it came from and what was done to it. */
+function About({ run }: { run: Run }) {
+  const [wrong, setWrong] = useState<unknown>(null);
+  return (
+    <Panel title="About this run">
+      <p>
+        <code>{run.id}</code>, by {run.holder} on {run.ports.join(", ")}, {several(run.names.streams.length, "stream")}, seed {run.seed}, begun {instant(run.started)}
+        {run.ended && `, ended ${instant(run.ended)}`}.
+      </p>
+      {run.rate_changes.length > 0 && (
+        <ul>
+          {run.rate_changes.map((change, i) => (
+            <li key={i}>{change}</li>
+          ))}
+        </ul>
+      )}
+      <div class="row">
+        {run.ended && <a class="button" href={to("results", run.id)}>Kept result and report</a>}
+        {run.captures.map((port) => (
+          <button type="button" key={port} onClick={() => save(`runs/${encodeURIComponent(run.id)}/captures/${encodeURIComponent(port)}`, `${run.id}-${port}.pcapng`).catch(setWrong)}>
+            Save capture of {port}
+          </button>
+        ))}
+      </div>
+      <Wrong problem={wrong} />
+    </Panel>
+  );
+}

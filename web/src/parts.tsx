@@ -1,0 +1,124 @@
+/** Small pieces that every page uses. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Problem, sentence } from "./server";
+import type { State, Verdict } from "./types";
+
+const STATES: Record<State, [string, string]> = {
+  starting: ["◔ starting", "warn"],
+  running: ["▶ running", "good"],
+  draining: ["◕ waiting for late packets", "warn"],
+  done: ["✓ done", "good"],
+  failed: ["✕ failed", "bad"],
+  stopped: ["■ stopped", "warn"],
+  interrupted: ["■ interrupted", "warn"],
+};
+
+/** A state in words, with a sign. */
+export function Badge({ state }: { state: State }) {
+  const [text, look] = STATES[state] ?? [state, ""];
+  return <span class={`state ${look}`}>{text}</span>;
+}
+
+/** Whether a result can be believed, and why not. */
+export function verdictWords(verdict: Verdict): { text: string; look: "good" | "warn" | "bad" } {
+  const why = verdict.reasons.length ? `: ${verdict.reasons.join("; ")}` : "";
+  if (!verdict.valid) return { text: `Not valid${why}.`, look: "bad" };
+  if (verdict.generator_limited) return { text: `Valid, but the tester was the limit${why}.`, look: "warn" };
+  return { text: `Valid${why}.`, look: "good" };
+}
+
+/** What went wrong, with every place. */
+export function Wrong({ problem }: { problem: unknown }) {
+  if (!problem) return null;
+  const errors = problem instanceof Problem ? problem.errors : [];
+  return (
+    <div class="note bad" role="alert">
+      ✕ {sentence(problem)}
+      {errors.length > 0 && (
+        <ul>
+          {errors.map((error) => (
+            <li key={`${error.path}${error.line}${error.reason}`}>
+              {error.line != null && `line ${error.line}: `}
+              {error.path && <code>{error.path}</code>} {error.reason}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+export function Panel({ title, children, id }: { title: string; children: ComponentChildren; id?: string }) {
+  return (
+    <section class="panel" aria-label={title} id={id}>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** A heading that takes the focus when its page opens, so that a keyboard or a screen reader begins there. */
+export function Title({ children, name }: { children?: ComponentChildren; name: string }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${name} · Eagre`;
+    if (document.activeElement === document.body || document.activeElement?.closest("nav")) return;
+    heading.current?.focus({ preventScroll: true });
+  }, [name]);
+  return (
+    <h1 ref={heading} tabIndex={-1}>
+      {children ?? name}
+    </h1>
+  );
+}
+
+/** A figure under its name. */
+export function Tile({ name, value, more, bad }: { name: string; value: string; more?: string; bad?: boolean }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class={bad ? "bad" : ""}>
+        {value}
+        {more && <small class={bad ? "bad" : ""}>{more}</small>}
+      </dd>
+    </div>
+  );
+}
+
+/** Says to screen readers what has changed. */
+export function Said({ text }: { text: string }) {
+  return (
+    <p class="hidden" aria-live="polite" role="status">
+      {text}
+    </p>
+  );
+}
+
+/** A button whose work takes time: not pressed twice, and what went wrong is told to `failed`. */
+export function Action({ does, failed, look, children, disabled }: {
+  does: () => Promise<unknown>;
+  failed: (problem: unknown) => void;
+  look?: string;
+  children: ComponentChildren;
+  disabled?: boolean;
+}) {
+  const [busy, setBusy] = useState(false);
+  const press = async () => {
+    setBusy(true);
+    failed(null);
+    try {
+      await does();
+    } catch (error) {
+      failed(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <button type="button" class={look ?? ""} disabled={busy || disabled} onClick={press}>
+      {children}
+    </button>
+  );
+}
