@@ -284,7 +284,7 @@ def test_frames_are_those_of_scapy(client, shared, layers, tmp_path):
     config.captures.add(name="c", port_names=["q"], format="pcap")
     client.set(config)
     witness = tmp_path / "witness.pcap"
-    tcpdump = shared.start("tcpdump", "-i", "v1", "-w", witness, "-U", "-Q", "in", ns=client.server.ns, stderr=subprocess.PIPE)
+    tcpdump = shared.start("tcpdump", "-i", "v1", "-w", witness, "-U", "--immediate-mode", "-Q", "in", ns=client.server.ns, stderr=subprocess.PIPE)
     wait_until(lambda: witness.exists() and witness.stat().st_size >= 24, "tcpdump")
     client.capturing("start")
     client.transmit("start")
@@ -295,6 +295,7 @@ def test_frames_are_those_of_scapy(client, shared, layers, tmp_path):
     request = client.api.capture_request()
     request.port_name = "q"
     found = split(client.call("get_capture", request).read())
+    wait_until(lambda: sum(map(len, split(witness.read_bytes()).values())) >= sent, "the frames at tcpdump", 10, 0.1)
     tcpdump.terminate()
     tcpdump.communicate(timeout=10)
     seen = split(witness.read_bytes())
@@ -410,8 +411,7 @@ def test_flows_begin_pause_and_go_on_by_themselves(client):
 
 
 def test_devices_answer(client):
-    """A device's port answers pings while protocols are on, and its gateway's address goes into frames."""
-    namespace, end = client.server.ns, "v0"
+    """A gateway is asked for by ARP, and its hardware address goes into frames."""
     config = client.config()
     for port, last in (("p", 1), ("q", 2)):
         device = config.devices.add(name=f"d{port}")
@@ -441,12 +441,44 @@ def test_devices_answer(client):
     frames = split_all(client.call("get_capture", request).read())
     sent = [data for data in frames if data[12:14] == b"\x08\x00"]
     assert {data[:12].hex() for data in sent} == {"020000000002020000000001"}
-    assert any(data[12:14] == b"\x08\x06" for data in frames), "ARP was asked"
     request = client.api.states_request()
     request.ipv4_neighbors.ethernet_names = ["ep"]
     states = client.call("get_states", request).ipv4_neighbors
     assert [(state.ethernet_name, state.ipv4_address) for state in states] == [("ep", "10.9.0.2")]
-    assert end and namespace
+
+
+def test_a_kernel_reaches_a_device(lab):
+    """While protocols are on it answers ARP, neighbour discovery and ping; before and after it does not."""
+    need("ping")
+    tester, host = lab.netns("tester"), lab.netns("host", forwarding=True)
+    lab.veth(tester, "v0", host, "h0")
+    for address in ("10.9.0.2/24", "2001:db8::2/64"):
+        host.ip("address", "add", address, "dev", "h0")
+    client = otg.Client(Server(lab, ns=tester))
+    config = client.api.config()
+    config.ports.add(name="p", location="afpacket:v0")
+    device = config.devices.add(name="d")
+    ethernet = device.ethernets.add(name="e", mac="02:00:00:00:00:01")
+    ethernet.connection.port_name = "p"
+    ethernet.ipv4_addresses.add(name="i4", address="10.9.0.1", gateway="10.9.0.2", prefix=24)
+    ethernet.ipv6_addresses.add(name="i6", address="2001:db8::1", gateway="2001:db8::2", prefix=64)
+    client.set(config)
+
+    def pings(address):
+        return "1 received" in host.run("ping", "-c", "1", "-W", "1", address, check=False)
+
+    control = client.api.control_state()
+    control.protocol.all.state = "start"
+    client.call("set_control_state", control)
+    wait_until(lambda: pings("10.9.0.1"), "an answer over IPv4", 15)
+    wait_until(lambda: pings("2001:db8::1"), "an answer over IPv6", 15)
+    request = client.api.states_request()
+    request.ipv4_neighbors.ethernet_names = []
+    states = client.call("get_states", request).ipv4_neighbors
+    assert [(state.ipv4_address, state.link_layer_address) for state in states] == [("10.9.0.2", host.mac("h0"))]
+    control.protocol.all.state = "stop"
+    client.call("set_control_state", control)
+    wait_until(lambda: not pings("10.9.0.1"), "silence", 15)
 
 
 def split_all(capture):

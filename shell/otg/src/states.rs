@@ -31,8 +31,8 @@ pub fn states(
     }
     let log = Log::default();
     let root = Node::root(request, request_message, &log);
-    let choice = root.choice();
-    let address = match choice {
+    let choice = root.choice().to_owned();
+    let address = match choice.as_str() {
         "ipv4_neighbors" => "ipv4_address",
         "ipv6_neighbors" => "ipv6_address",
         other => {
@@ -41,7 +41,7 @@ pub fn states(
             )));
         }
     };
-    let names = root.child(choice).texts("ethernet_names");
+    let names = root.child(&choice).texts("ethernet_names");
     let mut rows = Vec::new();
     for port in &translation.ports {
         let interfaces = port.interfaces.iter();
@@ -58,9 +58,8 @@ pub fn states(
         }
     }
     log.unread(request, request_message);
-    let answer = json!({"choice": choice, choice: rows});
     match log.end().0 {
-        errors if errors.is_empty() => Ok(answer),
+        errors if errors.is_empty() => Ok(json!({"choice": choice.clone(), choice: rows})),
         errors => Err(validation(errors)),
     }
 }

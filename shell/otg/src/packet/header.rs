@@ -41,8 +41,6 @@ pub(crate) struct Tag {
     pub(crate) tag: MetricTag,
     /// First bit of the field, from the header's first.
     pub(crate) at: usize,
-    /// Width of the field.
-    pub(crate) width: u16,
 }
 
 /// A part of a header, in wire order. Names may lead through messages: `echo.type`.
@@ -101,7 +99,7 @@ impl Header {
     pub(crate) fn pattern(&mut self, node: &Node<'_>, width: u16, absent: Absent) {
         let values = Values::read(node, width, absent);
         let at = self.bits.len();
-        self.tags.extend(tags(node, width).into_iter().map(|tag| Tag { tag, at, width }));
+        self.tags.extend(tags(node, width).into_iter().map(|tag| Tag { tag, at }));
         self.values(values, width);
     }
 

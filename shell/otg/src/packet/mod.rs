@@ -102,6 +102,8 @@ impl Packet {
                     flow.log_fail(&self.headers[index].path, &reason);
                     return;
                 }
+                // Said when the headers were read.
+                Err(BuildError::CannotBeFirst { .. }) => return,
                 Err(error) => {
                     flow.fail_at("packet", error.to_string());
                     return;
@@ -115,7 +117,10 @@ impl Packet {
     /// Sets the types that the catalogue would choose otherwise than the model: of nothing, of bytes, and of all VLAN tags.
     fn name_what_follows(&mut self) {
         for index in 0..self.headers.len() {
-            match self.headers.get(index + 1).map(|next| next.protocol.map(|protocol| protocol.name)) {
+            // Options of IPv4 are headers of their own here, and its protocol is of what comes after them.
+            let is_option = |header: &&Header| header.protocol.is_some_and(|own| own.name.starts_with("ipv4_"));
+            let next = self.headers[index + 1..].iter().find(|header| !is_option(header));
+            match next.map(|next| next.protocol.map(|protocol| protocol.name)) {
                 None | Some(None) => {
                     self.headers[index].set_unknown_next();
                 }

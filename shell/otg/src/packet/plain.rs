@@ -229,7 +229,7 @@ pub(super) fn custom(node: &Node<'_>) -> Vec<Header> {
         }
         let name = tag.text("name").to_owned();
         let tag = crate::pattern::MetricTag { name, offset: 0, width };
-        header.tags.push(super::header::Tag { tag, at, width: width as u16 });
+        header.tags.push(super::header::Tag { tag, at });
     }
     vec![header]
 }

@@ -170,8 +170,8 @@ fn wrap(node: &Node<'_>, tag: u8, content: Header) -> Header {
     let mut header = Header::plain(node);
     let length = content.len() / 8;
     match length {
-        ..0x80 => header.bytes(&[tag, length as u8]),
-        ..0x100 => header.bytes(&[tag, 0x81, length as u8]),
+        0..=0x7f => header.bytes(&[tag, length as u8]),
+        0x80..=0xff => header.bytes(&[tag, 0x81, length as u8]),
         _ => header.bytes(&[tag, 0x82, (length >> 8) as u8, length as u8]),
     }
     header.append(content);

@@ -93,7 +93,7 @@ impl Ports {
         // All received frames are looked at anyway.
         node.flag("promiscuous");
         let speed = node.has("speed").then(|| node.text("speed"));
-        let speed = speed.and_then(|word| speed_bps(word));
+        let speed = speed.and_then(speed_bps);
         let mtu = node.has("mtu").then(|| node.whole("mtu") as u32);
         for port in self.named(node) {
             self.sides[port].speed = speed.or(self.sides[port].speed);
