@@ -313,6 +313,11 @@ impl Resolver {
         self.wanted.iter().filter(|(_, mac)| mac.is_none()).map(|(ip, _)| *ip)
     }
 
+    /// Neighbours that have answered, in the order of their addresses.
+    pub fn known(&self) -> impl Iterator<Item = (IpAddr, Mac)> {
+        self.wanted.iter().filter_map(|(ip, mac)| Some((*ip, (*mac)?)))
+    }
+
     /// The hardware address of a neighbour.
     pub fn mac(&self, ip: IpAddr) -> Option<Mac> {
         self.wanted.get(&ip).copied().flatten()

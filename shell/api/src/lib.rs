@@ -16,7 +16,9 @@ mod runs;
 
 pub use campaigns::{Campaign, Method, MethodPart, NewCampaign, Point, PointSessions};
 pub use errors::{Place, Problem};
-pub use live::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Snapshot, Totals, WorkerLoad};
+pub use live::{
+    Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, Snapshot, Totals, WorkerLoad,
+};
 pub use people::{AuditEntry, Lease, LeaseOfPort, NewLease, Port, PortKind, Renewal, Role, Version, Whoami};
 pub use profiles::{Check, CheckedPort, NewCheck, NewProfile, ProfileEntry, StoredProfile};
 pub use runs::{Change, NewRun, Run, State};

@@ -136,6 +136,20 @@ pub struct Snapshot {
     pub total: Totals,
     /// The cores that do the work.
     pub workers: Vec<WorkerLoad>,
+    /// Neighbours that answered before traffic began.
+    #[serde(default)]
+    pub neighbours: Vec<Neighbour>,
+}
+
+/// A neighbour that has answered a port's question by ARP or neighbour discovery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Neighbour {
+    /// The port's name in the profile.
+    pub port: String,
+    /// The neighbour's address.
+    pub ip: String,
+    /// Its hardware address: `02:00:00:00:00:01`.
+    pub mac: String,
 }
 
 /// What happened since the start, in the shapes of `eagre.result/1`; packets under way count as lost until they arrive.

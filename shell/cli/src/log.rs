@@ -33,7 +33,8 @@ pub(crate) fn begin(
     format: Format,
     collector: Option<&str>,
 ) -> Result<Option<otlp::Delivery>, Failure> {
-    let mut layers: Vec<Boxed> = filter.map(|filter| lines(filter, format)).transpose()?.into_iter().collect();
+    let mut layers: Vec<Boxed> =
+        filter.map(|filter| lines(filter, format)).transpose()?.into_iter().collect();
     let mut delivery = None;
     if let Some(url) = collector {
         let (spans, delivered) = otlp::begin(url)?;

@@ -93,7 +93,8 @@ struct Config {
 pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
     let config = configuration(args)?;
     let format = args.log_format.or(config.log_format).unwrap_or(log::Format::Text);
-    let (filter, collector) = (args.log.as_ref().or(config.log.as_ref()), args.otlp.as_ref().or(config.otlp.as_ref()));
+    let (filter, collector) =
+        (args.log.as_ref().or(config.log.as_ref()), args.otlp.as_ref().or(config.otlp.as_ref()));
     let _delivery = log::begin(filter.map(String::as_str), format, collector.map(String::as_str))?;
     let options = options(args, config)?;
     let cap = options.limits.rate;

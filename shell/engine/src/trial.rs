@@ -53,6 +53,8 @@ pub(crate) struct Trial<'p> {
     pub(crate) grace: Nanos,
     /// For each entry under `sessions`: servers and the hardware address their clients send to.
     pub(crate) hops: Vec<Vec<(RangeInclusive<IpAddr>, [u8; 6])>>,
+    /// Neighbours that have answered, with the port that asked.
+    pub(crate) known: Vec<(usize, IpAddr, [u8; 6])>,
 }
 
 /// One worker's side of every port.
@@ -151,8 +153,11 @@ impl<'p> Trial<'p> {
             shortest: s.sizes.shortest().without_fcs() as u16,
             longest: s.sizes.longest().without_fcs() as u16,
         });
+        let answered = neighbours.iter().enumerate();
+        let known = answered.flat_map(|(port, all)| all.known().map(move |(ip, mac)| (port, ip, mac)));
         Ok(Self {
             plan,
+            known: known.collect(),
             expected: expected.collect(),
             shape: Shape::new(streams.len(), plan.ports.len(), plan.sessions.len(), histograms),
             mark: signature::run_mark(plan.seed),

@@ -5,6 +5,7 @@ use crate::result::{self, IntervalDocument, LatencyResult, TotalDocument};
 use crate::sums::Sums;
 use crate::trial::Trial;
 use session::plan::Side;
+use std::net::IpAddr;
 use units::Nanos;
 
 /// Somebody who looks at a trial while it runs, and may stop it.
@@ -201,6 +202,12 @@ impl View<'_> {
             .map(|((sent, got), _)| sent.saturating_sub(got.counts.received))
             .sum();
         (sent, outstanding)
+    }
+
+    /// Neighbours that have answered: the port that asked, the address, the hardware address.
+    pub fn neighbours(&self) -> impl Iterator<Item = (&str, IpAddr, [u8; 6])> {
+        let name = |port: usize| self.trial.plan.ports[port].name.as_str();
+        self.trial.known.iter().map(move |(port, ip, mac)| (name(*port), *ip, *mac))
     }
 
     /// Names of the entries under `groups`.

@@ -61,7 +61,9 @@ pub fn serve(options: &Options, ready: impl FnOnce(&Served)) -> Result<(), Serve
     if options.tokens.is_empty() && !options.listen.ip().is_loopback() {
         return Err(ServeError::Unguarded(options.listen));
     }
-    if let Some(address) = options.grpc.filter(|address| options.tokens.is_empty() && !address.ip().is_loopback()) {
+    if let Some(address) =
+        options.grpc.filter(|address| options.tokens.is_empty() && !address.ip().is_loopback())
+    {
         return Err(ServeError::Unguarded(address));
     }
     let service =

@@ -1,9 +1,10 @@
 //! What a running trial shows, published by pointer.
 
-use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Totals, WorkerLoad};
+use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, Totals, WorkerLoad};
 use engine::View;
 use engine::result::{LatencyResult, TotalDocument};
 use serde_json::Value;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -35,6 +36,7 @@ pub(crate) struct FullLook {
     pub(crate) interval: Value,
     pub(crate) total: Totals,
     pub(crate) workers: Vec<WorkerLoad>,
+    pub(crate) neighbours: Vec<Neighbour>,
 }
 
 /// The newest looks. Whoever waits is woken; nobody who is slow holds anybody up.
@@ -197,5 +199,11 @@ fn full(view: &View<'_>, cores: &[usize]) -> FullLook {
         interval: serde_json::to_value(view.document()).unwrap_or_default(),
         total: Totals { ports, streams, groups, sessions },
         workers: workers(view, cores),
+        neighbours: view.neighbours().map(neighbour).collect(),
     }
+}
+
+fn neighbour((port, ip, mac): (&str, IpAddr, [u8; 6])) -> Neighbour {
+    let mac: Vec<String> = mac.iter().map(|byte| format!("{byte:02x}")).collect();
+    Neighbour { port: port.to_owned(), ip: ip.to_string(), mac: mac.join(":") }
 }

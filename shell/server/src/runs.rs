@@ -121,6 +121,7 @@ impl RunJob {
             interval: look.as_ref().map_or(Value::Null, |look| look.interval.clone()),
             total,
             workers: look.as_ref().map(|look| look.workers.clone()).unwrap_or_default(),
+            neighbours: look.as_ref().map(|look| look.neighbours.clone()).unwrap_or_default(),
         }
     }
 

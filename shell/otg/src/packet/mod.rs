@@ -117,9 +117,9 @@ impl Packet {
     /// Sets the types that the catalogue would choose otherwise than the model: of nothing, of bytes, and of all VLAN tags.
     fn name_what_follows(&mut self) {
         for index in 0..self.headers.len() {
-            // Options of IPv4 are headers of their own here, and its protocol is of what comes after them.
-            let is_option = |header: &&Header| header.protocol.is_some_and(|own| own.name.starts_with("ipv4_"));
-            let next = self.headers[index + 1..].iter().find(|header| !is_option(header));
+            // Options and other parts of a header are named by nobody.
+            let is_part = |header: &&Header| header.protocol.is_some_and(|protocol| protocol.part.is_some());
+            let next = self.headers[index + 1..].iter().find(|header| !is_part(header));
             match next.map(|next| next.protocol.map(|protocol| protocol.name)) {
                 None | Some(None) => {
                     self.headers[index].set_unknown_next();

@@ -184,7 +184,7 @@ fn what_is_not_supported_is_named_with_its_path() {
             json!({"packet": [{"choice": "ethernet", "ethernet": {}}, {"choice": "udp", "udp": {}}]}),
             "flows[0].packet[1].udp: the checksum of udp covers IP addresses: put ipv4 or ipv6 before it",
         ),
-        (json!({"size": {"fixed": 20000}}), "flows[0].size.fixed: a frame has at most 16000 bytes"),
+        (json!({"size": {"fixed": 20000}}), "flows[0].size.fixed: a frame has at most 16384 bytes"),
         (
             json!({"duration": {"continuous": {"gap": 20}}}),
             "flows[0].duration.continuous.gap: not supported: the rate says how far frames are apart",

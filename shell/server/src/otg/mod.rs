@@ -115,7 +115,7 @@ impl Otg {
                 return Err(Errors::invalid("choice: actions are not supported"));
             }
             Method::GetMetrics => self.metrics(&mut seat, &request).await?,
-            Method::GetStates => otg::states(&request, &*seat.translation()?, &|_, _| None)?,
+            Method::GetStates => self.states(&seat, &request)?,
             Method::GetCapture => return self.capture(&mut seat, &request).await.map(Answer::Bytes),
             Method::GetVersion => otg::version(env!("CARGO_PKG_VERSION")),
         };

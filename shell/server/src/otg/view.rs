@@ -5,6 +5,7 @@ use crate::limits::port_name;
 use os::link::LinkFacts;
 use otg::{Errors, Figures, PortState, Seen};
 use serde_json::Value;
+use std::net::IpAddr;
 use std::path::Path;
 
 impl Otg {
@@ -33,6 +34,19 @@ impl Otg {
         };
         let seen = Seen { translation: &translation, figures, asked: &seat.asked, ports: &ports };
         otg::metrics(request, &seen)
+    }
+
+    /// Answers a `StatesRequest`: neighbours that answered the run that goes on, or the last one.
+    pub(super) fn states(&self, seat: &Seat, request: &Value) -> Result<Value, Errors> {
+        let run = seat.traffic.as_ref().filter(|run| !run.job.has_ended()).or(seat.listening.as_ref());
+        let known = run.or(seat.traffic.as_ref()).map(|run| run.snapshot().neighbours).unwrap_or_default();
+        // Addresses are compared as such: IPv6 has many ways to write one.
+        let resolved = |port: &str, address: &str| {
+            let address: IpAddr = address.parse().ok()?;
+            let found = known.iter().find(|own| own.port == port && own.ip.parse() == Ok(address));
+            found.map(|own| own.mac.clone())
+        };
+        otg::states(request, &*seat.translation()?, &resolved)
     }
 
     /// What a port has captured since the capture was started.
