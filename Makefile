@@ -48,7 +48,7 @@ blackbox: build
 # The tests of sessions with more of everything: millions of sessions, minutes of traffic.
 soak: build
 	@tools/setup test
-	EAGRE_LONG=1 $(PYTEST) tests/test_tcp_kernel.py tests/test_servers.py tests/test_clients.py tests/test_session_limits.py tests/test_bench_sessions.py tests/test_bench_switch.py tests/test_path.py
+	EAGRE_LONG=1 $(PYTEST) tests/test_tcp_kernel.py tests/test_servers.py tests/test_clients.py tests/test_session_limits.py tests/test_bench_sessions.py tests/test_bench_switch.py tests/test_path.py tests/test_otg.py
 
 fuzz:
 	tools/fuzz $(SECONDS)

@@ -3,18 +3,14 @@
 
     eagre serve --listen 127.0.0.1:8443 --grpc 127.0.0.1:40051
     pip install snappi
-    python3 snappi.py http://127.0.0.1:8443 ring:a ring:b
-    python3 snappi.py grpc://127.0.0.1:40051 ring:a ring:b
-
-Run it from another folder than its own name would suggest to Python: `import snappi` means the package.
+    python3 snappi-flows.py http://127.0.0.1:8443 ring:a ring:b
+    python3 snappi-flows.py grpc://127.0.0.1:40051 ring:a ring:b
 """
 
 import sys
 import time
 
-# The folder of this file has a snappi.py, which is not the package.
-sys.path = [entry for entry in sys.path if entry != sys.path[0]]
-import snappi  # noqa: E402
+import snappi
 
 server, west, east = sys.argv[1:4]
 if server.startswith("grpc://"):

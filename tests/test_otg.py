@@ -1,6 +1,7 @@
 """Open Traffic Generator: snappi as it is published, what it asks for on the wire and in figures."""
 
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import time
 
 import otg
 import pytest
-from lab import REPO, need, wait_until
+from lab import REPO, call, need, wait_until
 from server import Server, inside
 
 
@@ -473,8 +474,12 @@ def test_a_kernel_reaches_a_device(lab):
     wait_until(lambda: pings("2001:db8::1"), "an answer over IPv6", 15)
     request = client.api.states_request()
     request.ipv4_neighbors.ethernet_names = []
-    states = client.call("get_states", request).ipv4_neighbors
-    assert [(state.ipv4_address, state.link_layer_address) for state in states] == [("10.9.0.2", host.mac("h0"))]
+
+    def states():
+        found = client.call("get_states", request).ipv4_neighbors
+        return [(state.ipv4_address, state.link_layer_address) for state in found]
+
+    wait_until(lambda: states() == [("10.9.0.2", host.mac("h0"))], "the gateway's address", 10, 0.1)
     control.protocol.all.state = "stop"
     client.call("set_control_state", control)
     wait_until(lambda: not pings("10.9.0.1"), "silence", 15)
@@ -593,3 +598,15 @@ def test_errors_over_grpc(client):
     assert "400 ['lags[0]: not supported']" in said, said
     with inside(client.server.ns):
         assert client.api.get_version().sdk_version == otg.SNAPPI
+
+
+@pytest.mark.long
+def test_the_client_of_go(lab, tmp_path):
+    """gosnappi through the Go module proxy, its sums pinned: to compile it takes minutes."""
+    need("go")
+    environment = {"GOFLAGS": "-mod=readonly", "CGO_ENABLED": "0"}
+    program = tmp_path / "gosnappi"
+    call("go", "build", "-o", program, ".", cwd=REPO / "tests/gosnappi", env={**os.environ, **environment}, timeout=900)
+    server = Server(lab, "--grpc", "127.0.0.1:40052")
+    for location in (server.url, "grpc://127.0.0.1:40052"):
+        assert call(program, location, "ring:a", "ring:b").split() == ["1000", "1000"]
