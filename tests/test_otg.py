@@ -275,6 +275,37 @@ def split(capture):
     return found
 
 
+def captured(client, frames):
+    """Sends all flows and takes the frames back that port q captured, by flow."""
+    client.capturing("start")
+    client.transmit("start")
+    wait_until(lambda: client.ports()["q"].frames_rx >= 3 * len(frames.wanted), "the frames", 15, 0.1)
+    client.transmit("stop")
+    client.capturing("stop")
+    request = client.api.capture_request()
+    request.port_name = "q"
+    return split(client.call("get_capture", request).read())
+
+
+@pytest.mark.parametrize("layers", [layers_two, layers_three, layers_four])
+def test_frames_over_grpc(lab, layers):
+    """The same configurations, control, metrics and captures over the other transport."""
+    otg.install()
+    import snappi
+
+    server = Server(lab, "--grpc", "127.0.0.1:40053")
+    client = otg.Client(server)
+    client.api = snappi.api(location="127.0.0.1:40053", transport=snappi.Transport.GRPC, version_check=True)
+    config = client.config("ring:a", "ring:b")
+    frames = Frames(config)
+    layers(frames)
+    config.captures.add(name="c", port_names=["q"], format="pcap")
+    client.set(config)
+    found = captured(client, frames)
+    for index, (name, wanted) in enumerate(frames.wanted.items()):
+        assert [data.hex() for data in found.get(index, [])] == [data.hex() for data in wanted], name
+
+
 @pytest.mark.parametrize("layers", [layers_two, layers_three, layers_four])
 def test_frames_are_those_of_scapy(client, shared, layers, tmp_path):
     """Every header type and field pattern, byte for byte; tcpdump sees the same frames."""
@@ -287,15 +318,7 @@ def test_frames_are_those_of_scapy(client, shared, layers, tmp_path):
     witness = tmp_path / "witness.pcap"
     tcpdump = shared.start("tcpdump", "-i", "v1", "-w", witness, "-U", "--immediate-mode", "-Q", "in", ns=client.server.ns, stderr=subprocess.PIPE)
     wait_until(lambda: witness.exists() and witness.stat().st_size >= 24, "tcpdump")
-    client.capturing("start")
-    client.transmit("start")
-    sent = 3 * len(frames.wanted)
-    wait_until(lambda: client.ports()["q"].frames_rx >= sent, "the frames", 15, 0.1)
-    client.transmit("stop")
-    client.capturing("stop")
-    request = client.api.capture_request()
-    request.port_name = "q"
-    found = split(client.call("get_capture", request).read())
+    found, sent = captured(client, frames), 3 * len(frames.wanted)
     wait_until(lambda: sum(map(len, split(witness.read_bytes()).values())) >= sent, "the frames at tcpdump", 10, 0.1)
     tcpdump.terminate()
     tcpdump.communicate(timeout=10)
