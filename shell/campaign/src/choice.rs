@@ -40,6 +40,12 @@ impl Part {
         Self { name: name.to_owned(), config, rates_from: None }
     }
 
+    /// Each of its settings by its path, as [`Settings::set`] takes it, and its value.
+    pub fn settings(&self) -> Vec<(String, Value)> {
+        let config = serde_json::to_value(&self.config).unwrap_or_default();
+        config.as_object().into_iter().flatten().flat_map(|(_, config)| leaves("", config)).collect()
+    }
+
     fn after(self, part: usize) -> Self {
         Self { rates_from: Some(part), ..self }
     }
@@ -56,6 +62,19 @@ impl Part {
             *rates = RateSource::Known(known);
         }
         Some(config)
+    }
+}
+
+/// Each value by its path; a list of plain values is one.
+fn leaves(path: &str, value: &Value) -> Vec<(String, Value)> {
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .flat_map(|(key, value)| {
+                leaves(&if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, value)
+            })
+            .collect(),
+        other => vec![(path.to_owned(), other.clone())],
     }
 }
 

@@ -216,32 +216,19 @@ fn settings(args: &BenchArgs) -> Result<Exit, Failure> {
     println!("  {}: {}", choice.name, choice.about);
     for part in parts {
         println!("\n  {}", part.name);
-        let document = serde_json::to_value(&part.config).unwrap_or_default();
-        for (name, value) in
-            document.as_object().into_iter().flatten().flat_map(|(_, config)| leaves("", config))
-        {
-            println!("    {name}={value}");
-        }
+        part.settings().iter().for_each(|(name, value)| println!("    {name}={}", plain(value)));
     }
     Ok(Exit::Done)
 }
 
-/// Each setting by its path.
-fn leaves(path: &str, value: &Value) -> Vec<(String, String)> {
+/// A setting's value as `--set` takes it.
+fn plain(value: &Value) -> String {
+    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match value {
-        Value::Object(fields) => fields
-            .iter()
-            .flat_map(|(key, value)| {
-                leaves(&if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, value)
-            })
-            .collect(),
         Value::Array(items) if items.iter().all(|item| !item.is_object()) => {
-            let items =
-                items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
-            vec![(path.to_owned(), items.collect::<Vec<_>>().join(","))]
+            items.iter().map(word).collect::<Vec<_>>().join(",")
         }
-        Value::String(text) => vec![(path.to_owned(), text.clone())],
-        other => vec![(path.to_owned(), other.to_string())],
+        other => word(other),
     }
 }
 

@@ -15,7 +15,6 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use campaign::{Settings, choices};
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -35,28 +34,13 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
     responses((status = 200, body = Vec<Method>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn methods() -> Result<Json<Vec<Method>>, Fault> {
     let method = |choice: &campaign::Choice| {
-        let parts = choice.parts(&Settings::default())?.into_iter().map(|part| {
-            let config = serde_json::to_value(&part.config).unwrap_or_default();
-            let mut settings = Map::new();
-            config.as_object().into_iter().flatten().for_each(|(_, value)| leaves("", value, &mut settings));
-            MethodPart { name: part.name, settings }
-        });
+        let parts = choice.parts(&Settings::default())?.into_iter();
+        let parts =
+            parts.map(|part| MethodPart { settings: part.settings().into_iter().collect(), name: part.name });
         let (name, about, parts) = (choice.name.to_owned(), choice.about.to_owned(), parts.collect());
         Ok(Method { name, about, parts })
     };
     Ok(Json(choices().iter().map(method).collect::<Result<_, Fault>>()?))
-}
-
-/// Each setting by its path.
-fn leaves(path: &str, value: &Value, all: &mut Map<String, Value>) {
-    match value {
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
-            leaves(&if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, value, all);
-        }),
-        other => {
-            all.insert(path.to_owned(), other.clone());
-        }
-    }
 }
 
 /// Campaigns of this server's life, newest first
