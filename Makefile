@@ -1,7 +1,6 @@
 # Two commands for a fresh Debian machine: `make demo` and `make test`. Both say what they install.
 
 SECONDS ?= 10
-PYTEST = /usr/bin/python3 -m pytest -q -p no:cacheprovider
 
 .PHONY: demo build web screenshots test check unit blackbox soak fuzz bench lab deb clean
 
@@ -35,7 +34,7 @@ test: build web/node_modules/.package-lock.json
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked
 	tools/fuzz $(SECONDS)
-	$(PYTEST) tests
+	tools/blackbox tests
 
 # Only the parts that need neither root nor other programs.
 unit:
@@ -43,12 +42,12 @@ unit:
 
 blackbox: build
 	@tools/setup test
-	$(PYTEST) tests
+	tools/blackbox tests
 
 # The tests of sessions with more of everything: millions of sessions, minutes of traffic.
 soak: build
 	@tools/setup test
-	EAGRE_LONG=1 $(PYTEST) tests/test_tcp_kernel.py tests/test_servers.py tests/test_clients.py tests/test_session_limits.py tests/test_bench_sessions.py tests/test_bench_switch.py tests/test_path.py tests/test_otg.py
+	EAGRE_LONG=1 tools/blackbox tests/test_tcp_kernel.py tests/test_servers.py tests/test_clients.py tests/test_session_limits.py tests/test_bench_sessions.py tests/test_bench_switch.py tests/test_path.py tests/test_otg.py
 
 fuzz:
 	tools/fuzz $(SECONDS)
@@ -56,7 +55,7 @@ fuzz:
 # Every topology of 'eagre lab', also those whose packages CI does not install, each with its whole test in small.
 lab: build
 	@tools/setup lab
-	EAGRE_LAB=all EAGRE_LONG=1 $(PYTEST) tests/test_lab.py
+	EAGRE_LAB=all EAGRE_LONG=1 tools/blackbox tests/test_lab.py
 
 # The Debian package, into target/debian.
 deb: build

@@ -174,7 +174,9 @@ def test_a_bulk_from_the_kernel_is_whole(routed, lossy, v6):
     program = {"program": {"client": [{"expect_until": {"hex": tail}}, "expect_end"]}}
     one = all_through(of(routed.run(routed.client(program, v6, SOURCE, open="10/s", count=2))), 2)
     assert one["client"]["tcp"]["bytes_in"] == 2 * KNOWN_BYTES
-    assert (one["client"]["tcp"]["out_of_order"] > 0) is lossy
+    # Without the router's losses there may be some of a busy machine.
+    if lossy:
+        assert one["client"]["tcp"]["out_of_order"] > 0 and routed.lost() > 0, "nothing was lost, nothing was tested"
     assert kernel.seen()[str(SOURCE)]["accepted"] == 2
 
 
