@@ -103,7 +103,7 @@ def test_what_was_kept_is_listed_and_shown(lab, kept):
     tagged = results(lab, kept, "list", "--tag", "config=nat", "--json").ok().json
     assert [c["name"] for c in tagged] == ["again"]
     shown = results(lab, kept, "show", kept["ids"]["sweep"], "--json").ok().json
-    assert shown["schema"] == "eagre.campaign/1"
+    assert shown["schema"] == "eagre.archive/1"
     assert len(shown["trials"]) == 5 and all(len(t["intervals"]) >= 10 for t in shown["trials"])
     kept_result = json.loads((kept["runs"][0] / "result.json").read_text())
     assert shown["trials"][0]["result"] == kept_result

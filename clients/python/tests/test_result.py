@@ -6,7 +6,7 @@ from documents import INTERVAL, RESULT, point
 import eagre
 
 STORED = {
-    "schema": "eagre.campaign/1",
+    "schema": "eagre.archive/1",
     "campaign": {"id": "20261121-213000-c0ffee", "name": "<demo>", "method": "throughput", "state": "done"},
     "method_results": [],
     "findings": [{"frame": "64B", "goal": "throughput", "unit": "pps", "value": 1.5e6, "document": {}, "note": None}],

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 
 /// Name of the format of [`json`].
-pub const CAMPAIGN_SCHEMA: &str = "eagre.campaign/1";
+pub const ARCHIVE_SCHEMA: &str = "eagre.archive/1";
 
 macro_rules! about {
     ($($name:literal: $kind:ident, $about:literal;)*) => {
@@ -100,7 +100,7 @@ pub fn csv(campaigns: &[Loaded], out: impl Write) -> Result<(), StoreError> {
     Ok(writer.flush()?)
 }
 
-/// A whole campaign, `eagre.campaign/1`: what the store has, documents and intervals too.
+/// A whole campaign, `eagre.archive/1`: what the store has, documents and intervals too.
 ///
 /// # Errors
 /// There is no such campaign; the store can't be read.
@@ -118,7 +118,7 @@ pub fn json(store: &Store, id: &CampaignId) -> Result<Value, StoreError> {
     });
     let trials = trials.collect::<Result<Vec<_>, StoreError>>()?;
     Ok(json!({
-        "schema": CAMPAIGN_SCHEMA,
+        "schema": ARCHIVE_SCHEMA,
         "campaign": loaded.campaign,
         "method_results": loaded.method_results,
         "findings": loaded.findings,
