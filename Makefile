@@ -2,7 +2,7 @@
 
 SECONDS ?= 10
 
-.PHONY: demo build web screenshots test check unit blackbox soak fuzz bench lab deb clean
+.PHONY: demo build web screenshots test checked unit blackbox soak fuzz bench lab deb clean
 
 demo: build
 	./target/release/eagre demo
@@ -27,14 +27,20 @@ screenshots: build
 	@tools/setup test
 	tools/screenshots
 
-test: build web/node_modules/.package-lock.json
+# What is compiled beside the black-box tests only gets what they leave of the machine.
+test:
 	@tools/setup test
-	cd web && npm run --silent check && npm run --silent test
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@$(MAKE) --no-print-directory -j2 blackbox checked
 	cargo test --workspace --locked
 	tools/fuzz $(SECONDS)
-	tools/blackbox tests
+
+# All that is looked at without being run, and everything that tests run, compiled.
+checked: web
+	cd web && nice -n 19 npm run --silent check && nice -n 19 npm run --silent test
+	cargo fmt --all --check
+	nice -n 19 cargo clippy --workspace --all-targets --locked -- -D warnings
+	nice -n 19 cargo test --workspace --locked --no-run
+	nice -n 19 tools/fuzz 0
 
 # Only the parts that need neither root nor other programs.
 unit:

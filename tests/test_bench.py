@@ -256,7 +256,7 @@ table inet limits {
     path = folder / "path.yaml"
     hop = {"name": "router", "in": "r0", "out": "r1", "local": {"namespace": router.router.name}, "sources": ["link", "nft"]}
     path.write_text(json.dumps({"hops": [hop], "interval": "200ms"}))
-    done = lab.eagre("bench", "throughput", profile, "--quick", "--sizes", "64B", "--set", "resolution=0.01", "--path", path,
+    done = lab.eagre("bench", "throughput", profile, "--quick", "--sizes", "64B", "--set", "resolution=0.05", "--path", path,
                      "--store", folder / "results.db", "--json", "-", "--report", page, ns=router.tester, timeout=120)  # fmt: skip
     done.ok()
     row = done.json["results"][0]["findings"]["rows"][0]

@@ -10,8 +10,8 @@ from servers import OBJECTS, Nginx
 TRACK = "ct state established,related accept"
 FAST = [
     "--quick", "--settle", "100ms",
-    "--set", "phases.init=0s", "--set", "phases.ramp_up=1s", "--set", "phases.sustain=2s",
-    "--set", "phases.ramp_down=500ms", "--set", "phases.collection=500ms",
+    "--set", "phases.init=0s", "--set", "phases.ramp_up=500ms", "--set", "phases.sustain=1s",
+    "--set", "phases.ramp_down=200ms", "--set", "phases.collection=300ms",
     # Other work on this machine makes rates stray.
     "--set", "criteria.rate_deviation=2",
 ]  # fmt: skip

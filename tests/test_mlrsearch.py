@@ -39,9 +39,9 @@ def reference():
 
 @pytest.fixture(scope="module")
 def example():
-    """Our side: a method over standard input and output."""
+    """Our side: a method over standard input and output; built with the whole workspace's features, as `cargo test` does."""
     subprocess.run(
-        ["cargo", "build", "--quiet", "--locked", "-p", "methods", "--example", "mlr"], cwd=REPO, check=True, timeout=600
+        ["cargo", "build", "--quiet", "--locked", "--workspace", "--example", "mlr"], cwd=REPO, check=True, timeout=1500
     )
     return TARGET / "debug/examples/mlr"
 

@@ -8,6 +8,7 @@
 pub mod clock;
 pub mod cpu;
 pub mod doctor;
+pub mod entropy;
 pub mod link;
 pub mod memory;
 mod netlink;

@@ -153,7 +153,7 @@ pub(crate) fn load(text: &str, name: &Path, common: &Common) -> Result<Plan, Fai
         rate: common.rate,
         duration: common.duration,
         seed: common.seed,
-        default_seed: fresh_seed(),
+        default_seed: os::entropy::seed(),
         ..Overrides::default()
     };
     let plan = profile::load_with(text, &overrides, &files_beside(name));
@@ -175,13 +175,6 @@ pub(crate) fn files_beside(profile: &Path) -> impl Fn(&str) -> Result<Vec<u8>, S
 
 pub(crate) fn bad_profile(name: &str, errors: &[profile::ProfileError]) -> Failure {
     Failure::bad_input(errors.iter().map(|e| format!("{name}: {e}\n")).collect::<String>())
-}
-
-/// A seed nobody chose: the result names it, so the run can be repeated.
-pub(crate) fn fresh_seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    // Below 2^53, so that it survives every JSON reader.
-    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 11
 }
 
 fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {

@@ -59,17 +59,17 @@ impl CampaignJob {
         let (status, progress) = (self.job.status(), lock(&self.progress));
         let points = progress.points.iter().filter(|_| with_points).map(|point| (**point).clone());
         api::Campaign {
-            id: self.job.id.clone(),
-            name: self.job.name.clone(),
+            id: self.job.about.id.clone(),
+            name: self.job.about.name.clone(),
             method: self.method.clone(),
             state: status.state,
             reason: status.reason,
-            holder: self.job.holder.clone(),
-            ports: self.job.ports.clone(),
+            holder: self.job.about.holder.clone(),
+            ports: self.job.about.ports.clone(),
             started: self.job.started.clone(),
             ended: status.ended,
-            seed: self.job.seed,
-            warnings: self.job.warnings.clone(),
+            seed: self.job.about.seed,
+            warnings: self.job.about.warnings.clone(),
             fraction: progress.fraction,
             trials_done: progress.points.len() as u64,
             trials_left: progress.trials_left,
@@ -98,7 +98,7 @@ impl CampaignJob {
 
     /// Opens the ports and runs all trials; the end is told when the ports are given back.
     pub(crate) fn play(&self, setup: Setup, cores: &CoresInUse) -> Ending {
-        let _span = tracing::info_span!("campaign", id = %self.job.id, method = %self.method).entered();
+        let _span = tracing::info_span!("campaign", id = %self.job.about.id, method = %self.method).entered();
         tracing::info!("begins");
         let Setup { plan, parts, timing, attributes, profile, mut store, id } = setup;
         let mut observer =
@@ -109,7 +109,7 @@ impl CampaignJob {
             let mut tester = PortTester::open(&plan, Campaign::longest_of(&parts), options, clock)?;
             let bed = Bed::of(&plan, &tester.speeds(), timing, attributes)?;
             let campaign = Campaign {
-                name: self.job.name.clone(),
+                name: self.job.about.name.clone(),
                 profile,
                 parts,
                 bed,
@@ -159,14 +159,6 @@ impl CampaignJob {
         }
         tracing::info!(?state, "ended");
         Ending { state, reason }
-    }
-
-    /// What to say if the thread that ran it failed.
-    pub(crate) fn broke(&self) {
-        if !self.job.has_ended() {
-            let reason = Some("internal error, please report it: the campaign's thread failed".to_owned());
-            self.job.ends(Ending { state: State::Failed, reason });
-        }
     }
 }
 

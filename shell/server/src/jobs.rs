@@ -20,6 +20,16 @@ pub(crate) fn now() -> String {
 /// Something that goes on for a while.
 #[derive(Debug)]
 pub(crate) struct Job {
+    pub(crate) about: About,
+    pub(crate) started: String,
+    pub(crate) looks: Looks,
+    status: Mutex<Status>,
+    stop: AtomicBool,
+}
+
+/// What is known of a job from its beginning.
+#[derive(Debug)]
+pub(crate) struct About {
     pub(crate) id: String,
     pub(crate) name: String,
     /// Name of whoever started it.
@@ -30,12 +40,8 @@ pub(crate) struct Job {
     pub(crate) own_lease: bool,
     /// Its ports, by the names they are leased by.
     pub(crate) ports: Vec<String>,
-    pub(crate) started: String,
     pub(crate) seed: u64,
     pub(crate) warnings: Vec<String>,
-    pub(crate) looks: Looks,
-    status: Mutex<Status>,
-    stop: AtomicBool,
 }
 
 /// How far it is.
@@ -44,18 +50,6 @@ pub(crate) struct Status {
     pub(crate) state: State,
     pub(crate) reason: Option<String>,
     pub(crate) ended: Option<String>,
-}
-
-/// What a job is before it is one.
-pub(crate) struct NewJob {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) holder: String,
-    pub(crate) lease: String,
-    pub(crate) own_lease: bool,
-    pub(crate) ports: Vec<String>,
-    pub(crate) seed: u64,
-    pub(crate) warnings: Vec<String>,
 }
 
 /// How something ended.
@@ -67,17 +61,10 @@ pub(crate) struct Ending {
 }
 
 impl Job {
-    pub(crate) fn new(new: NewJob) -> Self {
+    pub(crate) fn new(about: About) -> Self {
         Self {
-            id: new.id,
-            name: new.name,
-            holder: new.holder,
-            lease: new.lease,
-            own_lease: new.own_lease,
-            ports: new.ports,
+            about,
             started: now(),
-            seed: new.seed,
-            warnings: new.warnings,
             looks: Looks::default(),
             status: Mutex::new(Status { state: State::Starting, reason: None, ended: None }),
             stop: AtomicBool::new(false),

@@ -29,6 +29,7 @@ mod routes;
 mod runs;
 mod service;
 mod shelf;
+mod starting;
 mod tls;
 
 pub use access::{Caller, Token, TokenError};

@@ -35,19 +35,9 @@ pub(crate) fn text(profile: &Value) -> Result<String, Fault> {
     }
 }
 
-/// A seed nobody chose: the result names it, so the run can be repeated. Below 2^53, so that it survives every JSON reader.
-pub(crate) fn fresh_seed() -> u64 {
-    random_bits() >> 11
-}
-
 /// A name nobody can guess.
 pub(crate) fn secret() -> String {
-    format!("{:016x}{:016x}", random_bits(), random_bits())
-}
-
-fn random_bits() -> u64 {
-    // The kernel's generator does not fail once it is up.
-    getrandom::u64().unwrap_or_default()
+    format!("{:016x}{:016x}", os::entropy::bits(), os::entropy::bits())
 }
 
 /// The Plan, or all that is wrong.

@@ -88,18 +88,18 @@ impl RunJob {
     pub(crate) fn document(&self) -> Run {
         let (status, changes) = (self.job.status(), lock(&self.changes));
         Run {
-            id: self.job.id.clone(),
-            name: self.job.name.clone(),
+            id: self.job.about.id.clone(),
+            name: self.job.about.name.clone(),
             state: status.state,
             reason: status.reason,
-            holder: self.job.holder.clone(),
-            ports: self.job.ports.clone(),
+            holder: self.job.about.holder.clone(),
+            ports: self.job.about.ports.clone(),
             started: self.job.started.clone(),
             ended: status.ended,
             duration_s: self.duration.as_secs_f64(),
             at_s: self.job.looks.live().live.at_s,
-            seed: self.job.seed,
-            warnings: self.job.warnings.clone(),
+            seed: self.job.about.seed,
+            warnings: self.job.about.warnings.clone(),
             verdict: lock(&self.end).verdict.clone(),
             rate_changes: changes.made.clone(),
             refused_changes: changes.refused.clone(),
@@ -114,7 +114,7 @@ impl RunJob {
         let totals = lock(&self.end).totals.clone();
         let total = totals.as_deref().or(look.as_ref().map(|look| &look.total)).cloned().unwrap_or_default();
         Snapshot {
-            id: self.job.id.clone(),
+            id: self.job.about.id.clone(),
             state: self.job.status().state,
             at_s: look.as_ref().map_or(0.0, |look| look.at_s),
             duration_s: self.duration.as_secs_f64(),
@@ -204,7 +204,8 @@ impl RunJob {
         mut kept: Option<KeptRun>,
         opened: impl FnOnce(Result<(), Fault>),
     ) -> Ending {
-        let _span = tracing::info_span!("run", id = %self.job.id, name = %self.job.name).entered();
+        let _span =
+            tracing::info_span!("run", id = %self.job.about.id, name = %self.job.about.name).entered();
         let rig = match Rig::open(&plan, cores.cores.len()) {
             Ok(rig) => rig,
             Err(error) => {
@@ -267,14 +268,6 @@ impl RunJob {
         }
         tracing::info!(?state, "ended");
         Ending { state, reason }
-    }
-
-    /// What to say if the thread that ran it failed.
-    pub(crate) fn broke(&self) {
-        if !self.job.has_ended() {
-            let reason = Some("internal error, please report it: the run's thread failed".to_owned());
-            self.job.ends(Ending { state: State::Failed, reason });
-        }
     }
 }
 

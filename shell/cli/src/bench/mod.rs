@@ -368,7 +368,7 @@ fn timing(quick: bool, given: [Option<Nanos>; 3]) -> Timing {
 fn load(text: &str, profile: &Path, seed: Option<u64>) -> Result<Plan, Failure> {
     let overrides = Overrides {
         seed,
-        default_seed: crate::run::fresh_seed(),
+        default_seed: os::entropy::seed(),
         default_rate: Some(Load::Max),
         ..Overrides::default()
     };

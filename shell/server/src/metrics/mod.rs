@@ -119,7 +119,7 @@ fn leases(service: &Service, caller: &Caller, samples: &mut Samples) {
 
 /// What runs and campaigns have in common.
 fn job(job: &Job, samples: &mut Samples) {
-    let (run, now) = (("run", job.id.as_str()), job.status().state);
+    let (run, now) = (("run", job.about.id.as_str()), job.status().state);
     for (state, word) in STATES {
         samples.value("eagre_run_state", &[run, ("state", word)], f64::from(u8::from(state == now)));
     }

@@ -61,7 +61,8 @@ async fn start_campaign(
 ) -> Result<Response, Fault> {
     let campaign = blocking(service, move |service| service.start_campaign(&new, &caller)).await?;
     let job = &campaign.job;
-    let noted = Noted(format!("campaign {} '{}' on {}", job.id, job.name, job.ports.join(", ")));
+    let noted =
+        Noted(format!("campaign {} '{}' on {}", job.about.id, job.about.name, job.about.ports.join(", ")));
     Ok((StatusCode::CREATED, Extension(noted), Json(campaign.document(true))).into_response())
 }
 
@@ -81,10 +82,10 @@ async fn stop_campaign(
     Path(id): Path<String>,
 ) -> Result<Json<Campaign>, Fault> {
     let campaign = service.campaign(&id)?;
-    if !caller.may_end(&campaign.job.holder) {
+    if !caller.may_end(&campaign.job.about.holder) {
         return Err(Fault::forbidden(format!(
             "the campaign is of '{}'; only an admin stops what others have begun",
-            campaign.job.holder
+            campaign.job.about.holder
         )));
     }
     campaign.job.stop(&format!("stopped by {}", caller.name));

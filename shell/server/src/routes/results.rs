@@ -102,7 +102,7 @@ async fn remove(State(service): Known, caller: Caller, Path(id): Path<String>) -
     blocking(service, move |service| {
         let mut store = Store::open(&service.store)?;
         let id = store.find(&id)?;
-        if service.works().iter().any(|work| work.job().id == id.as_str() && !work.job().has_ended()) {
+        if service.works().iter().any(|work| work.job().about.id == id.as_str() && !work.job().has_ended()) {
             return Err(Fault::conflict("it has not ended; stop it first"));
         }
         store.delete(&id)?;

@@ -49,7 +49,12 @@ async fn runs(State(service): Known) -> Json<Vec<Run>> {
         (status = 503, body = Problem, content_type = "application/problem+json")))]
 async fn start(State(service): Known, caller: Caller, Body(new): Body<NewRun>) -> Result<Response, Fault> {
     let run = blocking(service, move |service| service.start(&new, &caller)).await?;
-    let noted = Noted(format!("run {} '{}' on {}", run.job.id, run.job.name, run.job.ports.join(", ")));
+    let noted = Noted(format!(
+        "run {} '{}' on {}",
+        run.job.about.id,
+        run.job.about.name,
+        run.job.about.ports.join(", ")
+    ));
     Ok((StatusCode::CREATED, Extension(noted), Json(run.document())).into_response())
 }
 
@@ -74,11 +79,11 @@ async fn forget(State(service): Known, caller: Caller, Path(id): Path<String>) -
 /// A run that `caller` may end.
 fn own(service: &Service, id: &str, caller: &Caller) -> Result<Arc<RunJob>, Fault> {
     let run = service.run(id)?;
-    match caller.may_end(&run.job.holder) {
+    match caller.may_end(&run.job.about.holder) {
         true => Ok(run),
         false => Err(Fault::forbidden(format!(
             "the run is of '{}'; only an admin changes what others have begun",
-            run.job.holder
+            run.job.about.holder
         ))),
     }
 }

@@ -1,0 +1,346 @@
+//! How runs and campaigns begin: a plan within the limits, cores, ports with their lease, an entry in the store, a thread.
+//!
+//! Not here: what they do then (`runs`, `campaigns`).
+//!
+//! Invariant: what a job holds is given back before its end is told, and when its beginning fails at any step.
+
+use crate::access::Caller;
+use crate::campaigns::{CampaignJob, Setup};
+use crate::fault::Fault;
+use crate::jobs::{About, CoresInUse, Ending, Job, lock, now};
+use crate::leases::Wanted;
+use crate::limits::port_name;
+use crate::profiles::{Written, plan, secret};
+use crate::runs::{KeptRun, RunJob};
+use crate::service::{Service, Work, served};
+use api::{NewCampaign, NewRun, State};
+use campaign::{Choice, Settings};
+use methods::Attributes;
+use profile::{Overrides, Plan};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use store::Store;
+use units::{Load, Nanos};
+
+/// Runs and campaigns at a time.
+const AT_A_TIME: usize = 16;
+/// What a lease that was made for a run lasts from one renewal to the next.
+const RUN_LEASE: Duration = Duration::from_secs(60);
+
+/// Ports of a job until this is dropped: then nothing has them open, and their lease may end.
+struct HeldPorts {
+    service: Arc<Service>,
+    lease: String,
+    /// Whether the lease was made for the job alone.
+    own_lease: bool,
+    names: Vec<String>,
+}
+
+impl Drop for HeldPorts {
+    fn drop(&mut self) {
+        self.service.give_back(&self.lease);
+    }
+}
+
+/// What a job holds while it goes on. Cores go first: whoever gets the ports next finds them free.
+struct Held {
+    cores: CoresInUse,
+    ports: HeldPorts,
+}
+
+impl Held {
+    /// The job that holds this.
+    fn job(&self, id: String, name: String, plan: &Plan, caller: &Caller) -> Job {
+        let mut warnings = plan.warnings.clone();
+        if self.cores.shared {
+            let cores = self.cores.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+            warnings.push(format!("another run works on core {cores} too: the tester may be the limit"));
+        }
+        Job::new(About {
+            id,
+            name,
+            holder: caller.name.clone(),
+            lease: self.ports.lease.clone(),
+            own_lease: self.ports.own_lease,
+            ports: self.ports.names.clone(),
+            seed: plan.seed,
+            warnings,
+        })
+    }
+}
+
+/// Goes on with a job on a thread of its own.
+fn go_on(
+    work: Work,
+    held: Held,
+    play: impl FnOnce(&CoresInUse) -> Ending + Send + 'static,
+) -> Result<JoinHandle<()>, Fault> {
+    let body = work.clone();
+    let thread = std::thread::Builder::new().name(format!("eagre-{}", work.what()));
+    let spawned = thread.spawn(move || {
+        let ending = catch_unwind(AssertUnwindSafe(|| play(&held.cores)));
+        drop(held);
+        ending.map_or_else(|_| body.broke(), |ending| body.job().ends(ending));
+    });
+    spawned.map_err(|error| {
+        work.broke();
+        Fault::machine(format!("no thread for the {}: {error}", work.what()))
+    })
+}
+
+/// What the store is told of a job that begins.
+fn entry(name: &str, method: &str, plan: &Plan, profile: &str, tags: &[String]) -> store::NewCampaign {
+    let verb = if method == "run" { "run".to_owned() } else { format!("bench {method}") };
+    store::NewCampaign {
+        name: name.to_owned(),
+        method: method.to_owned(),
+        config: Value::Null,
+        profile: profile.to_owned(),
+        seed: plan.seed,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: format!("eagre {verb} profile.yaml --seed {}", plan.seed),
+        started: now(),
+        environment: campaign::environment(plan),
+        tags: tags.to_vec(),
+    }
+}
+
+impl Service {
+    /// Starts a run. Blocks until its ports are open.
+    pub(crate) fn start(self: &Arc<Self>, new: &NewRun, caller: &Caller) -> Result<Arc<RunJob>, Fault> {
+        let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.shelf)?;
+        let overrides = Overrides {
+            rate: rate(new.rate.as_deref())?,
+            duration: duration("duration_s", new.duration_s)?,
+            seed: new.seed,
+            default_seed: os::entropy::seed(),
+            ..Overrides::default()
+        };
+        let mut plan =
+            plan(&written.text, &overrides, &self.shelf).map_err(|errors| Fault::profile(&errors))?;
+        let held = self.hold(&plan, new.cores, new.lease.as_deref(), caller)?;
+        let name = name(new.name.as_deref(), &written, "run");
+        let (mut kept, id) = self.keep_run(&plan, &written.text, &name, new, caller, &held)?;
+        let captures = self.captures(&mut plan, &id).inspect_err(|fault| {
+            if let Some(kept) = &mut kept {
+                // What is wrong is told to the caller; the store need not know of a run that never was.
+                let _ = kept.keep(State::Failed, Some(&fault.problem().detail), None);
+            }
+        })?;
+        let job = held.job(id, name, &plan, caller);
+        let run = Arc::new(RunJob::new(job, plan.clone(), captures));
+        self.remember(Work::Run(run.clone()));
+        let (opened, is_open) = mpsc::channel();
+        let body = run.clone();
+        let thread = go_on(Work::Run(run.clone()), held, move |cores| {
+            body.play(plan, cores, kept, |answer| drop(opened.send(answer)))
+        })?;
+        // A thread that failed says nothing; its state does.
+        if let Err(fault) = is_open.recv().unwrap_or(Ok(())) {
+            // What is refused holds no port any more.
+            let _ = thread.join();
+            return Err(fault);
+        }
+        Ok(run)
+    }
+
+    /// Starts a campaign.
+    pub(crate) fn start_campaign(
+        self: &Arc<Self>,
+        new: &NewCampaign,
+        caller: &Caller,
+    ) -> Result<Arc<CampaignJob>, Fault> {
+        let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.shelf)?;
+        let choice =
+            Choice::by_name(&new.method).map_err(|error| Fault::value("method", error.to_string()))?;
+        let settings = settings(new)?;
+        let parts = choice.parts(&settings)?;
+        // Methods have rates of their own, up to the line's.
+        let overrides = Overrides {
+            seed: new.seed,
+            default_seed: os::entropy::seed(),
+            default_rate: Some(Load::Max),
+            ..Overrides::default()
+        };
+        let plan = plan(&written.text, &overrides, &self.shelf).map_err(|errors| Fault::profile(&errors))?;
+        if self.limits.rate.is_some() {
+            return Err(Fault::forbidden(
+                "this server has a cap on rates, and a method goes up to the line's; its operator runs methods without one",
+            ));
+        }
+        let held = self.hold(&plan, new.cores, new.lease.as_deref(), caller)?;
+        let attributes = Attributes {
+            random_stimuli: new.random_stimuli,
+            networks: new.networks,
+            ..Attributes::default()
+        };
+        let name = name(new.name.as_deref(), &written, &new.method);
+        let mut store = Store::open(&self.store)?;
+        let id = store.begin(&store::NewCampaign {
+            config: json!({"served": served(), "by": caller.name, "parts": parts, "attributes": attributes}),
+            ..entry(&name, &new.method, &plan, &written.text, &new.tags)
+        })?;
+        let job = held.job(id.to_string(), name, &plan, caller);
+        let campaign = Arc::new(CampaignJob::new(job, new.method.clone()));
+        self.remember(Work::Campaign(campaign.clone()));
+        let profile = written.name.map_or_else(|| "profile.yaml".to_owned(), |name| format!("{name}.yaml"));
+        let timing = settings.timing();
+        let setup = Setup { plan, parts, timing, attributes, profile, store, id };
+        let body = campaign.clone();
+        go_on(Work::Campaign(campaign.clone()), held, move |cores| body.play(setup, cores))?;
+        Ok(campaign)
+    }
+
+    /// What a job with this plan needs, if the limits allow it and nobody else has it.
+    fn hold(
+        self: &Arc<Self>,
+        plan: &Plan,
+        cores: Option<u16>,
+        lease: Option<&str>,
+        caller: &Caller,
+    ) -> Result<Held, Fault> {
+        self.limits.check(plan)?;
+        let cores = self.workers(cores)?;
+        let mut names: Vec<String> = plan.ports.iter().map(|port| port_name(&port.device)).collect();
+        names.sort();
+        names.dedup();
+        let own_lease = lease.is_none();
+        let lease = self.reserve(&names, lease, caller)?;
+        Ok(Held { cores, ports: HeldPorts { service: self.clone(), lease, own_lease, names } })
+    }
+
+    /// Cores for a job.
+    fn workers(&self, wanted: Option<u16>) -> Result<CoresInUse, Fault> {
+        let active = self.works().iter().filter(|work| !work.job().has_ended()).count();
+        if active >= AT_A_TIME {
+            let status = axum::http::StatusCode::TOO_MANY_REQUESTS;
+            return Err(Fault::new(
+                status,
+                format!("{active} runs and campaigns are under way, and that is the most"),
+            ));
+        }
+        let wanted = usize::from(wanted.unwrap_or(1));
+        if wanted == 0 {
+            return Err(Fault::value("cores", "at least 1 is expected"));
+        }
+        self.cores.take(wanted).ok_or_else(|| {
+            Fault::value("cores", format!("{wanted} asked for, and this server has {}", self.cores.count()))
+        })
+    }
+
+    /// The lease that has these ports for a job: one of its own, or the one it names.
+    fn reserve(&self, ports: &[String], lease: Option<&str>, caller: &Caller) -> Result<String, Fault> {
+        let mut leases = lock(&self.leases);
+        if let Some(id) = lease {
+            leases.covers(id, ports)?;
+            let uses = |job: &Job| {
+                let about = &job.about;
+                about.lease == id && !job.has_ended() && about.ports.iter().any(|port| ports.contains(port))
+            };
+            if let Some(work) = self.works().iter().find(|work| uses(work.job())) {
+                let About { id, name, .. } = &work.job().about;
+                return Err(Fault::conflict(format!("'{name}' ({id}) is using ports of this lease")));
+            }
+            leases.hold(id);
+            return Ok(id.to_owned());
+        }
+        let id = secret();
+        let wanted = Wanted {
+            ports: ports.to_vec(),
+            holder: caller.name.clone(),
+            caller,
+            ttl: RUN_LEASE,
+            of_run: true,
+        };
+        leases.take(&id, wanted, Instant::now())?;
+        leases.hold(&id);
+        Ok(id)
+    }
+
+    /// Begins a run in the store, if it is to be kept; its name there, or one nobody else has.
+    fn keep_run(
+        &self,
+        plan: &Plan,
+        text: &str,
+        name: &str,
+        new: &NewRun,
+        caller: &Caller,
+        held: &Held,
+    ) -> Result<(Option<KeptRun>, String), Fault> {
+        if new.keep == Some(false) {
+            let second: String = now().chars().filter(char::is_ascii_digit).take(14).collect();
+            let (day, time) = second.split_at(8);
+            return Ok((None, format!("{day}-{time}-{}", &secret()[..6])));
+        }
+        let mut store = Store::open(&self.store)?;
+        let id = store.begin(&store::NewCampaign {
+            config: json!({
+                "served": served(),
+                "by": caller.name,
+                "ports": held.ports.names,
+                "duration_s": plan.duration.as_secs_f64(),
+            }),
+            ..entry(name, "run", plan, text, &new.tags)
+        })?;
+        let (key, text) = (format!("{name} {}", plan.profile_sha256), id.to_string());
+        Ok((Some(KeptRun { store, id, key }), text))
+    }
+
+    /// Leads captures into a folder of the run's own, whatever the profile calls their files.
+    fn captures(&self, plan: &mut Plan, id: &str) -> Result<BTreeMap<String, PathBuf>, Fault> {
+        let folder = self.state.join("runs").join(id);
+        let mut captures = BTreeMap::new();
+        for (index, port) in plan.ports.iter_mut().enumerate() {
+            let Some(capture) = &mut port.capture else { continue };
+            let made = std::fs::create_dir_all(&folder);
+            made.map_err(|error| Fault::machine(format!("{}: {error}", folder.display())))?;
+            let path = folder.join(format!("port-{index}.pcapng"));
+            capture.file = path.display().to_string();
+            captures.insert(port.name.clone(), path);
+        }
+        Ok(captures)
+    }
+}
+
+/// What a method is asked to do.
+fn settings(new: &NewCampaign) -> Result<Settings, Fault> {
+    let sizes = new.sizes.as_ref().map(|words| {
+        let all: Result<Vec<_>, String> = words.iter().map(|word| campaign::sizes(word)).collect();
+        all.map(|all| all.concat()).map_err(|reason| Fault::value("sizes", reason))
+    });
+    Ok(Settings {
+        sizes: sizes.transpose()?,
+        quick: new.quick,
+        trial: duration("trial_s", new.trial_s)?,
+        set: new.set.clone().into_iter().collect(),
+    })
+}
+
+fn rate(text: Option<&str>) -> Result<Option<Load>, Fault> {
+    let parse =
+        |text: &str| text.parse().map_err(|e: units::QuantityError| Fault::value("rate", e.to_string()));
+    text.map(parse).transpose()
+}
+
+fn duration(path: &str, seconds: Option<f64>) -> Result<Option<Nanos>, Fault> {
+    let checked = |seconds: f64| {
+        if (0.001..=31_536_000.0).contains(&seconds) {
+            Ok(Nanos((seconds * 1e9) as u64))
+        } else {
+            Err(Fault::value(path, "from 0.001 s to a year is expected"))
+        }
+    };
+    seconds.map(checked).transpose()
+}
+
+/// What to call it: as asked, as the profile is called, or what it is.
+fn name(asked: Option<&str>, written: &Written, what: &str) -> String {
+    let name =
+        asked.map(str::trim).filter(|name| !name.is_empty()).or(written.name.as_deref()).unwrap_or(what);
+    name.chars().filter(|c| !c.is_control()).take(100).collect()
+}
