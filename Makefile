@@ -31,15 +31,16 @@ screenshots: build
 test:
 	@tools/setup test
 	@$(MAKE) --no-print-directory -j2 blackbox checked
-	cargo test --workspace --locked
+	cargo test --workspace --locked --lib --bins --tests
 	tools/fuzz $(SECONDS)
 
-# All that is looked at without being run, and everything that tests run, compiled.
+# All that is looked at without being run, examples in comments, and everything that tests run, compiled.
 checked: web
 	cd web && nice -n 19 npm run --silent check && nice -n 19 npm run --silent test
 	cargo fmt --all --check
 	nice -n 19 cargo clippy --workspace --all-targets --locked -- -D warnings
 	nice -n 19 cargo test --workspace --locked --no-run
+	nice -n 19 cargo test --workspace --locked --doc
 	nice -n 19 tools/fuzz 0
 
 # Only the parts that need neither root nor other programs.
