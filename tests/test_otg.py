@@ -523,15 +523,16 @@ def test_what_is_not_supported_is_named(client):
     config = client.config()
     made, (ethernet, _) = otg.flow(config, "f", "ethernet", "ipv4")
     ethernet.pfc_queue.value = 3
-    made.metrics.enable = made.metrics.timestamps = True
+    made.metrics.enable = made.metrics.latency.enable = True
+    made.metrics.latency.mode = "cut_through"
     made.egress_packet.ethernet()
     config.lags.add(name="lag")
     device = config.devices.add(name="d")
     device.bgp.router_id = "1.1.1.1"
     errors = client.refused(config)
     paths = {error.split(":")[0] for error in errors}
-    assert {"flows[0].metrics.timestamps", "flows[0].egress_packet"} <= paths, errors
-    made.metrics.timestamps = False
+    assert {"flows[0].metrics.latency.mode", "flows[0].egress_packet"} <= paths, errors
+    made.metrics.latency.mode = "store_forward"
     made.egress_packet.clear()
     paths = {error.split(":")[0] for error in client.refused(config)}
     assert paths == {"flows[0].packet[0].ethernet.pfc_queue.value", "lags[0]", "devices[0].bgp"}

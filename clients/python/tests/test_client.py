@@ -149,6 +149,14 @@ def test_changes_of_rate():
     assert wire.bodies[1:] == [{"stream": "a", "rate": "2Mpps"}, {"scale": 0.5}, {"scale": 0}, {"stream": "a", "scale": 1}]
 
 
+def test_a_ping():
+    wire = Wire(RUN, {"port": "p", "from": "10.0.0.1", "to": "10.0.0.2", "answered": True, "sent": 1, "rtt_ns": 5000})
+    pinged = client(wire).start("x").ping("p", "10.0.0.2", from_="10.0.0.1", attempts=2)
+    assert (pinged.answered, pinged.from_, pinged.rtt_ns, pinged.reason) == (True, "10.0.0.1", 5000, None)
+    assert wire.asked[1].url.path == f"/api/v1/runs/{RUN['id']}/pings"
+    assert wire.bodies[1] == {"port": "p", "to": "10.0.0.2", "attempts": 2, "from": "10.0.0.1"}
+
+
 def test_a_lease_is_renewed_and_released():
     wire = Wire(LEASE)
     with client(wire).lease("ring:a", ttl_s=0.15) as lease:

@@ -44,6 +44,7 @@ def test_every_call_of_the_api_is_there(eagre_client):
     }
     arguments = {
         "new_lease": (["p"],), "check": ("x",), "put_profile": ("{}", "x"), "set_rate": ("{}", "r"), "set_scale": ("{}", 1),
+        "ping": ("{}", "p", "x"),
         "new_campaign": ("m",), "compare": ("a", "b"), "compare_report": ("a", "b"), "capture_path": ("{}", "{}"),
         **dict.fromkeys(("version", "openapi", "whoami", "doctor", "audit", "ports", "leases", "profiles", "runs"), ()),
         **dict.fromkeys(("new_run", "methods", "campaigns", "results"), ()),
@@ -129,6 +130,16 @@ def test_a_rate_change_is_seen_in_the_rates(eagre_client):
         assert comes(looks, 4_500, 22_000)
         assert len(run.refresh().rate_changes) == 4
         looks.close()
+
+
+def test_a_port_pings_while_traffic_is_sent(eagre_client):
+    with eagre_client.start(profile(duration="20s"), keep=False) as run:
+        pinged = run.ping("west", "10.0.0.2")
+        assert (pinged.answered, pinged.from_, pinged.via, pinged.reason) == (True, "10.0.0.1", "10.0.0.2", None)
+        assert pinged.rtt_ns > 0
+        nobody = run.ping("east", "10.0.0.9", attempts=1, timeout_s=0.1)
+        assert (nobody.answered, nobody.rtt_ns, nobody.sent) == (False, None, 0)
+        assert nobody.reason == "10.0.0.9 did not answer ARP within 0.1 s"
 
 
 def test_changes_that_make_no_sense_are_refused(eagre_client):

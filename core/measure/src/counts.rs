@@ -127,6 +127,10 @@ impl Compact {
         self.squares = [squares as u64, (squares >> 64) as u64];
     }
 
+    pub(crate) fn sum(&self) -> u64 {
+        self.sum
+    }
+
     #[inline(always)]
     fn squares(&self) -> u128 {
         u128::from(self.squares[0]) | u128::from(self.squares[1]) << 64
@@ -148,6 +152,8 @@ pub(crate) struct Row {
     pub(crate) interarrival: Compact,
     change_sum: u64,
     pub(crate) change_max: u64,
+    /// Instant of the first arrival of all, if it is in this table, ns plus 1.
+    first: u64,
 }
 
 const _: () = assert!(size_of::<Row>() == 128);
@@ -167,6 +173,17 @@ impl Row {
         self.change_sum = self.change_sum.saturating_add(change);
         self.change_max = self.change_max.max(change);
         self.interarrival.add(interarrival);
+    }
+
+    /// Takes the instant of the first packet of all, ns.
+    #[inline(always)]
+    pub(crate) fn began(&mut self, at: u64) {
+        self.first = at + 1;
+    }
+
+    /// The instant of the first arrival of all, ns, if it was counted here.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.first.checked_sub(1)
     }
 
     /// The same as counts that can be added up.

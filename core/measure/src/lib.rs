@@ -13,9 +13,11 @@
 mod counts;
 mod order;
 mod recorder;
+mod span;
 mod totals;
 
 pub use counts::{Change, Counts, Moments};
 pub use order::{Order, WINDOW};
 pub use recorder::{Arrival, Recorder, Table};
+pub use span::{Span, Spans};
 pub use totals::{Jitter, StreamTotals, Totals};

@@ -164,6 +164,8 @@ impl Recorder {
             row.followed(change, now.since(last.arrival).0);
             // RFC 3550 appendix A.8: J += |D| − ((J + 8) >> 4), with J scaled by 16.
             last.jitter_16 = last.jitter_16 + change - ((last.jitter_16 + 8) >> 4);
+        } else {
+            row.began(now.0);
         }
         *last = Last { arrival: now, latency: a.latency, jitter_16: last.jitter_16, seen: last.seen + 1 };
         true

@@ -1,5 +1,5 @@
-//! The host the tester plays behind a port: it asks for its neighbours' hardware addresses before a trial, and answers
-//! ARP, neighbour discovery and ping during it.
+//! The host the tester plays behind a port: it asks for its neighbours' hardware addresses before a trial, answers ARP,
+//! neighbour discovery and ping during it, and pings others.
 //!
 //! Sans-IO: frames in, frames out, time as an argument. Sources: RFC 826 (ARP), RFC 4861 (ND), RFC 792 and RFC 4443
 //! (echo).
@@ -9,6 +9,10 @@
 //! Invariant: a host never answers for an address that is not its own, nor to a frame that is not a well-formed request.
 
 #![forbid(unsafe_code)]
+
+mod ping;
+
+pub use ping::{Due, Echo, Outcome, Ping, may_answer};
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -62,6 +66,13 @@ fn mac_of(number: u128) -> Mac {
 
 fn v4(ip: Ipv4Addr) -> u128 {
     u128::from(u32::from(ip))
+}
+
+fn ip_number(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(ip) => v4(ip),
+        IpAddr::V6(ip) => ip.into(),
+    }
 }
 
 fn value(header: &ReadHeader, name: &str) -> u128 {

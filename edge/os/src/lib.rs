@@ -1,15 +1,16 @@
 //! The machine below the tester: its clock, its cores, its kernel interfaces, and what about it spoils measurements.
 //!
 //! Not here: ports and frames (`port`, `dpdk`), and anything that changes the machine. Except for pinning the calling
-//! thread, everything in this crate only looks.
+//! thread and setting a link up or down (`link_state`), everything in this crate only looks.
 //!
-//! Invariant: nothing here needs a privilege or a particular kernel; what cannot be read is "not known", never a guess.
+//! Invariant: nothing here that looks needs a privilege or a particular kernel; what cannot be read is "not known", never a guess.
 
 pub mod clock;
 pub mod cpu;
 pub mod doctor;
 pub mod entropy;
 pub mod link;
+pub mod link_state;
 pub mod memory;
 mod netlink;
 pub mod signal;

@@ -3,7 +3,7 @@
 //! Everything is asked of the network namespace the calling thread is in, over netlink and ioctl. `/sys/class/net`
 //! would show the namespace that `/sys` was mounted in, which is another one after a bare `setns`.
 //!
-//! Not here: changing an interface.
+//! Not here: changing an interface (`link_state`).
 
 use crate::netlink::{self, attribute, attributes, u16_at, u32_at, u64_at};
 use std::collections::BTreeSet;

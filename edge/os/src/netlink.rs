@@ -30,6 +30,11 @@ pub fn dump(message_type: u16, request: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     outcome
 }
 
+/// Changes an object; `Err` with the kernel's reason, such as `EPERM`.
+pub fn change(message_type: u16, request: &[u8]) -> io::Result<()> {
+    ask(message_type, (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16, request).map(drop)
+}
+
 /// The attributes in `bytes`: type without its flags, and payload. Ends at the first that does not fit.
 pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {

@@ -21,4 +21,4 @@ pub use live::{
 };
 pub use people::{AuditEntry, Lease, LeaseOfPort, NewLease, Port, PortKind, Renewal, Role, Version, Whoami};
 pub use profiles::{Check, CheckedPort, NewCheck, NewProfile, ProfileEntry, StoredProfile};
-pub use runs::{Change, NewRun, Run, State};
+pub use runs::{Change, NewPing, NewRun, Pinged, Run, State};

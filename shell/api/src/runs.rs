@@ -127,3 +127,45 @@ pub struct Change {
     #[schema(minimum = 0.0, maximum = 4000.0)]
     pub scale: Option<f64>,
 }
+
+/// A ping to be sent from a port of a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPing {
+    /// The port's name in the profile.
+    pub port: String,
+    /// The address that is to answer.
+    pub to: String,
+    /// Which of the port's addresses asks; the one of the same IP version if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Echo requests at most; 3 if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100)]
+    pub attempts: Option<u16>,
+    /// From one to the next, s; 1 if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.01, maximum = 60.0)]
+    pub timeout_s: Option<f64>,
+}
+
+/// What came of a ping.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Pinged {
+    /// The port's name in the profile.
+    pub port: String,
+    /// The address that asked, if the port has one.
+    pub from: Option<String>,
+    /// The address that was to answer.
+    pub to: String,
+    /// The neighbour it went through: the target itself, or a gateway.
+    pub via: Option<String>,
+    /// Whether it answered.
+    pub answered: bool,
+    /// Echo requests sent.
+    pub sent: u16,
+    /// From a request's departure to its answer's arrival, ns.
+    pub rtt_ns: Option<u64>,
+    /// Why there is no answer.
+    pub reason: Option<String>,
+}

@@ -4,7 +4,7 @@
 //! what finds no room there. A thread on the control side merges the rings by time into pcapng files
 //! ([`CaptureWriter`]). A slow or full disk costs captured packets, never traffic.
 //!
-//! Not here: which ports are captured and when. A tap reads no clock.
+//! Not here: which ports are captured and when. A tap reads no clock. A capture that is switched off sees nothing.
 //!
 //! Invariant: every packet seen is captured, dropped or was not let through by the filter, and counted as such.
 
@@ -20,7 +20,7 @@ use filter::{Filter, FilterError};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use units::Nanos;
 
 /// What to capture of a port, and where to.
@@ -177,7 +177,8 @@ pub fn start(options: &CaptureOptions, workers: usize) -> Result<(Vec<Tap>, Capt
     let compile = |text: &String| Filter::compile(text, options.snap_len).map(Arc::new);
     let filter = options.filter.as_ref().map(compile).transpose()?;
     let shared = Arc::new(Shared {
-        ended: AtomicBool::new(false),
+        state: AtomicU8::new(TAKING),
+        written: AtomicU64::new(0),
         tallies: (0..workers).map(|_| Tally::default()).collect(),
     });
     let mut taps = Vec::new();
@@ -190,10 +191,19 @@ pub fn start(options: &CaptureOptions, workers: usize) -> Result<(Vec<Tap>, Capt
     Ok((taps, CaptureWriter::start(options, rings, shared)?))
 }
 
+/// Packets are taken.
+const TAKING: u8 = 0;
+/// They are not, for now.
+const OFF: u8 = 1;
+/// Nobody takes packets any more.
+const ENDED: u8 = 2;
+
 /// What taps and writer share.
 struct Shared {
-    /// Set when nobody takes packets any more.
-    ended: AtomicBool,
+    /// What becomes of packets: [`TAKING`], [`OFF`] or [`ENDED`].
+    state: AtomicU8,
+    /// Packets that are where they belong, stored by the thread that writes.
+    written: AtomicU64,
     /// One for each tap.
     tallies: Vec<Tally>,
 }
@@ -210,6 +220,20 @@ struct Tally {
 }
 
 impl Shared {
+    fn is_taking(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == TAKING
+    }
+
+    /// Takes packets from now on, or takes none; what has ended stays so.
+    fn switch(&self, on: bool) {
+        let (from, to) = if on { (OFF, TAKING) } else { (TAKING, OFF) };
+        let _ = self.state.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    fn end(&self) {
+        self.state.store(ENDED, Ordering::Relaxed);
+    }
+
     fn counts(&self) -> CaptureCounts {
         let sum = |number: fn(&Tally) -> &AtomicU64| -> u64 {
             self.tallies.iter().map(|tally| number(tally).load(Ordering::Relaxed)).sum()

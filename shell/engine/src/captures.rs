@@ -4,15 +4,27 @@ use crate::EngineError;
 use crate::capture::{self, CaptureOptions, CaptureWriter, Directions, Every, Keep};
 use crate::result::CaptureResult;
 use crate::trial::Endpoints;
+use crate::watch::Watch;
 use profile::Plan;
 use profile::plan::{CapturePlan, CaptureStorage, PortPlan};
 use std::collections::BTreeMap;
 use units::Nanos;
 
+/// A capture that is to be switched on or off while its trial goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureSwitch {
+    /// Name of the port.
+    pub port: String,
+    /// Whether packets are taken from now on.
+    pub on: bool,
+}
+
 /// Captures that run.
 pub(crate) struct Captures {
     /// By port name.
     writers: Vec<(String, CaptureWriter)>,
+    /// The one that was switched last, until its file has all it captured.
+    unsettled: Option<usize>,
 }
 
 impl Captures {
@@ -38,7 +50,22 @@ impl Captures {
             rx.into_iter().zip(taps).for_each(|(rx, tap)| rx.tap(tap));
             writers.push((port.name.clone(), writer));
         }
-        Ok(Self { writers })
+        Ok(Self { writers, unsettled: None })
+    }
+
+    /// Switches what somebody wants switched. Asks for the next once the one before is in effect, down to the file.
+    pub(crate) fn follow(&mut self, watch: &mut dyn Watch) {
+        loop {
+            if self.unsettled.is_some_and(|last| !self.writers[last].1.is_settled()) {
+                return;
+            }
+            let Some(switch) = watch.switch() else { return };
+            let meant = self.writers.iter().position(|(port, _)| *port == switch.port);
+            if let Some(meant) = meant {
+                self.writers[meant].1.switch(switch.on);
+            }
+            self.unsettled = meant.filter(|_| !switch.on);
+        }
     }
 
     /// Ends them, once the workers and their taps are gone.

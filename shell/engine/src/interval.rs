@@ -18,7 +18,7 @@ pub(crate) struct PortCounts {
     pub(crate) tx_packets: u64,
     /// Their bytes with FCS.
     pub(crate) tx_bytes: u64,
-    /// ARP, ND and echo replies sent.
+    /// ARP, ND and echo replies sent, and frames of pings.
     pub(crate) tx_answers: u64,
     /// Everything received.
     pub(crate) rx_packets: u64,

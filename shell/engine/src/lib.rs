@@ -14,6 +14,7 @@ mod error;
 mod flow_sink;
 mod flows;
 mod interval;
+mod pings;
 mod players;
 mod receive;
 pub mod result;
@@ -30,8 +31,10 @@ mod varied;
 mod watch;
 mod worker;
 
+pub use captures::CaptureSwitch;
 pub use change::{Change, Speed};
 pub use error::EngineError;
+pub use pings::{PingOrder, Pinged};
 pub use result::ResultDocument;
 pub use rig::Rig;
 pub use session::{RunOptions, Session};

@@ -3,6 +3,7 @@
 use crate::capture::{Direction, Tap};
 use crate::flows::Local;
 use crate::interval::{Interval, PortCounts};
+use crate::pings::Heard;
 use measure::{Arrival, Recorder};
 use neighbour::Host;
 use port::{BURST, Burst, Clock, RxQueue};
@@ -32,7 +33,12 @@ pub(crate) struct Receiver<'a> {
     /// Whether the last burst was full.
     full: bool,
     tap: Option<Tap>,
+    /// What may be answers to pings, while there are some.
+    heard: Option<Vec<Heard>>,
 }
+
+/// Frames that are kept for pings from one turn to the next; a ping whose answer finds no room is repeated.
+const HEARD_MAX: usize = 64;
 
 /// How far ahead frames are loaded into the cache.
 const AHEAD: usize = 6;
@@ -47,6 +53,7 @@ impl<'a> Receiver<'a> {
             arrivals: [Arrival::default(); BURST],
             full: false,
             tap: None,
+            heard: None,
         }
     }
 
@@ -62,6 +69,16 @@ impl<'a> Receiver<'a> {
     /// Whether there may be more than was taken in last.
     pub(crate) fn took_all_it_could(&self) -> bool {
         self.full
+    }
+
+    /// Keeps what may be an answer to a ping, or does so no more.
+    pub(crate) fn overhear(&mut self, on: bool) {
+        self.heard = on.then(Vec::new);
+    }
+
+    /// Takes out what may be answers to pings.
+    pub(crate) fn heard(&mut self) -> impl Iterator<Item = Heard> {
+        self.heard.iter_mut().flat_map(|heard| heard.drain(..))
     }
 
     pub(crate) fn attach(&mut self) -> Result<(), port::PortError> {
@@ -87,7 +104,7 @@ impl<'a> Receiver<'a> {
         }
         self.full = self.burst.len() == BURST;
         let now = clock.now();
-        if let Some(tap) = &mut self.tap {
+        if let Some(tap) = self.tap.as_mut().filter(|tap| tap.wants(Direction::Received)) {
             (0..self.burst.len()).for_each(|i| tap.offer(now, Direction::Received, self.burst.data(i)));
         }
         let counts = &mut interval.ports[self.port];
@@ -140,9 +157,12 @@ impl<'a> Receiver<'a> {
             }
             let found = match signature::read_at_end(data, self.mark) {
                 Some(found) => found,
-                None => match self.look_closer(data, counts, host, answers) {
+                None => match look_closer(self.mark, data, counts, host, answers) {
                     Some(found) => found,
-                    None => continue,
+                    None => {
+                        overheard(&mut self.heard, self.port, now, data);
+                        continue;
+                    }
                 },
             };
             let Some(arrival) = self.arrival(found, data, now, expected, counts) else {
@@ -186,24 +206,6 @@ impl<'a> Receiver<'a> {
         })
     }
 
-    /// A frame without a signature at its end: padded by the device, meant for the host, or foreign.
-    #[cold]
-    #[inline(never)]
-    fn look_closer(
-        &self,
-        data: &[u8],
-        counts: &mut PortCounts,
-        host: &Host,
-        answers: &mut Vec<Vec<u8>>,
-    ) -> Option<Signature> {
-        let found = signature::find(data, self.mark);
-        if found.is_none() {
-            counts.rx_other += 1;
-            answers.extend(host.answer(data));
-        }
-        found
-    }
-
     /// Takes in frames outside a trial: everything goes to `take`.
     pub(crate) fn listen(&mut self, mut take: impl FnMut(&[u8])) {
         self.queue.recv(&mut self.burst);
@@ -211,6 +213,33 @@ impl<'a> Receiver<'a> {
             take(self.burst.data(i));
         }
         self.queue.free(&mut self.burst);
+    }
+}
+
+/// A frame without a signature at its end: padded by the device, meant for the host, or foreign.
+#[cold]
+#[inline(never)]
+fn look_closer(
+    mark: u32,
+    data: &[u8],
+    counts: &mut PortCounts,
+    host: &Host,
+    answers: &mut Vec<Vec<u8>>,
+) -> Option<Signature> {
+    let found = signature::find(data, mark);
+    if found.is_none() {
+        counts.rx_other += 1;
+        answers.extend(host.answer(data));
+    }
+    found
+}
+
+/// Keeps a foreign frame if it may be the answer to a ping.
+#[inline]
+fn overheard(heard: &mut Option<Vec<Heard>>, port: usize, at: Nanos, data: &[u8]) {
+    let Some(heard) = heard else { return };
+    if heard.len() < HEARD_MAX && neighbour::may_answer(data) {
+        heard.push(Heard::Frame { port, at, frame: data.to_vec() });
     }
 }
 

@@ -10,7 +10,7 @@ use crate::trial::{Trial, TrialStream};
 use crate::watch::View;
 use crate::{Change as RateOrder, Speed};
 use histogram::Timing;
-use measure::{Change, Counts, Jitter, Moments, StreamTotals};
+use measure::{Change, Counts, Jitter, Moments, Span, Spans, StreamTotals};
 use port::DriverDrops;
 use sched::{Pace, PacingRecord};
 use schemars::JsonSchema;
@@ -323,6 +323,12 @@ pub struct StreamResult {
     /// Time between arrivals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interarrival_ns: Option<SpreadResult>,
+    /// When the first packet arrived, from the start of traffic on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_arrival_ns: Option<u64>,
+    /// When the last one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_arrival_ns: Option<u64>,
     /// How evenly it left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_ns: Option<PacingResult>,
@@ -558,6 +564,7 @@ pub(crate) fn streams(
     sums: &Sums,
     span: Nanos,
     jitter: Option<&[Jitter]>,
+    arrived: Option<(&Spans, Nanos)>,
     final_counts: bool,
 ) -> Named {
     let mut all = Named::new();
@@ -572,6 +579,7 @@ pub(crate) fn streams(
             counts,
             latency: totals.latency.as_ref(),
             jitter: jitter.map(|jitter| jitter[index]),
+            arrived: arrived.and_then(|(spans, epoch)| since(counts.and_then(|_| spans.of(index))?, epoch)),
             pacing: trial.shape.paces_streams().then(|| PacingResult::new(&sums.pacing[index])).flatten(),
         };
         all.insert(plan.name.clone(), object(&row.result(final_counts)));
@@ -630,6 +638,7 @@ fn group_row(
         counts: counts.as_ref(),
         latency: latency.as_ref(),
         jitter: None,
+        arrived: None,
         pacing: None,
     };
     row.result(final_counts)
@@ -647,7 +656,15 @@ struct Row<'a> {
     counts: Option<&'a Counts>,
     latency: Option<&'a histogram::Histogram>,
     jitter: Option<Jitter>,
+    /// Since the start of traffic.
+    arrived: Option<Span>,
     pacing: Option<PacingResult>,
+}
+
+/// A span of the workers' clock, from the start of traffic on.
+fn since(span: Span, epoch: Nanos) -> Option<Span> {
+    let first = Nanos(span.first.0.checked_sub(epoch.0)?);
+    Some(Span { first, last: span.last.since(epoch) })
 }
 
 impl Row<'_> {
@@ -670,6 +687,8 @@ impl Row<'_> {
             latency_ns: counts.and_then(|c| LatencyResult::new(&c.latency, self.latency)),
             jitter_ns: counts.and_then(|c| JitterResult::new(&c.delay_change, self.jitter)),
             interarrival_ns: counts.and_then(|c| SpreadResult::new(&c.interarrival)),
+            first_arrival_ns: self.arrived.map(|span| span.first.0),
+            last_arrival_ns: self.arrived.map(|span| span.last.0),
             pacing_ns: self.pacing,
         }
     }
@@ -709,7 +728,7 @@ pub(crate) fn interval_document(view: &View<'_>) -> IntervalDocument {
         interval_s: view.span.as_secs_f64(),
         draining: view.draining,
         ports: ports(view.trial, view.interval, seconds, None),
-        streams: streams(view.trial, view.interval, view.span, None, false),
+        streams: streams(view.trial, view.interval, view.span, None, None, false),
         groups: groups(view.trial, view.interval, view.span, false),
         sessions: sessions(view.trial, view.interval, view.span, false),
     }
@@ -719,7 +738,7 @@ pub(crate) fn total_document(view: &View<'_>) -> TotalDocument {
     let span = view.at.min(view.duration());
     TotalDocument {
         ports: ports(view.trial, view.total, span.as_secs_f64().max(1e-9), None),
-        streams: streams(view.trial, view.total, span, None, true),
+        streams: streams(view.trial, view.total, span, None, Some((view.spans, view.epoch)), true),
         groups: groups(view.trial, view.total, span, true),
         sessions: sessions(view.trial, view.total, span, true),
     }

@@ -7,6 +7,7 @@ use crate::EngineError;
 use crate::captures::Captures;
 use crate::change::Order;
 use crate::interval::Interval;
+use crate::pings::{Errand, Heard, Pings};
 use crate::players::Players;
 use crate::receive::Receiver;
 use crate::result::{self, CaptureResult, ClockResult, PortEnd, RateChange, ResultDocument, WorkerResult};
@@ -17,13 +18,14 @@ use crate::trial::{self, Trial};
 use crate::trust::{self, Evidence};
 use crate::watch::{View, Watch};
 use crate::worker::{LastReport, Worker};
-use measure::{Jitter, Recorder};
+use measure::{Jitter, Recorder, Spans};
 use neighbour::{Host, Resolver};
 use os::{LinkCounters, LinkFacts, ThreadUsage, TscClock};
 use port::{Burst, Clock, PortFacts, VirtualClock};
 use profile::Plan;
 use profile::plan::SessionEntry;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -60,6 +62,7 @@ pub struct Session {
 /// What came of the workers.
 struct Harvest {
     total: Sums,
+    spans: Spans,
     jitter: Vec<Jitter>,
     unsent: Vec<u64>,
     last_departure: Nanos,
@@ -94,9 +97,8 @@ impl Session {
         let self_latency = trust::self_latency(clock);
         let skew = clock.cores_agree(&options.cores);
         let (plan, rig) = (&self.plan, &mut self.rig);
-        let trial = prepare(plan, rig, clock, options.histograms, &|_| {
-            std::thread::sleep(Duration::from_micros(50))
-        })?;
+        let idle = |_| std::thread::sleep(Duration::from_micros(50));
+        let trial = prepare(plan, rig, clock, options.histograms, watch, &idle)?;
         let facts: Vec<PortFacts> = rig.facts().into_iter().cloned().collect();
         let before = Baseline::take(rig, &facts);
         let started = humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string();
@@ -130,7 +132,7 @@ impl Session {
         watch: &mut dyn Watch,
     ) -> Result<ResultDocument, EngineError> {
         let (plan, rig) = (&self.plan, &mut self.rig);
-        let trial = prepare(plan, rig, clock, histograms, &|until| clock.advance(until))?;
+        let trial = prepare(plan, rig, clock, histograms, watch, &|until| clock.advance(until))?;
         let harvest = simulated::run(&trial, rig, workers, clock, watch)?;
         let drops = rig.driver_drops();
         let clock_result = ClockResult {
@@ -153,17 +155,26 @@ fn prepare<'p, C: Clock>(
     rig: &mut Rig,
     clock: &C,
     histograms: bool,
+    watch: &mut dyn Watch,
     idle: &dyn Fn(Nanos),
 ) -> Result<Trial<'p>, EngineError> {
     let hosts = trial::hosts(plan, &rig.facts());
     let mut neighbours = trial::neighbours(plan);
-    resolve(plan, rig, &hosts, &mut neighbours, clock, idle)?;
+    resolve(rig, &hosts, &mut neighbours, clock, idle)?;
+    let listens = plan.streams.is_empty() && plan.sessions.iter().all(|entry| entry.session.client.is_none());
+    for (port, asked) in plan.ports.iter().zip(&neighbours) {
+        let silent: Vec<IpAddr> = asked.unknown().collect();
+        let is_well = silent.is_empty() || (listens && watch.goes_without(&port.name, &silent));
+        if !is_well {
+            let port = port.name.clone();
+            return Err(EngineError::Neighbour { port, neighbours: silent, waited_s: RESOLVE_S });
+        }
+    }
     Trial::new(plan, &rig.facts(), hosts, &neighbours, histograms)
 }
 
-/// Asks on every port for its neighbours, answering what is asked meanwhile.
+/// Asks on every port for its neighbours, answering what is asked meanwhile, until all have answered or it is time.
 fn resolve<C: Clock>(
-    plan: &Plan,
     rig: &mut Rig,
     hosts: &[Host],
     neighbours: &mut [Resolver],
@@ -182,7 +193,7 @@ fn resolve<C: Clock>(
             return Ok(());
         }
         if now > deadline {
-            break;
+            return Ok(());
         }
         for ((port, host), resolver) in rig.ports.iter_mut().zip(hosts).zip(neighbours.iter_mut()) {
             let mut frames = resolver.requests(now, host);
@@ -198,12 +209,6 @@ fn resolve<C: Clock>(
         }
         idle(next.min(deadline).max(Nanos(now.0 + 1)));
     }
-    let silent = neighbours.iter().position(|n| n.next_due() != Nanos::MAX).unwrap_or(0);
-    Err(EngineError::Neighbour {
-        port: plan.ports[silent].name.clone(),
-        neighbours: neighbours[silent].unknown().collect(),
-        waited_s: RESOLVE_S,
-    })
 }
 
 fn send(queue: &mut dyn port::TxQueue, frames: &[Vec<u8>]) {
@@ -267,6 +272,7 @@ fn refuse_too_large(needed: u64, streams: usize) -> Result<(), EngineError> {
 struct Collector<'a> {
     trial: &'a Trial<'a>,
     total: Sums,
+    spans: Spans,
     current: Sums,
     /// Cleared intervals, ready to be handed to workers.
     #[expect(clippy::vec_box, reason = "workers swap the boxes, not what is in them")]
@@ -285,6 +291,7 @@ impl<'a> Collector<'a> {
             trial,
             current: sums.clone(),
             total: sums,
+            spans: Spans::new(trial.shape.streams, workers),
             spare: Vec::new(),
             epoch,
             looked: epoch,
@@ -300,6 +307,7 @@ impl<'a> Collector<'a> {
     fn take(&mut self, worker: usize, mut interval: Box<Interval>) {
         self.current.add(worker, &interval);
         self.total.add(worker, &interval);
+        self.spans.add(worker, &interval.arrivals);
         interval.clear();
         self.spare.push(interval);
     }
@@ -310,6 +318,8 @@ impl<'a> Collector<'a> {
             trial: self.trial,
             interval: &self.current,
             total: &self.total,
+            spans: &self.spans,
+            epoch: self.epoch,
             at: now.since(self.epoch),
             span: now.since(self.looked),
             draining,
@@ -379,6 +389,7 @@ impl<'a> Collector<'a> {
             stopped,
             changes: self.changes,
             total: self.total,
+            spans: self.spans,
         }
     }
 }
@@ -487,6 +498,7 @@ fn assemble(
         waited_s: usage.map(|u| u.wait_ns as f64 / 1e9),
         ..WorkerResult::new(time)
     });
+    let arrived = Some((&harvest.spans, harvest.epoch));
     let mut document = ResultDocument {
         schema: result::SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
@@ -505,7 +517,7 @@ fn assemble(
         captures: harvest.captures.clone(),
         criteria: Vec::new(),
         ports: result::ports(trial, &harvest.total, seconds, Some(&ends)),
-        streams: result::streams(trial, &harvest.total, span, Some(&harvest.jitter), true),
+        streams: result::streams(trial, &harvest.total, span, Some(&harvest.jitter), arrived, true),
         groups: result::groups(trial, &harvest.total, span, true),
         sessions: session_result::sessions(trial, &harvest.total, span, true),
         workers: workers.collect(),

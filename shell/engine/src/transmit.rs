@@ -131,11 +131,13 @@ impl<'a> Transmitter<'a> {
         }
         let departure = clock.now();
         self.build(departure);
-        if let Some(tap) = &mut self.tap {
+        // Asked once: a burst is captured as a whole or not at all.
+        let mut tap = self.tap.as_mut().filter(|tap| tap.wants(Direction::Sent));
+        if let Some(tap) = &mut tap {
             (0..self.burst.len()).for_each(|i| tap.stage(departure, self.burst.data(i)));
         }
         let taken = self.queue.send(&mut self.burst);
-        if let Some(tap) = &mut self.tap {
+        if let Some(tap) = &mut tap {
             tap.commit(taken);
         }
         if taken == self.packets {
@@ -273,7 +275,8 @@ impl<'a> Transmitter<'a> {
     /// Where flows put their frames.
     #[inline]
     pub(crate) fn flow_sink<'s>(&'s mut self, now: Nanos, counts: &'s mut PortCounts) -> FlowSink<'s> {
-        FlowSink::new(self.queue, &mut self.outbox, self.tap.as_mut(), now, counts)
+        let tap = self.tap.as_mut().filter(|tap| tap.wants(Direction::Sent));
+        FlowSink::new(self.queue, &mut self.outbox, tap, now, counts)
     }
 
     /// Whether nothing is due any more and nothing waits.

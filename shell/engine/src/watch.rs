@@ -1,9 +1,10 @@
 //! Looking at a trial while it runs.
 
-use crate::Change;
 use crate::result::{self, IntervalDocument, LatencyResult, TotalDocument};
 use crate::sums::Sums;
 use crate::trial::Trial;
+use crate::{CaptureSwitch, Change, PingOrder, Pinged};
+use measure::Spans;
 use session::plan::Side;
 use std::net::IpAddr;
 use units::Nanos;
@@ -26,6 +27,25 @@ pub trait Watch {
     /// A change that can't be made, and why.
     fn refused(&mut self, _change: &Change, _reason: &str) {}
 
+    /// The next capture to switch, if there is one. Asked before traffic begins, too; a capture begins switched on.
+    fn switch(&mut self) -> Option<CaptureSwitch> {
+        None
+    }
+
+    /// The next ping to send, if there is one.
+    fn ping(&mut self) -> Option<PingOrder> {
+        None
+    }
+
+    /// What came of a ping. Each is told of once.
+    fn pinged(&mut self, _pinged: Pinged) {}
+
+    /// Whether to go on although `silent` neighbours of a port did not answer. Asked only if nothing is sent that needs
+    /// them.
+    fn goes_without(&mut self, _port: &str, _silent: &[IpAddr]) -> bool {
+        false
+    }
+
     /// A look at the trial.
     fn look(&mut self, view: &View<'_>);
 }
@@ -37,6 +57,10 @@ pub struct View<'a> {
     pub(crate) interval: &'a Sums,
     /// Counted since the start.
     pub(crate) total: &'a Sums,
+    /// When the first and the last packet of each stream arrived.
+    pub(crate) spans: &'a Spans,
+    /// When traffic started, on the workers' clock.
+    pub(crate) epoch: Nanos,
     /// Since traffic started.
     pub(crate) at: Nanos,
     /// Since the last look.

@@ -6,6 +6,7 @@
 use crate::change::Order;
 use crate::flows::{Flows, Local};
 use crate::interval::Interval;
+use crate::pings::{Errand, Heard};
 use crate::receive::{Expected, Receiver};
 use crate::transmit::Transmitter;
 use measure::{Jitter, Recorder};
@@ -54,6 +55,10 @@ pub(crate) struct Worker<'a> {
     /// Whether everything was sent, and servers of sessions know.
     through: bool,
     last_departure: Nanos,
+    /// Whether there are pings, so that somebody wants what may be their answers.
+    overhears: bool,
+    /// Departures of their frames.
+    left: Vec<Heard>,
 }
 
 impl<'a> Worker<'a> {
@@ -87,6 +92,8 @@ impl<'a> Worker<'a> {
             crowded: 0,
             through: false,
             last_departure: Nanos::ZERO,
+            overhears: false,
+            left: Vec::new(),
         }
     }
 
@@ -188,6 +195,32 @@ impl<'a> Worker<'a> {
     /// Changes the speed of streams.
     pub(crate) fn scale(&mut self, order: &Order) {
         self.sending.iter_mut().filter(|s| !s.done).for_each(|s| s.transmitter.scale(order));
+    }
+
+    /// Does what a ping needs.
+    pub(crate) fn run_errand(&mut self, errand: Errand, now: Nanos) {
+        match errand {
+            Errand::Overhear(on) => {
+                self.overhears = on;
+                self.receivers.iter_mut().for_each(|receiver| receiver.overhear(on));
+            }
+            Errand::Send { port, frame, tag } => {
+                let sent = answer(&mut self.sending, port, now, &[frame]);
+                self.interval.ports[port].tx_answers += sent;
+                // What the port does not take is not told of, and asked for again.
+                self.left.extend((sent > 0).then_some(Heard::Left { tag, at: now }));
+            }
+        }
+    }
+
+    /// Whether there may be something to hand over to pings.
+    pub(crate) fn overhears(&self) -> bool {
+        self.overhears
+    }
+
+    /// Takes out what pings want to know.
+    pub(crate) fn heard(&mut self) -> impl Iterator<Item = Heard> {
+        self.left.drain(..).chain(self.receivers.iter_mut().flat_map(Receiver::heard))
     }
 
     /// Sends nothing more that is not due by `now`.

@@ -10,19 +10,29 @@ const FCS: usize = 4;
 /// Longest packet.
 const SNAP: u32 = 65_535;
 
-/// One capture of what was captured in several files, pcapng, in their order. Only what was captured before `until`, wall-clock
-/// time, counts. Every whole frame gets the check sequence it had on the link, which the generator never sees: the
+/// How many packets a file has that may still grow.
+pub fn packets(file: &[u8]) -> Result<usize, Errors> {
+    if file.is_empty() {
+        return Ok(0);
+    }
+    pcap::read(file).map(|read| read.records.len()).map_err(|error| failed(&error))
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Errors {
+    Errors::internal(format!("the capture can't be read: {error}"))
+}
+
+/// One capture of what was captured in several files, pcapng, in their order, without the first `skip` packets. Every whole frame gets the check sequence it had on the link, which the generator never sees: the
 /// model's frames have as many bytes as they were sent with.
-pub fn capture(files: &[Vec<u8>], plan: &CapturePlan, until: Option<Nanos>) -> Result<Vec<u8>, Errors> {
-    let failed =
-        |error: &dyn std::fmt::Display| Errors::internal(format!("the capture can't be read: {error}"));
+pub fn capture(files: &[Vec<u8>], plan: &CapturePlan, skip: usize) -> Result<Vec<u8>, Errors> {
     let mut frames = Vec::new();
     for file in files {
         let read = pcap::read(file.as_slice()).map_err(|error| failed(&error))?;
-        frames.extend(read.records.into_iter().filter(|record| until.is_none_or(|until| record.at < until)));
+        frames.extend(read.records);
     }
     let whole: Vec<(Nanos, u32, Vec<u8>)> = frames
         .into_iter()
+        .skip(skip)
         .map(|record| {
             let is_whole = record.bytes.len() == record.original_len as usize;
             let mut bytes = record.bytes;

@@ -19,11 +19,13 @@ mod model;
 mod node;
 mod packet;
 mod pattern;
+mod ping;
 mod states;
 mod translate;
 
-pub use capture::capture;
+pub use capture::{capture, packets};
 pub use error::{Errors, Kind};
 pub use metrics::{Figures, PortState, Seen, Transmit, metrics};
+pub use ping::{PingRequest, Pings, pings};
 pub use states::{MODEL_VERSION, states, version};
 pub use translate::{CapturePlan, FlowPlan, Interface, PortPlan, StreamPlan, Translation, translate};

@@ -196,6 +196,8 @@ struct Sum {
     tx_rate: f64,
     rx_rate: f64,
     latency: Option<Latency>,
+    /// Instants of the first and the last arrival, ns since the start of traffic.
+    arrived: Option<(u64, u64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -232,6 +234,7 @@ impl Sum {
             tx_rate: rate("tx"),
             rx_rate: rate("rx"),
             latency: total.get("latency_ns").and_then(latency),
+            arrived: total["first_arrival_ns"].as_u64().zip(total["last_arrival_ns"].as_u64()),
         }
     }
 
@@ -249,6 +252,10 @@ impl Sum {
             rx_rate: self.rx_rate + other.rx_rate,
             latency: match (self.latency, other.latency) {
                 (Some(a), Some(b)) => Some(both(a, b)),
+                (a, b) => a.or(b),
+            },
+            arrived: match (self.arrived, other.arrived) {
+                (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
                 (a, b) => a.or(b),
             },
         }
@@ -287,6 +294,9 @@ impl Sum {
                 "minimum_ns": decimal(latency.min), "maximum_ns": decimal(latency.max), "average_ns": decimal(mean),
             });
             put("latency", latency);
+        }
+        if let Some((first, last)) = self.arrived.filter(|_| flow.timestamps) {
+            put("timestamps", json!({"first_timestamp_ns": first as f64, "last_timestamp_ns": last as f64}));
         }
     }
 }

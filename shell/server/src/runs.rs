@@ -4,12 +4,17 @@ use crate::fault::Fault;
 use crate::jobs::{CoresInUse, Ending, Job, lock};
 use crate::limits::Limits;
 use crate::looks::{EVERY, Painter};
-use api::{Names, Run, Snapshot, State, Totals};
-use engine::{Change, ResultDocument, Rig, RunOptions, Session, Speed, View, Watch};
+use crate::pings::Pings;
+use crate::switches::Switches;
+use api::{Names, NewPing, Run, Snapshot, State, Totals};
+use engine::{
+    CaptureSwitch, Change, PingOrder, Pinged, ResultDocument, Rig, RunOptions, Session, Speed, View, Watch,
+};
 use os::TscClock;
 use profile::Plan;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -34,8 +39,21 @@ pub(crate) struct RunJob {
     pub(crate) captures: BTreeMap<String, PathBuf>,
     /// As it stands, rates changed while it runs included.
     plan: Mutex<Plan>,
+    /// Whether neighbours that do not answer are none of its business.
+    listens: bool,
+    switches: Switches,
     changes: Mutex<Changes>,
+    pings: Pings,
     end: Mutex<End>,
+}
+
+/// How a run is to go on, beside what its profile says.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Manner {
+    /// It only listens: neighbours that do not answer do not end it.
+    pub(crate) listens: bool,
+    /// Ports whose captures begin switched off.
+    pub(crate) quiet: Vec<String>,
 }
 
 /// Changes of rates.
@@ -66,7 +84,7 @@ pub(crate) struct KeptRun {
 }
 
 impl RunJob {
-    pub(crate) fn new(job: Job, plan: Plan, captures: BTreeMap<String, PathBuf>) -> Self {
+    pub(crate) fn new(job: Job, plan: Plan, captures: BTreeMap<String, PathBuf>, manner: &Manner) -> Self {
         let names = Names {
             ports: plan.ports.iter().map(|port| port.name.clone()).collect(),
             streams: plan.streams.iter().map(|stream| stream.name.clone()).collect(),
@@ -79,7 +97,10 @@ impl RunJob {
             names,
             captures,
             plan: Mutex::new(plan),
+            listens: manner.listens,
+            switches: Switches::off(&manner.quiet),
             changes: Mutex::default(),
+            pings: Pings::default(),
             end: Mutex::default(),
         }
     }
@@ -156,6 +177,19 @@ impl RunJob {
             // It begins with its traffic; what was asked for is done then.
             Err(_) => Ok(()),
         }
+    }
+
+    /// Switches the capture of a port on or off.
+    pub(crate) async fn capture(&self, port: &str, on: bool) {
+        self.switches.ask(CaptureSwitch { port: port.to_owned(), on }, &self.job).await;
+    }
+
+    /// Sends a ping from one of its ports, and waits for what comes of it.
+    pub(crate) async fn ping(&self, new: &NewPing) -> Result<api::Pinged, Fault> {
+        if self.job.has_ended() {
+            return Err(Fault::conflict("the run has ended"));
+        }
+        self.pings.ask(new, &self.names.ports, &self.job).await
     }
 
     /// The change somebody wants, if it makes sense and is within the limits.
@@ -365,6 +399,25 @@ impl Watch for Watcher<'_> {
 
     fn refused(&mut self, _: &Change, reason: &str) {
         self.answer(Err(reason.to_owned()));
+    }
+
+    fn switch(&mut self) -> Option<CaptureSwitch> {
+        self.run.switches.next(&self.run.job)
+    }
+
+    fn ping(&mut self) -> Option<PingOrder> {
+        self.run.pings.next()
+    }
+
+    fn pinged(&mut self, pinged: Pinged) {
+        self.run.pings.over(pinged);
+    }
+
+    fn goes_without(&mut self, port: &str, silent: &[IpAddr]) -> bool {
+        if self.run.listens {
+            tracing::warn!(port, ?silent, "neighbours do not answer");
+        }
+        self.run.listens
     }
 
     fn look(&mut self, view: &View<'_>) {

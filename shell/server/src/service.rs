@@ -7,6 +7,7 @@ use crate::fault::Fault;
 use crate::jobs::{Cores, Ending, Job, lock, now};
 use crate::leases::{Leases, Wanted};
 use crate::limits::{Limits, port_name};
+use crate::links::{self, Links};
 use crate::options::Options;
 use crate::profiles::secret;
 use crate::runs::RunJob;
@@ -68,6 +69,7 @@ pub struct Service {
     pub(crate) state: PathBuf,
     pub(crate) cores: Arc<Cores>,
     pub(crate) leases: Mutex<Leases>,
+    links: Links,
     /// In the order they were started.
     works: Mutex<Vec<Work>>,
     /// Runs that an earlier server left unfinished.
@@ -95,6 +97,7 @@ impl Service {
             state: options.state.clone(),
             cores: Arc::new(Cores::new(&cores)),
             leases: Mutex::default(),
+            links: Links::default(),
             works: Mutex::default(),
             unfinished,
         })
@@ -191,6 +194,15 @@ impl Service {
                 .for_each(|work| work.job().stop("its lease ended"));
         }
         leases.forget_unused();
+        self.links.restore(|lease| leases.get(lease).is_err());
+    }
+
+    /// Sets the link of a leased port up or down, until the lease ends.
+    pub(crate) fn switch_link(&self, lease: &str, device: &str, up: bool) -> Result<(), Fault> {
+        let interface = links::interface(device)?;
+        let leases = lock(&self.leases);
+        leases.covers(lease, &[port_name(device)])?;
+        self.links.switch(&interface, lease, up)
     }
 
     /// Everything that was started, newest first.
@@ -244,7 +256,7 @@ impl Service {
         let _ = std::fs::remove_dir_all(self.state.join("runs").join(id));
     }
 
-    /// Asks everything to stop, and waits for it.
+    /// Asks everything to stop, waits for it, and leaves links as they were found.
     pub(crate) fn stop_all(&self, why: &str, patience: Duration) {
         let works = self.works();
         works.iter().for_each(|work| work.job().stop(why));
@@ -252,6 +264,7 @@ impl Service {
         while works.iter().any(|work| !work.job().has_ended()) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(20));
         }
+        self.links.restore(|_| true);
     }
 
     /// The ports of a job are closed.

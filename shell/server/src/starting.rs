@@ -11,7 +11,7 @@ use crate::jobs::{About, CoresInUse, Ending, Job, lock, now};
 use crate::leases::Wanted;
 use crate::limits::port_name;
 use crate::profiles::{Written, plan, secret};
-use crate::runs::{KeptRun, RunJob};
+use crate::runs::{KeptRun, Manner, RunJob};
 use crate::service::{Service, Work, served};
 use api::{NewCampaign, NewRun, State};
 use campaign::{Choice, Settings};
@@ -113,6 +113,16 @@ fn entry(name: &str, method: &str, plan: &Plan, profile: &str, tags: &[String]) 
 impl Service {
     /// Starts a run. Blocks until its ports are open.
     pub(crate) fn start(self: &Arc<Self>, new: &NewRun, caller: &Caller) -> Result<Arc<RunJob>, Fault> {
+        self.start_so(new, &Manner::default(), caller)
+    }
+
+    /// Starts a run as only this server's other front door asks for it.
+    pub(crate) fn start_so(
+        self: &Arc<Self>,
+        new: &NewRun,
+        manner: &Manner,
+        caller: &Caller,
+    ) -> Result<Arc<RunJob>, Fault> {
         let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.shelf)?;
         let overrides = Overrides {
             rate: rate(new.rate.as_deref())?,
@@ -133,7 +143,7 @@ impl Service {
             }
         })?;
         let job = held.job(id, name, &plan, caller);
-        let run = Arc::new(RunJob::new(job, plan.clone(), captures));
+        let run = Arc::new(RunJob::new(job, plan.clone(), captures, manner));
         self.remember(Work::Run(run.clone()));
         let (opened, is_open) = mpsc::channel();
         let body = run.clone();

@@ -35,7 +35,7 @@ from eagre.profile import (
     Sessions,
     Stream,
 )
-from eagre.resources import CampaignInfo, Check, LeaseInfo, Live, Method, Point, PortInfo, RunInfo, Snapshot
+from eagre.resources import CampaignInfo, Check, LeaseInfo, Live, Method, Pinged, Point, PortInfo, RunInfo, Snapshot
 from eagre.result import CampaignResult, Result
 from eagre.run import AsyncRun, Run
 from eagre.scapy_packet import from_scapy
@@ -68,6 +68,7 @@ __all__ = [
     "Lost",
     "Method",
     "Pattern",
+    "Pinged",
     "Place",
     "Point",
     "Port",

@@ -31,6 +31,7 @@ class Calls:
     stop_run = Endpoint(calls.stop_run)
     set_rate = Endpoint(calls.set_rate)
     set_scale = Endpoint(calls.set_scale)
+    ping = Endpoint(calls.ping)
     snapshot = Endpoint(calls.snapshot)
     run_result = Endpoint(calls.run_result)
     methods = Endpoint(calls.methods)

@@ -225,6 +225,20 @@ def resume(id: str, *, stream: str | None = None) -> Call[r.RunInfo]:
     return set_scale(id, 1, stream=stream)
 
 
+def ping(
+    id: str,
+    port: str,
+    to: str,
+    *,
+    from_: str | None = None,
+    attempts: int | None = None,
+    timeout_s: float | None = None,
+) -> Call[r.Pinged]:
+    """Pings an address from a port of a run; traffic goes on meanwhile."""
+    body = given(port=port, to=to, attempts=attempts, timeout_s=timeout_s, **{"from": from_})
+    return Call("POST", at("runs", id, "pings"), kind_of(r.Pinged), body=body)
+
+
 def snapshot(id: str) -> Call[r.Snapshot]:
     """A look at a run."""
     return Call("GET", at("runs", id, "snapshot"), lambda text: r.snapshot_of(json.loads(text)))

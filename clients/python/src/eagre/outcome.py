@@ -195,6 +195,10 @@ class StreamResult:
     """Change of delay from packet to packet."""
     interarrival_ns: SpreadResult | None = None
     """Time between arrivals."""
+    first_arrival_ns: int | None = None
+    """When the first packet arrived, from the start of traffic on."""
+    last_arrival_ns: int | None = None
+    """When the last one did."""
     pacing_ns: PacingResult | None = None
     """How evenly it left."""
 

@@ -176,6 +176,20 @@ class Totals:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pinged:
+    """What came of a ping, by way of the neighbour `via`. Without an answer `rtt_ns` is None and `reason` says why."""
+
+    port: str
+    to: str
+    answered: bool
+    sent: int
+    from_: str | None = None
+    via: str | None = None
+    rtt_ns: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """A look at a run with everything that is known: the last interval, and all since the start."""
 

@@ -14,7 +14,7 @@ from eagre.endpoint import RunCalls
 from eagre.errors import Failed
 from eagre.events import RunEvents
 from eagre.outcome import IntervalDocument
-from eagre.resources import Live, RunInfo, Snapshot
+from eagre.resources import Live, Pinged, RunInfo, Snapshot
 from eagre.result import Result
 
 if TYPE_CHECKING:
@@ -119,6 +119,18 @@ class Run(_Held, RunCalls):
             raise failure
         return self._complete(self.client.run_result(self.id))
 
+    def ping(
+        self,
+        port: str,
+        to: str,
+        *,
+        from_: str | None = None,
+        attempts: int | None = None,
+        timeout_s: float | None = None,
+    ) -> Pinged:
+        """Pings an address from a port of this run; traffic goes on meanwhile."""
+        return self.client.ping(self.id, port, to, from_=from_, attempts=attempts, timeout_s=timeout_s)
+
     def capture(self, port: str) -> Iterator[bytes]:
         """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""
         with self.client.stream(calls.capture_path(self.id, port), {}, None) as response:
@@ -198,6 +210,18 @@ class AsyncRun(_Held, RunCalls):
         if failure := self._failure():
             raise failure
         return self._complete(await self.client.run_result(self.id))
+
+    async def ping(
+        self,
+        port: str,
+        to: str,
+        *,
+        from_: str | None = None,
+        attempts: int | None = None,
+        timeout_s: float | None = None,
+    ) -> Pinged:
+        """Pings an address from a port of this run; traffic goes on meanwhile."""
+        return await self.client.ping(self.id, port, to, from_=from_, attempts=attempts, timeout_s=timeout_s)
 
     async def capture(self, port: str) -> AsyncIterator[bytes]:
         """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""

@@ -75,6 +75,11 @@ impl Sink {
         Ok(())
     }
 
+    /// Packets taken that are sure to be where they belong.
+    pub(super) fn safe(&self) -> u64 {
+        self.safe
+    }
+
     /// Sees to it that what was taken is where it belongs.
     pub(super) fn settle(&mut self) -> Result<(), Failure> {
         if self.on_the_way > 0 && self.last.is_none() {

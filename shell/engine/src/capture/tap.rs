@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use units::Nanos;
 
 /// A worker's end of a capture: one for each port it works for. Owned by one thread; never allocates, waits, locks or
-/// makes a system call. When the capture has ended, it does nothing.
+/// makes a system call. When the capture is off or over, it does nothing.
 pub struct Tap {
     sender: ByteSender,
     filter: Option<Arc<Filter>>,
@@ -73,7 +73,7 @@ impl Tap {
     /// Whether packets that go this way are wanted; if not, [`Tap::offer`] and [`Tap::stage`] do nothing.
     #[inline(always)]
     pub fn wants(&self, direction: Direction) -> bool {
-        self.directions.include(direction) && !self.shared.ended.load(Ordering::Relaxed)
+        self.directions.include(direction) && self.shared.is_taking()
     }
 
     /// Takes a packet that was received, or sent, at `at` of the worker's clock. `frame` is without FCS.

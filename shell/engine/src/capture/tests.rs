@@ -357,3 +357,22 @@ fn speed() {
     let (left, captured) = (start.elapsed().as_nanos(), outcome.captured);
     eprintln!("to a file: the last of {captured} packets {} ms after the end", left / 1_000_000);
 }
+
+#[test]
+fn switched_off_it_sees_nothing_and_has_written_everything() {
+    let folder = Folder::new("switched");
+    let (mut taps, writer) = start(&folder.options(), 1).unwrap();
+    writer.switch(false);
+    offer_all(&mut taps[0], 0..10, 60);
+    writer.switch(true);
+    offer_all(&mut taps[0], 10..15, 60);
+    writer.switch(false);
+    while !writer.is_settled() {
+        thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let numbers: Vec<u64> = read(&folder.options().path).records.iter().map(|record| record.at.0).collect();
+    assert_eq!(numbers, [10, 11, 12, 13, 14]);
+    let outcome = writer.finish();
+    assert_eq!((outcome.seen, outcome.captured), (5, 5));
+    assert!(!taps[0].wants(RX), "what has ended stays so");
+}

@@ -40,6 +40,16 @@ impl CaptureWriter {
         Ok(Self { shared, stop, thread: Some(thread) })
     }
 
+    /// Takes packets from now on, or takes none until it is switched on again. Begun, a capture is on.
+    pub fn switch(&self, on: bool) {
+        self.shared.switch(on);
+    }
+
+    /// Whether everything captured so far is in the file, or never will be.
+    pub fn is_settled(&self) -> bool {
+        self.shared.written.load(Ordering::Relaxed) == self.shared.counts().captured || !self.is_running()
+    }
+
     /// What was counted so far. What the disk refuses is counted at the end only.
     pub fn counts(&self) -> CaptureCounts {
         self.shared.counts()
@@ -113,7 +123,7 @@ impl Run {
     fn run(mut self) -> CaptureOutcome {
         let failure = self.passes().err();
         // From now on taps do nothing: there would be nobody to take anything out.
-        self.shared.ended.store(true, Ordering::Relaxed);
+        self.shared.end();
         if failure.is_some() {
             // Traffic goes on: a tap that is just counting a packet shall get done with it.
             thread::sleep(PASS);
@@ -144,11 +154,12 @@ impl Run {
                 || self.rings.iter().all(|ring| ring.receiver.is_abandoned());
             if last {
                 // Otherwise taps that are still in use could fill the rings as fast as they are emptied.
-                self.shared.ended.store(true, Ordering::Relaxed);
+                self.shared.end();
             }
             let latest = self.shared.latest();
             self.drain(if last { Nanos::MAX } else { until })?;
             self.sink.settle()?;
+            self.shared.written.store(self.sink.safe(), Ordering::Relaxed);
             if last {
                 return Ok(());
             }

@@ -8,6 +8,8 @@ enum Command {
     Swap(Box<Interval>),
     /// Send some streams at another speed.
     Scale(Order),
+    /// Do something for a ping.
+    Errand(Errand),
     /// Send nothing that is not due yet.
     Stop,
     /// Hand over everything and end.
@@ -17,7 +19,11 @@ enum Command {
 struct Lines {
     commands: rtrb::Producer<Command>,
     reports: rtrb::Consumer<Box<Interval>>,
+    heard: rtrb::Consumer<Heard>,
 }
+
+/// What a worker may have heard from one look of control to the next; what finds no room is asked for again.
+const HEARD_MAX: usize = 256;
 
 pub(super) fn run(
     trial: &Trial<'_>,
@@ -29,7 +35,8 @@ pub(super) fn run(
     let count = options.cores.len();
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let wall_zero = Nanos(wall.as_nanos() as u64) - clock.now();
-    let (workers, background) = workers(trial, rig, count, wall_zero)?;
+    let (workers, mut background) = workers(trial, rig, count, wall_zero)?;
+    background.captures.follow(watch);
     let sending = AtomicUsize::new(count);
     let own_cores = os::cpu::allowed();
     // Control must not sit on a worker's core. Where there is no other, the scheduler has to share.
@@ -40,13 +47,15 @@ pub(super) fn run(
         for (worker, core) in workers.into_iter().zip(&options.cores) {
             let (commands, command_rx) = rtrb::RingBuffer::new(4);
             let (report_tx, reports) = rtrb::RingBuffer::new(4);
+            let (heard_tx, heard) = rtrb::RingBuffer::new(HEARD_MAX);
             let (go, go_rx) = mpsc::channel::<Nanos>();
             let (ready, sending, core) = (ready_tx.clone(), &sending, *core);
-            let body = move || work(worker, core, clock, &ready, &go_rx, command_rx, report_tx, sending);
+            let ends = Ends { commands: command_rx, reports: report_tx, heard: heard_tx };
+            let body = move || work(worker, core, clock, &ready, &go_rx, ends, sending);
             let thread = std::thread::Builder::new().name(format!("eagre-{core}")).spawn_scoped(scope, body);
             let thread =
                 thread.map_err(|e| EngineError::Machine(format!("no thread for core {core}: {e}")))?;
-            threads.push((thread, go, Lines { commands, reports }));
+            threads.push((thread, go, Lines { commands, reports, heard }));
         }
         for _ in 0..count {
             let answer = ready.recv_timeout(Duration::from_secs(10));
@@ -61,7 +70,7 @@ pub(super) fn run(
             handles.push(thread);
         }
         let mut collector = Collector::new(trial, count, epoch);
-        let stopped = control(&mut collector, &mut lines, clock, watch, &sending);
+        let stopped = control(&mut collector, &mut background.captures, &mut lines, clock, watch, &sending);
         let mut lasts = Vec::new();
         for handle in handles {
             lasts.push(handle.join().map_err(|_| EngineError::Machine("a worker failed".to_owned()))??);
@@ -72,6 +81,13 @@ pub(super) fn run(
     harvest
 }
 
+/// A worker's ends of its [`Lines`].
+struct Ends {
+    commands: rtrb::Consumer<Command>,
+    reports: rtrb::Producer<Box<Interval>>,
+    heard: rtrb::Producer<Heard>,
+}
+
 /// The life of a worker's thread.
 fn work(
     mut worker: Worker<'_>,
@@ -79,8 +95,7 @@ fn work(
     clock: &TscClock,
     ready: &mpsc::Sender<Result<(), EngineError>>,
     go: &mpsc::Receiver<Nanos>,
-    mut commands: rtrb::Consumer<Command>,
-    mut reports: rtrb::Producer<Box<Interval>>,
+    mut ends: Ends,
     sending: &AtomicUsize,
 ) -> Result<(LastReport, Option<ThreadUsage>), EngineError> {
     let pinned =
@@ -101,13 +116,17 @@ fn work(
             was_sending = false;
             sending.fetch_sub(1, Ordering::Release);
         }
-        match commands.pop() {
+        if worker.overhears() {
+            worker.heard().for_each(|heard| drop(ends.heard.push(heard)));
+        }
+        match ends.commands.pop() {
             Err(_) => {}
             Ok(Command::Swap(empty)) => {
                 // There is room: control sends no second request before the first is answered.
-                let _ = reports.push(worker.swap(empty));
+                let _ = ends.reports.push(worker.swap(empty));
             }
             Ok(Command::Scale(order)) => worker.scale(&order),
+            Ok(Command::Errand(errand)) => worker.run_errand(errand, clock.now()),
             Ok(Command::Stop) => worker.stop(clock.now()),
             Ok(Command::Finish(empty)) => {
                 let used = ThreadUsage::read(tid).ok().zip(before).map(|(now, before)| now.since(&before));
@@ -120,6 +139,7 @@ fn work(
 /// Looks at the workers until the trial is over; returns when it was stopped, if it was.
 fn control(
     collector: &mut Collector<'_>,
+    captures: &mut Captures,
     lines: &mut [Lines],
     clock: &TscClock,
     watch: &mut dyn Watch,
@@ -128,6 +148,7 @@ fn control(
     let drain = collector.trial.plan.drain;
     let mut progress = Progress::new(collector.epoch, watch);
     let mut gathered = clock.now();
+    let mut pings = Pings::new(collector.trial);
     loop {
         std::thread::sleep(CONTROL_TURN);
         let now = clock.now();
@@ -135,8 +156,14 @@ fn control(
             progress.stopped = Some(now);
             lines.iter_mut().for_each(|line| command(line, Command::Stop));
         }
+        captures.follow(watch);
         for order in collector.orders(now, watch) {
             lines.iter_mut().for_each(|line| command(line, Command::Scale(order.clone())));
+        }
+        let heard = lines.iter_mut().flat_map(|line| std::iter::from_fn(|| line.heard.pop().ok())).collect();
+        for errand in pings.turn(now, heard, watch) {
+            let whom = if matches!(errand, Errand::Overhear(_)) { lines.len() } else { 1 };
+            lines[..whom].iter_mut().for_each(|line| command(line, Command::Errand(errand.clone())));
         }
         if progress.sent.is_none()
             && (progress.stopped.is_some() || collector.may_end(now))
@@ -163,6 +190,7 @@ fn control(
             break;
         }
     }
+    pings.end(watch);
     for line in lines.iter_mut() {
         let empty = collector.empty();
         command(line, Command::Finish(empty));

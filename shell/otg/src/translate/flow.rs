@@ -60,6 +60,7 @@ pub(super) fn flow(
         enabled: metrics.enable,
         loss: metrics.loss,
         latency: metrics.latency,
+        timestamps: metrics.timestamps,
         packets: duration.in_all,
         ends_at_s: duration.ends_at_s,
         frame_bytes: sizes.one.map(FrameLen::bytes),
@@ -146,20 +147,19 @@ struct Metrics {
     enable: bool,
     loss: bool,
     latency: bool,
+    timestamps: bool,
 }
 
 impl Metrics {
     fn read(flow: &Node<'_>) -> Self {
         let node = flow.child("metrics");
-        if node.flag("timestamps") {
-            node.fail_at("timestamps", "not supported: the times of first and last packets are not kept");
-        }
         let latency = node.child("latency");
         let wanted = latency.flag("enable");
         if latency.text("mode") == "cut_through" && wanted {
             latency.fail_at("mode", "not supported: frames are stamped when whole, which is store_forward");
         }
-        Self { enable: node.flag("enable"), loss: node.flag("loss"), latency: wanted }
+        let timestamps = node.flag("timestamps");
+        Self { enable: node.flag("enable"), loss: node.flag("loss"), latency: wanted, timestamps }
     }
 }
 

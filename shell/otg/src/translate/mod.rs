@@ -53,6 +53,8 @@ pub struct PortPlan {
 pub struct Interface {
     /// Its name.
     pub ethernet: String,
+    /// Names of its IP addresses, and the addresses.
+    pub addresses: Vec<(String, String)>,
     /// Its gateways' addresses.
     pub gateways: Vec<String>,
 }
@@ -83,6 +85,8 @@ pub struct FlowPlan {
     pub loss: bool,
     /// Whether its latency is.
     pub latency: bool,
+    /// Whether the times of its first and last packets are.
+    pub timestamps: bool,
     /// Packets after which it has ended, if there is such a number.
     pub packets: Option<u64>,
     /// When it has ended otherwise, s since the start of traffic.

@@ -144,7 +144,7 @@ impl Ports {
                 vlan.fail_at("tpid", "not supported: tags of the tester's own packets have the usual types");
             }
         }
-        let mut names = Vec::new();
+        let mut addresses = Vec::new();
         for family in ["ipv4_addresses", "ipv6_addresses"] {
             let items = node.items(family);
             if items.len() > 1 {
@@ -158,12 +158,12 @@ impl Ports {
                 gateway_mac.value("auto");
                 side.addresses.push(format!("{}/{}", item.text("address"), item.whole("prefix")));
                 side.gateways.push(item.text("gateway").to_owned());
-                names.push(item.text("name").to_owned());
+                addresses.push((item.text("name").to_owned(), item.text("address").to_owned()));
             }
         }
         let gateways = side.gateways.clone();
-        side.interfaces.push(Interface { ethernet: name, gateways });
-        self.endpoints.extend(names.into_iter().map(|name| (name, port)));
+        self.endpoints.extend(addresses.iter().map(|(name, _)| (name.clone(), port)));
+        side.interfaces.push(Interface { ethernet: name, addresses, gateways });
     }
 
     fn capture(&mut self, node: &Node<'_>) {

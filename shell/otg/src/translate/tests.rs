@@ -166,10 +166,6 @@ fn devices_are_the_hosts_of_their_ports() {
 #[test]
 fn what_is_not_supported_is_named_with_its_path() {
     for (flow, wanted) in [
-        (
-            json!({"metrics": {"timestamps": true}}),
-            "flows[0].metrics.timestamps: not supported: the times of first and last packets are not kept",
-        ),
         (json!({"tx_rx": {"port": {"tx_name": "x"}}}), "flows[0].tx_rx.port.tx_name: there is no port 'x'"),
         (json!({"packet": [{"choice": "macsec", "macsec": {}}]}), "flows[0].packet[0].macsec: not supported"),
         (

@@ -1,17 +1,20 @@
 //! Starting and stopping: traffic, captures, protocols.
 
+use super::view::whole;
 use super::{Otg, Seat, told};
 use crate::access::Caller;
+use crate::fault::Fault;
+use crate::links::interface;
 use crate::routes::blocking;
-use crate::runs::RunJob;
+use crate::runs::{Manner, RunJob};
 use api::{Change, NewRun};
 use futures_util::future::join_all;
 use otg::{Errors, Translation, Transmit};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::timeout;
-use units::Nanos;
 
 /// For a run to end once it is asked to.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -35,9 +38,7 @@ impl Otg {
             "port" if request["port"]["choice"] == "capture" => {
                 self.captures(seat, &translation, &request["port"]["capture"], caller).await?;
             }
-            "port" => {
-                return Err(Errors::invalid("port.link: not supported: links are as the machine has them"));
-            }
+            "port" => self.links(seat, &translation, &request["port"]["link"]).await?,
             "protocol" if request["protocol"]["choice"] == "all" => {
                 seat.protocols = request["protocol"]["all"]["state"] == "start";
                 self.settle(seat, caller).await?;
@@ -101,7 +102,7 @@ impl Otg {
         }
         self.end_listening(seat).await;
         let rest: Vec<usize> = (0..translation.flows.len()).filter(|flow| !meant.contains(flow)).collect();
-        let mut profile = captured_only(translation, seat);
+        let mut profile = translation.profile.clone();
         let later: Vec<&str> = names(translation, &rest);
         for stream in profile["streams"].as_array_mut().into_iter().flatten() {
             if later.contains(&stream["name"].as_str().unwrap_or_default()) {
@@ -170,48 +171,68 @@ impl Otg {
             )));
         }
         let start = request["state"] == "start";
-        if start && seat.traffic.as_ref().is_some_and(|run| !run.job.has_ended()) {
-            let reason = "port.capture: not supported while traffic is sent: start the capture first";
-            return Err(Errors::invalid(reason));
-        }
-        if start {
-            self.end_listening(seat).await;
-        }
+        let run = seat.running();
         for port in meant {
-            let captured = &mut seat.captures[port];
-            match (start, captured.on) {
-                (true, _) => *captured = super::Captured { on: true, ..Default::default() },
-                (false, true) => (captured.on, captured.until) = (false, Some(wall_clock())),
-                (false, false) => {}
+            let (key, captured) = (&translation.ports[port].key, &mut seat.captures[port]);
+            let was_on = captured.on;
+            if start {
+                // In a run that goes on, its file may have packets of a capture before.
+                let file = run.iter().filter_map(|run| run.captures.get(key));
+                let files: Vec<PathBuf> = file.cloned().collect();
+                let skip = packets(&files).await?;
+                *captured = super::Captured { on: true, files, skip };
             }
-        }
-        if !start {
-            self.end_idle(seat).await;
+            captured.on = start;
+            if let Some(run) = run.as_ref().filter(|_| start != was_on) {
+                run.capture(key, start).await;
+            }
         }
         self.settle(seat, caller).await
     }
 
-    /// Ends a listening run nobody needs any more.
-    async fn end_idle(&self, seat: &mut Seat) {
-        if !seat.wants_to_listen() {
-            self.end_listening(seat).await;
+    /// Sets links up or down, all or, if one of them can't be, none.
+    async fn links(
+        &self,
+        seat: &Seat,
+        translation: &Arc<Translation>,
+        request: &Value,
+    ) -> Result<(), Errors> {
+        let names = translation.ports.iter().map(|port| port.name.as_str());
+        let meant = meant("port.link.port_names", &request["port_names"], names)?;
+        let up = request["state"] == "up";
+        let of = |port: usize, fault: &Fault| {
+            let name = &translation.ports[port].name;
+            let told = told(fault);
+            let errors = told.errors.iter().map(|reason| format!("port.link: port '{name}': {reason}"));
+            Errors { kind: told.kind, errors: errors.collect() }
+        };
+        for port in &meant {
+            interface(&translation.ports[*port].location).map_err(|fault| of(*port, &fault))?;
         }
+        let lease = seat.lease.clone().ok_or_else(no_lease)?;
+        for port in meant {
+            let (lease, device) = (lease.clone(), translation.ports[port].location.clone());
+            let switched =
+                blocking(self.service.clone(), move |service| service.switch_link(&lease, &device, up));
+            switched.await.map_err(|fault| of(port, &fault))?;
+        }
+        Ok(())
     }
 
     /// Begins to listen, if that is wanted and nothing runs; stops if it is not.
     pub(super) async fn settle(&self, seat: &mut Seat, caller: &Caller) -> Result<(), Errors> {
-        let runs = |run: &Option<Arc<RunJob>>| run.as_ref().is_some_and(|run| !run.job.has_ended());
         if !seat.wants_to_listen() {
             self.end_listening(seat).await;
             return Ok(());
         }
-        if runs(&seat.traffic) || runs(&seat.listening) {
+        if seat.running().is_some() {
             return Ok(());
         }
         let translation = seat.translation()?;
-        let mut profile = captured_only(&translation, seat);
+        let mut profile = translation.profile.clone();
         profile["streams"] = json!([]);
-        seat.listening = Some(self.run(seat, profile, "otg listens", false, caller).await?);
+        let run = self.run(seat, profile, "otg listens", false, caller).await?;
+        seat.listening = Some(run);
         Ok(())
     }
 
@@ -226,8 +247,7 @@ impl Otg {
     ) -> Result<Arc<RunJob>, Errors> {
         profile["load"]["drain"] = DRAIN.into();
         let lease = seat.lease.clone();
-        let lease =
-            lease.ok_or_else(|| Errors::internal("the lease has ended and somebody else has the ports"))?;
+        let lease = lease.ok_or_else(no_lease)?;
         let new = NewRun {
             profile: Some(profile),
             name: Some(name.to_owned()),
@@ -236,10 +256,15 @@ impl Otg {
             tags: vec!["otg".to_owned()],
             ..NewRun::default()
         };
-        let caller = caller.clone();
-        let run = blocking(self.service.clone(), move |service| service.start(&new, &caller)).await;
-        let run = run.map_err(|fault| told(&fault))?;
         let translation = seat.translation()?;
+        let captures = translation.ports.iter().zip(&seat.captures);
+        let off = captures.filter(|(port, captured)| port.capture.is_some() && !captured.on);
+        // A run that is kept sends; one that is not, listens.
+        let manner = Manner { listens: !keep, quiet: off.map(|(port, _)| port.key.clone()).collect() };
+        let caller = caller.clone();
+        let run =
+            blocking(self.service.clone(), move |service| service.start_so(&new, &manner, &caller)).await;
+        let run = run.map_err(|fault| told(&fault))?;
         for (port, captured) in translation.ports.iter().zip(&mut seat.captures) {
             captured.files.extend(run.captures.get(&port.key).cloned());
         }
@@ -266,8 +291,12 @@ impl Seat {
         let hosts =
             |translation: &Arc<Translation>| translation.ports.iter().any(|p| !p.interfaces.is_empty());
         let hosts = self.protocols && self.translation.as_ref().is_some_and(hosts);
-        hosts || self.captures.iter().any(|captured| captured.on)
+        hosts || self.pinging > 0 || self.captures.iter().any(|captured| captured.on)
     }
+}
+
+fn no_lease() -> Errors {
+    Errors::internal("the lease has ended and somebody else has the ports")
 }
 
 async fn end(run: &Arc<RunJob>, why: &str) {
@@ -275,15 +304,14 @@ async fn end(run: &Arc<RunJob>, why: &str) {
     let _ = timeout(PATIENCE, run.job.ended()).await;
 }
 
-/// The profile with only the captures that are on.
-fn captured_only(translation: &Translation, seat: &Seat) -> Value {
-    let mut profile = translation.profile.clone();
-    for (port, captured) in translation.ports.iter().zip(&seat.captures) {
-        if let Some(port) = profile["ports"][&port.key].as_object_mut().filter(|_| !captured.on) {
-            port.remove("capture");
-        }
-    }
-    profile
+/// Packets in the files of a capture that goes on.
+async fn packets(files: &[PathBuf]) -> Result<usize, Errors> {
+    let files = files.to_vec();
+    let count = move || files.iter().map(|file| otg::packets(&whole(file)?)).sum();
+    let counted = tokio::task::spawn_blocking(count).await;
+    counted.unwrap_or_else(|_| {
+        Err(Errors::internal("internal error, please report it: a request's thread failed"))
+    })
 }
 
 /// Streams of flows.
@@ -315,10 +343,4 @@ fn meant<'a>(path: &str, names: &Value, known: impl Iterator<Item = &'a str>) ->
         }
     }
     if errors.is_empty() { Ok(places) } else { Err(Errors { kind: otg::Kind::Validation, errors }) }
-}
-
-/// Now, as captures have it.
-fn wall_clock() -> Nanos {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Nanos(since.as_nanos() as u64)
 }

@@ -6,6 +6,7 @@
 //!
 //! Not here: what a configuration means (the crate `otg`), and HTTP and gRPC (`routes`, `grpc`), which both say the same.
 
+mod action;
 mod control;
 pub(crate) mod grpc;
 pub(crate) mod routes;
@@ -22,7 +23,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
-use units::Nanos;
 
 /// What the model calls its methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,8 @@ struct Seat {
     /// The newest run that only listens.
     listening: Option<Arc<RunJob>>,
     protocols: bool,
+    /// Actions under way that ping.
+    pinging: usize,
     /// Of each port.
     captures: Vec<Captured>,
 }
@@ -76,8 +78,8 @@ struct Seat {
 struct Captured {
     on: bool,
     files: Vec<PathBuf>,
-    /// When it was stopped.
-    until: Option<Nanos>,
+    /// Packets in the first of them that are of a capture before.
+    skip: usize,
 }
 
 impl Otg {
@@ -87,7 +89,7 @@ impl Otg {
 
     /// Carries out a method.
     pub(crate) async fn call(
-        &self,
+        self: &Arc<Self>,
         method: Method,
         request: Value,
         caller: &Caller,
@@ -111,8 +113,8 @@ impl Otg {
             Method::GetConfig => seat.current(),
             Method::SetControlState => self.control(&mut seat, &request, caller).await?,
             Method::SetControlAction => {
-                otg::config::allowed(&request, "ControlAction")?;
-                return Err(Errors::invalid("choice: actions are not supported"));
+                drop(seat);
+                self.act(request, caller).await?
             }
             Method::GetMetrics => self.metrics(&mut seat, &request).await?,
             Method::GetStates => self.states(&seat, &request)?,
@@ -202,6 +204,16 @@ impl Otg {
 impl Seat {
     fn current(&self) -> Value {
         self.config.clone().unwrap_or_else(otg::config::empty)
+    }
+
+    /// The run that goes on, if one does.
+    fn running(&self) -> Option<Arc<RunJob>> {
+        [&self.traffic, &self.listening].into_iter().flatten().find(|run| !run.job.has_ended()).cloned()
+    }
+
+    /// Whether the configuration is still that one.
+    fn is_of(&self, translation: &Arc<Translation>) -> bool {
+        self.translation.as_ref().is_some_and(|own| Arc::ptr_eq(own, translation))
     }
 
     fn translation(&self) -> Result<Arc<Translation>, Errors> {

@@ -66,11 +66,11 @@ impl Otg {
                 "port_name: the configuration has no capture on port '{name}'"
             )));
         };
-        let (files, until) = (captured.files.clone(), captured.until);
+        let (files, skip) = (captured.files.clone(), captured.skip);
         let read = move || {
             let files = files.iter().map(|file| whole(file)).collect::<Result<Vec<_>, _>>()?;
             let files: Vec<Vec<u8>> = files.into_iter().filter(|bytes| !bytes.is_empty()).collect();
-            otg::capture(&files, &plan, until)
+            otg::capture(&files, &plan, skip)
         };
         let done = tokio::task::spawn_blocking(read).await;
         done.unwrap_or_else(|_| {
@@ -80,7 +80,7 @@ impl Otg {
 }
 
 /// A file; nothing if it was never begun.
-fn whole(path: &Path) -> Result<Vec<u8>, Errors> {
+pub(super) fn whole(path: &Path) -> Result<Vec<u8>, Errors> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),

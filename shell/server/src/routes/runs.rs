@@ -8,7 +8,7 @@ use crate::events::{self, Form};
 use crate::fault::Fault;
 use crate::runs::RunJob;
 use crate::service::Service;
-use api::{Change, NewRun, Problem, Run, Snapshot};
+use api::{Change, NewPing, NewRun, Pinged, Problem, Run, Snapshot};
 use axum::body::Body as Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -29,6 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
         .routes(routes!(run, forget))
         .routes(routes!(stop))
         .routes(routes!(rate))
+        .routes(routes!(ping))
         .routes(routes!(snapshot))
         .routes(routes!(run_events))
         .routes(routes!(result))
@@ -109,6 +110,18 @@ async fn rate(
     let run = own(&service, &id, &caller)?;
     run.change(&change, &service.limits).await?;
     Ok(Json(run.document()))
+}
+
+/// Ping an address from a port of a run; it is answered once it is known what came of it
+#[utoipa::path(post, path = "/api/v1/runs/{id}/pings", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")), request_body = NewPing,
+    responses((status = 200, body = Pinged), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn ping(
+    State(service): Known,
+    caller: Caller,
+    Path(id): Path<String>,
+    Body(new): Body<NewPing>,
+) -> Result<Json<Pinged>, Fault> {
+    Ok(Json(own(&service, &id, &caller)?.ping(&new).await?))
 }
 
 /// Everything that is known of a run now

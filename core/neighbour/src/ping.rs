@@ -1,0 +1,339 @@
+//! A ping: asks for the next hop's hardware address if nobody knows it, sends echo requests there one after the other, and
+//! tells what came of them.
+//!
+//! Sans-IO. Sources: RFC 792 (echo), RFC 4443 section 4 (echo in IPv6).
+//!
+//! Not here: which neighbour leads to a target; errors that routers report.
+//!
+//! Invariant: it ends, answered or not, after twice its attempts' timeouts at most.
+
+use crate::{
+    ECHO_REPLY, ECHO_REPLY_V6, ECHO_REQUEST, ECHO_REQUEST_V6, Host, Mac, RETRY, header, ip_number,
+    is_for_a_host, value,
+};
+use std::net::IpAddr;
+use units::Nanos;
+use wire::read;
+
+/// Bytes of data in an echo request.
+const DATA_BYTES: u8 = 56;
+
+/// What to ask whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Echo {
+    /// An address of the host that asks.
+    pub from: IpAddr,
+    /// Who is to answer, of the same IP version.
+    pub to: IpAddr,
+    /// The neighbour through which it is reached: itself, or a router.
+    pub hop: IpAddr,
+    /// The neighbour's hardware address, if it is known.
+    pub mac: Option<Mac>,
+    /// Tells replies from those to others.
+    pub id: u16,
+    /// Requests at most, each with a sequence number of its own from 1 on.
+    pub attempts: u16,
+    /// From one request to the next. The neighbour is asked for as long as all requests together.
+    pub timeout: Nanos,
+}
+
+/// What came of a ping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// A reply came.
+    Answered {
+        /// From the request's departure to its reply's arrival.
+        round_trip: Nanos,
+    },
+    /// The neighbour did not tell its hardware address.
+    NoNeighbour,
+    /// No reply came.
+    Silent,
+    /// Replies came, with other data than the requests had.
+    Spoilt,
+}
+
+/// A frame to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    /// Without FCS.
+    pub frame: Vec<u8>,
+    /// Of an echo request; `None` is a request for a hardware address.
+    pub sequence: Option<u16>,
+}
+
+/// A ping under way.
+#[derive(Debug)]
+pub struct Ping {
+    echo: Echo,
+    mac: Option<Mac>,
+    began: Option<Nanos>,
+    /// When there is something to do.
+    next: Nanos,
+    /// Of each echo request sent.
+    departures: Vec<Nanos>,
+    spoilt: bool,
+    outcome: Option<Outcome>,
+}
+
+impl Ping {
+    /// A ping that has not begun.
+    pub fn new(echo: Echo) -> Self {
+        let mac = echo.mac;
+        Self {
+            echo,
+            mac,
+            began: None,
+            next: Nanos::ZERO,
+            departures: Vec::new(),
+            spoilt: false,
+            outcome: None,
+        }
+    }
+
+    /// The frame that is due, if one is. `host` has the address it is sent from.
+    pub fn poll(&mut self, now: Nanos, host: &Host) -> Option<Due> {
+        let began = *self.began.get_or_insert(now);
+        if self.outcome.is_some() || now < self.next {
+            return None;
+        }
+        let patience = Nanos(self.echo.timeout.0.saturating_mul(self.echo.attempts.into()));
+        match self.mac {
+            None if now.since(began) >= patience => self.outcome = Some(Outcome::NoNeighbour),
+            None => {
+                self.next = now + RETRY.min(self.echo.timeout);
+                return Some(Due { frame: host.request(self.echo.hop)?, sequence: None });
+            }
+            Some(_) if self.departures.len() >= usize::from(self.echo.attempts) => {
+                self.outcome = Some(if self.spoilt { Outcome::Spoilt } else { Outcome::Silent });
+            }
+            Some(mac) => {
+                self.departures.push(now);
+                self.next = now + self.echo.timeout;
+                let sequence = self.departures.len() as u16;
+                return Some(Due { frame: self.request(host, mac, sequence)?, sequence: Some(sequence) });
+            }
+        }
+        None
+    }
+
+    /// An echo request left at `at`, later than it was polled.
+    pub fn departed(&mut self, sequence: u16, at: Nanos) {
+        if let Some(departure) = self.departures.get_mut(usize::from(sequence).wrapping_sub(1)) {
+            *departure = at;
+        }
+    }
+
+    /// Looks at a frame that was received at `at`.
+    pub fn take(&mut self, at: Nanos, host: &Host, frame: &[u8]) {
+        if self.outcome.is_some() {
+            return;
+        }
+        if self.mac.is_none() {
+            let learnt = host.learn(frame).filter(|(ip, _)| *ip == self.echo.hop);
+            if let Some((_, mac)) = learnt {
+                (self.mac, self.next) = (Some(mac), at);
+            }
+            return;
+        }
+        let Some((sequence, is_whole)) = self.reply(frame) else { return };
+        match self.departures.get(usize::from(sequence).wrapping_sub(1)) {
+            Some(departure) if is_whole => {
+                self.outcome = Some(Outcome::Answered { round_trip: at.since(*departure) });
+            }
+            Some(_) => self.spoilt = true,
+            None => {}
+        }
+    }
+
+    /// When there is something to do; [`Nanos::MAX`] once it is over.
+    pub fn next_due(&self) -> Nanos {
+        if self.outcome.is_some() { Nanos::MAX } else { self.next }
+    }
+
+    /// What came of it, once it is over.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.outcome
+    }
+
+    /// Echo requests so far.
+    pub fn sent(&self) -> u16 {
+        self.departures.len() as u16
+    }
+
+    /// What it asks whom.
+    pub fn echo(&self) -> &Echo {
+        &self.echo
+    }
+
+    fn request(&self, host: &Host, mac: Mac, sequence: u16) -> Option<Vec<u8>> {
+        let (version, icmp, kind) = match self.echo.to {
+            IpAddr::V4(_) => ("ipv4", "icmp", ECHO_REQUEST),
+            IpAddr::V6(_) => ("ipv6", "icmpv6", ECHO_REQUEST_V6),
+        };
+        let headers = vec![
+            header(version, &[("src", ip_number(self.echo.from)), ("dst", ip_number(self.echo.to))]),
+            header(icmp, &[("type", kind), ("id", self.echo.id.into()), ("seq", sequence.into())]),
+        ];
+        host.frame(mac, headers, (0..DATA_BYTES).collect())
+    }
+
+    /// The sequence number of a reply to this ping, and whether its data are those of the request.
+    fn reply(&self, frame: &[u8]) -> Option<(u16, bool)> {
+        let (headers, behind) = read(frame);
+        let (ip, echo) = (headers.iter().rev().nth(1)?, headers.last()?);
+        let (version, icmp, kind) = match self.echo.to {
+            IpAddr::V4(_) => ("ipv4", "icmp", ECHO_REPLY),
+            IpAddr::V6(_) => ("ipv6", "icmpv6", ECHO_REPLY_V6),
+        };
+        let is_ours = is_for_a_host(&headers)
+            && (ip.protocol.name, echo.protocol.name) == (version, icmp)
+            && value(echo, "type") == kind
+            && value(echo, "id") == u128::from(self.echo.id)
+            && value(ip, "src") == ip_number(self.echo.to)
+            && value(ip, "dst") == ip_number(self.echo.from);
+        let end = match version {
+            "ipv4" => ip.offset + value(ip, "total_length") as usize,
+            _ => ip.offset + 40 + value(ip, "payload_length") as usize,
+        };
+        let is_whole = frame.get(behind..end).is_some_and(|data| data.iter().copied().eq(0..DATA_BYTES));
+        is_ours.then(|| (value(echo, "seq") as u16, is_whole))
+    }
+}
+
+/// Whether `frame` may tell a neighbour's hardware address or answer an echo request: a look at types alone, for many
+/// frames that are neither.
+pub fn may_answer(frame: &[u8]) -> bool {
+    let mut at = 12;
+    while matches!(frame.get(at..at + 2), Some([0x81, 0x00] | [0x88, 0xa8])) {
+        at += 4;
+    }
+    let ip = |offset: usize| frame.get(at + 2 + offset).copied();
+    match frame.get(at..at + 2) {
+        Some([0x08, 0x06]) => true,
+        Some([0x08, 0x00]) => {
+            let icmp = usize::from(ip(0).unwrap_or(0) & 15) * 4;
+            ip(9) == Some(1) && ip(icmp).map(u128::from) == Some(ECHO_REPLY)
+        }
+        Some([0x86, 0xdd]) => match ip(6) {
+            Some(58) => matches!(ip(40), Some(129 | 136)),
+            // Behind options: whoever reads it finds out.
+            next => matches!(next, Some(0 | 60)),
+        },
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    const SECOND: Nanos = Nanos::from_secs(1);
+
+    fn host(last: u8) -> Host {
+        let addresses = vec![
+            IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)),
+            IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, u16::from(last))),
+        ];
+        Host {
+            mac: [2, 0, 0, 0, 0, last],
+            vlans: vec![7],
+            answers_for: addresses.iter().map(|ip| *ip..=*ip).collect(),
+            addresses,
+        }
+    }
+
+    fn ping(family: usize, hop: u8, mac: Option<Mac>) -> Ping {
+        let (from, to, hop) =
+            (host(1).addresses[family], host(2).addresses[family], host(hop).addresses[family]);
+        Ping::new(Echo { from, to, hop, mac, id: 7, attempts: 3, timeout: SECOND })
+    }
+
+    #[test]
+    fn asks_for_the_neighbour_and_measures_the_round_trip() {
+        for family in [0, 1] {
+            let (asker, owner, mut ping) = (host(1), host(2), ping(family, 2, None));
+            let ask = ping.poll(Nanos(5), &asker).unwrap();
+            assert_eq!(ask.sequence, None);
+            assert_eq!(ping.poll(Nanos(6), &asker), None, "no second request so soon");
+            let told = owner.answer(&ask.frame).unwrap();
+            assert!(may_answer(&told));
+            ping.take(Nanos(10), &asker, &told);
+            let echo = ping.poll(Nanos(20), &asker).unwrap();
+            assert_eq!(echo.sequence, Some(1));
+            ping.departed(1, Nanos(30));
+            let reply = owner.answer(&echo.frame).unwrap();
+            assert!(may_answer(&reply) && !may_answer(&echo.frame));
+            ping.take(Nanos(130), &asker, &reply);
+            assert_eq!(ping.outcome(), Some(Outcome::Answered { round_trip: Nanos(100) }));
+            assert_eq!((ping.sent(), ping.next_due()), (1, Nanos::MAX));
+        }
+    }
+
+    #[test]
+    fn goes_through_a_router_it_knows() {
+        let (asker, mut ping) = (host(1), ping(0, 9, Some(host(9).mac)));
+        let echo = ping.poll(Nanos(5), &asker).unwrap();
+        assert_eq!(echo.frame[..6], host(9).mac);
+        let mut reply = host(2).answer(&echo.frame).unwrap();
+        // It comes back from the router, too.
+        reply[6..12].copy_from_slice(&host(9).mac);
+        ping.take(Nanos(9), &asker, &reply);
+        assert_eq!(ping.outcome(), Some(Outcome::Answered { round_trip: Nanos(4) }));
+    }
+
+    #[test]
+    fn ends_without_answers() {
+        let asker = host(1);
+        let mut absent = ping(0, 2, None);
+        let (mut now, mut asked) = (Nanos::ZERO, 0);
+        while absent.outcome().is_none() {
+            now = absent.next_due();
+            asked += absent.poll(now, &asker).iter().count();
+        }
+        assert_eq!((absent.outcome(), absent.sent()), (Some(Outcome::NoNeighbour), 0));
+        assert_eq!((now, asked), (Nanos(3 * SECOND.0), 15));
+        let mut silent = ping(0, 2, Some(host(2).mac));
+        let polled: Vec<_> = (0..4).map(|s| silent.poll(Nanos(s * SECOND.0), &asker)).collect();
+        let sequences: Vec<_> = polled.iter().flatten().map(|due| due.sequence).collect();
+        assert_eq!(sequences, [Some(1), Some(2), Some(3)]);
+        assert_eq!(silent.outcome(), Some(Outcome::Silent));
+    }
+
+    #[test]
+    fn takes_no_reply_but_its_own() {
+        let (asker, owner, mac) = (host(1), host(2), Some(host(2).mac));
+        let mut mine = ping(0, 2, mac);
+        let echo = mine.poll(Nanos(1), &asker).unwrap().frame;
+        let reply = owner.answer(&echo).unwrap();
+        let mut others = ping(0, 2, mac);
+        others.echo.id = 8;
+        let _ = others.poll(Nanos(1), &asker);
+        others.take(Nanos(2), &asker, &reply);
+        // Of a request that was never sent, of another host, and its own request.
+        let mut early = ping(0, 2, mac);
+        early.take(Nanos(2), &asker, &reply);
+        let mut elsewhere = ping(0, 2, mac);
+        elsewhere.echo.to = host(3).addresses[0];
+        let _ = elsewhere.poll(Nanos(1), &asker);
+        elsewhere.take(Nanos(2), &asker, &reply);
+        mine.take(Nanos(2), &asker, &echo);
+        for ping in [&mine, &others, &early, &elsewhere] {
+            assert_eq!(ping.outcome(), None);
+        }
+        let mut spoilt = reply.clone();
+        let last = spoilt.len() - 1;
+        spoilt[last] ^= 1;
+        mine.take(Nanos(2), &asker, &spoilt);
+        (1..4).for_each(|s| drop(mine.poll(Nanos(s * SECOND.0 + 1), &asker)));
+        assert_eq!(mine.outcome(), Some(Outcome::Spoilt));
+    }
+
+    #[test]
+    fn most_frames_are_no_answer() {
+        for frame in [&[][..], &[0xff; 60], &[0x81, 0, 0x81, 0].repeat(20)] {
+            assert!(!may_answer(frame));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Actions: pings from the hosts on the ports.
+
+use super::Otg;
+use crate::access::Caller;
+use crate::runs::RunJob;
+use api::NewPing;
+use futures_util::future::join_all;
+use otg::{Errors, PingRequest, Translation};
+use serde_json::Value;
+use std::sync::Arc;
+
+impl Otg {
+    /// Carries out a `ControlAction`. It goes on if its client leaves, because what it began is to end.
+    pub(super) async fn act(self: &Arc<Self>, request: Value, caller: &Caller) -> Result<Value, Errors> {
+        let (otg, caller) = (self.clone(), caller.clone());
+        let task = tokio::spawn(async move { otg.pings(&request, &caller).await });
+        task.await.unwrap_or_else(|_| {
+            Err(Errors::internal("internal error, please report it: an action's task failed"))
+        })
+    }
+
+    /// Sends pings at once, in the run that goes on or in one that begins and ends with them. The seat is free meanwhile.
+    async fn pings(&self, request: &Value, caller: &Caller) -> Result<Value, Errors> {
+        let mut seat = self.seat.lock().await;
+        let translation = seat.translation()?;
+        let pings = otg::pings(request, &translation)?;
+        seat.pinging += 1;
+        let began = self.settle(&mut seat, caller).await;
+        let run = seat.running();
+        drop(seat);
+        let answered = match (began, run) {
+            (Ok(()), Some(run)) => {
+                let asked = pings.requests.iter().map(|ping| self.ping(ping, run.clone(), &translation));
+                Ok(join_all(asked).await)
+            }
+            (Err(errors), _) => Err(errors),
+            (Ok(()), None) => Err(Errors::internal("nothing runs that could ping")),
+        };
+        let mut seat = self.seat.lock().await;
+        if seat.is_of(&translation) {
+            seat.pinging -= 1;
+            self.settle(&mut seat, caller).await?;
+        }
+        answered.map(|outcomes| pings.response(&outcomes))
+    }
+
+    /// Sends one ping. If its run ends for another of the same configuration, it is sent there.
+    async fn ping(
+        &self,
+        ping: &PingRequest,
+        mut run: Arc<RunJob>,
+        translation: &Arc<Translation>,
+    ) -> Result<(), String> {
+        let new = NewPing {
+            port: ping.port.clone(),
+            to: ping.to.clone(),
+            from: Some(ping.from.clone()),
+            ..NewPing::default()
+        };
+        loop {
+            let reason = match run.ping(&new).await {
+                Ok(pinged) if pinged.answered => return Ok(()),
+                Ok(pinged) => pinged.reason.unwrap_or_default(),
+                Err(fault) => fault.problem().detail.clone(),
+            };
+            if !run.job.is_stopped() {
+                return Err(reason);
+            }
+            let seat = self.seat.lock().await;
+            match seat.running().filter(|next| seat.is_of(translation) && !Arc::ptr_eq(next, &run)) {
+                Some(next) => run = next,
+                None => return Err(reason),
+            }
+        }
+    }
+}
