@@ -69,7 +69,7 @@ def rate(server, run):
     path = f"/api/v1/runs/{run['id']}/snapshot"
     first = server.get(path)
     time.sleep(0.5)
-    second = server.get(path)
+    second = wait_until(lambda: (look := server.get(path))["at_s"] > first["at_s"] and look, "a newer look", 10)
     sent = [look["total"]["ports"]["west"]["tx_packets"] for look in (first, second)]
     return (sent[1] - sent[0]) / (second["at_s"] - first["at_s"])
 
