@@ -202,6 +202,44 @@ def counted(namespace):
     return {entry["counter"]["name"]: entry["counter"]["packets"] for entry in listed if "counter" in entry}
 
 
+class Trunk:
+    """The tester's one link, a switch that takes its VLANs apart, and the kernel's router with an interface in each."""
+
+    VLANS = (0, 10, 20)
+
+    def __init__(self, lab):
+        need("ip", "ethtool", "ping")
+        self.lab, self.tester, self.switch = lab, lab.netns("tester"), lab.netns("switch")
+        self.router = lab.netns("router", forwarding=True)
+        lab.veth(self.tester, "veth0", self.switch, "trunk")
+        for vlan in self.VLANS:
+            lab.veth(self.switch, f"s{vlan}", self.router, f"r{vlan}")
+            self.router.ip("address", "add", f"10.0.{vlan}.1/24", "dev", f"r{vlan}")
+            self.router.ip("address", "add", f"2001:2:0:{vlan}::1/64", "dev", f"r{vlan}")
+            self.router.run("ethtool", "-K", f"r{vlan}", "tx", "off")
+        sides = [f"{vlan}=s{vlan}" for vlan in self.VLANS]
+        command = [PYTHON, TESTS / "trunk.py", "trunk", *sides]
+        self.process = lab.start(*command, ns=self.switch, stdin=subprocess.PIPE)
+        assert self.process.stdout.readline().strip() == "ready"
+
+    def seen(self):
+        """Ends the switch; which hardware addresses it saw in each VLAN, by type, with the number of frames."""
+        out, _ = self.process.communicate(timeout=20)
+        found = {}
+        for vlan, kind, mac, count in json.loads(out):
+            found.setdefault((vlan, kind), {})[mac] = count
+        return found
+
+    def pings(self, address):
+        said = self.router.run("ping", "-c", "1", "-W", "1", address, check=False)
+        return "1 received" in said
+
+    def known(self):
+        """The router's neighbours: hardware address by address."""
+        rows = json.loads(self.router.ip("-j", "neigh", "show"))
+        return {row["dst"]: row["lladdr"] for row in rows if "lladdr" in row}
+
+
 class Served:
     """A server in Python that says what it saw when it is ended."""
 

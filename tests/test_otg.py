@@ -9,6 +9,7 @@ import time
 
 import otg
 import pytest
+from hosts import Trunk
 from lab import REPO, call, need, wait_until
 from server import Server, inside
 
@@ -229,7 +230,9 @@ def layers_four(frames):
 
     _, _, gre, _ = frames.add("gre", "ethernet", "ipv4", "gre", "ipv4")
     gre.checksum_present.value = 1
-    frames.expect("gre", *[otg.padded(frames.ether() / ip / GRE(chksum_present=1) / IP(**ip.fields | {"proto": 61}))] * 3)
+    frames.expect(
+        "gre", *[otg.padded(frames.ether() / ip / GRE(chksum_present=1) / IP(**ip.fields | {"proto": 61}))] * 3
+    )
 
     _, _, udp, gtp, _ = frames.add("gtpv1", "ethernet", "ipv4", "udp", "gtpv1", "ipv4")
     udp.dst_port.value, gtp.message_type.value, gtp.teid.values = 2152, 255, [5, 6, 7]
@@ -316,7 +319,19 @@ def test_frames_are_those_of_scapy(client, shared, layers, tmp_path):
     config.captures.add(name="c", port_names=["q"], format="pcap")
     client.set(config)
     witness = tmp_path / "witness.pcap"
-    tcpdump = shared.start("tcpdump", "-i", "v1", "-w", witness, "-U", "--immediate-mode", "-Q", "in", ns=client.server.ns, stderr=subprocess.PIPE)
+    tcpdump = shared.start(
+        "tcpdump",
+        "-i",
+        "v1",
+        "-w",
+        witness,
+        "-U",
+        "--immediate-mode",
+        "-Q",
+        "in",
+        ns=client.server.ns,
+        stderr=subprocess.PIPE,
+    )
     wait_until(lambda: witness.exists() and witness.stat().st_size >= 24, "tcpdump")
     found, sent = captured(client, frames), 3 * len(frames.wanted)
     wait_until(lambda: sum(map(len, split(witness.read_bytes()).values())) >= sent, "the frames at tcpdump", 10, 0.1)
@@ -506,6 +521,69 @@ def test_a_kernel_reaches_a_device(lab):
     control.protocol.all.state = "stop"
     client.call("set_control_state", control)
     wait_until(lambda: not pings("10.9.0.1"), "silence", 15)
+
+
+def several_devices(client, trunk):
+    """A configuration of one port with devices in two VLANs, two of them in one of those, and flows between them."""
+    config = client.api.config()
+    config.ports.add(name="p", location="afpacket:veth0")
+    for name, vlan, last in (("a", 10, 2), ("b", 20, 2), ("c", 20, 3)):
+        ethernet = config.devices.add(name=name).ethernets.add(name=f"e{name}", mac=f"02:00:00:00:{vlan}:0{last}")
+        ethernet.connection.port_name = "p"
+        ethernet.vlans.add(name=f"v{name}", id=vlan)
+        ethernet.ipv4_addresses.add(name=f"i{name}", address=f"10.0.{vlan}.{last}", gateway=f"10.0.{vlan}.1", prefix=24)
+        if name == "a":
+            v6 = {"address": "2001:2:0:10::2", "gateway": "2001:2:0:10::1", "prefix": 64}
+            ethernet.ipv6_addresses.add(name="sa", **v6)
+            ethernet.ipv4_addresses.add(name="ja", address="10.0.10.9", gateway="10.0.10.1", prefix=24)
+    given = config.devices[2].ethernets[0].ipv4_addresses[0].gateway_mac
+    given.value = trunk.router.mac("r20")
+    for source, target, vlan, src, dst in (
+        ("ia", "b", 10, "10.0.10.2", "10.0.20.2"),
+        ("b", "ja", 20, "10.0.20.2", "10.0.10.9"),
+        ("ec", "a", 20, "10.0.20.3", "10.0.10.2"),
+    ):
+        made = config.flows.add(name=f"{source}-{target}")
+        made.tx_rx.device.tx_names, made.tx_rx.device.rx_names = [source], [target]
+        made.packet.ethernet().vlan().ipv4().udp()
+        _, tag, ipv4, _ = made.packet
+        tag.id.value, ipv4.src.value, ipv4.dst.value = vlan, src, dst
+        made.rate.pps, made.metrics.enable = 200, True
+        made.duration.fixed_packets.packets = 40
+    return config
+
+
+def test_a_port_has_many_devices(lab):
+    """Each has its own addresses, VLAN and gateway, over a kernel's router; what can't be is named with its path."""
+    otg.install()
+    trunk = Trunk(lab)
+    client = otg.Client(Server(lab, ns=trunk.tester))
+    config = several_devices(client, trunk)
+    config.devices[2].ethernets[0].mac = config.devices[1].ethernets[0].mac
+    clash = "devices[2].ethernets[0]: 02:00:00:00:20:02 is already that of host 'h1' in VLAN 20"
+    assert client.refused(config) == [clash]
+    config = several_devices(client, trunk)
+    client.set(config)
+    client.transmit("start")
+    client.over()
+    rows = client.flows()
+    assert {name: (row.frames_tx, row.frames_rx) for name, row in rows.items()} == {
+        flow.name: (40, 40) for flow in config.flows
+    }
+    request = client.api.states_request()
+    request.ipv4_neighbors.ethernet_names = []
+    states = client.call("get_states", request).ipv4_neighbors
+    at = {vlan: trunk.router.mac(f"r{vlan}") for vlan in (10, 20)}
+    wanted = [("ea", "10.0.10.1", at[10]), ("eb", "10.0.20.1", at[20]), ("ec", "10.0.20.1", at[20])]
+    assert [(row.ethernet_name, row.ipv4_address, row.link_layer_address) for row in states] == wanted
+    request.ipv6_neighbors.ethernet_names = ["ea"]
+    states = client.call("get_states", request).ipv6_neighbors
+    assert [(row.ipv6_address, row.link_layer_address) for row in states] == [("2001:2:0:10::1", at[10])]
+    client.transmit("stop")
+    seen = trunk.seen()
+    sent = {vlan: {mac for mac, count in seen[vlan, 0x0800].items() if count == 40} for vlan in (10, 20)}
+    assert sent == {10: {"02:00:00:00:10:02"}, 20: {"02:00:00:00:20:02", "02:00:00:00:20:03"}}
+    assert "02:00:00:00:20:03" not in seen[20, 0x0806], "it has been told its gateway's address and asks nobody"
 
 
 def split_all(capture):

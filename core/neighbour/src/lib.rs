@@ -1,23 +1,28 @@
-//! The host the tester plays behind a port: it asks for its neighbours' hardware addresses before a trial, answers ARP,
-//! neighbour discovery and ping during it, and pings others.
+//! The hosts the tester plays behind a port: they ask for their neighbours' hardware addresses before a trial, answer ARP,
+//! neighbour discovery and ping during it, and ping others.
 //!
 //! Sans-IO: frames in, frames out, time as an argument. Sources: RFC 826 (ARP), RFC 4861 (ND), RFC 792 and RFC 4443
 //! (echo).
 //!
 //! Not here: a cache that ages. What was learnt before a trial holds for the trial.
 //!
-//! Invariant: a host never answers for an address that is not its own, nor to a frame that is not a well-formed request.
+//! Invariant: a host never answers for an address that is not its own, nor in a VLAN that is not its own, nor to a frame
+//! that is not a well-formed request.
 
 #![forbid(unsafe_code)]
 
+mod hosts;
 mod ping;
+mod question;
+mod resolver;
 
+pub use hosts::Hosts;
 pub use ping::{Due, Echo, Outcome, Ping, may_answer};
+pub use resolver::Resolver;
 
-use std::collections::BTreeMap;
+use question::{Kind, Question};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
-use units::Nanos;
 use wire::{Header, PacketSpec, ReadHeader, protocol, read};
 
 /// A hardware address.
@@ -43,8 +48,10 @@ pub struct Host {
     pub mac: Mac,
     /// VLANs it lives in, outermost first.
     pub vlans: Vec<u16>,
-    /// Source of requests, at most one for each family.
+    /// Its own addresses: sources of requests.
     pub addresses: Vec<IpAddr>,
+    /// The network of each of `addresses`, from its first address to its last, in the same order.
+    pub networks: Vec<RangeInclusive<IpAddr>>,
     /// Addresses it answers for, from the first to the last of each range; contains `addresses`.
     pub answers_for: Vec<RangeInclusive<IpAddr>>,
 }
@@ -79,17 +86,6 @@ fn value(header: &ReadHeader, name: &str) -> u128 {
     header.fields.iter().find(|(f, _)| f.name == name).map_or(0, |(_, v)| *v)
 }
 
-/// Whether the last header stands behind Ethernet, tags and one IP header alone: what is in a tunnel asks no host.
-fn is_for_a_host(headers: &[ReadHeader]) -> bool {
-    let Some((_, around)) = headers.split_last() else { return false };
-    let is_ip = |header: &&ReadHeader| ["ipv4", "ipv6"].contains(&header.protocol.name);
-    let is_plain = |header: &ReadHeader| {
-        let names = ["ethernet", "vlan", "ipv4", "ipv6", "ipv6_hop_by_hop", "ipv6_destination"];
-        names.contains(&header.protocol.name) || header.protocol.part.is_some()
-    };
-    around.iter().all(is_plain) && around.iter().filter(is_ip).count() <= 1
-}
-
 /// The address ND requests for `ip` go to (RFC 4291 section 2.7.1), and its hardware address (RFC 2464 section 7).
 fn solicited_node(ip: Ipv6Addr) -> (Ipv6Addr, Mac) {
     let low = ip.octets();
@@ -117,10 +113,22 @@ impl Host {
         Some(spec.build_unpadded().ok()?.bytes)
     }
 
+    /// The addresses `ip` is asked for from: those on its network, or else all of its family.
+    pub fn sources(&self, ip: IpAddr) -> Vec<IpAddr> {
+        let on_link = self.addresses.iter().zip(&self.networks).filter(|(_, network)| network.contains(&ip));
+        let on_link: Vec<IpAddr> = on_link.map(|(own, _)| *own).collect();
+        let is_kin = |own: &&IpAddr| own.is_ipv4() == ip.is_ipv4();
+        if on_link.is_empty() { self.addresses.iter().filter(is_kin).copied().collect() } else { on_link }
+    }
+
     /// A request for the hardware address of `ip`; `None` without an address of its family to ask from.
     pub fn request(&self, ip: IpAddr) -> Option<Vec<u8>> {
-        let own = self.addresses.iter().find(|a| a.is_ipv4() == ip.is_ipv4())?;
-        match (*own, ip) {
+        self.request_from(*self.sources(ip).first()?, ip)
+    }
+
+    /// The same from the address `own`; `None` if that is of another family.
+    fn request_from(&self, own: IpAddr, ip: IpAddr) -> Option<Vec<u8>> {
+        match (own, ip) {
             (IpAddr::V4(own), IpAddr::V4(ip)) => self.frame(
                 BROADCAST,
                 vec![header(
@@ -161,31 +169,11 @@ impl Host {
 
     /// What the host answers to `frame`, if it is for the host to answer.
     pub fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
-        let (headers, behind) = read(frame);
-        if !is_for_a_host(&headers) {
+        let question = Question::read(frame)?;
+        if question.vlans != self.vlans || !self.owns(question.target) {
             return None;
         }
-        let ethernet = headers.first()?;
-        let from = mac_of(value(ethernet, "src"));
-        let ip = headers.iter().find(|h| h.protocol.name == "ipv4" || h.protocol.name == "ipv6");
-        let last = headers.last()?;
-        match last.protocol.name {
-            "arp" => self.answer_arp(last),
-            "nd_solicit" => self.answer_solicit(from, ip?, value(last, "target")),
-            // A solicitation without the option that tells the asker's hardware address (RFC 4861 section 4.3 allows it
-            // when asking one host): the target is what is behind the first 8 bytes.
-            "icmpv6" if value(last, "type") == SOLICIT => {
-                let target: [u8; 16] = frame.get(behind..behind + 16)?.try_into().ok()?;
-                self.answer_solicit(from, ip?, u128::from_be_bytes(target))
-            }
-            "icmp" if value(last, "type") == ECHO_REQUEST => {
-                self.answer_echo(from, ip?, last, "icmp", ECHO_REPLY, frame, behind)
-            }
-            "icmpv6" if value(last, "type") == ECHO_REQUEST_V6 => {
-                self.answer_echo(from, ip?, last, "icmpv6", ECHO_REPLY_V6, frame, behind)
-            }
-            _ => None,
-        }
+        self.reply(&question)
     }
 
     /// Whether it answers for `ip`.
@@ -193,31 +181,40 @@ impl Host {
         self.answers_for.iter().any(|range| range.contains(&ip))
     }
 
-    fn answer_arp(&self, arp: &ReadHeader) -> Option<Vec<u8>> {
-        let target = Ipv4Addr::from(value(arp, "target_ip") as u32);
-        if value(arp, "operation") != ARP_REQUEST || !self.owns(IpAddr::V4(target)) {
-            return None;
+    /// The answer to a question in its VLAN, for an address it answers for.
+    fn reply(&self, question: &Question<'_>) -> Option<Vec<u8>> {
+        match (question.target, &question.kind) {
+            (IpAddr::V4(target), Kind::Arp { asker }) => self.reply_arp(target, question.from, *asker),
+            (IpAddr::V6(target), Kind::Solicit { asker }) => {
+                self.reply_solicit(target, question.from, *asker)
+            }
+            (target, Kind::Echo { icmp, reply, asker, id, seq, payload }) => {
+                let (version, target) = match target {
+                    IpAddr::V4(target) => ("ipv4", v4(target)),
+                    IpAddr::V6(target) => ("ipv6", u128::from(target)),
+                };
+                let headers = vec![
+                    header(version, &[("src", target), ("dst", *asker)]),
+                    header(icmp, &[("type", *reply), ("id", *id), ("seq", *seq)]),
+                ];
+                self.frame(question.from, headers, payload.to_vec())
+            }
+            _ => None,
         }
-        let asker = value(arp, "sender_mac");
+    }
+
+    fn reply_arp(&self, target: Ipv4Addr, from: Mac, asker: u128) -> Option<Vec<u8>> {
         let fields = [
             ("operation", ARP_REPLY),
             ("sender_mac", number(self.mac)),
             ("sender_ip", v4(target)),
-            ("target_mac", asker),
-            ("target_ip", value(arp, "sender_ip")),
+            ("target_mac", number(from)),
+            ("target_ip", asker),
         ];
-        self.frame(mac_of(asker), vec![header("arp", &fields)], Vec::new())
+        self.frame(from, vec![header("arp", &fields)], Vec::new())
     }
 
-    fn answer_solicit(&self, from: Mac, ip: &ReadHeader, target: u128) -> Option<Vec<u8>> {
-        let target = Ipv6Addr::from(target);
-        let asker = value(ip, "src");
-        // An unspecified source is duplicate address detection; this host claims nothing there.
-        // A hop limit below 255 came through a router, which no neighbour's question does (RFC 4861 section 7.1.1).
-        let is_near = value(ip, "hop_limit") == ND_HOP_LIMIT;
-        if !self.owns(IpAddr::V6(target)) || asker == 0 || !is_near {
-            return None;
-        }
+    fn reply_solicit(&self, target: Ipv6Addr, from: Mac, asker: u128) -> Option<Vec<u8>> {
         let headers = vec![
             header("ipv6", &[("src", u128::from(target)), ("dst", asker), ("hop_limit", ND_HOP_LIMIT)]),
             header(
@@ -232,112 +229,29 @@ impl Host {
         ];
         self.frame(from, headers, Vec::new())
     }
-
-    fn answer_echo(
-        &self,
-        from: Mac,
-        ip: &ReadHeader,
-        echo: &ReadHeader,
-        icmp: &str,
-        reply: u128,
-        frame: &[u8],
-        behind: usize,
-    ) -> Option<Vec<u8>> {
-        let target = value(ip, "dst");
-        let (version, end, target_ip) = if ip.protocol.name == "ipv4" {
-            let end = ip.offset + value(ip, "total_length") as usize;
-            ("ipv4", end, IpAddr::V4(Ipv4Addr::from(target as u32)))
-        } else {
-            let end = ip.offset + 40 + value(ip, "payload_length") as usize;
-            ("ipv6", end, IpAddr::V6(Ipv6Addr::from(target)))
-        };
-        if !self.owns(target_ip) {
-            return None;
-        }
-        let payload = frame.get(behind..end)?.to_vec();
-        let headers = vec![
-            header(version, &[("src", target), ("dst", value(ip, "src"))]),
-            header(icmp, &[("type", reply), ("id", value(echo, "id")), ("seq", value(echo, "seq"))]),
-        ];
-        self.frame(from, headers, payload)
-    }
-
-    /// The neighbour `frame` tells of: an answer to a request, or the sender of one.
-    fn learn(&self, frame: &[u8]) -> Option<(IpAddr, Mac)> {
-        let (headers, _) = read(frame);
-        let last = headers.last()?;
-        match last.protocol.name {
-            "arp" => {
-                let sender = Ipv4Addr::from(value(last, "sender_ip") as u32);
-                Some((IpAddr::V4(sender), mac_of(value(last, "sender_mac"))))
-            }
-            "nd_advert" => {
-                Some((IpAddr::V6(Ipv6Addr::from(value(last, "target"))), mac_of(value(last, "lladdr"))))
-            }
-            _ => None,
-        }
-    }
 }
 
-/// Time between two requests for the same neighbour.
-const RETRY: Nanos = Nanos::from_millis(200);
-
-/// Asks for neighbours until all are known.
-#[derive(Debug)]
-pub struct Resolver {
-    /// In order, so that the same profile asks in the same order.
-    wanted: BTreeMap<IpAddr, Option<Mac>>,
-    next_request: Nanos,
+/// The VLANs a frame is in, outermost first.
+pub fn vlans_of(frame: &[u8]) -> Vec<u16> {
+    question::vlans(&read(frame).0)
 }
 
-impl Resolver {
-    /// Will ask for `wanted`.
-    pub fn new(wanted: impl IntoIterator<Item = IpAddr>) -> Self {
-        Self { wanted: wanted.into_iter().map(|ip| (ip, None)).collect(), next_request: Nanos::ZERO }
-    }
-
-    /// Requests that are due.
-    pub fn requests(&mut self, now: Nanos, host: &Host) -> Vec<Vec<u8>> {
-        if now < self.next_request {
-            return Vec::new();
-        }
-        self.next_request = now + RETRY;
-        self.unknown().filter_map(|ip| host.request(ip)).collect()
-    }
-
-    /// When requests are next due; [`Nanos::MAX`] when all is known.
-    pub fn next_due(&self) -> Nanos {
-        if self.unknown().next().is_none() { Nanos::MAX } else { self.next_request }
-    }
-
-    /// Looks at a received frame.
-    pub fn take(&mut self, host: &Host, frame: &[u8]) {
-        if let Some((ip, mac)) = host.learn(frame)
-            && let Some(known) = self.wanted.get_mut(&ip)
-        {
-            *known = Some(mac);
-        }
-    }
-
-    /// Neighbours that have not answered.
-    pub fn unknown(&self) -> impl Iterator<Item = IpAddr> {
-        self.wanted.iter().filter(|(_, mac)| mac.is_none()).map(|(ip, _)| *ip)
-    }
-
-    /// Neighbours that have answered, in the order of their addresses.
-    pub fn known(&self) -> impl Iterator<Item = (IpAddr, Mac)> {
-        self.wanted.iter().filter_map(|(ip, mac)| Some((*ip, (*mac)?)))
-    }
-
-    /// The hardware address of a neighbour.
-    pub fn mac(&self, ip: IpAddr) -> Option<Mac> {
-        self.wanted.get(&ip).copied().flatten()
-    }
+/// The neighbour `frame` tells of, an answer to a request or the sender of one, and the VLANs it is in.
+fn neighbour(frame: &[u8]) -> Option<(Vec<u16>, IpAddr, Mac)> {
+    let (headers, _) = read(frame);
+    let last = headers.last()?;
+    let (ip, mac) = match last.protocol.name {
+        "arp" => (IpAddr::V4((value(last, "sender_ip") as u32).into()), mac_of(value(last, "sender_mac"))),
+        "nd_advert" => (IpAddr::V6(value(last, "target").into()), mac_of(value(last, "lladdr"))),
+        _ => return None,
+    };
+    Some((question::vlans(&headers), ip, mac))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Nanos;
 
     fn host(last: u8) -> Host {
         let addresses = vec![
@@ -347,6 +261,7 @@ mod tests {
         Host {
             mac: [2, 0, 0, 0, 0, last],
             vlans: Vec::new(),
+            networks: vec![],
             answers_for: addresses.iter().map(|ip| *ip..=*ip).collect(),
             addresses,
         }
@@ -355,17 +270,18 @@ mod tests {
     #[test]
     fn two_hosts_find_each_other_in_both_families() {
         let (asker, owner) = (host(1), host(2));
-        let mut resolver = Resolver::new(owner.addresses.clone());
-        let requests = resolver.requests(Nanos(5), &asker);
+        let hosts = Hosts::new(vec![asker], Vec::new());
+        let mut resolver = Resolver::new(&hosts, owner.addresses.iter().map(|ip| (0, *ip)), []);
+        let requests = resolver.requests(Nanos(5), &hosts);
         assert_eq!(requests.len(), 2);
-        assert!(resolver.requests(Nanos(6), &asker).is_empty(), "no second request so soon");
+        assert!(resolver.requests(Nanos(6), &hosts).is_empty(), "no second request so soon");
         for request in &requests {
             assert!(host(3).answer(request).is_none(), "not for a third host to answer");
             let answer = owner.answer(request).unwrap();
-            resolver.take(&asker, &answer);
+            resolver.take(&hosts, &answer);
         }
         assert_eq!(resolver.next_due(), Nanos::MAX);
-        assert!(owner.addresses.iter().all(|ip| resolver.mac(*ip) == Some(owner.mac)));
+        assert!(owner.addresses.iter().all(|ip| resolver.mac(0, *ip) == Some(owner.mac)));
     }
 
     #[test]
@@ -401,7 +317,7 @@ mod tests {
         ];
         let ask = asker.frame(owner.mac, headers, dst.to_be_bytes().to_vec()).unwrap();
         let answer = owner.answer(&ask).unwrap();
-        assert_eq!(asker.learn(&answer), Some((owner.addresses[1], owner.mac)));
+        assert_eq!(neighbour(&answer), Some((vec![], owner.addresses[1], owner.mac)));
     }
 
     #[test]

@@ -7,9 +7,11 @@
 //!
 //! Invariant: it ends, answered or not, after twice its attempts' timeouts at most.
 
+use crate::question::is_for_a_host;
+use crate::resolver::RETRY;
 use crate::{
-    ECHO_REPLY, ECHO_REPLY_V6, ECHO_REQUEST, ECHO_REQUEST_V6, Host, Mac, RETRY, header, ip_number,
-    is_for_a_host, value,
+    ECHO_REPLY, ECHO_REPLY_V6, ECHO_REQUEST, ECHO_REQUEST_V6, Host, Mac, header, ip_number, neighbour, value,
+    vlans_of,
 };
 use std::net::IpAddr;
 use units::Nanos;
@@ -102,7 +104,8 @@ impl Ping {
             None if now.since(began) >= patience => self.outcome = Some(Outcome::NoNeighbour),
             None => {
                 self.next = now + RETRY.min(self.echo.timeout);
-                return Some(Due { frame: host.request(self.echo.hop)?, sequence: None });
+                let frame = host.request_from(self.echo.from, self.echo.hop)?;
+                return Some(Due { frame, sequence: None });
             }
             Some(_) if self.departures.len() >= usize::from(self.echo.attempts) => {
                 self.outcome = Some(if self.spoilt { Outcome::Spoilt } else { Outcome::Silent });
@@ -130,13 +133,16 @@ impl Ping {
             return;
         }
         if self.mac.is_none() {
-            let learnt = host.learn(frame).filter(|(ip, _)| *ip == self.echo.hop);
-            if let Some((_, mac)) = learnt {
+            let is_meant = |vlans: &[u16], ip| vlans == host.vlans && ip == self.echo.hop;
+            let learnt = neighbour(frame).filter(|(vlans, ip, _)| is_meant(vlans, *ip));
+            if let Some((_, _, mac)) = learnt {
                 (self.mac, self.next) = (Some(mac), at);
             }
             return;
         }
-        let Some((sequence, is_whole)) = self.reply(frame) else { return };
+        let Some((sequence, is_whole)) = self.reply(frame).filter(|_| vlans_of(frame) == host.vlans) else {
+            return;
+        };
         match self.departures.get(usize::from(sequence).wrapping_sub(1)) {
             Some(departure) if is_whole => {
                 self.outcome = Some(Outcome::Answered { round_trip: at.since(*departure) });
@@ -239,6 +245,7 @@ mod tests {
         Host {
             mac: [2, 0, 0, 0, 0, last],
             vlans: vec![7],
+            networks: Vec::new(),
             answers_for: addresses.iter().map(|ip| *ip..=*ip).collect(),
             addresses,
         }

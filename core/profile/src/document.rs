@@ -4,7 +4,8 @@
 use crate::packet_doc::PacketElement;
 use crate::pattern_doc::{PatternDoc, ThenForm};
 use crate::quantity::{
-    Bytes, ConditionText, Duration, Factor, Ip, IpPrefix, Mac, Name, PacketRate, Share, Speed, StreamRate,
+    Bytes, ConditionText, Duration, Factor, Ip, IpPrefix, Mac, Name, PacketRate, Share, Speed, Step,
+    StreamRate,
 };
 use crate::replay_doc::ReplayDoc;
 use crate::session_doc::SessionDoc;
@@ -54,7 +55,8 @@ pub(crate) struct Document {
     pub(crate) sim: SimDoc,
 }
 
-/// A port and the host the tester plays behind it.
+/// A port and the hosts the tester plays behind it. Its own keys 'ip', 'gateway', 'mac' and 'vlan' make the first host,
+/// which is called like the port.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Port")]
@@ -62,16 +64,24 @@ pub(crate) struct PortDoc {
     /// Which device: 'veth0', 'afxdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …
     #[schemars(length(min = 1))]
     pub(crate) device: String,
-    /// The host's addresses with prefix length, at most one IPv4 and one IPv6. With an address the port answers ARP,
-    /// neighbour discovery and ping, and asks for the hardware addresses of next hops.
+    /// The host's addresses with prefix length, the first of a family before the others. With an address the port answers
+    /// ARP, neighbour discovery and ping, and asks for the hardware addresses of next hops.
     pub(crate) ip: Option<OneOrMany<IpPrefix>>,
-    /// Routers for destinations that are not on the host's network, at most one IPv4 and one IPv6.
+    /// Routers for destinations that are not on the host's networks, at most one for each network.
     pub(crate) gateway: Option<OneOrMany<Ip>>,
+    /// Hardware addresses of gateways, by the gateway's address. Nobody is asked for these.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = {"format": "ip"}))]
+    pub(crate) gateway_mac: IndexMap<String, Mac>,
     /// Hardware address to use instead of the port's own.
     pub(crate) mac: Option<Mac>,
     /// VLAN the host lives in, or a list from the outermost in. ARP, neighbour discovery and ping are tagged with it,
     /// and so is every packet of the port's streams that has no vlan header of its own.
     pub(crate) vlan: Option<OneOrMany<VlanId>>,
+    /// Further hosts behind the port, each with addresses, hardware address, VLANs and gateways of its own: 4,096 with the
+    /// port's own at most. A stream or session is sent by the host whose address it has as its source.
+    #[serde(default)]
+    pub(crate) hosts: Vec<HostDoc>,
     /// Layer-1 speed of the link, for devices that do not know theirs. Shares such as '40%' are of this.
     pub(crate) speed: Option<Speed>,
     /// Who computes checksums that change from packet to packet.
@@ -83,6 +93,39 @@ pub(crate) struct PortDoc {
     /// (RFC 6815): leave it off outside a lab.
     #[serde(default)]
     pub(crate) allow_default_route: bool,
+}
+
+/// A further host behind a port, or 'count' of them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Host")]
+pub(crate) struct HostDoc {
+    /// What it is called in 'from_host' and 'to_host' of streams, in errors, and where neighbours are told; 'host1' for the
+    /// first of the list unless said otherwise, and so on. With 'count': 'name[0]', 'name[1]', …
+    pub(crate) name: Option<Name>,
+    /// Its addresses with prefix length.
+    pub(crate) ip: OneOrMany<IpPrefix>,
+    /// Routers for destinations that are not on its networks, at most one for each network.
+    pub(crate) gateway: Option<OneOrMany<Ip>>,
+    /// Hardware addresses of gateways, by the gateway's address. Nobody is asked for these.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = {"format": "ip"}))]
+    pub(crate) gateway_mac: IndexMap<String, Mac>,
+    /// Its hardware address. Without it one is made of the port's own, locally administered and nobody else's here.
+    pub(crate) mac: Option<Mac>,
+    /// VLAN it lives in, or a list from the outermost in; without it frames are untagged, whatever the port's own 'vlan'.
+    pub(crate) vlan: Option<OneOrMany<VlanId>>,
+    /// So many hosts instead of one: the first as it is written, each of the others with the next addresses, and the next
+    /// hardware address if 'mac' gives the first.
+    #[schemars(range(min = 1, max = 4095))]
+    pub(crate) count: Option<u32>,
+    /// From one host's addresses to the next one's: a number for all of them, or an address as difference for those of its
+    /// family ('0.0.1.0'). Without it 1.
+    pub(crate) ip_step: Option<OneOrMany<Step>>,
+    /// From one host's gateways to the next one's, likewise. Without it all have the same.
+    pub(crate) gateway_step: Option<OneOrMany<Step>>,
+    /// From one host's innermost VLAN to the next one's. Without it all are in the same.
+    pub(crate) vlan_step: Option<u32>,
 }
 
 /// A capture on a port: pcapng with nanoseconds. What the disk or memory was too slow for is counted.
@@ -182,6 +225,11 @@ pub(crate) struct StreamDoc {
     pub(crate) from: String,
     /// Port the stream should arrive at. Leave it out if nobody here receives it.
     pub(crate) to: Option<String>,
+    /// Host of the port 'from' that sends it: its hardware address, VLANs and gateways. Without it the one whose address is
+    /// the packet's outermost source, in the VLANs of the packet if that has vlan headers, or else the first that can.
+    pub(crate) from_host: Option<String>,
+    /// Host of the port 'to' that it goes to. Without it the one with the packet's destination, or the first that can.
+    pub(crate) to_host: Option<String>,
     /// Headers from the outside in, then, if wanted, the first bytes of the payload. 'ethernet' may be left out.
     /// An outermost ipv4 or ipv6 header gets its 'src' from the port it is sent from and its 'dst' from the port it
     /// goes to; hardware addresses come from the ports and their neighbours. Lengths, checksums and 'type' fields are

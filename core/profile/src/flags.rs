@@ -407,7 +407,7 @@ load: {duration: 10s}
         assert_eq!(plan.streams[0].next_hop, NextHop::Resolve("10.0.0.7".parse().unwrap()));
         let without = SendOptions { to_ip: None, dst: some("10.0.0.2"), ..options };
         let plan = load(&profile_text(&without)).unwrap();
-        assert_eq!(plan.ports[1].addresses[0].ip.to_string(), "10.0.0.2");
+        assert_eq!(plan.ports[1].own().addresses[0].ip.to_string(), "10.0.0.2");
     }
 
     #[test]

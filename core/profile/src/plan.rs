@@ -48,21 +48,15 @@ impl Plan {
     }
 }
 
-/// A port and the host the tester plays behind it.
+/// A port and the hosts the tester plays behind it.
 #[derive(Debug, Clone)]
 pub struct PortPlan {
     /// The port's name in the profile.
     pub name: String,
     /// Device string: `afxdp:veth0`.
     pub device: String,
-    /// The host's addresses, IPv4 and IPv6, at most one each.
-    pub addresses: Vec<Address>,
-    /// Routers to send through, at most one for each family.
-    pub gateways: Vec<IpAddr>,
-    /// Hardware address to use instead of the port's own.
-    pub mac: Option<[u8; 6]>,
-    /// VLAN identifiers the host lives in, outermost first; ARP, ND and ping use them.
-    pub vlans: Vec<u16>,
+    /// The hosts. The first is the port's own and always there, if only without addresses.
+    pub hosts: Vec<HostPlan>,
     /// Declared layer-1 speed of the link; `None` means what the port says.
     pub speed_bps: Option<u64>,
     /// Who computes checksums that change from packet to packet.
@@ -71,6 +65,55 @@ pub struct PortPlan {
     pub allow_default_route: bool,
     /// What is written into a capture file while traffic runs.
     pub capture: Option<CapturePlan>,
+}
+
+impl PortPlan {
+    /// The port's own host.
+    pub fn own(&self) -> &HostPlan {
+        &self.hosts[0]
+    }
+
+    /// All addresses of all hosts.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.hosts.iter().flat_map(|host| &host.addresses)
+    }
+
+    /// All gateways of all hosts.
+    pub fn gateways(&self) -> impl Iterator<Item = IpAddr> {
+        self.hosts.iter().flat_map(|host| &host.gateways).copied()
+    }
+}
+
+/// A host the tester plays behind a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPlan {
+    /// Its name; the port's own host has that of the port.
+    pub name: String,
+    /// Its addresses.
+    pub addresses: Vec<Address>,
+    /// Routers to send through, at most one for the network of each address.
+    pub gateways: Vec<IpAddr>,
+    /// Those of `gateways` whose hardware address is given: nobody is asked for it.
+    pub gateway_macs: Vec<(IpAddr, [u8; 6])>,
+    /// Its hardware address; `None` is the port's for the port's own host, and for another one made of the port's.
+    pub mac: Option<[u8; 6]>,
+    /// VLAN identifiers it lives in, outermost first; ARP, ND and ping use them.
+    pub vlans: Vec<u16>,
+}
+
+impl HostPlan {
+    /// The first address of a family.
+    pub fn address(&self, ipv4: bool) -> Option<Address> {
+        self.addresses.iter().find(|address| address.ip.is_ipv4() == ipv4).copied()
+    }
+
+    /// The router by which what has this address of the host as its source leaves the network; another one of the family if
+    /// that network has none.
+    pub fn gateway(&self, address: &Address) -> Option<IpAddr> {
+        let mut kin = self.gateways.iter().copied().filter(|ip| ip.is_ipv4() == address.ip.is_ipv4());
+        let own = kin.clone().find(|ip| address.is_next_to(*ip));
+        own.or_else(|| kin.next())
+    }
 }
 
 /// A capture on a port.
@@ -139,6 +182,12 @@ impl Address {
             && (self.prefix_len == 0 || (ours ^ theirs) >> (128 - u32::from(self.prefix_len)) == 0)
     }
 
+    /// Whether `ip` is on this address's network or, as a link-local address, on its link.
+    pub fn is_next_to(&self, ip: IpAddr) -> bool {
+        let is_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        self.on_link(ip) || (is_local && self.ip.is_ipv6())
+    }
+
     /// The first and the last address of this address's network.
     pub fn network(&self) -> (IpAddr, IpAddr) {
         match self.ip {
@@ -174,11 +223,15 @@ pub struct StreamPlan {
     pub from: usize,
     /// Index of the port it should arrive at; `None` if nobody here receives it.
     pub to: Option<usize>,
+    /// Index of the host of `from` that sends it.
+    pub from_host: usize,
+    /// Index of the host of `to` that it goes to.
+    pub to_host: usize,
     /// What is sent.
     pub packet: Arc<PacketSpec>,
     /// Whether the packet's author set `ethernet.dst`; if not, the next hop is resolved and filled in.
     pub next_hop: NextHop,
-    /// Whether the packet's author set `ethernet.src`; if not, the port's address is filled in.
+    /// Whether the packet's author left `ethernet.src` out: the sending host's address is filled in.
     pub fill_source_mac: bool,
     /// Frame lengths.
     pub sizes: Arc<Sizes>,
@@ -257,9 +310,9 @@ pub struct GroupPlan {
 pub enum NextHop {
     /// It is in the packet.
     Given,
-    /// Ask for the hardware address of this neighbour (the destination itself, or a gateway).
+    /// The hardware address of this neighbour (the destination itself, or a gateway), which the sending host asks for.
     Resolve(IpAddr),
-    /// The hardware address of the port the stream goes to: nothing but a wire or a switch is between.
+    /// The hardware address of the host the stream goes to: nothing but a wire or a switch is between.
     PeerPort,
 }
 
@@ -324,6 +377,10 @@ pub enum Pattern {
 pub struct SessionEntry {
     /// What is run.
     pub session: SessionPlan,
+    /// Index of the host, on the clients' port, that clients played here are.
+    pub client_host: usize,
+    /// Index of the host, on the servers' port, that servers played here are.
+    pub server_host: usize,
     /// Where clients played here send to: every server's address is in one of these, and in one only. Empty if the
     /// clients are someone else's. Servers answer to the hardware address a session comes from.
     pub hops: Vec<SessionHop>,
@@ -352,9 +409,9 @@ pub struct SessionHop {
 pub enum HopBy {
     /// It is in the profile.
     Given([u8; 6]),
-    /// Ask for the hardware address of this neighbour (the server itself, or a gateway) from the clients' port.
+    /// The hardware address of this neighbour (the server itself, or a gateway), which the clients' host asks for.
     Resolve(IpAddr),
-    /// The hardware address of the servers' port: nothing but a wire or a switch is between.
+    /// The hardware address of the servers' host: nothing but a wire or a switch is between.
     PeerPort,
 }
 

@@ -12,7 +12,7 @@ use crate::size_doc::SizeText;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::borrow::Cow;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU64;
 use units::{BitRate, FrameLen, Layer, Load, Nanos, Pps};
 
@@ -118,6 +118,8 @@ quantities! {
         ["10.0.0.1", "2001:2::1"], host, IpAddr::to_string;
     IpPrefix(Address) = "ip-prefix", "an address with its prefix length such as 10.0.0.2/24 or 2001:2::2/64",
         ["10.0.0.2/24", "2001:2::2/64"], prefix, |a| format!("{}/{}", a.ip, a.prefix_len);
+    Step(StepBy) = "step", "a number of addresses such as 256, or an address as difference such as 0.0.1.0 or 0:0:0:1::",
+        ["1", "0.0.1.0", "0:0:0:1::"], step, print_step;
     Network(Address) = "network", "a network such as 10.0.0.0/8 or 2001:2::/48",
         ["10.0.0.0/8", "2001:2::/48"], network, |a| format!("{}/{}", a.ip, a.prefix_len);
     Speedup((NonZeroU64, NonZeroU64)) = "speedup", "a factor above zero such as 2x, 0.5x or 1.25x",
@@ -154,7 +156,7 @@ quantities! {
 
 /// Whether values of the schema's `format` may be written as plain numbers: they are read as the texts they were.
 pub(crate) fn is_numeric(format: &str) -> bool {
-    matches!(format, "port-range" | "factor" | "tls-version" | "setting")
+    matches!(format, "port-range" | "factor" | "tls-version" | "setting" | "step")
 }
 
 fn name(text: &str) -> Option<String> {
@@ -236,6 +238,30 @@ fn speedup(text: &str) -> Option<(NonZeroU64, NonZeroU64)> {
     Some((digits.parse().ok()?, NonZeroU64::new(10u64.pow(fraction.len() as u32))?))
 }
 
+/// From one address to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StepBy {
+    pub(crate) by: u128,
+    /// Whether it is for IPv4; `None` is for both families.
+    pub(crate) v4: Option<bool>,
+}
+
+fn step(text: &str) -> Option<StepBy> {
+    match text.parse() {
+        Ok(IpAddr::V4(ip)) => Some(StepBy { by: u32::from(ip).into(), v4: Some(true) }),
+        Ok(IpAddr::V6(ip)) => Some(StepBy { by: ip.into(), v4: Some(false) }),
+        Err(_) => text.parse().ok().map(|by: u64| StepBy { by: by.into(), v4: None }),
+    }
+}
+
+fn print_step(step: &StepBy) -> String {
+    match step.v4 {
+        Some(true) => Ipv4Addr::from(step.by as u32).to_string(),
+        Some(false) => Ipv6Addr::from(step.by).to_string(),
+        None => step.by.to_string(),
+    }
+}
+
 pub(crate) fn network(text: &str) -> Option<Address> {
     let (ip, prefix_len) = text.split_once('/')?;
     let ip: IpAddr = ip.parse().ok()?;
@@ -284,6 +310,8 @@ mod tests {
             ("ip", "::"),
             ("ip-prefix", "10.0.0.2"),
             ("ip-prefix", "10.0.0.2/33"),
+            ("step", "-1"),
+            ("step", "/24"),
             ("mac", "02:00:00:00:00"),
             ("mac", "02:00:00:00:00:01:02"),
             ("mac", "2:0:0:0:0:1"),

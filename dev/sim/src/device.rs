@@ -27,6 +27,8 @@ pub struct RouterPort {
     pub networks: Vec<(IpAddr, u8)>,
     /// Hardware address of the tester's port on the link.
     pub peer_mac: [u8; 6],
+    /// Addresses of the tester there that have other hardware addresses.
+    pub peers: HashMap<IpAddr, [u8; 6]>,
 }
 
 /// A switch that learns.
@@ -108,6 +110,7 @@ impl Router {
             mac: router_mac(index),
             vlans: Vec::new(),
             addresses: port.addresses.clone(),
+            networks: Vec::new(),
             answers_for: port.addresses.iter().map(|ip| *ip..=*ip).collect(),
         };
         let hosts = model.ports.iter().enumerate().map(host).collect();
@@ -117,18 +120,25 @@ impl Router {
     /// Takes a frame that came in on port `from` at `now`.
     pub(crate) fn take(&mut self, from: usize, now: Nanos, frame: &mut [u8]) -> Forward {
         if frame.get(..6).is_some_and(|dst| dst[0] & 1 == 1) {
-            return self.hosts[from].answer(frame).map_or(Forward::NoRoute, Forward::Answer);
+            return self.answer(from, frame);
         }
         let Some((ip_at, destination)) = destination(frame) else { return Forward::NoRoute };
         if self.hosts[from].owns(destination) {
-            return self.hosts[from].answer(frame).map_or(Forward::NoRoute, Forward::Answer);
+            return self.answer(from, frame);
         }
         let Some(to) = self.route(destination) else { return Forward::NoRoute };
         let Some(leaves) = self.serve(now) else { return Forward::Dropped };
-        frame[..6].copy_from_slice(&self.model.ports[to].peer_mac);
+        let port = &self.model.ports[to];
+        frame[..6].copy_from_slice(port.peers.get(&destination).unwrap_or(&port.peer_mac));
         frame[6..12].copy_from_slice(&router_mac(to));
         age(&mut frame[ip_at..]);
         Forward::Out(to, leaves)
+    }
+
+    /// Answers in the VLANs of the question: the router is in all of them.
+    fn answer(&self, from: usize, frame: &[u8]) -> Forward {
+        let host = Host { vlans: neighbour::vlans_of(frame), ..self.hosts[from].clone() };
+        host.answer(frame).map_or(Forward::NoRoute, Forward::Answer)
     }
 
     /// The port with the longest prefix for `ip`.

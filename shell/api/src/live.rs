@@ -136,7 +136,7 @@ pub struct Snapshot {
     pub total: Totals,
     /// The cores that do the work.
     pub workers: Vec<WorkerLoad>,
-    /// Neighbours that answered before traffic began.
+    /// Neighbours that answered before traffic began, or whose hardware address was given.
     #[serde(default)]
     pub neighbours: Vec<Neighbour>,
 }
@@ -146,6 +146,9 @@ pub struct Snapshot {
 pub struct Neighbour {
     /// The port's name in the profile.
     pub port: String,
+    /// The name of the host behind the port that asked; the port's own host has that of the port.
+    #[serde(default)]
+    pub host: String,
     /// The neighbour's address.
     pub ip: String,
     /// Its hardware address: `02:00:00:00:00:01`.

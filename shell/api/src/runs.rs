@@ -136,7 +136,10 @@ pub struct NewPing {
     pub port: String,
     /// The address that is to answer.
     pub to: String,
-    /// Which of the port's addresses asks; the one of the same IP version if left out.
+    /// Name of the host behind the port that asks; the port's own host has the port's name. Any if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Which of the hosts' addresses asks. If left out, one on the target's network, else the first of its IP version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Echo requests at most; 3 if left out.

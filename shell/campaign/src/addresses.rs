@@ -198,7 +198,7 @@ fn prepared(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<(Plan, Str
     let stream = test_stream(plan, bed)?;
     let mut shaped = without_schedule(plan, request);
     shaped.groups.clear();
-    shaped.ports.iter_mut().for_each(|port| port.gateways.clear());
+    shaped.ports.iter_mut().flat_map(|port| &mut port.hosts).for_each(|host| host.gateways.clear());
     let mut test = StreamPlan {
         to: None,
         next_hop: NextHop::Given,
@@ -246,6 +246,8 @@ fn taught(test: &StreamPlan, count: u64, rate: Pps) -> StreamPlan {
         name: TAUGHT.to_owned(),
         from: LEARNING,
         to: Some(TEST),
+        from_host: 0,
+        to_host: 0,
         packet: Arc::new(packet),
         next_hop: NextHop::PeerPort,
         fill_source_mac: false,

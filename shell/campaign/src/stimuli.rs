@@ -144,7 +144,7 @@ fn labels(fields: &mut Fields, key: u64) {
 /// Whether nothing but a wire or a switch is between a stream's ports.
 fn is_switched(stream: &StreamPlan, ports: &[PortPlan]) -> bool {
     let is_peers =
-        |ip: IpAddr| stream.to.is_some_and(|to| ports[to].addresses.iter().any(|address| address.ip == ip));
+        |ip: IpAddr| stream.to.is_some_and(|to| ports[to].addresses().any(|address| address.ip == ip));
     match stream.next_hop {
         NextHop::PeerPort => stream.to.is_some(),
         NextHop::Resolve(ip) => is_peers(ip),
@@ -191,7 +191,7 @@ fn networks(
     let is_v4 = header.protocol.name == "ipv4";
     let ip = |bits: u128| if is_v4 { IpAddr::V4((bits as u32).into()) } else { IpAddr::V6(bits.into()) };
     let width = if is_v4 { 32 } else { 128 };
-    let known = stream.to.and_then(|to| plan.ports[to].addresses.iter().find(|a| a.on_link(ip(first))));
+    let known = stream.to.and_then(|to| plan.ports[to].addresses().find(|a| a.on_link(ip(first))));
     let length = known.map_or(if is_v4 { 24 } else { 64 }, |address| address.prefix_len);
     let step = 1u128.checked_shl(width - u32::from(length).min(width)).unwrap_or(0);
     let last = step.checked_mul(u128::from(count) - 1).and_then(|span| span.checked_add(first));
@@ -255,6 +255,8 @@ fn answer(stream: &StreamPlan, to: usize, sources: Arc<[u128]>, rate: Load) -> S
         name: format!("{} learned", stream.name),
         from: to,
         to: Some(stream.from),
+        from_host: stream.to_host,
+        to_host: stream.from_host,
         packet: Arc::new(packet),
         next_hop: NextHop::PeerPort,
         fill_source_mac: false,

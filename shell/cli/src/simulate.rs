@@ -135,8 +135,9 @@ impl Tester for SimTester {
 /// Links and device as the profile and the command line say.
 fn world(plan: &Plan, dut: Option<Dut>, cores: u16, tap: Option<sim::Tap>) -> (Vec<SimPort>, SimClock) {
     let link = plan.sim.link;
-    let mac =
-        |index: usize| plan.ports[index].mac.unwrap_or_else(|| port::ring::mac_of(&plan.ports[index].device));
+    let mac = |index: usize| {
+        plan.ports[index].own().mac.unwrap_or_else(|| port::ring::mac_of(&plan.ports[index].device))
+    };
     let ports = plan.ports.iter().enumerate().map(|(index, port)| {
         let model = LinkModel {
             speed_bps: port.speed_bps.unwrap_or(link.speed_bps),
@@ -160,10 +161,16 @@ fn world(plan: &Plan, dut: Option<Dut>, cores: u16, tap: Option<sim::Tap>) -> (V
 
 /// The router that was asked for, or one without limits if ports have gateways.
 fn router(plan: &Plan, dut: Option<Dut>, mac: &dyn Fn(usize) -> [u8; 6]) -> Option<RouterModel> {
-    let ports = plan.ports.iter().enumerate().map(|(index, port)| RouterPort {
-        addresses: port.gateways.clone(),
-        networks: port.addresses.iter().map(|a| (a.ip, a.prefix_len)).collect(),
-        peer_mac: mac(index),
+    let macs: Vec<[u8; 6]> = (0..plan.ports.len()).map(mac).collect();
+    let hosts = engine::host_macs(plan, &macs);
+    let ports = plan.ports.iter().zip(&hosts).map(|(port, macs)| {
+        let peers = port.hosts.iter().zip(macs).skip(1);
+        RouterPort {
+            addresses: port.gateways().collect(),
+            networks: port.addresses().map(|a| (a.ip, a.prefix_len)).collect(),
+            peer_mac: macs[0],
+            peers: peers.flat_map(|(host, mac)| host.addresses.iter().map(|own| (own.ip, *mac))).collect(),
+        }
     });
     let ports = ports.collect();
     match (dut, plan.sim.router) {
@@ -174,7 +181,7 @@ fn router(plan: &Plan, dut: Option<Dut>, mac: &dyn Fn(usize) -> [u8; 6]) -> Opti
         (None, Some(r)) => {
             Some(RouterModel { capacity: Some(r.capacity), buffer: r.buffer, latency: r.latency, ports })
         }
-        (None, None) if plan.ports.iter().any(|p| !p.gateways.is_empty()) => {
+        (None, None) if plan.ports.iter().any(|p| p.gateways().next().is_some()) => {
             Some(RouterModel { capacity: None, buffer: 0, latency: Nanos::ZERO, ports })
         }
         (None, None) => None,

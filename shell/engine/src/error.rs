@@ -2,7 +2,6 @@
 
 use crate::capture::CaptureError;
 use port::{PortError, PortErrorKind};
-use std::net::IpAddr;
 
 /// Why a trial did not run, and whose fault it is.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +36,14 @@ pub enum EngineError {
         /// The interface.
         netdev: String,
     },
+    /// Hosts behind a port get in each other's way.
+    #[error("port {port}: {reason}")]
+    Hosts {
+        /// The port's name.
+        port: String,
+        /// How.
+        reason: String,
+    },
     /// A neighbour did not answer.
     #[error(
         "port {port}: no answer from {} after {waited_s} s; is the device under test up, is the cable on the right \
@@ -46,8 +53,8 @@ pub enum EngineError {
     Neighbour {
         /// The port's name.
         port: String,
-        /// Who did not answer.
-        neighbours: Vec<IpAddr>,
+        /// Who did not answer, with the host that asked if it is not the port's own.
+        neighbours: Vec<String>,
         /// How long they were asked, s.
         waited_s: u64,
     },
@@ -64,8 +71,15 @@ pub enum EngineError {
     Machine(String),
 }
 
-fn list(ips: &[IpAddr]) -> String {
-    ips.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ")
+/// Neighbours that are named one by one.
+const LISTED_MAX: usize = 8;
+
+fn list(neighbours: &[String]) -> String {
+    let listed = neighbours.iter().take(LISTED_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match neighbours.len().saturating_sub(LISTED_MAX) {
+        0 => listed,
+        more => format!("{listed} and {more} more"),
+    }
 }
 
 impl EngineError {
@@ -73,9 +87,24 @@ impl EngineError {
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Port(error) => error.kind == PortErrorKind::Name,
-            Self::Stream { .. } | Self::Sessions { .. } => true,
+            Self::Stream { .. } | Self::Sessions { .. } | Self::Hosts { .. } => true,
             Self::Capture { error, .. } => error.is_bad_input(),
             Self::DefaultRoute { .. } | Self::Neighbour { .. } | Self::Machine(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_neighbours_some_are_named() {
+        let said = |count: usize| {
+            let neighbours = (0..count).map(|n| format!("10.0.0.{n}")).collect();
+            EngineError::Neighbour { port: "west".to_owned(), neighbours, waited_s: 5 }.to_string()
+        };
+        assert!(said(2).starts_with("port west: no answer from 10.0.0.0, 10.0.0.1 after 5 s"));
+        assert!(said(4_000).contains(", 10.0.0.7 and 3992 more after 5 s"));
     }
 }

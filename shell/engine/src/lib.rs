@@ -13,6 +13,7 @@ mod change;
 mod error;
 mod flow_sink;
 mod flows;
+mod hosts;
 mod interval;
 mod pings;
 mod players;
@@ -34,11 +35,12 @@ mod worker;
 pub use captures::CaptureSwitch;
 pub use change::{Change, Speed};
 pub use error::EngineError;
+pub use hosts::host_macs;
 pub use pings::{PingOrder, Pinged};
 pub use result::ResultDocument;
 pub use rig::Rig;
 pub use session::{RunOptions, Session};
-pub use watch::{PortView, SessionView, StreamView, View, Watch};
+pub use watch::{NeighbourView, PortView, SessionView, StreamView, View, Watch};
 
 /// Version of DPDK, which opens the ports.
 pub fn dpdk_version() -> String {

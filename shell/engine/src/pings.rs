@@ -18,7 +18,10 @@ pub struct PingOrder {
     pub number: u64,
     /// Name of the port it is sent from.
     pub port: String,
-    /// Which of the port's addresses it is sent from; `None` is the one of the target's IP version.
+    /// Name of the host behind the port that sends it; `None` is any.
+    pub host: Option<String>,
+    /// Which of the hosts' addresses it is sent from; `None` is one on the target's network, or else the first of its IP
+    /// version.
     pub from: Option<IpAddr>,
     /// Who is to answer.
     pub to: IpAddr,
@@ -85,6 +88,8 @@ impl Heard {
 struct Active {
     number: u64,
     port: usize,
+    /// Index of the host behind the port.
+    host: usize,
     ping: Ping,
 }
 
@@ -116,8 +121,8 @@ impl<'a> Pings<'a> {
         heard.sort_by_key(Heard::at);
         heard.iter().for_each(|heard| self.take(heard));
         let mut errands = Vec::new();
-        for Active { number, port, ping } in &mut self.active {
-            let host = &self.trial.hosts[*port];
+        for Active { number, port, host, ping } in &mut self.active {
+            let host = self.trial.played.ports[*port].host(*host);
             if let Some(due) = ping.poll(now, host) {
                 let tag = Tag { number: *number, sequence: due.sequence };
                 errands.push(Errand::Send { port: *port, frame: due.frame, tag });
@@ -158,9 +163,9 @@ impl<'a> Pings<'a> {
                 }
             }
             Heard::Frame { port, at, frame } => {
-                let host = &self.trial.hosts[*port];
+                let hosts = &self.trial.played.ports[*port];
                 let here = self.active.iter_mut().filter(|active| active.port == *port);
-                here.for_each(|active| active.ping.take(*at, host, frame));
+                here.for_each(|active| active.ping.take(*at, hosts.host(active.host), frame));
             }
         }
     }
@@ -170,37 +175,50 @@ impl<'a> Pings<'a> {
         let ports = &self.trial.plan.ports;
         let found = ports.iter().position(|port| port.name == order.port);
         let port = found.ok_or_else(|| format!("there is no port '{}'", order.port))?;
-        let (plan, family) = (&ports[port], if order.to.is_ipv4() { "IPv4" } else { "IPv6" });
-        let mut own = plan.addresses.iter().filter(|own| own.ip.is_ipv4() == order.to.is_ipv4());
-        let own = match order.from {
+        let (hosts, family) = (&ports[port].hosts, if order.to.is_ipv4() { "IPv4" } else { "IPv6" });
+        let of_port = match &order.host {
+            Some(name) if hosts.iter().all(|host| host.name != *name) => {
+                return Err(format!("port '{}' has no host '{name}'", order.port));
+            }
+            Some(name) => format!("host '{name}' of port '{}'", order.port),
+            None => format!("port '{}'", order.port),
+        };
+        let meant = hosts.iter().enumerate();
+        let meant = meant.filter(|(_, host)| order.host.as_ref().is_none_or(|name| host.name == *name));
+        let mut own = meant
+            .flat_map(|(number, host)| host.addresses.iter().map(move |own| (number, own)))
+            .filter(|(_, own)| own.ip.is_ipv4() == order.to.is_ipv4());
+        let (host, own) = match order.from {
             Some(from) => own
-                .find(|own| own.ip == from)
-                .ok_or_else(|| format!("{from} is no {family} address of port '{}'", order.port))?,
-            None => own.next().ok_or_else(|| format!("port '{}' has no {family} address", order.port))?,
+                .find(|(_, own)| own.ip == from)
+                .ok_or_else(|| format!("{from} is no {family} address of {of_port}"))?,
+            None => own
+                .clone()
+                .find(|(_, own)| own.on_link(order.to))
+                .or_else(|| own.next())
+                .ok_or_else(|| format!("{of_port} has no {family} address"))?,
         };
         let is_near =
             own.on_link(order.to) || matches!(order.to, IpAddr::V6(ip) if ip.is_unicast_link_local());
-        let router = plan.gateways.iter().find(|ip| ip.is_ipv4() == order.to.is_ipv4());
-        let hop = match router {
+        let hop = match hosts[host].gateway(own) {
             _ if is_near => order.to,
-            Some(router) => *router,
-            None => {
-                let (to, port) = (order.to, &order.port);
-                return Err(format!("{to} is on no network of port '{port}', which has no gateway"));
-            }
+            Some(router) => router,
+            None => return Err(format!("{} is on no network of {of_port}, which has no gateway", order.to)),
         };
-        let known = self.trial.known.iter().find(|(at, ip, _)| (*at, *ip) == (port, hop));
+        let neighbour =
+            |(at, asker, ip, _): &&(usize, usize, IpAddr, _)| (*at, *asker, *ip) == (port, host, hop);
+        let known = self.trial.known.iter().find(neighbour);
         self.id = self.id.wrapping_add(1);
         let echo = Echo {
             from: own.ip,
             to: order.to,
             hop,
-            mac: known.map(|(_, _, mac)| *mac),
+            mac: known.map(|(_, _, _, mac)| *mac),
             id: self.id,
             attempts: order.attempts,
             timeout: order.timeout,
         };
-        Ok(Active { number: order.number, port, ping: Ping::new(echo) })
+        Ok(Active { number: order.number, port, host, ping: Ping::new(echo) })
     }
 }
 

@@ -121,7 +121,7 @@ impl Players {
             tos: side.tos,
             vlans: side.vlans.clone(),
             mtu: side.mtu,
-            own_mac: trial.hosts[side.port].mac,
+            own_mac: trial.played.ports[side.port].host(trial.played.of_session(key.session, key.side)).mac,
             hop_mac: hop,
         }
     }

@@ -5,7 +5,7 @@ use crate::flows::Local;
 use crate::interval::{Interval, PortCounts};
 use crate::pings::Heard;
 use measure::{Arrival, Recorder};
-use neighbour::Host;
+use neighbour::Hosts;
 use port::{BURST, Burst, Clock, RxQueue};
 use units::Nanos;
 use wire::signature::{self, Signature};
@@ -86,7 +86,7 @@ impl<'a> Receiver<'a> {
     }
 
     /// Takes in what has arrived: what is not measured goes to `local` sessions, if there are some, and what is not theirs
-    /// to the host, whose answers go to `answers`. Returns whether there was anything.
+    /// to the hosts, whose answers go to `answers`. Returns whether there was anything.
     #[inline]
     pub(crate) fn turn<C: Clock>(
         &mut self,
@@ -95,7 +95,7 @@ impl<'a> Receiver<'a> {
         recorder: &mut Recorder,
         interval: &mut Interval,
         local: &mut Local,
-        host: &Host,
+        hosts: &Hosts,
         answers: &mut Vec<Vec<u8>>,
     ) -> bool {
         self.full = false;
@@ -110,7 +110,7 @@ impl<'a> Receiver<'a> {
         let counts = &mut interval.ports[self.port];
         let foreign =
             if local.is_empty() { u64::MAX } else { self.offer(now, !expected.is_empty(), local, counts) };
-        let measured = self.classify(now, foreign, expected, counts, host, answers);
+        let measured = self.classify(now, foreign, expected, counts, hosts, answers);
         counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
         self.queue.free(&mut self.burst);
         true
@@ -139,7 +139,7 @@ impl<'a> Receiver<'a> {
         foreign: u64,
         expected: &[Expected],
         counts: &mut PortCounts,
-        host: &Host,
+        hosts: &Hosts,
         answers: &mut Vec<Vec<u8>>,
     ) -> usize {
         let n = self.burst.len();
@@ -157,7 +157,7 @@ impl<'a> Receiver<'a> {
             }
             let found = match signature::read_at_end(data, self.mark) {
                 Some(found) => found,
-                None => match look_closer(self.mark, data, counts, host, answers) {
+                None => match look_closer(self.mark, data, counts, hosts, answers) {
                     Some(found) => found,
                     None => {
                         overheard(&mut self.heard, self.port, now, data);
@@ -216,20 +216,20 @@ impl<'a> Receiver<'a> {
     }
 }
 
-/// A frame without a signature at its end: padded by the device, meant for the host, or foreign.
+/// A frame without a signature at its end: padded by the device, meant for a host, or foreign.
 #[cold]
 #[inline(never)]
 fn look_closer(
     mark: u32,
     data: &[u8],
     counts: &mut PortCounts,
-    host: &Host,
+    hosts: &Hosts,
     answers: &mut Vec<Vec<u8>>,
 ) -> Option<Signature> {
     let found = signature::find(data, mark);
     if found.is_none() {
         counts.rx_other += 1;
-        answers.extend(host.answer(data));
+        answers.extend(hosts.answer(data));
     }
     found
 }

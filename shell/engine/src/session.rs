@@ -6,6 +6,7 @@ mod simulated;
 use crate::EngineError;
 use crate::captures::Captures;
 use crate::change::Order;
+use crate::hosts::Played;
 use crate::interval::Interval;
 use crate::pings::{Errand, Heard, Pings};
 use crate::players::Players;
@@ -14,12 +15,12 @@ use crate::result::{self, CaptureResult, ClockResult, PortEnd, RateChange, Resul
 use crate::rig::Rig;
 use crate::session_result;
 use crate::sums::Sums;
-use crate::trial::{self, Trial};
+use crate::trial::Trial;
 use crate::trust::{self, Evidence};
 use crate::watch::{View, Watch};
 use crate::worker::{LastReport, Worker};
 use measure::{Jitter, Recorder, Spans};
-use neighbour::{Host, Resolver};
+use neighbour::Resolver;
 use os::{LinkCounters, LinkFacts, ThreadUsage, TscClock};
 use port::{Burst, Clock, PortFacts, VirtualClock};
 use profile::Plan;
@@ -158,25 +159,30 @@ fn prepare<'p, C: Clock>(
     watch: &mut dyn Watch,
     idle: &dyn Fn(Nanos),
 ) -> Result<Trial<'p>, EngineError> {
-    let hosts = trial::hosts(plan, &rig.facts());
-    let mut neighbours = trial::neighbours(plan);
-    resolve(rig, &hosts, &mut neighbours, clock, idle)?;
+    let played = Played::new(plan, &rig.facts())?;
+    let mut neighbours = played.neighbours(plan);
+    resolve(rig, &played, &mut neighbours, clock, idle)?;
     let listens = plan.streams.is_empty() && plan.sessions.iter().all(|entry| entry.session.client.is_none());
-    for (port, asked) in plan.ports.iter().zip(&neighbours) {
-        let silent: Vec<IpAddr> = asked.unknown().collect();
+    for (index, asked) in neighbours.iter().enumerate() {
+        let port = &plan.ports[index];
+        let silent: Vec<IpAddr> = asked.unknown().map(|(_, ip)| ip).collect();
         let is_well = silent.is_empty() || (listens && watch.goes_without(&port.name, &silent));
         if !is_well {
-            let port = port.name.clone();
-            return Err(EngineError::Neighbour { port, neighbours: silent, waited_s: RESOLVE_S });
+            let by_whom = |(host, ip): (usize, IpAddr)| match played.plan(plan, index, host) {
+                own if port.own() == own => ip.to_string(),
+                host => format!("{ip} (asked by host {})", host.name),
+            };
+            let neighbours = asked.unknown().map(by_whom).collect();
+            return Err(EngineError::Neighbour { port: port.name.clone(), neighbours, waited_s: RESOLVE_S });
         }
     }
-    Trial::new(plan, &rig.facts(), hosts, &neighbours, histograms)
+    Trial::new(plan, &rig.facts(), played, &neighbours, histograms)
 }
 
 /// Asks on every port for its neighbours, answering what is asked meanwhile, until all have answered or it is time.
 fn resolve<C: Clock>(
     rig: &mut Rig,
-    hosts: &[Host],
+    played: &Played,
     neighbours: &mut [Resolver],
     clock: &C,
     idle: &dyn Fn(Nanos),
@@ -195,12 +201,12 @@ fn resolve<C: Clock>(
         if now > deadline {
             return Ok(());
         }
-        for ((port, host), resolver) in rig.ports.iter_mut().zip(hosts).zip(neighbours.iter_mut()) {
-            let mut frames = resolver.requests(now, host);
+        for ((port, hosts), resolver) in rig.ports.iter_mut().zip(&played.ports).zip(neighbours.iter_mut()) {
+            let mut frames = resolver.requests(now, hosts);
             for queue in &mut port.queues.rx {
                 Receiver::new(queue.as_mut(), 0, 0).listen(|frame| {
-                    resolver.take(host, frame);
-                    frames.extend(host.answer(frame));
+                    resolver.take(hosts, frame);
+                    frames.extend(hosts.answer(frame));
                 });
             }
             if let Some(queue) = port.queues.tx.first_mut() {
@@ -247,7 +253,7 @@ fn workers<'a>(
         let local = players.local(trial, index)?;
         let recorder = Recorder::new(shape.table(), count);
         let interval = Box::new(shape.interval());
-        let (hosts, expected) = (&trial.hosts, &trial.expected);
+        let (hosts, expected) = (&trial.played.ports, &trial.expected);
         Ok(Worker::new(transmitters, receivers, local, hosts, expected, recorder, interval, trial.grace))
     };
     let workers = endpoints.into_iter().enumerate().map(worker).collect::<Result<_, EngineError>>()?;

@@ -1,6 +1,7 @@
 //! From a Plan and open ports to what workers need: rates, templates, what is expected where.
 
 use crate::EngineError;
+use crate::hosts::Played;
 use crate::interval::Shape;
 use crate::receive::{ANY_PORT, Expected, Receiver};
 use crate::rig::Rig;
@@ -9,12 +10,13 @@ use crate::transmit::{Transmitter, TxStream};
 use crate::varied::Varied;
 use field::{Program, SignatureId};
 use jit::{Jit, Runner};
-use neighbour::{Host, Resolver};
+use neighbour::Resolver;
 use port::{PortFacts, TxOffload};
 use profile::Plan;
-use profile::plan::{Address, ChainPlan, ChecksumBy, HopBy, NextHop, Pattern, SessionEntry, StreamPlan};
+use profile::plan::{ChainPlan, ChecksumBy, HopBy, NextHop, Pattern, StreamPlan};
 use replay::TracePacket;
 use sched::{Chain, CurvePoint, CurveShape, GapOrder, Link, Pace, Schedule, Share, StreamLoad};
+use session::plan::Side;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -46,104 +48,30 @@ pub(crate) struct TrialStream {
 pub(crate) struct Trial<'p> {
     pub(crate) plan: &'p Plan,
     pub(crate) streams: Vec<TrialStream>,
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) played: Played,
     pub(crate) expected: Vec<Expected>,
     pub(crate) shape: Shape,
     pub(crate) mark: u32,
     pub(crate) grace: Nanos,
     /// For each entry under `sessions`: servers and the hardware address their clients send to.
     pub(crate) hops: Vec<Vec<(RangeInclusive<IpAddr>, [u8; 6])>>,
-    /// Neighbours that have answered, with the port that asked.
-    pub(crate) known: Vec<(usize, IpAddr, [u8; 6])>,
+    /// Neighbours that have answered or were given, with the port and the host behind it that asked.
+    pub(crate) known: Vec<(usize, usize, IpAddr, [u8; 6])>,
 }
 
 /// One worker's side of every port.
 pub(crate) type Endpoints<'q> = (Vec<Transmitter<'q>>, Vec<Receiver<'q>>);
 
-/// The host behind each port: its own addresses, and those on its network that streams are sent to.
-pub(crate) fn hosts(plan: &Plan, facts: &[&PortFacts]) -> Vec<Host> {
-    let mut hosts: Vec<Host> = plan
-        .ports
-        .iter()
-        .zip(facts)
-        .map(|(port, facts)| {
-            let addresses: Vec<IpAddr> = port.addresses.iter().map(|a| a.ip).collect();
-            let answers_for = addresses.iter().map(|ip| *ip..=*ip).collect();
-            Host { mac: port.mac.unwrap_or(facts.mac), vlans: port.vlans.clone(), answers_for, addresses }
-        })
-        .collect();
-    for stream in &plan.streams {
-        let Some((to, (low, high))) = stream.to.zip(stream.destinations) else { continue };
-        for (first, last) in plan.ports[to].addresses.iter().map(Address::network) {
-            let (low, high) = (low.max(first), high.min(last));
-            if low <= high && hosts[to].answers_for.last() != Some(&(low..=high)) {
-                hosts[to].answers_for.push(low..=high);
-            }
-        }
-    }
-    for entry in plan.sessions.iter().map(|entry| &entry.session) {
-        for (side, pool) in [(&entry.client, &entry.clients), (&entry.server, &entry.servers)] {
-            let Some(side) = side else { continue };
-            let ranges = pool.addresses.iter().map(|range| range.first..=range.last);
-            hosts[side.port].answers_for.extend(ranges);
-        }
-    }
-    hosts.iter_mut().for_each(|host| host.answers_for = joined(std::mem::take(&mut host.answers_for)));
-    hosts
-}
-
-/// The same addresses in as few ranges as can be.
-fn joined(mut ranges: Vec<RangeInclusive<IpAddr>>) -> Vec<RangeInclusive<IpAddr>> {
-    ranges.sort_by_key(|range| *range.start());
-    let mut joined: Vec<RangeInclusive<IpAddr>> = Vec::new();
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if range.start() <= last.end() || next(*last.end()) == Some(*range.start()) => {
-                *last = *last.start()..=(*last.end()).max(*range.end());
-            }
-            _ => joined.push(range),
-        }
-    }
-    joined
-}
-
-/// The address behind `ip`.
-fn next(ip: IpAddr) -> Option<IpAddr> {
-    match ip {
-        IpAddr::V4(ip) => Some(IpAddr::V4(u32::from(ip).checked_add(1)?.into())),
-        IpAddr::V6(ip) => Some(IpAddr::V6(u128::from(ip).checked_add(1)?.into())),
-    }
-}
-
-/// Neighbours each port must know before the trial: next hops of its streams and its gateways. Asking a gateway also
-/// tells it where this port is, so that the first packets to the port need not wait for an answer.
-pub(crate) fn neighbours(plan: &Plan) -> Vec<Resolver> {
-    let mut wanted: Vec<Vec<IpAddr>> = plan.ports.iter().map(|port| port.gateways.clone()).collect();
-    for stream in &plan.streams {
-        if let NextHop::Resolve(ip) = stream.next_hop {
-            wanted[stream.from].push(ip);
-        }
-    }
-    for entry in &plan.sessions {
-        let Some(client) = &entry.session.client else { continue };
-        wanted[client.port].extend(entry.hops.iter().filter_map(|hop| match hop.by {
-            HopBy::Resolve(ip) => Some(ip),
-            HopBy::Given(_) | HopBy::PeerPort => None,
-        }));
-    }
-    wanted.into_iter().map(Resolver::new).collect()
-}
-
 impl<'p> Trial<'p> {
     pub(crate) fn new(
         plan: &'p Plan,
         facts: &[&PortFacts],
-        hosts: Vec<Host>,
+        played: Played,
         neighbours: &[Resolver],
         histograms: bool,
     ) -> Result<Self, EngineError> {
         let mut streams = (0..plan.streams.len())
-            .map(|index| stream(plan, index, facts, &hosts, neighbours))
+            .map(|index| stream(plan, index, facts, &played, neighbours))
             .collect::<Result<Vec<_>, _>>()?;
         for (index, _) in plan.chains.iter().flat_map(|chain| &chain.links) {
             streams[*index].chained = true;
@@ -154,7 +82,8 @@ impl<'p> Trial<'p> {
             longest: s.sizes.longest().without_fcs() as u16,
         });
         let answered = neighbours.iter().enumerate();
-        let known = answered.flat_map(|(port, all)| all.known().map(move |(ip, mac)| (port, ip, mac)));
+        let known =
+            answered.flat_map(|(port, all)| all.known().map(move |(host, ip, mac)| (port, host, ip, mac)));
         Ok(Self {
             plan,
             known: known.collect(),
@@ -163,9 +92,9 @@ impl<'p> Trial<'p> {
             mark: signature::run_mark(plan.seed),
             // Long enough for a core that was taken away to catch up, too short to change the rate.
             grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),
-            hops: plan.sessions.iter().map(|entry| hops(entry, &hosts, neighbours)).collect(),
+            hops: (0..plan.sessions.len()).map(|index| hops(plan, index, &played, neighbours)).collect(),
             streams,
-            hosts,
+            played,
         })
     }
 
@@ -306,16 +235,20 @@ impl<'p> Trial<'p> {
 
 /// Servers of an entry and the hardware address its clients send to.
 fn hops(
-    entry: &SessionEntry,
-    hosts: &[Host],
+    plan: &Plan,
+    index: usize,
+    played: &Played,
     neighbours: &[Resolver],
 ) -> Vec<(RangeInclusive<IpAddr>, [u8; 6])> {
+    let entry = &plan.sessions[index];
     let Some(client) = &entry.session.client else { return Vec::new() };
     let server = entry.session.server.as_ref();
     let mac = |by| match by {
         HopBy::Given(mac) => Some(mac),
-        HopBy::Resolve(ip) => neighbours[client.port].mac(ip),
-        HopBy::PeerPort => server.map(|server| hosts[server.port].mac),
+        HopBy::Resolve(ip) => neighbours[client.port].mac(played.of_session(index, Side::Client), ip),
+        HopBy::PeerPort => {
+            server.map(|server| played.ports[server.port].host(played.of_session(index, Side::Server)).mac)
+        }
     };
     entry.hops.iter().filter_map(|hop| Some((hop.first..=hop.last, mac(hop.by)?))).collect()
 }
@@ -331,7 +264,7 @@ fn stream(
     plan: &Plan,
     index: usize,
     facts: &[&PortFacts],
-    hosts: &[Host],
+    played: &Played,
     neighbours: &[Resolver],
 ) -> Result<TrialStream, EngineError> {
     let stream = &plan.streams[index];
@@ -361,10 +294,10 @@ fn stream(
     let load = load(stream, index, speed);
     let next_hop = match stream.next_hop {
         NextHop::Given => None,
-        NextHop::PeerPort => stream.to.map(|to| hosts[to].mac),
-        NextHop::Resolve(ip) => neighbours[stream.from].mac(ip),
+        NextHop::PeerPort => stream.to.map(|to| played.ports[to].host(stream.to_host).mac),
+        NextHop::Resolve(ip) => neighbours[stream.from].mac(stream.from_host, ip),
     };
-    let source = stream.fill_source_mac.then_some(hosts[stream.from].mac);
+    let source = stream.fill_source_mac.then_some(played.ports[stream.from].host(stream.from_host).mac);
     let mut packet = PacketSpec::clone(&stream.packet);
     for (field, mac) in [("dst", next_hop), ("src", source)] {
         if let Some(mac) = mac {

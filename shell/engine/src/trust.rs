@@ -10,7 +10,7 @@ use crate::transmit::{Transmitter, TxContent, TxStream};
 use crate::trial::Trial;
 use crate::worker::Worker;
 use measure::Recorder;
-use neighbour::Host;
+use neighbour::Hosts;
 use port::{Clock, Port, PortRequest, TxOffload, ring};
 use profile::plan::{Comparison, Criterion};
 use sched::{Pace, Schedule, Share, StreamLoad};
@@ -34,7 +34,7 @@ const SELF_TEST_RATE: Pps = Pps::new(200_000);
 
 /// What the tester itself adds to a latency: a minimum frame sent and received by this thread over an in-process link.
 pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
-    let hosts = [Host { mac: [0; 6], vlans: vec![], addresses: vec![], answers_for: vec![] }];
+    let hosts = [Hosts::new(Vec::new(), Vec::new())];
     let len = FrameLen::MIN.without_fcs() as u16;
     let expected = [Expected { port: ANY_PORT, shortest: len, longest: len }];
     let request = PortRequest { queues: 1, frame_len_max: 64 };

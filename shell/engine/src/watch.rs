@@ -107,6 +107,19 @@ pub struct StreamView<'a> {
     pub latency: Option<LatencyResult>,
 }
 
+/// A neighbour of a host in a [`View`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NeighbourView<'a> {
+    /// The port's name.
+    pub port: &'a str,
+    /// The name of the host behind it that asked; the port's own host has that of the port.
+    pub host: &'a str,
+    /// The neighbour's address.
+    pub ip: IpAddr,
+    /// Its hardware address.
+    pub mac: [u8; 6],
+}
+
 /// One entry under `sessions` in a [`View`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionView {
@@ -228,10 +241,13 @@ impl View<'_> {
         (sent, outstanding)
     }
 
-    /// Neighbours that have answered: the port that asked, the address, the hardware address.
-    pub fn neighbours(&self) -> impl Iterator<Item = (&str, IpAddr, [u8; 6])> {
-        let name = |port: usize| self.trial.plan.ports[port].name.as_str();
-        self.trial.known.iter().map(move |(port, ip, mac)| (name(*port), *ip, *mac))
+    /// Neighbours that have answered, or whose hardware address was given.
+    pub fn neighbours(&self) -> impl Iterator<Item = NeighbourView<'_>> {
+        let trial = self.trial;
+        trial.known.iter().map(|(port, host, ip, mac)| {
+            let host = trial.played.plan(trial.plan, *port, *host);
+            NeighbourView { port: &trial.plan.ports[*port].name, host: &host.name, ip: *ip, mac: *mac }
+        })
     }
 
     /// Names of the entries under `groups`.

@@ -10,7 +10,7 @@ use crate::pings::{Errand, Heard};
 use crate::receive::{Expected, Receiver};
 use crate::transmit::Transmitter;
 use measure::{Jitter, Recorder};
-use neighbour::Host;
+use neighbour::Hosts;
 use port::{Clock, PortError};
 use units::Nanos;
 
@@ -39,7 +39,7 @@ pub(crate) struct Worker<'a> {
     receivers: Vec<Receiver<'a>>,
     /// Sessions of each port, where it has some.
     local: Vec<Local>,
-    hosts: &'a [Host],
+    hosts: &'a [Hosts],
     expected: &'a [Expected],
     recorder: Recorder,
     interval: Box<Interval>,
@@ -66,7 +66,7 @@ impl<'a> Worker<'a> {
         transmitters: Vec<Transmitter<'a>>,
         receivers: Vec<Receiver<'a>>,
         local: Vec<Local>,
-        hosts: &'a [Host],
+        hosts: &'a [Hosts],
         expected: &'a [Expected],
         recorder: Recorder,
         interval: Box<Interval>,

@@ -23,6 +23,8 @@ pub struct PingRequest {
     pub src_name: String,
     /// Name of that address's port in the profile.
     pub port: String,
+    /// Name of that address's host behind the port in the profile.
+    pub host: String,
     /// The address itself.
     pub from: String,
     /// Who is to answer.
@@ -77,15 +79,18 @@ fn request(node: &Node<'_>, family: &str, translation: &Translation) -> Option<P
     }
     let is_family = |ip: &str| ip.contains(':') == (family == "ipv6");
     let found = translation.ports.iter().find_map(|port| {
-        let mut own = port.interfaces.iter().flat_map(|interface| &interface.addresses);
-        own.find(|(name, ip)| name == src_name && is_family(ip)).map(|(_, ip)| (port, ip))
+        port.interfaces.iter().find_map(|interface| {
+            let own = interface.addresses.iter().find(|(name, ip)| name == src_name && is_family(ip));
+            own.map(|(_, ip)| (port, interface, ip))
+        })
     });
-    let Some((port, from)) = found else {
+    let Some((port, interface, from)) = found else {
         node.fail_at("src_name", format!("there is no {family} address called '{src_name}'"));
         return None;
     };
     let (src_name, to) = (src_name.to_owned(), to.to_owned());
-    Some(PingRequest { src_name, port: port.key.clone(), from: from.clone(), to })
+    let (port, host) = (port.key.clone(), interface.host.clone());
+    Some(PingRequest { src_name, port, host, from: from.clone(), to })
 }
 
 impl Pings {
@@ -138,7 +143,7 @@ mod tests {
         let request = action("ipv6", &json!([{"src_name": "i6", "dst_ip": "2001:db8::9"}]));
         let pings = pings(&request, &translation()).unwrap();
         let one = &pings.requests[0];
-        assert_eq!((one.port.as_str(), one.from.as_str()), ("port0", "2001:db8::1"));
+        assert_eq!((one.port.as_str(), one.host.as_str(), one.from.as_str()), ("port0", "h0", "2001:db8::1"));
         let response = pings.response(&[Err("nobody is there".to_owned())]);
         assert_eq!(check(&response, message("ControlActionResponse")), Vec::<String>::new());
         assert_eq!(response["warnings"], json!(["ping from 'i6' to 2001:db8::9: nobody is there"]));

@@ -17,11 +17,11 @@ pub fn version(app_version: &str) -> Value {
     json!({"api_spec_version": UNDERSTOOD, "sdk_version": MODEL_VERSION, "app_version": app_version})
 }
 
-/// Answers a `StatesRequest`. `resolved` knows the hardware address of a gateway on a port, if it answered.
+/// Answers a `StatesRequest`. `resolved` knows the hardware address of a gateway by port, host and address, if it answered.
 pub fn states(
     request: &Value,
     translation: &Translation,
-    resolved: &dyn Fn(&str, &str) -> Option<String>,
+    resolved: &dyn Fn(&str, &str, &str) -> Option<String>,
 ) -> Result<Value, Errors> {
     let validation = |errors| Errors { kind: Kind::Validation, errors };
     let request_message = message("StatesRequest");
@@ -50,7 +50,7 @@ pub fn states(
                 interface.gateways.iter().filter(|ip| ip.contains(':') == (choice == "ipv6_neighbors"))
             {
                 let mut row = json!({"ethernet_name": interface.ethernet, address: gateway});
-                if let Some(mac) = resolved(&port.key, gateway) {
+                if let Some(mac) = resolved(&port.key, &interface.host, gateway) {
                     row["link_layer_address"] = mac.into();
                 }
                 rows.push(row);

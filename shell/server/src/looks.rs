@@ -1,10 +1,9 @@
 //! What a running trial shows, published by pointer.
 
 use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, Totals, WorkerLoad};
-use engine::View;
 use engine::result::{LatencyResult, TotalDocument};
+use engine::{NeighbourView, View};
 use serde_json::Value;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -203,7 +202,7 @@ fn full(view: &View<'_>, cores: &[usize]) -> FullLook {
     }
 }
 
-fn neighbour((port, ip, mac): (&str, IpAddr, [u8; 6])) -> Neighbour {
-    let mac: Vec<String> = mac.iter().map(|byte| format!("{byte:02x}")).collect();
-    Neighbour { port: port.to_owned(), ip: ip.to_string(), mac: mac.join(":") }
+fn neighbour(found: NeighbourView<'_>) -> Neighbour {
+    let mac = found.mac.map(|byte| format!("{byte:02x}")).join(":");
+    Neighbour { port: found.port.to_owned(), host: found.host.to_owned(), ip: found.ip.to_string(), mac }
 }

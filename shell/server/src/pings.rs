@@ -116,7 +116,8 @@ fn understood(new: &NewPing, ports: &[String]) -> Result<PingOrder, Fault> {
         return Err(Fault::value("timeout_s", "from 0.01 to 60 seconds are expected"));
     }
     let timeout = Nanos((timeout_s * 1e9) as u64);
-    Ok(PingOrder { number: 0, port: new.port.clone(), from, to, attempts, timeout })
+    let (port, host) = (new.port.clone(), new.host.clone());
+    Ok(PingOrder { number: 0, port, host, from, to, attempts, timeout })
 }
 
 fn document(new: &NewPing, pinged: &Pinged) -> api::Pinged {

@@ -230,12 +230,13 @@ def ping(
     port: str,
     to: str,
     *,
+    host: str | None = None,
     from_: str | None = None,
     attempts: int | None = None,
     timeout_s: float | None = None,
 ) -> Call[r.Pinged]:
-    """Pings an address from a port of a run; traffic goes on meanwhile."""
-    body = given(port=port, to=to, attempts=attempts, timeout_s=timeout_s, **{"from": from_})
+    """Pings an address from a host behind a port of a run; traffic goes on meanwhile."""
+    body = given(port=port, host=host, to=to, attempts=attempts, timeout_s=timeout_s, **{"from": from_})
     return Call("POST", at("runs", id, "pings"), kind_of(r.Pinged), body=body)
 
 

@@ -45,21 +45,29 @@ class Profile(Written):
 
 @dataclass(kw_only=True)
 class Port(Written):
-    """A port and the host the tester plays behind it."""
+    """A port and the hosts the tester plays behind it. Its own keys 'ip', 'gateway', 'mac' and 'vlan' make the
+    first host, which is called like the port.
+    """
 
     device: str
     """Which device: 'veth0', 'afxdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …"""
     ip: str | Sequence[str] | None = None
-    """The host's addresses with prefix length, at most one IPv4 and one IPv6. With an address the port answers ARP,
-    neighbour discovery and ping, and asks for the hardware addresses of next hops.
+    """The host's addresses with prefix length, the first of a family before the others. With an address the port
+    answers ARP, neighbour discovery and ping, and asks for the hardware addresses of next hops.
     """
     gateway: str | Sequence[str] | None = None
-    """Routers for destinations that are not on the host's network, at most one IPv4 and one IPv6."""
+    """Routers for destinations that are not on the host's networks, at most one for each network."""
+    gateway_mac: Mapping[str, str] | None = None
+    """Hardware addresses of gateways, by the gateway's address. Nobody is asked for these."""
     mac: str | None = None
     """Hardware address to use instead of the port's own."""
     vlan: int | Sequence[int] | None = None
     """VLAN the host lives in, or a list from the outermost in. ARP, neighbour discovery and ping are tagged with
     it, and so is every packet of the port's streams that has no vlan header of its own.
+    """
+    hosts: Sequence[Host | Mapping[str, Any]] | None = None
+    """Further hosts behind the port, each with addresses, hardware address, VLANs and gateways of its own: 4,096
+    with the port's own at most. A stream or session is sent by the host whose address it has as its source.
     """
     speed: str | None = None
     """Layer-1 speed of the link, for devices that do not know theirs. Shares such as '40%' are of this."""
@@ -71,6 +79,40 @@ class Port(Written):
     """Allow an interface that carries the machine's default route. Everyone on that network gets the traffic (RFC
     6815): leave it off outside a lab.
     """
+
+
+@dataclass(kw_only=True)
+class Host(Written):
+    """A further host behind a port, or 'count' of them."""
+
+    ip: str | Sequence[str]
+    """Its addresses with prefix length."""
+    name: str | None = None
+    """What it is called in 'from_host' and 'to_host' of streams, in errors, and where neighbours are told; 'host1'
+    for the first of the list unless said otherwise, and so on. With 'count': 'name[0]', 'name[1]', …
+    """
+    gateway: str | Sequence[str] | None = None
+    """Routers for destinations that are not on its networks, at most one for each network."""
+    gateway_mac: Mapping[str, str] | None = None
+    """Hardware addresses of gateways, by the gateway's address. Nobody is asked for these."""
+    mac: str | None = None
+    """Its hardware address. Without it one is made of the port's own, locally administered and nobody else's here."""
+    vlan: int | Sequence[int] | None = None
+    """VLAN it lives in, or a list from the outermost in; without it frames are untagged, whatever the port's own
+    'vlan'.
+    """
+    count: int | None = None
+    """So many hosts instead of one: the first as it is written, each of the others with the next addresses, and the
+    next hardware address if 'mac' gives the first.
+    """
+    ip_step: int | float | str | Sequence[int | float | str] | None = None
+    """From one host's addresses to the next one's: a number for all of them, or an address as difference for those
+    of its family ('0.0.1.0'). Without it 1.
+    """
+    gateway_step: int | float | str | Sequence[int | float | str] | None = None
+    """From one host's gateways to the next one's, likewise. Without it all have the same."""
+    vlan_step: int | None = None
+    """From one host's innermost VLAN to the next one's. Without it all are in the same."""
 
 
 @dataclass(kw_only=True)
@@ -109,6 +151,15 @@ class Stream(Written):
     """Port the stream is sent from."""
     to: str | None = None
     """Port the stream should arrive at. Leave it out if nobody here receives it."""
+    from_host: str | None = None
+    """Host of the port 'from' that sends it: its hardware address, VLANs and gateways. Without it the one whose
+    address is the packet's outermost source, in the VLANs of the packet if that has vlan headers, or else the first
+    that can.
+    """
+    to_host: str | None = None
+    """Host of the port 'to' that it goes to. Without it the one with the packet's destination, or the first that
+    can.
+    """
     packet: Sequence[PacketElementOr] | None = None
     """Headers from the outside in, then, if wanted, the first bytes of the payload. 'ethernet' may be left out. An
     outermost ipv4 or ipv6 header gets its 'src' from the port it is sent from and its 'dst' from the port it goes

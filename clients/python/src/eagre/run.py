@@ -124,12 +124,13 @@ class Run(_Held, RunCalls):
         port: str,
         to: str,
         *,
+        host: str | None = None,
         from_: str | None = None,
         attempts: int | None = None,
         timeout_s: float | None = None,
     ) -> Pinged:
-        """Pings an address from a port of this run; traffic goes on meanwhile."""
-        return self.client.ping(self.id, port, to, from_=from_, attempts=attempts, timeout_s=timeout_s)
+        """Pings an address from a host behind a port of this run; traffic goes on meanwhile."""
+        return self.client.ping(self.id, port, to, host=host, from_=from_, attempts=attempts, timeout_s=timeout_s)
 
     def capture(self, port: str) -> Iterator[bytes]:
         """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""
@@ -216,12 +217,13 @@ class AsyncRun(_Held, RunCalls):
         port: str,
         to: str,
         *,
+        host: str | None = None,
         from_: str | None = None,
         attempts: int | None = None,
         timeout_s: float | None = None,
     ) -> Pinged:
-        """Pings an address from a port of this run; traffic goes on meanwhile."""
-        return await self.client.ping(self.id, port, to, from_=from_, attempts=attempts, timeout_s=timeout_s)
+        """Pings an address from a host behind a port of this run; traffic goes on meanwhile."""
+        return await self.client.ping(self.id, port, to, host=host, from_=from_, attempts=attempts, timeout_s=timeout_s)
 
     async def capture(self, port: str) -> AsyncIterator[bytes]:
         """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""

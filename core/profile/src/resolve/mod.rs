@@ -5,19 +5,21 @@
 mod capture;
 mod criteria;
 mod groups;
+mod hosts;
 mod packet;
 mod pattern;
 mod replayed;
+mod sender;
 mod session;
 mod size;
 mod stream;
 mod vary;
 
-use crate::document::{ChecksumDoc, Document, OneOrMany, PortDoc, SimDoc};
-use crate::plan::{Address, ChecksumBy, LinkPlan, Plan, PortPlan, RouterPlan, SimPlan};
-use crate::quantity::{Ip, IpPrefix};
+use crate::document::{ChecksumDoc, Document, PortDoc, SimDoc};
+use crate::plan::{ChecksumBy, LinkPlan, Plan, PortPlan, RouterPlan, SimPlan};
 use crate::read::Reading;
 use crate::{Files, Overrides, ProfileError};
+use sender::HostIndex;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -35,8 +37,16 @@ pub(crate) fn resolve(
     files: Files<'_>,
 ) -> Result<Plan, Vec<ProfileError>> {
     let seed = overrides.seed.or(document.seed).unwrap_or(overrides.default_seed);
-    let mut resolver =
-        Resolver { document, overrides, files, seed, reading, ports: Vec::new(), warnings: Vec::new() };
+    let mut resolver = Resolver {
+        document,
+        overrides,
+        files,
+        seed,
+        reading,
+        ports: Vec::new(),
+        indices: Vec::new(),
+        warnings: Vec::new(),
+    };
     resolver.ports();
     let streams = resolver.streams();
     let chains = if resolver.reading.errors.is_empty() { resolver.chains(&streams) } else { Vec::new() };
@@ -72,6 +82,8 @@ struct Resolver<'a> {
     seed: u64,
     reading: Reading,
     ports: Vec<PortPlan>,
+    /// The hosts of each of them.
+    indices: Vec<HostIndex>,
     /// What is odd, but no error.
     warnings: Vec<String>,
 }
@@ -138,22 +150,16 @@ impl Resolver<'_> {
                 self.reading.fail(format!("ports.{name}.device"), reason);
             }
             let plan = self.port(name, port);
+            self.indices.push(HostIndex::new(&plan));
             self.ports.push(plan);
         }
     }
 
     fn port(&mut self, name: &str, port: &PortDoc) -> PortPlan {
-        let addresses = self.addresses(&format!("ports.{name}.ip"), port.ip.as_ref());
-        let ip_broken = self.reading.is_broken(&format!("ports.{name}.ip"));
-        let gateways =
-            self.gateways(&format!("ports.{name}.gateway"), port.gateway.as_ref(), &addresses, ip_broken);
         PortPlan {
             name: name.to_owned(),
             device: port.device.clone(),
-            addresses,
-            gateways,
-            mac: port.mac.as_ref().map(|mac| mac.0),
-            vlans: port.vlan.iter().flat_map(OneOrMany::with_paths).map(|(_, id)| id.0).collect(),
+            hosts: self.hosts(name, port),
             speed_bps: port.speed.as_ref().map(|speed| speed.0),
             checksum: match port.checksum {
                 ChecksumDoc::Software => ChecksumBy::Software,
@@ -165,51 +171,6 @@ impl Resolver<'_> {
                 .as_ref()
                 .map(|capture| self.capture(&format!("ports.{name}.capture"), capture)),
         }
-    }
-
-    fn addresses(&mut self, path: &str, given: Option<&OneOrMany<IpPrefix>>) -> Vec<Address> {
-        let mut addresses: Vec<Address> = Vec::new();
-        for (index, IpPrefix(address)) in given.iter().flat_map(|ip| ip.with_paths()) {
-            if addresses.iter().any(|other| same_family(other.ip, address.ip)) {
-                let reason = format!("a second {} address; a port has at most one", family(address.ip));
-                self.reading.fail(format!("{path}{index}"), reason);
-            }
-            addresses.push(*address);
-        }
-        addresses
-    }
-
-    fn gateways(
-        &mut self,
-        path: &str,
-        given: Option<&OneOrMany<Ip>>,
-        addresses: &[Address],
-        ip_broken: bool,
-    ) -> Vec<IpAddr> {
-        let mut gateways: Vec<IpAddr> = Vec::new();
-        for (index, Ip(gateway)) in given.iter().flat_map(|ip| ip.with_paths()) {
-            let path = format!("{path}{index}");
-            let address = addresses.iter().find(|address| same_family(address.ip, *gateway));
-            if gateways.iter().any(|other| same_family(*other, *gateway)) {
-                let reason = format!("a second {} gateway; a port has at most one", family(*gateway));
-                self.reading.fail(path, reason);
-            } else if ip_broken {
-                // Nothing can be said of it.
-            } else if let Some(address) = address {
-                if !address.on_link(*gateway) && !is_link_local(*gateway) {
-                    let network = format!("{}/{}", address.ip, address.prefix_len);
-                    let reason =
-                        format!("the gateway {gateway} is not on the network of the port's ip {network}");
-                    self.reading.fail(path, reason);
-                }
-            } else {
-                let family = family(*gateway);
-                self.reading
-                    .fail(path, format!("an {family} gateway, but the port has no {family} address in 'ip'"));
-            }
-            gateways.push(*gateway);
-        }
-        gateways
     }
 }
 
@@ -237,8 +198,4 @@ fn same_family(a: IpAddr, b: IpAddr) -> bool {
 
 fn family(ip: IpAddr) -> &'static str {
     if ip.is_ipv4() { "IPv4" } else { "IPv6" }
-}
-
-fn is_link_local(ip: IpAddr) -> bool {
-    matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())
 }

@@ -1,8 +1,8 @@
 //! Packets: what their author left out is filled in from the ports, and who receives them is found.
 
-use super::{Resolver, family, is_link_local, same_family};
+use super::{Resolver, family, same_family};
 use crate::packet_doc::{Content, FILL, HEX, PAYLOAD, PacketElement, REPEAT};
-use crate::plan::{Address, NextHop};
+use crate::plan::NextHop;
 use crate::quantity::Hex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::FrameLen;
@@ -14,6 +14,8 @@ pub(super) struct Draft {
     pub(super) spec: PacketSpec,
     /// For each header its index in the document; `None` for one its author left out.
     origins: Vec<Option<usize>>,
+    /// How many VLAN tags of the sending host were put in; `None` if the tags are the author's.
+    pub(super) tags: Option<usize>,
 }
 
 impl Draft {
@@ -36,21 +38,32 @@ impl Draft {
         headers.find(|(_, header)| matches!(header.protocol.name, "ipv4" | "ipv6"))
     }
 
+    /// The VLANs the packet's author put it in; `None` if it is the sending host's.
+    pub(super) fn own_tags(&self) -> Option<Vec<u16>> {
+        let tags = self.spec.headers[1..].iter().take_while(|header| header.protocol.name == "vlan");
+        let id = |tag: &Header| tag.value("id").or_else(|| Some(tag.protocol.field("id")?.default));
+        (self.tags.is_none() && self.has("vlan")).then(|| tags.filter_map(id).map(|id| id as u16).collect())
+    }
+
     fn has(&self, name: &str) -> bool {
         self.spec.headers.iter().any(|header| header.protocol.name == name)
     }
 }
 
-/// The ports between which a packet goes, by their index in the plan.
+/// The ports between which a packet goes, by their index in the plan, and their hosts.
 #[derive(Clone, Copy)]
 pub(super) struct Route {
     pub(super) from: usize,
+    /// The host that sends it.
+    pub(super) from_host: usize,
     pub(super) to: Option<usize>,
+    /// The host it goes to, if the stream's author names it.
+    pub(super) to_host: Option<usize>,
 }
 
 impl Resolver<'_> {
-    /// The headers as written, with Ethernet and the VLAN tags of the port `from` before them if they have none.
-    pub(super) fn draft(&mut self, path: &str, elements: &[PacketElement], from: usize) -> Draft {
+    /// The headers as written, with Ethernet before them if they have none.
+    pub(super) fn draft(&mut self, path: &str, elements: &[PacketElement]) -> Draft {
         let mut draft = Draft::default();
         for (index, element) in elements.iter().enumerate() {
             let behind = &elements[index + 1..];
@@ -76,14 +89,41 @@ impl Resolver<'_> {
         if draft.spec.headers.first().is_none_or(|first| first.protocol.name != "ethernet") {
             draft.insert(0, Header::new(&wire::protocols::ethernet::ETHERNET));
         }
+        draft
+    }
+
+    /// `draft` with the VLAN tags of the host `host` behind the port `from`, if it has none of its own.
+    pub(super) fn tagged(&self, draft: &Draft, from: usize, host: usize) -> Draft {
+        let mut draft = draft.clone();
+        let vlans = self.ports.get(from).map(|port| port.hosts[host].vlans.clone());
         if !draft.has("vlan") {
-            let vlans = self.ports.get(from).map(|port| port.vlans.clone()).unwrap_or_default();
-            for (depth, id) in vlans.into_iter().enumerate() {
+            draft.tags = vlans.as_ref().map(Vec::len);
+            for (depth, id) in vlans.into_iter().flatten().enumerate() {
                 let tag = Header::new(&wire::protocols::vlan::VLAN).with("id", id.into());
                 draft.insert(depth + 1, tag);
             }
         }
         draft
+    }
+
+    /// Makes the tags that [`Resolver::tagged`] put in those of another host.
+    pub(super) fn retag(&mut self, path: &str, draft: &mut Draft, from: usize, host: usize) {
+        let Some(tags) = draft.tags else { return };
+        let host = &self.ports[from].hosts[host];
+        if tags != host.vlans.len() {
+            let reason = format!(
+                "copies are sent by hosts in {tags} and in {} VLANs, such as '{}'; make a stream of each kind",
+                host.vlans.len(),
+                host.name
+            );
+            self.reading.fail(path, reason);
+            return;
+        }
+        for (header, id) in draft.spec.headers[1..].iter_mut().zip(&host.vlans) {
+            if let Some(field) = header.protocol.field("id") {
+                header.put(field, (*id).into());
+            }
+        }
     }
 
     /// Fills in the addresses of the outermost IP header and finds who receives the packet.
@@ -101,7 +141,8 @@ impl Resolver<'_> {
             draft.spec.headers[0] = draft.spec.headers[0].clone().with("dst", mac);
             return NextHop::Given;
         }
-        self.next_hop(&at, dst, route)
+        let src = ip_value(&draft.spec.headers[index], "src");
+        self.next_hop(&at, src, dst, route)
     }
 
     /// Whether both addresses are known in the end.
@@ -109,11 +150,16 @@ impl Resolver<'_> {
         let name = header.protocol.name;
         let family = if name == "ipv4" { "IPv4" } else { "IPv6" };
         let mut complete = true;
-        for (field, key, port) in [("src", "from", Some(route.from)), ("dst", "to", route.to)] {
+        let v4 = name == "ipv4";
+        let sender = Some(route.from_host);
+        for (field, key, port, host) in
+            [("src", "from", Some(route.from), sender), ("dst", "to", route.to, route.to_host)]
+        {
             if header.value(field).is_some() {
                 continue;
             }
-            let address = port.and_then(|port| self.port_address(port, name == "ipv4"));
+            let host = |port| host.unwrap_or_else(|| self.host_of_family(port, v4));
+            let address = port.and_then(|port| self.ports[port].hosts[host(port)].address(v4));
             if let Some(address) = address {
                 *header = header.clone().with(field, bits(address.ip));
                 continue;
@@ -130,10 +176,6 @@ impl Resolver<'_> {
         complete
     }
 
-    fn port_address(&self, port: usize, ipv4: bool) -> Option<Address> {
-        self.ports[port].addresses.iter().find(|address| address.ip.is_ipv4() == ipv4).copied()
-    }
-
     fn next_hop_without_ip(&mut self, path: &str, draft: &Draft, route: Route) -> NextHop {
         let headers = &draft.spec.headers;
         let needs_dst =
@@ -147,29 +189,30 @@ impl Resolver<'_> {
         NextHop::PeerPort
     }
 
-    /// Who on the link takes a packet for `dst`.
-    fn next_hop(&mut self, path: &str, dst: IpAddr, route: Route) -> NextHop {
+    /// Who on the link takes a packet from `src` for `dst`.
+    fn next_hop(&mut self, path: &str, src: Option<IpAddr>, dst: IpAddr, route: Route) -> NextHop {
         let port = &self.ports[route.from];
-        let (name, family) = (&port.name, family(dst));
-        if let Some(address) = self.port_address(route.from, dst.is_ipv4()) {
-            if address.on_link(dst) || is_link_local(dst) {
-                return NextHop::Resolve(dst);
-            }
-            if let Some(gateway) = port.gateways.iter().find(|gateway| same_family(**gateway, dst)) {
-                return NextHop::Resolve(*gateway);
+        let (host, family) = (&port.hosts[route.from_host], family(dst));
+        let whose = if route.from_host == 0 { "port" } else { "host" };
+        let name = &host.name;
+        let own = host.addresses.iter().find(|own| src == Some(own.ip) && same_family(own.ip, dst)).copied();
+        if let Some(address) = own.or_else(|| host.address(dst.is_ipv4())) {
+            let is_near = host.addresses.iter().any(|own| own.is_next_to(dst));
+            if let Some(ip) = if is_near { Some(dst) } else { host.gateway(&address) } {
+                return NextHop::Resolve(ip);
             }
             let network = format!("{}/{}", address.ip, address.prefix_len);
             let reason = format!(
-                "{dst} is not on the network of port '{name}' ({network}); give the port a gateway, or set ethernet.dst"
+                "{dst} is not on the network of {whose} '{name}' ({network}); give the {whose} a gateway, or set ethernet.dst"
             );
             self.reading.fail(path, reason);
-        } else if !port.addresses.is_empty() {
+        } else if !host.addresses.is_empty() {
             let reason = format!(
-                "port '{name}' has no {family} address to ask for the next hop with; give it one, or set ethernet.dst"
+                "{whose} '{name}' has no {family} address to ask for the next hop with; give it one, or set ethernet.dst"
             );
             self.reading.fail(path, reason);
         } else if route.to.is_none() {
-            let reason = format!("who should receive it? Set ethernet.dst, or give port '{name}' an ip");
+            let reason = format!("who should receive it? Set ethernet.dst, or give {whose} '{name}' an ip");
             self.reading.fail(path, reason);
         }
         NextHop::PeerPort
@@ -246,7 +289,7 @@ fn header(element: &PacketElement) -> Option<Header> {
     }
 }
 
-fn bits(ip: IpAddr) -> u128 {
+pub(super) fn bits(ip: IpAddr) -> u128 {
     match ip {
         IpAddr::V4(v4) => u32::from(v4).into(),
         IpAddr::V6(v6) => v6.into(),

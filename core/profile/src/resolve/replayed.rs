@@ -45,7 +45,9 @@ impl Resolver<'_> {
         let plans = both.map(|(side, (name, trace))| {
             let (from, to) =
                 if side == 0 { (plan.from, plan.to) } else { (plan.to.unwrap_or(0), Some(plan.from)) };
-            let mut plan = StreamPlan { name, from, to, measure: false, ..plan.clone() };
+            let (from_host, to_host) =
+                if side == 0 { (plan.from_host, plan.to_host) } else { (plan.to_host, plan.from_host) };
+            let mut plan = StreamPlan { name, from, to, from_host, to_host, measure: false, ..plan.clone() };
             self.address_replayed(&path, &mut plan, macs);
             self.time_replayed(stream, replay, &trace, gap, &mut plan);
             plan.sizes = Arc::new(sizes(&trace));
@@ -206,7 +208,8 @@ impl Resolver<'_> {
         if !next_hop {
             return;
         }
-        let gateway = self.ports.get(plan.from).and_then(|port| port.gateways.first());
+        let host = self.ports.get(plan.from).and_then(|port| port.hosts.get(plan.from_host));
+        let gateway = host.and_then(|host| host.gateways.first());
         plan.next_hop = match (gateway, plan.to) {
             (Some(gateway), _) => NextHop::Resolve(*gateway),
             (None, Some(_)) => NextHop::PeerPort,

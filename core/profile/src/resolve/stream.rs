@@ -76,12 +76,15 @@ impl<'a> Resolver<'a> {
         let from = self.port_name(&format!("{path}.from"), &stream.from);
         let to = stream.to.as_ref().map(|to| self.port_name(&format!("{path}.to"), to));
         self.within_a_year(&format!("{path}.start_delay"), stream.start_delay.0);
+        let hosts = self.named_hosts(path, stream, from, to);
         let rate = self.rate(path, stream);
         let pattern = self.pattern(path, stream);
         let plan = StreamPlan {
             name: stream.name.0.clone(),
             from: from.index(),
             to: to.map(PortName::index),
+            from_host: hosts.0.unwrap_or(0),
+            to_host: hosts.1.unwrap_or(0),
             packet: Arc::default(),
             next_hop: NextHop::Given,
             fill_source_mac: false,
@@ -97,8 +100,27 @@ impl<'a> Resolver<'a> {
         };
         match &stream.replay {
             Some(replay) => self.replayed(path, stream, replay, plan),
-            None => self.built(path, stream, plan, route(from, to)),
+            None => self.built(path, stream, plan, route(from, to), hosts),
         }
+    }
+
+    /// The hosts a stream's author names.
+    fn named_hosts(
+        &mut self,
+        path: &str,
+        stream: &StreamDoc,
+        from: PortName,
+        to: Option<PortName>,
+    ) -> (Option<usize>, Option<usize>) {
+        let mut named = |key: &str, port: Option<PortName>, name: &Option<String>| match (port, name) {
+            (Some(PortName::Sound(port)), Some(name)) => self.host_name(&format!("{path}.{key}"), port, name),
+            (None, Some(_)) => {
+                self.reading.fail(format!("{path}.{key}"), "of which port? The stream has no 'to'");
+                None
+            }
+            _ => None,
+        };
+        (named("from_host", Some(from), &stream.from_host), named("to_host", to, &stream.to_host))
     }
 
     /// A stream of packets built from headers, once for each copy.
@@ -108,6 +130,7 @@ impl<'a> Resolver<'a> {
         stream: &StreamDoc,
         plan: StreamPlan,
         route: Option<Route>,
+        (from_host, to_host): (Option<usize>, Option<usize>),
     ) -> Vec<StreamPlan> {
         let packet_path = format!("{path}.packet");
         if self.reading.is_broken(&packet_path) {
@@ -120,7 +143,8 @@ impl<'a> Resolver<'a> {
             );
             return Vec::new();
         }
-        let draft = self.draft(&packet_path, &stream.packet, plan.from);
+        let bare = self.draft(&packet_path, &stream.packet);
+        let Some(draft) = self.sent_by(path, stream, &bare, route, from_host) else { return Vec::new() };
         let vary_path = format!("{path}.vary");
         let vary = self.vary(&vary_path, &stream.vary, stream.flows.as_ref(), &draft.spec.headers);
         if let (Some(_), true) = (&stream.flows, stream.vary.is_empty()) {
@@ -129,11 +153,25 @@ impl<'a> Resolver<'a> {
         }
         let vary = vary.map(Arc::new);
         let mut plans: Vec<StreamPlan> = Vec::new();
-        for (name, mut draft) in self.differing_copies(path, stream, draft) {
+        for (name, mut draft) in self.differing_copies(path, stream, draft, u32::MAX) {
             let said = self.reading.errors.len();
             let mut plan = StreamPlan { name, vary: vary.clone(), ..plan.clone() };
             if let Some(route) = route {
+                let from_host = match from_host {
+                    Some(named) => named,
+                    None => self.varied_sender(&packet_path, &draft, vary.as_deref(), route.from),
+                };
+                self.retag(&format!("{path}.per_copy"), &mut draft, route.from, from_host);
+                let route = Route { from_host, to_host, ..route };
                 plan.next_hop = self.address(&packet_path, &mut draft, route);
+                let dst = draft.ip_header().and_then(|(_, header)| super::packet::ip_value(header, "dst"));
+                let found = route.to.zip(dst).map(|(to, dst)| self.receiver(to, dst));
+                (plan.from_host, plan.to_host) = (from_host, to_host.or(found).unwrap_or(0));
+                let sources = varied_sources(&draft, vary.as_deref());
+                let is_filled = draft.spec.headers[0].value("src").is_none();
+                if let Some(sources) = sources.filter(|_| plans.is_empty() && is_filled) {
+                    self.warn_of_sources(&plan.name, route.from, from_host, sources);
+                }
             }
             // Copies differ in values only, so the first tells about all.
             plan.sizes = match plans.first() {
@@ -155,8 +193,57 @@ impl<'a> Resolver<'a> {
         equal_copies(stream, plans)
     }
 
-    /// Name and packet of each copy that differs from the others, or of the one there is.
-    fn differing_copies(&mut self, path: &str, stream: &StreamDoc, draft: Draft) -> Vec<(String, Draft)> {
+    /// The packet with the VLAN tags of the host that sends it; of copies, of the host that sends the first.
+    fn sent_by(
+        &mut self,
+        path: &str,
+        stream: &StreamDoc,
+        bare: &Draft,
+        route: Option<Route>,
+        named: Option<usize>,
+    ) -> Option<Draft> {
+        let Some(Route { from, .. }) = route else { return Some(self.tagged(bare, 0, 0)) };
+        let packet_path = format!("{path}.packet");
+        if let Some(host) = named {
+            return Some(self.tagged(bare, from, host));
+        }
+        if self.ports[from].hosts.len() == 1 {
+            return Some(self.tagged(bare, from, 0));
+        }
+        let said = self.reading.errors.len();
+        let usual = self.sender(&packet_path, bare, from);
+        let draft = self.tagged(bare, from, usual);
+        let first = match stream.per_copy.is_empty() {
+            true => draft.clone(),
+            false => self.differing_copies(path, stream, draft.clone(), 1).pop()?.1,
+        };
+        let vary = match stream.vary.keys().any(|field| field.ends_with(".src")) {
+            true => self.vary(&format!("{path}.vary"), &stream.vary, None, &first.spec.headers),
+            false => None,
+        };
+        if self.reading.errors.len() > said {
+            return None;
+        }
+        let sender = self.varied_sender(&packet_path, &first, vary.as_ref(), from);
+        Some(if sender == usual { draft } else { self.tagged(bare, from, sender) })
+    }
+
+    /// The host that sends a packet, whose source may vary: then it is the lowest source's.
+    fn varied_sender(&mut self, path: &str, draft: &Draft, vary: Option<&Vary>, from: usize) -> usize {
+        match varied_sources(draft, vary).filter(|_| self.ports[from].hosts.len() > 1) {
+            Some((low, _)) => self.sender(path, &from_source(draft, low), from),
+            None => self.sender(path, draft, from),
+        }
+    }
+
+    /// Name and packet of each copy that differs from the others, at most `most`, or of the one there is.
+    fn differing_copies(
+        &mut self,
+        path: &str,
+        stream: &StreamDoc,
+        draft: Draft,
+        most: u32,
+    ) -> Vec<(String, Draft)> {
         let name = &stream.name.0;
         if stream.per_copy.is_empty() {
             return vec![(name.clone(), draft)];
@@ -183,7 +270,7 @@ impl<'a> Resolver<'a> {
             return Vec::new();
         };
         let mut all = Vec::new();
-        for index in 0..copies {
+        for index in 0..copies.min(most) {
             let mut draft = draft.clone();
             if !self.set_values(&path, &mut draft, &vary, &program.values(index.into())) {
                 break;
@@ -200,6 +287,10 @@ impl<'a> Resolver<'a> {
                 self.reading.fail(path, "copies differ in fields by name, not in raw bits");
                 return false;
             };
+            if draft.tags.is_some_and(|tags| (1..=tags).contains(&header)) {
+                // The copies' tags are their author's.
+                draft.tags = None;
+            }
             let header = &mut draft.spec.headers[header];
             let kept = header.value(field.name).unwrap_or(field.default) & !write.mask;
             header.put(field, kept | values[write.variable] & write.mask);
@@ -254,7 +345,24 @@ fn route(from: PortName, to: Option<PortName>) -> Option<Route> {
         Some(to) => Some(sound(to)?),
         None => None,
     };
-    Some(Route { from: sound(from)?, to })
+    Some(Route { from: sound(from)?, from_host: 0, to, to_host: None })
+}
+
+/// The addresses that vary as the outermost source, lowest and highest, if they do.
+fn varied_sources(draft: &Draft, vary: Option<&Vary>) -> Option<(IpAddr, IpAddr)> {
+    let (index, header) = draft.ip_header()?;
+    super::vary::addresses(vary?, index, header, "src")
+}
+
+/// `draft` with another source.
+fn from_source(draft: &Draft, source: IpAddr) -> Draft {
+    let mut draft = draft.clone();
+    if let Some((index, header)) = draft.ip_header()
+        && let Some(field) = header.protocol.field("src")
+    {
+        draft.spec.headers[index].put(field, super::packet::bits(source));
+    }
+    draft
 }
 
 /// Name of the copy `index` of the stream `name`.
@@ -283,6 +391,6 @@ fn names_of(generators: &IndexMap<String, VaryDoc>) -> Vec<&str> {
 /// The destination addresses of the outermost IP header, lowest and highest.
 fn destinations(draft: &Draft, vary: Option<&Vary>) -> Option<(IpAddr, IpAddr)> {
     let (index, header) = draft.ip_header()?;
-    let varied = vary.and_then(|vary| super::vary::destinations(vary, index, header));
+    let varied = vary.and_then(|vary| super::vary::addresses(vary, index, header, "dst"));
     varied.or_else(|| super::packet::ip_value(header, "dst").map(|ip| (ip, ip)))
 }

@@ -392,10 +392,10 @@ pub(super) fn bounds(source: &Source) -> Option<(u128, u128)> {
     }
 }
 
-/// The destination addresses a field program gives the header `index`, lowest and highest.
-pub(super) fn destinations(vary: &Vary, index: usize, header: &Header) -> Option<(IpAddr, IpAddr)> {
-    let writes_dst = |write: &&Write| matches!(write.target, Target::Field { header, field } if header == index && field.name == "dst");
-    let write = vary.writes.iter().find(writes_dst)?;
+/// The addresses a field program gives `src` or `dst` of the header `index`, lowest and highest.
+pub(super) fn addresses(vary: &Vary, index: usize, header: &Header, name: &str) -> Option<(IpAddr, IpAddr)> {
+    let writes_it = |write: &&Write| matches!(write.target, Target::Field { header, field } if header == index && field.name == name);
+    let write = vary.writes.iter().find(writes_it)?;
     let (low, high) = bounds(&vary.variables[write.variable].source)?;
     let ip = |bits: u128| match header.protocol.name {
         "ipv4" => IpAddr::V4((bits as u32).into()),

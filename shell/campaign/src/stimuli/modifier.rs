@@ -109,13 +109,15 @@ pub(super) fn mix_in(
 /// A stream of modifier frames, still without a rate.
 fn frames(name: &str, direction: &Direction, port: &PortPlan, above: Vec<Header>) -> StreamPlan {
     let mut headers = vec![Header::new(&ETHERNET)];
-    headers.extend(port.vlans.iter().map(|id| Header::new(&VLAN).with("id", u128::from(*id))));
+    headers.extend(port.own().vlans.iter().map(|id| Header::new(&VLAN).with("id", u128::from(*id))));
     headers.extend(above);
     let packet = PacketSpec { headers, ..PacketSpec::default() };
     StreamPlan {
         name: format!("{} {name}", direction.name),
         from: direction.from,
         to: None,
+        from_host: 0,
+        to_host: 0,
         next_hop: NextHop::Given,
         fill_source_mac: true,
         sizes: Arc::new(Sizes::one(packet.shortest(0))),
@@ -153,10 +155,10 @@ fn broadcast(direction: &Direction, port: &PortPlan, sizes: &Arc<Sizes>) -> Stre
 /// Queries to the port's gateway (RFC 2544 section 11.2).
 fn query(direction: &Direction, port: &PortPlan) -> Result<StreamPlan, String> {
     let pair = |gateway: &IpAddr| {
-        let own = port.addresses.iter().find(|address| address.ip.is_ipv4() == gateway.is_ipv4())?;
+        let own = port.own().address(gateway.is_ipv4())?;
         Some((own.ip, *gateway))
     };
-    let Some((own, gateway)) = port.gateways.iter().find_map(pair) else {
+    let Some((own, gateway)) = port.own().gateways.iter().find_map(pair) else {
         return Err(format!(
             "management queries go to the device, and port {} has no 'gateway' to ask",
             port.name
@@ -170,7 +172,7 @@ fn query(direction: &Direction, port: &PortPlan) -> Result<StreamPlan, String> {
 /// RIPv2 responses whose route has the metrics 1 and 2 in turn, so that each one changes the device's table and none the
 /// way of a test frame (RFC 2544 section 11.3).
 fn update(direction: &Direction, port: &PortPlan) -> Result<StreamPlan, String> {
-    let Some(own) = port.addresses.iter().find(|address| address.ip.is_ipv4()) else {
+    let Some(own) = port.own().address(true) else {
         return Err(format!(
             "routing updates are those of RIPv2, and port {} has no IPv4 address to send them from; let a hook do \
              what the device's protocol needs",

@@ -42,9 +42,10 @@ impl Simulated {
             (port.device.clone(), mac(index), LinkModel::perfect(speed))
         };
         let side = |(index, port): (usize, &profile::plan::PortPlan)| RouterPort {
-            addresses: port.gateways.clone(),
-            networks: port.addresses.iter().map(|a| (a.ip, a.prefix_len)).collect(),
+            addresses: port.gateways().collect(),
+            networks: port.addresses().map(|a| (a.ip, a.prefix_len)).collect(),
             peer_mac: mac(index),
+            peers: Default::default(),
         };
         let router = match self.device {
             Device::Router(capacity) => Some(RouterModel {

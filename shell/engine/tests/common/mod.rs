@@ -4,7 +4,9 @@
 use engine::{ResultDocument, Rig, RunOptions, Session, View, Watch};
 use os::TscClock;
 use port::{Port, PortRequest, ring};
-use profile::plan::{ChecksumBy, LinkPlan, NextHop, Pattern, Plan, PortPlan, SimPlan, Sizes, StreamPlan};
+use profile::plan::{
+    ChecksumBy, HostPlan, LinkPlan, NextHop, Pattern, Plan, PortPlan, SimPlan, Sizes, StreamPlan,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use units::{FrameLen, Load, Nanos};
@@ -35,6 +37,8 @@ pub fn stream(name: &str, rate: &str) -> StreamPlan {
         name: name.to_owned(),
         from: 0,
         to: Some(1),
+        from_host: 0,
+        to_host: 0,
         packet: Arc::new(udp()),
         next_hop: NextHop::PeerPort,
         fill_source_mac: true,
@@ -54,10 +58,14 @@ pub fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
     let port = |name: &str, device: &str| PortPlan {
         name: name.to_owned(),
         device: device.to_owned(),
-        addresses: Vec::new(),
-        gateways: Vec::new(),
-        mac: None,
-        vlans: Vec::new(),
+        hosts: vec![HostPlan {
+            name: name.to_owned(),
+            addresses: Vec::new(),
+            gateways: Vec::new(),
+            gateway_macs: Vec::new(),
+            mac: None,
+            vlans: Vec::new(),
+        }],
         speed_bps: Some(10_000_000_000),
         checksum: ChecksumBy::Software,
         allow_default_route: false,

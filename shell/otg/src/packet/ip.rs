@@ -5,7 +5,7 @@ use crate::node::Node;
 use crate::pattern::{Absent, Values, ones};
 use Part::{Computed, Fixed, Pattern};
 
-const ETHERNET: &[Part] = &[Pattern("src", 48), Computed("ether_type", 16)];
+const ETHERNET: &[Part] = &[Computed("ether_type", 16)];
 const IPV4: &[Part] = &[
     Computed("total_length", 16),
     Pattern("identification", 16),
@@ -43,12 +43,16 @@ const NO_NEXT_HEADER: u128 = 59;
 /// Of RFC 8754.
 const SEGMENT_ROUTING: u128 = 4;
 
-/// Ethernet. Its destination is resolved if the author says `auto`, or says nothing in a flow between devices.
+/// Ethernet. Its destination is resolved if the author says `auto`, or says nothing in a flow between devices; then its
+/// source is the device's if the author says nothing.
 pub(super) fn ethernet(node: &Node<'_>, between_devices: bool) -> Vec<Header> {
     let mut header = Header::native("ethernet", node);
     let dst = node.child("dst");
     let absent = if dst.is_given() || between_devices { Absent::Computed } else { Absent::Default };
     header.pattern(&dst, 48, absent);
+    let src = node.child("src");
+    let is_absent = between_devices && !src.is_given();
+    header.pattern(&src, 48, if is_absent { Absent::Computed } else { Absent::Default });
     header.unknown_next = Some(NO_TYPE);
     vec![header.parts(node, ETHERNET)]
 }

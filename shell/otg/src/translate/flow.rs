@@ -1,6 +1,6 @@
 //! A flow: the streams of a profile it becomes, and what of them is told.
 
-use super::ports::Ports;
+use super::ports::{Endpoint, Ports};
 use super::timing::{Duration, Given, Rate, Sizes, decimal, sizes};
 use super::{FlowPlan, StreamPlan};
 use crate::node::Node;
@@ -14,8 +14,8 @@ pub(super) const STREAMS_MAX: usize = 4096;
 
 /// Where frames go from and to.
 struct Pair {
-    from: usize,
-    to: Option<usize>,
+    from: Endpoint,
+    to: Option<Endpoint>,
 }
 
 /// Reads the flow number `index`; its streams go into `documents`.
@@ -47,7 +47,7 @@ pub(super) fn flow(
         return None;
     }
     let rate = Rate::read(node);
-    let speed = ports.speed(pairs.first()?.from);
+    let speed = ports.speed(pairs.first()?.from.port);
     let given = Given { rate: &rate, size: sizes.one, speed, parts: parts as u64 };
     let duration = Duration::read(node, &given);
     if duration.packets.is_some_and(|packets| packets < parts as u64) {
@@ -55,8 +55,8 @@ pub(super) fn flow(
     }
     let mut plan = FlowPlan {
         name,
-        tx_port: ports.name(pairs.first()?.from).to_owned(),
-        rx_port: pairs.first()?.to.map(|to| ports.name(to).to_owned()),
+        tx_port: ports.name(pairs.first()?.from.port).to_owned(),
+        rx_port: pairs.first()?.to.map(|to| ports.name(to.port).to_owned()),
         enabled: metrics.enable,
         loss: metrics.loss,
         latency: metrics.latency,
@@ -69,9 +69,9 @@ pub(super) fn flow(
     let shared =
         Shared { sizes: &sizes, rate: &rate, duration: &duration, measure: metrics.enable, fill: &fill };
     for pair in &pairs {
-        ports.check_vlan(node, pair.from);
         ports.check_mtu(node, pair.from, sizes.longest);
         for branch in &branches {
+            ports.check_vlan(node, pair.from, is_resolved(&branch.document().0));
             let number = plan.streams.len();
             let stream = format!("flow{index}-{number}");
             let (mut elements, vary) = branch.document();
@@ -112,9 +112,15 @@ impl Shared<'_> {
         let mut stream = Map::new();
         let mut put = |key: &str, value: Value| stream.insert(key.to_owned(), value);
         put("name", place.name.into());
-        put("from", ports.key(place.pair.from).into());
+        put("from", ports.key(place.pair.from.port).into());
+        if let Some(host) = ports.host_key(place.pair.from, is_resolved(&packet)) {
+            put("from_host", host.into());
+        }
         if let Some(to) = place.pair.to {
-            put("to", ports.key(to).into());
+            put("to", ports.key(to.port).into());
+            if let Some(host) = to.host.and_then(|_| ports.host_key(to, false)) {
+                put("to_host", host.into());
+            }
         }
         put("packet", packet.into());
         put("size", self.sizes.document.clone());
@@ -140,6 +146,11 @@ impl Shared<'_> {
         }
         stream.into()
     }
+}
+
+/// Whether the hardware address a packet goes to is left to be found.
+fn is_resolved(packet: &[Value]) -> bool {
+    packet.first().is_some_and(|first| first["ethernet"].get("dst").is_none())
 }
 
 /// What is told of a flow.
@@ -201,18 +212,13 @@ fn pairs(flow: &Node<'_>, ports: &Ports) -> Option<(Vec<Pair>, bool)> {
         Some(port) => Some(find(if node.has("rx_name") { "rx_name" } else { "rx_names" }, port)?),
         None => None,
     };
-    Some((vec![Pair { from: from?, to }], false))
+    let end = |port| Endpoint { port, host: None };
+    Some((vec![Pair { from: end(from?), to: to.map(end) }], false))
 }
 
 fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {
-    let find = |name: &str| -> Vec<usize> {
-        let find = |device: &&str| {
-            let found = ports.find_endpoint(device);
-            if found.is_none() {
-                node.fail_at(name, format!("there is no device or interface '{device}'"));
-            }
-            found
-        };
+    let find = |name: &str| -> Vec<Endpoint> {
+        let find = |device: &&str| ports.find_endpoint(device).map_err(|why| node.fail_at(name, why)).ok();
         node.texts(name).iter().filter_map(find).collect()
     };
     let (tx, rx) = (find("tx_names"), find("rx_names"));
@@ -233,7 +239,7 @@ fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {
             pairs.iter().filter_map(|p| Some(Pair { from: p.to?, to: Some(p.from) })).collect();
         pairs.extend(back);
     }
-    if pairs.iter().any(|pair| pair.from != pairs[0].from) {
+    if pairs.iter().any(|pair| pair.from.port != pairs[0].from.port) {
         node.fail("not supported: a flow is sent from one port; make a flow for each");
     }
     pairs

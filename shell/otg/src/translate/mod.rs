@@ -44,7 +44,7 @@ pub struct PortPlan {
     pub speed_bps: Option<u64>,
     /// What is captured.
     pub capture: Option<CapturePlan>,
-    /// The hosts on it, at most one.
+    /// The hosts on it, in the configuration's order.
     pub interfaces: Vec<Interface>,
 }
 
@@ -53,6 +53,10 @@ pub struct PortPlan {
 pub struct Interface {
     /// Its name.
     pub ethernet: String,
+    /// Name of the host that it is in the profile and its results.
+    pub host: String,
+    /// Where in the configuration it is.
+    pub path: String,
     /// Names of its IP addresses, and the addresses.
     pub addresses: Vec<(String, String)>,
     /// Its gateways' addresses.
@@ -170,6 +174,11 @@ impl Translation {
             path.strip_prefix(prefix)?.split([']', '.', ':']).next()?.parse().ok()
         };
         if let Some(port) = number("ports.port") {
+            let host = path.split_once(".hosts[").and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
+            let found = |host: usize| self.ports.get(port)?.interfaces.get(host);
+            if let Some(interface) = host.and_then(found) {
+                return format!("{}: {reason}", interface.path);
+            }
             return format!("ports[{port}]: {reason}");
         }
         let Some(stream) = number("streams[") else { return crate::check::sentence(path, reason) };

@@ -13,8 +13,30 @@ const VLAN_TAGS_BYTES: u32 = 8;
 /// All ports.
 pub(super) struct Ports {
     pub(super) sides: Vec<Side>,
-    /// Names of devices and their interfaces, and the port of each.
-    endpoints: Vec<(String, usize)>,
+    /// Names of devices and their interfaces, and where each is.
+    endpoints: Vec<(String, Endpoint)>,
+}
+
+/// An end of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Endpoint {
+    pub(super) port: usize,
+    /// The number of the device's interface on its port; `None` is the port itself.
+    pub(super) host: Option<usize>,
+}
+
+/// An Ethernet interface of a device: a host behind its port.
+struct Host {
+    /// Its name in the profile.
+    key: String,
+    mac: Option<String>,
+    mtu: Option<u32>,
+    vlans: Vec<u64>,
+    addresses: Vec<String>,
+    gateways: Vec<String>,
+    /// Hardware addresses of gateways that are not to be asked.
+    gateway_macs: Map<String, Value>,
+    interface: Interface,
 }
 
 /// A port in the making.
@@ -23,11 +45,7 @@ pub(super) struct Side {
     location: String,
     speed: Option<u64>,
     mtu: Option<u32>,
-    mac: Option<String>,
-    vlans: Vec<u64>,
-    addresses: Vec<String>,
-    gateways: Vec<String>,
-    interfaces: Vec<Interface>,
+    hosts: Vec<Host>,
     capture: Option<(CapturePlan, Value)>,
 }
 
@@ -56,9 +74,26 @@ impl Ports {
         self.sides.iter().position(|side| side.name == name)
     }
 
-    /// The port of the device or interface called `name`.
-    pub(super) fn find_endpoint(&self, name: &str) -> Option<usize> {
-        self.endpoints.iter().find(|(endpoint, _)| endpoint == name).map(|(_, port)| *port)
+    /// The device or interface called `name`; why not, if it is none or means several.
+    pub(super) fn find_endpoint(&self, name: &str) -> Result<Endpoint, String> {
+        let mut found = self.endpoints.iter().filter(|(endpoint, _)| endpoint == name).map(|(_, at)| *at);
+        let Some(first) = found.next() else {
+            return Err(format!("there is no device or interface '{name}'"));
+        };
+        if found.any(|other| other != first) {
+            return Err(format!("'{name}' has several interfaces: name one of them"));
+        }
+        Ok(first)
+    }
+
+    /// The name, in the profile, of the host at an end of a flow; `None` if the packet says whose it is. What is sent between
+    /// ports is no device's, unless it is to be resolved.
+    pub(super) fn host_key(&self, at: Endpoint, is_resolved: bool) -> Option<String> {
+        let hosts = &self.sides[at.port].hosts;
+        match at.host {
+            Some(number) => Some(hosts[number].key.clone()),
+            None => (!hosts.is_empty() && !is_resolved).then(|| self.key(at.port)),
+        }
     }
 
     /// Its name in the model.
@@ -117,53 +152,13 @@ impl Ports {
                 connection.fail_at("port_name", format!("there is no port '{name}'"));
                 continue;
             };
-            self.endpoints.push((device.clone(), port));
-            self.host(&ethernet, port);
+            let number = self.sides[port].hosts.len();
+            let (host, names) = Host::read(&ethernet, format!("h{number}"));
+            let at = Endpoint { port, host: Some(number) };
+            self.endpoints.push((device.clone(), at));
+            self.endpoints.extend(names.into_iter().map(|name| (name, at)));
+            self.sides[port].hosts.push(host);
         }
-    }
-
-    /// An Ethernet interface with its addresses: the host the port plays.
-    fn host(&mut self, node: &Node<'_>, port: usize) {
-        let name = node.text("name").to_owned();
-        self.endpoints.push((name.clone(), port));
-        let side = &mut self.sides[port];
-        if !side.interfaces.is_empty() {
-            node.fail(format!("not supported: port '{}' plays one host, and has one already", side.name));
-            return;
-        }
-        if node.has("mac") {
-            side.mac = Some(node.text("mac").to_owned());
-        }
-        if node.has("mtu") {
-            side.mtu = Some(node.whole("mtu") as u32);
-        }
-        for vlan in node.items("vlans") {
-            side.vlans.push(vlan.whole("id"));
-            vlan.text("name");
-            if vlan.text("tpid") != "x8100" {
-                vlan.fail_at("tpid", "not supported: tags of the tester's own packets have the usual types");
-            }
-        }
-        let mut addresses = Vec::new();
-        for family in ["ipv4_addresses", "ipv6_addresses"] {
-            let items = node.items(family);
-            if items.len() > 1 {
-                node.fail_at(family, "not supported: a port has at most one address of each family");
-            }
-            for item in items {
-                let gateway_mac = item.child("gateway_mac");
-                if gateway_mac.choice() == "value" {
-                    gateway_mac.fail_at("value", "not supported: gateways are asked for their address");
-                }
-                gateway_mac.value("auto");
-                side.addresses.push(format!("{}/{}", item.text("address"), item.whole("prefix")));
-                side.gateways.push(item.text("gateway").to_owned());
-                addresses.push((item.text("name").to_owned(), item.text("address").to_owned()));
-            }
-        }
-        let gateways = side.gateways.clone();
-        self.endpoints.extend(addresses.iter().map(|(name, _)| (name.clone(), port)));
-        side.interfaces.push(Interface { ethernet: name, addresses, gateways });
     }
 
     fn capture(&mut self, node: &Node<'_>) {
@@ -177,20 +172,29 @@ impl Ports {
         }
     }
 
-    /// A host behind a tag tags all packets of its port that have none of their own, which the model does not.
-    pub(super) fn check_vlan(&self, flow: &Node<'_>, port: usize) {
+    /// A host behind a tag tags what it sends, which the model does not.
+    pub(super) fn check_vlan(&self, flow: &Node<'_>, from: Endpoint, is_resolved: bool) {
         let tagged = flow.items("packet").iter().any(|header| header.choice() == "vlan");
-        if !self.sides[port].vlans.is_empty() && !tagged {
-            flow.fail_at("packet", "needs a vlan header: the device on its port has VLANs");
+        let has_vlans = match from.host {
+            Some(_) => self.host(from).is_some_and(|host| !host.vlans.is_empty()),
+            None => is_resolved && self.sides[from.port].hosts.iter().any(|host| !host.vlans.is_empty()),
+        };
+        if has_vlans && !tagged {
+            flow.fail_at("packet", "needs a vlan header: the device that sends it has VLANs");
         }
     }
 
-    /// The longest frame a link takes.
-    pub(super) fn check_mtu(&self, flow: &Node<'_>, port: usize, longest: FrameLen) {
-        let Some(mtu) = self.sides[port].mtu else { return };
+    /// The longest frame a link, or a device on it, takes.
+    pub(super) fn check_mtu(&self, flow: &Node<'_>, from: Endpoint, longest: FrameLen) {
+        let of_host = self.host(from).and_then(|host| host.mtu);
+        let Some(mtu) = of_host.into_iter().chain(self.sides[from.port].mtu).min() else { return };
         if longest.bytes() > mtu + ETHERNET_BYTES + VLAN_TAGS_BYTES {
             flow.fail_at("size", format!("{longest} is too long for the port's mtu of {mtu}"));
         }
+    }
+
+    fn host(&self, endpoint: Endpoint) -> Option<&Host> {
+        self.sides[endpoint.port].hosts.get(endpoint.host?)
     }
 
     /// A profile's `ports`.
@@ -208,7 +212,7 @@ impl Ports {
             location: side.location,
             speed_bps: side.speed,
             capture: side.capture.map(|(plan, _)| plan),
-            interfaces: side.interfaces,
+            interfaces: side.hosts.into_iter().map(|host| host.interface).collect(),
         };
         self.sides.into_iter().zip(keys).map(plan).collect()
     }
@@ -216,31 +220,15 @@ impl Ports {
 
 impl Side {
     fn new(name: String, location: String) -> Self {
-        Self {
-            name,
-            location,
-            speed: None,
-            mtu: None,
-            mac: None,
-            vlans: Vec::new(),
-            addresses: Vec::new(),
-            gateways: Vec::new(),
-            interfaces: Vec::new(),
-            capture: None,
-        }
+        Self { name, location, speed: None, mtu: None, hosts: Vec::new(), capture: None }
     }
 
     fn document(&self) -> Value {
         let mut port = json!({"device": self.location});
-        if !self.addresses.is_empty() {
-            port["ip"] = json!(self.addresses);
-            port["gateway"] = json!(self.gateways);
-        }
-        if let Some(mac) = &self.mac {
-            port["mac"] = json!(mac);
-        }
-        if !self.vlans.is_empty() {
-            port["vlan"] = json!(self.vlans);
+        // The port's own host is nobody's: what is sent between ports is sent as it is written.
+        let hosts: Vec<Value> = self.hosts.iter().map(Host::document).collect();
+        if !hosts.is_empty() {
+            port["hosts"] = json!(hosts);
         }
         if let Some(speed) = self.speed {
             port["speed"] = json!(format!("{}Mbps", speed / 1_000_000));
@@ -249,6 +237,79 @@ impl Side {
             port["capture"] = capture.clone();
         }
         port
+    }
+}
+
+impl Host {
+    /// An Ethernet interface with its addresses, and the names by which flows mean it.
+    fn read(node: &Node<'_>, key: String) -> (Self, Vec<String>) {
+        let name = node.text("name").to_owned();
+        let interface = Interface {
+            ethernet: name.clone(),
+            host: key.clone(),
+            path: node.path().to_owned(),
+            addresses: Vec::new(),
+            gateways: Vec::new(),
+        };
+        let mut host = Self {
+            key,
+            mac: node.has("mac").then(|| node.text("mac").to_owned()),
+            mtu: node.has("mtu").then(|| node.whole("mtu") as u32),
+            vlans: Vec::new(),
+            addresses: Vec::new(),
+            gateways: Vec::new(),
+            gateway_macs: Map::new(),
+            interface,
+        };
+        for vlan in node.items("vlans") {
+            host.vlans.push(vlan.whole("id"));
+            vlan.text("name");
+            if vlan.text("tpid") != "x8100" {
+                vlan.fail_at("tpid", "not supported: tags of the tester's own packets have the usual types");
+            }
+        }
+        let mut names = vec![name];
+        for item in ["ipv4_addresses", "ipv6_addresses"].into_iter().flat_map(|family| node.items(family)) {
+            host.address(&item);
+            let (name, address) = (item.text("name").to_owned(), item.text("address").to_owned());
+            host.interface.addresses.push((name.clone(), address));
+            names.push(name);
+        }
+        host.interface.gateways = host.gateways.clone();
+        (host, names)
+    }
+
+    /// One of its addresses, and the gateway of that.
+    fn address(&mut self, item: &Node<'_>) {
+        self.addresses.push(format!("{}/{}", item.text("address"), item.whole("prefix")));
+        let gateway = item.text("gateway").to_owned();
+        let gateway_mac = item.child("gateway_mac");
+        let is_given = gateway_mac.choice() == "value";
+        gateway_mac.value("auto");
+        let given = is_given.then(|| Value::from(gateway_mac.text("value")));
+        let is_new = !self.gateways.contains(&gateway);
+        if !is_new && self.gateway_macs.get(&gateway) != given.as_ref() {
+            gateway_mac.fail(format!("another address says otherwise of the gateway {gateway}"));
+        }
+        self.gateway_macs.extend(given.map(|mac| (gateway.clone(), mac)));
+        if is_new {
+            self.gateways.push(gateway);
+        }
+    }
+
+    /// The host in a profile.
+    fn document(&self) -> Value {
+        let mut host = json!({"name": self.key, "ip": self.addresses, "gateway": self.gateways});
+        if !self.gateway_macs.is_empty() {
+            host["gateway_mac"] = Value::Object(self.gateway_macs.clone());
+        }
+        if let Some(mac) = &self.mac {
+            host["mac"] = json!(mac);
+        }
+        if !self.vlans.is_empty() {
+            host["vlan"] = json!(self.vlans);
+        }
+        host
     }
 }
 

@@ -152,15 +152,104 @@ fn devices_are_the_hosts_of_their_ports() {
     }));
     config["devices"] = json!([{"name": "a", "ethernets": [ethernet("p", 1)]}, {"name": "b", "ethernets": [ethernet("q", 2)]}]);
     let translation = translate(&config).unwrap();
-    let wanted = json!({"device": "ring:a", "ip": ["10.0.0.1/24"], "gateway": ["10.0.0.9"], "mac": "02:00:00:00:00:01"});
-    assert_eq!(translation.profile["ports"]["port0"], wanted);
-    assert_eq!(translation.profile["streams"][0]["packet"][0]["ethernet"].get("dst"), None, "it is resolved");
+    let host =
+        json!({"name": "h0", "ip": ["10.0.0.1/24"], "gateway": ["10.0.0.9"], "mac": "02:00:00:00:00:01"});
+    assert_eq!(translation.profile["ports"]["port0"], json!({"device": "ring:a", "hosts": [host]}));
+    let stream = &translation.profile["streams"][0];
+    assert_eq!((&stream["from_host"], &stream["to_host"]), (&json!("h0"), &json!("h0")));
+    assert_eq!(stream["packet"][0]["ethernet"], json!({}), "the device's, and resolved");
     assert_eq!(translation.flows[0].rx_port.as_deref(), Some("q"));
     config["devices"][0]["bgp"] = json!({"router_id": "1.1.1.1"});
     config["devices"][1]["ethernets"][0]["dhcpv4_interfaces"] = json!([{"name": "x"}]);
     let wanted =
         ["devices[0].bgp: not supported", "devices[1].ethernets[0].dhcpv4_interfaces[0]: not supported"];
     assert_eq!(errors(&config), wanted);
+}
+
+/// Two ports; on the first two devices in two VLANs, one of them with two interfaces.
+fn hosts() -> Value {
+    let ethernet = |name: &str, vlan: u16, last: u8| {
+        json!({"name": name, "mac": format!("02:00:00:00:00:{last:02x}"), "connection": {"port_name": "p"},
+            "vlans": [{"name": format!("v{name}"), "id": vlan}],
+            "ipv4_addresses": [
+                {"name": format!("i{name}"), "address": format!("10.0.0.{last}"), "gateway": "10.0.0.9"},
+                {"name": format!("j{name}"), "address": format!("10.0.0.{}", last + 100), "gateway": "10.0.0.9",
+                    "gateway_mac": {"value": "02:00:00:00:00:99"}},
+            ],
+            "ipv6_addresses": [{"name": format!("s{name}"), "address": format!("2001:db8::{last}"), "gateway": "2001:db8::9"}]})
+    };
+    let mut config = one(json!({
+        "tx_rx": {"choice": "device", "device": {"tx_names": ["ib"], "rx_names": ["c"]}},
+        "packet": [{"choice": "ethernet", "ethernet": {}}, {"choice": "vlan", "vlan": {"id": {"value": 20}}},
+            {"choice": "ipv4", "ipv4": {"src": {"value": "10.0.0.2"}, "dst": {"value": "10.9.0.2"}}}],
+    }));
+    config["devices"] = json!([
+        {"name": "a", "ethernets": [ethernet("a", 10, 1)]},
+        {"name": "b", "ethernets": [ethernet("b", 20, 2), ethernet("c", 20, 3)]},
+    ]);
+    config
+}
+
+#[test]
+fn ports_have_many_hosts_each_with_many_addresses() {
+    let mut config = hosts();
+    for device in config["devices"].as_array_mut().unwrap() {
+        for ethernet in device["ethernets"].as_array_mut().unwrap() {
+            ethernet["ipv4_addresses"][0]["gateway_mac"] = json!({"value": "02:00:00:00:00:99"});
+        }
+    }
+    let translation = translate(&config).unwrap();
+    let plan = translation.plan().unwrap();
+    let hosts = &plan.ports[0].hosts;
+    assert_eq!(
+        hosts.iter().map(|host| host.vlans.clone()).collect::<Vec<_>>(),
+        [vec![], vec![10], vec![20], vec![20]]
+    );
+    assert_eq!(hosts[2].addresses.len(), 3);
+    assert_eq!(hosts[2].gateways.len(), 2, "of the two of IPv4 one is the same");
+    assert_eq!(hosts[2].gateway_macs, [([10, 0, 0, 9].into(), [2, 0, 0, 0, 0, 0x99])]);
+    let stream = &plan.streams[0];
+    assert_eq!((stream.from_host, stream.to_host), (2, 3));
+    assert_eq!(stream.next_hop, profile::plan::NextHop::Resolve([10, 0, 0, 9].into()));
+    assert!(stream.fill_source_mac && stream.packet.headers.len() == 3);
+    let hosts: Vec<&str> = translation.ports[0].interfaces.iter().map(|one| one.host.as_str()).collect();
+    assert_eq!(hosts, ["h0", "h1", "h2"]);
+    // What goes between ports is sent as it is written, whatever devices there are.
+    config["flows"][0]["tx_rx"] = json!({"choice": "port", "port": {"tx_name": "p", "rx_name": "q"}});
+    config["flows"][0]["packet"] =
+        json!([{"choice": "ethernet", "ethernet": {}}, {"choice": "ipv4", "ipv4": {}}]);
+    let stream = &translate(&config).unwrap().plan().unwrap().streams[0];
+    assert_eq!((stream.from_host, stream.packet.headers.len(), stream.fill_source_mac), (0, 2, false));
+}
+
+#[test]
+fn hosts_that_cannot_be_are_named_with_their_paths() {
+    let mut config = hosts();
+    let other = "another address says otherwise of the gateway 10.0.0.9";
+    let at = |place: &str| format!("{place}.ipv4_addresses[1].gateway_mac: {other}");
+    let wanted = ["devices[0].ethernets[0]", "devices[1].ethernets[0]", "devices[1].ethernets[1]"].map(at);
+    assert_eq!(errors(&config), wanted);
+    for device in config["devices"].as_array_mut().unwrap() {
+        for ethernet in device["ethernets"].as_array_mut().unwrap() {
+            ethernet["ipv4_addresses"].as_array_mut().unwrap().truncate(1);
+        }
+    }
+    config["flows"][0]["tx_rx"]["device"]["tx_names"] = json!(["b"]);
+    let wanted = "flows[0].tx_rx.device.tx_names: 'b' has several interfaces: name one of them";
+    assert_eq!(errors(&config), [wanted]);
+    config["flows"][0]["tx_rx"]["device"]["tx_names"] = json!(["c"]);
+    config["devices"][1]["ethernets"][1]["mac"] = json!("02:00:00:00:00:02");
+    let wanted = "devices[1].ethernets[1]: 02:00:00:00:00:02 is already that of host 'h1' in VLAN 20";
+    assert_eq!(errors(&config), [wanted]);
+    config["devices"][1]["ethernets"][1]["mac"] = json!("02:00:00:00:00:03");
+    config["devices"][1]["ethernets"][1]["ipv4_addresses"][0]["gateway"] = json!("10.8.0.9");
+    let wanted =
+        "devices[1].ethernets[1]: the gateway 10.8.0.9 is not on the network of the host's ip 10.0.0.3/24";
+    assert_eq!(errors(&config), [wanted]);
+    config["devices"][1]["ethernets"][1]["ipv4_addresses"][0]["gateway"] = json!("10.0.0.9");
+    config["flows"][0]["packet"].as_array_mut().unwrap().remove(1);
+    let wanted = "flows[0].packet: needs a vlan header: the device that sends it has VLANs";
+    assert_eq!(errors(&config), [wanted]);
 }
 
 #[test]

@@ -54,6 +54,7 @@ impl Otg {
         let new = NewPing {
             port: ping.port.clone(),
             to: ping.to.clone(),
+            host: Some(ping.host.clone()),
             from: Some(ping.from.clone()),
             ..NewPing::default()
         };

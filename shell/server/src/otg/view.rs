@@ -41,9 +41,11 @@ impl Otg {
         let run = seat.traffic.as_ref().filter(|run| !run.job.has_ended()).or(seat.listening.as_ref());
         let known = run.or(seat.traffic.as_ref()).map(|run| run.snapshot().neighbours).unwrap_or_default();
         // Addresses are compared as such: IPv6 has many ways to write one.
-        let resolved = |port: &str, address: &str| {
+        let resolved = |port: &str, host: &str, address: &str| {
             let address: IpAddr = address.parse().ok()?;
-            let found = known.iter().find(|own| own.port == port && own.ip.parse() == Ok(address));
+            let is_it =
+                |own: &&api::Neighbour| own.port == port && own.host == host && own.ip.parse() == Ok(address);
+            let found = known.iter().find(is_it);
             found.map(|own| own.mac.clone())
         };
         otg::states(request, &*seat.translation()?, &resolved)

@@ -5,6 +5,7 @@
 mod app;
 mod content;
 mod dns;
+mod host;
 mod http;
 mod load;
 mod options;
@@ -81,16 +82,24 @@ impl Resolver<'_> {
         let apps = self.apps(path, doc, &surroundings);
         self.check_promises(path, doc, ends_known, apps.as_ref().map(|apps| apps.carrier));
         let tls = self.tls(path, doc, &surroundings);
-        let mut side = |whose, port: Option<usize>| port.map(|port| self.side(path, doc, whose, port, v4));
-        let (client, server) =
-            (side(Whose::Client, ends_known.client), side(Whose::Server, ends_known.server));
+        let hosts = pools.as_ref().map_or((0, 0), |pools| (pools.client_host, pools.server_host));
+        let mut side =
+            |whose, port: Option<usize>, host| port.map(|port| self.side(path, doc, whose, (port, host), v4));
+        let client = side(Whose::Client, ends_known.client, hosts.0);
+        let server = side(Whose::Server, ends_known.server, hosts.1);
         let (_, pools, apps) = (ends?, pools?, apps?);
         if client.is_some() {
             self.check_tuples(path, &pools, &apps, load.concurrent);
         }
         let session = self.session_plan(path, doc, (client, server), &pools, apps, load);
         let tls = tls.map(std::sync::Arc::new);
-        Some(SessionEntry { session: SessionPlan { tls, ..session }, hops: pools.hops })
+        let (client_host, server_host) = hosts;
+        Some(SessionEntry {
+            session: SessionPlan { tls, ..session },
+            client_host,
+            server_host,
+            hops: pools.hops,
+        })
     }
 
     fn session_plan(

@@ -43,13 +43,13 @@ impl Resolver<'_> {
         }
     }
 
-    /// One end, played on `port`.
+    /// One end, played on `port` by the host with the number `host`.
     pub(super) fn side(
         &mut self,
         path: &str,
         doc: &SessionDoc,
         whose: Whose,
-        port: usize,
+        (port, host): (usize, usize),
         v4: bool,
     ) -> SidePlan {
         let (tcp, udp, ip, mtu, vlan) = match whose {
@@ -62,7 +62,7 @@ impl Resolver<'_> {
         let vlans = vlan.as_ref().or(doc.vlan.as_ref());
         let vlans = match vlans {
             Some(given) => given.with_paths().iter().map(|(_, id)| id.0).collect(),
-            None => self.ports[port].vlans.clone(),
+            None => self.ports[port].hosts[host].vlans.clone(),
         };
         let mtu_said = mtu.as_ref().or(doc.mtu.as_ref());
         let mtu_bytes = mtu_said.map_or(MTU, |mtu| mtu.0);

@@ -1,6 +1,6 @@
 //! Where clients and servers are: their ports, addresses, and how the ones send to the others.
 
-use crate::plan::{Address, HopBy, SessionHop};
+use crate::plan::{Address, HopBy, HostPlan, SessionHop};
 use crate::quantity::Addresses;
 use crate::resolve::stream::PortName;
 use crate::resolve::{Resolver, family};
@@ -30,12 +30,16 @@ pub(super) struct Pools {
     /// Ports clients open from.
     pub(super) client_ports: (u16, u16),
     pub(super) servers: Vec<AddressRange>,
+    /// Index of the host that clients played here are.
+    pub(super) client_host: usize,
+    /// Index of the host that servers played here are.
+    pub(super) server_host: usize,
     pub(super) hops: Vec<SessionHop>,
 }
 
 /// Addresses as numbers, first and last.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Span {
+pub(super) struct Span {
     first: u128,
     last: u128,
     v4: bool,
@@ -46,7 +50,7 @@ impl Span {
         Self { first: bits(first), last: bits(last), v4: first.is_ipv4() }
     }
 
-    fn range(range: &AddressRange) -> Self {
+    pub(super) fn range(range: &AddressRange) -> Self {
         Self::of(range.first, range.last)
     }
 
@@ -55,7 +59,7 @@ impl Span {
         (self.v4 == other.v4 && first <= last).then_some(Self { first, last, v4: self.v4 })
     }
 
-    fn has(self, ip: IpAddr) -> bool {
+    pub(super) fn has(self, ip: IpAddr) -> bool {
         self.common(Self::of(ip, ip)).is_some()
     }
 
@@ -170,18 +174,25 @@ impl Resolver<'_> {
             }
         }
         if let Some(ip) = shared(&clients, &servers) {
-            self.reading.fail(client_path, format!("{ip} is an address of the servers, too"));
+            self.reading.fail(&client_path, format!("{ip} is an address of the servers, too"));
         }
         if self.reading.errors.len() > said {
             return None;
         }
+        let client_vlans = doc.client.as_ref().and_then(|client| client.vlan.as_ref()).or(doc.vlan.as_ref());
+        let server_vlans = doc.server.as_ref().and_then(|server| server.vlan.as_ref()).or(doc.vlan.as_ref());
+        let client_host = self.session_host(&client_path, &clients, ends.client, client_vlans);
+        let server_host = self.session_host(&server_path, &servers, ends.server, server_vlans);
+        if self.reading.errors.len() > said {
+            return None;
+        }
         let hops = match ends.client {
-            Some(port) => self.hops(path, doc, (port, &clients), (ends.server, &servers)),
+            Some(port) => self.hops(path, doc, (port, client_host, &clients), (ends.server, &servers)),
             None => Vec::new(),
         };
         let client_ports = doc.client.as_ref().and_then(|client| client.ports.as_ref());
         let client_ports = client_ports.map_or(CLIENT_PORTS, |ports| ports.0);
-        Some(Pools { clients, client_ports, servers, hops })
+        Some(Pools { clients, client_ports, servers, client_host, server_host, hops })
     }
 
     /// The ranges that are written, all of one family, none twice.
@@ -236,7 +247,7 @@ impl Resolver<'_> {
             (Some(v4), _) | (None, Some(v4)) => Some(v4),
             (None, None) => {
                 let has = |port: Option<usize>, v4| {
-                    port.is_none_or(|port| self.ports[port].addresses.iter().any(|a| a.ip.is_ipv4() == v4))
+                    port.is_none_or(|port| self.ports[port].addresses().any(|a| a.ip.is_ipv4() == v4))
                 };
                 Some(
                     [true, false]
@@ -250,9 +261,9 @@ impl Resolver<'_> {
 
     /// The port's own address, for an end that has no others.
     fn own_address(&mut self, path: &str, port: usize, v4: bool, who: &str) -> Option<Vec<AddressRange>> {
+        let host = self.host_of_family(port, v4);
         let port = &self.ports[port];
-        let own = port.addresses.iter().find(|address| address.ip.is_ipv4() == v4);
-        if let Some(own) = own {
+        if let Some(own) = port.hosts[host].address(v4) {
             return Some(vec![AddressRange { first: own.ip, last: own.ip, weight: 1 }]);
         }
         let family = if v4 { "IPv4" } else { "IPv6" };
@@ -269,13 +280,12 @@ impl Resolver<'_> {
         let plan = &self.ports[port];
         let spans: Vec<Span> = ranges.iter().map(Span::range).collect();
         let has = |ip: IpAddr| spans.iter().any(|span| span.has(ip));
-        let gateway = plan.gateways.iter().find(|gateway| has(**gateway));
+        let gateway = plan.gateways().find(|gateway| has(*gateway));
         let others = self.ports.iter().enumerate().filter(|(index, _)| *index != port);
         let other = others
-            .flat_map(|(_, other)| other.addresses.iter().map(move |address| (address.ip, &other.name)))
+            .flat_map(|(_, other)| other.addresses().map(move |address| (address.ip, &other.name)))
             .find(|(ip, _)| has(*ip));
-        let special =
-            plan.addresses.iter().find_map(|address| special_of(*address).filter(|(ip, _)| has(*ip)));
+        let special = plan.addresses().find_map(|address| special_of(*address).filter(|(ip, _)| has(*ip)));
         let reason = if let Some(gateway) = gateway {
             format!("{gateway} is the gateway of port '{}'; {who} can't have it", plan.name)
         } else if let Some((ip, name)) = other {
@@ -293,7 +303,7 @@ impl Resolver<'_> {
         &mut self,
         path: &str,
         doc: &SessionDoc,
-        (port, clients): (usize, &[AddressRange]),
+        (port, host, clients): (usize, usize, &[AddressRange]),
         (peer, servers): (Option<usize>, &[AddressRange]),
     ) -> Vec<SessionHop> {
         let spans = servers.iter().map(Span::range);
@@ -301,25 +311,25 @@ impl Resolver<'_> {
             return spans.map(|span| span.hop(HopBy::Given(mac.0))).collect();
         }
         let v4 = servers.first().is_some_and(|range| range.first.is_ipv4());
-        let Some(own) = self.ports[port].addresses.iter().find(|address| address.ip.is_ipv4() == v4).copied()
-        else {
-            return self.hops_without_address(path, port, peer, spans.collect());
-        };
-        let network = {
-            let (first, last) = own.network();
-            Span::of(first, last)
+        let own = self.ports[port].hosts[host].clone();
+        let Some(address) = own_of(&own, clients, v4) else {
+            return self.hops_without_address(path, (port, host), peer, spans.collect());
         };
         let mut hops = Vec::new();
-        for span in spans {
-            let (on_link, beyond) = split(span, network);
-            if let Some(span) = on_link {
-                hops.extend(self.neighbours(path, span, peer.is_some()));
+        let mut beyond: Vec<Span> = spans.collect();
+        for network in own.addresses.iter().map(Address::network).map(|(first, last)| Span::of(first, last)) {
+            for span in std::mem::take(&mut beyond) {
+                let (on_link, rest) = split(span, network);
+                if let Some(span) = on_link {
+                    hops.extend(self.neighbours(path, span, peer.is_some()));
+                }
+                beyond.extend(rest);
             }
-            for span in beyond {
-                let Some(gateway) = self.gateway_for(path, span, port, own) else { return hops };
-                hops.push(span.hop(HopBy::Resolve(gateway)));
-                self.warn_of_routes(&doc.name.0, port, clients, gateway);
-            }
+        }
+        for span in beyond {
+            let Some(gateway) = self.gateway_for(path, span, (port, host), address) else { return hops };
+            hops.push(span.hop(HopBy::Resolve(gateway)));
+            self.warn_of_routes(&doc.name.0, (port, host), clients, gateway);
         }
         hops
     }
@@ -342,12 +352,18 @@ impl Resolver<'_> {
         each.map(|one| one.hop(HopBy::Resolve(one.ip(one.first)))).collect()
     }
 
-    fn gateway_for(&mut self, path: &str, span: Span, port: usize, own: Address) -> Option<IpAddr> {
-        let plan = &self.ports[port];
-        let gateway = plan.gateways.iter().find(|gateway| gateway.is_ipv4() == span.v4).copied();
+    fn gateway_for(
+        &mut self,
+        path: &str,
+        span: Span,
+        (port, host): (usize, usize),
+        own: Address,
+    ) -> Option<IpAddr> {
+        let (plan, whose) = (&self.ports[port].hosts[host], whose(host));
+        let gateway = plan.gateway(&own);
         if gateway.is_none() {
             let reason = format!(
-                "{} is not on the network of port '{}' ({}/{}); give the port a gateway, or give 'mac' in 'client'",
+                "{} is not on the network of {whose} '{}' ({}/{}); give the {whose} a gateway, or give 'mac' in 'client'",
                 span.ip(span.first),
                 plan.name,
                 own.ip,
@@ -362,17 +378,18 @@ impl Resolver<'_> {
     fn hops_without_address(
         &mut self,
         path: &str,
-        port: usize,
+        (port, host): (usize, usize),
         peer: Option<usize>,
         spans: Vec<Span>,
     ) -> Vec<SessionHop> {
-        let plan = &self.ports[port];
+        let plan = &self.ports[port].hosts[host];
         if plan.addresses.is_empty() && peer.is_some() {
             return spans.into_iter().map(|span| span.hop(HopBy::PeerPort)).collect();
         }
         let family = spans.first().map_or("IPv4", |span| family(span.ip(span.first)));
         let reason = format!(
-            "port '{}' has no {family} address to ask for the next hop with; give it one, or give 'mac' in 'client'",
+            "{} '{}' has no {family} address to ask for the next hop with; give it one, or give 'mac' in 'client'",
+            whose(host),
             plan.name
         );
         self.reading.fail(format!("{path}.client"), reason);
@@ -380,8 +397,14 @@ impl Resolver<'_> {
     }
 
     /// Answers to clients that are not on the network between port and router need a route there.
-    fn warn_of_routes(&mut self, name: &str, port: usize, clients: &[AddressRange], gateway: IpAddr) {
-        let plan = &self.ports[port];
+    fn warn_of_routes(
+        &mut self,
+        name: &str,
+        (port, host): (usize, usize),
+        clients: &[AddressRange],
+        gateway: IpAddr,
+    ) {
+        let plan = &self.ports[port].hosts[host];
         let on_link = |range: &AddressRange| {
             plan.addresses.iter().any(|own| own.on_link(range.first) && own.on_link(range.last))
         };
@@ -389,13 +412,28 @@ impl Resolver<'_> {
         let own = plan.addresses.iter().find(|own| own.ip.is_ipv4() == gateway.is_ipv4());
         let via = own.map(|own| format!(" by way of {}", own.ip)).unwrap_or_default();
         let warning = format!(
-            "sessions '{name}': clients such as {} are not on the network of port '{}'; {gateway} needs a route to them{via}",
-            far.first, plan.name
+            "sessions '{name}': clients such as {} are not on the network of {} '{}'; {gateway} needs a route to them{via}",
+            far.first,
+            whose(host),
+            plan.name
         );
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
+}
+
+/// What the host with the number `host` is called.
+fn whose(host: usize) -> &'static str {
+    if host == 0 { "port" } else { "host" }
+}
+
+/// The address of a host that clients have, or whose network theirs is on, or its first of the family.
+fn own_of(host: &HostPlan, clients: &[AddressRange], v4: bool) -> Option<Address> {
+    let is_theirs = |own: &&Address| clients.iter().any(|range| Span::range(range).has(own.ip));
+    let is_near = |own: &&Address| clients.first().is_some_and(|range| own.on_link(range.first));
+    let found = host.addresses.iter().find(is_theirs).or_else(|| host.addresses.iter().find(is_near));
+    found.copied().or_else(|| host.address(v4))
 }
 
 /// What of `span` is on a network, and what is before and behind it.

@@ -1,0 +1,157 @@
+//! Several hosts behind one port: what they are, and which of them sends what.
+
+use profile::load;
+use profile::plan::{HopBy, NextHop, Plan, StreamPlan};
+use std::net::IpAddr;
+
+const PORTS: &str = r#"
+ports:
+  west:
+    device: "ring:a"
+    ip: [10.0.0.2/24, "2001:2::2/64"]
+    gateway: 10.0.0.1
+    hosts:
+      - {name: red, vlan: 7, ip: [10.0.7.2/24, 10.0.70.2/24], gateway: [10.0.7.1, 10.0.70.1]}
+      - {name: blue, vlan: [8, 9], ip: 10.0.8.2/24, gateway: 10.0.8.1}
+      - {name: twin, vlan: 17, ip: 10.0.7.2/24}
+      - {name: many, count: 100, vlan: 100, vlan_step: 1, ip: 10.1.0.2/24, ip_step: 0.0.1.0, gateway: 10.1.0.1, gateway_step: 256, mac: "02:00:00:00:01:fe"}
+  east: {device: "ring:b", hosts: [{ip: 10.0.1.2/24}, {ip: [10.0.1.3/24, "2001:2:0:1::3/64"]}]}
+  bare: {device: "ring:c.a"}
+"#;
+
+fn plan(rest: &str) -> Plan {
+    let text = format!("{PORTS}{rest}\n");
+    load(&text).unwrap_or_else(|errors| panic!("{text}{errors:#?}"))
+}
+
+fn streams(rest: &str) -> Vec<StreamPlan> {
+    plan(&format!("streams: [{{name: s, rate: 1kpps, {rest}}}]")).streams
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+/// Tags of a stream's packets.
+fn tags(stream: &StreamPlan) -> Vec<u128> {
+    let tags = stream.packet.headers.iter().filter(|header| header.protocol.name == "vlan");
+    tags.filter_map(|tag| tag.value("id")).collect()
+}
+
+#[test]
+fn one_entry_makes_many_hosts() {
+    let plan = plan("streams: []");
+    let hosts = &plan.ports[0].hosts;
+    assert_eq!(hosts.len(), 104);
+    assert_eq!(
+        (hosts[0].name.as_str(), hosts[1].name.as_str(), hosts[103].name.as_str()),
+        ("west", "red", "many[99]")
+    );
+    let last = &hosts[103];
+    assert_eq!((last.addresses[0].ip, last.addresses[0].prefix_len), (ip("10.1.99.2"), 24));
+    assert_eq!((&last.gateways[..], &last.vlans[..]), (&[ip("10.1.99.1")][..], &[199][..]));
+    assert_eq!((hosts[4].mac, last.mac), (Some([2, 0, 0, 0, 1, 0xfe]), Some([2, 0, 0, 0, 2, 0x61])));
+    let east: Vec<&str> = plan.ports[1].hosts.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!(east, ["east", "host1", "host2"]);
+}
+
+#[test]
+fn a_stream_is_sent_by_the_host_whose_address_it_has() {
+    let resolve = |text: &str| NextHop::Resolve(ip(text));
+    for (packet, host, vlans, hop) in [
+        ("[{ipv4: {dst: 10.0.0.9}}, udp]", 0, &[][..], resolve("10.0.0.9")),
+        ("[{ipv4: {src: 10.0.0.2, dst: 10.9.0.9}}, udp]", 0, &[], resolve("10.0.0.1")),
+        ("[{ipv4: {src: 10.0.70.2, dst: 10.9.0.9}}, udp]", 1, &[7], resolve("10.0.70.1")),
+        ("[{ipv4: {src: 10.0.70.2, dst: 10.0.7.9}}, udp]", 1, &[7], resolve("10.0.7.9")),
+        ("[{ipv4: {src: 10.0.8.2, dst: 10.0.7.2}}, udp]", 2, &[8, 9], resolve("10.0.8.1")),
+        // Of two with one address the packet's own tags say which.
+        ("[{vlan: {id: 17}}, {ipv4: {src: 10.0.7.2, dst: 10.0.7.9}}, udp]", 3, &[17], resolve("10.0.7.9")),
+        ("[{vlan: {id: 7}}, {ipv4: {src: 10.0.7.2, dst: 10.9.9.9}}, udp]", 1, &[7], resolve("10.0.7.1")),
+        ("[{vlan: {id: 7}}, {ipv4: {dst: 10.9.9.9}}, udp]", 1, &[7], resolve("10.0.7.1")),
+        // Tags of an author who wants others than the host's.
+        ("[{vlan: {id: 99}}, {ipv4: {src: 10.0.70.2, dst: 10.9.9.9}}, udp]", 1, &[99], resolve("10.0.70.1")),
+        // Nobody's own address, on the network of one.
+        ("[{ipv4: {src: 10.0.8.77, dst: 10.9.9.9}}, udp]", 2, &[8, 9], resolve("10.0.8.1")),
+        ("[{ipv4: {src: 192.0.2.1, dst: 10.9.9.9}}, udp]", 0, &[], resolve("10.0.0.1")),
+        ("[{ipv4: {src: 10.1.50.2, dst: 10.9.9.9}}, udp]", 54, &[150], resolve("10.1.50.1")),
+    ] {
+        let stream = streams(&format!("from: west, packet: {packet}")).remove(0);
+        assert_eq!((stream.from_host, stream.next_hop), (host, hop), "{packet}");
+        assert_eq!(tags(&stream), vlans.to_vec(), "{packet}");
+        assert!(stream.fill_source_mac);
+    }
+}
+
+#[test]
+fn a_host_that_is_named_fills_in_its_addresses() {
+    let stream =
+        streams("from: west, from_host: blue, to: east, to_host: host2, packet: [ipv4, udp]").remove(0);
+    assert_eq!((stream.from_host, stream.to_host, tags(&stream)), (2, 2, vec![8, 9]));
+    assert_eq!(stream.packet.headers[3].value("src"), Some(0x0a00_0802));
+    assert_eq!(stream.packet.headers[3].value("dst"), Some(0x0a00_0103));
+    assert_eq!(stream.next_hop, NextHop::Resolve(ip("10.0.8.1")));
+    // Without names, the first hosts that can.
+    let stream = streams("from: west, to: east, packet: [{ethernet: {dst: '02:00:00:00:00:01'}}, ipv6, udp]")
+        .remove(0);
+    assert_eq!((stream.from_host, stream.to_host), (0, 2));
+    // Nothing between: the hardware address of the host that has the destination.
+    let stream =
+        streams("from: bare, to: east, packet: [{ipv4: {src: 1.2.3.4, dst: 10.0.1.3}}, udp]").remove(0);
+    assert_eq!((stream.to_host, stream.next_hop), (2, NextHop::PeerPort));
+}
+
+#[test]
+fn each_copy_is_sent_by_its_own_host() {
+    let per_copy = "{ipv4.src: '10.1.0.2..10.1.99.2 step 0.0.1.0'}";
+    let copies = streams(&format!(
+        "from: west, packet: [{{ipv4: {{dst: 10.9.0.9}}}}, udp], copies: 100, per_copy: {per_copy}, vary: {{udp.src: counter}}"
+    ));
+    for (number, stream) in copies.iter().enumerate() {
+        assert_eq!((stream.from_host, tags(stream)), (4 + number, vec![100 + number as u128]));
+        let gateway = IpAddr::from([10, 1, number as u8, 1]);
+        assert_eq!(stream.next_hop, NextHop::Resolve(gateway));
+    }
+}
+
+#[test]
+fn sources_that_are_several_hosts_are_warned_of() {
+    let of = |range: &str| {
+        let vary = format!("vary: {{ipv4.src: {range}}}");
+        let stream = format!(
+            "{{name: s, rate: 1kpps, from: west, packet: [{{ipv4: {{dst: 10.9.9.9}}}}, udp], {vary}}}"
+        );
+        let plan = plan(&format!("streams: [{stream}]"));
+        (plan.streams[0].from_host, tags(&plan.streams[0]), plan.warnings)
+    };
+    assert_eq!(of("10.0.70.2..10.0.70.9"), (1, vec![7], vec![]));
+    let (host, vlans, warnings) = of("10.0.8.2..10.0.70.9");
+    assert_eq!((host, &vlans[..]), (2, &[8, 9][..]));
+    assert!(
+        warnings[0].starts_with("stream s: its sources go over addresses of host 'red', too"),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn sessions_are_played_by_the_host_whose_addresses_they_have() {
+    let rest = "ports: 9, open: 1/s, app: {bulk: {from: client}}";
+    for (client, host, vlans, hop) in [
+        ("port: west, addresses: 10.0.70.2", 1, &[7][..], "10.0.70.1"),
+        ("port: west, addresses: 10.0.7.2, vlan: 7", 1, &[7], "10.0.7.1"),
+        ("port: west, addresses: 10.0.8.20..10.0.8.30", 2, &[8, 9], "10.0.8.1"),
+        ("port: west", 0, &[], "10.0.0.1"),
+        ("port: west, addresses: 192.0.2.1", 0, &[], "10.0.0.1"),
+    ] {
+        let server = "server: {addresses: 10.9.9.9, ports: 9}";
+        let rest = rest.trim_start_matches("ports: 9, ");
+        let entry = plan(&format!("sessions: [{{name: s, client: {{{client}}}, {server}, {rest}}}]"))
+            .sessions
+            .remove(0);
+        let side = entry.session.client.as_ref().unwrap();
+        assert_eq!((entry.client_host, &side.vlans[..]), (host, vlans), "{client}");
+        assert_eq!(entry.hop(ip("10.9.9.9")), Some(HopBy::Resolve(ip(hop))), "{client}");
+    }
+    let both = "client: {port: bare, addresses: 10.0.1.9}, server: {port: east, addresses: 10.0.1.3}, app: echo, open: max";
+    let entry = plan(&format!("sessions: [{{name: s, {both}}}]")).sessions.remove(0);
+    assert_eq!((entry.server_host, entry.hop(ip("10.0.1.3"))), (2, Some(HopBy::PeerPort)));
+}

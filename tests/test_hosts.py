@@ -1,0 +1,168 @@
+"""Several hosts behind one port, each with addresses, hardware address, VLANs and gateways of its own, before a kernel."""
+
+import signal
+
+import pytest
+from hosts import Served, Trunk
+from lab import settled, wait_until
+from server import Server
+
+IPV4, ARP = 0x0800, 0x0806
+BLUE = "02:00:00:00:00:77"
+HOSTS = [
+    {
+        "name": "red",
+        "vlan": 10,
+        "ip": ["10.0.10.2/24", "10.0.10.3/24", "2001:2:0:10::2/64"],
+        "gateway": ["10.0.10.1", "2001:2:0:10::1"],
+    },
+    {"name": "blue", "vlan": 20, "mac": BLUE, "ip": "10.0.20.2/24", "gateway": "10.0.20.1"},
+    {"name": "many", "vlan": 20, "count": 3, "ip": "10.0.20.10/24", "gateway": "10.0.20.1"},
+]
+WEST = {"device": "afpacket:veth0", "ip": "10.0.0.2/24", "gateway": "10.0.0.1", "hosts": HOSTS}
+
+
+@pytest.fixture
+def trunk(lab):
+    return Trunk(lab)
+
+
+def test_a_kernel_finds_each_host_in_its_vlan(lab, trunk):
+    """Every host answers ARP, neighbour discovery and ping with its own hardware address, and in no other VLAN."""
+    profile = lab.profile({"west": WEST}, [], load={"duration": "60s", "drain": "0s"})
+    process = lab.start_eagre("run", profile, "--json", "-", ns=trunk.tester)
+    wait_until(lambda: process.poll() is not None or trunk.pings("10.0.0.2"), "the port's own host", 20)
+    assert process.poll() is None, process.communicate()[1]
+    red = ["10.0.10.2", "10.0.10.3", "2001:2:0:10::2"]
+    many = ["10.0.20.10", "10.0.20.11", "10.0.20.12"]
+    assert all(trunk.pings(address) for address in [*red, "10.0.20.2", *many])
+    known = trunk.known()
+    assert len({known[address] for address in red}) == 1
+    assert known["10.0.20.2"] == BLUE
+    macs = [known[address] for address in ["10.0.0.2", "10.0.10.2", "10.0.20.2", *many]]
+    assert len(set(macs)) == 6, known
+    assert macs[0] == trunk.tester.mac("veth0")
+    assert all(mac.startswith("02:") for mac in macs[1:])
+    trunk.router.ip("route", "add", "10.0.20.11/32", "dev", "r10")
+    assert not trunk.pings("10.0.20.11"), "a host of VLAN 20 answers in VLAN 10"
+    process.send_signal(signal.SIGINT)
+    lab.finish(process, 20)
+    seen = trunk.seen()
+    asked = {vlan: set(seen[vlan, ARP]) for vlan in Trunk.VLANS}
+    assert asked == {0: {macs[0]}, 10: {macs[1]}, 20: set(macs[2:])}, "each asks and answers where it is"
+
+
+def test_streams_of_hosts_go_by_their_own_gateways_and_come_back(lab, trunk):
+    """From VLAN to VLAN through the kernel's router, on one port: the sender's address and tag there, and none is lost."""
+
+    def stream(name, src, dst, **rest):
+        packet = [{"ipv4": {"src": src, "dst": dst}}, "udp"]
+        return {"name": name, "from": "west", "to": "west", "packet": packet, "rate": "200pps", "count": 100, **rest}
+
+    streams = [
+        stream("there", "10.0.10.2", "10.0.20.2"),
+        stream("back", "10.0.20.2", "10.0.10.3"),
+        stream("own", "10.0.0.2", "10.0.20.11"),
+        stream("each", None, "10.0.10.2", copies=3, per_copy={"ipv4.src": "10.0.20.10..10.0.20.12"}),
+    ]
+    del streams[3]["packet"][0]["ipv4"]["src"]
+    profile = lab.profile({"west": WEST}, streams, load={"duration": "3s", "drain": "1s"})
+
+    def check(done):
+        result = done.result()
+        for name in ("there", "back", "own", "each[0]", "each[1]", "each[2]"):
+            one = result["streams"][name]
+            assert (one["tx"], one["rx"], one["lost"]) == (100, 100, 0), name
+
+    settled(lambda: lab.eagre("run", profile, "--json", "-", ns=trunk.tester), check)
+    known, seen = trunk.known(), trunk.seen()
+    sent = {vlan: {mac for mac, count in seen[vlan, IPV4].items() if count >= 100} for vlan in Trunk.VLANS}
+    many = {known[f"10.0.20.{n}"] for n in (10, 11, 12)}
+    assert sent == {0: {trunk.tester.mac("veth0")}, 10: {known["10.0.10.2"]}, 20: {BLUE} | many}
+    assert len(many) == 3
+
+
+def test_hosts_ping_from_their_vlans(lab, trunk):
+    """By name or by what is nearest to the target, with the host's own hardware address and gateway."""
+    server = Server(lab, ns=trunk.tester)
+    run = server.start(profile={"ports": {"west": WEST}, "streams": [], "load": {"duration": "60s"}}, keep=False)
+
+    def ping(to, **rest):
+        answer = server.ask("POST", f"/api/v1/runs/{run['id']}/pings", {"port": "west", "to": to, **rest}, timeout=60)
+        assert answer.status == 200, answer
+        said = answer.json()
+        return said["answered"], said["from"], said["via"]
+
+    assert ping("10.0.20.1") == (True, "10.0.20.2", "10.0.20.1")
+    assert ping("10.0.20.1", host="red") == (True, "10.0.10.2", "10.0.10.1")
+    assert ping("10.0.10.1", **{"from": "10.0.10.3"}) == (True, "10.0.10.3", "10.0.10.1")
+    assert ping("2001:2:0:10::1") == (True, "2001:2:0:10::2", "2001:2:0:10::1")
+    assert ping("10.0.20.12", host="red")[0], "one host of the port pings another through the router"
+    quick = {"attempts": 1, "timeout_s": 0.2}
+    assert ping("10.0.20.99", host="blue", **quick) == (False, "10.0.20.2", "10.0.20.99")
+    answer = server.ask("POST", f"/api/v1/runs/{run['id']}/pings", {"port": "west", "to": "10.0.0.1", "host": "green"})
+    assert "port 'west' has no host 'green'" in str(answer.json())
+    known, seen = trunk.known(), trunk.seen()
+    assert known["10.0.20.2"] == BLUE and known["10.0.10.2"] in seen[10, IPV4]
+
+
+def test_sessions_are_the_hosts_whose_address_they_have(lab, trunk):
+    """A connection from a host in a VLAN to the kernel's server there and to one behind its router."""
+    kernel = Served(lab, trunk.router, "kernel_server.py")
+
+    def entry(name, client, server):
+        return {
+            "name": name,
+            "client": {"port": "west", "addresses": client},
+            "server": {"addresses": server, "ports": 7},
+            "app": {"echo": {"request": "100B"}},
+            "open": "20/s",
+            "mtu": 1400,
+            "count": 3,
+        }
+
+    sessions = [entry("red", "10.0.10.3", "10.0.10.1"), entry("blue", "10.0.20.2", "10.0.0.1")]
+    load = {"duration": "10s", "drain": "300ms"}
+    profile = lab.profile({"west": WEST}, None, sessions=sessions, load=load)
+    result = lab.eagre("run", profile, "--json", "-", ns=trunk.tester).ok().json
+    assert [result["sessions"][name]["completed"] for name in ("red", "blue")] == [3, 3]
+    assert kernel.seen()["7"]["accepted"] == 6
+    known, seen = trunk.known(), trunk.seen()
+    assert set(seen[10, IPV4]) == {known["10.0.10.3"]}
+    assert set(seen[20, IPV4]) == {BLUE}
+    assert (0, IPV4) not in seen
+
+
+def test_a_gateway_whose_address_is_given_is_not_asked(lab, trunk):
+    """Its hardware address goes into frames; nobody answers for it."""
+    given = {"10.0.30.1": "02:00:00:00:00:99"}
+    host = {"vlan": 30, "ip": "10.0.30.2/24", "gateway": "10.0.30.1", "gateway_mac": given}
+    ports = {"west": {"device": "afpacket:veth0", "hosts": [host]}}
+    packet = [{"ipv4": {"src": "10.0.30.2", "dst": "10.9.0.1"}}, "udp"]
+    stream = {"name": "s", "from": "west", "packet": packet, "rate": "1kpps", "count": 50}
+    profile = lab.profile(ports, [stream], load={"duration": "1s", "drain": "0s"})
+    lab.eagre("run", profile, "--json", "-", ns=trunk.tester).ok()
+    seen = trunk.seen()
+    assert (30, ARP) not in seen and sum(seen[30, IPV4].values()) == 50
+    alone = {"device": "ring:a", "hosts": [{**host, "gateway_mac": {}}]}
+    profile = lab.profile({"west": alone}, [stream])
+    lab.eagre("sim", profile, "--dut", "wire").refused(3, "port west: no answer from 10.0.30.1 (asked by host host1)")
+
+
+def test_hundreds_of_hosts_find_their_gateway(lab, trunk):
+    """Each asks and is answered, and a packet from each reaches the kernel."""
+    # A kernel knows 512 neighbours before it forgets some.
+    count = 400
+    trunk.router.ip("address", "add", "10.20.0.1/16", "dev", "r20")
+    hosts = [{"count": count, "vlan": 20, "ip": "10.20.1.0/16", "gateway": "10.20.0.1"}]
+    packet = [{"ipv4": {"dst": "10.0.0.2"}}, "udp"]
+    last = f"10.20.{1 + (count - 1) // 256}.{(count - 1) % 256}"
+    copies = {"copies": count, "per_copy": {"ipv4.src": f"10.20.1.0..{last}"}}
+    stream = {"name": "s", "from": "west", "to": "west", "packet": packet, "rate": "10pps", "count": 1, **copies}
+    port = {"device": "afpacket:veth0", "ip": "10.0.0.2/24", "gateway": "10.0.0.1", "hosts": hosts}
+    profile = lab.profile({"west": port}, [stream], load={"duration": "2s", "drain": "1s"})
+    lab.eagre("run", profile, "--json", "-", ns=trunk.tester).ok()
+    known = {ip: mac for ip, mac in trunk.known().items() if ip.startswith("10.20.")}
+    seen = trunk.seen()
+    assert set(seen[20, ARP]) == set(known.values()) and len(set(known.values())) == len(known) == count
+    assert len(seen[20, IPV4]) == count
