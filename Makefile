@@ -1,6 +1,8 @@
 # Two commands for a fresh Debian machine: `make demo` and `make test`. Both say what they install.
 
 SECONDS ?= 10
+# For what is compiled while something is measured: it has what nobody else wants of the machine.
+BESIDE = chrt --idle 0
 
 .PHONY: demo build web screenshots test checked unit blackbox soak fuzz bench lab deb clean
 
@@ -27,7 +29,7 @@ screenshots: build
 	@tools/setup test
 	tools/screenshots
 
-# What is compiled beside the black-box tests only gets what they leave of the machine.
+# What takes long is compiled beside the program and its black-box tests.
 test:
 	@tools/setup test
 	@$(MAKE) --no-print-directory -j2 blackbox checked
@@ -36,12 +38,12 @@ test:
 
 # All that is looked at without being run, examples in comments, and everything that tests run, compiled.
 checked: web
-	cd web && nice -n 19 npm run --silent check && nice -n 19 npm run --silent test
+	cd web && $(BESIDE) npm run --silent check && $(BESIDE) npm run --silent test
 	cargo fmt --all --check
-	nice -n 19 cargo clippy --workspace --all-targets --locked -- -D warnings
-	nice -n 19 cargo test --workspace --locked --no-run
-	nice -n 19 cargo test --workspace --locked --doc
-	nice -n 19 tools/fuzz 0
+	$(BESIDE) cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BESIDE) cargo test --workspace --locked --no-run
+	$(BESIDE) cargo test --workspace --locked --doc
+	$(BESIDE) tools/fuzz 0
 
 # Only the parts that need neither root nor other programs.
 unit:
