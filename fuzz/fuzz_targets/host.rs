@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neighbour::{Host, Resolver};
+use neighbour::{Echo, Host, Hosts, Ping, Resolver, may_answer};
 use std::net::IpAddr;
 use units::{FrameLen, Nanos};
 use wire::{Header, PacketSpec, ReadHeader, protocol, read};
@@ -24,8 +24,12 @@ fuzz_target!(init: fuzz::write_seeds(seeds()), |data: &[u8]| {
         frame.resize(frame.len() + usize::from(how >> 2) * STRETCH, 0);
         frame.truncate(FrameLen::MAX.without_fcs() as usize);
         let owner = host(2, usize::from(how & 3));
-        Resolver::new(owner.addresses.clone()).take(&owner, &frame);
-        if let Some(answer) = owner.answer(&frame) {
+        let hosts = Hosts::new(vec![owner.clone()], Vec::new());
+        resolver(&hosts, owner.addresses[0]).take(&hosts, &frame);
+        check_ping(&owner, &frame);
+        let answer = owner.answer(&frame);
+        assert_eq!(hosts.answer(&frame), answer, "one host and all hosts");
+        if let Some(answer) = answer {
             check_answer(&owner, &frame, &answer);
         }
     }
@@ -38,6 +42,7 @@ fn host(last: u8, vlans: usize) -> Host {
     Host {
         mac: [2, 0, 0, 0, 0, last],
         vlans: VLANS.into_iter().take(vlans).collect(),
+        networks: Vec::new(),
         answers_for: addresses.iter().map(|ip| *ip..=*ip).collect(),
         addresses,
     }
@@ -82,7 +87,8 @@ fn check_answer(owner: &Host, frame: &[u8], answer: &[u8]) {
     assert!(owner.owns(own), "answered for {own}");
     let payload = &answer[behind..];
     assert!(frame.windows(payload.len().max(1)).any(|window| window == payload) || payload.is_empty());
-    check_learnt(own, answer, last);
+    assert!(may_answer(answer), "an answer that nobody would look at");
+    check_learnt(own, answer, last, owner.vlans.len());
 }
 
 /// RFC 1071 word by word, so that a mistake in the host's own sum is not made again here.
@@ -93,13 +99,37 @@ fn sum(bytes: &[u8], before: u32) -> u32 {
     })
 }
 
+/// The only host's question for `ip`, asked once.
+fn resolver(hosts: &Hosts, ip: IpAddr) -> Resolver {
+    let mut resolver = Resolver::new(hosts, [(0, ip)], []);
+    resolver.requests(Nanos::ZERO, hosts);
+    resolver
+}
+
 /// Who asked for the address that an answer tells of knows it now.
-fn check_learnt(own: IpAddr, answer: &[u8], last: &ReadHeader) {
+fn check_learnt(own: IpAddr, answer: &[u8], last: &ReadHeader, vlans: usize) {
     let tells = ["arp", "nd_advert"].contains(&last.protocol.name);
-    let (asker, mut resolver) = (host(1, 0), Resolver::new([own]));
-    resolver.take(&asker, answer);
-    assert_eq!(resolver.mac(own).is_some(), tells);
+    let hosts = Hosts::new(vec![host(1, vlans)], Vec::new());
+    let mut resolver = resolver(&hosts, own);
+    resolver.take(&hosts, answer);
+    assert_eq!(resolver.mac(0, own).is_some(), tells);
     assert_eq!(resolver.next_due() == Nanos::MAX, tells);
+}
+
+/// A ping takes nothing for an answer that is sorted out before it comes there.
+fn check_ping(owner: &Host, frame: &[u8]) {
+    let asker = host(1, owner.vlans.len());
+    for (from, to) in asker.addresses.iter().zip(&owner.addresses) {
+        for mac in [None, Some(owner.mac)] {
+            let echo = Echo { from: *from, to: *to, hop: *to, mac, id: 7, attempts: 9, timeout: Nanos(1) };
+            let mut ping = Ping::new(echo);
+            (0..9).for_each(|at| _ = ping.poll(Nanos(at), &asker));
+            let before = (ping.next_due(), ping.outcome());
+            ping.take(Nanos(8), &asker, frame);
+            let has_changed = before != (ping.next_due(), ping.outcome());
+            assert!(!has_changed || may_answer(frame), "{mac:?}");
+        }
+    }
 }
 
 fn value(header: &ReadHeader, name: &str) -> u128 {

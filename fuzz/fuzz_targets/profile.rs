@@ -8,11 +8,12 @@ use profile::plan::{NextHop, Plan, StreamPlan};
 use profile::{ProfileError, load};
 use std::collections::HashSet;
 use std::hash::Hash;
-use std::net::IpAddr;
 use units::Nanos;
 use wire::protocol;
 use wire::signature::{STREAMS_MAX, Stamp};
 
+/// Behind one port.
+const HOSTS_MAX: usize = 4096;
 const YEAR: Nanos = Nanos::from_secs(365 * 24 * 3600);
 const MARK: u32 = 0xea67_e001;
 /// Longest number in a profile with copies: more of them take more memory than a fuzzer should.
@@ -54,9 +55,19 @@ fn check_plan(plan: &Plan) {
     assert!(plan.streams.len() <= STREAMS_MAX);
     assert!(plan.duration > Nanos::ZERO && plan.duration <= YEAR && plan.drain <= YEAR);
     for port in &plan.ports {
-        assert!(all_differ(port.addresses.iter().map(|address| address.ip.is_ipv4())), "{}", port.name);
-        assert!(all_differ(port.gateways.iter().map(IpAddr::is_ipv4)), "{}", port.name);
-        assert!(port.vlans.iter().all(|id| (1..=4094).contains(id)), "{}", port.name);
+        let hosts = &port.hosts;
+        assert!((1..=HOSTS_MAX).contains(&hosts.len()) && hosts[0].name == port.name, "{}", port.name);
+        assert!(all_differ(hosts.iter().map(|host| &host.name)), "{}", port.name);
+        let places = hosts.iter().flat_map(|host| host.addresses.iter().map(|own| (&host.vlans, own.ip)));
+        assert!(all_differ(places), "{}", port.name);
+        for host in hosts {
+            assert!(
+                all_differ(host.gateways.iter()) && host.vlans.iter().all(|id| (1..=4094).contains(id)),
+                "{}",
+                host.name
+            );
+            assert!(host.gateway_macs.iter().all(|(ip, _)| host.gateways.contains(ip)), "{}", host.name);
+        }
         assert!(port.speed_bps != Some(0), "{}", port.name);
     }
     // Copies are equal: those behind the first would tell nothing new.
@@ -80,7 +91,7 @@ fn check_stream(plan: &Plan, stream: &StreamPlan) {
     assert!(stream.count != Some(0) && stream.start_delay <= YEAR, "{name}");
     match stream.next_hop {
         NextHop::Resolve(ip) => {
-            let from = &plan.ports[stream.from];
+            let from = &plan.ports[stream.from].hosts[stream.from_host];
             assert!(from.addresses.iter().any(|own| own.ip.is_ipv4() == ip.is_ipv4()), "{name}: {ip}");
         }
         NextHop::PeerPort => assert!(stream.to.is_some(), "{name} has no peer"),
