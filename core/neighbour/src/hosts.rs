@@ -78,14 +78,15 @@ impl Hosts {
     pub(crate) fn vlan(&self, vlans: &[u16]) -> Option<u32> {
         self.vlans.get(vlans).copied()
     }
+}
 
-    /// Two hosts with the same hardware address in the same VLANs, by number, if there are such.
-    pub fn twins(&self) -> Option<(usize, usize)> {
-        let mut seen: BTreeMap<(&[u16], Mac), usize> = BTreeMap::new();
-        self.hosts.iter().enumerate().find_map(|(number, host)| {
-            seen.insert((&host.vlans, host.mac), number).map(|other| (other, number))
-        })
-    }
+/// Two of `hosts` with the same hardware address in the same VLANs, by number, if there are such.
+pub fn twins(hosts: &[Host]) -> Option<(usize, usize)> {
+    let mut seen: BTreeMap<(&[u16], Mac), usize> = BTreeMap::new();
+    hosts
+        .iter()
+        .enumerate()
+        .find_map(|(number, host)| seen.insert((&host.vlans, host.mac), number).map(|other| (other, number)))
 }
 
 /// Ranges of addresses in VLANs, each with its host, none over another.
@@ -218,7 +219,7 @@ mod tests {
         ] {
             assert_eq!(hosts.owner(vlans, ip(address)), wanted, "{address} in {vlans:?}");
         }
-        assert_eq!(hosts.twins(), Some((0, 1)));
+        assert_eq!(twins(hosts.all()), Some((0, 1)));
     }
 
     #[test]
@@ -254,6 +255,6 @@ mod tests {
             assert_eq!(hosts.owner(&host.vlans, host.addresses[0]), Some(n as usize));
             assert_eq!(hosts.owner(&[4_001], host.addresses[0]), None);
         }
-        assert_eq!(hosts.twins(), None);
+        assert_eq!(twins(hosts.all()), None);
     }
 }

@@ -16,7 +16,7 @@ mod ping;
 mod question;
 mod resolver;
 
-pub use hosts::Hosts;
+pub use hosts::{Hosts, twins};
 pub use ping::{Due, Echo, Outcome, Ping, may_answer};
 pub use resolver::Resolver;
 
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use units::Nanos;
 
-    fn host(last: u8) -> Host {
+    pub(crate) fn host(last: u8) -> Host {
         let addresses = vec![
             IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)),
             IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, u16::from(last))),

@@ -233,22 +233,11 @@ pub fn may_answer(frame: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{Ipv4Addr, Ipv6Addr};
 
     const SECOND: Nanos = Nanos::from_secs(1);
 
     fn host(last: u8) -> Host {
-        let addresses = vec![
-            IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)),
-            IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, u16::from(last))),
-        ];
-        Host {
-            mac: [2, 0, 0, 0, 0, last],
-            vlans: vec![7],
-            networks: Vec::new(),
-            answers_for: addresses.iter().map(|ip| *ip..=*ip).collect(),
-            addresses,
-        }
+        Host { vlans: vec![7], ..crate::tests::host(last) }
     }
 
     fn ping(family: usize, hop: u8, mac: Option<Mac>) -> Ping {

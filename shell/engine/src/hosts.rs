@@ -140,7 +140,7 @@ impl Played {
 }
 
 fn refuse_twins(port: &PortPlan, hosts: &[Host]) -> Result<(), EngineError> {
-    let Some((one, other)) = Hosts::new(hosts.to_vec(), Vec::new()).twins() else { return Ok(()) };
+    let Some((one, other)) = neighbour::twins(hosts) else { return Ok(()) };
     let (one, other) = (&port.hosts[one].name, &port.hosts[other].name);
     let reason =
         format!("the hosts '{one}' and '{other}' have one hardware address; give one of them another 'mac'");

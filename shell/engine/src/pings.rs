@@ -8,6 +8,7 @@
 use crate::trial::Trial;
 use crate::watch::Watch;
 use neighbour::{Echo, Outcome, Ping};
+use profile::plan::{HostPlan, PortPlan};
 use std::net::IpAddr;
 use units::Nanos;
 
@@ -175,42 +176,13 @@ impl<'a> Pings<'a> {
         let ports = &self.trial.plan.ports;
         let found = ports.iter().position(|port| port.name == order.port);
         let port = found.ok_or_else(|| format!("there is no port '{}'", order.port))?;
-        let (hosts, family) = (&ports[port].hosts, if order.to.is_ipv4() { "IPv4" } else { "IPv6" });
-        let of_port = match &order.host {
-            Some(name) if hosts.iter().all(|host| host.name != *name) => {
-                return Err(format!("port '{}' has no host '{name}'", order.port));
-            }
-            Some(name) => format!("host '{name}' of port '{}'", order.port),
-            None => format!("port '{}'", order.port),
-        };
-        let meant = hosts.iter().enumerate();
-        let meant = meant.filter(|(_, host)| order.host.as_ref().is_none_or(|name| host.name == *name));
-        let mut own = meant
-            .flat_map(|(number, host)| host.addresses.iter().map(move |own| (number, own)))
-            .filter(|(_, own)| own.ip.is_ipv4() == order.to.is_ipv4());
-        let (host, own) = match order.from {
-            Some(from) => own
-                .find(|(_, own)| own.ip == from)
-                .ok_or_else(|| format!("{from} is no {family} address of {of_port}"))?,
-            None => own
-                .clone()
-                .find(|(_, own)| own.on_link(order.to))
-                .or_else(|| own.next())
-                .ok_or_else(|| format!("{of_port} has no {family} address"))?,
-        };
-        let is_near =
-            own.on_link(order.to) || matches!(order.to, IpAddr::V6(ip) if ip.is_unicast_link_local());
-        let hop = match hosts[host].gateway(own) {
-            _ if is_near => order.to,
-            Some(router) => router,
-            None => return Err(format!("{} is on no network of {of_port}, which has no gateway", order.to)),
-        };
+        let (host, own, hop) = way(&ports[port], order)?;
         let neighbour =
             |(at, asker, ip, _): &&(usize, usize, IpAddr, _)| (*at, *asker, *ip) == (port, host, hop);
         let known = self.trial.known.iter().find(neighbour);
         self.id = self.id.wrapping_add(1);
         let echo = Echo {
-            from: own.ip,
+            from: own,
             to: order.to,
             hop,
             mac: known.map(|(_, _, _, mac)| *mac),
@@ -240,6 +212,35 @@ impl Active {
         };
         Pinged { number: self.number, from: Some(echo.from), via: Some(echo.hop), sent, round_trip }
     }
+}
+
+/// Which host behind `port` sends a ping, by index, from which of its addresses, and through which neighbour.
+fn way(port: &PortPlan, order: &PingOrder) -> Result<(usize, IpAddr, IpAddr), String> {
+    let family = if order.to.is_ipv4() { "IPv4" } else { "IPv6" };
+    let is_meant = |host: &HostPlan| order.host.as_ref().is_none_or(|name| host.name == *name);
+    let whose = match &order.host {
+        Some(name) if !port.hosts.iter().any(is_meant) => {
+            return Err(format!("port '{}' has no host '{name}'", port.name));
+        }
+        Some(name) => format!("host '{name}' of port '{}'", port.name),
+        None => format!("port '{}'", port.name),
+    };
+    let meant = port.hosts.iter().enumerate().filter(|(_, host)| is_meant(host));
+    let mut own = meant
+        .flat_map(|(number, host)| host.addresses.iter().map(move |own| (number, own)))
+        .filter(|(_, own)| own.ip.is_ipv4() == order.to.is_ipv4());
+    let (host, own) = match order.from {
+        Some(from) => own
+            .find(|(_, own)| own.ip == from)
+            .ok_or_else(|| format!("{from} is no {family} address of {whose}"))?,
+        None => {
+            let on_link = own.clone().find(|(_, own)| own.on_link(order.to));
+            on_link.or_else(|| own.next()).ok_or_else(|| format!("{whose} has no {family} address"))?
+        }
+    };
+    let hop = if own.is_next_to(order.to) { Some(order.to) } else { port.hosts[host].gateway(own) };
+    let hop = hop.ok_or_else(|| format!("{} is on no network of {whose}, which has no gateway", order.to))?;
+    Ok((host, own.ip, hop))
 }
 
 fn unsent(number: u64, from: Option<IpAddr>, reason: String) -> Pinged {

@@ -195,10 +195,7 @@ fn resolve<C: Clock>(
     loop {
         let now = clock.now();
         let next = neighbours.iter().map(Resolver::next_due).min().unwrap_or(Nanos::MAX);
-        if next == Nanos::MAX {
-            return Ok(());
-        }
-        if now > deadline {
+        if next == Nanos::MAX || now > deadline {
             return Ok(());
         }
         for ((port, hosts), resolver) in rig.ports.iter_mut().zip(&played.ports).zip(neighbours.iter_mut()) {
