@@ -5,13 +5,14 @@ use crate::bisect::Bisect;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
 use crate::result::{Findings, bounded_by};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{grouped, words};
+use crate::text::{AsText, grouped};
 use crate::trial::TrialKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
 /// How addresses are searched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AddressConfig {
     /// The frames; the smallest by the RFC.
@@ -29,7 +30,7 @@ pub struct AddressConfig {
     /// Load of the test frames, share of the line rate.
     pub share: f64,
     /// Length of a trial's test frames; 1 to 300 s, 30 s by the RFC.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub duration: Nanos,
 }
 
@@ -64,7 +65,7 @@ impl AddressConfig {
 }
 
 /// What was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AddressRow {
     /// `capacity` or `learning rate`.
     pub what: String,

@@ -7,13 +7,14 @@ use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
 use crate::rates::{AtRate, FindThen, RateSource};
 use crate::result::{Findings, Spread};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{grouped, words};
+use crate::text::{AsText, grouped};
 use crate::trial::TrialKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
 /// How bursts are searched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BackToBackConfig {
     /// Where the throughput is from, which the correction needs.
@@ -21,14 +22,14 @@ pub struct BackToBackConfig {
     /// Independent searches at each frame length; at least 50 by RFC 2544.
     pub repeats: u32,
     /// The longest burst, at full load; up to 30 s.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub burst_max: Nanos,
     /// A search ends when the bursts that passed and failed are so many frames apart.
     pub resolution_frames: u64,
     /// How often a burst is tried again before its loss is believed (RFC 9004 section 5.4).
     pub loss_verification: u32,
     /// Added to the time of the burst, for the DUT's buffer to empty; at least 2 s.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub wait: Nanos,
 }
 
@@ -58,7 +59,7 @@ impl BackToBackConfig {
 }
 
 /// Bursts at one frame length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BackToBackRow {
     /// The frames.
     pub frames: Frames,

@@ -17,6 +17,7 @@ use crate::tcp::{TcpConfig, TcpThroughput};
 use crate::testbed::{Frames, Testbed};
 use crate::throughput::{Throughput, ThroughputConfig};
 use crate::trial::{Application, Phases};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -37,7 +38,7 @@ impl ConfigError {
 }
 
 /// A method with its configuration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MethodConfig {
     /// RFC 2544 section 26.1.

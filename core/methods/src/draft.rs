@@ -4,6 +4,7 @@ use crate::outcome::TrialOutcome;
 use crate::result::Findings;
 use crate::testbed::{Frames, Testbed};
 use crate::trial::{Phase, TrialKind, TrialRequest};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{FrameLen, Nanos, Pps};
 
@@ -110,7 +111,7 @@ pub(crate) enum Verdict {
 }
 
 /// What bounds a figure from above.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// The DUT failed above it.

@@ -6,6 +6,7 @@
 use crate::outcome::{GroupOutcome, TrialOutcome};
 use crate::text::{grouped, percent};
 use crate::trial::{Phase, TrialKind, TrialRequest};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -15,7 +16,7 @@ pub const PROBE_SHARE: f64 = 0.01;
 pub const PROBES: u32 = 3;
 
 /// Why a method stopped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
     /// What kind of fault.
     pub kind: FaultKind,
@@ -30,7 +31,7 @@ impl fmt::Display for Fault {
 }
 
 /// Kinds of faults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// The tester sent nothing.

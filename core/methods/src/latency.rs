@@ -6,12 +6,13 @@ use crate::outcome::LatencySummary;
 use crate::rates::{AtRate, FindThen, RateSource};
 use crate::result::{Findings, FoundRate, Spread};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{ns, percent, words};
+use crate::text::{AsNanos, AsText, percent};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
 /// How latency is measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LatencyConfig {
     /// The rates, one for each frame length.
@@ -21,7 +22,7 @@ pub struct LatencyConfig {
     /// Trials of each; at least 20 by the RFC.
     pub repeats: u32,
     /// Length of a trial; at least 120 s by the RFC.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub duration: Nanos,
 }
 
@@ -44,7 +45,7 @@ impl LatencyConfig {
 }
 
 /// Latency at one frame length and load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyRow {
     /// The frames.
     pub frames: Frames,
@@ -57,7 +58,7 @@ pub struct LatencyRow {
     /// Trials in which the tester was the limit.
     pub limited: u32,
     /// Length of a trial.
-    #[serde(rename = "duration_ns", with = "ns")]
+    #[serde(rename = "duration_ns", with = "AsNanos")]
     pub duration: Nanos,
     /// The trials' mean latencies, ns: the RFC's figure is their mean.
     #[serde(rename = "mean_ns")]
@@ -69,7 +70,7 @@ pub struct LatencyRow {
 }
 
 /// Latency of one group, ns: medians over the trials (RFC 8219 section 7.2), extremes over all.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct GroupLatency {
     /// The group.
     pub group: String,

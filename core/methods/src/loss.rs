@@ -4,7 +4,8 @@ use crate::ConfigError;
 use crate::draft::{Draft, InTurn, Procedure, Seen, Stage};
 use crate::result::Findings;
 use crate::testbed::{Frames, Testbed};
-use crate::text::{percent, words};
+use crate::text::{AsText, percent};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
@@ -12,7 +13,7 @@ use units::{Nanos, Pps};
 const MARGIN: f64 = 1.25;
 
 /// How the loss curve is measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LossConfig {
     /// One curve for each, in this order.
@@ -20,7 +21,7 @@ pub struct LossConfig {
     /// Steps down, percent of the line rate; at most 10 by the RFC.
     pub step_percent: u32,
     /// Length of a trial; at least 60 s by the RFC.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub duration: Nanos,
 }
 
@@ -43,7 +44,7 @@ impl LossConfig {
 }
 
 /// The curve at one frame length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossRow {
     /// The frames.
     pub frames: Frames,
@@ -57,7 +58,7 @@ pub struct LossRow {
 }
 
 /// A point of the curve.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossPoint {
     /// Offered load, percent of the line rate: the abscissa, 0 to 100.
     pub load_percent: f64,

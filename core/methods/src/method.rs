@@ -4,6 +4,7 @@ use crate::fault::Fault;
 use crate::outcome::TrialOutcome;
 use crate::result::MethodResult;
 use crate::trial::TrialRequest;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A test method: it asks for trials, takes their outcomes, and says at the end what they mean.
@@ -50,7 +51,7 @@ impl Step {
 }
 
 /// What is left to do.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Trials.
     pub trials: u64,
@@ -61,7 +62,7 @@ pub struct Estimate {
 }
 
 /// Where a method stands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Progress {
     /// Outcomes recorded.
     pub trials: u64,
@@ -74,7 +75,7 @@ pub struct Progress {
 }
 
 /// A trial as a store keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StoredTrial {
     /// [`TrialRequest::number`].
     pub number: u64,

@@ -4,12 +4,13 @@ use crate::ConfigError;
 use crate::draft::{Draft, InTurn, Procedure, Seen, Stage};
 use crate::result::{Findings, Spread};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{grouped, words};
+use crate::text::{AsText, grouped};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
 /// How it is measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MrrConfig {
     /// One row for each, in this order.
@@ -17,7 +18,7 @@ pub struct MrrConfig {
     /// Trials of each.
     pub repeats: u32,
     /// Length of a trial.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub duration: Nanos,
 }
 
@@ -40,7 +41,7 @@ impl MrrConfig {
 }
 
 /// What arrived at one frame length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MrrRow {
     /// The frames.
     pub frames: Frames,

@@ -1,18 +1,19 @@
 //! What came of a trial.
 
-use crate::text::{ns, pps};
+use crate::text::{AsNanos, AsPps};
 use crate::trial::{TrialKind, TrialRequest};
 use histogram::Histogram;
 use measure::{Counts, StreamTotals};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
 /// What came of a trial, as whoever served it reports.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TrialOutcome {
     /// How long traffic really flowed.
-    #[serde(rename = "duration_ns", with = "ns")]
+    #[serde(rename = "duration_ns", with = "AsNanos")]
     pub duration: Nanos,
     /// One for each group of the request, in its order.
     pub groups: Vec<GroupOutcome>,
@@ -45,16 +46,16 @@ pub struct TrialOutcome {
 }
 
 /// What came of one group's frames.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GroupOutcome {
     /// The group's name.
     pub group: String,
     /// What was asked for, frames/s.
-    #[serde(rename = "requested_pps", with = "pps")]
+    #[serde(rename = "requested_pps", with = "AsPps")]
     pub requested: Pps,
     /// What really left, frames/s.
-    #[serde(rename = "achieved_pps", with = "pps")]
+    #[serde(rename = "achieved_pps", with = "AsPps")]
     pub achieved: Pps,
     /// Frames that left.
     pub sent: u64,
@@ -98,7 +99,7 @@ impl Default for GroupOutcome {
 }
 
 /// Where latencies lie, ns. Which two instants they lie between is the tester's to say (RFC 1242 section 3.8).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LatencySummary {
     /// Frames measured.
@@ -184,7 +185,7 @@ fn up_to(histogram: &Histogram, highest: u64, known: u64) -> u64 {
 }
 
 /// Jitter, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct JitterSummary {
     /// The running estimate of RFC 3550 section 6.4.1.
@@ -196,7 +197,7 @@ pub struct JitterSummary {
 }
 
 /// How the DUT came back from overload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Recovery {
     /// From the drop of the load to the last frame that was lost, both by the time of sending: the instant B less the
@@ -207,7 +208,7 @@ pub struct Recovery {
 }
 
 /// How long the DUT was away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Outage {
     /// From the last frame before to the first frame after, by arrival (RFC 6201 section 4.2, timestamps).
@@ -217,7 +218,7 @@ pub struct Outage {
 }
 
 /// What came of sessions, over the sustain phase unless said.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SessionOutcome {
     /// Sessions tried.
@@ -256,7 +257,7 @@ pub struct SessionOutcome {
 }
 
 /// What an idle path is like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PathOutcome {
     /// The largest IP packet it carries, bytes (RFC 4821).
@@ -266,7 +267,7 @@ pub struct PathOutcome {
 }
 
 /// What came of one sender's TCP connections.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TcpOutcome {
     /// The group that sent.

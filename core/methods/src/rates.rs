@@ -3,25 +3,26 @@
 use crate::draft::{Draft, Limit, Seen, Stage};
 use crate::mlr::MlrSearch;
 use crate::testbed::{Frames, Testbed};
-use crate::text::words;
+use crate::text::AsText;
 use crate::throughput::RateSearch;
 use crate::{ConfigError, MlrConfig, ThroughputConfig};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Pps;
 
 /// A rate that is known already.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnownRate {
     /// At these frames.
     pub frames: Frames,
     /// Frames per second of the first group.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub rate: Pps,
 }
 
 /// Where rates come from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RateSource {
     /// They are known.

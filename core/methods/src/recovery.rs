@@ -5,19 +5,20 @@ use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage};
 use crate::rates::{AtRate, FindThen, RateSource};
 use crate::result::{Findings, FoundRate, Spread};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{ns, words};
+use crate::text::{AsNanos, AsText};
 use crate::trial::TrialKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
 /// How recovery is measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecoveryConfig {
     /// The throughput, one for each frame length.
     pub rates: RateSource,
     /// Overload lasts so long; at least 60 s by the RFC.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub overload: Nanos,
     /// Trials at each frame length.
     pub repeats: u32,
@@ -39,7 +40,7 @@ impl RecoveryConfig {
 }
 
 /// Recovery at one frame length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecoveryRow {
     /// The frames.
     pub frames: Frames,
@@ -206,7 +207,7 @@ impl Procedure for SystemRecovery {
 }
 
 /// How outages after a reset are measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResetConfig {
     /// The throughput; the first frame length is used, the smallest by the RFC.
@@ -216,7 +217,7 @@ pub struct ResetConfig {
     /// Trials of each kind.
     pub repeats: u32,
     /// Length of a trial: the reset and the return of the DUT must fit.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub duration: Nanos,
 }
 
@@ -244,14 +245,14 @@ impl ResetConfig {
 }
 
 /// Outage after one kind of reset.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResetRow {
     /// How the DUT was reset.
     pub how: String,
     /// The frames.
     pub frames: Frames,
     /// Length of a trial.
-    #[serde(rename = "duration_ns", with = "ns")]
+    #[serde(rename = "duration_ns", with = "AsNanos")]
     pub duration: Nanos,
     /// Lost frames ÷ offered rate, s (RFC 6201 section 4.1).
     #[serde(rename = "by_loss_s")]

@@ -3,17 +3,18 @@
 use crate::draft::Limit;
 use crate::fault::Fault;
 use crate::testbed::{Frames, OfferedLoad, Testbed};
-use crate::text::{grouped, ns, percent};
+use crate::text::{AsNanos, grouped, percent};
 use crate::trial::{Phase, TrialRequest};
 use crate::{
     AddressRow, BackToBackRow, LatencyRow, LossRow, MlrRow, MrrRow, RecoveryRow, ResetRow, SelfTestRow,
     SessionLatencyRow, SessionRow, SoakRow, SweepRow, TcpRow, ThroughputRow, TrialOutcome,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Layer, Nanos, Pps};
 
 /// What a method found, and how far it can be trusted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MethodResult {
     /// The method.
     pub method: String,
@@ -34,7 +35,7 @@ pub struct MethodResult {
 }
 
 /// How a method ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It has not.
@@ -46,7 +47,7 @@ pub enum Status {
 }
 
 /// Findings by method; one row for each frame length, mix, object size or goal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type", content = "rows")]
 pub enum Findings {
     /// RFC 2544 section 26.1.
@@ -82,7 +83,7 @@ pub enum Findings {
 }
 
 /// A trial in a result: enough to draw and to doubt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialNote {
     /// Its number.
     pub number: u64,
@@ -95,7 +96,7 @@ pub struct TrialNote {
     /// [`TrialRequest::magnitude`].
     pub magnitude: f64,
     /// Its length.
-    #[serde(rename = "duration_ns", with = "ns")]
+    #[serde(rename = "duration_ns", with = "AsNanos")]
     pub duration: Nanos,
     /// Frames sent.
     pub sent: u64,
@@ -109,7 +110,7 @@ pub struct TrialNote {
 }
 
 /// What a trial counts for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// It says something about the DUT.
@@ -142,7 +143,7 @@ impl TrialNote {
 }
 
 /// A load in all the units that reports use.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundRate {
     /// Each group's.
     pub groups: Vec<OfferedLoad>,
@@ -204,7 +205,7 @@ pub(crate) fn bounded_by(limit: Limit) -> &'static str {
 }
 
 /// Mean and standard deviation (n − 1), smallest and largest.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// How many.
     pub samples: u64,

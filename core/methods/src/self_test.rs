@@ -6,22 +6,23 @@ use crate::bisect::Bisect;
 use crate::draft::{Draft, Procedure, Seen, Stage, Verdict};
 use crate::result::Findings;
 use crate::testbed::{Frames, Testbed};
-use crate::text::{grouped, percent, words};
+use crate::text::{AsText, grouped, percent};
 use crate::trial::TrialKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{FrameLen, Nanos, Pps};
 
 /// How the tester is tested.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SelfTestConfig {
     /// The longest frame that is tried.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub longest: FrameLen,
     /// A link is full at this share of its line rate.
     pub full: f64,
     /// Length of a trial.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub duration: Nanos,
 }
 
@@ -48,7 +49,7 @@ impl SelfTestConfig {
 }
 
 /// What the tester can do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTestRow {
     /// Frames of 64 B per second, all groups.
     pub most_pps: Option<f64>,

@@ -8,11 +8,12 @@ use crate::outcome::SessionOutcome;
 use crate::result::{Findings, bounded_by};
 use crate::text::{grouped, percent};
 use crate::trial::{Application, Objective, Phases, SessionLoad, TrialKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// What the sustain phase must show (RFC 9411 sections 7.1.3.4 and following).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Criteria {
     /// Failed ÷ attempted transactions must be below this.
@@ -80,7 +81,7 @@ fn reached(objective: Objective, outcome: &SessionOutcome) -> f64 {
 }
 
 /// How the most is searched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionConfig {
     /// One search for each, in this order.
@@ -212,7 +213,7 @@ fn described(app: &Application) -> String {
 }
 
 /// The most at one application.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRow {
     /// What sessions carried.
     pub app: Application,
@@ -229,7 +230,7 @@ pub struct SessionRow {
 }
 
 /// A trial of sessions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionPoint {
     /// What was asked for.
     pub value: u64,
@@ -411,7 +412,7 @@ impl Procedure for SessionSearch {
 }
 
 /// How the latency of transactions is measured (RFC 9411 section 7.4).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionLatencyConfig {
     /// How the most is searched first.
@@ -441,7 +442,7 @@ impl SessionLatencyConfig {
 }
 
 /// Latency at one application.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionLatencyRow {
     /// What sessions carried.
     pub app: Application,

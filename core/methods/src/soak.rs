@@ -7,12 +7,13 @@ use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage};
 use crate::rates::{AtRate, FindThen, RateSource};
 use crate::result::{Findings, FoundRate};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{percent, words};
+use crate::text::{AsText, percent};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
 /// How long, at which load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SoakConfig {
     /// The rates, one for each frame length.
@@ -20,10 +21,10 @@ pub struct SoakConfig {
     /// Share of the rate that is held.
     pub share: f64,
     /// How long.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub duration: Nanos,
     /// Cut into intervals of this length.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub interval: Nanos,
 }
 
@@ -51,7 +52,7 @@ impl SoakConfig {
 }
 
 /// A load held at one frame length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakRow {
     /// The frames.
     pub frames: Frames,
@@ -68,7 +69,7 @@ pub struct SoakRow {
 }
 
 /// One interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakInterval {
     /// Lost ÷ sent; absent if the tester was the limit.
     pub loss_ratio: Option<f64>,
@@ -77,7 +78,7 @@ pub struct SoakInterval {
 }
 
 /// A straight line through the intervals.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trend {
     /// Growth per hour.
     pub per_hour: f64,

@@ -5,12 +5,13 @@ use crate::draft::{Draft, InTurn, Procedure, Seen, Stage};
 use crate::outcome::{JitterSummary, LatencySummary};
 use crate::result::{Findings, FoundRate};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{percent, words};
+use crate::text::{AsText, percent};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
 /// Which loads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SweepConfig {
     /// One curve for each, in this order.
@@ -24,7 +25,7 @@ pub struct SweepConfig {
     /// So many more points around each knee: where loss begins, and where latency doubles.
     pub refine: u32,
     /// Length of a trial.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub duration: Nanos,
 }
 
@@ -60,7 +61,7 @@ impl SweepConfig {
 }
 
 /// The curve at one frame length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepRow {
     /// The frames.
     pub frames: Frames,
@@ -73,7 +74,7 @@ pub struct SweepRow {
 }
 
 /// A point of the curve.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPoint {
     /// The load.
     pub load: FoundRate,

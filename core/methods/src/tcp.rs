@@ -7,9 +7,10 @@ use crate::outcome::PathOutcome;
 use crate::rates::{AtRate, FindThen, RateSource};
 use crate::result::Findings;
 use crate::testbed::{Frames, Testbed};
-use crate::text::{percent, words};
+use crate::text::{AsText, percent};
 use crate::trial::TrialKind;
 use crate::{TcpOutcome, ThroughputConfig};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{L1_OVERHEAD_BYTES, Nanos, Pps};
 
@@ -19,7 +20,7 @@ const L2_BYTES: u32 = 18;
 const L4_BYTES: u32 = 40;
 
 /// How TCP is tested.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TcpConfig {
     /// Where the bottleneck bandwidth is from: a rate of frames that fill the MTU.
@@ -29,7 +30,7 @@ pub struct TcpConfig {
     /// Connections of each sender, which share the window.
     pub connections: u32,
     /// Length of a trial; more than 30 s by the RFC.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub duration: Nanos,
 }
 
@@ -66,7 +67,7 @@ impl TcpConfig {
 }
 
 /// What the path can do, and what TCP made of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpRow {
     /// The path, idle.
     pub path: Option<PathOutcome>,
@@ -81,7 +82,7 @@ pub struct TcpRow {
 }
 
 /// TCP with one window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpRun {
     /// Who sent.
     pub senders: Vec<String>,
@@ -96,7 +97,7 @@ pub struct TcpRun {
 }
 
 /// The metrics of RFC 6349 section 2.3 and 4.1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpFigures {
     /// Who sent.
     pub group: String,

@@ -3,14 +3,16 @@
 //! Not here: addresses, ports, packets. A group is a name and a speed; whoever serves the trials knows the rest.
 
 use crate::ConfigError;
-use crate::text::{ns, pps, words};
+use crate::text::{AsNanos, AsPps, AsText};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use units::{BitRate, FrameLen, FrameMix, Layer, Nanos, Pps};
 
 /// One direction, or one group of streams that share a load.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
     /// What results call it.
@@ -20,17 +22,17 @@ pub struct Group {
 }
 
 /// The times around the traffic of a trial (RFC 2544 section 23).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timing {
     /// For routing updates and learning frames before the traffic.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub learning: Nanos,
     /// For frames still on their way after the traffic; counters are read after it.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub drain: Nanos,
     /// For the DUT to come to rest before the next trial.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub settle: Nanos,
 }
 
@@ -52,7 +54,7 @@ impl Default for Timing {
 }
 
 /// What is mixed into the test frames (RFC 2544 section 11). Modifier frames replace test frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Modifier {
     /// 1% broadcast frames, evenly spaced (section 11.1).
@@ -68,7 +70,7 @@ pub enum Modifier {
 }
 
 /// How the frames of all trials are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Attributes {
     /// Pseudorandom addresses and ports, the same set in every trial (RFC 4814).
@@ -81,7 +83,7 @@ pub struct Attributes {
 }
 
 /// What all trials of a method share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Testbed {
     /// Who sends; all send the same share of their line rate (RFC 2544 section 14).
@@ -161,12 +163,12 @@ impl Testbed {
 }
 
 /// The load of one group.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OfferedLoad {
     /// The group's name.
     pub group: String,
     /// Frames per second, exact.
-    #[serde(rename = "rate_pps", with = "pps")]
+    #[serde(rename = "rate_pps", with = "AsPps")]
     pub rate: Pps,
     /// The same as a share of the group's line rate, 0 to 1.
     pub share: f64,
@@ -296,6 +298,20 @@ impl FromStr for Frames {
     }
 }
 
+impl JsonSchema for Frames {
+    fn schema_name() -> Cow<'static, str> {
+        "Frames".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "A frame length, a mix of lengths with weights, or the name of a mix.",
+            "examples": ["64B", "64B:7+594B:4+1518B:1", "imix"],
+        })
+    }
+}
+
 impl Serialize for Frames {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
@@ -304,21 +320,21 @@ impl Serialize for Frames {
 
 impl<'de> Deserialize<'de> for Frames {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        words::deserialize(from)
+        AsText::deserialize(from)
     }
 }
 
 /// The times around a trial, as numbers for whoever serves it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Around {
     /// For learning before the traffic.
-    #[serde(rename = "learning_ns", with = "ns")]
+    #[serde(rename = "learning_ns", with = "AsNanos")]
     pub learning: Nanos,
     /// For the last frames to arrive, before counters are read.
-    #[serde(rename = "drain_ns", with = "ns")]
+    #[serde(rename = "drain_ns", with = "AsNanos")]
     pub drain: Nanos,
     /// For the DUT to come to rest.
-    #[serde(rename = "settle_ns", with = "ns")]
+    #[serde(rename = "settle_ns", with = "AsNanos")]
     pub settle: Nanos,
 }
 

@@ -1,16 +1,47 @@
-//! How quantities are written in stored documents.
+//! How stored documents write quantities.
 //!
-//! Configurations are written by people, so their quantities are words (`60s`, `64B`); requests, outcomes and results are
-//! read by programs, so theirs are numbers whose field names end in the unit.
+//! People write configurations, so quantities there are text (`60s`, `64B`). Programs read requests, outcomes and results,
+//! so quantities there are numbers, and field names end in the unit.
+//!
+//! Each form is a type that serde and schemars both take: `#[serde(with = "AsText")]`.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serializer, de::Error};
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
+use units::{Nanos, Pps};
 
-/// A quantity in the text form it prints and parses.
-pub(crate) mod words {
-    use super::*;
+/// The schema of a form is that of the JSON type it is written as.
+macro_rules! written_as {
+    ($($form:ident: $json:ty;)*) => {$(
+        impl JsonSchema for $form {
+            fn inline_schema() -> bool {
+                true
+            }
 
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($form).into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                <$json>::json_schema(generator)
+            }
+        }
+    )*};
+}
+
+written_as! {
+    AsText: String;
+    AsTextOrNone: Option<String>;
+    AsNanos: u64;
+    AsPps: f64;
+}
+
+/// The text that a quantity prints and parses.
+pub(crate) enum AsText {}
+
+impl AsText {
     pub(crate) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(value)
     }
@@ -24,10 +55,10 @@ pub(crate) mod words {
     }
 }
 
-/// The same for a quantity that may be absent.
-pub(crate) mod words_or_none {
-    use super::*;
+/// The same for an optional quantity.
+pub(crate) enum AsTextOrNone {}
 
+impl AsTextOrNone {
     pub(crate) fn serialize<T: Display, S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
         match value {
             Some(value) => to.collect_str(value),
@@ -46,10 +77,9 @@ pub(crate) mod words_or_none {
 }
 
 /// Nanoseconds as a whole number.
-pub(crate) mod ns {
-    use super::*;
-    use units::Nanos;
+pub(crate) enum AsNanos {}
 
+impl AsNanos {
     pub(crate) fn serialize<S: Serializer>(value: &Nanos, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_u64(value.0)
     }
@@ -60,10 +90,9 @@ pub(crate) mod ns {
 }
 
 /// Packets per second as a number, exact to the millionth up to 9 Gpps.
-pub(crate) mod pps {
-    use super::*;
-    use units::Pps;
+pub(crate) enum AsPps {}
 
+impl AsPps {
     pub(crate) fn serialize<S: Serializer>(value: &Pps, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_f64(value.as_f64())
     }
@@ -73,7 +102,7 @@ pub(crate) mod pps {
         if value.is_finite() && value >= 0.0 {
             Ok(Pps::from_micro((value * 1e6).round() as u64))
         } else {
-            Err(D::Error::custom("a packet rate is a finite number that is not negative"))
+            Err(D::Error::custom("a packet rate must be finite and not negative"))
         }
     }
 }

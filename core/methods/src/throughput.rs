@@ -6,9 +6,10 @@ use crate::bisect::Bisect;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
 use crate::result::{Findings, FoundRate, bounded_by};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{grouped, ns, percent, words, words_or_none};
+use crate::text::{AsNanos, AsText, AsTextOrNone, grouped, percent};
 use crate::trial::Phase;
 use crate::{ConfigError, GroupOutcome};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
@@ -16,7 +17,7 @@ use units::{Nanos, Pps};
 const MARGIN: f64 = 1.25;
 
 /// How throughput is searched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ThroughputConfig {
     /// One search for each, in this order.
@@ -30,10 +31,10 @@ pub struct ThroughputConfig {
     /// What may be lost; 0 by the RFC. With more, the result is a rate at that loss and not called throughput.
     pub loss_ratio: f64,
     /// Length of the trials that narrow the search; absent: all trials are of full length.
-    #[serde(with = "words_or_none", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "AsTextOrNone", skip_serializing_if = "Option::is_none")]
     pub exploratory: Option<Nanos>,
     /// Length of the trials that count; at least 60 s by the RFC.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub final_trial: Nanos,
     /// How often a load is tried again before its loss is believed (binary search with loss verification).
     pub loss_verification: u32,
@@ -77,7 +78,7 @@ impl ThroughputConfig {
 }
 
 /// Throughput at one frame length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThroughputRow {
     /// The frames.
     pub frames: Frames,
@@ -90,7 +91,7 @@ pub struct ThroughputRow {
     /// What bounds it from above.
     pub limit: Limit,
     /// Length of the trial it passed.
-    #[serde(rename = "final_trial_ns", with = "ns")]
+    #[serde(rename = "final_trial_ns", with = "AsNanos")]
     pub final_trial: Nanos,
     /// That trial, by group.
     pub directions: Vec<GroupOutcome>,

@@ -1,12 +1,13 @@
 //! What a method asks for.
 
 use crate::testbed::{Around, Attributes, Frames, OfferedLoad};
-use crate::text::ns;
+use crate::text::{AsNanos, AsText};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// Which part of a method a trial belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Its outcome is thrown away.
@@ -20,7 +21,7 @@ pub enum Phase {
 }
 
 /// One trial: what to send, how, and for how long.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRequest {
     /// Trials of this method are numbered from 0; a repeated trial has a number of its own.
     pub number: u64,
@@ -39,7 +40,7 @@ pub struct TrialRequest {
     /// What each group offers; empty if the kind says it all.
     pub offered: Vec<OfferedLoad>,
     /// How long traffic flows.
-    #[serde(rename = "duration_ns", with = "ns")]
+    #[serde(rename = "duration_ns", with = "AsNanos")]
     pub duration: Nanos,
     /// What surrounds it.
     pub around: Around,
@@ -48,7 +49,7 @@ pub struct TrialRequest {
 }
 
 /// What a trial does. Every kind says by which field of [`crate::TrialOutcome`] it is answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum TrialKind {
     /// An even load. Answer: `groups`.
@@ -96,7 +97,7 @@ pub enum TrialKind {
 }
 
 /// What sessions carry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
     /// As results call it: `http`, `https`, `raw`.
@@ -122,7 +123,7 @@ impl Application {
 }
 
 /// What is driven up and held while sessions run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
     /// Sessions opened per second.
@@ -148,23 +149,23 @@ impl Objective {
 }
 
 /// The phases of a session trial (RFC 9411 section 4.3.4). `sustain` is the one that is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Phases {
     /// Neighbours are resolved, one session per address is tried.
-    #[serde(with = "crate::text::words")]
+    #[serde(with = "AsText")]
     pub init: Nanos,
     /// The load grows evenly.
-    #[serde(with = "crate::text::words")]
+    #[serde(with = "AsText")]
     pub ramp_up: Nanos,
     /// The load stays.
-    #[serde(with = "crate::text::words")]
+    #[serde(with = "AsText")]
     pub sustain: Nanos,
     /// Sessions end.
-    #[serde(with = "crate::text::words")]
+    #[serde(with = "AsText")]
     pub ramp_down: Nanos,
     /// Late results come in.
-    #[serde(with = "crate::text::words")]
+    #[serde(with = "AsText")]
     pub collection: Nanos,
 }
 
@@ -184,7 +185,7 @@ impl Phases {
 }
 
 /// A load of sessions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionLoad {
     /// What sessions carry.
     pub app: Application,

@@ -1,9 +1,10 @@
 //! Judges one load by the durations of the trials at it (MLRsearch, load classification).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Effective durations of the trials at a load, s: full-length or short, low-loss or high-loss.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Durations {
     /// Full-length, low-loss.
     pub full_low: f64,

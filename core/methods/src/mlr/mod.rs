@@ -16,12 +16,13 @@ use crate::ConfigError;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage};
 use crate::result::{Findings, FoundRate, bounded_by};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{percent, words, words_or_none};
+use crate::text::{AsText, AsTextOrNone, percent};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// What is searched: a rate at which few enough trials lose too much.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Goal {
     /// A trial that loses more than this is a high-loss trial; 0 up to, not including, 1.
@@ -31,13 +32,13 @@ pub struct Goal {
     /// Upper and lower bound end at most this far apart, relative to the upper bound.
     pub width: f64,
     /// Length of the first trials.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub initial_trial: Nanos,
     /// Length of a full-length trial.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub final_trial: Nanos,
     /// Full-length trials of this sum decide about a load.
-    #[serde(with = "words")]
+    #[serde(with = "AsText")]
     pub duration_sum: Nanos,
     /// How many looser targets are reached on the way.
     pub preceding: u32,
@@ -111,7 +112,7 @@ impl Goal {
 }
 
 /// How MLRsearch runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MlrConfig {
     /// One search for each, in this order.
@@ -123,10 +124,10 @@ pub struct MlrConfig {
     /// The largest load, as a share of the line rate.
     pub maximum: f64,
     /// A trial at the largest load before all others, whose outcome is thrown away.
-    #[serde(with = "words_or_none", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "AsTextOrNone", skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<Nanos>,
     /// A search ends after so much traffic, found or not.
-    #[serde(with = "words_or_none", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "AsTextOrNone", skip_serializing_if = "Option::is_none")]
     pub traffic_max: Option<Nanos>,
 }
 
@@ -161,7 +162,7 @@ impl MlrConfig {
 }
 
 /// What was found at one frame length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MlrRow {
     /// The frames.
     pub frames: Frames,
@@ -172,7 +173,7 @@ pub struct MlrRow {
 }
 
 /// What was found for one goal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GoalResult {
     /// `NDR`, `PDR 0.5%`.
     pub name: String,
@@ -191,7 +192,7 @@ pub struct GoalResult {
 }
 
 /// A load that was judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MlrBound {
     /// The load.
     pub load: FoundRate,
