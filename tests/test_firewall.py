@@ -140,7 +140,7 @@ def test_a_firewall_that_forgets_is_noticed(router):
         }
     }
     tcp = {"data_retries": 2, "rto_initial": "300ms", "rto_max": "400ms"}
-    process = start(router, entry(again, open="500/s", count=100, tcp=tcp, timeout="20s"))
+    process = start(router, entry(again, open="500/s", count=100, tcp=tcp, response_timeout="20s"))
     wait_until(lambda: tracked(router, "--dport", "80", "--state", "ESTABLISHED") == 100, "100 connections")
     router.router.run("conntrack", "-F", check=False)
     one = of(router.lab.finish(process))

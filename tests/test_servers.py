@@ -110,7 +110,7 @@ def test_nginx_answers_what_is_sent_without_waiting(host):
 def test_nginx_closes_when_it_is_asked_to(host):
     """`Connection: close` on the last request; nobody resets."""
     Nginx(host.lab, host.host)
-    app = {"http": {"path": "/1k", "response": "1024B", "requests": 3, "close": "server"}}
+    app = {"http": {"path": "/1k", "response": "1024B", "requests": 3, "close_by": "server"}}
     one = all_through(of(host.run(host.client(app, open="500/s", count=500))), 500, 1500)
     no_resets(one["client"]["tcp"])
 
@@ -332,7 +332,7 @@ def test_a_server_that_misbehaves(host, way):
     app, reason = WRONG[way]
     begin = time.monotonic()
     done = host.run(
-        host.client({"http": app}, server_port=BAD[way], name="bad", open="500/s", count=SOME, timeout="1s"),
+        host.client({"http": app}, server_port=BAD[way], name="bad", open="500/s", count=SOME, response_timeout="1s"),
         host.client({"http": {"path": "/1k"}}, name="good", open="200/s", count=100),
         duration="15s",
     )
@@ -357,7 +357,7 @@ def test_servers_that_misbehave_all_at_once(host):
     """Every kind of failure in one run, a good server beside them: no count goes to a wrong place, nothing hangs."""
     bad, good = host.kernel_server("bad_server.py"), Nginx(host.lab, host.host)
     entries = [
-        host.client({"http": app}, server_port=BAD[way], name=way, open="25/s", count=SOME, timeout="3s")
+        host.client({"http": app}, server_port=BAD[way], name=way, open="25/s", count=SOME, response_timeout="3s")
         for way, (app, _) in WRONG.items()
     ]
     begin = time.monotonic()

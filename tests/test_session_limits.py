@@ -25,9 +25,9 @@ def entry(count):
         "open": "max",
         "concurrent": count,
         "count": count,
-        "up": f"{max(6, count // 100_000)}s",
+        "hold": f"{max(6, count // 100_000)}s",
         "tcp": {"time_wait": "skip", "ack_delay": "1ms"},
-        "timeout": "60s",
+        "response_timeout": "60s",
     }
 
 
@@ -47,7 +47,7 @@ def test_a_million_sessions_at_a_time(lab, capsys):
     for port in ports.values():
         port["ip"] = port["ip"].replace("/24", "/16")
     profile = lab.profile(ports, None, sessions=[entry(MANY)], load=load)
-    small = lab.profile(ports, None, sessions=[{**entry(1000), "up": "2s"}], load=load)
+    small = lab.profile(ports, None, sessions=[{**entry(1000), "hold": "2s"}], load=load)
     before = most_resident(lab, small, lines, 1000)
     after = most_resident(lab, profile, lines, MANY)
     each = (after["resident"] - before["resident"]) / (2 * (MANY - 1000))

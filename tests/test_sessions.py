@@ -281,7 +281,7 @@ def test_a_rate_follows_a_curve(lab):
 def test_so_many_sessions_at_a_time(lab):
     """The number is reached, held, and never exceeded."""
     app = raw(requests="endless", think="10ms")
-    sessions = entry(app, server={"ports": 80}, open="max", concurrent=500, up="50ms..150ms")
+    sessions = entry(app, server={"ports": 80}, open="max", concurrent=500, hold="50ms..150ms")
     done, lines = intervals(lab, sessions, duration="1s")
     one = of(done)
     assert one["active_max"] == 500 and one["failed"] == {} and one["attempted"] > 4000, one
@@ -295,7 +295,7 @@ def test_sessions_beyond_the_ceiling_are_withheld_and_counted(lab):
     one = of(
         run(
             lab,
-            entry(raw(), server={"ports": 80}, open="1000/s", concurrent=50, up="500ms"),
+            entry(raw(), server={"ports": 80}, open="1000/s", concurrent=50, hold="500ms"),
             duration="2s",
             command="sim",
         )
@@ -307,7 +307,7 @@ def test_sessions_beyond_the_ceiling_are_withheld_and_counted(lab):
 def test_sessions_last_and_rest_as_long_as_they_are_told(lab):
     """Up for 100 ms, down for 100 ms: five times in a second for each place, and perhaps at its very end."""
     app = raw(requests="endless", think="20ms")
-    sessions = entry(app, server={"ports": 80}, concurrent=40, up="100ms", down="100ms")
+    sessions = entry(app, server={"ports": 80}, concurrent=40, hold="100ms", idle="100ms")
     one = of(run(lab, sessions, duration="1s", command="sim"))
     assert one["active_max"] == 40 and 190 <= one["attempted"] <= 242, one
     assert one["failed"] == {} and one["completed"] == one["attempted"]
@@ -316,8 +316,8 @@ def test_sessions_last_and_rest_as_long_as_they_are_told(lab):
 def test_requests_and_closings_have_rates_of_their_own(lab):
     """1,000 requests a second over all sessions; 100 closings a second of those that have lasted."""
     app = raw(requests="endless")
-    asking = entry(app, "asking", server={"ports": 80}, concurrent=50, requests="1000/s")
-    closing = entry(app, "closing", server={"ports": 81}, concurrent=50, up="10ms", close="100/s", requests="1000/s")
+    asking = entry(app, "asking", server={"ports": 80}, concurrent=50, request_rate="1000/s")
+    closing = entry(app, "closing", server={"ports": 81}, concurrent=50, hold="10ms", close="100/s", request_rate="1000/s")
     done = run(lab, asking, closing, duration="2s", command="sim")
     assert of(done, "asking")["transactions"] == pytest.approx(2000, abs=60)
     assert of(done, "closing")["completed"] == pytest.approx(200 + 50, abs=10)
@@ -424,7 +424,7 @@ def test_sessions_survive_bad_links(lab, link):
         server = {**more.get("server", {}), "addresses": f"10.0.0.{100 + number}"}
         rest = {key: value for key, value in more.items() if key != "server"}
         entries.append(
-            entry(app, name, server=server, open="50/s", count=50, verify=True, tcp=tcp, timeout="none", **rest)
+            entry(app, name, server=server, open="50/s", count=50, verify=True, tcp=tcp, response_timeout="none", **rest)
         )
     done = run(lab, *entries, command="sim", duration="600s", sim={"link": link}, seed=11)
     for name in apps:

@@ -296,7 +296,7 @@ pub(crate) struct LoadDoc {
     pub(crate) ramp_up: Duration,
     /// Of sessions: from each entry's rate back to nothing, ending with the run.
     pub(crate) ramp_down: Duration,
-    /// Of sessions: multiplies 'concurrent' and all rates of each entry: 'open', 'close' and 'requests'. Streams are not
+    /// Of sessions: multiplies 'concurrent' and all rates of each entry: 'open', 'close' and 'request_rate'. Streams are not
     /// changed; '--rate' is for those.
     pub(crate) multiply: Factor,
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// HTTP/1.1.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Http")]
+#[schemars(rename = "Http", extend("x-renamed" = {"close": "close_by"}))]
 pub(crate) struct HttpDoc {
     /// Bytes of a request's head: it is filled up by a field 'X-Padding'. Without it: as long as it is.
     pub(crate) request: Option<Bytes>,
@@ -50,7 +50,7 @@ pub(crate) struct HttpDoc {
     pub(crate) think: Option<DelayText>,
     /// How a connection ends.
     #[serde(default)]
-    pub(crate) close: HttpCloseDoc,
+    pub(crate) close_by: HttpCloseDoc,
     /// Whether a status of 4xx or 5xx fails the session: yes unless given. It is counted in any case.
     pub(crate) errors_fail: Option<bool>,
     /// What servers answer, if not 'response' to everything.

@@ -80,6 +80,11 @@ fn parent(path: &str) -> Option<&str> {
     (!path.is_empty()).then(|| path.rfind(['.', '[']).map_or("", |end| &path[..end]))
 }
 
+/// The path of a key in the mapping at `path`.
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
 /// Reads `node` against `schema`; the JSON is absent if nothing usable is left of it.
 pub(crate) fn read(node: &Node, schema: &Json) -> (Option<Json>, Reading) {
     let mut reader = Reader { root: schema, reading: Reading::default() };
@@ -209,7 +214,7 @@ impl<'a> Reader<'a> {
         let mut map = Map::new();
         for member in members {
             let key = key_of(member, schema);
-            let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+            let path = join(path, key);
             if let Some(line) = lines.insert(key, member.at.line) {
                 let reason = format!("the key '{key}' is already on line {line}");
                 self.reading.fail_at(member.at, path, reason);
@@ -234,6 +239,12 @@ impl<'a> Reader<'a> {
             && let Some(reason) = format_error(format, &member.key)
         {
             self.reading.fail_at(member.at, path, reason);
+            return None;
+        }
+        if let Some(name) = renamed(&member.key, schema) {
+            self.reading.fail_at(member.at, path, format!("'{}' is now '{name}'", member.key));
+            // Nobody complains that the new key is missing.
+            self.reading.broken.insert(join(parent(path).unwrap_or_default(), name));
             return None;
         }
         let properties = schema.get("properties").and_then(Json::as_object);
@@ -337,6 +348,11 @@ fn key_of<'m>(member: &'m Member, schema: &'m Json) -> &'m str {
         _ => false,
     };
     other.filter(|_| is_number).unwrap_or(&member.key)
+}
+
+/// The new name of a key that had another one.
+fn renamed<'a>(key: &str, schema: &'a Json) -> Option<&'a str> {
+    schema.get("x-renamed")?.get(key)?.as_str()
 }
 
 fn type_of(node: &Node) -> &'static str {

@@ -19,7 +19,9 @@ use std::borrow::Cow;
 /// An end with a 'port' is played here; an end without is someone else's.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Sessions")]
+#[schemars(rename = "Sessions", extend("x-renamed" = {
+    "requests": "request_rate", "up": "hold", "down": "idle", "timeout": "response_timeout",
+}))]
 pub(crate) struct SessionDoc {
     /// The entry's name, used in 'criteria' and the result.
     pub(crate) name: Name,
@@ -36,11 +38,10 @@ pub(crate) struct SessionDoc {
     /// How fast sessions are opened, all clients together. Without it, and with 'concurrent': as fast as can be until
     /// so many are there.
     pub(crate) open: Option<OpenDoc>,
-    /// How fast sessions that have lasted 'up' are closed, all clients together. Without it: as they come.
+    /// Rate of closing sessions that have lasted 'hold', all clients together. Default: no limit.
     pub(crate) close: Option<SessionRate>,
-    /// Requests, or sends of a program, all clients together. Without it: as they come. A session whose turn has not
-    /// come waits.
-    pub(crate) requests: Option<SessionRate>,
+    /// Rate of requests, or of a program's sends, all clients together; a session waits for its turn. Default: no limit.
+    pub(crate) request_rate: Option<SessionRate>,
     /// Sessions there may be at a time. Those due beyond that are withheld, and counted. With 'open: max' it is the
     /// number that is reached and held.
     #[schemars(range(min = 1))]
@@ -53,11 +54,11 @@ pub(crate) struct SessionDoc {
     /// Stop opening after so long, counted from 'start_delay'.
     #[serde(rename = "for")]
     pub(crate) time: Option<Duration>,
-    /// How long a session lasts once it is established. One that is done sooner stays, one that is not is closed when
-    /// its transaction is done. Without it: as long as the application takes.
-    pub(crate) up: Option<DelayText>,
-    /// From a session's end until another may take its place in 'concurrent'.
-    pub(crate) down: Option<DelayText>,
+    /// How long a session lasts once it is established. A session that finishes sooner stays open; one that takes longer
+    /// is closed after its transaction. Default: as long as the application takes.
+    pub(crate) hold: Option<DelayText>,
+    /// Idle time between the end of a session and the session that takes its place in 'concurrent'. Default: 0s.
+    pub(crate) idle: Option<DelayText>,
     /// From the start of traffic to the first session.
     #[serde(default = "no_time")]
     pub(crate) start_delay: Duration,
@@ -67,7 +68,7 @@ pub(crate) struct SessionDoc {
     /// How long clients wait for the next byte of a response, and for the handshake of TLS. Longer is the failure
     /// 'response_timeout'.
     #[serde(default = "response_time")]
-    pub(crate) timeout: TimeLimit,
+    pub(crate) response_timeout: TimeLimit,
     /// How long servers wait for something from a client. Longer is the failure 'idle_timeout'.
     #[serde(default = "no_limit")]
     pub(crate) idle_timeout: TimeLimit,

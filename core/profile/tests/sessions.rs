@@ -223,7 +223,7 @@ fn an_end_wins_over_the_entry() {
 #[test]
 fn load_is_multiplied_and_ramped() {
     let text = "sessions:\n  - {name: s, client: {port: west}, server: {port: east}, app: echo, open: 1k/s, concurrent: 10, \
-        up: 1s..2s, down: 3s, close: 5/s, requests: 7/s, count: 9, bytes: 1MB, for: 8s, start_delay: 1s, at_end: reset}\n\
+        hold: 1s..2s, idle: 3s, close: 5/s, request_rate: 7/s, count: 9, bytes: 1MB, for: 8s, start_delay: 1s, at_end: reset}\n\
         load: {duration: 10s, ramp_up: 2s, ramp_down: 1s, multiply: 2.5}";
     let plan = plan_of(text).sessions.remove(0).session;
     let load = &plan.load;

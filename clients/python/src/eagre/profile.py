@@ -465,10 +465,10 @@ class Sessions(Written):
     until so many are there.
     """
     close: str | None = None
-    """How fast sessions that have lasted 'up' are closed, all clients together. Without it: as they come."""
-    requests: str | None = None
-    """Requests, or sends of a program, all clients together. Without it: as they come. A session whose turn has not
-    come waits.
+    """Rate of closing sessions that have lasted 'hold', all clients together. Default: no limit."""
+    request_rate: str | None = None
+    """Rate of requests, or of a program's sends, all clients together; a session waits for its turn. Default: no
+    limit.
     """
     concurrent: int | None = None
     """Sessions there may be at a time. Those due beyond that are withheld, and counted. With 'open: max' it is the
@@ -480,17 +480,17 @@ class Sessions(Written):
     """Stop opening when clients' applications have sent and received so many bytes."""
     for_: str | None = None
     """Stop opening after so long, counted from 'start_delay'."""
-    up: str | None = None
-    """How long a session lasts once it is established. One that is done sooner stays, one that is not is closed
-    when its transaction is done. Without it: as long as the application takes.
+    hold: str | None = None
+    """How long a session lasts once it is established. A session that finishes sooner stays open; one that takes
+    longer is closed after its transaction. Default: as long as the application takes.
     """
-    down: str | None = None
-    """From a session's end until another may take its place in 'concurrent'."""
+    idle: str | None = None
+    """Idle time between the end of a session and the session that takes its place in 'concurrent'. Default: 0s."""
     start_delay: str | None = None
     """From the start of traffic to the first session. Default: 0s."""
     at_end: Literal["close", "reset"] | None = None
     """What becomes of open sessions when the run ends. Default: close."""
-    timeout: str | None = None
+    response_timeout: str | None = None
     """How long clients wait for the next byte of a response, and for the handshake of TLS. Longer is the failure
     'response_timeout'. Default: 30s.
     """
@@ -733,7 +733,7 @@ class Http(Written):
     """Requests sent before their responses have come: 1 unless given."""
     think: str | None = None
     """From a response to the next request."""
-    close: Literal["fin", "reset", "server"] | None = None
+    close_by: Literal["fin", "reset", "server"] | None = None
     """How a connection ends. Default: fin."""
     errors_fail: bool | None = None
     """Whether a status of 4xx or 5xx fails the session: yes unless given. It is counted in any case."""
@@ -1259,8 +1259,8 @@ class Load(Written):
     ramp_down: str | None = None
     """Of sessions: from each entry's rate back to nothing, ending with the run. Default: 0s."""
     multiply: int | float | str | None = None
-    """Of sessions: multiplies 'concurrent' and all rates of each entry: 'open', 'close' and 'requests'. Streams are
-    not changed; '--rate' is for those. Default: 1.
+    """Of sessions: multiplies 'concurrent' and all rates of each entry: 'open', 'close' and 'request_rate'. Streams
+    are not changed; '--rate' is for those. Default: 1.
     """
 
 

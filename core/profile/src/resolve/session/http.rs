@@ -53,7 +53,7 @@ impl Resolver<'_> {
             None => self.sized_requests(path, &common, &mut rules),
         };
         rules.extend(self.last_rules(&common));
-        let close = match doc.close {
+        let close = match doc.close_by {
             HttpCloseDoc::Fin => HttpClose::Fin,
             HttpCloseDoc::Reset => HttpClose::Reset,
             HttpCloseDoc::Server => HttpClose::Server,

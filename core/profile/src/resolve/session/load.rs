@@ -31,8 +31,8 @@ impl Resolver<'_> {
         self.within_a_year(&format!("{path}.start_delay"), start_delay);
         let span = duration.since(start_delay);
         let open = self.open(path, doc, span);
-        if doc.close.is_some() && doc.up.is_none() {
-            let reason = "closes sessions that have lasted 'up', and there is no 'up'";
+        if doc.close.is_some() && doc.hold.is_none() && !self.reading.is_broken(&format!("{path}.hold")) {
+            let reason = "closes sessions that have lasted 'hold': set 'hold'";
             self.reading.fail(format!("{path}.close"), reason);
         }
         let time = doc.time.as_ref().map(|time| time.0);
@@ -49,13 +49,13 @@ impl Resolver<'_> {
             count: doc.count,
             bytes: doc.bytes.as_ref().map(|bytes| bytes.0),
             time,
-            up: doc.up.as_ref().map(|up| self.delay(&format!("{path}.up"), Some(up))),
-            down: self.delay(&format!("{path}.down"), doc.down.as_ref()),
+            up: doc.hold.as_ref().map(|hold| self.delay(&format!("{path}.hold"), Some(hold))),
+            down: self.delay(&format!("{path}.idle"), doc.idle.as_ref()),
             close_rate: doc.close.as_ref().map(|rate| self.session_rate(&format!("{path}.close"), rate)),
             request_rate: doc
-                .requests
+                .request_rate
                 .as_ref()
-                .map(|rate| self.session_rate(&format!("{path}.requests"), rate)),
+                .map(|rate| self.session_rate(&format!("{path}.request_rate"), rate)),
             at_end: at_end(doc.at_end),
         }
     }
@@ -65,13 +65,13 @@ impl Resolver<'_> {
         let given = [
             ("open", doc.open.is_some()),
             ("close", doc.close.is_some()),
-            ("requests", doc.requests.is_some()),
+            ("request_rate", doc.request_rate.is_some()),
             ("concurrent", doc.concurrent.is_some()),
             ("count", doc.count.is_some()),
             ("bytes", doc.bytes.is_some()),
             ("for", doc.time.is_some()),
-            ("up", doc.up.is_some()),
-            ("down", doc.down.is_some()),
+            ("hold", doc.hold.is_some()),
+            ("idle", doc.idle.is_some()),
         ];
         for (key, _) in given.iter().filter(|(_, given)| *given) {
             let reason = "says what clients do, and they are someone else's: 'client' has no 'port'";

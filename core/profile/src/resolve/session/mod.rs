@@ -123,7 +123,7 @@ impl Resolver<'_> {
             mix: Mix { members, order: Order::Sequential },
             tls: None,
             load,
-            patience: Patience { response: doc.timeout.0, idle: doc.idle_timeout.0 },
+            patience: Patience { response: doc.response_timeout.0, idle: doc.idle_timeout.0 },
             verify: doc.verify,
             seed: self.seed_of(path, "session"),
         }
