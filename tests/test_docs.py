@@ -8,6 +8,7 @@ Each ```sh block has a comment before it. <!-- test -->: each command is run as 
 
 import re
 import shlex
+from collections import Counter
 
 import pytest
 from lab import EAGRE, REPO, need
@@ -15,6 +16,7 @@ from lab import EAGRE, REPO, need
 PAGES = sorted(
     page for page in [REPO / "README.md", *(REPO / "docs").rglob("*.md"), REPO / "examples/README.md"] if page.is_file()
 )
+LINKED = sorted({*PAGES, *REPO.glob("*.md"), REPO / "clients/python/README.md"})
 FENCE = re.compile(r"(?P<before>[^\n]*)\n+```(?P<language>\w*)[^\n]*\n(?P<text>.*?)\n```", re.DOTALL)
 MARKER = re.compile(r"<!-- test(?:: *(?P<how>\w+) *(?P<why>.*?))? *-->$")
 PROGRAM = "./target/release/eagre"
@@ -96,11 +98,40 @@ def test_what_people_are_told_to_type_works(lab, clone, marker, text):
             shell(lab, command, clone, namespace)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
+def anchors(page):
+    """The anchors GitHub gives to a page's headings."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    seen = Counter()
+    for heading in re.findall(r"^#+ +(.*?) *#*$", text, re.MULTILINE):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        yield f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor
+        seen[anchor] += 1
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(REPO)))
 def test_links_lead_somewhere(page):
-    """Files that a page links to are there."""
-    for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text()):
-        assert (page.parent / target).exists() or (REPO / target.lstrip("/")).exists(), target
+    """Files that a page links to exist, and so do the headings."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        found = page.parent / path if path else page
+        assert found.exists(), target
+        if anchor and found.suffix == ".md":
+            assert anchor in anchors(found), f"no such heading: {target}"
+
+
+def test_every_page_is_linked_from_the_readme():
+    """A reader finds each page of docs/ from the front page."""
+    linked = re.findall(r"\]\((docs/[^)#]+\.md)", (REPO / "README.md").read_text())
+    assert set(linked) == {str(page.relative_to(REPO)) for page in (REPO / "docs").rglob("*.md")}
+
+
+def test_paths_in_the_architecture_exist():
+    """What ARCHITECTURE.md calls a file or a folder is one."""
+    paths = re.findall(r"`((?:core|edge|shell|dev|web|tests|tools|clients)/[\w./-]+)`", (REPO / "ARCHITECTURE.md").read_text())
+    assert paths
+    assert [path for path in paths if not (REPO / path).exists()] == []
 
 
 def test_commands_are_found_in_a_block():
