@@ -9,14 +9,13 @@
 
 use crate::CampaignError;
 use crate::bed::Bed;
-use crate::outcome::{latency, number, of_any};
+use crate::outcome::{latency, of_any};
 use crate::shape::{fit, sizes, without_schedule};
-use engine::ResultDocument;
 use field::{Source, Target, Variable, Vary, Write};
 use methods::{GroupOutcome, TrialKind, TrialOutcome, TrialRequest};
 use profile::Plan;
 use profile::plan::{NextHop, Pattern, StreamPlan};
-use serde_json::Value;
+use result::ResultDocument;
 use std::sync::Arc;
 use units::{Load, Nanos, Pps};
 use wire::protocols::ethernet::ETHERNET;
@@ -96,15 +95,14 @@ pub(crate) fn has_forgotten(
     document: &ResultDocument,
 ) -> Result<(), CampaignError> {
     let row = &document.streams[PROBES];
-    let known = number(row, "rx").saturating_sub(number(row, "duplicates"));
+    let known = row.rx.unwrap_or(0).saturating_sub(row.duplicates.unwrap_or(0));
     if known == 0 {
         return Ok(());
     }
     let reason = format!(
         "the switch still knows {known} of {} addresses of an earlier trial, or port {} is not on it; make it forget them \
          before each trial: with --before-trial COMMAND, or with a --settle longer than its ageing time",
-        number(row, "tx"),
-        plan.ports[MONITOR].name
+        row.tx, plan.ports[MONITOR].name
     );
     Err(CampaignError::Trial { label: request.label.clone(), reason })
 }
@@ -117,7 +115,8 @@ pub(crate) fn outcome(
     document: &ResultDocument,
 ) -> TrialOutcome {
     let mut outcome = of_any(document);
-    let late_ns = number(&document.ports[&plan.ports[LEARNING].name]["pacing_ns"], "late_max");
+    let late_ns =
+        document.ports[&plan.ports[LEARNING].name].pacing_ns.as_ref().map_or(0, |pacing| pacing.late_max);
     if late_ns >= PAUSE.0 {
         outcome.valid = false;
         outcome.reasons.push(format!(
@@ -129,10 +128,10 @@ pub(crate) fn outcome(
         return outcome;
     };
     let row = &document.streams[&plan.streams[direction.streams[0].0].name];
-    let sent = number(row, "tx");
+    let sent = row.tx;
     let flooded = from_monitor(plan, document);
     // Copies of flooded frames count as duplicates; those at the learning port are what should be there.
-    let arrived = (number(row, "rx") + number(row, "duplicates")).saturating_sub(flooded);
+    let arrived = (row.rx.unwrap_or(0) + row.duplicates.unwrap_or(0)).saturating_sub(flooded);
     let received = arrived.min(sent);
     let seconds = request.duration.as_secs_f64().max(sent as f64 / load.rate.as_f64().max(1e-9));
     outcome.groups = vec![GroupOutcome {
@@ -144,7 +143,7 @@ pub(crate) fn outcome(
         lost: sent - received,
         duplicates: arrived - received,
         flooded,
-        latency: latency(&row["latency_ns"]),
+        latency: row.latency_ns.as_ref().map(latency),
         ..GroupOutcome::default()
     }];
     outcome
@@ -152,8 +151,8 @@ pub(crate) fn outcome(
 
 /// Test frames that came to the monitor port.
 fn from_monitor(plan: &Plan, document: &ResultDocument) -> u64 {
-    let port: &Value = &document.ports[&plan.ports[MONITOR].name];
-    number(port, "rx_packets").saturating_sub(number(port, "rx_other"))
+    let port = &document.ports[&plan.ports[MONITOR].name];
+    port.rx_packets.saturating_sub(port.rx_other)
 }
 
 fn asked(request: &TrialRequest) -> (u64, u64) {

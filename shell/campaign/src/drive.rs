@@ -5,13 +5,14 @@ use crate::choice::{self, Part};
 use crate::shape::{fits, learning, shape};
 use crate::{CampaignError, Tester, addresses, outcome};
 use counters::{PathConfig, PathReport, Poller};
-use engine::{ResultDocument, View, Watch};
+use engine::{View, Watch};
 use lab::{Hook, Moment, Template, Variables};
 use methods::{
     Estimate, Fault, Method, MethodResult, Progress, Step, StoredTrial, TrialKind, TrialOutcome,
     TrialRequest, replay,
 };
 use profile::Plan;
+use result::ResultDocument;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -3,11 +3,11 @@
 use crate::bed::Bed;
 use crate::shape::{DIRECTIONS, SLICES};
 use crate::{addresses, sessions};
-use engine::ResultDocument;
 use methods::{
     GroupOutcome, JitterSummary, LatencySummary, Outage, Recovery, TrialKind, TrialOutcome, TrialRequest,
 };
 use profile::Plan;
+use result::{JitterResult, LatencyResult, Named, ResultDocument, StreamResult};
 use serde_json::Value;
 use units::{Nanos, Pps};
 
@@ -37,7 +37,7 @@ pub(crate) fn of_streams(
 ) -> TrialOutcome {
     let rows = &document.groups[DIRECTIONS];
     let astray = misrouted(document);
-    let received: u64 = bed.directions.iter().map(|d| number(&rows[&d.name], "rx")).sum();
+    let received: u64 = bed.directions.iter().map(|d| rows[&d.name].rx.unwrap_or(0)).sum();
     let group = |(direction, load): (&crate::Direction, &methods::OfferedLoad)| {
         let row = &rows[&direction.name];
         let mut group = group(&direction.name, row);
@@ -83,54 +83,53 @@ pub(crate) fn of_any(document: &ResultDocument) -> TrialOutcome {
 
 /// Test frames that came to a port they should not have come to.
 fn misrouted(document: &ResultDocument) -> u64 {
-    document.ports.values().map(|port| number(&port["rx_errors"], "misrouted")).sum()
+    document.ports.values().map(|port| port.rx_errors.get("misrouted").copied().unwrap_or(0)).sum()
 }
 
-fn group(name: &str, row: &Value) -> GroupOutcome {
+fn group(name: &str, row: &StreamResult) -> GroupOutcome {
     GroupOutcome {
         group: name.to_owned(),
-        sent: number(row, "tx"),
-        received: number(row, "rx"),
-        duplicates: number(row, "duplicates"),
-        reordered: number(row, "reordered"),
-        latency: latency(&row["latency_ns"]),
-        jitter: jitter(&row["jitter_ns"]),
+        sent: row.tx,
+        received: row.rx.unwrap_or(0),
+        duplicates: row.duplicates.unwrap_or(0),
+        reordered: row.reordered.unwrap_or(0),
+        latency: row.latency_ns.as_ref().map(latency),
+        jitter: row.jitter_ns.as_ref().map(jitter),
         ..GroupOutcome::default()
     }
 }
 
 /// A distribution of times as results have it.
-pub(crate) fn latency(row: &Value) -> Option<LatencySummary> {
-    let at = |key: &str| row[key].as_f64().unwrap_or(0.0);
-    row.is_object().then(|| LatencySummary {
-        samples: number(row, "samples"),
-        min: at("min"),
-        mean: at("mean"),
-        stddev: at("stddev"),
-        p50: at("p50"),
-        p90: at("p90"),
-        p99: at("p99"),
-        p99_9: at("p99_9"),
-        p99_99: at("p99_99"),
-        max: at("max"),
+pub(crate) fn latency(times: &LatencyResult) -> LatencySummary {
+    let percentile = |ns: Option<u64>| ns.unwrap_or(0) as f64;
+    LatencySummary {
+        samples: times.samples,
+        min: times.min as f64,
+        mean: times.mean,
+        stddev: times.stddev,
+        p50: percentile(times.p50),
+        p90: percentile(times.p90),
+        p99: percentile(times.p99),
+        p99_9: percentile(times.p99_9),
+        p99_99: percentile(times.p99_99),
+        max: times.max as f64,
         histogram: Vec::new(),
-    })
+    }
 }
 
-fn jitter(row: &Value) -> Option<JitterSummary> {
-    let at = |key: &str| row[key].as_f64().unwrap_or(0.0);
-    row.is_object().then(|| JitterSummary {
-        rfc3550: at("rfc3550"),
-        rfc4689_mean: at("rfc4689_mean"),
-        rfc4689_max: at("rfc4689_max"),
-    })
+fn jitter(times: &JitterResult) -> JitterSummary {
+    JitterSummary {
+        rfc3550: times.rfc3550.unwrap_or(0.0),
+        rfc4689_mean: times.rfc4689_mean,
+        rfc4689_max: times.rfc4689_max as f64,
+    }
 }
 
 /// When the last slice ended of which anything was lost.
-fn recovery(slices: &Value) -> Recovery {
+fn recovery(slices: &Named<StreamResult>) -> Recovery {
     let mut recovery = Recovery::default();
-    for (end, row) in slices.as_object().into_iter().flatten() {
-        let lost = number(row, "lost");
+    for (end, row) in slices {
+        let lost = row.lost.unwrap_or(0);
         recovery.lost_after_drop += lost;
         if lost > 0 {
             let end = end.parse::<u64>().ok();
@@ -141,8 +140,8 @@ fn recovery(slices: &Value) -> Recovery {
 }
 
 /// The longest silence between two frames of a direction, and whether frames came in the last interval of sending.
-fn outage(bed: &Bed, rows: &Value, intervals: &[Value]) -> Outage {
-    let gaps = bed.directions.iter().map(|d| rows[&d.name]["interarrival_ns"]["max"].as_u64());
+fn outage(bed: &Bed, rows: &Named<StreamResult>, intervals: &[Value]) -> Outage {
+    let gaps = bed.directions.iter().map(|d| Some(rows[&d.name].interarrival_ns.as_ref()?.max));
     let sending = |interval: &&Value| interval["draining"] == false;
     let last = intervals.iter().rev().find(sending).map(|interval| &interval["groups"][DIRECTIONS]);
     let comes = |last: &Value| bed.directions.iter().all(|d| number(&last[&d.name], "rx") > 0);

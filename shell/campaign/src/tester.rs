@@ -1,9 +1,10 @@
 //! Whoever runs the trials: ports with real time, or a simulation.
 
-use engine::{EngineError, ResultDocument, Rig, RunOptions, Session, Watch};
+use engine::{EngineError, Rig, RunOptions, Session, Watch};
 use os::TscClock;
 use profile::Plan;
 use profile::plan::Sizes;
+use result::ResultDocument;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::{FrameLen, Nanos};

@@ -1,10 +1,11 @@
 //! Methods of sessions against simulated paths of which the answer is known.
 
 use campaign::{Bed, Campaign, Choice, Ended, Observer, Report, Running, Settings, Tester};
-use engine::{EngineError, ResultDocument, Rig, Session, View, Watch};
+use engine::{EngineError, Rig, Session, View, Watch};
 use methods::{Attributes, Findings, SessionRow, TrialOutcome, TrialRequest};
 use port::{Port, PortRequest};
 use profile::Plan;
+use result::ResultDocument;
 use sim::{FirewallModel, LinkModel, Topology};
 use std::collections::BTreeMap;
 use units::{Nanos, Pps};

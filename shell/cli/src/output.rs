@@ -2,8 +2,7 @@
 
 use crate::args::{Common, SchemaOf};
 use crate::{Exit, Failure};
-use engine::ResultDocument;
-use engine::result::IntervalDocument;
+use result::{IntervalDocument, ResultDocument};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -87,8 +86,8 @@ impl Sinks {
 pub(crate) fn schema(what: SchemaOf) -> Result<Exit, Failure> {
     let schema = match what {
         SchemaOf::Profile => profile::schema(),
-        SchemaOf::Result => engine::result::schema(),
-        SchemaOf::Interval => engine::result::interval_schema(),
+        SchemaOf::Result => result::schema(),
+        SchemaOf::Interval => result::interval_schema(),
         SchemaOf::Campaign => campaign::document::schema(),
         SchemaOf::Openapi => server::openapi(),
     };

@@ -1,7 +1,6 @@
 //! A result for people.
 
-use engine::ResultDocument;
-use serde_json::Value;
+use result::{Numbers, ResultDocument, SessionResult, StreamResult};
 use std::fmt::Write;
 
 /// Streams shown one by one; more are summed up.
@@ -47,10 +46,6 @@ pub(crate) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     text
 }
 
-fn number(value: &Value, path: &str) -> Option<f64> {
-    path.split('.').try_fold(value, |value, key| value.get(key))?.as_f64()
-}
-
 fn cell(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), show)
 }
@@ -63,19 +58,18 @@ pub(crate) fn render(document: &ResultDocument) -> String {
         let sum = |v: Option<f64>| cell(v, plain);
         vec![
             name.clone(),
-            sum(number(port, "tx_packets")),
-            cell(number(port, "tx_pps"), |v| si(v) + "pps"),
-            cell(number(port, "tx_bps_l1"), |v| si(v) + "bps"),
-            sum(number(port, "rx_packets")),
-            cell(number(port, "rx_pps"), |v| si(v) + "pps"),
-            sum(number(port, "tx_unsent")),
+            sum(Some(port.tx_packets as f64)),
+            cell(Some(port.tx_pps), |v| si(v) + "pps"),
+            cell(Some(port.tx_bps_l1), |v| si(v) + "bps"),
+            sum(Some(port.rx_packets as f64)),
+            cell(Some(port.rx_pps), |v| si(v) + "pps"),
+            sum(port.tx_unsent.map(|n| n as f64)),
         ]
     });
     text += &table(&["port", "sent", "rate", "layer 1", "received", "rate", "unsent"], ports.collect());
     text.push('\n');
     for (group, rows) in &document.groups {
-        let rows = rows.as_object().into_iter().flatten();
-        let rows = rows.take(ROWS_MAX).map(|(name, row)| stream_row(name, row)).collect();
+        let rows = rows.iter().take(ROWS_MAX).map(|(name, row)| stream_row(name, row)).collect();
         text += &table(
             &[group, "offered", "lost", "ratio", "p50", "p99", "p99.9", "max", "jitter", "reordered", "dup"],
             rows,
@@ -166,7 +160,7 @@ fn sessions(document: &ResultDocument) -> String {
     ];
     let mut text = table(&head, shown().map(|(name, s)| session_row(name, s)).collect());
     for (name, session) in shown() {
-        let reasons = session["failed"].as_object().into_iter().flatten();
+        let reasons = session.seen.failed.iter();
         let reasons: Vec<_> =
             reasons.map(|(reason, n)| format!("{n} {}", reason.replace('_', " "))).collect();
         if !reasons.is_empty() {
@@ -176,13 +170,12 @@ fn sessions(document: &ResultDocument) -> String {
     text
 }
 
-fn session_row(name: &str, s: &Value) -> Vec<String> {
-    let count = |key: &str| cell(number(s, key), |v| si(v).trim_end().to_owned());
-    let rate = |key: &str| cell(number(s, key), |v| si(v) + "/s");
+fn session_row(name: &str, s: &SessionResult) -> Vec<String> {
+    let count = |key: &str| cell(s.number(key), |v| si(v).trim_end().to_owned());
+    let rate = |key: &str| cell(s.number(key), |v| si(v) + "/s");
     // Both directions: which one counts is for the application to know.
-    let goodput = number(s, "rx_bps_goodput").zip(number(s, "tx_bps_goodput")).map(|(rx, tx)| rx + tx);
-    let reasons = s["failed"].as_object().into_iter().flatten();
-    let failed = reasons.filter_map(|(_, n)| n.as_u64()).sum::<u64>() as f64;
+    let goodput = Some(s.seen.rx_bps_goodput + s.seen.tx_bps_goodput);
+    let failed = s.seen.failed.values().sum::<u64>() as f64;
     vec![
         name.to_owned(),
         count("established"),
@@ -193,25 +186,25 @@ fn session_row(name: &str, s: &Value) -> Vec<String> {
         rate("open_per_s"),
         rate("transactions_per_s"),
         cell(goodput, |v| si(v) + "bps"),
-        cell(number(s, "setup_ns.p50"), time),
-        cell(number(s, "ttfb_ns.p99"), time),
-        cell(number(s, "ttlb_ns.p99"), time),
+        cell(s.number("setup_ns.p50"), time),
+        cell(s.number("ttfb_ns.p99"), time),
+        cell(s.number("ttlb_ns.p99"), time),
     ]
 }
 
-fn stream_row(name: &str, s: &Value) -> Vec<String> {
-    let latency = |key: &str| cell(number(s, &format!("latency_ns.{key}")), time);
-    let count = |key: &str| cell(number(s, key), |v| si(v).trim_end().to_owned());
+fn stream_row(name: &str, s: &StreamResult) -> Vec<String> {
+    let latency = |key: &str| cell(s.number(&format!("latency_ns.{key}")), time);
+    let count = |key: &str| cell(s.number(key), |v| si(v).trim_end().to_owned());
     vec![
         name.to_owned(),
-        cell(number(s, "offered_pps"), |v| si(v) + "pps"),
+        cell(Some(s.offered_pps), |v| si(v) + "pps"),
         count("lost"),
-        cell(number(s, "loss_ratio"), |v| format!("{:.4}%", v * 100.0)),
+        cell(s.loss_ratio, |v| format!("{:.4}%", v * 100.0)),
         latency("p50"),
         latency("p99"),
         latency("p99_9"),
         latency("max"),
-        cell(number(s, "jitter_ns.rfc3550"), time),
+        cell(s.number("jitter_ns.rfc3550"), time),
         count("reordered"),
         count("duplicates"),
     ]

@@ -2,12 +2,11 @@
 
 use crate::EngineError;
 use crate::capture::{self, CaptureOptions, CaptureWriter, Directions, Every, Keep};
-use crate::result::CaptureResult;
 use crate::trial::Endpoints;
 use crate::watch::Watch;
 use profile::Plan;
 use profile::plan::{CapturePlan, CaptureStorage, PortPlan};
-use std::collections::BTreeMap;
+use result::{CaptureResult, Named};
 use units::Nanos;
 
 /// A capture that is to be switched on or off while its trial goes on.
@@ -69,9 +68,11 @@ impl Captures {
     }
 
     /// Ends them, once the workers and their taps are gone.
-    pub(crate) fn finish(self) -> BTreeMap<String, CaptureResult> {
+    pub(crate) fn finish(self) -> Named<CaptureResult> {
         let results = self.writers.into_iter().map(|(port, writer)| (port, writer.finish().into()));
-        results.collect()
+        let mut results: Named<_> = results.collect();
+        results.sort_unstable_keys();
+        results
     }
 }
 

@@ -11,9 +11,9 @@ use crate::interval::Interval;
 use crate::pings::{Errand, Heard, Pings};
 use crate::players::Players;
 use crate::receive::Receiver;
-use crate::result::{self, CaptureResult, ClockResult, PortEnd, RateChange, ResultDocument, WorkerResult};
 use crate::rig::Rig;
-use crate::session_result;
+use crate::rows::{self, PortEnd};
+use crate::session_rows;
 use crate::sums::Sums;
 use crate::trial::Trial;
 use crate::trust::{self, Evidence};
@@ -25,7 +25,7 @@ use os::{LinkCounters, LinkFacts, ThreadUsage, TscClock};
 use port::{Burst, Clock, PortFacts, VirtualClock};
 use profile::Plan;
 use profile::plan::SessionEntry;
-use std::collections::BTreeMap;
+use result::{CaptureResult, ClockResult, Named, RateChange, ResultDocument, WorkerResult};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -72,7 +72,7 @@ struct Harvest {
     /// When it was stopped, if it was.
     stopped: Option<Nanos>,
     changes: Vec<RateChange>,
-    captures: BTreeMap<String, CaptureResult>,
+    captures: Named<CaptureResult>,
     field_programs: Option<&'static str>,
 }
 
@@ -108,7 +108,7 @@ impl Session {
         let drift = clock.recheck();
         let clock_facts = clock.facts();
         let clock_result = ClockResult {
-            source: clock_facts.source,
+            source: clock_facts.source.into(),
             hz: clock_facts.hz,
             uncertainty_ppm: Some(clock_facts.uncertainty_ppm),
             drift_ppm: Some(drift.ppm),
@@ -137,7 +137,7 @@ impl Session {
         let harvest = simulated::run(&trial, rig, workers, clock, watch)?;
         let drops = rig.driver_drops();
         let clock_result = ClockResult {
-            source: "virtual",
+            source: "virtual".into(),
             hz: 1_000_000_000,
             uncertainty_ppm: None,
             drift_ppm: None,
@@ -145,7 +145,7 @@ impl Session {
             core_skew_ns: None,
         };
         let mut document = assemble(&trial, &harvest, drops, clock_result);
-        document.timestamp_class = "simulated";
+        document.timestamp_class = "simulated".into();
         Ok(document)
     }
 }
@@ -340,7 +340,7 @@ impl<'a> Collector<'a> {
             match change.orders(self.trial, at) {
                 Ok(made) => {
                     orders.extend(made);
-                    self.changes.push(RateChange::new(&change, at));
+                    self.changes.push(rows::rate_change(&change, at));
                 }
                 Err(reason) => watch.refused(&change, &reason),
             }
@@ -499,30 +499,30 @@ fn assemble(
     let workers = harvest.total.workers.iter().zip(&harvest.usage).map(|(time, usage)| WorkerResult {
         cpu_s: usage.map(|u| u.run_ns as f64 / 1e9),
         waited_s: usage.map(|u| u.wait_ns as f64 / 1e9),
-        ..WorkerResult::new(time)
+        ..rows::worker(time)
     });
     let arrived = Some((&harvest.spans, harvest.epoch));
     let mut document = ResultDocument {
-        schema: result::SCHEMA,
-        version: env!("CARGO_PKG_VERSION"),
+        schema: result::SCHEMA.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
         seed: plan.seed,
         profile_sha256: plan.profile_sha256.clone(),
         started: None,
         duration_s: span.as_secs_f64(),
         interrupted: harvest.stopped.is_some(),
         clock,
-        timestamp_class: "software",
+        timestamp_class: "software".into(),
         self_latency_ns: None,
         verdict: evidence.verdict(),
         sim: None,
         rate_changes: harvest.changes.clone(),
-        field_programs: harvest.field_programs,
+        field_programs: harvest.field_programs.map(Into::into),
         captures: harvest.captures.clone(),
         criteria: Vec::new(),
-        ports: result::ports(trial, &harvest.total, seconds, Some(&ends)),
-        streams: result::streams(trial, &harvest.total, span, Some(&harvest.jitter), arrived, true),
-        groups: result::groups(trial, &harvest.total, span, true),
-        sessions: session_result::sessions(trial, &harvest.total, span, true),
+        ports: rows::ports(trial, &harvest.total, seconds, Some(&ends)),
+        streams: rows::streams(trial, &harvest.total, span, Some(&harvest.jitter), arrived, true),
+        groups: rows::groups(trial, &harvest.total, span, true),
+        sessions: session_rows::sessions(trial, &harvest.total, span, true),
         workers: workers.collect(),
     };
     document.criteria = trust::judge_criteria(&plan.criteria, &document);

@@ -3,7 +3,7 @@
 use crate::flows::Local;
 use crate::interval::Shape;
 use crate::receive::{ANY_PORT, Expected, Receiver};
-use crate::result::{CriterionResult, LatencyResult, PortEnd, ResultDocument, Verdict};
+use crate::rows::{self, PortEnd};
 use crate::sums::Sums;
 use crate::template::{Blocks, Template};
 use crate::transmit::{Transmitter, TxContent, TxStream};
@@ -13,6 +13,7 @@ use measure::Recorder;
 use neighbour::Hosts;
 use port::{Clock, Port, PortRequest, TxOffload, ring};
 use profile::plan::{Comparison, Criterion};
+use result::{CriterionResult, LatencyResult, Numbers, ResultDocument, Verdict};
 use sched::{Pace, Schedule, Share, StreamLoad};
 use session::Reason;
 use session::plan::{OpenRate, Side};
@@ -74,7 +75,7 @@ pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     let mut sums = Sums::new(shape, 1);
     sums.add(0, &last.interval);
     let stream = &sums.arrivals.streams[0];
-    LatencyResult::new(&stream.counts.latency, stream.latency.as_ref())
+    rows::latency(&stream.counts.latency, stream.latency.as_ref())
 }
 
 /// What the verdict is made from.
@@ -88,7 +89,7 @@ pub(crate) struct Evidence<'a> {
 impl Evidence<'_> {
     /// Whether to believe the figures, and whether the tester was the limit.
     pub(crate) fn verdict(&self) -> Verdict {
-        let mut verdict = Verdict { valid: true, ..Verdict::default() };
+        let mut verdict = Findings(Verdict { valid: true, ..Verdict::default() });
         self.judge_sending(&mut verdict);
         self.judge_greed(&mut verdict);
         self.judge_receiving(&mut verdict);
@@ -98,14 +99,14 @@ impl Evidence<'_> {
                 "the clock ran {ppm:.0} ppm off the system's: rates and latencies are off as much"
             ));
         }
-        verdict
+        verdict.0
     }
 
     fn port_name(&self, port: usize) -> &str {
         &self.trial.plan.ports[port].name
     }
 
-    fn judge_sending(&self, verdict: &mut Verdict) {
+    fn judge_sending(&self, verdict: &mut Findings) {
         if !self.sums.sent.is_empty() && self.sums.sent.iter().all(|sent| *sent == 0) {
             verdict.reject("no packet was sent".to_owned());
         }
@@ -133,7 +134,7 @@ impl Evidence<'_> {
     }
 
     /// Streams that send as fast as they can measure the tester, unless something got lost on the way.
-    fn judge_greed(&self, verdict: &mut Verdict) {
+    fn judge_greed(&self, verdict: &mut Findings) {
         let greedy = |index: usize| !self.trial.streams[index].load.pace.is_paced();
         let lossless = |index: usize| {
             let stream = &self.trial.streams[index];
@@ -150,7 +151,7 @@ impl Evidence<'_> {
     }
 
     /// Sessions that were due and not opened, or could not be for want of the tester's own means.
-    fn judge_sessions(&self, verdict: &mut Verdict) {
+    fn judge_sessions(&self, verdict: &mut Findings) {
         for (index, entry) in self.trial.plan.sessions.iter().enumerate() {
             let plan = &entry.session;
             if plan.client.is_none() {
@@ -190,7 +191,7 @@ impl Evidence<'_> {
         self.sums.workers.iter().any(|time| time.busy_ns as f64 > time.total_ns as f64 * FULL)
     }
 
-    fn judge_receiving(&self, verdict: &mut Verdict) {
+    fn judge_receiving(&self, verdict: &mut Findings) {
         for (port, end) in self.ends.iter().enumerate() {
             let (name, n) = (self.port_name(port), &self.sums.ports[port]);
             for (reason, n) in end.drops.rx.iter().filter(|(_, n)| *n > 0) {
@@ -227,26 +228,28 @@ impl Evidence<'_> {
     }
 }
 
-impl Verdict {
+/// A verdict in the making.
+struct Findings(Verdict);
+
+impl Findings {
     fn reject(&mut self, reason: String) {
-        self.valid = false;
-        self.reasons.push(reason);
+        self.0.valid = false;
+        self.0.reasons.push(reason);
     }
 
     fn limit(&mut self, reason: String) {
-        self.generator_limited = true;
-        self.reasons.push(reason);
+        self.0.generator_limited = true;
+        self.0.reasons.push(reason);
     }
 }
 
 /// Holds the profile's conditions against a finished document.
 pub(crate) fn judge_criteria(criteria: &[Criterion], document: &ResultDocument) -> Vec<CriterionResult> {
-    let value = serde_json::to_value(document).unwrap_or_default();
-    criteria.iter().map(|criterion| judge(criterion, &value)).collect()
+    criteria.iter().map(|criterion| judge(criterion, document)).collect()
 }
 
-fn judge(criterion: &Criterion, document: &serde_json::Value) -> CriterionResult {
-    let value = look_up(document, &criterion.path);
+fn judge(criterion: &Criterion, document: &impl Numbers) -> CriterionResult {
+    let value = document.number(&criterion.path);
     let passed = value.is_some_and(|value| match criterion.comparison {
         Comparison::Less => value < criterion.bound,
         Comparison::AtMost => value <= criterion.bound,
@@ -257,25 +260,10 @@ fn judge(criterion: &Criterion, document: &serde_json::Value) -> CriterionResult
     CriterionResult { path: criterion.path.clone(), bound: criterion.text.clone(), value, passed }
 }
 
-/// The number at a dotted path. Names of ports and streams may themselves have dots: the longest key wins.
-fn look_up(value: &serde_json::Value, path: &str) -> Option<f64> {
-    if path.is_empty() {
-        return value.as_f64();
-    }
-    let object = value.as_object()?;
-    let behind = |key: &str| match path.strip_prefix(key)? {
-        "" => Some(""),
-        rest => rest.strip_prefix('.'),
-    };
-    let mut keys: Vec<_> = object.keys().filter(|key| behind(key).is_some()).collect();
-    keys.sort_by_key(|key| std::cmp::Reverse(key.len()));
-    keys.into_iter().find_map(|key| look_up(&object[key], behind(key)?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use result::{Named, StreamResult};
 
     fn criterion(path: &str, comparison: Comparison, bound: f64) -> Criterion {
         Criterion { path: path.to_owned(), comparison, bound, text: String::new() }
@@ -283,7 +271,9 @@ mod tests {
 
     #[test]
     fn criteria_are_held_against_the_document() {
-        let document = json!({"streams": {"a": {"loss_ratio": 0.5}, "a.b": {"loss_ratio": 0.25}}});
+        let stream = |loss_ratio| StreamResult { loss_ratio: Some(loss_ratio), ..StreamResult::default() };
+        let streams = [("a", 0.5), ("a.b", 0.25)].map(|(name, ratio)| (name.to_owned(), stream(ratio)));
+        let document = ResultDocument { streams: Named::from(streams), ..ResultDocument::default() };
         let passed = |path, comparison, bound| judge(&criterion(path, comparison, bound), &document).passed;
         assert!(passed("streams.a.loss_ratio", Comparison::Equal, 0.5));
         assert!(passed("streams.a.b.loss_ratio", Comparison::Less, 0.3));

@@ -1,10 +1,11 @@
 //! Looking at a trial while it runs.
 
-use crate::result::{self, IntervalDocument, LatencyResult, TotalDocument};
+use crate::rows;
 use crate::sums::Sums;
 use crate::trial::Trial;
 use crate::{CaptureSwitch, Change, PingOrder, Pinged};
 use measure::Spans;
+use result::{IntervalDocument, LatencyResult, TotalDocument};
 use session::plan::Side;
 use std::net::IpAddr;
 use units::Nanos;
@@ -163,7 +164,7 @@ impl View<'_> {
     /// Each port's rates since the last look.
     pub fn ports(&self) -> Vec<PortView> {
         let seconds = self.span.as_secs_f64().max(1e-9);
-        let l1 = |bytes: u64, packets: u64| result::l1_bits(bytes, packets) / seconds;
+        let l1 = |bytes: u64, packets: u64| rows::l1_bits(bytes, packets) / seconds;
         let plans = self.trial.plan.ports.iter();
         let counts = plans.zip(self.interval.ports.iter().zip(&self.total.ports));
         let view = counts.map(|(plan, (n, all))| PortView {
@@ -186,7 +187,7 @@ impl View<'_> {
                 let (new, all) =
                     (&self.interval.arrivals.streams[index], &self.total.arrivals.streams[index]);
                 let tx = self.total.sent[index];
-                let rx = result::is_counted(stream, all).then_some(all.counts.received);
+                let rx = rows::is_counted(stream, all).then_some(all.counts.received);
                 StreamView {
                     name: &plan.name,
                     tx_pps: self.interval.sent[index] as f64 / seconds,
@@ -194,7 +195,7 @@ impl View<'_> {
                     tx,
                     rx,
                     missing: rx.map(|rx| tx.saturating_sub(rx)),
-                    latency: LatencyResult::new(&new.counts.latency, new.latency.as_ref()),
+                    latency: rows::latency(&new.counts.latency, new.latency.as_ref()),
                 }
             },
         )
@@ -202,7 +203,7 @@ impl View<'_> {
 
     /// Latencies of all streams together since the last look; `None` if nothing was measured or histograms are not kept.
     pub fn latency(&self) -> Option<LatencyResult> {
-        result::latency_of_all(&self.interval.arrivals.streams)
+        rows::latency_of_all(&self.interval.arrivals.streams)
     }
 
     /// The share of its time each worker was busy since the last look.
@@ -257,11 +258,11 @@ impl View<'_> {
 
     /// Everything about the time since the start. What is under way counts as lost until it arrives.
     pub fn total(&self) -> TotalDocument {
-        result::total_document(self)
+        rows::total_document(self)
     }
 
     /// Everything about the time since the last look.
     pub fn document(&self) -> IntervalDocument {
-        result::interval_document(self)
+        rows::interval_document(self)
     }
 }

@@ -1,8 +1,8 @@
 //! What a running trial shows, published by pointer.
 
 use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, Totals, WorkerLoad};
-use engine::result::{LatencyResult, TotalDocument};
 use engine::{NeighbourView, View};
+use result::LatencyResult;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -191,15 +191,20 @@ impl Push<engine::SessionView> for LiveSessions {
 }
 
 fn full(view: &View<'_>, cores: &[usize]) -> FullLook {
-    let TotalDocument { ports, streams, groups, sessions } = view.total();
     FullLook {
         at_s: view.at().as_secs_f64(),
         // String keys and finite numbers only.
         interval: serde_json::to_value(view.document()).unwrap_or_default(),
-        total: Totals { ports, streams, groups, sessions },
+        total: totals(&view.total()),
         workers: workers(view, cores),
         neighbours: view.neighbours().map(neighbour).collect(),
     }
+}
+
+/// A document as clients are told it: string keys and finite numbers only.
+pub(crate) fn totals(document: &impl serde::Serialize) -> Totals {
+    let value = serde_json::to_value(document).unwrap_or_default();
+    serde_json::from_value(value).unwrap_or_default()
 }
 
 fn neighbour(found: NeighbourView<'_>) -> Neighbour {

@@ -7,11 +7,10 @@ use crate::looks::{EVERY, Painter};
 use crate::pings::Pings;
 use crate::switches::Switches;
 use api::{Names, NewPing, Run, Snapshot, State, Totals};
-use engine::{
-    CaptureSwitch, Change, PingOrder, Pinged, ResultDocument, Rig, RunOptions, Session, Speed, View, Watch,
-};
+use engine::{CaptureSwitch, Change, PingOrder, Pinged, Rig, RunOptions, Session, Speed, View, Watch};
 use os::TscClock;
 use profile::Plan;
+use result::ResultDocument;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -288,7 +287,7 @@ impl RunJob {
             *lock(&self.end) = End {
                 verdict: Some(result["verdict"].clone()),
                 result: serde_json::to_string(&result).ok().map(Into::into),
-                totals: Some(Arc::new(totals(document))),
+                totals: Some(Arc::new(crate::looks::totals(document))),
             };
             value = Some((result, intervals));
         }
@@ -330,15 +329,6 @@ impl KeptRun {
             _ => store::State::Interrupted,
         };
         self.store.end(&self.id, state, Some(&crate::jobs::now()), reason)
-    }
-}
-
-fn totals(document: &ResultDocument) -> Totals {
-    Totals {
-        ports: document.ports.clone(),
-        streams: document.streams.clone(),
-        groups: document.groups.clone(),
-        sessions: document.sessions.clone(),
     }
 }
 

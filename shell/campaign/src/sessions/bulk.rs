@@ -5,12 +5,10 @@
 
 use super::{entry, keep};
 use crate::bed::Bed;
-use crate::outcome::number;
-use engine::ResultDocument;
 use methods::{TcpOutcome, TrialOutcome};
 use profile::Plan;
 use profile::plan::SessionEntry;
-use serde_json::Value;
+use result::{ResultDocument, SideDetails};
 use session::plan::{AppPlan, AtEnd, Carrier, LoadPlan, Mix, Op, OpenRate, Program, SessionPlan, Side};
 use std::sync::Arc;
 
@@ -116,23 +114,23 @@ pub(super) fn tell(
         let (entry, side) = sending(plan, bed, sender).ok()?;
         let row = &document.sessions[&entry.session.name];
         let (own, other) = match side {
-            Side::Client => (&row["client"], &row["server"]),
-            Side::Server => (&row["server"], &row["client"]),
+            Side::Client => (&row.client, &row.server),
+            Side::Server => (&row.server, &row.client),
         };
-        Some(of(sender, own, other))
+        Some(of(sender, own.as_ref()?, other.as_ref()))
     };
     outcome.tcp = senders.iter().filter_map(figures).collect();
 }
 
 /// What the sending end counted, and the receiving one if it is played here.
-fn of(sender: &str, own: &Value, other: &Value) -> TcpOutcome {
-    let tcp = |key: &str| number(&own["tcp"], key);
-    let arrived = other["rx_bytes_goodput"].as_u64();
+fn of(sender: &str, own: &SideDetails, other: Option<&SideDetails>) -> TcpOutcome {
+    let tcp = |key: &str| own.tcp.get(key).copied().unwrap_or(0);
+    let arrived = other.map(|other| other.seen.rx_bytes_goodput);
     TcpOutcome {
         group: sender.to_owned(),
         delivered_bytes: arrived.unwrap_or_else(|| tcp("bytes_acknowledged")),
         sent_bytes: tcp("bytes_out") + tcp("bytes_retransmitted"),
         retransmitted_bytes: tcp("bytes_retransmitted"),
-        rtt_mean_ns: own["rtt_ns"]["mean"].as_f64().unwrap_or(0.0),
+        rtt_mean_ns: own.rtt_ns.as_ref().map_or(0.0, |rtt| rtt.mean),
     }
 }

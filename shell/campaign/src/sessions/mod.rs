@@ -16,10 +16,10 @@ mod sustain;
 use crate::CampaignError;
 use crate::bed::Bed;
 use crate::shape::without_schedule;
-use engine::ResultDocument;
 use methods::{TrialKind, TrialOutcome, TrialRequest};
 use profile::Plan;
 use profile::plan::SessionEntry;
+use result::ResultDocument;
 use serde_json::Value;
 
 /// The Plan of a trial of sessions.

@@ -7,12 +7,11 @@
 //! for, and the largest packet of its answers counts: in the other direction the path is not tried.
 
 use super::{entry, keep};
-use crate::outcome::number;
-use engine::ResultDocument;
 use methods::{PathOutcome, TrialOutcome};
 use profile::Plan;
+use result::{ResultDocument, SideDetails};
 use session::plan::{
-    AppPlan, Content, Expect, LoadPlan, Mix, Op, OpenRate, Program, SessionPlan, Side, SidePlan, Size,
+    AppPlan, Content, Expect, LoadPlan, Mix, Op, OpenRate, Program, SessionPlan, SidePlan, Size,
 };
 use std::sync::Arc;
 use units::Nanos;
@@ -68,14 +67,13 @@ pub(super) fn tell(outcome: &mut TrialOutcome, plan: &Plan, document: &ResultDoc
     // No rate is asked for.
     outcome.valid |= outcome.generator_limited;
     outcome.generator_limited = false;
-    let side = |side: Side| &row[if side == Side::Client { "client" } else { "server" }];
-    let rtt = [&row["setup_ns"], &side(Side::Client)["rtt_ns"]].map(|times| times["min"].as_u64());
-    let rtt = rtt.into_iter().flatten().filter(|ns| *ns > 0).min();
-    let packets = [Side::Client, Side::Server].map(|one| side(one)["packet_max_bytes"].as_u64());
-    let packet = packets.into_iter().flatten().min();
-    if number(row, "completed") == 0 {
-        let failed: Vec<String> =
-            row["failed"].as_object().into_iter().flatten().map(|(r, n)| format!("{n} {r}")).collect();
+    let segments = row.client.as_ref().and_then(|client| client.rtt_ns.as_ref());
+    let rtt = [row.seen.setup_ns.as_ref(), segments].into_iter().flatten().map(|times| times.min);
+    let rtt = rtt.filter(|ns| *ns > 0).min();
+    let largest = |side: &SideDetails| side.packet_max_bytes;
+    let packet = [&row.client, &row.server].into_iter().flatten().filter_map(largest).min();
+    if row.seen.completed == 0 {
+        let failed: Vec<String> = row.seen.failed.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
         outcome.reasons.push(format!(
             "sessions {name}: none came to its end ({}); packets larger than {} B may vanish on the path",
             failed.join(", "),

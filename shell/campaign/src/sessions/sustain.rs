@@ -7,9 +7,9 @@
 use super::entry;
 use super::load::{HOLD, Times};
 use crate::outcome::{latency, number};
-use engine::ResultDocument;
 use methods::{Objective, SessionLoad, SessionOutcome, TrialOutcome};
 use profile::Plan;
+use result::{ResultDocument, SessionResult};
 use serde_json::Value;
 
 /// Failures of sessions that never came to be.
@@ -176,9 +176,7 @@ pub(super) fn tell(
         outcome.valid = false;
         outcome.reasons.push("no sample lies within the sustain phase: the tester was too slow".to_owned());
     }
-    let failures = whole["failed"].as_object().into_iter().flatten();
-    let failures = failures.filter_map(|(reason, n)| Some((format!("{name}: {reason}"), n.as_u64()?)));
-    outcome.drops = failures.collect();
+    outcome.drops = whole.seen.failed.iter().map(|(reason, n)| (format!("{name}: {reason}"), *n)).collect();
     let sessions = sessions(load, &sustained, whole);
     let asked = load.value as f64;
     let reached = match load.objective {
@@ -213,9 +211,9 @@ fn own_limit(document: &ResultDocument) -> Option<String> {
     (stall > STALL_NS).then(|| format!("a core of the tester stood still for {} ms", stall / 1_000_000))
 }
 
-fn sessions(load: &SessionLoad, sustained: &Sustained, whole: &Value) -> SessionOutcome {
+fn sessions(load: &SessionLoad, sustained: &Sustained, whole: &SessionResult) -> SessionOutcome {
     let all = &sustained.all;
-    let whole_trial = Counted::read(&Value::Null, whole);
+    let whole_trial = Counted::read(&Value::Null, &serde_json::to_value(whole).unwrap_or_default());
     let count = |n: i64| n.max(0) as u64;
     let late = sustained.late();
     let per_second = |n: f64| if all.seconds > 0.0 { n / all.seconds } else { 0.0 };
@@ -237,9 +235,9 @@ fn sessions(load: &SessionLoad, sustained: &Sustained, whole: &Value) -> Session
         goodput_bps: per_second(all.received * 8.0),
         rate_deviation: sustained.rate_deviation(),
         concurrent_deviation: sustained.open_deviation(),
-        setup: latency(&whole["setup_ns"]),
-        ttfb: latency(&whole["ttfb_ns"]),
-        ttlb: latency(&whole["ttlb_ns"]),
+        setup: whole.seen.setup_ns.as_ref().map(latency),
+        ttfb: whole.seen.ttfb_ns.as_ref().map(latency),
+        ttlb: whole.seen.ttlb_ns.as_ref().map(latency),
     }
 }
 

@@ -1,11 +1,12 @@
 //! A tester whose ports are simulated, for tests of whole campaigns.
 
 use campaign::{Bed, Campaign, Choice, Observer, Report, Running, Settings, Tester};
-use engine::{EngineError, ResultDocument, Rig, Session, View, Watch};
+use engine::{EngineError, Rig, Session, View, Watch};
 use lab::Variables;
 use methods::{Attributes, Timing, TrialOutcome, TrialRequest};
 use port::{Port, PortRequest};
 use profile::Plan;
+use result::ResultDocument;
 use sim::{LinkModel, RouterModel, RouterPort, SwitchModel, Topology};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,12 +1,13 @@
 //! Plans and ports for the engine's tests.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use engine::{ResultDocument, Rig, RunOptions, Session, View, Watch};
+use engine::{Rig, RunOptions, Session, View, Watch};
 use os::TscClock;
 use port::{Port, PortRequest, ring};
 use profile::plan::{
     ChecksumBy, HostPlan, LinkPlan, NextHop, Pattern, Plan, PortPlan, SimPlan, Sizes, StreamPlan,
 };
+use result::{Numbers, ResultDocument};
 use std::sync::Arc;
 use std::time::Duration;
 use units::{FrameLen, Load, Nanos};
@@ -108,7 +109,5 @@ pub fn run(plan: Plan, workers: usize) -> ResultDocument {
 
 /// A number of the document by path.
 pub fn number(document: &ResultDocument, path: &str) -> f64 {
-    let value = serde_json::to_value(document).unwrap();
-    let found = path.split('.').fold(&value, |value, key| &value[key]);
-    found.as_f64().unwrap_or_else(|| panic!("{path} is {found}"))
+    document.number(path).unwrap_or_else(|| panic!("{path} was not measured"))
 }

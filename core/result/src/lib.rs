@@ -1,0 +1,58 @@
+//! Shapes of the documents that say what a trial found: the result, its intervals, and the totals of a running trial.
+//!
+//! A field is defined once, in the struct that has it: name, type, unit, when it is present, and what it means. JSON,
+//! JSON Schema and the catalogue of numbers ([`Numbers`]) follow. Not here: constructors. `engine` makes documents from
+//! counts; whoever reads one deserializes it.
+//!
+//! Absent means not measured; zero means measured and zero. Byte counts include the FCS. Rates are over the time traffic
+//! was sent. A document of an older version may lack fields: they read as absent, or as zero where a field is always
+//! present today.
+
+#![forbid(unsafe_code)]
+
+#[macro_use]
+mod numbers;
+mod document;
+mod port;
+mod session;
+mod stream;
+mod trial;
+
+pub use document::{IntervalDocument, ResultDocument, TotalDocument};
+pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Unit, fields};
+pub use port::PortResult;
+pub use session::{SessionResult, SideDetails, SideResult, TlsResult};
+pub use stream::{JitterResult, LatencyResult, PacingResult, SpreadResult, StreamResult};
+pub use trial::{CaptureResult, ClockResult, CriterionResult, RateChange, SimResult, Verdict, WorkerResult};
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
+
+/// Name of the result document's format.
+pub const SCHEMA: &str = "eagre.result/1";
+/// Name of the interval document's format.
+pub const INTERVAL_SCHEMA: &str = "eagre.interval/1";
+
+/// Settings for the JSON Schema of a document as this version writes it: only what it may leave out is optional.
+pub fn schema_settings() -> SchemaSettings {
+    // A reader fills in what an older document lacks; a writer leaves out nothing but what is not measured.
+    let without_default = |schema: &mut Schema| {
+        schema.remove("default");
+    };
+    SchemaSettings::default().for_serialize().with_transform(RecursiveTransform(without_default))
+}
+
+fn written<T: JsonSchema>() -> serde_json::Value {
+    schema_settings().into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// JSON Schema of the result document.
+pub fn schema() -> serde_json::Value {
+    written::<ResultDocument>()
+}
+
+/// JSON Schema of the interval document.
+pub fn interval_schema() -> serde_json::Value {
+    written::<IntervalDocument>()
+}

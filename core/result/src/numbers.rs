@@ -1,0 +1,396 @@
+//! The catalogue: every number of a document by its path, with unit, presence and meaning, and how to read it.
+//!
+//! Invariant: a path of the catalogue with names for its keys, and the value in the serialized document, are the same.
+
+use indexmap::IndexMap;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Values by name, in the order of the profile.
+pub type Named<T> = IndexMap<String, T>;
+
+/// Counters by name. One that is zero may be absent.
+pub type Counters = BTreeMap<String, u64>;
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Bytes; of frames, with FCS.
+    Bytes,
+    /// A share, 0 to 1.
+    Ratio,
+    /// Parts per million.
+    Ppm,
+    /// Yes (1) or no (0).
+    Flag,
+    /// Nanoseconds.
+    Nanos,
+    /// Seconds.
+    Seconds,
+    /// Ticks per second.
+    Hertz,
+    /// Packets per second.
+    PacketRate,
+    /// Bits per second.
+    BitRate,
+    /// Sessions or transactions per second.
+    SessionRate,
+}
+
+/// When a number is present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Presence {
+    /// In every document that has the part it belongs to.
+    Always,
+    /// If there was something to measure.
+    Optional,
+    /// For streams whose packets have a signature.
+    Measured,
+    /// For sessions whose clients run here.
+    Clients,
+    /// For sessions whose servers run here.
+    Servers,
+}
+
+/// What the keys of a map or the places of a list are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// A port of the profile.
+    Port,
+    /// A stream of the profile.
+    Stream,
+    /// A group of the profile.
+    Group,
+    /// A row of a group.
+    Row,
+    /// An entry under `sessions` of the profile.
+    Sessions,
+    /// A place in a list, from 0.
+    Index,
+    /// Why a session failed.
+    Failure,
+    /// A detail of a failure.
+    FailureDetail,
+    /// A class of HTTP status.
+    HttpClass,
+    /// A DNS response code.
+    DnsCode,
+    /// A counter of TCP.
+    TcpCounter,
+    /// A counter of frames.
+    FrameCounter,
+    /// Why a received frame does not count as it should.
+    RxError,
+    /// Why a frame was not sent.
+    TxError,
+}
+
+impl Key {
+    /// As documentation writes it: `<stream>`.
+    pub fn placeholder(self) -> &'static str {
+        match self {
+            Self::Port => "<port>",
+            Self::Stream => "<stream>",
+            Self::Group => "<group>",
+            Self::Row => "<row>",
+            Self::Sessions => "<entry>",
+            Self::Index => "<n>",
+            Self::Failure | Self::RxError | Self::TxError => "<reason>",
+            Self::FailureDetail => "<detail>",
+            Self::HttpClass => "<class>",
+            Self::DnsCode => "<code>",
+            Self::TcpCounter | Self::FrameCounter => "<counter>",
+        }
+    }
+}
+
+/// A step of a field's path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Segment {
+    /// A field's name.
+    Name(&'static str),
+    /// Any key of a map or place in a list.
+    Key(Key),
+}
+
+/// A number of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Where it stands.
+    pub segments: Vec<Segment>,
+    /// What it counts.
+    pub unit: Unit,
+    /// When it is present.
+    pub presence: Presence,
+    /// Whether the server exports it as a metric.
+    pub exported: bool,
+    /// What it means.
+    pub about: &'static str,
+}
+
+impl fmt::Display for Field {
+    /// The path: `streams.<stream>.latency_ns.p99`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, segment) in self.segments.iter().enumerate() {
+            f.write_str(if index > 0 { "." } else { "" })?;
+            match segment {
+                Segment::Name(name) => f.write_str(name)?,
+                Segment::Key(key) => f.write_str(key.placeholder())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A part of a document, with numbers at paths below it.
+pub trait Numbers {
+    /// Adds the numbers of this part, which stands at `at`, to `all`.
+    fn list(at: Place<'_>, all: &mut Vec<Field>);
+
+    /// The number at `path` below this part: `latency_ns.p99`. Counters that are absent are zero; a flag is 1 or 0.
+    /// Names may have dots: the longest one that fits wins.
+    fn number(&self, path: &str) -> Option<f64>;
+}
+
+/// The catalogue of a part of a document: every number it may have.
+pub fn fields<T: Numbers>() -> Vec<Field> {
+    let mut all = Vec::new();
+    let root = Place { segments: &[], spec: &PART, presence: Presence::Always, about: "" };
+    T::list(root, &mut all);
+    all
+}
+
+/// Where a part stands, and what is said of it there.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    segments: &'a [Segment],
+    spec: &'a Spec,
+    presence: Presence,
+    about: &'static str,
+}
+
+impl Place<'_> {
+    /// The place of a field of this part.
+    pub(crate) fn field(
+        self,
+        name: &'static str,
+        spec: &Spec,
+        about: &'static str,
+        list: impl FnOnce(Place<'_>),
+    ) {
+        let mut segments = self.segments.to_vec();
+        if !spec.flat {
+            segments.push(Segment::Name(name));
+        }
+        // What is said of a part holds for all below it, unless they say something else.
+        let presence = if spec.presence == Presence::Always { self.presence } else { spec.presence };
+        list(Place { segments: &segments, spec, presence, about });
+    }
+
+    fn optional(self) -> Self {
+        let presence = if self.presence == Presence::Always { Presence::Optional } else { self.presence };
+        Self { presence, ..self }
+    }
+
+    /// The place of the values of this map or list.
+    fn values(self, list: impl FnOnce(Place<'_>)) {
+        let (key, rest) =
+            self.spec.keys.split_first().map_or((Key::Index, &[][..]), |(key, rest)| (*key, rest));
+        let mut segments = self.segments.to_vec();
+        segments.push(Segment::Key(key));
+        let spec = Spec { keys: rest, ..*self.spec };
+        list(Place { segments: &segments, spec: &spec, ..self });
+    }
+
+    fn number(self, all: &mut Vec<Field>) {
+        let Spec { unit, exported, .. } = *self.spec;
+        let (segments, presence) = (self.segments.to_vec(), self.presence);
+        all.push(Field { segments, unit, presence, exported, about: self.about });
+    }
+}
+
+/// What a struct says of one of its fields.
+#[derive(Debug, Clone, Copy)]
+pub struct Spec {
+    unit: Unit,
+    presence: Presence,
+    keys: &'static [Key],
+    exported: bool,
+    pub(crate) flat: bool,
+}
+
+const fn of(unit: Unit) -> Spec {
+    Spec { unit, presence: Presence::Always, keys: &[], exported: false, flat: false }
+}
+
+impl Spec {
+    /// Of a map: what its keys are; of maps of maps, from outside to inside.
+    pub(crate) const fn by(self, keys: &'static [Key]) -> Self {
+        Self { keys, ..self }
+    }
+
+    /// Present for streams whose packets have a signature.
+    pub(crate) const fn measured(self) -> Self {
+        Self { presence: Presence::Measured, ..self }
+    }
+
+    /// Present for sessions whose clients run here.
+    pub(crate) const fn clients(self) -> Self {
+        Self { presence: Presence::Clients, ..self }
+    }
+
+    /// Present for sessions whose servers run here.
+    pub(crate) const fn servers(self) -> Self {
+        Self { presence: Presence::Servers, ..self }
+    }
+}
+
+pub(crate) const COUNT: Spec = of(Unit::Count);
+pub(crate) const BYTES: Spec = of(Unit::Bytes);
+pub(crate) const RATIO: Spec = of(Unit::Ratio);
+pub(crate) const PPM: Spec = of(Unit::Ppm);
+pub(crate) const FLAG: Spec = of(Unit::Flag);
+pub(crate) const NANOS: Spec = of(Unit::Nanos);
+pub(crate) const SECONDS: Spec = of(Unit::Seconds);
+pub(crate) const HERTZ: Spec = of(Unit::Hertz);
+pub(crate) const PACKETS_PER_S: Spec = of(Unit::PacketRate);
+pub(crate) const BITS_PER_S: Spec = of(Unit::BitRate);
+pub(crate) const PER_S: Spec = of(Unit::SessionRate);
+/// No number.
+pub(crate) const TEXT: Spec = of(Unit::Count);
+/// A part with numbers of its own.
+pub(crate) const PART: Spec = of(Unit::Count);
+/// A part whose fields stand among those of the part it is in.
+pub(crate) const FLAT: Spec = Spec { flat: true, ..PART };
+
+macro_rules! plain_numbers {
+    ($($type:ty),*) => {$(
+        impl Numbers for $type {
+            fn list(at: Place<'_>, all: &mut Vec<Field>) {
+                at.number(all);
+            }
+
+            fn number(&self, path: &str) -> Option<f64> {
+                path.is_empty().then_some(*self as f64)
+            }
+        }
+    )*};
+}
+
+plain_numbers!(u64, i64, usize, f64);
+
+impl Numbers for bool {
+    fn list(at: Place<'_>, all: &mut Vec<Field>) {
+        at.number(all);
+    }
+
+    fn number(&self, path: &str) -> Option<f64> {
+        path.is_empty().then_some(f64::from(*self))
+    }
+}
+
+macro_rules! texts {
+    ($($type:ty),*) => {$(
+        impl Numbers for $type {
+            fn list(_: Place<'_>, _: &mut Vec<Field>) {}
+
+            fn number(&self, _: &str) -> Option<f64> {
+                None
+            }
+        }
+    )*};
+}
+
+texts!(String, Cow<'static, str>);
+
+impl<T: Numbers> Numbers for Option<T> {
+    fn list(at: Place<'_>, all: &mut Vec<Field>) {
+        T::list(at.optional(), all);
+    }
+
+    fn number(&self, path: &str) -> Option<f64> {
+        self.as_ref()?.number(path)
+    }
+}
+
+impl<T: Numbers> Numbers for Vec<T> {
+    fn list(at: Place<'_>, all: &mut Vec<Field>) {
+        at.values(|at| T::list(at, all));
+    }
+
+    fn number(&self, path: &str) -> Option<f64> {
+        let (index, rest) = split(path);
+        self.get(index.parse::<usize>().ok()?)?.number(rest)
+    }
+}
+
+impl<T: Numbers> Numbers for Named<T> {
+    fn list(at: Place<'_>, all: &mut Vec<Field>) {
+        at.values(|at| T::list(at, all));
+    }
+
+    fn number(&self, path: &str) -> Option<f64> {
+        let dots = path.rmatch_indices('.').map(|(at, _)| (&path[..at], &path[at + 1..]));
+        let mut splits = std::iter::once((path, "")).chain(dots);
+        splits.find_map(|(name, rest)| self.get(name)?.number(rest))
+    }
+}
+
+impl Numbers for Counters {
+    fn list(at: Place<'_>, all: &mut Vec<Field>) {
+        at.values(|at| at.number(all));
+    }
+
+    fn number(&self, path: &str) -> Option<f64> {
+        (!path.is_empty()).then(|| self.get(path).copied().unwrap_or(0) as f64)
+    }
+}
+
+/// The first name of a path, and what is behind it.
+pub(crate) fn split(path: &str) -> (&str, &str) {
+    path.split_once('.').unwrap_or((path, ""))
+}
+
+/// Defines a part of a document: `name: Type = SPEC;`. Fields are public; a description is the field's doc comment.
+macro_rules! part {
+    (
+        $(#[$meta:meta])*
+        pub struct $part:ident {
+            $($(#[doc = $about:literal])* $(#[serde($($serde:tt)*)])* $field:ident: $type:ty = $spec:expr;)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(default)]
+        pub struct $part {
+            $($(#[doc = $about])* $(#[serde($($serde)*)])* pub $field: $type,)*
+        }
+
+        impl $crate::Numbers for $part {
+            fn list(at: $crate::numbers::Place<'_>, all: &mut Vec<$crate::Field>) {
+                #[allow(unused_imports, reason = "not every part has all units")]
+                use $crate::numbers::*;
+                $(at.field(stringify!($field), &$spec, concat!($($about),*), |at| <$type>::list(at, all));)*
+            }
+
+            fn number(&self, path: &str) -> Option<f64> {
+                #[allow(unused_imports, reason = "not every part has all units")]
+                use $crate::numbers::*;
+                let (name, rest) = split(path);
+                $(
+                    if const { $spec.flat } {
+                        if let Some(number) = self.$field.number(path) {
+                            return Some(number);
+                        }
+                    } else if name == stringify!($field) {
+                        return self.$field.number(rest);
+                    }
+                )*
+                None
+            }
+        }
+    };
+}

@@ -1,0 +1,364 @@
+//! Rows of result documents from counts: streams, groups and ports, of the whole trial or of an interval.
+
+use crate::capture::CaptureOutcome;
+use crate::session_rows::sessions;
+use crate::sums::{Sums, WorkerTime};
+use crate::trial::{Trial, TrialStream};
+use crate::watch::View;
+use crate::{Change as RateOrder, Speed};
+use histogram::Timing;
+use measure::{Change, Counts, Jitter, Moments, Span, Spans, StreamTotals};
+use port::DriverDrops;
+use result::{
+    CaptureResult, Counters, INTERVAL_SCHEMA, IntervalDocument, JitterResult, LatencyResult, Named,
+    PacingResult, PortResult, RateChange, SpreadResult, StreamResult, TotalDocument, WorkerResult,
+};
+use sched::{Pace, PacingRecord};
+use units::{L1_OVERHEAD_BYTES, Load, Nanos};
+
+impl From<CaptureOutcome> for CaptureResult {
+    fn from(outcome: CaptureOutcome) -> Self {
+        Self {
+            files: outcome.files.iter().map(|path| path.display().to_string()).collect(),
+            seen: outcome.seen,
+            matched: outcome.matched,
+            captured: outcome.captured,
+            dropped: outcome.dropped,
+            displaced: outcome.displaced,
+            error: outcome.error,
+        }
+    }
+}
+
+/// A change of rates that takes effect `at` this time.
+pub(crate) fn rate_change(change: &RateOrder, at: Nanos) -> RateChange {
+    let to = match change.speed {
+        Speed::Share(ppm) => format!("{} of the profile's rate", Load::LinkShare(ppm)),
+        Speed::Rate(load) => load.to_string(),
+    };
+    RateChange { at_s: at.as_secs_f64(), stream: change.stream.clone(), to }
+}
+
+/// Bits at layer 1 of `packets` frames of `bytes` in all.
+pub(crate) fn l1_bits(bytes: u64, packets: u64) -> f64 {
+    (bytes as f64 + packets as f64 * f64::from(L1_OVERHEAD_BYTES)) * 8.0
+}
+
+/// Latencies from moments and, if kept, a histogram; `None` if nothing was measured.
+pub(crate) fn latency(moments: &Moments, histogram: Option<&histogram::Histogram>) -> Option<LatencyResult> {
+    // A bucket's end may lie beyond the largest value in it.
+    let quantile = |q| histogram.and_then(|h| h.quantile(q)).map(|v| v.clamp(moments.min, moments.max));
+    Some(LatencyResult {
+        min: moments.min,
+        mean: moments.mean()?,
+        stddev: moments.stddev()?,
+        p50: quantile(0.5),
+        p90: quantile(0.9),
+        p99: quantile(0.99),
+        p99_9: quantile(0.999),
+        p99_99: quantile(0.9999),
+        max: moments.max,
+        samples: moments.samples,
+    })
+}
+
+/// Times that sessions measured; `None` if there are none.
+pub(crate) fn timing(times: &Timing) -> Option<LatencyResult> {
+    let quantile = |q| times.histogram.quantile(q).map(|v| v.clamp(times.min, times.max));
+    Some(LatencyResult {
+        min: times.min,
+        mean: times.mean()?,
+        stddev: times.stddev()?,
+        p50: quantile(0.5),
+        p90: quantile(0.9),
+        p99: quantile(0.99),
+        p99_9: quantile(0.999),
+        p99_99: quantile(0.9999),
+        max: times.max,
+        samples: times.samples(),
+    })
+}
+
+fn jitter(change: &Change, jitter: Option<Jitter>) -> Option<JitterResult> {
+    let rfc3550 = jitter.and_then(Jitter::ns);
+    Some(JitterResult { rfc3550, rfc4689_mean: change.mean()?, rfc4689_max: change.max })
+}
+
+fn spread(m: &Moments) -> Option<SpreadResult> {
+    Some(SpreadResult { min: m.min, mean: m.mean()?, stddev: m.stddev()?, max: m.max })
+}
+
+fn pacing(record: &PacingRecord) -> Option<PacingResult> {
+    Some(PacingResult {
+        error_p50: record.errors.quantile(0.5)?,
+        error_p99: record.errors.quantile(0.99)?,
+        error_p99_9: record.errors.quantile(0.999)?,
+        back_to_back_ratio: record.back_to_back_ratio()?,
+        late_max: record.late_max,
+    })
+}
+
+/// A worker's time, without what only the system knows of it.
+pub(crate) fn worker(time: &WorkerTime) -> WorkerResult {
+    let busy_ratio = time.busy_ns as f64 / time.total_ns.max(1) as f64;
+    WorkerResult { core: None, busy_ratio, cpu_s: None, waited_s: None, stall_max_ns: time.stall_max_ns }
+}
+
+fn errors(pairs: &[(&str, u64)]) -> Counters {
+    pairs.iter().filter(|(_, n)| *n > 0).map(|(reason, n)| ((*reason).to_owned(), *n)).collect()
+}
+
+/// Ports of `sums` over `seconds`; `ends` has what is known only at the end.
+pub(crate) fn ports(
+    trial: &Trial<'_>,
+    sums: &Sums,
+    seconds: f64,
+    ends: Option<&[PortEnd]>,
+) -> Named<PortResult> {
+    let mut all = Named::with_capacity(sums.ports.len());
+    for (index, (plan, n)) in trial.plan.ports.iter().zip(&sums.ports).enumerate() {
+        let end = ends.map(|ends| &ends[index]);
+        let mut rx_errors = errors(&[
+            ("misrouted", n.rx_misrouted),
+            ("wrong_length", n.rx_wrong_length),
+            ("unknown_stream", n.rx_unknown_stream),
+            ("before_sent", n.rx_before_sent),
+            ("not_steered", n.rx_not_steered),
+        ]);
+        rx_errors.extend(errors(end.map_or(&[], |e| &e.drops.rx)));
+        let port = PortResult {
+            tx_packets: n.tx_packets,
+            tx_bytes: n.tx_bytes,
+            rx_packets: n.rx_packets,
+            rx_bytes: n.rx_bytes,
+            tx_unsent: end.map(|e| e.unsent),
+            tx_pps: n.tx_packets as f64 / seconds,
+            rx_pps: n.rx_packets as f64 / seconds,
+            tx_bps_l1: l1_bits(n.tx_bytes, n.tx_packets) / seconds,
+            rx_bps_l1: l1_bits(n.rx_bytes, n.rx_packets) / seconds,
+            rx_other: n.rx_other,
+            tx_answers: n.tx_answers,
+            rx_errors,
+            tx_errors: errors(end.map_or(&[], |e| &e.drops.tx)),
+            pacing_ns: pacing(&port_pacing(trial, sums, index)),
+        };
+        all.insert(plan.name.clone(), port);
+    }
+    all
+}
+
+/// What is known of a port only at the end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PortEnd {
+    pub(crate) unsent: u64,
+    pub(crate) drops: DriverDrops,
+}
+
+fn port_pacing(trial: &Trial<'_>, sums: &Sums, port: usize) -> PacingRecord {
+    if !trial.shape.paces_streams() {
+        return sums.pacing[port].clone();
+    }
+    let mut all = PacingRecord::default();
+    let own = trial.streams.iter().zip(&sums.pacing).filter(|(stream, _)| stream.from == port);
+    own.for_each(|(_, record)| all.merge(record));
+    all
+}
+
+/// Streams of `sums` over `span`. Loss is known only at the end, and so is the jitter estimate.
+pub(crate) fn streams(
+    trial: &Trial<'_>,
+    sums: &Sums,
+    span: Nanos,
+    jitter: Option<&[Jitter]>,
+    arrived: Option<(&Spans, Nanos)>,
+    final_counts: bool,
+) -> Named<StreamResult> {
+    let mut all = Named::with_capacity(trial.streams.len());
+    for (index, (plan, stream)) in trial.plan.streams.iter().zip(&trial.streams).enumerate() {
+        let totals = &sums.arrivals.streams[index];
+        let counts = is_counted(stream, totals).then_some(&totals.counts);
+        let row = Row {
+            requested_pps: requested(stream, span, final_counts),
+            window: if final_counts { active(stream, span) } else { span },
+            tx: sums.sent[index],
+            measured_tx: sums.sent[index],
+            counts,
+            latency: totals.latency.as_ref(),
+            jitter: jitter.map(|jitter| jitter[index]),
+            arrived: arrived.and_then(|(spans, epoch)| since(counts.and_then(|_| spans.of(index))?, epoch)),
+            pacing: trial.shape.paces_streams().then(|| pacing(&sums.pacing[index])).flatten(),
+        };
+        all.insert(plan.name.clone(), row.result(final_counts));
+    }
+    all
+}
+
+/// Whether a stream's arrivals say something: it should come back here, or it did.
+pub(crate) fn is_counted(stream: &TrialStream, totals: &StreamTotals) -> bool {
+    stream.measured && (stream.to.is_some() || totals.counts.received > 0)
+}
+
+/// Groups of streams over `span`, by group and row.
+pub(crate) fn groups(
+    trial: &Trial<'_>,
+    sums: &Sums,
+    span: Nanos,
+    final_counts: bool,
+) -> Named<Named<StreamResult>> {
+    let row = |(name, members): &(String, Vec<u32>)| {
+        (name.clone(), group_row(trial, sums, members, span, final_counts))
+    };
+    trial.plan.groups.iter().map(|group| (group.name.clone(), group.rows.iter().map(row).collect())).collect()
+}
+
+/// Streams added up.
+fn group_row(
+    trial: &Trial<'_>,
+    sums: &Sums,
+    members: &[u32],
+    span: Nanos,
+    final_counts: bool,
+) -> StreamResult {
+    let (mut tx, mut measured_tx) = (0, 0);
+    let (mut counts, mut latency) = (None::<Counts>, None::<histogram::Histogram>);
+    let mut requested_pps = Some(0.0);
+    for index in members.iter().map(|member| *member as usize) {
+        let (stream, totals) = (&trial.streams[index], &sums.arrivals.streams[index]);
+        requested_pps = requested_pps.zip(requested(stream, span, final_counts)).map(|(sum, pps)| sum + pps);
+        tx += sums.sent[index];
+        if !is_counted(stream, totals) {
+            continue;
+        }
+        measured_tx += sums.sent[index];
+        counts.get_or_insert_with(Counts::default).merge(&totals.counts);
+        match (&mut latency, &totals.latency) {
+            (Some(sum), Some(own)) => sum.merge(own),
+            (None, Some(own)) => latency = Some(own.clone()),
+            (_, None) => {}
+        }
+    }
+    let row = Row {
+        requested_pps,
+        window: span,
+        tx,
+        measured_tx,
+        counts: counts.as_ref(),
+        latency: latency.as_ref(),
+        jitter: None,
+        arrived: None,
+        pacing: None,
+    };
+    row.result(final_counts)
+}
+
+/// What a row of the result is made of.
+struct Row<'a> {
+    requested_pps: Option<f64>,
+    /// The time in which packets were due.
+    window: Nanos,
+    tx: u64,
+    /// Those of them that should have come back.
+    measured_tx: u64,
+    /// Absent if arrivals say nothing.
+    counts: Option<&'a Counts>,
+    latency: Option<&'a histogram::Histogram>,
+    jitter: Option<Jitter>,
+    /// Since the start of traffic.
+    arrived: Option<Span>,
+    pacing: Option<PacingResult>,
+}
+
+/// A span of the workers' clock, from the start of traffic on.
+fn since(span: Span, epoch: Nanos) -> Option<Span> {
+    let first = Nanos(span.first.0.checked_sub(epoch.0)?);
+    Some(Span { first, last: span.last.since(epoch) })
+}
+
+impl Row<'_> {
+    fn result(self, final_counts: bool) -> StreamResult {
+        let (tx, counts) = (self.tx, self.counts);
+        let count = |n: fn(&Counts) -> u64| counts.map(n);
+        let sent = self.measured_tx;
+        let lost = counts.filter(|_| final_counts).map(|c| sent.saturating_sub(c.received));
+        StreamResult {
+            requested_pps: self.requested_pps,
+            offered_pps: tx as f64 / self.window.as_secs_f64().max(1e-9),
+            tx,
+            rx: count(|c| c.received),
+            lost,
+            loss_ratio: lost.map(|lost| if sent == 0 { 0.0 } else { lost as f64 / sent as f64 }),
+            duplicates: count(|c| c.duplicates),
+            reordered: count(|c| c.reordered),
+            reorder_distance_max: count(|c| c.reorder_distance_max),
+            stale: count(|c| c.stale),
+            latency_ns: counts.and_then(|c| latency(&c.latency, self.latency)),
+            jitter_ns: counts.and_then(|c| jitter(&c.delay_change, self.jitter)),
+            interarrival_ns: counts.and_then(|c| spread(&c.interarrival)),
+            first_arrival_ns: self.arrived.map(|span| span.first.0),
+            last_arrival_ns: self.arrived.map(|span| span.last.0),
+            pacing_ns: self.pacing,
+        }
+    }
+}
+
+/// Packets per second a stream asked for; `None` if it takes what there is, if others decide when its turn is, or, of a
+/// rate that changes, over a part of the trial.
+fn requested(stream: &TrialStream, span: Nanos, whole: bool) -> Option<f64> {
+    let rest = span.since(stream.load.start_delay).as_secs_f64();
+    match &stream.load.pace {
+        Pace::Even(rate) => Some(rate.as_f64()),
+        _ if stream.chained || !whole || rest == 0.0 => None,
+        _ => stream.load.packets_in(span).map(|packets| packets as f64 / rest),
+    }
+}
+
+/// The part of `span` in which a stream had packets due.
+fn active(stream: &TrialStream, span: Nanos) -> Nanos {
+    if stream.chained {
+        return span;
+    }
+    let rest = span.since(stream.load.start_delay);
+    match (stream.load.count, &stream.load.pace) {
+        (Some(count), Pace::Even(rate)) if rate.micro() > 0 => {
+            let all = u128::from(count) * 1_000_000_000_000_000 / u128::from(rate.micro());
+            rest.min(Nanos(u64::try_from(all).unwrap_or(u64::MAX)))
+        }
+        _ => rest,
+    }
+}
+
+pub(crate) fn interval_document(view: &View<'_>) -> IntervalDocument {
+    let seconds = view.span.as_secs_f64().max(1e-9);
+    IntervalDocument {
+        schema: INTERVAL_SCHEMA.into(),
+        at_s: view.at.as_secs_f64(),
+        interval_s: view.span.as_secs_f64(),
+        draining: view.draining,
+        ports: ports(view.trial, view.interval, seconds, None),
+        streams: streams(view.trial, view.interval, view.span, None, None, false),
+        groups: groups(view.trial, view.interval, view.span, false),
+        sessions: sessions(view.trial, view.interval, view.span, false),
+    }
+}
+
+pub(crate) fn total_document(view: &View<'_>) -> TotalDocument {
+    let span = view.at.min(view.duration());
+    TotalDocument {
+        ports: ports(view.trial, view.total, span.as_secs_f64().max(1e-9), None),
+        streams: streams(view.trial, view.total, span, None, Some((view.spans, view.epoch)), true),
+        groups: groups(view.trial, view.total, span, true),
+        sessions: sessions(view.trial, view.total, span, true),
+    }
+}
+
+/// Latencies of all streams together; `None` if there are none or histograms are not kept.
+pub(crate) fn latency_of_all(streams: &[StreamTotals]) -> Option<LatencyResult> {
+    let mut measured = streams.iter().filter(|stream| stream.counts.latency.samples > 0);
+    let first = measured.next()?;
+    let (mut moments, mut histogram) = (first.counts.latency, first.latency.clone()?);
+    for stream in measured {
+        moments.merge(&stream.counts.latency);
+        histogram.merge(stream.latency.as_ref()?);
+    }
+    latency(&moments, Some(&histogram))
+}
