@@ -197,7 +197,7 @@ def veth(bench):
             ours, theirs = alternate(bench, ours, theirs)
         what = f"constant packet, {name} on veth"
         yield against("P7", what, 0.95, ours, theirs)
-        yield against("P7", what + ", by the clock on the wall", 0.95, ours, theirs, lambda w: w.wall)
+        yield against("P7", what + ", by wall clock", 0.95, ours, theirs, lambda w: w.wall)
 
 
 def peers(bench):
@@ -237,7 +237,7 @@ def peers(bench):
         )  # fmt: skip
     for peer, series in zip(floods, others, strict=True):
         for name, window in (("AF_PACKET", af_packet), ("AF_XDP", af_xdp)):
-            yield against("peers", f"constant packet, {name} on veth beside {peer}, by the clock on the wall", None, window, series, lambda w: w.wall)
+            yield against("peers", f"constant packet, {name} on veth against {peer}, by wall clock", None, window, series, lambda w: w.wall)
 
 
 def cores(bench):
@@ -247,7 +247,7 @@ def cores(bench):
     run = lambda cores: eagre("P8", "p3", "--cores", cores, seconds=bench.seconds)
     one, two = alternate(bench, lambda: run(1), lambda: run(2))
     what = "4 varying fields (P3), `null`, 1 → 2 worker cores"
-    for text, of in ((what, lambda w: w.packets / w.cpu_s * len(w.document["workers"]) / 1e6), (what + ", by the clock on the wall", lambda w: w.wall)):
+    for text, of in ((what, lambda w: w.packets / w.cpu_s * len(w.document["workers"]) / 1e6), (what + ", by wall clock", lambda w: w.wall)):
         ratio = two.median(of) / one.median(of)
         yield Row("P8", text, f"{mpps(one.median(of))} → {mpps(two.median(of))}", "", f"{ratio:.2f}×", "≥ 1.9×", ratio >= 1.9, f"{one.noise(of)}; two {two.noise(of)}")
 
@@ -305,7 +305,7 @@ def distinct_by(check, workers):
     used = sum(worker["busy_ratio"] > 0 for worker in window.document["workers"])
     return Row(
         "P10", f"2²⁴ packets over 2²⁴ addresses, `rate: max` into a capture device, {used} worker{'s' * (used > 1)}",
-        f"{mpps(window.wall)} (by the clock on the wall)", "", f"{different:,} distinct of {seen:,}, {others} outside the range",
+        f"{mpps(window.wall)} (by wall clock)", "", f"{different:,} distinct of {seen:,}, {others} outside the range",
         f"{RANGE:,} before the first repeat", seen == different == RANGE and used == workers, "",
     )  # fmt: skip
 
@@ -403,7 +403,7 @@ def delivered_by(bench, streams):
         bench.note(f"P19, {streams} streams: {line}")
     stated = "NOT all stated" if broken else "each stated" if short else "none short"
     return Row(
-        "P19", f"20 rates from 1 kpps to twice the limit, {streams:,} stream{'s' * (streams > 1)}", f"limit {limit / 1e6:.3g} (by the clock on the wall)", "",
+        "P19", f"20 rates from 1 kpps to twice the limit, {streams:,} stream{'s' * (streams > 1)}", f"limit {limit / 1e6:.3g} (by wall clock)", "",
         f"{worst_below:.5f} at worst below the limit; in full up to {full / limit:.2f} of it; {short} fell short, {stated}",
         "≥ 0.999, shortfall stated", worst_below >= 0.999 and not broken, f"{disturbed} of 20 disturbed",
     )  # fmt: skip

@@ -40,7 +40,7 @@ class Window:
 
     @property
     def wall(self):
-        """Mpps by the clock on the wall."""
+        """Mpps by wall clock."""
         return self.packets / self.wall_s / 1e6
 
 

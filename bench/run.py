@@ -66,7 +66,7 @@ def main():
         *machine.facts(EAGRE),
         ("cores used", f"the generator's worker on {core}; sinks and control on {control}"),
         ("huge pages", "2 MiB pages for both" if huge else "none: both in ordinary pages"),
-        ("load average", f"{load} before, {machine.load()} after; {machine.steal_s() - steal:.1f} s stolen by the machine below"),
+        ("load average", f"{load} before, {machine.load()} after; {machine.steal_s() - steal:.1f} s stolen by the hypervisor"),
         ("windows", f"{bench.rounds} for each figure, {bench.seconds} s each, Eagre and its peer in turn"),
         ("took", f"{time.time() - began:.0f} s"),
     ]

@@ -248,7 +248,7 @@ def delivered(bench):
     worst = f" (at {worst_below[1]:.2f} of it)" if worst_below[0] < 1 else ""
     stated = "NOT all stated" if broken else "each stated" if short else "none short"
     yield Row(
-        "P19", "sessions opened at 20 rates from 100/s to twice the limit", f"limit {thousands(limit)} (by the clock on the wall)", "0.71 at 58 % of its CPU, silently (TRex)",
+        "P19", "sessions opened at 20 rates from 100/s to twice the limit", f"limit {thousands(limit)} (by wall clock)", "0.71 at 58 % of its CPU, silently (TRex)",
         f"{worst_below[0]:.5f} at worst below the limit{worst}; in full up to {full / limit:.2f} of it; {short} fell short, {stated}",
         "≥ 0.999, shortfall stated", worst_below[0] >= 0.999 and not broken, f"{disturbed} of 20 disturbed, and not in the first figure",
     )  # fmt: skip
@@ -370,8 +370,8 @@ def bulk_peers(bench):
             bulk = lambda device: on_veth(bench, pair, "veth-bulk", device, "tx_bytes_goodput")
             af_xdp, af_packet, whole, cut = alternate(bench, bulk("AF_XDP"), bulk("AF_PACKET"), plain, segmented, share_min=VETH_SHARE_MIN)
     for name, ours in (("AF_XDP", af_xdp), ("AF_PACKET", af_packet)):
-        for peer, theirs in (("iperf3, segments of 1448 B", cut), ("iperf3, 64 KB a segment", whole)):
-            yield from beside(f"bulk TCP into the kernel, {name} on veth beside {peer}", ours, theirs, lambda value: f"{8 * value / 1e3:.3g} Gb/s")
+        for peer, theirs in (("iperf3, segments of 1448 B", cut), ("iperf3, 64 KB segments", whole)):
+            yield from beside(f"bulk TCP to the kernel, {name} on veth against {peer}", ours, theirs, lambda value: f"{8 * value / 1e3:.3g} Gb/s")
 
 
 def http_peers(bench):
@@ -392,14 +392,14 @@ def http_peers(bench):
     show = lambda value: thousands(1e6 * value)
     for name, ours in (("AF_XDP", kept_xdp), ("AF_PACKET", kept_packet)):
         for peer, theirs in (("wrk", kept_wrk), ("h2load", kept_h2load)):
-            yield from beside(f"HTTP requests to nginx, 32 connections kept, {name} on veth beside {peer}", ours, theirs, show)
+            yield from beside(f"HTTP requests to nginx, 32 persistent connections, {name} on veth against {peer}", ours, theirs, show)
     for name, ours in (("AF_XDP", new_xdp), ("AF_PACKET", new_packet)):
-        yield from beside(f"HTTP to nginx, new connection each, {name} on veth beside wrk", ours, new_wrk, show)
+        yield from beside(f"HTTP to nginx, new connection each, {name} on veth against wrk", ours, new_wrk, show)
 
 
 def beside(what, ours, theirs, show):
-    """Two rows of Eagre beside a peer: by the time their clients worked, and by the clock on the wall."""
-    for text, of in ((", per CPU-second the client worked", lambda w: w.per_cpu), (", by the clock on the wall", lambda w: w.wall)):
+    """Two rows of Eagre beside a peer: by the time their clients worked, and by wall clock."""
+    for text, of in ((", per CPU-second the client worked", lambda w: w.per_cpu), (", by wall clock", lambda w: w.wall)):
         ratio = ours.median(of) / theirs.median(of)
         noise = f"{ours.noise(of)}; peer {theirs.noise(of)} (M/s)"
         yield Row("session-peers", what + text, show(ours.median(of)), show(theirs.median(of)), f"{ratio:.2f}×", "", None, noise)
