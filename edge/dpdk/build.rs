@@ -1,6 +1,8 @@
 //! Finds DPDK and compiles the shim against its headers. DPDK itself is linked dynamically: only the core libraries,
 //! the drivers are plugins that EAL loads when it starts.
 
+#![allow(clippy::print_stderr)]
+
 use std::process::{Command, exit};
 
 /// The libraries the crate calls into. `rte_log` is its own library since DPDK 23.11.

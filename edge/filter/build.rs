@@ -1,5 +1,7 @@
 //! Finds libpcap, which is linked dynamically.
 
+#![allow(clippy::print_stderr)]
+
 use std::process::exit;
 
 fn main() {

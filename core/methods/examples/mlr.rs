@@ -3,6 +3,8 @@
 //! `{"method": …, "testbed": …}` begins a run: requests go out as `{"trial": …}`, each is answered by a line with its
 //! outcome, and `{"result": …}` ends it. `{"classify": …}` judges a load by the durations of its trials.
 
+#![allow(clippy::disallowed_methods)]
+
 use methods::{Durations, LoadClass, MethodConfig, Step, Testbed, Threshold, TrialOutcome};
 use serde::Deserialize;
 use serde_json::json;

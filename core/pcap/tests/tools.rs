@@ -1,6 +1,8 @@
 //! Files go both ways between this room and tcpdump, editcap, capinfos and tshark. What is not installed is left out,
 //! and a line says so.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stderr)]
+
 use pcap::{Capture, Direction, ETHERNET, NewInterface, Packet, PcapWriter, PcapngWriter, Statistics, read};
 use std::fs;
 use std::path::{Path, PathBuf};

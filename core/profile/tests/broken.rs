@@ -2,6 +2,8 @@
 //!
 //! After a deliberate change of words, run with `UPDATE_GOLDEN=1` and read the difference.
 
+#![allow(clippy::disallowed_methods)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,7 @@
 //! What becomes of good profiles.
 
+#![allow(clippy::disallowed_methods)]
+
 use profile::plan::{ChecksumBy, Comparison, NextHop, Pattern, Plan};
 use profile::{Overrides, load, load_with};
 use proptest::prelude::*;

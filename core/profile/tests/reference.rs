@@ -2,6 +2,8 @@
 //!
 //! After a deliberate change of either, run with `UPDATE_GOLDEN=1` and read the difference.
 
+#![allow(clippy::disallowed_methods)]
+
 use profile::{GENOME, MIXES};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! What becomes of good entries under `sessions:`.
 
+#![allow(clippy::disallowed_methods)]
+
 use profile::plan::{HopBy, Plan, SessionEntry, SessionHop};
 use profile::{Overrides, load, load_with};
 use session::plan::{

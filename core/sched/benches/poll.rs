@@ -3,6 +3,8 @@
 //! `cargo bench -p sched`. Nanoseconds for one slot (for one packet where a slot is a run of them); the smallest of many
 //! rounds, because others use the machine too.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
+
 use sched::{CurvePoint, CurveShape, Factor, Pace, Schedule, Share, Slot, StreamLoad};
 use std::hint::black_box;
 use std::time::Instant;

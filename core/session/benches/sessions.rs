@@ -3,6 +3,8 @@
 //! `cargo bench -p session`. Nanoseconds for one session, both sides; the smallest of many rounds, because others use the
 //! machine too.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
+
 use session::plan::{
     AddressRange, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix,
     OpenRate, Order, Patience, PoolPlan, SessionPlan, SidePlan, Size,

@@ -4,6 +4,8 @@
 //! session is opened, used and closed twice in the time it takes. The stacks live in virtual time: nothing waits. What
 //! is told is the processor's time, the best of some rounds, because others use the machine too.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
+
 use std::fs;
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

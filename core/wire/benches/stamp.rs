@@ -3,6 +3,8 @@
 //!
 //! `cargo bench -p wire`. Nanoseconds for one packet; the smallest of many rounds, because others use the machine too.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
+
 use std::hint::black_box;
 use std::time::Instant;
 use wire::signature::{self, LEN, Stamp};

@@ -7,6 +7,8 @@
 //! per second of the sending thread's processor time, so that what else the machine does does not count; windows are
 //! 100 ms, and the best and the median one are printed.
 
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use port::{Burst, PortRequest, TxOffload};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

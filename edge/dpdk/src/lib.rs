@@ -25,6 +25,8 @@
 //! netdev.rs  interfaces over rtnetlink   sockets.rs  statistics of the drivers' sockets   xdp.rs  leftover programs
 //! ```
 
+#![allow(unsafe_code)]
+
 mod checks;
 mod device;
 mod eal;

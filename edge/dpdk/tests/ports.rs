@@ -3,6 +3,8 @@
 //!
 //! EAL starts once per process, so the tests take turns.
 
+#![allow(unsafe_code)]
+
 use port::{Burst, DriverDrops, Port, PortErrorKind, PortRequest, RxQueue, TxQueue};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

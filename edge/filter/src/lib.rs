@@ -4,6 +4,8 @@
 //!
 //! Invariant: a [`Filter`] holds a program that libpcap's compiler made, which is what its interpreter trusts.
 
+#![allow(unsafe_code)]
+
 mod ffi;
 
 use std::ffi::{CStr, CString};

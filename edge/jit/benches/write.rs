@@ -3,6 +3,8 @@
 //! `cargo bench -p jit`. Frames of 64 bytes in a ring of 512 buffers, bursts of 64, nothing sent. Nanoseconds for one
 //! packet; the smallest of many rounds, because others use the machine too. The two sides take turns.
 
+#![allow(clippy::print_stdout)]
+
 use field::{FlowOrder, Flows, Order, Program, SignatureId, Source, Target, Variable, Vary, Write};
 use jit::{Jit, Runner};
 use port::memory::FreeFrames;

@@ -9,6 +9,8 @@
 //! Invariant: what the code keeps between calls is a cache. A run of packets comes out the same whatever was run
 //! before it.
 
+#![allow(unsafe_code)]
+
 mod block;
 mod code;
 mod runner;

@@ -5,6 +5,8 @@
 //! Invariants: a [`Burst`] owns its frames until a queue takes them; a queue belongs to one thread at a time and
 //! never blocks; nothing on the way of a packet allocates, locks or makes a system call of its own.
 
+#![allow(unsafe_code)]
+
 mod burst;
 pub mod bytes;
 mod error;

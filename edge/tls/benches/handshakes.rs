@@ -3,6 +3,8 @@
 //!
 //! `cargo bench -p tls`. Rounds of the two take turns; the best of each counts, because others use the machine too.
 
+#![allow(clippy::print_stdout)]
+
 use std::hint::black_box;
 use std::io::{Read, Write};
 use std::sync::Arc;

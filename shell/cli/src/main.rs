@@ -3,6 +3,7 @@
 //! Not here: anything a program could not ask of the crates below as well.
 
 #![forbid(unsafe_code)]
+#![allow(clippy::print_stderr, clippy::print_stdout)]
 
 mod args;
 mod bench;
