@@ -1,0 +1,20 @@
+//! What must hold for any input: the properties that the fuzz targets in `fuzz/` check.
+//!
+//! Each module has `check`, which panics if a property does not hold for an input, and `seeds`, the inputs to start from.
+//! The unit tests check all seeds and all files in `corpus/`: inputs that fuzzing found to reach code no other input
+//! reaches, and inputs that once failed. Not here: the search for new inputs, which is libFuzzer's.
+
+#![forbid(unsafe_code)]
+
+pub mod host;
+pub mod http;
+pub mod order;
+pub mod packet;
+pub mod pcap;
+pub mod profile;
+pub mod quantity;
+pub mod rewrite;
+pub mod segment;
+
+#[cfg(test)]
+mod tests;

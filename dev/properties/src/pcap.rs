@@ -1,0 +1,106 @@
+//! Capture files of any bytes: they are read or refused, and what was read can be written and sent.
+
+use pcap::{Capture, Direction, ETHERNET, NewInterface, Packet, PcapWriter, PcapngWriter, Statistics, read};
+use replay::{SplitBy, Trace, speed_up, split};
+use std::num::NonZeroU64;
+use units::Nanos;
+
+/// Packets whose times a file with nanoseconds in 32 bits of seconds can tell.
+const CLASSIC_MAX: u64 = (u32::MAX as u64 + 1) * 1_000_000_000;
+
+/// Checks one input; panics if something does not hold.
+pub fn check(data: &[u8]) {
+    match read(data) {
+        Ok(capture) => {
+            check_size(&capture, data.len());
+            check_written(&capture);
+            check_sent(&capture);
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn check_size(capture: &Capture, len: usize) {
+    let held: usize = capture.records.iter().map(|record| record.bytes.len()).sum();
+    // A record takes 16 bytes at least, an interface 20.
+    assert!(held + 16 * capture.records.len() <= len && 20 * capture.interfaces.len() <= len + 20);
+    assert!(capture.warnings.len() <= 2, "{:?}", capture.warnings);
+    for record in &capture.records {
+        assert!(capture.link_type(record).is_some());
+        assert!(record.original_len as usize >= record.bytes.len());
+    }
+}
+
+fn check_written(capture: &Capture) {
+    let mut ng = PcapngWriter::new(Vec::new(), "fuzz", None).expect("memory takes everything");
+    for interface in &capture.interfaces {
+        let name = interface.name.as_deref().unwrap_or_default();
+        let (link_type, snap_len) = (interface.link_type, interface.snap_len);
+        let interface = NewInterface { name, link_type, snap_len, filter: None, comment: None };
+        ng.add_interface(&interface).expect("memory takes everything");
+    }
+    let mut classic = PcapWriter::new(Vec::new(), 0).expect("memory takes everything");
+    let mut in_classic = true;
+    for record in &capture.records {
+        let packet = Packet {
+            at: record.at,
+            interface: record.interface,
+            direction: Some(Direction::Received),
+            original_len: record.original_len,
+            bytes: &record.bytes,
+        };
+        ng.write(&packet).expect("memory takes everything");
+        assert_eq!(classic.write(&packet).is_ok(), record.at.0 < CLASSIC_MAX);
+        in_classic &= record.at.0 < CLASSIC_MAX;
+    }
+    let again = read(&ng.into_inner()[..]).expect("what was written can be read");
+    assert_eq!(again.records, capture.records);
+    assert_eq!(again.interfaces.len(), capture.interfaces.len());
+    if in_classic {
+        let again = read(&classic.into_inner()[..]).expect("what was written can be read").records;
+        assert!(again.iter().map(|r| (r.at, &r.bytes)).eq(capture.records.iter().map(|r| (r.at, &r.bytes))));
+    }
+}
+
+fn check_sent(capture: &Capture) {
+    let Ok(mut trace) = Trace::new(capture) else { return };
+    assert_eq!(trace.packets.len(), capture.records.len());
+    assert!(trace.packets.is_sorted_by_key(|packet| packet.at) && trace.packets[0].at == Nanos::ZERO);
+    let sides = split(capture, &SplitBy::FirstSource).expect("the first packet is a client's");
+    assert_eq!(sides[0].packets.len() + sides[1].packets.len(), trace.packets.len());
+    assert_eq!(sides[0].span, trace.span);
+    let [num, den] = [3, 7].map(|n| NonZeroU64::new(n).expect("not zero"));
+    speed_up(std::slice::from_mut(&mut trace), num, den);
+    assert!(trace.packets.is_sorted_by_key(|packet| packet.at));
+}
+
+/// Files of both formats, with several interfaces, statistics, and one that is cut short.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let mut ng = PcapngWriter::new(Vec::new(), "fuzz", Some("a comment")).expect("memory");
+    for name in ["west", "east"] {
+        let filter = Some("udp");
+        let interface = NewInterface { name, link_type: ETHERNET, snap_len: 64, filter, comment: filter };
+        ng.add_interface(&interface).expect("memory");
+    }
+    let mut classic = PcapWriter::new(Vec::new(), 64).expect("memory");
+    for number in 0..3u8 {
+        let packet = Packet {
+            at: Nanos(u64::from(number) * 1_000_000_007),
+            interface: u32::from(number % 2),
+            direction: (number > 0).then_some(Direction::Sent),
+            original_len: 60 + u32::from(number),
+            bytes: &[number; 60],
+        };
+        ng.write(&packet).expect("memory");
+        classic.write(&packet).expect("memory");
+    }
+    ng.statistics(1, &Statistics::default()).expect("memory");
+    let (ng, classic) = (ng.into_inner(), classic.into_inner());
+    // The other byte order and unit: all that is needed to begin with.
+    let mut big = vec![0xa1, 0xb2, 0xc3, 0xd4, 0, 2, 0, 4];
+    big.extend([0; 15]);
+    big.push(1);
+    let mut simple = ng[..ng.len() - 84].to_vec();
+    simple.extend([3, 0, 0, 0, 20, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4, 20, 0, 0, 0]);
+    vec![ng[..ng.len() - 5].to_vec(), ng, classic, big, simple]
+}
