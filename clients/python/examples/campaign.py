@@ -1,4 +1,4 @@
-"""A test method, followed point by point: the throughput of an in-process link with a declared speed, in small."""
+"""A test method, point by point: the throughput of an in-process link with a declared speed."""
 
 import eagre
 

@@ -1,12 +1,12 @@
-"""Latency at a few loads, changed while one run goes on: a table for each step.
+"""Latency at several loads, changed during one run: one table per step.
 
-The latency of a step is that of the intervals after the change, so what was under way before does not count.
+The latency of a step comes from the intervals after the change, without packets sent before it.
 """
 
 import eagre
 
 STEPS = ("5kpps", "20kpps", "50kpps")
-SETTLE, LOOKS = 2, 5
+SETTLE, SNAPSHOTS = 2, 5
 
 PROFILE = eagre.Profile(
     ports={
@@ -22,10 +22,10 @@ def main(client: eagre.Client) -> dict[str, tuple[float, float]]:
     """For each step the achieved rate (packets/s) and the worst 99th percentile of an interval (us)."""
     found = {}
     with client.start(PROFILE, name="latency_under_load.py", keep=False) as run:
-        looks = iter(run.snapshots(every_s=0.1))
+        snapshots = iter(run.snapshots(every_s=0.1))
         for step in STEPS:
             run.rate(step, stream="probe")
-            seen = [next(looks).interval for _ in range(SETTLE + LOOKS)][SETTLE:]
+            seen = [next(snapshots).interval for _ in range(SETTLE + SNAPSHOTS)][SETTLE:]
             streams = [interval.streams["probe"] for interval in seen]
             rate = sum(stream.tx for stream in streams) / sum(interval.interval_s for interval in seen)
             p99 = max(stream.latency_ns.p99 or 0 for stream in streams if stream.latency_ns) / 1000

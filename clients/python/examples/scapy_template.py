@@ -1,4 +1,4 @@
-"""A packet made with Scapy as the template of a stream, with a field that varies, captured and read by Scapy again."""
+"""A Scapy packet as the template of a stream, with a varying field, captured and read by Scapy again."""
 
 import tempfile
 from pathlib import Path

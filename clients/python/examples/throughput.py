@@ -1,6 +1,6 @@
-"""A load between two ports, watched while it runs, and its verdict.
+"""A load between two ports, watched while it runs, with its verdict.
 
-python throughput.py [URL]      without a URL on a server of its own
+python throughput.py [URL]      without a URL, on its own local server
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Client of Eagre, a network traffic generator and test system.
+"""Client of Eagre, a network traffic generator and tester.
 
     import eagre
 
@@ -13,7 +13,7 @@
             print(snapshot.at_s, snapshot.total.streams["small"].lost)
         print(run.result().to_pandas())
 
-`eagre.profile` has all parts of a profile, `eagre.resources` and `eagre.outcome` what the server says.
+`eagre.profile` has all parts of a profile, `eagre.resources` and `eagre.outcome` the server's documents.
 """
 
 from eagre.async_client import AsyncClient

@@ -7,7 +7,7 @@ from eagre.run import AsyncRun, Run
 
 
 class Calls:
-    """Every call of the API, one after the other; `Client` and `AsyncClient` have them as methods."""
+    """Every call of the API; `Client` and `AsyncClient` have them as methods."""
 
     version = Endpoint(calls.version)
     openapi = Endpoint(calls.openapi)

@@ -1,4 +1,4 @@
-"""The client that is awaited."""
+"""The asynchronous client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class AsyncClient(Calls):
-    """Speaks with `eagre serve`, as `Client` does; its calls are awaited."""
+    """Asynchronous client of `eagre serve`, with the same calls as `Client`."""
 
     is_async = True
 
@@ -46,25 +46,25 @@ class AsyncClient(Calls):
         await self._http.aclose()
 
     async def send(self, call: Call[T]) -> T:
-        """Sends a call of `eagre.calls`; returns what the server answers."""
+        """Sends a call of `eagre.calls`; returns the server's response."""
         response = await self._http.request(call.method, call.path, params=call.params, json=call.body)
         if not response.is_success:
             raise transport.problem(response)
         return call.answer(response.text)
 
     def lease(self, *ports: str, ttl_s: float = 60.0, holder: str | None = None) -> AsyncLease:
-        """Reserves ports inside an `async with`: renewed in the background, released at its end."""
+        """Reserves ports for an `async with` block: renews the lease in the background, releases it at the end."""
         return AsyncLease(self, ports, ttl_s, holder)
 
     async def save_report(self, id: str, file: Path | str) -> Path:
-        """Writes the report on a result of the store; returns the file."""
+        """Writes the report of a stored result; returns the file."""
         path = Path(file)
         path.write_text(await self.report(id), encoding="utf-8")
         return path
 
     @asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str], silence_s: float | None) -> AsyncIterator[httpx.Response]:
-        """A response that is read while it comes; `silence_s` is how long it may say nothing."""
+        """A streamed response; `silence_s` is the longest time without data."""
         timeout = httpx.Timeout(self._http.timeout.connect, read=silence_s)
         async with self._http.stream("GET", path, params=params, timeout=timeout) as response:
             if not response.is_success:
@@ -73,7 +73,7 @@ class AsyncClient(Calls):
             yield response
 
     async def events(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[events.Event, None]:
-        """A stream of events, opened again when it breaks off; whoever listens knows which event is the last."""
+        """A stream of events, reopened when it breaks; the caller knows which event is the last."""
         left = events.ATTEMPTS
         while True:
             reader = events.EventReader()

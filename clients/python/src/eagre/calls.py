@@ -1,7 +1,7 @@
 """The calls of the HTTP API as pure functions: arguments in, a `Call` out. Both clients send these.
 
-Not here: sending, waiting, streams of events. Ids and names are escaped; arguments that are None are left out, and the
-server's own defaults hold.
+Not here: sending, waiting, streams of events. Ids and names are escaped. Arguments that are None are left out, so the
+server's defaults apply.
 """
 
 import json
@@ -21,22 +21,22 @@ AnyProfile = Profile | Mapping[str, Any] | Path | str
 
 
 class Leased(Protocol):
-    """A lease that has begun."""
+    """An active lease."""
 
     @property
     def id(self) -> str:
-        """Its secret name."""
+        """Its secret id."""
         ...
 
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request and how its answer is read."""
+    """A request and the function that reads its response."""
 
     method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
     answer: Callable[[str], T]
-    """Reads the body of a response that is no problem."""
+    """Reads the body of a successful response."""
     params: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
 
@@ -47,7 +47,7 @@ def kind_of(kind: type[T]) -> Callable[[str], T]:
 
 
 def nothing(text: str) -> None:
-    """Reads an answer that says nothing."""
+    """Reads an empty response."""
 
 
 def at(*parts: str) -> str:
@@ -56,17 +56,17 @@ def at(*parts: str) -> str:
 
 
 def given(**arguments: Any) -> dict[str, Any]:
-    """The arguments that are not None, as JSON has them."""
+    """The arguments that are not None, as JSON values."""
     return {name: plain(value) for name, value in arguments.items() if value is not None}
 
 
 def id_of(lease: Leased | str | None) -> str | None:
-    """The id of a lease, however it is given."""
+    """The id of a lease, given as an id or as a lease."""
     return lease if lease is None or isinstance(lease, str) else lease.id
 
 
 def written(profile: AnyProfile | None) -> Any:
-    """A profile as the server takes it: the text of a file or its own, or the document."""
+    """A profile as the server accepts it: a text, the text of a file, or a document."""
     if isinstance(profile, Path):
         return profile.read_text(encoding="utf-8")
     if isinstance(profile, Written | Mapping):
@@ -78,27 +78,27 @@ def written(profile: AnyProfile | None) -> Any:
 
 
 def version() -> Call[r.Version]:
-    """What answers."""
+    """The server's version."""
     return Call("GET", at("version"), kind_of(r.Version))
 
 
 def openapi() -> Call[dict[str, Any]]:
-    """The API's own description (OpenAPI)."""
+    """The API's OpenAPI document."""
     return Call("GET", at("openapi.json"), json.loads)
 
 
 def whoami() -> Call[r.Whoami]:
-    """Who the server takes us for."""
+    """Name and role of this client."""
     return Call("GET", at("whoami"), kind_of(r.Whoami))
 
 
 def doctor() -> Call[list[r.DoctorCheck]]:
-    """What is wrong with the machine for measuring."""
+    """Checks of the server's machine for measuring."""
     return Call("GET", at("doctor"), kind_of(list[r.DoctorCheck]))
 
 
 def audit() -> Call[list[r.AuditEntry]]:
-    """Who did what lately; for admins."""
+    """The latest entries of the audit log. For admins."""
     return Call("GET", at("audit"), kind_of(list[r.AuditEntry]))
 
 
@@ -106,7 +106,7 @@ def audit() -> Call[list[r.AuditEntry]]:
 
 
 def ports() -> Call[list[r.PortInfo]]:
-    """The ports there are, and who has them."""
+    """The ports and their leases."""
     return Call("GET", at("ports"), kind_of(list[r.PortInfo]))
 
 
@@ -116,17 +116,17 @@ def leases() -> Call[list[r.LeaseInfo]]:
 
 
 def new_lease(ports: Sequence[str], *, ttl_s: float | None = None, holder: str | None = None) -> Call[r.LeaseInfo]:
-    """Reserves ports; whoever takes the lease must renew or release it. `Client.lease` does both by itself."""
+    """Reserves ports. The caller must renew and release the lease; `Client.lease` does both."""
     return Call("POST", at("leases"), kind_of(r.LeaseInfo), body=given(ports=list(ports), ttl_s=ttl_s, holder=holder))
 
 
 def renew_lease(id: str, *, ttl_s: float | None = None) -> Call[r.LeaseInfo]:
-    """Gives a lease more time."""
+    """Renews a lease."""
     return Call("POST", at("leases", id, "renew"), kind_of(r.LeaseInfo), body=given(ttl_s=ttl_s))
 
 
 def release_lease(id: str) -> Call[None]:
-    """Ends a lease, and what runs with it."""
+    """Releases a lease and stops its runs."""
     return Call("DELETE", at("leases", id), nothing)
 
 
@@ -134,27 +134,27 @@ def release_lease(id: str) -> Call[None]:
 
 
 def check(profile: AnyProfile) -> Call[r.Check]:
-    """All errors of a profile at once, with their places; nothing is sent."""
+    """Checks a profile; returns all errors with their places. Sends nothing."""
     return Call("POST", at("profiles", "check"), kind_of(r.Check), body={"profile": written(profile)})
 
 
 def profiles() -> Call[list[r.ProfileEntry]]:
-    """The profiles the server keeps, its examples among them."""
+    """The profiles on the server, including examples."""
     return Call("GET", at("profiles"), kind_of(list[r.ProfileEntry]))
 
 
 def profile(name: str) -> Call[r.StoredProfile]:
-    """The text of a profile the server keeps."""
+    """The text of a profile on the server."""
     return Call("GET", at("profiles", name), kind_of(r.StoredProfile))
 
 
 def put_profile(name: str, profile: AnyProfile) -> Call[r.StoredProfile]:
-    """Keeps a profile there."""
+    """Stores a profile on the server."""
     return Call("PUT", at("profiles", name), kind_of(r.StoredProfile), body={"profile": written(profile)})
 
 
 def delete_profile(name: str) -> Call[None]:
-    """Forgets a profile."""
+    """Deletes a profile."""
     return Call("DELETE", at("profiles", name), nothing)
 
 
@@ -179,9 +179,8 @@ def new_run(
     tags: Sequence[str] | None = None,
     keep: bool | None = None,
 ) -> Call[r.RunInfo]:
-    """Starts a profile: a `Profile`, a dictionary, a text in YAML or JSON, the `Path` of a file, or the name of one that the
-    server keeps (`profile_name`). What is given beside it is in place of what the profile says. `keep` is whether the result
-    goes into the server's store.
+    """Starts a profile: a `Profile`, a dictionary, a text in YAML or JSON, the `Path` of a file, or the name of one on the
+    server (`profile_name`). The other arguments override the profile. `keep` stores the result on the server.
     """
     body = given(
         profile=written(profile), profile_name=profile_name, name=name, lease=id_of(lease), rate=rate,
@@ -191,37 +190,37 @@ def new_run(
 
 
 def run_info(id: str) -> Call[r.RunInfo]:
-    """How far a run is."""
+    """The state of a run."""
     return Call("GET", at("runs", id), kind_of(r.RunInfo))
 
 
 def delete_run(id: str) -> Call[None]:
-    """Forgets a run that has ended; its result stays in the store."""
+    """Deletes an ended run from the list; its result stays in the store."""
     return Call("DELETE", at("runs", id), nothing)
 
 
 def stop_run(id: str) -> Call[r.RunInfo]:
-    """Stops sending; what is under way is waited for, and there is a result."""
+    """Stops a run: waits for packets under way, then there is a result."""
     return Call("POST", at("runs", id, "stop"), kind_of(r.RunInfo))
 
 
 def set_rate(id: str, rate: str, *, stream: str | None = None) -> Call[r.RunInfo]:
-    """Gives a stream, or all of them, another rate: '2Mpps', '1Gbps', '40%'."""
+    """Changes the rate of one stream or all: '2Mpps', '1Gbps', '40%'."""
     return Call("POST", at("runs", id, "rate"), kind_of(r.RunInfo), body=given(stream=stream, rate=rate))
 
 
 def set_scale(id: str, scale: float, *, stream: str | None = None) -> Call[r.RunInfo]:
-    """Sends so many times what the profile says."""
+    """Scales the profile's rates by a factor."""
     return Call("POST", at("runs", id, "rate"), kind_of(r.RunInfo), body=given(stream=stream, scale=scale))
 
 
 def pause(id: str, *, stream: str | None = None) -> Call[r.RunInfo]:
-    """Sends nothing until `resume`; time goes on."""
+    """Pauses traffic until `resume`; the run's time continues."""
     return set_scale(id, 0, stream=stream)
 
 
 def resume(id: str, *, stream: str | None = None) -> Call[r.RunInfo]:
-    """Sends what the profile says again."""
+    """Resumes the profile's rates."""
     return set_scale(id, 1, stream=stream)
 
 
@@ -235,13 +234,13 @@ def ping(
     attempts: int | None = None,
     timeout_s: float | None = None,
 ) -> Call[r.Pinged]:
-    """Pings an address from a host behind a port of a run; traffic goes on meanwhile."""
+    """Pings an address from a host behind a port of a run; traffic continues."""
     body = given(port=port, host=host, to=to, attempts=attempts, timeout_s=timeout_s, **{"from": from_})
     return Call("POST", at("runs", id, "pings"), kind_of(r.Pinged), body=body)
 
 
 def snapshot(id: str) -> Call[r.Snapshot]:
-    """A look at a run."""
+    """A snapshot of a run."""
     return Call("GET", at("runs", id, "snapshot"), lambda text: r.snapshot_of(json.loads(text)))
 
 
@@ -251,12 +250,12 @@ def run_result(id: str) -> Call[Result]:
 
 
 def capture_path(id: str, port: str) -> str:
-    """Where a capture is."""
+    """The path of a capture."""
     return at("runs", id, "captures", port)
 
 
 def run_events_path(id: str) -> str:
-    """Where a run's events are."""
+    """The path of a run's events."""
     return at("runs", id, "events")
 
 
@@ -264,12 +263,12 @@ def run_events_path(id: str) -> str:
 
 
 def methods() -> Call[list[r.Method]]:
-    """The test methods and what can be set of them."""
+    """The test methods and their settings."""
     return Call("GET", at("methods"), kind_of(list[r.Method]))
 
 
 def campaigns() -> Call[list[r.CampaignInfo]]:
-    """The campaigns of this server's life."""
+    """The campaigns since the server started."""
     return Call("GET", at("campaigns"), kind_of(list[r.CampaignInfo]))
 
 
@@ -300,22 +299,22 @@ def new_campaign(
 
 
 def campaign_info(id: str) -> Call[r.CampaignInfo]:
-    """How far a campaign is."""
+    """The state of a campaign."""
     return Call("GET", at("campaigns", id), kind_of(r.CampaignInfo))
 
 
 def stop_campaign(id: str) -> Call[r.CampaignInfo]:
-    """Stops a campaign; what it has found until then stays."""
+    """Stops a campaign; its findings so far remain."""
     return Call("POST", at("campaigns", id, "stop"), kind_of(r.CampaignInfo))
 
 
 def campaign_result(id: str) -> Call[dict[str, Any]]:
-    """All that the methods of a campaign have to say; `stored` has its trials, too."""
+    """The results of a campaign's methods; `stored` also has its trials."""
     return Call("GET", at("campaigns", id, "result"), json.loads)
 
 
 def campaign_events_path(id: str) -> str:
-    """Where a campaign's events are."""
+    """The path of a campaign's events."""
     return at("campaigns", id, "events")
 
 
@@ -330,36 +329,36 @@ def results(
     since: str | None = None,
     limit: int | None = None,
 ) -> Call[list[dict[str, Any]]]:
-    """What the store has, newest first, as `eagre results list --json`."""
+    """The stored results, newest first, as `eagre results list --json`."""
     params = {key: str(value) for key, value in given(method=method, name=name, tag=tag, since=since, limit=limit).items()}
     return Call("GET", at("results"), json.loads, params=params)
 
 
 def stored(id: str) -> Call[CampaignResult]:
-    """A result of the store with all its trials; its id, the beginning of that, or 'latest'."""
+    """A stored result with all its trials, by its id, a prefix of it, or 'latest'."""
     return Call("GET", at("results", id), lambda text: CampaignResult(json.loads(text)))
 
 
 def delete_result(id: str) -> Call[None]:
-    """Takes a result out of the store; for admins."""
+    """Deletes a stored result. For admins."""
     return Call("DELETE", at("results", id), nothing)
 
 
 def report(id: str) -> Call[str]:
-    """A report: one HTML page with everything in it."""
+    """A report as one self-contained HTML page."""
     return Call("GET", at("results", id, "report"), str)
 
 
 def export(id: str, format: Literal["csv", "json", "trending"] = "csv") -> Call[str]:
-    """A result for other programs."""
+    """A result in an export format."""
     return Call("GET", at("results", id, "export"), str, params={"format": format})
 
 
 def compare(*ids: str) -> Call[Any]:
-    """Results side by side: differences from the first, and whether they are more than noise."""
+    """Compares results: differences from the first, and whether they exceed the noise."""
     return Call("GET", at("compare"), json.loads, params={"ids": ",".join(ids)})
 
 
 def compare_report(*ids: str) -> Call[str]:
-    """The same as an HTML page."""
+    """The comparison as an HTML page."""
     return Call("GET", at("compare", "report"), str, params={"ids": ",".join(ids)})

@@ -1,4 +1,4 @@
-"""A campaign that was started: followed point by point, stopped, waited for."""
+"""A campaign: follow it point by point, stop it, wait for it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class _Held:
-    """What both kinds have: what is known of the campaign."""
+    """Common part of both handles: the state of the campaign."""
 
     def __init__(self, info: CampaignInfo) -> None:
         self.info = info
-        """How far the campaign was when the server was last asked: `fraction`, `left_s`, `found`."""
+        """The campaign's last known state: `fraction`, `left_s`, `found`."""
 
     @property
     def id(self) -> str:
-        """Its name on the server and in the store."""
+        """Its id on the server and in the store."""
         return self.info.id
 
     def _failure(self) -> Failed | None:
@@ -38,7 +38,7 @@ class _Held:
 
 
 class Campaign(_Held, CampaignCalls):
-    """A campaign as a `Client` has it. `for point in campaign` follows it to its end; a `with` stops it if it goes on."""
+    """A campaign of a `Client`. `for point in campaign` follows it to its end; a `with` block stops it at the end."""
 
     is_async = False
 
@@ -55,7 +55,7 @@ class Campaign(_Held, CampaignCalls):
             self.wait()
 
     def update(self, call: calls.Call[CampaignInfo]) -> CampaignInfo:
-        """Sends a call about this campaign and keeps what the server says."""
+        """Sends a call about this campaign and updates its state."""
         self.info = self.client.send(call)
         return self.info
 
@@ -75,7 +75,7 @@ class Campaign(_Held, CampaignCalls):
         return self.refresh()
 
     def result(self) -> CampaignResult:
-        """Waits for the end; returns what was found, with all trials. Raises `Failed` if there is nothing."""
+        """Waits for the end; returns the findings and all trials. Raises `Failed` if there are none."""
         if not self.info.has_ended:
             self.wait()
         if failure := self._failure():
@@ -84,7 +84,7 @@ class Campaign(_Held, CampaignCalls):
 
 
 class AsyncCampaign(_Held, CampaignCalls):
-    """A campaign as an `AsyncClient` has it. `async for point in campaign` follows it to its end."""
+    """A campaign of an `AsyncClient`. `async for point in campaign` follows it to its end."""
 
     is_async = True
 
@@ -101,7 +101,7 @@ class AsyncCampaign(_Held, CampaignCalls):
             await self.wait()
 
     async def update(self, call: calls.Call[CampaignInfo]) -> CampaignInfo:
-        """Sends a call about this campaign and keeps what the server says."""
+        """Sends a call about this campaign and updates its state."""
         self.info = await self.client.send(call)
         return self.info
 
@@ -122,7 +122,7 @@ class AsyncCampaign(_Held, CampaignCalls):
         return await self.refresh()
 
     async def result(self) -> CampaignResult:
-        """Waits for the end; returns what was found, with all trials. Raises `Failed` if there is nothing."""
+        """Waits for the end; returns the findings and all trials. Raises `Failed` if there are none."""
         if not self.info.has_ended:
             await self.wait()
         if failure := self._failure():

@@ -1,7 +1,7 @@
 """JSON documents as data classes: written by `Written.document`, read by `decode`.
 
-Not here: what the documents hold (`profile`, `outcome`, `resources`), HTTP. A document that is read may have more keys than
-the class has fields, because a newer server says more; one that lacks what it must have is an error with its path.
+Not here: the documents themselves (`profile`, `outcome`, `resources`), HTTP. A document can have more keys than its class
+has fields, because a newer server can send more; a missing required key is an error with its path.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Written:
-    """A part of a document that people write. A field that is None is left out; `from_` is written `from`."""
+    """A part of a document that users write. A field that is None is left out; `from_` is written `from`."""
 
     def document(self) -> dict[str, Any]:
         """The part as plain dictionaries, lists, texts and numbers."""
@@ -29,12 +29,12 @@ class Written:
 
 
 def word(name: str) -> str:
-    """The key of a field: Python's own words have an underscore behind them."""
+    """The key of a field, without the underscore of Python keywords."""
     return name.removesuffix("_")
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it; mappings keep their order."""
+    """A value as JSON; mappings keep their order."""
     if isinstance(value, Written):
         return value.document()
     if isinstance(value, Mapping):
@@ -47,13 +47,13 @@ def plain(value: Any) -> Any:
 
 
 def decode(kind: type[T], document: Any, path: str = "") -> T:
-    """A document as `kind`: a data class, or what one has as a field. Raises `DocumentError`."""
+    """A document as `kind`: a data class or the type of a field. Raises `DocumentError`."""
     return typing.cast(T, _decode(kind, document, path))
 
 
 @functools.cache
 def _fields(kind: type) -> list[tuple[str, str, Any, bool]]:
-    """Of each field: name, key, type, and whether it must be there."""
+    """Name, key and type of each field, and whether it is required."""
     hints = typing.get_type_hints(kind)
     return [
         (

@@ -1,7 +1,7 @@
-"""One description of each call for both clients: a method of `Client` that returns, of `AsyncClient` that is awaited.
+"""One description of each call for both clients: a synchronous method of `Client`, an asynchronous one of `AsyncClient`.
 
-`Endpoint` makes a pure function of `calls` into such a method; `OnHandle` does the same for functions whose first argument
-is the id of a run or campaign, and keeps what the server says in the handle.
+`Endpoint` turns a pure function of `calls` into such a method. `OnHandle` does the same for functions whose first argument
+is the id of a run or campaign, and updates the handle's state from the response.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ I = TypeVar("I")  # noqa: E741
 
 
 class Sync(Protocol):
-    """Sends calls and waits for the answer."""
+    """Sends calls synchronously."""
 
     is_async: bool
 
     def send(self, call: Call[T]) -> T:
-        """What the server answers."""
+        """The server's response."""
         ...
 
 
 class Async(Protocol):
-    """Sends calls; the answer is awaited."""
+    """Sends calls asynchronously."""
 
     is_async: bool
 
     async def send(self, call: Call[T]) -> T:
-        """What the server answers."""
+        """The server's response."""
         ...
 
 
@@ -68,7 +68,7 @@ A = TypeVar("A")
 
 
 class Opening(Generic[P, I, H, A]):
-    """A call after which there is a run or campaign to hold: `Client` returns one handle, `AsyncClient` another."""
+    """A call that creates a run or campaign: returns a handle for `Client` or `AsyncClient`."""
 
     def __init__(self, call: Callable[P, Call[I]], handle: Callable[[Any, I], H], handle_async: Callable[[Any, I], A]):
         self.call, self.handle, self.handle_async = call, handle, handle_async
@@ -97,7 +97,7 @@ class Opening(Generic[P, I, H, A]):
 
 
 class Whole(Generic[P, I, T]):
-    """The same, waited for until its end: gives the result. What goes wrong on the way stops it."""
+    """The same, but waits for the end and returns the result. An error on the way stops the run or campaign."""
 
     def __init__(self, opening: Opening[P, I, Any, Any], result: Callable[[str], Call[T]]) -> None:
         self.opening = opening
@@ -129,32 +129,32 @@ class Whole(Generic[P, I, T]):
 
 
 class SyncHandle(Protocol[I]):
-    """A run or campaign, as a `Client` has it."""
+    """A run or campaign of a `Client`."""
 
     is_async: bool
 
     @property
     def id(self) -> str:
-        """Its name on the server."""
+        """Its id on the server."""
         ...
 
     def update(self, call: Call[I]) -> I:
-        """Sends a call and keeps what the server says."""
+        """Sends a call and updates the state."""
         ...
 
 
 class AsyncHandle(Protocol[I]):
-    """A run or campaign, as an `AsyncClient` has it."""
+    """A run or campaign of an `AsyncClient`."""
 
     is_async: bool
 
     @property
     def id(self) -> str:
-        """Its name on the server."""
+        """Its id on the server."""
         ...
 
     async def update(self, call: Call[I]) -> I:
-        """Sends a call and keeps what the server says."""
+        """Sends a call and updates the state."""
         ...
 
 
@@ -184,7 +184,7 @@ class OnHandle(Generic[P, I]):
 
 
 class RunCalls:
-    """What can be done with a run."""
+    """The calls of a run."""
 
     refresh = OnHandle(calls.run_info)
     stop = OnHandle(calls.stop_run)
@@ -195,7 +195,7 @@ class RunCalls:
 
 
 class CampaignCalls:
-    """What can be done with a campaign."""
+    """The calls of a campaign."""
 
     refresh = OnHandle(calls.campaign_info)
     stop = OnHandle(calls.stop_campaign)

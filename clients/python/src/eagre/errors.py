@@ -1,4 +1,4 @@
-"""What can go wrong, and where."""
+"""The package's exceptions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from typing import Any
 
 
 class EagreError(Exception):
-    """Everything this package raises of itself."""
+    """Base class of this package's exceptions."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a document and what is wrong with it."""
+    """A place in a document, and its error."""
 
     path: str
-    """The value's path: `streams[0].rate`; empty for the document itself."""
+    """Path of the value: `streams[0].rate`; empty for the document itself."""
     reason: str
-    """What is wrong and what was expected."""
+    """The error, and what was expected."""
     line: int | None = None
-    """Line in the text, counted from 1, if there was a text."""
+    """Line in the text, from 1, if there was a text."""
 
     def __str__(self) -> str:
         line = f"line {self.line}: " if self.line is not None else ""
@@ -26,7 +26,7 @@ class Place:
 
 
 class Problem(EagreError):
-    """What the server refused, and why (RFC 9457)."""
+    """A request that the server refused, with the reason (RFC 9457)."""
 
     def __init__(self, status: int, title: str, detail: str, errors: Sequence[Place] = ()) -> None:
         self.status = status
@@ -42,7 +42,7 @@ class Problem(EagreError):
 
     @classmethod
     def of(cls, status: int, phrase: str, document: Any) -> "Problem":
-        """The problem in a response of `status`; one that is no problem document is quoted."""
+        """The problem in a response with `status`; quotes a body that is no problem document."""
         if not isinstance(document, Mapping):
             return cls(status, phrase, str(document)[:500] or "the server says nothing more")
         places = [
@@ -53,7 +53,7 @@ class Problem(EagreError):
 
 
 class DocumentError(EagreError):
-    """A document of the server that is not what it should be: another version, or no Eagre at all."""
+    """An unexpected document: the server has another version, or is not Eagre."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
@@ -71,8 +71,8 @@ class Failed(EagreError):
 
 
 class Lost(EagreError):
-    """A lease that could not be renewed: others may have its ports."""
+    """A lease that could not be renewed: another client can hold its ports now."""
 
 
 class ServeError(EagreError):
-    """A server of one's own that did not start."""
+    """A local server that did not start."""

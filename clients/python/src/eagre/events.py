@@ -1,4 +1,4 @@
-"""Server-sent events: lines in, events out; and what events of runs and campaigns mean. No sockets, no clock."""
+"""Server-sent events: lines in, events out; the events of runs and campaigns. No sockets, no clock."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from eagre.result import Result
 
 @dataclass(frozen=True)
 class Event:
-    """A message: its name and its JSON."""
+    """An event: its name and its JSON."""
 
     name: str
     data: Any
@@ -20,13 +20,13 @@ class Event:
 
 @dataclass
 class EventReader:
-    """Puts lines together to events."""
+    """Assembles lines into events."""
 
     name: str = ""
     lines: list[str] = field(default_factory=list)
 
     def line(self, text: str) -> Event | None:
-        """Takes a line without its end; an empty one ends an event."""
+        """Takes a line without its line break; an empty line ends an event."""
         if text:
             key, _, value = text.partition(":")
             value = value.removeprefix(" ")
@@ -43,13 +43,13 @@ class EventReader:
 
 @dataclass
 class RunEvents:
-    """What a run's events say, one after the other."""
+    """The state of a run from its events."""
 
     info: RunInfo
     result: Result | None = None
 
     def take(self, event: Event) -> Iterator[Snapshot | Live]:
-        """Keeps what an event says of the run; gives the figures in it."""
+        """Updates the run's state from an event; yields the figures in it."""
         if event.name == "run":
             self.info = decode(RunInfo, event.data)
         elif event.name == "result":
@@ -61,20 +61,20 @@ class RunEvents:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes."""
+        """Whether the last event has been received."""
         return self.info.has_ended
 
 
 @dataclass
 class CampaignEvents:
-    """What a campaign's events say, one after the other."""
+    """The state of a campaign from its events."""
 
     info: CampaignInfo
     points: list[Point] = field(default_factory=list)
     live: Live | None = None
 
     def take(self, event: Event) -> Iterator[Point]:
-        """Keeps what an event says of the campaign; gives a point that is new. All so far come again at each connection."""
+        """Updates the campaign's state from an event; yields a new point. Each connection repeats all previous points."""
         if event.name == "campaign":
             self.info = decode(CampaignInfo, event.data)
         elif event.name == "point":
@@ -87,7 +87,7 @@ class CampaignEvents:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes."""
+        """Whether the last event has been received."""
         return self.info.has_ended
 
 

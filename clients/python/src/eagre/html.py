@@ -1,4 +1,4 @@
-"""Results as tables for people: in HTML for notebooks, in a line for a terminal. What was not measured has no figure."""
+"""Results as tables: in HTML for notebooks, in a line for a terminal. Values that were not measured are left out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def time(ns: float | None) -> str:
-    """Nanoseconds for people: 12.3 us."""
+    """Nanoseconds with a unit: 12.3 us."""
     if ns is None:
         return ""
     for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
@@ -43,7 +43,7 @@ def ratio(value: float | None) -> str:
 
 
 def count(value: int | None) -> str:
-    """A number with its thousands apart."""
+    """A number with thousands separators."""
     return "" if value is None else f"{value:,}"
 
 
@@ -56,7 +56,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def summary(streams: Mapping[str, StreamResult], sessions: Mapping[str, SessionResult]) -> str:
-    """Streams and sessions in a few words."""
+    """Streams and sessions in one line."""
     words = []
     if streams:
         sent = sum(stream.tx for stream in streams.values())

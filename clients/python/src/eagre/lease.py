@@ -1,4 +1,4 @@
-"""Reserved ports, held as long as a `with` lasts."""
+"""Ports reserved for a `with` block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RENEWED_AT = 1 / 3
 
 
 class _Held:
-    """What both kinds have: the ports, and what became of them."""
+    """Common part of both leases: the ports and their state."""
 
     def __init__(self, ports: tuple[str, ...], ttl_s: float, holder: str | None) -> None:
         self.ports = ports
@@ -29,11 +29,11 @@ class _Held:
         self.holder = holder
         self.info: LeaseInfo | None = None
         self.lost: Lost | None = None
-        """Why the lease could not be renewed, if it could not. Raised at the end of the `with`, too."""
+        """Why the lease could not be renewed, if so. Also raised at the end of the `with` block."""
 
     @property
     def id(self) -> str:
-        """The secret name with which traffic is started on the ports."""
+        """The secret id that starts traffic on the ports."""
         if self.info is None or self.info.id is None:
             raise EagreError("the lease has not begun: use 'with client.lease(…) as lease'")
         return self.info.id
@@ -45,7 +45,7 @@ class _Held:
         self.lost = Lost(f"the lease of {', '.join(self.ports)} was lost: {error}")
 
     def _outcome(self, error: BaseException | None) -> None:
-        """Raises what went wrong in the background, unless something else is under way."""
+        """Raises an error of the background renewal, unless another exception is active."""
         if self.lost is not None and error is None:
             raise self.lost
 

@@ -1,4 +1,4 @@
-"""Figures of results. Needs matplotlib (the extra 'notebook'); draws on no screen by itself."""
+"""Figures of results. Needs matplotlib (the extra 'notebook'); opens no window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PERCENTILES = ("p50", "p90", "p99", "p99_9", "max")
 
 
 class Picture(Figure):
-    """A figure that notebooks show without pyplot."""
+    """A figure that notebooks display without pyplot."""
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
@@ -29,7 +29,7 @@ class Picture(Figure):
 
 
 def result(found: Result) -> Figure:
-    """Over time, if somebody looked while it ran; else the latencies of streams."""
+    """Rates and latency over time if there are intervals, else the latencies of streams."""
     return over_time(found) if found.intervals else latencies(found)
 
 
@@ -75,7 +75,7 @@ def latencies(found: Result) -> Figure:
 
 
 def campaign(found: CampaignResult) -> Figure:
-    """Loss over offered load: a line for each frame length, the points that can't be believed as crosses."""
+    """Loss over offered load: one line per frame length; invalid points are crosses."""
     figure = Picture(figsize=(9, 4), layout="constrained")
     axes = figure.subplots()
     curves: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -96,5 +96,5 @@ def campaign(found: CampaignResult) -> Figure:
 
 
 def numbers(values: list[Any]) -> list[float]:
-    """What was not measured as a gap in the line."""
+    """Values with gaps where nothing was measured."""
     return [float("nan") if value is None else float(value) for value in values]

@@ -1,6 +1,6 @@
 """Fixtures for pytest: `eagre_server`, a local server for the whole session, and `eagre_client`, a client of it.
 
-Loaded by pytest itself, since the package is installed. The program is the one `eagre.serve` finds.
+pytest loads it from the installed package. The program is the one that `eagre.serve` finds.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def eagre_server() -> "Iterator[Server]":
-    """An `eagre serve` of this session's own, with a results store of its own."""
+    """An `eagre serve` for the test session, with its own results store."""
     # Imported here: pytest loads this file before it measures coverage.
     from eagre.server import Server
 
@@ -25,7 +25,7 @@ def eagre_server() -> "Iterator[Server]":
 
 @pytest.fixture
 def eagre_client(eagre_server: "Server") -> "Iterator[Client]":
-    """A client of the session's server. Runs that a test leaves behind are stopped."""
+    """A client of the session's server. Stops runs that a test leaves active."""
     with eagre_server.client() as client:
         yield client
         for run in client.runs():

@@ -1,4 +1,4 @@
-"""Results: the document as it came, the same with types, as tables, as a page of a notebook, as a figure.
+"""Results: the document as received, typed, as tables, as notebook output, as a figure.
 
 `Result` is one trial (`eagre.result/1`), `CampaignResult` a campaign of the results store. None means not measured.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """What a trial found."""
+    """The result of a trial."""
 
     def __init__(
         self,
@@ -39,13 +39,13 @@ class Result:
         id: str | None = None,
     ) -> None:
         self.document: dict[str, Any] = dict(document)
-        """`eagre.result/1` as it came; docs/results.md says what is in it."""
+        """`eagre.result/1` as received; docs/results.md describes it."""
         self.intervals = [
             part if isinstance(part, IntervalDocument) else decode(IntervalDocument, part) for part in intervals
         ]
-        """What happened in time, where somebody looked."""
+        """The intervals of the snapshots read during the run."""
         self.id = id
-        """Its name in the server's store, if it came from there."""
+        """Its id in the server's store, if it comes from there."""
 
     @cached_property
     def typed(self) -> ResultDocument:
@@ -64,7 +64,7 @@ class Result:
 
     @property
     def groups(self) -> dict[str, dict[str, StreamResult]]:
-        """Streams added up, by group and row."""
+        """Sums of streams, by group and row."""
         return self.typed.groups
 
     @property
@@ -79,26 +79,26 @@ class Result:
 
     @property
     def criteria(self) -> list[CriterionResult]:
-        """The profile's conditions, and whether they held."""
+        """The profile's criteria and their outcome."""
         return self.typed.criteria
 
     @property
     def verdict(self) -> Verdict:
-        """How far the figures can be believed, and why."""
+        """Whether the figures can be trusted, and why."""
         return self.typed.verdict
 
     @property
     def valid(self) -> bool:
-        """Whether the figures can be believed."""
+        """Whether the figures can be trusted."""
         return self.verdict.valid
 
     @property
     def passed(self) -> bool:
-        """Whether the figures can be believed, all the profile's conditions held, and nobody interrupted it."""
+        """Whether the result is valid, met all criteria, and was not interrupted."""
         return self.valid and not self.typed.interrupted and all(criterion.passed for criterion in self.criteria)
 
     def rows(self, rows: tables.Rows = "streams") -> list[tables.Row]:
-        """A dictionary for each stream, port, … or, of 'intervals', for each of them in each interval."""
+        """One dictionary per stream, port, …; for 'intervals', one per stream and port in each interval."""
         intervals = [plain_interval(interval) for interval in self.intervals] if rows == "intervals" else []
         return tables.rows_of(self.document, intervals, rows)
 
@@ -128,36 +128,36 @@ class Result:
 
 
 class CampaignResult:
-    """What a campaign found, with all its trials."""
+    """The findings of a campaign, with all its trials."""
 
     def __init__(self, document: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         one = document if isinstance(document, Mapping) else document[0]
         self.document: dict[str, Any] = dict(one)
-        """The store's document as it came; docs/store.md says what is in it."""
+        """The store's document as received; docs/store.md describes it."""
 
     @property
     def campaign(self) -> dict[str, Any]:
-        """What it was: id, method, profile, seed, state …"""
+        """Its id, method, profile, seed, state …"""
         return dict(self.document["campaign"])
 
     @property
     def id(self) -> str:
-        """Its name in the store."""
+        """Its id in the store."""
         return str(self.campaign["id"])
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """What was found: frame, goal, value, unit, lower, upper …"""
+        """The findings: frame, goal, value, unit, lower, upper …"""
         return list(self.document["findings"])
 
     @property
     def method_results(self) -> list[dict[str, Any]]:
-        """All that the method has to say."""
+        """The method's own result documents."""
         return list(self.document["method_results"])
 
     @cached_property
     def trials(self) -> list[Result]:
-        """The trials that came to an end, in their order."""
+        """The finished trials, in order."""
         return [
             Result(trial["result"], trial.get("intervals") or (), id=self.id)
             for trial in self.document["trials"]
@@ -165,7 +165,7 @@ class CampaignResult:
         ]
 
     def rows(self, rows: str = "findings") -> list[tables.Row]:
-        """A dictionary for each of the 'findings' or of the 'trials'."""
+        """One dictionary per finding or trial."""
         if rows not in ("findings", "trials"):
             raise ValueError(f"rows are one of findings, trials, not '{rows}'")
         left_out = {"document", "request", "outcome", "result", "intervals"}
@@ -185,7 +185,7 @@ class CampaignResult:
         return pyarrow.Table.from_pylist(self.rows(rows))
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Loss over offered load, a line for each frame length. Needs the extra 'notebook'."""
+        """Loss over offered load, one line per frame length. Needs the extra 'notebook'."""
         from eagre import plot
 
         return plot.campaign(self)
@@ -205,7 +205,7 @@ def plain_interval(interval: IntervalDocument) -> dict[str, Any]:
 
 
 def json_shape(document: dict[str, Any]) -> dict[str, Any]:
-    """A document without what was not measured."""
+    """A document without values that were not measured."""
     return {
         key: json_shape(value) if isinstance(value, dict) else value for key, value in document.items() if value is not None
     }

@@ -1,4 +1,4 @@
-"""A run that was started: watched, changed, waited for."""
+"""A run: watch it, change it, wait for it."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ LOOK_FIRST_S, LOOK_LAST_S = 0.02, 0.25
 
 
 class _Held:
-    """What both kinds have: what is known of the run."""
+    """Common part of both handles: the state of the run."""
 
     def __init__(self, info: RunInfo) -> None:
         self.info = info
-        """How far the run was when the server was last asked."""
+        """The run's last known state."""
         self.intervals: list[IntervalDocument] = []
-        """The intervals of the snapshots that were looked at; the result has them as rows."""
+        """The intervals of the snapshots read so far; the result has them as rows."""
 
     @property
     def id(self) -> str:
-        """Its name on the server and in the store."""
+        """Its id on the server and in the store."""
         return self.info.id
 
     def _events(self, every_s: float, form: str) -> tuple[str, dict[str, str], RunEvents]:
@@ -53,7 +53,7 @@ class _Held:
 
 
 class Run(_Held, RunCalls):
-    """A run as a `Client` has it. `for snapshot in run` follows it to its end; a `with` stops it if it still goes on."""
+    """A run of a `Client`. `for snapshot in run` follows it to its end; a `with` block stops it at the end."""
 
     is_async = False
 
@@ -73,12 +73,12 @@ class Run(_Held, RunCalls):
         return self.snapshots()
 
     def update(self, call: calls.Call[RunInfo]) -> RunInfo:
-        """Sends a call about this run and keeps what the server says."""
+        """Sends a call about this run and updates its state."""
         self.info = self.client.send(call)
         return self.info
 
     def snapshots(self, every_s: float = 0.1) -> Iterator[Snapshot]:
-        """Looks at the run with everything that is known, until its end."""
+        """Full snapshots of the run, until its end."""
         with closing(self._follow(every_s, "full")) as looks:
             for look in looks:
                 if isinstance(look, Snapshot):
@@ -86,7 +86,7 @@ class Run(_Held, RunCalls):
                     yield look
 
     def live(self, every_s: float = 0.1) -> Iterator[Live]:
-        """Looks at the run lightly, in columns, until its end."""
+        """Live figures of the run, in columns, until its end."""
         with closing(self._follow(every_s, "live")) as looks:
             for look in looks:
                 yield cast(Live, look)
@@ -129,11 +129,11 @@ class Run(_Held, RunCalls):
         attempts: int | None = None,
         timeout_s: float | None = None,
     ) -> Pinged:
-        """Pings an address from a host behind a port of this run; traffic goes on meanwhile."""
+        """Pings an address from a host behind a port of this run; traffic continues."""
         return self.client.ping(self.id, port, to, host=host, from_=from_, attempts=attempts, timeout_s=timeout_s)
 
     def capture(self, port: str) -> Iterator[bytes]:
-        """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""
+        """The capture file (pcapng) of a port, in chunks as it grows, until the run ends."""
         with self.client.stream(calls.capture_path(self.id, port), {}, None) as response:
             yield from response.iter_bytes()
 
@@ -147,7 +147,7 @@ class Run(_Held, RunCalls):
 
 
 class AsyncRun(_Held, RunCalls):
-    """A run as an `AsyncClient` has it. `async for snapshot in run` follows it to its end."""
+    """A run of an `AsyncClient`. `async for snapshot in run` follows it to its end."""
 
     is_async = True
 
@@ -167,12 +167,12 @@ class AsyncRun(_Held, RunCalls):
         return self.snapshots()
 
     async def update(self, call: calls.Call[RunInfo]) -> RunInfo:
-        """Sends a call about this run and keeps what the server says."""
+        """Sends a call about this run and updates its state."""
         self.info = await self.client.send(call)
         return self.info
 
     async def snapshots(self, every_s: float = 0.1) -> AsyncIterator[Snapshot]:
-        """Looks at the run with everything that is known, until its end."""
+        """Full snapshots of the run, until its end."""
         async with aclosing(self._follow(every_s, "full")) as looks:
             async for look in looks:
                 if isinstance(look, Snapshot):
@@ -180,7 +180,7 @@ class AsyncRun(_Held, RunCalls):
                     yield look
 
     async def live(self, every_s: float = 0.1) -> AsyncIterator[Live]:
-        """Looks at the run lightly, in columns, until its end."""
+        """Live figures of the run, in columns, until its end."""
         async with aclosing(self._follow(every_s, "live")) as looks:
             async for look in looks:
                 yield cast(Live, look)
@@ -222,11 +222,11 @@ class AsyncRun(_Held, RunCalls):
         attempts: int | None = None,
         timeout_s: float | None = None,
     ) -> Pinged:
-        """Pings an address from a host behind a port of this run; traffic goes on meanwhile."""
+        """Pings an address from a host behind a port of this run; traffic continues."""
         return await self.client.ping(self.id, port, to, host=host, from_=from_, attempts=attempts, timeout_s=timeout_s)
 
     async def capture(self, port: str) -> AsyncIterator[bytes]:
-        """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""
+        """The capture file (pcapng) of a port, in chunks as it grows, until the run ends."""
         async with self.client.stream(calls.capture_path(self.id, port), {}, None) as response:
             async for piece in response.aiter_bytes():
                 yield piece

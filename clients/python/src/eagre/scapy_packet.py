@@ -1,9 +1,9 @@
-"""Packets of Scapy as packets of a stream.
+"""Scapy packets as packets of a stream.
 
-Headers that profiles know by name become named headers, so that their fields can vary and lengths and checksums fit the
-frame that is sent; everything behind them becomes bytes. What Scapy would compute (lengths, checksums, fields that say how
-long a header is) or take from the machine it runs on (addresses) is left to Eagre, unless it was set; then it stays as it
-was set, even if it is wrong. Every other field has Scapy's value.
+Headers that profiles support by name become named headers, so that their fields can vary, and lengths and checksums fit
+the frame that is sent; everything after them becomes bytes. Values that Scapy would compute (lengths, checksums, header
+lengths) or take from its machine (addresses) are left to Eagre unless they are set; a value that is set stays, even a
+wrong one. Every other field has Scapy's value.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Reader = Callable[[bytes, set[str]], list[Element]]
 def from_scapy(packet: Any, *, raw: bool = False) -> list[Element]:
     """The value of a stream's `packet`: `Stream(packet=from_scapy(Ether() / IP() / UDP() / b"hello"), …)`.
 
-    `raw`: bytes as Scapy builds them behind the Ethernet header, checksums and lengths included, nothing by name. A measured
-    stream adds 18 bytes at the end, which the packet's own lengths do not count then; `measure=False` sends it as it is.
+    `raw`: bytes as Scapy builds them after the Ethernet header, with checksums and lengths, and no named headers. A measured
+    stream adds 18 bytes at the end, which the packet's lengths do not include; `measure=False` sends it unchanged.
     """
     from scapy.packet import Packet
 
@@ -49,7 +49,7 @@ def from_scapy(packet: Any, *, raw: bool = False) -> list[Element]:
 
 
 def walk(packet: Any) -> Iterator[tuple[Any, set[str]]]:
-    """Each layer, and which of the fields in `LEFT_OUT` it was not told."""
+    """Each layer, and which of its fields in `LEFT_OUT` are not set."""
     from scapy.packet import NoPayload
 
     while not isinstance(packet, NoPayload):
@@ -58,7 +58,7 @@ def walk(packet: Any) -> Iterator[tuple[Any, set[str]]]:
 
 
 def placed(packet: Any) -> Any:
-    """The same packet with addresses set that Scapy would look up on this machine, or even ask the network for."""
+    """The same packet, with addresses set that Scapy would otherwise look up on this machine or in the network."""
     from scapy.packet import NoPayload
 
     layer = packet
@@ -74,7 +74,7 @@ def placed(packet: Any) -> Any:
 
 
 def header_length(layer: Any) -> int:
-    """Bytes of a layer without what it carries."""
+    """Length of a layer without its payload."""
     alone = layer.copy()
     alone.remove_payload()
     return len(alone.build())
@@ -97,18 +97,18 @@ LEFT_OUT: dict[str, dict[str, str | None]] = {
 
 
 def made(header: str, fields: Fields, computed: dict[str, str], unset: set[str]) -> Element:
-    """A header without the fields that Scapy was not told; `computed` has their names there and here."""
+    """A header without its unset fields; `computed` maps their names in Scapy to those of Eagre."""
     left_out = {ours for theirs, ours in computed.items() if theirs in unset}
     return {header: {name: value for name, value in fields.items() if name not in left_out}}
 
 
 def mac(data: bytes) -> str:
-    """Six bytes as people write them."""
+    """A MAC address as text."""
     return data.hex(":")
 
 
 def ethernet(data: bytes, unset: set[str]) -> list[Element]:
-    """Ethernet; the last field is a type or, of old frames, a length."""
+    """Ethernet; the last field is a type or, in old frames, a length."""
     (kind,) = struct.unpack_from("!H", data, 12)
     fields = {"dst": mac(data[:6]), "src": mac(data[6:12]), "type": kind}
     return [made("ethernet", fields, {"dst": "dst", "src": "src"}, unset)]
@@ -128,7 +128,7 @@ def mpls(data: bytes, _unset: set[str]) -> list[Element]:
 
 
 def arp(data: bytes, unset: set[str]) -> list[Element]:
-    """ARP for Ethernet and IPv4; other kinds have other lengths and are bytes."""
+    """ARP for Ethernet and IPv4; others have other lengths and become bytes."""
     if len(data) != 28:
         return [{"bytes": {"hex": data.hex()}}]
     hardware, protocol, hlen, plen, operation = struct.unpack_from("!HHBBH", data)
@@ -159,7 +159,7 @@ def ipv4(data: bytes, unset: set[str]) -> list[Element]:
 
 
 def options(data: bytes, header: str, kind: str) -> list[Element]:
-    """Options of IPv4 or TCP, each as a header of its own; the padding behind the last is one, too."""
+    """Options of IPv4 or TCP, each as its own header, including the padding after the last."""
     found: list[Element] = []
     while data:
         if data[0] == 0 or (data[0] > 1 and (len(data) < 2 or not 2 <= data[1] <= len(data))):
@@ -203,7 +203,7 @@ def tcp(data: bytes, unset: set[str]) -> list[Element]:
 
 
 def icmp(header: str, checksum: str) -> Reader:
-    """ICMP of either version. Only echoes have these fields; others have other things there, in the same places."""
+    """ICMP of either version. Only echoes have these fields; other messages use the same bytes differently."""
 
     def read(data: bytes, unset: set[str]) -> list[Element]:
         kind, code, found, name, seq = struct.unpack_from("!BBHHH", data)

@@ -1,4 +1,4 @@
-"""A server of one's own: `eagre serve` on a free port of this machine, ended with the `with`."""
+"""A local server: `eagre serve` on a free port, stopped at the end of the `with` block."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READY = re.compile(r"^eagre: serving at (\S+)$", re.MULTILINE)
 
 
 def program() -> Path:
-    """The `eagre` command: what the environment variable EAGRE says, else the one on the PATH."""
+    """The `eagre` command: from the environment variable EAGRE, else from the PATH."""
     named = os.environ.get("EAGRE")
     if named:
         path = Path(named)
@@ -37,9 +37,9 @@ def program() -> Path:
 
 
 class Server:
-    """`eagre serve` on a free port of the loopback interface, with a results store and state of its own unless given.
+    """`eagre serve` on a free loopback port; by default with its own results store and state.
 
-    `arguments` are added to its command line. What it says is in `log`.
+    `arguments` are added to its command line. Its output is in `log`.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Server:
 
     @property
     def folder(self) -> Path:
-        """Where it keeps results, profiles and captures."""
+        """Its folder of results, profiles and captures."""
         if self._given_folder is not None:
             return self._given_folder
         if self._own_folder is None:
@@ -80,15 +80,15 @@ class Server:
 
     @property
     def log(self) -> str:
-        """What the server has said on its standard error."""
+        """The server's standard error."""
         return (self.folder / "serve.log").read_text(errors="replace")
 
     def client(self, **options: Any) -> Client:
-        """A client of it; `options` are those of `Client`."""
+        """A client of the server; `options` are those of `Client`."""
         return Client(self.url, **{"token": self.token, **options})
 
     def stop(self) -> None:
-        """Ends it: what runs is stopped first."""
+        """Stops its runs, then the server."""
         if self._process is not None:
             self._process.terminate()
             try:
@@ -102,7 +102,7 @@ class Server:
             self._own_folder = None
 
     def _start(self) -> None:
-        """Starts it and waits until it says where it serves."""
+        """Starts it and waits for its address."""
         self.folder.mkdir(parents=True, exist_ok=True)
         command = [str(self.eagre), "serve", "--listen", "127.0.0.1:0"]
         command += ["--store", str(self.folder / "results.db"), "--state", str(self.folder / "state"), *self.arguments]
@@ -120,6 +120,6 @@ class Server:
 
 @contextmanager
 def serve(**options: Any) -> Iterator[Client]:
-    """A client of a server of one's own, for scripts and tests: `with eagre.serve() as client`. Options as of `Server`."""
+    """A client with its own local server, for scripts and tests: `with eagre.serve() as client`. Options as for `Server`."""
     with Server(**options) as server, server.client() as client:
         yield client

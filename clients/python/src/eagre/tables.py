@@ -1,6 +1,6 @@
-"""Documents as rows: a dictionary for each stream, port, group or interval, with paths as names of columns.
+"""Documents as rows: one dictionary per stream, port, group or interval, with paths as column names.
 
-`latency_ns.p50` is the column of what a result has at `streams.NAME.latency_ns.p50`. Not measured is None.
+The column `latency_ns.p50` is `streams.NAME.latency_ns.p50` of the result. None means not measured.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ Rows = Literal["streams", "ports", "groups", "sessions", "workers", "criteria", 
 
 
 def rows_of(document: Mapping[str, Any], intervals: Iterable[Mapping[str, Any]], rows: Rows) -> list[Row]:
-    """The rows of a result; all of them have the same columns."""
+    """The rows of a result, all with the same columns."""
     if rows not in get_args(Rows):
         raise ValueError(f"rows are one of {', '.join(get_args(Rows))}, not '{rows}'")
     return even(
@@ -26,17 +26,17 @@ def rows_of(document: Mapping[str, Any], intervals: Iterable[Mapping[str, Any]],
 
 
 def named_rows(entries: Mapping[str, Any], column: str) -> list[Row]:
-    """A row for each entry, with its name in `column`."""
+    """One row per entry, with its name in `column`."""
     return [{column: name, **flat(entry)} for name, entry in entries.items()]
 
 
 def group_rows(groups: Mapping[str, Any]) -> list[Row]:
-    """A row for each row of each group."""
+    """One row per row of each group."""
     return [{"group": group, **row} for group, entries in groups.items() for row in named_rows(entries, "row")]
 
 
 def interval_rows(intervals: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """A row for each stream, port and entry of sessions in each interval; `kind` says which, `name` its name."""
+    """One row per stream, port and sessions entry in each interval, with its `kind` and `name`."""
     return [
         {"at_s": interval["at_s"], "interval_s": interval["interval_s"], "kind": kind, **row}
         for interval in intervals
@@ -46,7 +46,7 @@ def interval_rows(intervals: Iterable[Mapping[str, Any]]) -> list[Row]:
 
 
 def flat(entry: Mapping[str, Any], prefix: str = "") -> Row:
-    """One level instead of many: `{'a': {'b': 1}}` is `{'a.b': 1}`."""
+    """Nested dictionaries as one level: `{'a': {'b': 1}}` is `{'a.b': 1}`."""
     row: Row = {}
     for key, value in entry.items():
         if isinstance(value, Mapping):
@@ -57,6 +57,6 @@ def flat(entry: Mapping[str, Any], prefix: str = "") -> Row:
 
 
 def even(rows: list[Row]) -> list[Row]:
-    """The same rows with every column of any of them, in the order they first occur."""
+    """The same rows, each with every column of all rows, in order of first occurrence."""
     columns = dict.fromkeys(column for row in rows for column in row)
     return [{column: row.get(column) for column in columns} for row in rows]

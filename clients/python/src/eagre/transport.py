@@ -1,4 +1,4 @@
-"""What both clients know of HTTP: addresses, who may, and what is a problem."""
+"""HTTP for both clients: addresses, tokens, problem responses."""
 
 import ipaddress
 import json
@@ -13,7 +13,7 @@ Verify = bool | str | ssl.SSLContext
 
 
 def options(url: str, token: str | None, verify: Verify, timeout_s: float) -> dict[str, Any]:
-    """Arguments of an HTTP client. What is on this machine is never asked through a proxy."""
+    """Arguments of an HTTP client. Requests to this machine never use a proxy."""
     if isinstance(verify, str):
         verify = ssl.create_default_context(cafile=verify)
     return {
@@ -26,7 +26,7 @@ def options(url: str, token: str | None, verify: Verify, timeout_s: float) -> di
 
 
 def is_local(url: str) -> bool:
-    """Whether an address is this machine's own."""
+    """Whether an address is on this machine."""
     host = httpx.URL(url).host
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -35,7 +35,7 @@ def is_local(url: str) -> bool:
 
 
 def problem(response: httpx.Response) -> Problem:
-    """What a response refuses; its body has been read."""
+    """The problem in a response whose body has been read."""
     text = response.text
     try:
         document: Any = json.loads(text)
