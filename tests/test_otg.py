@@ -618,7 +618,7 @@ def test_what_is_not_supported_is_named(client):
     config.devices.clear()
     ethernet.pfc_queue.value = 0
     made.tx_rx.port.tx_name = "nobody"
-    assert client.refused(config) == ["flows[0].tx_rx.port.tx_name: there is no port 'nobody'"]
+    assert client.refused(config) == ["flows[0].tx_rx.port.tx_name: unknown port 'nobody'"]
 
 
 def test_configurations_change_in_parts(client):

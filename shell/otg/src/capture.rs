@@ -1,16 +1,16 @@
-//! Captures as the model has them: whole frames with their check sequence, pcap or pcapng.
+//! Captures in the model's format: frames with FCS, as pcap or pcapng.
 
 use crate::error::Errors;
 use crate::translate::CapturePlan;
 use pcap::{NewInterface, Packet, PcapWriter, PcapngWriter};
 use units::Nanos;
 
-/// Bytes of the frame check sequence.
+/// Length of the frame check sequence, bytes.
 const FCS: usize = 4;
-/// Longest packet.
+/// Maximum packet length.
 const SNAP: u32 = 65_535;
 
-/// How many packets a file has that may still grow.
+/// Number of packets in a file, which can still be growing.
 pub fn packets(file: &[u8]) -> Result<usize, Errors> {
     if file.is_empty() {
         return Ok(0);
@@ -19,11 +19,11 @@ pub fn packets(file: &[u8]) -> Result<usize, Errors> {
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Errors {
-    Errors::internal(format!("the capture can't be read: {error}"))
+    Errors::internal(format!("cannot read the capture: {error}"))
 }
 
-/// One capture of what was captured in several files, pcapng, in their order, without the first `skip` packets. Every whole frame gets the check sequence it had on the link, which the generator never sees: the
-/// model's frames have as many bytes as they were sent with.
+/// Merges several pcapng files in order, without the first `skip` packets. Adds the FCS to every whole frame, which the
+/// generator does not receive: the model's frames include it.
 pub fn capture(files: &[Vec<u8>], plan: &CapturePlan, skip: usize) -> Result<Vec<u8>, Errors> {
     let mut frames = Vec::new();
     for file in files {
@@ -37,7 +37,7 @@ pub fn capture(files: &[Vec<u8>], plan: &CapturePlan, skip: usize) -> Result<Vec
             let is_whole = record.bytes.len() == record.original_len as usize;
             let mut bytes = record.bytes;
             if is_whole {
-                // As it is sent: lowest byte first (IEEE 802.3 clause 3.2.9).
+                // Wire order: lowest byte first (IEEE 802.3 clause 3.2.9).
                 bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
             }
             bytes.truncate(plan.snap.filter(|snap| *snap > 0).unwrap_or(usize::MAX));

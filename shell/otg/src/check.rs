@@ -1,12 +1,12 @@
-//! Whether a document is one of the model's: names, types, limits, words, required fields.
+//! Checks a document against the model: field names, types, limits, enumerations, required fields.
 //!
-//! Not here: what a generator can do with it.
+//! Not here: what the generator supports.
 
-use crate::model::{Field, Form, Kind, Message};
+use crate::model::{Field, FieldType, Message, TextFormat};
 use serde_json::Value;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Everything in `value` that `message` does not allow, each with its path.
+/// All errors of `value` as a `message`, each with its path.
 pub(crate) fn check(value: &Value, message: &'static Message) -> Vec<String> {
     let mut errors = Vec::new();
     check_message(value, message, "", &mut errors);
@@ -18,7 +18,7 @@ pub(crate) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// `path: reason`, or only the reason for the document itself.
+/// `path: reason`; for the document itself only the reason.
 pub(crate) fn sentence(path: &str, reason: &str) -> String {
     if path.is_empty() { reason.to_owned() } else { format!("{path}: {reason}") }
 }
@@ -35,7 +35,7 @@ fn check_message(value: &Value, message: &'static Message, path: &str, errors: &
         let path = join(path, name);
         match message.field(name) {
             _ if value.is_null() => {}
-            None => errors.push(sentence(&path, "the model has no such field")),
+            None => errors.push(sentence(&path, "unknown field")),
             Some(field) if field.repeated => check_items(value, field, &path, errors),
             Some(field) => check_value(value, field, &path, errors),
         }
@@ -67,25 +67,25 @@ fn check_value(value: &Value, field: &'static Field, path: &str, errors: &mut Ve
 fn check_scalar(value: &Value, field: &Field) -> Result<(), String> {
     let whole = |low: i128, high: i128| match whole(value) {
         Some(number) if (low..=high).contains(&number) => within(number as f64, field),
-        Some(number) => Err(format!("{number} is beyond {low} to {high}")),
+        Some(number) => Err(format!("{number} is out of range {low} to {high}")),
         None => Err(format!("{value} is not a whole number")),
     };
     match &field.kind {
-        Kind::Uint32 => whole(0, u32::MAX.into()),
-        Kind::Uint64 => whole(0, u64::MAX.into()),
-        Kind::Int32 => whole(i32::MIN.into(), i32::MAX.into()),
-        Kind::Int64 => whole(i64::MIN.into(), i64::MAX.into()),
-        Kind::Double | Kind::Float => match value.as_f64() {
+        FieldType::Uint32 => whole(0, u32::MAX.into()),
+        FieldType::Uint64 => whole(0, u64::MAX.into()),
+        FieldType::Int32 => whole(i32::MIN.into(), i32::MAX.into()),
+        FieldType::Int64 => whole(i64::MIN.into(), i64::MAX.into()),
+        FieldType::Double | FieldType::Float => match value.as_f64() {
             Some(number) => within(number, field),
             None => Err(format!("{value} is not a number")),
         },
-        Kind::Bool if value.is_boolean() => Ok(()),
-        Kind::Bool => Err(format!("{value} is neither true nor false")),
-        Kind::Text | Kind::Bytes | Kind::Enum(_) => match value.as_str() {
+        FieldType::Bool if value.is_boolean() => Ok(()),
+        FieldType::Bool => Err(format!("{value} is not a boolean")),
+        FieldType::Text | FieldType::Bytes | FieldType::Enum(_) => match value.as_str() {
             Some(text) => check_text(text, field),
-            None => Err(format!("{value} is not a text")),
+            None => Err(format!("{value} is not a string")),
         },
-        Kind::Message(_) => Ok(()),
+        FieldType::Message(_) => Ok(()),
     }
 }
 
@@ -98,24 +98,24 @@ fn within(number: f64, field: &Field) -> Result<(), String> {
 }
 
 fn check_text(text: &str, field: &Field) -> Result<(), String> {
-    if let Kind::Enum(words) = &field.kind {
+    if let FieldType::Enum(words) = &field.kind {
         if words.iter().any(|(word, _)| *word == text) {
             return Ok(());
         }
         let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        return Err(format!("'{text}' is none of {}", words.join(", ")));
+        return Err(format!("'{text}' is not one of {}", words.join(", ")));
     }
     let (good, what) = match field.form {
         None => return Ok(()),
-        Some(Form::Mac) => (mac(text).is_some(), "a MAC address"),
-        Some(Form::Ipv4) => (text.parse::<Ipv4Addr>().is_ok(), "an IPv4 address"),
-        Some(Form::Ipv6) => (text.parse::<Ipv6Addr>().is_ok(), "an IPv6 address"),
-        Some(Form::Hex) => (hex_digits(text).is_some(), "hexadecimal"),
+        Some(TextFormat::Mac) => (mac(text).is_some(), "a MAC address"),
+        Some(TextFormat::Ipv4) => (text.parse::<Ipv4Addr>().is_ok(), "an IPv4 address"),
+        Some(TextFormat::Ipv6) => (text.parse::<Ipv6Addr>().is_ok(), "an IPv6 address"),
+        Some(TextFormat::Hex) => (hex_digits(text).is_some(), "hexadecimal"),
     };
     if good { Ok(()) } else { Err(format!("'{text}' is not {what}")) }
 }
 
-/// A whole number, also one written as a text, as protobuf's JSON has those of 64 bits.
+/// A whole number, also as a string, like 64-bit numbers in protobuf's JSON.
 pub(crate) fn whole(value: &Value) -> Option<i128> {
     match value {
         Value::Number(number) => {
@@ -128,7 +128,7 @@ pub(crate) fn whole(value: &Value) -> Option<i128> {
     }
 }
 
-/// The number of a MAC address such as `00:11:22:33:44:55`.
+/// The value of a MAC address such as `00:11:22:33:44:55`.
 pub(crate) fn mac(text: &str) -> Option<u64> {
     let bytes: Vec<&str> = text.split([':', '-']).collect();
     let digits = |byte: &&str| matches!(byte.len(), 1 | 2) && byte.bytes().all(|b| b.is_ascii_hexdigit());
@@ -145,7 +145,7 @@ pub(crate) fn hex_digits(text: &str) -> Option<String> {
     digits.bytes().all(|b| b.is_ascii_hexdigit()).then_some(digits)
 }
 
-/// The bytes of hexadecimal digits; an odd one stands for the lower half of the first byte.
+/// The bytes of hexadecimal digits; an odd number of digits is padded with a leading zero.
 pub(crate) fn hex_bytes(text: &str) -> Option<Vec<u8>> {
     let digits = hex_digits(text)?;
     let digits = if digits.len() % 2 == 1 { format!("0{digits}") } else { digits };
@@ -159,7 +159,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn says_all_that_is_wrong_with_its_path() {
+    fn reports_all_errors_with_their_paths() {
         let config = json!({
             "ports": [{"location": "ring:a"}],
             "layer1": [{"name": "l", "port_names": ["p"], "speed": "warp_9"}],
@@ -176,14 +176,14 @@ mod tests {
         });
         let wanted = [
             "ports[0].name: is required",
-            "layer1[0].speed: 'warp_9' is none of speed_10_fd_mbps, ",
-            "flows[0].name: 7 is not a text",
-            "flows[0].tx_rx.port.colour: the model has no such field",
+            "layer1[0].speed: 'warp_9' is not one of speed_10_fd_mbps, ",
+            "flows[0].name: 7 is not a string",
+            "flows[0].tx_rx.port.colour: unknown field",
             "flows[0].packet[0].udp.src_port.value: 70000 is above 65535",
             "flows[0].packet[1].ethernet.dst.value: 'zz:00' is not a MAC address",
             "flows[0].rate.pps: \"12x\" is not a whole number",
             "flows[0].rate.percentage: 120 is above 100",
-            "flows[0].metrics.enable: \"yes\" is neither true nor false",
+            "flows[0].metrics.enable: \"yes\" is not a boolean",
         ];
         let found = check(&config, message("Config"));
         assert_eq!(found.len(), wanted.len(), "{found:#?}");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_64_bits_as_numbers_and_as_texts() {
+    fn accepts_64_bit_numbers_and_strings() {
         for pps in [json!(5), json!("18446744073709551615"), json!(5.0)] {
             let flow = json!({"flows": [{"name": "f", "tx_rx": {}, "rate": {"pps": pps}}]});
             assert_eq!(check(&flow, message("Config")), Vec::<String>::new());

@@ -1,10 +1,10 @@
-//! Messages of the model between protobuf and the same JSON: the names of fields, the words of enumerations.
+//! Converts messages of the model between protobuf and JSON.
 //!
-//! The descriptor is made of the model's table, so that there is one list of names and numbers. Its syntax is proto2's, in
-//! which every field knows whether it is there; on the wire the two are the same.
+//! The descriptor is generated from the model's table, so that there is one list of names and numbers. It uses proto2
+//! syntax, in which every field has presence; the wire format is the same.
 
 use crate::error::Errors;
-use crate::model::{Kind, Message, message, model};
+use crate::model::{FieldType, Message, message, model};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, SerializeOptions};
 use prost_types::field_descriptor_proto::{Label, Type};
@@ -30,24 +30,24 @@ static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::from_file_descriptor_set(set).unwrap_or_else(|error| panic!("the model's table: {error}"))
 });
 
-/// A message from its bytes to JSON.
+/// Decodes a protobuf message to JSON.
 pub fn decode(name: &str, bytes: &[u8]) -> Result<Value, Errors> {
     let failed =
-        |error: &dyn std::fmt::Display| Errors::invalid(format!("the message can't be read: {error}"));
+        |error: &dyn std::fmt::Display| Errors::invalid(format!("cannot decode the message: {error}"));
     let message = DynamicMessage::decode(known(name), bytes).map_err(|error| failed(&error))?;
     let options = SerializeOptions::new().use_proto_field_name(true).stringify_64_bit_integers(false);
     message.serialize_with_options(serde_json::value::Serializer, &options).map_err(|error| failed(&error))
 }
 
-/// A message from JSON to its bytes.
+/// Encodes a message from JSON to protobuf.
 pub fn encode(name: &str, value: &Value) -> Result<Vec<u8>, Errors> {
-    let failed = |error: serde_json::Error| Errors::internal(format!("the answer can't be said: {error}"));
+    let failed = |error: serde_json::Error| Errors::internal(format!("cannot encode the response: {error}"));
     let options = DeserializeOptions::new();
     let message = DynamicMessage::deserialize_with_options(known(name), value, &options).map_err(failed)?;
     Ok(message.encode_to_vec())
 }
 
-/// A `GetCaptureResponse` with these bytes. JSON would have them as a text half as long again.
+/// A `GetCaptureResponse` with these bytes. Base64 in JSON would be a third longer.
 pub fn encode_capture(bytes: Vec<u8>) -> Vec<u8> {
     let mut message = DynamicMessage::new(known("GetCaptureResponse"));
     message.set_field_by_name("response_bytes", prost_reflect::Value::Bytes(bytes.into()));
@@ -64,18 +64,18 @@ fn descriptor(message: &Message) -> DescriptorProto {
     let mut fields = Vec::new();
     for field in &message.fields {
         let (kind, type_name) = match &field.kind {
-            Kind::Double => (Type::Double, None),
-            Kind::Float => (Type::Float, None),
-            Kind::Int64 => (Type::Int64, None),
-            Kind::Uint64 => (Type::Uint64, None),
-            Kind::Int32 => (Type::Int32, None),
-            Kind::Uint32 => (Type::Uint32, None),
-            Kind::Bool => (Type::Bool, None),
-            Kind::Text => (Type::String, None),
-            Kind::Bytes => (Type::Bytes, None),
-            Kind::Message(name) => (Type::Message, Some(format!(".{PACKAGE}.{name}"))),
-            Kind::Enum(words) => {
-                // Each in a scope of its own, for words come again and again.
+            FieldType::Double => (Type::Double, None),
+            FieldType::Float => (Type::Float, None),
+            FieldType::Int64 => (Type::Int64, None),
+            FieldType::Uint64 => (Type::Uint64, None),
+            FieldType::Int32 => (Type::Int32, None),
+            FieldType::Uint32 => (Type::Uint32, None),
+            FieldType::Bool => (Type::Bool, None),
+            FieldType::Text => (Type::String, None),
+            FieldType::Bytes => (Type::Bytes, None),
+            FieldType::Message(name) => (Type::Message, Some(format!(".{PACKAGE}.{name}"))),
+            FieldType::Enum(words) => {
+                // Each in its own scope, as names repeat.
                 let scope = format!("{}_words", field.name);
                 nested.push(scoped(&scope, words));
                 (Type::Enum, Some(format!(".{PACKAGE}.{}.{scope}.Enum", message.name)))
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_message_are_an_error() {
         assert!(
-            decode("Config", &[0xff, 0xff]).unwrap_err().errors[0].starts_with("the message can't be read")
+            decode("Config", &[0xff, 0xff]).unwrap_err().errors[0].starts_with("cannot decode the message")
         );
     }
 }

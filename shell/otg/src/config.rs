@@ -1,18 +1,18 @@
-//! A configuration between requests: changed in parts.
+//! Partial changes of a configuration.
 //!
-//! Each change yields a new configuration, which counts once it has been translated.
+//! Each change returns a new configuration, which takes effect once it is translated.
 
 use crate::check::check;
-use crate::error::{Errors, Kind};
+use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use serde_json::{Map, Value};
 
-/// The configuration as it is told back: what was set, or nothing yet.
+/// The empty configuration.
 pub fn empty() -> Value {
     Value::Object(Map::new())
 }
 
-/// With properties of flows replaced, as a `ConfigUpdate` says.
+/// Applies a `ConfigUpdate`: replaces properties of flows.
 pub fn update(config: &Value, update: &Value) -> Result<Value, Errors> {
     allowed(update, "ConfigUpdate")?;
     if update.get("protocols").is_some() || update["choice"] == "protocols" {
@@ -25,7 +25,7 @@ pub fn update(config: &Value, update: &Value) -> Result<Value, Errors> {
         let flows = config.get_mut("flows").and_then(Value::as_array_mut);
         let known = flows.and_then(|flows| flows.iter_mut().find(|flow| flow["name"] == new["name"]));
         let Some(flow) = known.and_then(Value::as_object_mut) else {
-            errors.push(format!("flows.flows[{index}].name: there is no flow {}", new["name"]));
+            errors.push(format!("flows.flows[{index}].name: unknown flow {}", new["name"]));
             continue;
         };
         for property in items(update, "property_names").iter().filter_map(Value::as_str) {
@@ -38,7 +38,7 @@ pub fn update(config: &Value, update: &Value) -> Result<Value, Errors> {
     done(config, errors)
 }
 
-/// With resources added, as a `ConfigAppend` says.
+/// Applies a `ConfigAppend`: adds resources.
 pub fn append(config: &Value, append: &Value) -> Result<Value, Errors> {
     allowed(append, "ConfigAppend")?;
     let mut config = config.clone();
@@ -48,7 +48,7 @@ pub fn append(config: &Value, append: &Value) -> Result<Value, Errors> {
             let path = format!("config_append_list[{index}].{kind}");
             for (number, item) in new.as_array().into_iter().flatten().enumerate() {
                 if items(&config, kind).iter().any(|old| old["name"] == item["name"]) {
-                    errors.push(format!("{path}[{number}].name: there is {} already", item["name"]));
+                    errors.push(format!("{path}[{number}].name: {} already exists", item["name"]));
                 }
             }
             match (config.get_mut(kind).and_then(Value::as_array_mut), new.as_array()) {
@@ -61,7 +61,7 @@ pub fn append(config: &Value, append: &Value) -> Result<Value, Errors> {
     done(config, errors)
 }
 
-/// With resources taken away by their names, as a `ConfigDelete` says.
+/// Applies a `ConfigDelete`: removes resources by name.
 pub fn delete(config: &Value, delete: &Value) -> Result<Value, Errors> {
     allowed(delete, "ConfigDelete")?;
     let mut config = config.clone();
@@ -77,7 +77,7 @@ pub fn delete(config: &Value, delete: &Value) -> Result<Value, Errors> {
                     old.len()
                 });
                 if left == before {
-                    errors.push(format!("config_delete_list[{index}].{kind}[{number}]: there is no {name}"));
+                    errors.push(format!("config_delete_list[{index}].{kind}[{number}]: unknown name {name}"));
                 }
             }
         }
@@ -85,11 +85,11 @@ pub fn delete(config: &Value, delete: &Value) -> Result<Value, Errors> {
     done(config, errors)
 }
 
-/// Whether `value` is a document of the model.
+/// Checks that `value` is a document of the model.
 pub fn allowed(value: &Value, name: &'static str) -> Result<(), Errors> {
     match check(value, message(name)) {
         errors if errors.is_empty() => Ok(()),
-        errors => Err(Errors { kind: Kind::Validation, errors }),
+        errors => Err(Errors { kind: ErrorKind::Validation, errors }),
     }
 }
 
@@ -98,7 +98,7 @@ fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
 }
 
 fn done(config: Value, errors: Vec<String>) -> Result<Value, Errors> {
-    if errors.is_empty() { Ok(config) } else { Err(Errors { kind: Kind::Validation, errors }) }
+    if errors.is_empty() { Ok(config) } else { Err(Errors { kind: ErrorKind::Validation, errors }) }
 }
 
 #[cfg(test)]
@@ -137,11 +137,11 @@ mod tests {
         let less = json!({"config_delete_list": [{"choice": "flows", "flows": ["x"]}]});
         assert_eq!(
             delete(&config(), &less).unwrap_err().errors,
-            ["config_delete_list[0].flows[0]: there is no \"x\""]
+            ["config_delete_list[0].flows[0]: unknown name \"x\""]
         );
         let more =
             json!({"config_append_list": [{"choice": "flows", "flows": [{"name": "a", "tx_rx": {}}]}]});
-        let wanted = ["config_append_list[0].flows[0].name: there is \"a\" already"];
+        let wanted = ["config_append_list[0].flows[0].name: \"a\" already exists"];
         assert_eq!(append(&config(), &more).unwrap_err().errors, wanted);
     }
 }

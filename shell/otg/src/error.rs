@@ -1,50 +1,50 @@
-//! What is wrong with a request, in the model's words: all of it at once, each with its JSON path.
+//! Errors of a request as the model's `Error`: all at once, each with its JSON path.
 
 use serde_json::{Value, json};
 use std::fmt;
 
-/// Everything wrong with a request.
+/// All errors of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Errors {
-    /// Whether the request is wrong, or we are.
-    pub kind: Kind,
-    /// Sentences: `flows[0].packet[1].tcp.src_port: reason`.
+    /// Whether the request is invalid, or the generator failed.
+    pub kind: ErrorKind,
+    /// Messages: `flows[0].packet[1].tcp.src_port: reason`.
     pub errors: Vec<String>,
 }
 
-/// Whose fault it is.
+/// Kind of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The request's: status 400.
+pub enum ErrorKind {
+    /// The request is invalid: status 400.
     Validation,
-    /// The generator's, or its machine's: status 500.
+    /// The generator or its machine failed: status 500.
     Internal,
 }
 
 impl Errors {
-    /// One error of the request.
+    /// One validation error.
     pub fn invalid(reason: impl Into<String>) -> Self {
-        Self { kind: Kind::Validation, errors: vec![reason.into()] }
+        Self { kind: ErrorKind::Validation, errors: vec![reason.into()] }
     }
 
-    /// One error of ours.
+    /// One internal error.
     pub fn internal(reason: impl Into<String>) -> Self {
-        Self { kind: Kind::Internal, errors: vec![reason.into()] }
+        Self { kind: ErrorKind::Internal, errors: vec![reason.into()] }
     }
 
-    /// The HTTP status it is sent with.
+    /// The HTTP status.
     pub fn status(&self) -> u16 {
         match self.kind {
-            Kind::Validation => 400,
-            Kind::Internal => 500,
+            ErrorKind::Validation => 400,
+            ErrorKind::Internal => 500,
         }
     }
 
     /// The model's `Error`.
     pub fn json(&self) -> Value {
         let kind = match self.kind {
-            Kind::Validation => "validation",
-            Kind::Internal => "internal",
+            ErrorKind::Validation => "validation",
+            ErrorKind::Internal => "internal",
         };
         json!({"code": self.status(), "kind": kind, "errors": self.errors})
     }

@@ -1,11 +1,10 @@
-//! The Open Traffic Generator model: the language of snappi, gosnappi and otgen.
+//! The Open Traffic Generator model, used by snappi, gosnappi and otgen.
 //!
-//! Configurations of the model become profiles, figures of runs become its metrics, and both stand in JSON or in protobuf.
-//! All is documents in, documents out.
+//! Translates configurations to profiles and results to metrics, in JSON or protobuf. Documents in, documents out.
 //!
-//! Not here: HTTP, gRPC's transport, ports, runs and what holds a configuration between requests.
+//! Not here: HTTP, gRPC's transport, ports, runs, and the configuration between requests.
 //!
-//! Invariant: what a configuration says is done, or refused with its JSON path. Nothing of it is silently ignored.
+//! Invariant: every field of a configuration takes effect or is refused with its JSON path. Nothing is silently ignored.
 
 #![forbid(unsafe_code)]
 
@@ -24,8 +23,8 @@ mod states;
 mod translate;
 
 pub use capture::{capture, packets};
-pub use error::{Errors, Kind};
-pub use metrics::{Figures, PortState, Seen, Transmit, metrics};
+pub use error::{ErrorKind, Errors};
+pub use metrics::{Figures, MetricsInput, PortState, Transmit, metrics};
 pub use ping::{PingRequest, Pings, pings};
 pub use states::{MODEL_VERSION, states, version};
 pub use translate::{CapturePlan, FlowPlan, Interface, PortPlan, StreamPlan, Translation, translate};

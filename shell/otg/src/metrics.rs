@@ -1,9 +1,9 @@
-//! Metrics of ports and flows, from what a run counted.
+//! Metrics of ports and flows, from a run's result and intervals.
 //!
-//! What was not measured is absent. Rates have four decimals at most: some clients read `1e-05` as a text.
+//! Values that were not measured are absent. Rates have at most four decimals: some clients read `1e-05` as a string.
 
 use crate::check::check;
-use crate::error::{Errors, Kind};
+use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
 use crate::translate::{FlowPlan, PortPlan, StreamPlan, Translation};
@@ -11,57 +11,57 @@ use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
 use units::L1_OVERHEAD_BYTES;
 
-/// What a run has counted.
+/// Figures of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Figures<'a> {
-    /// `ports` of an `eagre.result/1`, or what there is of it so far.
+    /// `ports` of an `eagre.result/1`, also of an unfinished run.
     pub ports: Option<&'a Map<String, Value>>,
     /// `streams` of the same.
     pub streams: Option<&'a Map<String, Value>>,
-    /// The newest `eagre.interval/1`, while the run goes on.
+    /// The latest `eagre.interval/1` of a running run.
     pub interval: Option<&'a Value>,
-    /// Since the start of traffic, s.
+    /// Time since the start of traffic, s.
     pub at_s: f64,
-    /// Whether it sends, or may again.
+    /// Whether it is sending, or can again.
     pub active: bool,
 }
 
-/// What was last asked of a flow.
+/// The last requested transmit state of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transmit {
-    /// To be sent.
+    /// Send.
     Started,
-    /// Not to be sent.
+    /// Do not send.
     #[default]
     Stopped,
-    /// Not to be sent for now.
+    /// Do not send until resumed.
     Paused,
 }
 
-/// What only whoever holds the ports knows of one.
+/// State of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PortState {
-    /// Whether it has a link.
+    /// Whether its link is up.
     pub up: bool,
-    /// Whether it is captured.
+    /// Whether a capture is running.
     pub capturing: bool,
 }
 
-/// Everything metrics are made of.
-pub struct Seen<'a> {
+/// Inputs of metrics.
+pub struct MetricsInput<'a> {
     /// The configuration.
     pub translation: &'a Translation,
-    /// What the run counted.
+    /// Figures of the run.
     pub figures: Figures<'a>,
-    /// What was asked of each flow, in the translation's order.
-    pub asked: &'a [Transmit],
+    /// Requested state of each flow, in the translation's order.
+    pub requested: &'a [Transmit],
     /// The ports, in the translation's order.
     pub ports: &'a [PortState],
 }
 
 /// Answers a `MetricsRequest`.
-pub fn metrics(request: &Value, seen: &Seen<'_>) -> Result<Value, Errors> {
-    let validation = |errors| Errors { kind: Kind::Validation, errors };
+pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Errors> {
+    let validation = |errors| Errors { kind: ErrorKind::Validation, errors };
     let request_message = message("MetricsRequest");
     let errors = check(request, request_message);
     if !errors.is_empty() {
@@ -70,13 +70,10 @@ pub fn metrics(request: &Value, seen: &Seen<'_>) -> Result<Value, Errors> {
     let log = Log::default();
     let root = Node::root(request, request_message, &log);
     let response = match root.choice() {
-        "port" => port_metrics(&root.child("port"), seen),
-        "flow" => flow_metrics(&root.child("flow"), seen),
+        "port" => port_metrics(&root.child("port"), input),
+        "flow" => flow_metrics(&root.child("flow"), input),
         other => {
-            root.fail_at(
-                "choice",
-                format!("'{other}' is not supported: there are metrics of 'port' and 'flow'"),
-            );
+            root.fail_at("choice", format!("'{other}' is not supported: use 'port' or 'flow'"));
             Value::Null
         }
     };
@@ -89,30 +86,30 @@ pub fn metrics(request: &Value, seen: &Seen<'_>) -> Result<Value, Errors> {
     }
 }
 
-fn port_metrics(node: &Node<'_>, seen: &Seen<'_>) -> Value {
+fn port_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     let names = node.texts("port_names");
     let columns = node.texts("column_names");
-    let ports = &seen.translation.ports;
+    let ports = &input.translation.ports;
     unknown(node, "port_names", &names, |name| ports.iter().any(|port| port.name == name));
     let wanted =
         ports.iter().enumerate().filter(|(_, port)| names.is_empty() || names.contains(&port.name.as_str()));
-    let rows: Vec<Value> = wanted.map(|(index, port)| only(port_row(index, port, seen), &columns)).collect();
+    let rows: Vec<Value> = wanted.map(|(index, port)| only(port_row(index, port, input), &columns)).collect();
     json!({"choice": "port_metrics", "port_metrics": rows})
 }
 
-fn port_row(index: usize, port: &PortPlan, seen: &Seen<'_>) -> Map<String, Value> {
-    let figures = &seen.figures;
+fn port_row(index: usize, port: &PortPlan, input: &MetricsInput<'_>) -> Map<String, Value> {
+    let figures = &input.figures;
     let total =
         |field: &str| figures.ports.and_then(|ports| ports.get(&port.key)?.get(field)?.as_u64()).unwrap_or(0);
     let rate = |field: &str| match figures.interval.filter(|_| figures.active) {
         Some(interval) => per_second(interval, interval["ports"][&port.key][field].as_u64()),
         None => 0.0,
     };
-    let state = seen.ports.get(index).copied().unwrap_or_default();
-    let sends = |(flow, asked): (&FlowPlan, &Transmit)| {
-        flow.tx_port == port.name && transmit(flow, *asked, figures) == "started"
+    let state = input.ports.get(index).copied().unwrap_or_default();
+    let sends = |(flow, requested): (&FlowPlan, &Transmit)| {
+        flow.tx_port == port.name && transmit(flow, *requested, figures) == "started"
     };
-    let sends = seen.translation.flows.iter().zip(seen.asked).any(sends);
+    let sends = input.translation.flows.iter().zip(input.requested).any(sends);
     let mut row = Map::new();
     let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
     put("name", port.name.clone().into());
@@ -134,37 +131,39 @@ fn port_row(index: usize, port: &PortPlan, seen: &Seen<'_>) -> Map<String, Value
     row
 }
 
-fn flow_metrics(node: &Node<'_>, seen: &Seen<'_>) -> Value {
+fn flow_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     let names = node.texts("flow_names");
     let columns = node.texts("metric_names");
     let tagged = Tagged::read(&node.child("tagged_metrics"));
-    let flows = &seen.translation.flows;
+    let flows = &input.translation.flows;
     unknown(node, "flow_names", &names, |name| flows.iter().any(|flow| flow.name == name));
-    let meant = |flow: &FlowPlan| flow.enabled && (names.is_empty() || names.contains(&flow.name.as_str()));
-    let rows = flows.iter().zip(seen.asked).filter(|(flow, _)| meant(flow));
+    let selected =
+        |flow: &FlowPlan| flow.enabled && (names.is_empty() || names.contains(&flow.name.as_str()));
+    let rows = flows.iter().zip(input.requested).filter(|(flow, _)| selected(flow));
     let rows: Vec<Value> =
-        rows.map(|(flow, asked)| flow_row(flow, *asked, seen, &columns, &tagged)).collect();
+        rows.map(|(flow, requested)| flow_row(flow, *requested, input, &columns, &tagged)).collect();
     json!({"choice": "flow_metrics", "flow_metrics": rows})
 }
 
 fn flow_row(
     flow: &FlowPlan,
-    asked: Transmit,
-    seen: &Seen<'_>,
+    requested: Transmit,
+    input: &MetricsInput<'_>,
     columns: &[&str],
     tagged: &Tagged<'_>,
 ) -> Value {
-    let sum = flow.streams.iter().map(|stream| Sum::of(stream, &seen.figures)).fold(Sum::default(), Sum::add);
+    let sum =
+        flow.streams.iter().map(|stream| Sum::of(stream, &input.figures)).fold(Sum::default(), Sum::add);
     let mut row = Map::new();
     row.insert("name".to_owned(), flow.name.clone().into());
     row.insert("port_tx".to_owned(), flow.tx_port.clone().into());
     if let Some(port) = &flow.rx_port {
         row.insert("port_rx".to_owned(), port.clone().into());
     }
-    row.insert("transmit".to_owned(), transmit(flow, asked, &seen.figures).into());
+    row.insert("transmit".to_owned(), transmit(flow, requested, &input.figures).into());
     sum.put(flow, &mut row);
     let Value::Object(mut row) = only(row, columns) else { return Value::Null };
-    let rows = tagged.rows(flow, &seen.figures);
+    let rows = tagged.rows(flow, &input.figures);
     if !rows.is_empty() {
         row.insert("tagged_metrics".to_owned(), rows.into());
     }
@@ -172,8 +171,8 @@ fn flow_row(
 }
 
 /// Whether a flow is being sent.
-fn transmit(flow: &FlowPlan, asked: Transmit, figures: &Figures<'_>) -> &'static str {
-    if !figures.active || asked == Transmit::Stopped {
+fn transmit(flow: &FlowPlan, requested: Transmit, figures: &Figures<'_>) -> &'static str {
+    if !figures.active || requested == Transmit::Stopped {
         return "stopped";
     }
     let count =
@@ -181,14 +180,14 @@ fn transmit(flow: &FlowPlan, asked: Transmit, figures: &Figures<'_>) -> &'static
     let sent: u64 = flow.streams.iter().filter_map(count).sum();
     let ended = flow.packets.is_some_and(|packets| sent >= packets)
         || flow.ends_at_s.is_some_and(|end| figures.at_s >= end);
-    match (ended, asked) {
+    match (ended, requested) {
         (true, _) => "stopped",
         (_, Transmit::Paused) => "paused",
         _ => "started",
     }
 }
 
-/// What was counted of a stream, or of several together.
+/// Counts of one stream, or the sum of several.
 #[derive(Debug, Clone, Default)]
 struct Sum {
     tx: u64,
@@ -196,7 +195,7 @@ struct Sum {
     tx_rate: f64,
     rx_rate: f64,
     latency: Option<Latency>,
-    /// Instants of the first and the last arrival, ns since the start of traffic.
+    /// Times of the first and last arrival, ns since the start of traffic.
     arrived: Option<(u64, u64)>,
 }
 
@@ -204,7 +203,7 @@ struct Sum {
 struct Latency {
     min: f64,
     max: f64,
-    /// Of all samples.
+    /// Sum over all samples.
     sum: f64,
     samples: f64,
 }
@@ -261,7 +260,7 @@ impl Sum {
         }
     }
 
-    /// The columns that flows and their tagged parts have in common.
+    /// Adds the columns common to flows and tagged metrics.
     fn put(&self, flow: &FlowPlan, row: &mut Map<String, Value>) {
         let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
         let receives = flow.rx_port.is_some();
@@ -301,12 +300,12 @@ impl Sum {
     }
 }
 
-/// Which parts of flows, by the values of their tags, are wanted.
+/// The request's selection of tagged metrics.
 struct Tagged<'a> {
     include: bool,
     include_empty: bool,
     columns: Vec<&'a str>,
-    /// Names with the values wanted; all values if there are none.
+    /// Names with their values; all values if empty.
     filters: Vec<(&'a str, Vec<&'a str>)>,
 }
 
@@ -321,7 +320,7 @@ impl<'a> Tagged<'a> {
         }
     }
 
-    /// A row for each combination of values, in their order.
+    /// One row per combination of tag values, sorted.
     fn rows(&self, flow: &FlowPlan, figures: &Figures<'_>) -> Vec<Value> {
         let mut sums: BTreeMap<Vec<(&str, &str)>, Sum> = BTreeMap::new();
         for stream in flow.streams.iter().filter(|stream| self.include && self.wants(stream)) {
@@ -353,7 +352,7 @@ impl<'a> Tagged<'a> {
     }
 }
 
-/// Whether two hexadecimal texts are the same number.
+/// Whether two hexadecimal strings have the same value.
 fn same_hex(a: &str, b: &str) -> bool {
     let digits = |text: &str| {
         let text = crate::check::hex_digits(text).unwrap_or_default().to_lowercase();
@@ -362,14 +361,14 @@ fn same_hex(a: &str, b: &str) -> bool {
     digits(a) == digits(b)
 }
 
-/// Says which names there are not.
+/// Reports unknown names.
 fn unknown(node: &Node<'_>, field: &str, names: &[&str], is_known: impl Fn(&str) -> bool) {
     for (index, name) in names.iter().enumerate().filter(|(_, name)| !is_known(name)) {
-        node.log_fail(&format!("{}[{index}]", node.path_of(field)), &format!("there is no '{name}'"));
+        node.log_fail(&format!("{}[{index}]", node.path_of(field)), &format!("unknown name '{name}'"));
     }
 }
 
-/// The columns wanted, and the name whatever is wanted.
+/// The selected columns, and always the name.
 fn only(row: Map<String, Value>, columns: &[&str]) -> Value {
     let all = columns.is_empty();
     row.into_iter().filter(|(name, _)| all || name == "name" || columns.contains(&name.as_str())).collect()
@@ -380,7 +379,7 @@ fn per_second(interval: &Value, count: Option<u64>) -> f64 {
     if seconds > 0.0 { count.unwrap_or_default() as f64 / seconds } else { 0.0 }
 }
 
-/// A number with four decimals.
+/// A number rounded to four decimals.
 fn decimal(number: f64) -> Value {
     let rounded = (number * 1e4).round() / 1e4;
     Number::from_f64(rounded).map_or(Value::Null, Value::Number)

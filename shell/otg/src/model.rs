@@ -1,9 +1,9 @@
-//! The Open Traffic Generator model: what messages there are, and their fields with numbers, types, limits and defaults.
+//! The Open Traffic Generator model: messages and their fields with numbers, types, limits and defaults.
 //!
-//! Read once from `model.txt`, which `tools/otg-descriptor` makes of the released package. Names, messages and wire numbers
-//! stand nowhere else.
+//! Read once from `model.txt`, which `tools/otg-descriptor` generates from the released package: the only list of messages,
+//! fields and wire numbers.
 //!
-//! A *closed* message is one whose contents nobody here reads: protocols that are refused as a whole.
+//! A *closed* message is an unsupported protocol, refused as a whole; its fields are not listed.
 
 use serde_json::Value;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ pub(crate) struct Model {
 /// A message.
 pub(crate) struct Message {
     pub(crate) name: &'static str,
-    /// Nothing is known of its fields.
+    /// Its fields are not listed.
     pub(crate) closed: bool,
     pub(crate) fields: Vec<Field>,
 }
@@ -32,22 +32,22 @@ pub(crate) struct Message {
 /// A field of a message.
 pub(crate) struct Field {
     pub(crate) name: &'static str,
-    /// Its number in protobuf.
+    /// Its protobuf field number.
     pub(crate) number: i32,
     pub(crate) repeated: bool,
-    pub(crate) kind: Kind,
-    /// How a text is to be written.
-    pub(crate) form: Option<Form>,
+    pub(crate) kind: FieldType,
+    /// Format of a string.
+    pub(crate) form: Option<TextFormat>,
     pub(crate) min: Option<f64>,
     pub(crate) max: Option<f64>,
     pub(crate) required: bool,
-    /// What it is when it is absent.
+    /// Its default.
     pub(crate) default: Option<Value>,
 }
 
-/// What a field holds.
+/// Type of a field.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum FieldType {
     Double,
     Float,
     Int64,
@@ -57,15 +57,15 @@ pub(crate) enum Kind {
     Bool,
     Text,
     Bytes,
-    /// Words and their numbers.
+    /// Names and numbers.
     Enum(Vec<(&'static str, i32)>),
     /// The name of a message.
     Message(String),
 }
 
-/// How a text is to be written.
+/// Format of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum TextFormat {
     Mac,
     Ipv4,
     Ipv6,
@@ -77,7 +77,7 @@ pub(crate) fn model() -> &'static Model {
     &MODEL
 }
 
-/// The message called `name`, which the model has.
+/// The message called `name`; panics if unknown.
 pub(crate) fn message(name: &str) -> &'static Message {
     MODEL.messages.get(name).unwrap_or_else(|| panic!("the model has no message {name}"))
 }
@@ -90,18 +90,18 @@ impl Message {
 }
 
 impl Field {
-    /// The message it holds.
+    /// Its message type.
     pub(crate) fn message(&self) -> Option<&'static Message> {
         match &self.kind {
-            Kind::Message(name) => Some(message(name)),
+            FieldType::Message(name) => Some(message(name)),
             _ => None,
         }
     }
 }
 
 impl Model {
-    /// Reads lines such as `FlowUdp`, then ` src_port 1 PatternFlowUdpSrcPort` for each of its fields. Several names in one
-    /// line have the same fields, in which `~` stands for the name.
+    /// Reads lines such as `FlowUdp`, then ` src_port 1 PatternFlowUdpSrcPort` per field. Several names on one line have the
+    /// same fields, in which `~` stands for the name.
     fn parse(text: &'static str) -> Self {
         let mut model = Self { messages: HashMap::new(), names: Vec::new() };
         let mut current: Vec<&'static str> = Vec::new();
@@ -126,7 +126,7 @@ impl Model {
     }
 }
 
-/// `id 3 *uint32 ..4095 ! =0`: name, number, type, then what else there is.
+/// `id 3 *uint32 ..4095 ! =0`: name, number, type, then attributes.
 fn parse_field(line: &'static str, message: &str) -> Field {
     let (line, default) = match line.split_once(" =") {
         Some((line, json)) => (line, serde_json::from_str(json).ok()),
@@ -139,7 +139,7 @@ fn parse_field(line: &'static str, message: &str) -> Field {
         name,
         number: number.parse().unwrap_or_else(|_| panic!("model.txt: no number in '{line}'")),
         repeated: kind.starts_with('*'),
-        kind: parse_kind(kind.trim_start_matches('*'), message),
+        kind: parse_type(kind.trim_start_matches('*'), message),
         form: None,
         min: None,
         max: None,
@@ -149,10 +149,10 @@ fn parse_field(line: &'static str, message: &str) -> Field {
     for word in words {
         match word {
             "!" => field.required = true,
-            "mac" => field.form = Some(Form::Mac),
-            "ipv4" => field.form = Some(Form::Ipv4),
-            "ipv6" => field.form = Some(Form::Ipv6),
-            "hex" => field.form = Some(Form::Hex),
+            "mac" => field.form = Some(TextFormat::Mac),
+            "ipv4" => field.form = Some(TextFormat::Ipv4),
+            "ipv6" => field.form = Some(TextFormat::Ipv6),
+            "hex" => field.form = Some(TextFormat::Hex),
             range => {
                 let (min, max) = range.split_once("..").unwrap_or_else(|| panic!("model.txt: '{word}'?"));
                 (field.min, field.max) = (min.parse().ok(), max.parse().ok());
@@ -162,25 +162,25 @@ fn parse_field(line: &'static str, message: &str) -> Field {
     field
 }
 
-fn parse_kind(word: &'static str, message: &str) -> Kind {
+fn parse_type(word: &'static str, message: &str) -> FieldType {
     match word {
-        "double" => Kind::Double,
-        "float" => Kind::Float,
-        "int64" => Kind::Int64,
-        "uint64" => Kind::Uint64,
-        "int32" => Kind::Int32,
-        "uint32" => Kind::Uint32,
-        "bool" => Kind::Bool,
-        "string" => Kind::Text,
-        "bytes" => Kind::Bytes,
+        "double" => FieldType::Double,
+        "float" => FieldType::Float,
+        "int64" => FieldType::Int64,
+        "uint64" => FieldType::Uint64,
+        "int32" => FieldType::Int32,
+        "uint32" => FieldType::Uint32,
+        "bool" => FieldType::Bool,
+        "string" => FieldType::Text,
+        "bytes" => FieldType::Bytes,
         _ => match word.strip_prefix("enum(").and_then(|rest| rest.strip_suffix(')')) {
-            Some(words) => Kind::Enum(words.split('|').enumerate().map(parse_word).collect()),
-            None => Kind::Message(word.replace('~', message)),
+            Some(words) => FieldType::Enum(words.split('|').enumerate().map(parse_word).collect()),
+            None => FieldType::Message(word.replace('~', message)),
         },
     }
 }
 
-/// `value`, whose number is its place counted from 1, or `value:2`.
+/// `value`, numbered from 1, or `value:2`.
 fn parse_word((index, word): (usize, &'static str)) -> (&'static str, i32) {
     match word.split_once(':') {
         Some((word, number)) => (word, number.parse().unwrap_or_default()),
@@ -197,7 +197,7 @@ mod tests {
         for name in &model().names {
             for field in &message(name).fields {
                 assert!(field.number > 0, "{name}.{}", field.name);
-                if let Kind::Message(held) = &field.kind {
+                if let FieldType::Message(held) = &field.kind {
                     assert!(model().messages.contains_key(held.as_str()), "{name}.{}: {held}", field.name);
                 }
             }
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!((value.number, value.max, &value.default), (2, Some(65535.0), &Some(0.into())));
         let choice = port.field("choice").unwrap();
         let words = [("value", 2), ("values", 3), ("increment", 4), ("decrement", 5), ("random", 6)];
-        assert_eq!(choice.kind, Kind::Enum(words.to_vec()));
+        assert_eq!(choice.kind, FieldType::Enum(words.to_vec()));
         assert_eq!(port.field("increment").unwrap().message().unwrap().name, "PatternFlowUdpSrcPortCounter");
         assert!(message("DeviceBgpRouter").closed);
         assert_eq!(message("Config").field("ports").map(|f| f.repeated), Some(true));

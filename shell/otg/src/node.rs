@@ -1,26 +1,26 @@
-//! Reading a document of the model: every place knows its path, what is absent has the model's default, and what was
-//! given and never read is an error in the end.
+//! Reads a document of the model: nodes have paths, absent fields have the model's defaults, and fields that were never
+//! read become errors.
 //!
-//! Invariant: after [`Log::unread`] nothing of the document was silently ignored. A field is either read, or has its
-//! default, or is named.
+//! Invariant: after [`Log::unread`] nothing of the document was silently ignored. Every field was read, has its default,
+//! or is reported.
 
 use crate::check::{hex_bytes, join, mac, sentence, whole};
-use crate::model::{Field, Form, Kind, Message};
+use crate::model::{Field, FieldType, Message, TextFormat};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What was read of a document, and what was wrong with it.
+/// Fields read of a document, with errors and warnings.
 #[derive(Default)]
 pub(crate) struct Log {
     errors: RefCell<Vec<String>>,
     warnings: RefCell<Vec<String>>,
-    /// Addresses of the values that were read.
+    /// Addresses of values that were read.
     read: RefCell<HashSet<usize>>,
 }
 
-/// A message of a document, or the place where one is absent.
+/// A message of a document, present or absent.
 #[derive(Clone)]
 pub(crate) struct Node<'a> {
     value: Option<&'a Value>,
@@ -34,12 +34,12 @@ fn address(value: &Value) -> usize {
 }
 
 impl Log {
-    /// Notes an error.
+    /// Adds an error.
     pub(crate) fn fail(&self, path: &str, reason: &str) {
         self.errors.borrow_mut().push(sentence(path, reason));
     }
 
-    /// Adds errors of all values that were given, are not their defaults, and were not read.
+    /// Adds an error for every value that is not the default and was not read.
     pub(crate) fn unread(&self, value: &Value, message: &'static Message) {
         self.unread_in(value, message, "");
     }
@@ -68,18 +68,18 @@ impl Log {
         self.read.borrow().contains(&address(value))
     }
 
-    /// The errors, and the warnings.
+    /// The errors and the warnings.
     pub(crate) fn end(self) -> (Vec<String>, Vec<String>) {
         (self.errors.into_inner(), self.warnings.into_inner())
     }
 
-    /// Whether there is no error so far.
+    /// Whether there are no errors so far.
     pub(crate) fn is_clean(&self) -> bool {
         self.errors.borrow().is_empty()
     }
 }
 
-/// Whether `value` says what is so anyway. An empty list does, too.
+/// Whether `value` is the default, or an empty list.
 fn is_default(value: &Value, field: &Field) -> bool {
     if field.repeated && value.as_array().is_some_and(Vec::is_empty) {
         return true;
@@ -95,7 +95,7 @@ impl<'a> Node<'a> {
         Self { value: Some(value), message, path: String::new(), log }
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -105,24 +105,24 @@ impl<'a> Node<'a> {
         join(&self.path, name)
     }
 
-    /// Notes an error of the whole message, of which nothing else is then said.
+    /// Adds an error for the whole message, which replaces all others in it.
     pub(crate) fn fail(&self, reason: impl AsRef<str>) {
         self.log.fail(&self.path, reason.as_ref());
         self.value.into_iter().for_each(|value| self.mark(value));
     }
 
-    /// Notes an error of the field `name`.
+    /// Adds an error for the field `name`.
     pub(crate) fn fail_at(&self, name: &str, reason: impl AsRef<str>) {
         self.log.fail(&self.path_of(name), reason.as_ref());
         self.raw(name).into_iter().for_each(|value| self.mark(value));
     }
 
-    /// Notes something its author should know.
+    /// Adds a warning for the field `name`.
     pub(crate) fn warn_at(&self, name: &str, reason: impl AsRef<str>) {
         self.log.warnings.borrow_mut().push(sentence(&self.path_of(name), reason.as_ref()));
     }
 
-    /// Counts a value and all in it as read.
+    /// Marks a value and its contents as read.
     fn mark(&self, value: &Value) {
         self.log.read.borrow_mut().insert(address(value));
         match value {
@@ -137,22 +137,22 @@ impl<'a> Node<'a> {
         field.unwrap_or_else(|| panic!("the model's {} has no field {name}", self.message.name))
     }
 
-    /// What was given as `name`.
+    /// The value given as `name`.
     fn raw(&self, name: &str) -> Option<&'a Value> {
         self.value?.get(name).filter(|value| !value.is_null())
     }
 
-    /// Whether it is there.
+    /// Whether it is present.
     pub(crate) fn is_given(&self) -> bool {
         self.value.is_some()
     }
 
-    /// Whether it has `name`.
+    /// Whether the field `name` is present.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.raw(name).is_some()
     }
 
-    /// Whether the model's message has a field `name`.
+    /// Whether its message type has a field `name`.
     pub(crate) fn may_have(&self, name: &str) -> bool {
         self.message.field(name).is_some()
     }
@@ -162,7 +162,7 @@ impl<'a> Node<'a> {
         self.field(name).message().is_some()
     }
 
-    /// The message in the field `name`, there or absent.
+    /// The message in the field `name`, present or absent.
     pub(crate) fn child(&self, name: &str) -> Node<'a> {
         let message = self.field(name).message();
         Node {
@@ -178,12 +178,12 @@ impl<'a> Node<'a> {
         path.split('.').fold(self.clone(), |node, name| node.child(name))
     }
 
-    /// An absent message of the model, as if the field `name` held it.
+    /// An absent message, as if it were in the field `name`.
     pub(crate) fn child_of_message(&self, message: &str, name: &str) -> Node<'a> {
         Node { value: None, message: crate::model::message(message), path: self.path_of(name), log: self.log }
     }
 
-    /// Notes an error somewhere else.
+    /// Adds an error at another path.
     pub(crate) fn log_fail(&self, path: &str, reason: &str) {
         self.log.fail(path, reason);
     }
@@ -202,7 +202,7 @@ impl<'a> Node<'a> {
         items.iter().enumerate().map(node).collect()
     }
 
-    /// What is given as `name`, or the default; counts as read.
+    /// The value of `name` or its default; marks it as read.
     pub(crate) fn value(&self, name: &str) -> Option<&'a Value> {
         let default = self.field(name).default.as_ref();
         match self.raw(name) {
@@ -214,18 +214,18 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A text; empty if absent and without a default.
+    /// A string; empty if absent and without a default.
     pub(crate) fn text(&self, name: &str) -> &'a str {
         self.value(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A list of texts.
+    /// A list of strings.
     pub(crate) fn texts(&self, name: &str) -> Vec<&'a str> {
         let items = self.value(name).and_then(Value::as_array);
         items.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// A whole number that is not negative.
+    /// A non-negative whole number.
     pub(crate) fn whole(&self, name: &str) -> u64 {
         self.value(name).and_then(whole).and_then(|number| u64::try_from(number).ok()).unwrap_or_default()
     }
@@ -235,12 +235,12 @@ impl<'a> Node<'a> {
         self.value(name).and_then(Value::as_f64).unwrap_or_default()
     }
 
-    /// Yes or no.
+    /// A boolean.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.value(name).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// The bytes of a hexadecimal text.
+    /// The bytes of a hexadecimal string.
     pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
         hex_bytes(self.text(name)).unwrap_or_default()
     }
@@ -258,25 +258,25 @@ impl<'a> Node<'a> {
         items.into_iter().flatten().filter_map(|value| bits(value, form)).collect()
     }
 
-    /// Which of several fields counts: the word in `choice`, the field that is there, or the default.
+    /// The selected alternative: the value of `choice`, the present field, or the default.
     pub(crate) fn choice(&self) -> &'a str {
         let field = self.field("choice");
         let given = self.value("choice").and_then(Value::as_str);
         if self.has("choice") {
             return given.unwrap_or_default();
         }
-        let Kind::Enum(words) = &field.kind else { return given.unwrap_or_default() };
+        let FieldType::Enum(words) = &field.kind else { return given.unwrap_or_default() };
         let there = words.iter().map(|(word, _)| *word).find(|word| self.may_have(word) && self.has(word));
         there.or(given).unwrap_or_default()
     }
 }
 
-fn bits(value: &Value, form: Option<Form>) -> Option<u128> {
+fn bits(value: &Value, form: Option<TextFormat>) -> Option<u128> {
     match (form, value.as_str()) {
-        (Some(Form::Mac), Some(text)) => mac(text).map(u128::from),
-        (Some(Form::Ipv4), Some(text)) => text.parse::<Ipv4Addr>().ok().map(|ip| u32::from(ip).into()),
-        (Some(Form::Ipv6), Some(text)) => text.parse::<Ipv6Addr>().ok().map(u128::from),
-        (Some(Form::Hex), Some(text)) => {
+        (Some(TextFormat::Mac), Some(text)) => mac(text).map(u128::from),
+        (Some(TextFormat::Ipv4), Some(text)) => text.parse::<Ipv4Addr>().ok().map(|ip| u32::from(ip).into()),
+        (Some(TextFormat::Ipv6), Some(text)) => text.parse::<Ipv6Addr>().ok().map(u128::from),
+        (Some(TextFormat::Hex), Some(text)) => {
             Some(hex_bytes(text)?.iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte)))
         }
         _ => whole(value).map(|number| match number {

@@ -1,53 +1,53 @@
-//! What a field of a header is, packet by packet: the model's patterns.
+//! The model's patterns: the value of a header field in each packet.
 
 use crate::node::Node;
 use serde_json::{Map, Value, json};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::Kind;
 
-/// Most different values that tags split a flow by, and that a list written out may have.
+/// Maximum number of tag value combinations of a flow, and of values in a list.
 pub(crate) const VALUES_MAX: u64 = 1024;
 
 /// The values of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Values {
-    /// Nobody said: it is computed.
-    Left,
-    /// A checksum that is wrong.
+    /// Computed.
+    Computed,
+    /// A wrong checksum.
     Bad,
-    /// Always the same.
+    /// A fixed value.
     One(u128),
-    /// Different ones, in turn or at random.
+    /// Varying values.
     Many(Series),
 }
 
-/// Values that change from packet to packet.
+/// Varying values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Series {
-    /// In turn.
+    /// Listed values in order.
     List(Vec<u128>),
-    /// From `first` in steps, `count` of them, then again.
+    /// `count` values from `first` in steps, repeated.
     Steps { first: u128, step: u128, count: u64, down: bool },
-    /// `count` different ones between `min` and `max`, drawn at random.
+    /// `count` distinct random values from `min` to `max`.
     Random { min: u128, max: u128, seed: u64, count: u64 },
 }
 
-/// A name under which packets are counted by some bits of a field.
+/// A metric tag: counts packets by some bits of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MetricTag {
     pub(crate) name: String,
-    /// Of the first bit, from the field's first.
+    /// Offset of the first bit in the field.
     pub(crate) offset: usize,
-    /// Bits.
+    /// Width in bits.
     pub(crate) width: usize,
 }
 
-/// What an absent pattern, or one that says `auto`, stands for.
+/// Meaning of an absent pattern, and of `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// The value the model says.
+    /// The model's default.
     Default,
-    /// What follows from the rest of the packet.
+    /// Computed from the rest of the packet.
     Computed,
 }
 
@@ -55,7 +55,7 @@ impl Values {
     /// Reads a pattern of `width` bits.
     pub(crate) fn read(node: &Node<'_>, width: u16, absent: Absent) -> Self {
         if !node.is_given() && absent == Absent::Computed {
-            return Self::Left;
+            return Self::Computed;
         }
         match node.choice() {
             "values" => Self::list(node),
@@ -64,13 +64,13 @@ impl Values {
             "random" => random(&node.child("random")),
             "custom" => Self::One(node.bits("custom")),
             "generated" if node.text("generated") == "bad" => Self::Bad,
-            "generated" => Self::Left,
+            "generated" => Self::Computed,
             "auto" if absent == Absent::Computed => {
                 node.value("auto");
-                Self::Left
+                Self::Computed
             }
             "auto" if node.child_is_message("auto") => {
-                node.child("auto").fail("not supported: addresses are not asked for by DHCP");
+                node.child("auto").fail("not supported: there is no DHCP client");
                 Self::One(0)
             }
             "auto" => Self::One(node.bits("auto")),
@@ -81,7 +81,7 @@ impl Values {
     fn list(node: &Node<'_>) -> Self {
         match node.bits_list("values")[..] {
             [] => {
-                node.fail_at("values", "is empty");
+                node.fail_at("values", "must not be empty");
                 Self::One(0)
             }
             [one] => Self::One(one),
@@ -89,7 +89,7 @@ impl Values {
         }
     }
 
-    /// The value that does not change, if it does not.
+    /// The fixed value, if it is one.
     pub(crate) fn one(&self) -> Option<u128> {
         match self {
             Self::One(value) => Some(*value),
@@ -115,7 +115,7 @@ fn random(node: &Node<'_>) -> Values {
     let (min, max) = (node.bits("min"), node.bits("max"));
     let (seed, count) = (node.whole("seed"), node.whole("count").max(1));
     if min > max {
-        node.fail_at("max", "is below min");
+        node.fail_at("max", "must be at least min");
     }
     if min == max { Values::One(min) } else { Values::Many(Series::Random { min, max, seed, count }) }
 }
@@ -133,7 +133,7 @@ pub(crate) fn tags(node: &Node<'_>, width: u16) -> Vec<MetricTag> {
         };
         let fits = tag.offset + tag.width <= usize::from(width);
         if !fits {
-            node.fail_at("length", format!("offset and length go beyond the field's {width} bits"));
+            node.fail_at("length", format!("offset plus length exceeds the field's {width} bits"));
         }
         fits.then_some(tag)
     };
@@ -141,7 +141,7 @@ pub(crate) fn tags(node: &Node<'_>, width: u16) -> Vec<MetricTag> {
 }
 
 impl Series {
-    /// How many values there are until they come again; nothing for those at random.
+    /// Number of values before they repeat; `None` if random.
     pub(crate) fn period(&self) -> Option<u64> {
         match self {
             Self::List(values) => Some(values.len() as u64),
@@ -150,7 +150,7 @@ impl Series {
         }
     }
 
-    /// The value of packet `n`, of one that is not random, in a field of `width` bits.
+    /// The value in packet `n` of a series that is not random.
     pub(crate) fn nth(&self, n: u64, width: u16) -> u128 {
         match self {
             Self::List(values) => values[(n % values.len() as u64) as usize],
@@ -167,7 +167,7 @@ impl Series {
         matches!(self, Self::Steps { down: true, .. })
     }
 
-    /// As a profile says it, of a field of `width` bits.
+    /// Its `vary` entry in a profile, for a field of `width` bits.
     pub(crate) fn vary(&self, kind: Kind, width: u16) -> Value {
         let value = |value: u128| value_json(kind, value);
         match self {
@@ -199,7 +199,7 @@ pub(crate) fn ones(width: u16) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
-/// A field's value as a profile says it.
+/// A field's value in a profile.
 pub(crate) fn value_json(kind: Kind, value: u128) -> Value {
     match kind {
         Kind::Mac => {
@@ -213,7 +213,7 @@ pub(crate) fn value_json(kind: Kind, value: u128) -> Value {
     }
 }
 
-/// A number as a profile says it: one too large for JSON as a text, of IPv6 as an address.
+/// A number in a profile: as a string if too large for JSON, as an address for IPv6.
 fn number_json(kind: Kind, value: u128) -> Value {
     match u64::try_from(value) {
         Ok(value) if value < 1 << 53 => value.into(),

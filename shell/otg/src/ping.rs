@@ -1,13 +1,13 @@
-//! Pings: which the model's action asks for, and what is told of them.
+//! Pings: reads the model's action and writes its response.
 
 use crate::check::check;
-use crate::error::{Errors, Kind};
+use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
 use crate::translate::Translation;
 use serde_json::{Value, json};
 
-/// Pings of one action, all of one IP version.
+/// Pings of one action, all with the same IP version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pings {
     /// `ipv4` or `ipv6`.
@@ -19,21 +19,21 @@ pub struct Pings {
 /// A ping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PingRequest {
-    /// Name of the address it is sent from.
+    /// Name of the source address.
     pub src_name: String,
-    /// Name of that address's port in the profile.
+    /// Its port in the profile.
     pub port: String,
-    /// Name of that address's host behind the port in the profile.
+    /// Its host in the profile.
     pub host: String,
-    /// The address itself.
+    /// The source address.
     pub from: String,
-    /// Who is to answer.
+    /// The destination address.
     pub to: String,
 }
 
 /// Reads a `ControlAction`.
 pub fn pings(request: &Value, translation: &Translation) -> Result<Pings, Errors> {
-    let validation = |errors| Errors { kind: Kind::Validation, errors };
+    let validation = |errors| Errors { kind: ErrorKind::Validation, errors };
     let action = message("ControlAction");
     let errors = check(request, action);
     if !errors.is_empty() {
@@ -59,14 +59,14 @@ fn read(root: &Node<'_>, translation: &Translation) -> Option<Pings> {
     let protocol = root.child("protocol");
     let family = protocol.choice();
     if !["ipv4", "ipv6"].contains(&family) {
-        protocol.fail_at(family, "not supported: there are pings over 'ipv4' and 'ipv6'");
+        protocol.fail_at(family, "not supported: use 'ipv4' or 'ipv6'");
         return None;
     }
     let chosen = protocol.child(family);
     chosen.choice();
     let requests = chosen.child("ping").items("requests");
     if requests.is_empty() {
-        chosen.child("ping").fail_at("requests", "is empty");
+        chosen.child("ping").fail_at("requests", "must not be empty");
     }
     let requests = requests.iter().filter_map(|node| request(node, family, translation)).collect();
     Some(Pings { family: family.to_owned(), requests })
@@ -85,7 +85,7 @@ fn request(node: &Node<'_>, family: &str, translation: &Translation) -> Option<P
         })
     });
     let Some((port, interface, from)) = found else {
-        node.fail_at("src_name", format!("there is no {family} address called '{src_name}'"));
+        node.fail_at("src_name", format!("unknown {family} address '{src_name}'"));
         return None;
     };
     let (src_name, to) = (src_name.to_owned(), to.to_owned());
@@ -94,7 +94,7 @@ fn request(node: &Node<'_>, family: &str, translation: &Translation) -> Option<P
 }
 
 impl Pings {
-    /// The `ControlActionResponse`: an outcome for each request, or why there was no answer.
+    /// The `ControlActionResponse`: the outcome of each request.
     pub fn response(&self, outcomes: &[Result<(), String>]) -> Value {
         let rows = self.requests.iter().zip(outcomes);
         let warning = |(request, outcome): (&PingRequest, &Result<(), String>)| {
@@ -158,11 +158,11 @@ mod tests {
         let two = json!([{"src_name": "i6", "dst_ip": "10.9.0.2"}, {"src_name": "i4"}]);
         let path = "protocol.ipv4.ping.requests";
         let wanted = [
-            format!("{path}[0].src_name: there is no ipv4 address called 'i6'"),
+            format!("{path}[0].src_name: unknown ipv4 address 'i6'"),
             format!("{path}[1].dst_ip: is required"),
         ];
         assert_eq!(errors(action("ipv4", &two)), wanted);
-        assert_eq!(errors(action("ipv4", &json!([]))), [format!("{path}: is empty")]);
+        assert_eq!(errors(action("ipv4", &json!([]))), [format!("{path}: must not be empty")]);
         let reboot = json!({"choice": "port", "port": {"choice": "reboot", "reboot": {"port_names": ["p"]}}});
         assert_eq!(errors(reboot), ["port: not supported"]);
     }

@@ -1,15 +1,15 @@
-//! States of neighbours, and the version.
+//! Neighbour states, and the version.
 
 use crate::check::check;
-use crate::error::{Errors, Kind};
+use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
 use crate::translate::Translation;
 use serde_json::{Value, json};
 
-/// The version of the model that the tables were made of.
+/// Version of the model.
 pub const MODEL_VERSION: &str = "1.62.0";
-/// The versions of the model whose clients understand us.
+/// Compatible versions of the model.
 const UNDERSTOOD: &str = ">=1.0.0,<2.0.0";
 
 /// The model's `Version`.
@@ -17,13 +17,13 @@ pub fn version(app_version: &str) -> Value {
     json!({"api_spec_version": UNDERSTOOD, "sdk_version": MODEL_VERSION, "app_version": app_version})
 }
 
-/// Answers a `StatesRequest`. `resolved` knows the hardware address of a gateway by port, host and address, if it answered.
+/// Answers a `StatesRequest`. `resolved` returns a resolved gateway's MAC address by port, host and address.
 pub fn states(
     request: &Value,
     translation: &Translation,
     resolved: &dyn Fn(&str, &str, &str) -> Option<String>,
 ) -> Result<Value, Errors> {
-    let validation = |errors| Errors { kind: Kind::Validation, errors };
+    let validation = |errors| Errors { kind: ErrorKind::Validation, errors };
     let request_message = message("StatesRequest");
     let errors = check(request, request_message);
     if !errors.is_empty() {
@@ -37,7 +37,7 @@ pub fn states(
         "ipv6_neighbors" => "ipv6_address",
         other => {
             return Err(Errors::invalid(format!(
-                "choice: '{other}' is not supported: there are states of neighbors"
+                "choice: '{other}' is not supported: use ipv4_neighbors or ipv6_neighbors"
             )));
         }
     };

@@ -32,7 +32,7 @@ fn figures(translation: &Translation) -> (Map<String, Value>, Value) {
 fn flows_are_summed_over_their_streams() {
     let translation = translate(&config(2)).unwrap();
     let (streams, interval) = figures(&translation);
-    let mut seen = Seen {
+    let mut input = MetricsInput {
         translation: &translation,
         figures: Figures {
             streams: Some(&streams),
@@ -40,10 +40,10 @@ fn flows_are_summed_over_their_streams() {
             active: true,
             ..Figures::default()
         },
-        asked: &[Transmit::Started, Transmit::Started],
+        requested: &[Transmit::Started, Transmit::Started],
         ports: &[PortState { up: true, capturing: false }; 2],
     };
-    let answer = metrics(&json!({"choice": "flow"}), &seen).unwrap();
+    let answer = metrics(&json!({"choice": "flow"}), &input).unwrap();
     let rows = answer["flow_metrics"].as_array().unwrap();
     assert_eq!(rows.len(), 1, "the flow without metrics is not there");
     let row = &rows[0];
@@ -66,9 +66,9 @@ fn flows_are_summed_over_their_streams() {
     let tag = json!({"name": "id", "value": {"choice": "hex", "hex": "006"}});
     let wanted =
         json!([{"name": "f0", "frames_tx": 10, "tagged_metrics": [{"frames_rx": 4, "tags": [tag]}]}]);
-    assert_eq!(metrics(&filtered, &seen).unwrap()["flow_metrics"], wanted);
-    seen.figures.active = false;
-    let answer = metrics(&json!({"choice": "port", "port": {"port_names": ["a"]}}), &seen).unwrap();
+    assert_eq!(metrics(&filtered, &input).unwrap()["flow_metrics"], wanted);
+    input.figures.active = false;
+    let answer = metrics(&json!({"choice": "port", "port": {"port_names": ["a"]}}), &input).unwrap();
     assert_eq!(answer["port_metrics"][0]["frames_tx_rate"], 0.0);
     assert_eq!(answer["port_metrics"][0]["link"], "up");
 }
@@ -76,14 +76,19 @@ fn flows_are_summed_over_their_streams() {
 #[test]
 fn what_there_is_not_is_an_error() {
     let translation = translate(&config(1)).unwrap();
-    let asked = [Transmit::Stopped];
-    let seen = Seen { translation: &translation, figures: Figures::default(), asked: &asked, ports: &[] };
-    let errors = |request| metrics(&request, &seen).unwrap_err().errors;
+    let requested = [Transmit::Stopped];
+    let input = MetricsInput {
+        translation: &translation,
+        figures: Figures::default(),
+        requested: &requested,
+        ports: &[],
+    };
+    let errors = |request| metrics(&request, &input).unwrap_err().errors;
     let request = json!({"choice": "flow", "flow": {"flow_names": ["f0", "g"]}});
-    assert_eq!(errors(request), ["flow.flow_names[1]: there is no 'g'"]);
-    let supported = "choice: 'isis' is not supported: there are metrics of 'port' and 'flow'";
+    assert_eq!(errors(request), ["flow.flow_names[1]: unknown name 'g'"]);
+    let supported = "choice: 'isis' is not supported: use 'port' or 'flow'";
     assert_eq!(errors(json!({"choice": "isis"})), [supported]);
-    let row = metrics(&json!({"choice": "flow"}), &seen).unwrap()["flow_metrics"][0].clone();
+    let row = metrics(&json!({"choice": "flow"}), &input).unwrap()["flow_metrics"][0].clone();
     assert_eq!(
         (&row["frames_tx"], &row["transmit"], row.get("latency")),
         (&json!(0), &json!("stopped"), None)
@@ -96,10 +101,10 @@ fn a_thousand_flows_are_answered_at_once() {
     let (streams, interval) = figures(&translation);
     let figures =
         Figures { streams: Some(&streams), interval: Some(&interval), active: true, ..Figures::default() };
-    let asked = vec![Transmit::Started; 1000];
-    let seen = Seen { translation: &translation, figures, asked: &asked, ports: &[] };
+    let requested = vec![Transmit::Started; 1000];
+    let input = MetricsInput { translation: &translation, figures, requested: &requested, ports: &[] };
     let begun = Instant::now();
-    let text = metrics(&json!({"choice": "flow"}), &seen).unwrap().to_string();
+    let text = metrics(&json!({"choice": "flow"}), &input).unwrap().to_string();
     let took = begun.elapsed();
     println!("metrics of 1,000 flows with two tags each: {took:?}, {} bytes", text.len());
     assert!(text.matches("\"frames_tx\"").count() > 2000);

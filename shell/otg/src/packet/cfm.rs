@@ -1,4 +1,4 @@
-//! Connectivity fault management, as bytes: the catalogue has no header of such TLVs. Source: IEEE 802.1Q clause 21.
+//! Connectivity fault management, as bytes: the catalogue has no header with these TLVs. Source: IEEE 802.1Q clause 21.
 
 use super::header::{Header, Part};
 use crate::node::Node;
@@ -7,7 +7,7 @@ use Part::{Fixed, Number, Pattern};
 
 /// Bytes of a maintenance association identifier, padded with zeros (clause 21.6.5).
 const MAID: usize = 48;
-/// Zeros behind it, for ITU-T Y.1731 (clause 21.6.6).
+/// Zeros after it, for ITU-T Y.1731 (clause 21.6.6).
 const CCM_RESERVED: usize = 16;
 /// From the end of the common header to the first TLV of a CCM (clause 21.6.1).
 const CCM_OFFSET: u128 = 70;
@@ -47,7 +47,7 @@ pub(super) fn header(node: &Node<'_>) -> Vec<Header> {
     vec![header]
 }
 
-/// A length as given, or as it is.
+/// The given length, or the actual one.
 fn length(node: &Node<'_>, real: usize) -> u8 {
     match node.choice() {
         "value" => node.whole("value") as u8,
@@ -83,10 +83,7 @@ fn association(node: &Node<'_>) -> Vec<u8> {
     bytes.extend([format, length(&short.child("length"), name.len())]);
     bytes.extend(name);
     if bytes.len() > MAID {
-        node.fail(format!(
-            "the names take {} bytes with formats and lengths; there is room for {MAID}",
-            bytes.len()
-        ));
+        node.fail(format!("names with formats and lengths take {} bytes: at most {MAID}", bytes.len()));
     }
     bytes.resize(MAID, 0);
     bytes
@@ -104,7 +101,7 @@ fn tlv(node: &Node<'_>) -> Header {
     let mut header = Header::plain(node);
     header.number(kind, 8);
     match Values::read(&node.child("length"), 16, Absent::Computed) {
-        Values::Left => header.number(body.len() as u128, 16),
+        Values::Computed => header.number(body.len() as u128, 16),
         _ => header.pattern(&node.child("length"), 16, Absent::Default),
     }
     header.bytes(&body);
@@ -116,7 +113,7 @@ fn interface_status(word: &str) -> u8 {
     words.iter().position(|known| *known == word).map_or(1, |at| at as u8 + 1)
 }
 
-/// Who sends: a chassis, and where it is managed (clause 21.5.3).
+/// Sender: chassis and management address (clause 21.5.3).
 fn sender(node: &Node<'_>) -> Vec<u8> {
     let chassis = node.child("chassis_id");
     let choice = chassis.choice();
@@ -150,7 +147,7 @@ fn sender(node: &Node<'_>) -> Vec<u8> {
     bytes
 }
 
-/// An address behind its family (clause 21.5.3.3): 1 is IPv4, 2 IPv6.
+/// An address after its family (clause 21.5.3.3): 1 is IPv4, 2 IPv6.
 fn network(node: &Node<'_>) -> Vec<u8> {
     let (family, bytes) = match node.choice() {
         "ipv6" => (2, node.bits("ipv6").to_be_bytes().to_vec()),

@@ -1,58 +1,58 @@
-//! A header in the making: its bits in wire order, each said or left to be computed, and which of them vary.
+//! A header in the making: its bits in wire order, each value_of or left to be computed, and which of them vary.
 
 use crate::node::Node;
 use crate::pattern::{Absent, MetricTag, Series, Values, ones, tags, value_json};
 use serde_json::{Map, Value, json};
 use wire::{Field, Protocol, protocol};
 
-/// A header of the catalogue, or bytes it has no header for.
+/// A header of the catalogue, or plain bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
-    /// Nothing for plain bytes.
+    /// `None` for plain bytes.
     pub(crate) protocol: Option<&'static Protocol>,
-    /// Bits from the first on; `None` is computed.
+    /// Bits in order; `None` is computed.
     bits: Vec<Option<bool>>,
-    /// What varies.
+    /// Varying fields.
     pub(crate) varied: Vec<Varied>,
-    /// What is counted by value.
+    /// Tagged fields.
     pub(crate) tags: Vec<Tag>,
-    /// Where a checksum stands that is to be wrong: first bit and width.
+    /// Location of a requested wrong checksum: first bit and width.
     pub(crate) bad: Option<(usize, u16)>,
     /// The field of variable length.
     pub(crate) variable: Option<Vec<u8>>,
-    /// What the model says for a field by which the header names what follows and that nothing fits.
+    /// The model's fallback for the field that identifies the next header.
     pub(crate) unknown_next: Option<u128>,
-    /// Path of the model's header it was made from.
+    /// Path of the model's header.
     pub(crate) path: String,
 }
 
-/// Bits that change from packet to packet.
+/// Varying bits.
 #[derive(Debug, Clone)]
 pub(crate) struct Varied {
-    /// First bit, from the header's first.
+    /// First bit in the header.
     pub(crate) at: usize,
     pub(crate) width: u16,
     pub(crate) series: Series,
 }
 
-/// Bits by which packets are counted.
+/// Tagged bits.
 #[derive(Debug, Clone)]
 pub(crate) struct Tag {
     pub(crate) tag: MetricTag,
-    /// First bit of the field, from the header's first.
+    /// First bit of the field in the header.
     pub(crate) at: usize,
 }
 
-/// A part of a header, in wire order. Names may lead through messages: `echo.type`.
+/// A part of a header, in wire order. Names can be paths: `echo.type`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part {
-    /// A pattern of so many bits.
+    /// A pattern with its width in bits.
     Pattern(&'static str, u16),
     /// A pattern that is computed if absent.
     Computed(&'static str, u16),
     /// A plain number.
     Number(&'static str, u16),
-    /// Bits that are always so.
+    /// A fixed value.
     Fixed(u128, u16),
 }
 
@@ -68,7 +68,7 @@ impl Header {
         Self { path: node.path().to_owned(), ..Self::empty() }
     }
 
-    /// Plain bytes of nothing, which cut one header off from the next.
+    /// No bytes; separates two headers.
     pub(crate) fn empty() -> Self {
         Self {
             protocol: None,
@@ -107,10 +107,10 @@ impl Header {
     pub(crate) fn values(&mut self, values: Values, width: u16) {
         let at = self.bits.len();
         match values {
-            Values::Left => self.leave(width),
+            Values::Computed => self.computed(width),
             Values::Bad => {
                 self.bad = Some((at, width));
-                self.leave(width);
+                self.computed(width);
             }
             Values::One(value) => self.number(value, width),
             Values::Many(series) => {
@@ -120,8 +120,8 @@ impl Header {
         }
     }
 
-    /// Adds bits that are computed.
-    pub(crate) fn leave(&mut self, width: u16) {
+    /// Adds computed bits.
+    pub(crate) fn computed(&mut self, width: u16) {
         self.bits.extend((0..width).map(|_| None));
     }
 
@@ -135,25 +135,25 @@ impl Header {
         bytes.iter().for_each(|byte| self.number(u128::from(*byte), 8));
     }
 
-    /// Overwrites the bits from `at` on.
+    /// Overwrites the bits from `at`.
     pub(crate) fn set(&mut self, at: usize, value: u128, width: u16) {
         for bit in 0..usize::from(width) {
             self.bits[at + bit] = Some(value >> (usize::from(width) - 1 - bit) & 1 == 1);
         }
     }
 
-    /// The value of bits, those to be computed as zeros.
+    /// The value of bits, with computed ones as zeros.
     pub(crate) fn get(&self, at: usize, width: u16) -> u128 {
         let bits = &self.bits[at..at + usize::from(width)];
         bits.iter().fold(0, |sum, bit| sum << 1 | u128::from(bit.unwrap_or_default()))
     }
 
-    /// Keeps only the bits from `from` to before `to`. Of a header without variation and tags.
+    /// Keeps only the bits from `from` to before `to`. For headers without varying or tagged fields.
     pub(crate) fn cut(&mut self, from: usize, to: usize) {
         self.bits = self.bits[from..to].to_vec();
     }
 
-    /// What varies and is tagged.
+    /// Varying fields with tags.
     pub(crate) fn tagged(&self) -> impl Iterator<Item = &Varied> {
         self.varied.iter().filter(|varied| self.tags.iter().any(|tag| tag.at == varied.at))
     }
@@ -168,7 +168,7 @@ impl Header {
         (0..self.bits.len() / 8).map(|byte| self.get(byte * 8, 8) as u8).collect()
     }
 
-    /// Adds the bits of another: what it varies and tags comes along.
+    /// Appends another header's bits, varying fields and tags.
     pub(crate) fn append(&mut self, other: Header) {
         let by = self.bits.len();
         self.bits.extend(other.bits);
@@ -176,34 +176,33 @@ impl Header {
         self.tags.extend(other.tags.into_iter().map(|tag| Tag { at: tag.at + by, ..tag }));
     }
 
-    /// Whether any of the field's bits is said, and then its value.
-    fn said(&self, field: &Field) -> Option<u128> {
+    /// The field's value, if any of its bits is set.
+    fn value_of(&self, field: &Field) -> Option<u128> {
         let (at, width) = (usize::from(field.bit), usize::from(field.width));
         let bits = self.bits.get(at..at + width)?;
         bits.iter().any(Option::is_some).then(|| self.get(at, field.width))
     }
 
-    /// Sets the field by which it names what follows, if nobody did, to what the model says where nothing fits. Returns
-    /// whether there was one to set.
+    /// Sets an unset next-header field to the model's fallback. Returns whether it was unset.
     pub(crate) fn set_unknown_next(&mut self) -> bool {
-        let unset = self.next_unsaid().is_some() && self.unknown_next.is_some();
+        let unset = self.unset_next_field().is_some() && self.unknown_next.is_some();
         self.unknown_next.into_iter().for_each(|value| self.set_next(value));
         unset
     }
 
-    /// Sets the field by which it names what follows to `value`, if nobody did.
+    /// Sets an unset next-header field to `value`.
     pub(crate) fn set_next(&mut self, value: u128) {
-        if let Some(field) = self.next_unsaid() {
+        if let Some(field) = self.unset_next_field() {
             self.set(usize::from(field.bit), value & ones(field.width), field.width);
         }
     }
 
-    /// The field by which it names what follows, unless that is said.
-    fn next_unsaid(&self) -> Option<&'static Field> {
-        self.protocol.and_then(Protocol::next_field).filter(|field| self.said(field).is_none())
+    /// The field by which it names what follows, unless that is value_of.
+    fn unset_next_field(&self) -> Option<&'static Field> {
+        self.protocol.and_then(Protocol::next_field).filter(|field| self.value_of(field).is_none())
     }
 
-    /// The header as the catalogue builds it.
+    /// The header for the catalogue.
     pub(crate) fn spec(&self) -> wire::Header {
         let Some(known) = self.protocol else {
             let mut header = wire::Header::new(bytes_protocol());
@@ -213,19 +212,19 @@ impl Header {
         let mut header = wire::Header::new(known);
         header.variable = self.variable.clone();
         for field in known.fields {
-            self.said(field).into_iter().for_each(|value| header.put(field, value));
+            self.value_of(field).into_iter().for_each(|value| header.put(field, value));
         }
         header
     }
 
-    /// The header as a profile says it.
+    /// The header in a profile.
     pub(crate) fn element(&self) -> Value {
         let hex =
             |bytes: &[u8]| -> Value { bytes.iter().map(|b| format!("{b:02x}")).collect::<String>().into() };
         let Some(known) = self.protocol else { return json!({"bytes": {"hex": hex(&self.to_bytes())}}) };
         let mut fields = Map::new();
         for field in known.fields {
-            if let Some(value) = self.said(field) {
+            if let Some(value) = self.value_of(field) {
                 fields.insert(field.name.to_owned(), value_json(field.kind, value));
             }
         }
@@ -237,14 +236,14 @@ impl Header {
         Value::Object(element)
     }
 
-    /// The field of the catalogue that has exactly these bits.
+    /// The catalogue's field with exactly these bits.
     pub(crate) fn field_at(&self, at: usize, width: u16) -> Option<&'static Field> {
         let fields = self.protocol?.fields;
         fields.iter().find(|field| usize::from(field.bit) == at && field.width == width)
     }
 }
 
-/// The catalogue's header of any bytes.
+/// The catalogue's header for plain bytes.
 fn bytes_protocol() -> &'static Protocol {
     protocol("bytes").unwrap_or_else(|| panic!("the catalogue has no bytes"))
 }

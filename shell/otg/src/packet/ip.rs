@@ -36,15 +36,15 @@ const IPV6: &[Part] = &[
     Pattern("hop_limit", 8),
     Pattern("src", 128),
 ];
-/// What the model says in fields that name what follows, where nothing fits.
+/// The model's fallback values of next-header fields.
 const NO_TYPE: u128 = 0xffff;
 const ANY_HOST: u128 = 61;
 const NO_NEXT_HEADER: u128 = 59;
 /// Of RFC 8754.
 const SEGMENT_ROUTING: u128 = 4;
 
-/// Ethernet. Its destination is resolved if the author says `auto`, or says nothing in a flow between devices; then its
-/// source is the device's if the author says nothing.
+/// Ethernet. The destination is resolved with `auto`, or if absent in a flow between devices; then an absent source is the
+/// device's.
 pub(super) fn ethernet(node: &Node<'_>, between_devices: bool) -> Vec<Header> {
     let mut header = Header::native("ethernet", node);
     let dst = node.child("dst");
@@ -91,7 +91,7 @@ fn custom_option(node: &Node<'_>) -> Header {
         "value" => header.number(u128::from(length.whole("value")), 8),
         _ => {
             length.value("auto");
-            header.leave(8);
+            header.computed(8);
         }
     }
     header.variable = Some(node.bytes("value"));
@@ -113,12 +113,12 @@ fn timestamp(node: &Node<'_>) -> Header {
         data.pattern(&entry.child("timestamp"), 32, Absent::Default);
     }
     if !data.varied.is_empty() || !data.tags.is_empty() {
-        node.fail("addresses and timestamps of the option can only be fixed values without tags");
+        node.fail("addresses and timestamps of the option must be fixed values without tags");
     }
     let pointer = node.child("pointer");
     let pointer = if pointer.choice() == "value" { pointer.bits("value") } else { 5 };
     let mut header = Header::native("ipv4_timestamp", node).parts(node, &[Fixed(68, 8)]);
-    header.leave(8);
+    header.computed(8);
     header.number(pointer, 8);
     header = header.parts(node, &[Pattern("overflow", 4), Fixed(flag, 4)]);
     header.variable = Some(data.to_bytes());
@@ -137,12 +137,12 @@ pub(super) fn ipv6(node: &Node<'_>) -> Vec<Header> {
     vec![header]
 }
 
-/// A locator with micro-segments behind it (RFC 9800), as one address.
+/// A locator followed by micro-segments (RFC 9800), as one address.
 fn micro_segments(node: &Node<'_>) -> u128 {
     let fixed = |name: &str, width| {
         let value = Values::read(&node.child(name), width, Absent::Default).one();
         value.unwrap_or_else(|| {
-            node.fail_at(name, "can only be a fixed value");
+            node.fail_at(name, "must be a fixed value");
             0
         })
     };
@@ -152,7 +152,7 @@ fn micro_segments(node: &Node<'_>) -> u128 {
         let digits = crate::check::hex_digits(usid).unwrap_or_default();
         let width = digits.len() as u32 * 4;
         if at + width > 128 {
-            node.fail_at("usids", "do not fit behind the locator");
+            node.fail_at("usids", "do not fit after the locator");
             break;
         }
         at += width;
@@ -196,7 +196,7 @@ pub(super) fn extension(node: &Node<'_>) -> Vec<Header> {
     headers
 }
 
-/// A padding TLV: as many zeros as its length says.
+/// A padding TLV with its length in zeros.
 fn padding(node: &Node<'_>) -> Header {
     let mut header = Header::native("srh_tlv", node).parts(node, &[Pattern("type", 8)]);
     let length = Values::read(&node.child("length"), 8, Absent::Default);

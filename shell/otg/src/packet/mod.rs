@@ -1,7 +1,7 @@
-//! A flow's packet: from the model's headers to elements of a profile's `packet` and what of them varies.
+//! Translates a flow's headers to a profile's `packet` and `vary`.
 //!
-//! Most headers are the catalogue's, which computes what depends on the rest of the packet. Where it has none the header
-//! is plain bytes, and what varies in it varies as bits of the frame.
+//! Most headers are in the protocol catalogue, which computes lengths, types and checksums. Others become plain bytes, and
+//! their varying fields become bits of the frame.
 
 mod cfm;
 mod header;
@@ -20,7 +20,7 @@ use wire::{BuildError, Kind, PacketSpec};
 /// Bytes of the Ethernet header.
 const ETHERNET_BYTES: usize = 14;
 
-/// Type of a VLAN tag; the model does not tell service tags from others.
+/// Type of a VLAN tag; the model does not distinguish service tags.
 const VLAN_TYPE: u128 = 0x8100;
 
 /// A flow's packet.
@@ -31,7 +31,7 @@ pub(crate) struct Packet {
     pub(crate) payload: Vec<u8>,
 }
 
-/// One of the streams a flow is split into by its tags.
+/// One of the streams that a flow is split into by its tags.
 pub(crate) struct Branch {
     /// Names of the tags with the hexadecimal value of each.
     pub(crate) tags: Vec<(String, String)>,
@@ -55,7 +55,7 @@ impl Packet {
         packet
     }
 
-    /// Bytes that begin a frame are its Ethernet header.
+    /// Converts leading plain bytes to an Ethernet header.
     fn begin_with_ethernet(&mut self, flow: &Node<'_>) {
         let Some(first) = self.headers.first() else { return };
         if first.protocol.is_some_and(|protocol| protocol.name == "ethernet") {
@@ -64,7 +64,10 @@ impl Packet {
         let at = ETHERNET_BYTES * 8;
         if first.protocol.is_some() || first.len() < at || !first.tags.is_empty() || !first.varied.is_empty()
         {
-            flow.fail_at("packet", "a frame begins with ethernet, or with custom bytes that hold all of it");
+            flow.fail_at(
+                "packet",
+                "the first header must be ethernet, or custom bytes with the whole Ethernet header",
+            );
             return;
         }
         let (mut ethernet, mut rest) = (first.clone(), first.clone());
@@ -84,11 +87,11 @@ impl Packet {
         self.spec().shortest(extra)
     }
 
-    /// Makes headers follow each other that the catalogue has in no such order: the one before says what the model says
-    /// where nothing fits, or the one behind is cut off from it.
+    /// Allows header orders that the catalogue does not have: sets the previous header's type to the model's fallback, or
+    /// separates the headers.
     pub(crate) fn put_in_order(&mut self, flow: &Node<'_>) {
         self.name_what_follows();
-        // Each turn settles one header.
+        // Each iteration fixes one header.
         for _ in 0..=2 * self.headers.len() {
             match self.spec().build_unpadded() {
                 Err(BuildError::CannotFollow { index, .. }) => {
@@ -102,7 +105,7 @@ impl Packet {
                     flow.log_fail(&self.headers[index].path, &reason);
                     return;
                 }
-                // Said when the headers were read.
+                // Reported when the headers were read.
                 Err(BuildError::CannotBeFirst { .. }) => return,
                 Err(error) => {
                     flow.fail_at("packet", error.to_string());
@@ -111,13 +114,13 @@ impl Packet {
                 Ok(_) => return,
             }
         }
-        flow.fail_at("packet", "these headers cannot follow each other");
+        flow.fail_at("packet", "unsupported order of headers");
     }
 
-    /// Sets the types that the catalogue would choose otherwise than the model: of nothing, of bytes, and of all VLAN tags.
+    /// Sets types where the model differs from the catalogue: before nothing, before bytes, and of VLAN tags.
     fn name_what_follows(&mut self) {
         for index in 0..self.headers.len() {
-            // Options and other parts of a header are named by nobody.
+            // Options and other parts of a header have no type.
             let is_part = |header: &&Header| header.protocol.is_some_and(|protocol| protocol.part.is_some());
             let next = self.headers[index + 1..].iter().find(|header| !is_part(header));
             match next.map(|next| next.protocol.map(|protocol| protocol.name)) {
@@ -130,8 +133,7 @@ impl Packet {
         }
     }
 
-    /// Sets the checksums that are to be wrong to something that a frame of `size` with nothing else in it has not.
-    /// Returns whether there was one.
+    /// Sets requested wrong checksums to a value that differs from a frame of `size`. Returns whether there was one.
     pub(crate) fn spoil(&mut self, size: FrameLen) -> bool {
         let bad: Vec<usize> =
             (0..self.headers.len()).filter(|index| self.headers[*index].bad.is_some()).collect();
@@ -140,14 +142,14 @@ impl Packet {
             let Some((at, width)) = self.headers[*index].bad.take() else { continue };
             let offset = packet.offsets[*index] + at / 8;
             let right = packet.bytes[offset..].iter().take(2).fold(0u16, |sum, b| sum << 8 | u16::from(*b));
-            // All ones and zero are the same sum, and zero is none in UDP.
+            // All ones and zero are equivalent, and zero means no checksum in UDP.
             let wrong = if right >= 0xfffe { 1 } else { right + 1 };
             self.headers[*index].set(at, u128::from(wrong), width);
         }
         !bad.is_empty()
     }
 
-    /// The streams this packet's tags make: one for each combination of values of the tagged fields.
+    /// The streams for this packet's tags: one per combination of values of the tagged fields.
     pub(crate) fn branches(&self, flow: &Node<'_>) -> Vec<Branch> {
         let mut count = 1;
         for header in &self.headers {
@@ -194,7 +196,7 @@ impl Packet {
         self.headers.iter().map(Header::element).collect()
     }
 
-    /// What a profile's `vary` says.
+    /// A profile's `vary`.
     fn vary(&self) -> Map<String, Value> {
         let offsets = self.spec().build_unpadded().map(|packet| packet.offsets).unwrap_or_default();
         let mut vary = Map::new();

@@ -1,10 +1,10 @@
-//! Headers whose parts are the model's fields in wire order.
+//! Headers with the model's fields in wire order.
 
 use super::header::{Header, Part};
 use crate::node::Node;
 use Part::{Computed, Fixed, Number, Pattern};
 
-/// VLAN tag. The model's `tpid` is the type of what follows: it stands behind the identifier, as in a tag as laid out here.
+/// VLAN tag. The model's `tpid` is the type of the next header, after the identifier.
 pub(super) const VLAN: &[Part] =
     &[Pattern("priority", 3), Pattern("cfi", 1), Pattern("id", 12), Computed("tpid", 16)];
 pub(super) const VXLAN: &[Part] =
@@ -48,7 +48,7 @@ pub(super) const ARP: &[Part] = &[
     Pattern("target_hardware_addr", 48),
     Pattern("target_protocol_addr", 32),
 ];
-/// Of ICMP and ICMPv6 alike.
+/// Of ICMP and ICMPv6.
 pub(super) const ECHO: &[Part] = &[
     Pattern("echo.type", 8),
     Pattern("echo.code", 8),
@@ -152,7 +152,7 @@ pub(super) fn pause(node: &Node<'_>) -> Vec<Header> {
     ]
 }
 
-/// GRE. Checksum and reserved bits are there if the flag says so or one of them was given.
+/// GRE. Checksum and reserved bits are present if the flag is set or one of them is given.
 pub(super) fn gre(node: &Node<'_>) -> Vec<Header> {
     let mut gre = Header::native("gre", node).parts(node, GRE);
     gre.unknown_next = Some(0x0800);
@@ -164,7 +164,7 @@ pub(super) fn gre(node: &Node<'_>) -> Vec<Header> {
     headers
 }
 
-/// GTP-U. The optional fields are there if a flag says so or one of them was given.
+/// GTP-U. The optional fields are present if a flag is set or one of them is given.
 pub(super) fn gtpv1(node: &Node<'_>) -> Vec<Header> {
     let gtp = Header::native("gtpu", node).parts(node, GTPV1);
     let given = ["squence_number", "n_pdu_number", "next_extension_header_type"].iter().any(|n| node.has(n));
@@ -178,7 +178,7 @@ pub(super) fn gtpv1(node: &Node<'_>) -> Vec<Header> {
     headers
 }
 
-/// GTP version 2, of which the catalogue has no header. The tunnel identifier is there if the flag says so or it was given.
+/// GTP version 2, not in the catalogue. The tunnel identifier is present if the flag is set or it is given.
 pub(super) fn gtpv2(node: &Node<'_>) -> Vec<Header> {
     let gtp = Header::plain(node).parts(node, GTPV2);
     let teid = gtp.get(4, 1) == 1 || node.has("teid");
@@ -186,7 +186,7 @@ pub(super) fn gtpv2(node: &Node<'_>) -> Vec<Header> {
     vec![gtp.parts(node, GTPV2_REST)]
 }
 
-/// PPP with the address and control bytes of HDLC-like framing (RFC 1662), of which the catalogue has no header.
+/// PPP with the address and control bytes of HDLC-like framing (RFC 1662), not in the catalogue.
 pub(super) fn ppp(node: &Node<'_>, next: Option<&str>) -> Vec<Header> {
     let mut ppp = Header::plain(node).parts(node, &[Pattern("address", 8), Pattern("control", 8)]);
     let protocol = node.child("protocol_type");
@@ -217,14 +217,14 @@ pub(super) fn lacp(node: &Node<'_>) -> Vec<Header> {
     vec![lacp]
 }
 
-/// The author's bytes.
+/// Custom bytes.
 pub(super) fn custom(node: &Node<'_>) -> Vec<Header> {
     let mut header = Header::plain(node);
     header.bytes(&node.bytes("bytes"));
     for tag in node.items("metric_tags") {
         let (at, width) = (tag.whole("offset") as usize, tag.whole("length") as usize);
         if at + width > header.len() {
-            tag.fail_at("length", "offset and length go beyond the bytes");
+            tag.fail_at("length", "offset plus length exceeds the bytes");
             continue;
         }
         let name = tag.text("name").to_owned();

@@ -1,4 +1,4 @@
-//! RSVP path messages, as bytes: the catalogue has no header of nested objects. Source: RFC 2205 section 3.1 and
+//! RSVP path messages, as bytes: the catalogue has no nested objects. Source: RFC 2205 section 3.1 and
 //! appendix A, RFC 3209 section 4, RFC 2210 section 3.1.
 
 use super::header::{Header, Part};
@@ -44,11 +44,11 @@ pub(super) fn header(node: &Node<'_>) -> Vec<Header> {
     vec![header]
 }
 
-/// Puts the checksum over the whole message into it (RFC 2205 section 3.1.1).
+/// Sets the checksum over the whole message (RFC 2205 section 3.1.1).
 fn checksum(node: &Node<'_>, header: &mut Header) {
     let values = Values::read(&node.child("rsvp_checksum"), 16, Absent::Computed);
     if values.one().is_none() && !header.varied.is_empty() {
-        node.fail_at("rsvp_checksum", "fields of rsvp that vary need a custom checksum");
+        node.fail_at("rsvp_checksum", "varying rsvp fields need a custom checksum");
     }
     let right = !wire::checksum::fold(wire::checksum::sum(&header.to_bytes(), 0));
     let value = match values {
@@ -101,7 +101,7 @@ fn wrap(node: &Node<'_>, class: u128, kind: Header, body: Header) -> Header {
     header
 }
 
-/// A length as given, or as it is.
+/// The given length, or the actual one.
 fn length(node: &Node<'_>, real: usize) -> u128 {
     match node.choice() {
         "value" => node.bits("value"),
@@ -209,7 +209,7 @@ fn record_route(node: &Node<'_>) -> Header {
     route
 }
 
-/// An object of the author's: its type is class and C-type of one's own making, its body bytes.
+/// A custom object with a type and bytes.
 fn custom(node: &Node<'_>) -> Header {
     let mut body = Header::plain(node);
     body.bytes(&node.bytes("bytes"));

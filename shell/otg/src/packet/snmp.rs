@@ -1,6 +1,6 @@
-//! SNMP version 2c, as bytes: the catalogue has no header whose lengths nest. Source: RFC 3416; X.690 for the encoding.
+//! SNMP version 2c, as bytes: the catalogue has no nested lengths. Source: RFC 3416; X.690 for the encoding.
 //!
-//! A number that varies takes as many bytes in every packet, which its readers allow and the shortest form would not.
+//! A varying number has the same length in every packet, which decoders accept, instead of the shortest form.
 
 use super::header::Header;
 use crate::node::Node;

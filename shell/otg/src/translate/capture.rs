@@ -1,4 +1,4 @@
-//! A capture and its filters, in the words of libpcap.
+//! Captures and their filters, in libpcap syntax.
 
 use super::CapturePlan;
 use crate::node::Node;
@@ -36,12 +36,12 @@ const IPV6: Fields = &[
     ("dst", 304, 128),
 ];
 
-/// Reads a capture for the port that the profile calls `key`; its file is named like that.
+/// Reads a capture for the port `key` of the profile, which also names the file.
 pub(super) fn capture(node: &Node<'_>, key: &str) -> (CapturePlan, Value) {
     let name = node.text("name").to_owned();
     let pcapng = node.text("format") == "pcapng";
     if !node.flag("overwrite") {
-        node.fail_at("overwrite", "not supported: nothing ends a capture but its stop");
+        node.fail_at("overwrite", "not supported: a capture runs until it is stopped");
     }
     let mut document = json!({"file": format!("{key}.pcapng"), "direction": "rx"});
     if node.has("packet_size") {
@@ -90,15 +90,14 @@ fn filter(node: &Node<'_>) -> Option<String> {
 fn custom(node: &Node<'_>) -> String {
     let (offset, length) = (node.whole("offset") as u32 * 8, node.whole("bit_length") as u32);
     if length == 0 || length > 128 {
-        node.fail_at("bit_length", "is not within 1 to 128");
+        node.fail_at("bit_length", "must be from 1 to 128");
         return String::new();
     }
     let (value, mask) = (node.bits("value"), node.bits("mask"));
     condition(offset, length, value, mask, node.flag("negate")).unwrap_or_else(|| "ether[0] >= 0".to_owned())
 }
 
-/// Bits of the frame that must be, or must not be, `value` where `mask` has ones. The model's masks have ones where a bit
-/// counts; with no ones nothing is asked for.
+/// A filter for bits of the frame that equal `value`, or do not, where `mask` is set; none for an empty mask.
 fn condition(first: u32, bits: u32, value: u128, mask: u128, negate: bool) -> Option<String> {
     let mut bytes: Vec<String> = Vec::new();
     for byte in first / 8..(first + bits).div_ceil(8) {

@@ -1,4 +1,4 @@
-//! A flow: the streams of a profile it becomes, and what of them is told.
+//! Translates a flow to streams of a profile.
 
 use super::ports::{Endpoint, Ports};
 use super::timing::{Duration, Given, Rate, Sizes, decimal, sizes};
@@ -12,7 +12,7 @@ use wire::signature;
 /// Streams of a flow.
 pub(super) const STREAMS_MAX: usize = 4096;
 
-/// Where frames go from and to.
+/// Sender and receiver of frames.
 struct Pair {
     from: Endpoint,
     to: Option<Endpoint>,
@@ -36,14 +36,14 @@ pub(super) fn flow(
     if packet.spoil(sizes.shortest) && (metrics.enable || sizes.one.is_none()) {
         node.warn_at(
             "packet",
-            "a bad checksum is a fixed value: of packets that differ, one in 65536 may have it right",
+            "the bad checksum is a fixed value: of varying packets, one in 65536 has a correct checksum",
         );
     }
     refuse_egress(node);
     let branches = packet.branches(node);
     let parts = pairs.len() * branches.len();
     if parts > STREAMS_MAX {
-        node.fail(format!("makes {parts} streams; {STREAMS_MAX} are the most"));
+        node.fail(format!("makes {parts} streams: at most {STREAMS_MAX}"));
         return None;
     }
     let rate = Rate::read(node);
@@ -51,7 +51,7 @@ pub(super) fn flow(
     let given = Given { rate: &rate, size: sizes.one, speed, parts: parts as u64 };
     let duration = Duration::read(node, &given);
     if duration.packets.is_some_and(|packets| packets < parts as u64) {
-        node.fail_at("duration", format!("has fewer packets than the flow has streams, {parts}"));
+        node.fail_at("duration", format!("must have at least one packet per stream of the flow ({parts})"));
     }
     let mut plan = FlowPlan {
         name,
@@ -76,15 +76,15 @@ pub(super) fn flow(
             let stream = format!("flow{index}-{number}");
             let (mut elements, vary) = branch.document();
             elements.extend(shared.fill.iter().cloned());
-            let place = Place { name: &stream, pair, number: number as u64, parts: parts as u64 };
-            documents.push(shared.document(&place, elements, vary, ports));
+            let part = StreamPart { name: &stream, pair, number: number as u64, parts: parts as u64 };
+            documents.push(shared.document(&part, elements, vary, ports));
             plan.streams.push(StreamPlan { name: stream, tags: branch.tags.clone() });
         }
     }
     Some(plan)
 }
 
-/// What all streams of a flow have in common.
+/// Settings common to all streams of a flow.
 struct Shared<'a> {
     sizes: &'a Sizes,
     rate: &'a Rate,
@@ -93,8 +93,8 @@ struct Shared<'a> {
     fill: &'a [Value],
 }
 
-/// Which of them one is.
-struct Place<'a> {
+/// One stream of a flow.
+struct StreamPart<'a> {
     name: &'a str,
     pair: &'a Pair,
     number: u64,
@@ -104,19 +104,19 @@ struct Place<'a> {
 impl Shared<'_> {
     fn document(
         &self,
-        place: &Place<'_>,
+        part: &StreamPart<'_>,
         packet: Vec<Value>,
         vary: Map<String, Value>,
         ports: &Ports,
     ) -> Value {
         let mut stream = Map::new();
         let mut put = |key: &str, value: Value| stream.insert(key.to_owned(), value);
-        put("name", place.name.into());
-        put("from", ports.key(place.pair.from.port).into());
-        if let Some(host) = ports.host_key(place.pair.from, is_resolved(&packet)) {
+        put("name", part.name.into());
+        put("from", ports.key(part.pair.from.port).into());
+        if let Some(host) = ports.host_key(part.pair.from, is_resolved(&packet)) {
             put("from_host", host.into());
         }
-        if let Some(to) = place.pair.to {
+        if let Some(to) = part.pair.to {
             put("to", ports.key(to.port).into());
             if let Some(host) = to.host.and_then(|_| ports.host_key(to, false)) {
                 put("to_host", host.into());
@@ -128,15 +128,15 @@ impl Shared<'_> {
             put("vary", vary.into());
         }
         if !self.duration.rate_in_pattern {
-            put("rate", self.rate.document(place.parts).into());
+            put("rate", self.rate.document(part.parts).into());
         }
         if let Some(pattern) = &self.duration.pattern {
             put("pattern", pattern.clone());
         }
         if let Some(packets) = self.duration.packets {
             // The first streams send what does not divide evenly.
-            let more = u64::from(place.number < packets % place.parts);
-            put("count", (packets / place.parts + more).into());
+            let more = u64::from(part.number < packets % part.parts);
+            put("count", (packets / part.parts + more).into());
         }
         if self.duration.delay_ns > 0.0 {
             put("start_delay", format!("{}ns", decimal(self.duration.delay_ns, 0)).into());
@@ -148,12 +148,12 @@ impl Shared<'_> {
     }
 }
 
-/// Whether the hardware address a packet goes to is left to be found.
+/// Whether the packet's destination MAC address is to be resolved.
 fn is_resolved(packet: &[Value]) -> bool {
     packet.first().is_some_and(|first| first["ethernet"].get("dst").is_none())
 }
 
-/// What is told of a flow.
+/// Requested metrics of a flow.
 struct Metrics {
     enable: bool,
     loss: bool,
@@ -167,24 +167,21 @@ impl Metrics {
         let latency = node.child("latency");
         let wanted = latency.flag("enable");
         if latency.text("mode") == "cut_through" && wanted {
-            latency.fail_at("mode", "not supported: frames are stamped when whole, which is store_forward");
+            latency.fail_at("mode", "not supported: timestamps are of whole frames (store_forward)");
         }
         let timestamps = node.flag("timestamps");
         Self { enable: node.flag("enable"), loss: node.flag("loss"), latency: wanted, timestamps }
     }
 }
 
-/// Frames as they arrive are not looked into.
+/// Refuses egress packets: received frames are not parsed.
 fn refuse_egress(flow: &Node<'_>) {
     if !flow.items("egress_packet").is_empty() {
-        flow.fail_at(
-            "egress_packet",
-            "not supported: packets are counted by fields of 'packet', as they are sent",
-        );
+        flow.fail_at("egress_packet", "not supported: use metric_tags in 'packet'");
     }
 }
 
-/// The ports frames go from and to, and whether the flow is one between devices.
+/// Sending and receiving endpoints, and whether they are devices.
 fn pairs(flow: &Node<'_>, ports: &Ports) -> Option<(Vec<Pair>, bool)> {
     let node = flow.child("tx_rx");
     if node.choice() == "device" {
@@ -195,7 +192,7 @@ fn pairs(flow: &Node<'_>, ports: &Ports) -> Option<(Vec<Pair>, bool)> {
     let find = |name: &str, port: &str| {
         let found = ports.find(port);
         if found.is_none() {
-            node.fail_at(name, format!("there is no port '{port}'"));
+            node.fail_at(name, format!("unknown port '{port}'"));
         }
         found
     };
@@ -206,7 +203,7 @@ fn pairs(flow: &Node<'_>, ports: &Ports) -> Option<(Vec<Pair>, bool)> {
     }
     receivers.dedup();
     if receivers.len() > 1 {
-        node.fail_at("rx_names", "not supported: a flow is received at one port");
+        node.fail_at("rx_names", "not supported: use one receiving port");
     }
     let to = match receivers.first() {
         Some(port) => Some(find(if node.has("rx_name") { "rx_name" } else { "rx_names" }, port)?),
@@ -225,7 +222,7 @@ fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = match node.text("mode") {
         "one_to_one" => {
             if tx.len() != rx.len() {
-                node.fail_at("mode", "one_to_one needs as many rx_names as tx_names");
+                node.fail_at("mode", "one_to_one requires as many rx_names as tx_names");
             }
             tx.iter().zip(&rx).map(|(from, to)| Pair { from: *from, to: Some(*to) }).collect()
         }
@@ -240,7 +237,7 @@ fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {
         pairs.extend(back);
     }
     if pairs.iter().any(|pair| pair.from.port != pairs[0].from.port) {
-        node.fail("not supported: a flow is sent from one port; make a flow for each");
+        node.fail("not supported: use one flow per sending port");
     }
     pairs
 }
@@ -280,7 +277,7 @@ fn payload(flow: &Node<'_>, packet: &mut Packet, sizes: &Sizes, extra: usize) ->
 /// Cuts a payload that is written out to what the frames have room for, which must all be of one length then.
 fn fit(node: &Node<'_>, packet: &Packet, sizes: &Sizes, bytes: &mut Vec<u8>, extra: usize) {
     let Some(size) = sizes.one else {
-        node.fail_at(node.choice(), "needs frames of one length");
+        node.fail_at(node.choice(), "requires a fixed frame size");
         return;
     };
     let holds = |length: usize| {

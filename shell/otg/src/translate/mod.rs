@@ -1,6 +1,6 @@
-//! From a configuration of the model to a profile, and the names by which what comes of it is told.
+//! Translates a configuration to a profile, with the names for its metrics.
 //!
-//! Not here: where documents come from, and what runs the profile.
+//! Not here: transport of documents, running the profile.
 
 mod capture;
 mod flow;
@@ -8,17 +8,17 @@ mod ports;
 mod timing;
 
 use crate::check::check;
-use crate::error::{Errors, Kind};
+use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
 use ports::Ports;
 use profile::{Overrides, Plan};
 use serde_json::{Value, json};
 
-/// How long traffic is sent at most: flows of the model are ended by their author, runs by the longest a profile allows.
+/// Duration of the profile, the maximum: clients stop flows themselves.
 const LONGEST: &str = "31536000s";
 
-/// A configuration as we run it.
+/// A translated configuration.
 #[derive(Debug, Clone)]
 pub struct Translation {
     /// The profile, in the form of a JSON document.
@@ -27,7 +27,7 @@ pub struct Translation {
     pub ports: Vec<PortPlan>,
     /// The flows, in the configuration's order.
     pub flows: Vec<FlowPlan>,
-    /// What its author should know.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub struct PortPlan {
     pub location: String,
     /// Layer-1 speed as the configuration says, bit/s.
     pub speed_bps: Option<u64>,
-    /// What is captured.
+    /// Its capture.
     pub capture: Option<CapturePlan>,
     /// The hosts on it, in the configuration's order.
     pub interfaces: Vec<Interface>,
@@ -53,9 +53,9 @@ pub struct PortPlan {
 pub struct Interface {
     /// Its name.
     pub ethernet: String,
-    /// Name of the host that it is in the profile and its results.
+    /// Its host's name in the profile and results.
     pub host: String,
-    /// Where in the configuration it is.
+    /// Its path in the configuration.
     pub path: String,
     /// Names of its IP addresses, and the addresses.
     pub addresses: Vec<(String, String)>,
@@ -68,9 +68,9 @@ pub struct Interface {
 pub struct CapturePlan {
     /// Its name.
     pub name: String,
-    /// Whether it is told as pcapng, instead of pcap.
+    /// Whether to return pcapng instead of pcap.
     pub pcapng: bool,
-    /// At most so many bytes of each packet.
+    /// Maximum bytes of each packet.
     pub snap: Option<usize>,
 }
 
@@ -83,21 +83,21 @@ pub struct FlowPlan {
     pub tx_port: String,
     /// Name of the port it is received at, if one is.
     pub rx_port: Option<String>,
-    /// Whether metrics of it are told.
+    /// Whether metrics are enabled.
     pub enabled: bool,
-    /// Whether its loss is.
+    /// Whether loss is reported.
     pub loss: bool,
-    /// Whether its latency is.
+    /// Whether latency is reported.
     pub latency: bool,
-    /// Whether the times of its first and last packets are.
+    /// Whether times of the first and last packet are reported.
     pub timestamps: bool,
-    /// Packets after which it has ended, if there is such a number.
+    /// Number of packets, if limited.
     pub packets: Option<u64>,
-    /// When it has ended otherwise, s since the start of traffic.
+    /// End time, s since the start of traffic, if limited by time.
     pub ends_at_s: Option<f64>,
-    /// Bytes of each frame with FCS, if all are of one length.
+    /// Frame length with FCS, if fixed.
     pub frame_bytes: Option<u32>,
-    /// The streams of the profile it is.
+    /// Its streams in the profile.
     pub streams: Vec<StreamPlan>,
 }
 
@@ -110,9 +110,9 @@ pub struct StreamPlan {
     pub tags: Vec<(String, String)>,
 }
 
-/// Translates a configuration, or says all that is wrong with it or not supported.
+/// Translates a configuration, or returns all errors.
 pub fn translate(config: &Value) -> Result<Translation, Errors> {
-    let validation = |errors| Errors { kind: Kind::Validation, errors };
+    let validation = |errors| Errors { kind: ErrorKind::Validation, errors };
     let config_message = message("Config");
     let errors = check(config, config_message);
     if !errors.is_empty() {
@@ -126,7 +126,7 @@ pub fn translate(config: &Value) -> Result<Translation, Errors> {
     for (index, node) in root.items("flows").iter().enumerate() {
         match flow::flow(node, index, &ports, &mut streams) {
             Some(plan) if flows.iter().any(|flow: &FlowPlan| flow.name == plan.name) => {
-                node.fail_at("name", format!("there is another flow '{}'", plan.name));
+                node.fail_at("name", format!("duplicate flow '{}'", plan.name));
             }
             plan => flows.extend(plan),
         }
@@ -144,21 +144,21 @@ pub fn translate(config: &Value) -> Result<Translation, Errors> {
     Ok(translation)
 }
 
-/// Options that change nothing here.
+/// Reads options that have no effect here.
 fn options(config: &Node<'_>) {
-    // Ports are leased: they are free, or the configuration is refused.
+    // Ports are leased: a busy port refuses the configuration.
     config.at("options.port_options").flag("location_preemption");
 }
 
 impl Translation {
-    /// The Plan of the profile. Reading it as a user's profile is read finds what only that knows, such as addresses that
-    /// are on no port's network.
+    /// The Plan of the profile. Also finds errors that only the profile's validation knows, such as addresses outside a
+    /// port's networks.
     pub fn plan(&self) -> Result<Plan, Errors> {
         let overrides = Overrides { default_seed: 1, ..Overrides::default() };
-        let files = |name: &str| Err(format!("the file '{name}' can't be read here"));
+        let files = |name: &str| Err(format!("cannot read file '{name}': files are not supported"));
         let text = self.profile.to_string();
         profile::load_with(&text, &overrides, &files).map_err(|errors| Errors {
-            kind: Kind::Validation,
+            kind: ErrorKind::Validation,
             errors: errors.iter().map(|error| self.translated(&error.path, &error.reason)).collect(),
         })
     }
@@ -168,7 +168,7 @@ impl Translation {
         if self.ports.is_empty() || idle { Ok(()) } else { self.plan().map(|_| ()) }
     }
 
-    /// An error of the profile at the place in the configuration it comes from.
+    /// An error of the profile at its path in the configuration.
     fn translated(&self, path: &str, reason: &str) -> String {
         let number = |prefix: &str| -> Option<usize> {
             path.strip_prefix(prefix)?.split([']', '.', ':']).next()?.parse().ok()

@@ -6,7 +6,7 @@ use crate::node::Node;
 use serde_json::{Map, Value, json};
 use units::FrameLen;
 
-/// What a frame has besides its IP packet: addresses, type and FCS, and two VLAN tags.
+/// Overhead of a frame over its IP packet: Ethernet header with FCS, and two VLAN tags.
 const ETHERNET_BYTES: u32 = 18;
 const VLAN_TAGS_BYTES: u32 = 8;
 
@@ -56,10 +56,10 @@ impl Ports {
         for node in config.items("ports") {
             let (name, location) = (node.text("name").to_owned(), node.text("location").to_owned());
             if location.is_empty() {
-                node.fail_at("location", "names no device, such as veth0 or ring:a");
+                node.fail_at("location", "must name a device such as veth0 or ring:a");
             }
             if ports.find(&name).is_some() {
-                node.fail_at("name", format!("there is another port '{name}'"));
+                node.fail_at("name", format!("duplicate port '{name}'"));
             }
             ports.sides.push(Side::new(name, location));
         }
@@ -78,7 +78,7 @@ impl Ports {
     pub(super) fn find_endpoint(&self, name: &str) -> Result<Endpoint, String> {
         let mut found = self.endpoints.iter().filter(|(endpoint, _)| endpoint == name).map(|(_, at)| *at);
         let Some(first) = found.next() else {
-            return Err(format!("there is no device or interface '{name}'"));
+            return Err(format!("unknown device or interface '{name}'"));
         };
         if found.any(|other| other != first) {
             return Err(format!("'{name}' has several interfaces: name one of them"));
@@ -116,7 +116,7 @@ impl Ports {
         let find = |name: &&str| {
             let found = self.find(name);
             if found.is_none() {
-                node.fail_at("port_names", format!("there is no port '{name}'"));
+                node.fail_at("port_names", format!("unknown port '{name}'"));
             }
             found
         };
@@ -149,7 +149,7 @@ impl Ports {
             };
             let Some(port) = port else {
                 let name = connection.text("port_name");
-                connection.fail_at("port_name", format!("there is no port '{name}'"));
+                connection.fail_at("port_name", format!("unknown port '{name}'"));
                 continue;
             };
             let number = self.sides[port].hosts.len();
@@ -166,7 +166,7 @@ impl Ports {
             let read = capture(node, &self.key(port));
             if self.sides[port].capture.is_some() {
                 let name = &self.sides[port].name;
-                node.fail_at("port_names", format!("port '{name}' has another capture already"));
+                node.fail_at("port_names", format!("port '{name}' already has a capture"));
             }
             self.sides[port].capture = Some(read);
         }
@@ -180,7 +180,7 @@ impl Ports {
             None => is_resolved && self.sides[from.port].hosts.iter().any(|host| !host.vlans.is_empty()),
         };
         if has_vlans && !tagged {
-            flow.fail_at("packet", "needs a vlan header: the device that sends it has VLANs");
+            flow.fail_at("packet", "needs a vlan header: the sending device has VLANs");
         }
     }
 
@@ -189,7 +189,7 @@ impl Ports {
         let of_host = self.host(from).and_then(|host| host.mtu);
         let Some(mtu) = of_host.into_iter().chain(self.sides[from.port].mtu).min() else { return };
         if longest.bytes() > mtu + ETHERNET_BYTES + VLAN_TAGS_BYTES {
-            flow.fail_at("size", format!("{longest} is too long for the port's mtu of {mtu}"));
+            flow.fail_at("size", format!("{longest} exceeds the port's mtu of {mtu}"));
         }
     }
 
@@ -265,7 +265,7 @@ impl Host {
             host.vlans.push(vlan.whole("id"));
             vlan.text("name");
             if vlan.text("tpid") != "x8100" {
-                vlan.fail_at("tpid", "not supported: tags of the tester's own packets have the usual types");
+                vlan.fail_at("tpid", "not supported: use x8100");
             }
         }
         let mut names = vec![name];
@@ -289,7 +289,7 @@ impl Host {
         let given = is_given.then(|| Value::from(gateway_mac.text("value")));
         let is_new = !self.gateways.contains(&gateway);
         if !is_new && self.gateway_macs.get(&gateway) != given.as_ref() {
-            gateway_mac.fail(format!("another address says otherwise of the gateway {gateway}"));
+            gateway_mac.fail(format!("conflicts with another address's gateway_mac for gateway {gateway}"));
         }
         self.gateway_macs.extend(given.map(|mac| (gateway.clone(), mac)));
         if is_new {

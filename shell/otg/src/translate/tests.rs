@@ -225,7 +225,7 @@ fn ports_have_many_hosts_each_with_many_addresses() {
 #[test]
 fn hosts_that_cannot_be_are_named_with_their_paths() {
     let mut config = hosts();
-    let other = "another address says otherwise of the gateway 10.0.0.9";
+    let other = "conflicts with another address's gateway_mac for gateway 10.0.0.9";
     let at = |place: &str| format!("{place}.ipv4_addresses[1].gateway_mac: {other}");
     let wanted = ["devices[0].ethernets[0]", "devices[1].ethernets[0]", "devices[1].ethernets[1]"].map(at);
     assert_eq!(errors(&config), wanted);
@@ -248,18 +248,18 @@ fn hosts_that_cannot_be_are_named_with_their_paths() {
     assert_eq!(errors(&config), [wanted]);
     config["devices"][1]["ethernets"][1]["ipv4_addresses"][0]["gateway"] = json!("10.0.0.9");
     config["flows"][0]["packet"].as_array_mut().unwrap().remove(1);
-    let wanted = "flows[0].packet: needs a vlan header: the device that sends it has VLANs";
+    let wanted = "flows[0].packet: needs a vlan header: the sending device has VLANs";
     assert_eq!(errors(&config), [wanted]);
 }
 
 #[test]
 fn what_is_not_supported_is_named_with_its_path() {
     for (flow, wanted) in [
-        (json!({"tx_rx": {"port": {"tx_name": "x"}}}), "flows[0].tx_rx.port.tx_name: there is no port 'x'"),
+        (json!({"tx_rx": {"port": {"tx_name": "x"}}}), "flows[0].tx_rx.port.tx_name: unknown port 'x'"),
         (json!({"packet": [{"choice": "macsec", "macsec": {}}]}), "flows[0].packet[0].macsec: not supported"),
         (
             json!({"packet": [{"choice": "udp", "udp": {}}]}),
-            "flows[0].packet: a frame begins with ethernet, or with custom bytes that hold all of it",
+            "flows[0].packet: the first header must be ethernet, or custom bytes with the whole Ethernet header",
         ),
         (
             json!({"packet": [{"choice": "ethernet", "ethernet": {"pfc_queue": {"choice": "value", "value": 3}}}]}),
@@ -269,10 +269,10 @@ fn what_is_not_supported_is_named_with_its_path() {
             json!({"packet": [{"choice": "ethernet", "ethernet": {}}, {"choice": "udp", "udp": {}}]}),
             "flows[0].packet[1].udp: the checksum of udp covers IP addresses: put ipv4 or ipv6 before it",
         ),
-        (json!({"size": {"fixed": 20000}}), "flows[0].size.fixed: a frame has at most 16384 bytes"),
+        (json!({"size": {"fixed": 20000}}), "flows[0].size.fixed: must be at most 16384 bytes"),
         (
             json!({"duration": {"continuous": {"gap": 20}}}),
-            "flows[0].duration.continuous.gap: not supported: the rate says how far frames are apart",
+            "flows[0].duration.continuous.gap: not supported: the rate determines the gap",
         ),
     ] {
         assert_eq!(errors(&one(flow)), [wanted]);
@@ -296,7 +296,7 @@ fn captures_and_links() {
     let plan = CapturePlan { name: "c".to_owned(), pcapng: true, snap: Some(60) };
     assert_eq!(translation.ports[1].capture, Some(plan));
     config["flows"][0]["size"] = json!({"fixed": 9000});
-    assert_eq!(errors(&config), ["flows[0].size: 9000B is too long for the port's mtu of 1500"]);
+    assert_eq!(errors(&config), ["flows[0].size: 9000B exceeds the port's mtu of 1500"]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(super) fn sizes(flow: &Node<'_>, least: FrameLen) -> Sizes {
             least
         }
         None => {
-            node.fail_at(name, format!("a frame has at most {} bytes", FrameLen::MAX.bytes()));
+            node.fail_at(name, format!("must be at most {} bytes", FrameLen::MAX.bytes()));
             least
         }
     };
@@ -48,7 +48,7 @@ pub(super) fn sizes(flow: &Node<'_>, least: FrameLen) -> Sizes {
             let node = node.child("random");
             let (min, max) = (node.whole("min"), node.whole("max"));
             if min > max {
-                node.fail_at("max", "is below min");
+                node.fail_at("max", "must be at least min");
             }
             let (min, max) = (raise("random.min", min), raise("random.max", max));
             range(format!("random {}B..{}B", min.bytes(), max.max(min).bytes()), min, max)
@@ -73,11 +73,11 @@ fn range(text: String, shortest: FrameLen, longest: FrameLen) -> Sizes {
 fn increment(node: &Node<'_>, least: FrameLen) -> Sizes {
     let (start, end, step) = (node.whole("start"), node.whole("end"), node.whole("step").max(1));
     if start > end {
-        node.fail_at("end", "is below start");
+        node.fail_at("end", "must be at least start");
         return one(least);
     }
     if end > u64::from(FrameLen::MAX.bytes()) {
-        node.fail_at("end", format!("a frame has at most {} bytes", FrameLen::MAX.bytes()));
+        node.fail_at("end", format!("must be at most {} bytes", FrameLen::MAX.bytes()));
         return one(least);
     }
     if (end - start) / step >= LENGTHS_MAX {
@@ -85,7 +85,7 @@ fn increment(node: &Node<'_>, least: FrameLen) -> Sizes {
         return one(least);
     }
     if start < u64::from(least.bytes()) {
-        node.warn_at("start", format!("lengths below {} are raised to that", least.bytes()));
+        node.warn_at("start", format!("lengths below {} are raised to it", least.bytes()));
     }
     let raised = |bytes: u64| FrameLen::new(bytes as u32).unwrap_or(least).max(least);
     let lengths: Vec<FrameLen> = (start..=end).step_by(step as usize).map(raised).collect();
@@ -116,10 +116,10 @@ fn weights(node: &Node<'_>, least: FrameLen) -> Sizes {
     for pair in &pairs {
         let (size, weight) = (pair.whole("size"), (pair.real("weight") * scale).round());
         if !(0.0..=WEIGHT_MAX).contains(&weight) {
-            pair.fail_at("weight", format!("is not within 0 to {}", WEIGHT_MAX / scale));
+            pair.fail_at("weight", format!("must be from 0 to {}", WEIGHT_MAX / scale));
         }
         if size > u64::from(FrameLen::MAX.bytes()) {
-            pair.fail_at("size", format!("a frame has at most {} bytes", FrameLen::MAX.bytes()));
+            pair.fail_at("size", format!("must be at most {} bytes", FrameLen::MAX.bytes()));
         }
         if size < u64::from(least.bytes()) {
             pair.warn_at("size", format!("{size} is too short for the packet: raised to {}", least.bytes()));
@@ -130,7 +130,7 @@ fn weights(node: &Node<'_>, least: FrameLen) -> Sizes {
     found.retain(|_, weight| *weight > 0.0);
     let (Some((&shortest, _)), Some((&longest, _))) = (found.first_key_value(), found.last_key_value())
     else {
-        node.fail_at("custom", "has no size with a weight");
+        node.fail_at("custom", "must contain a size with a positive weight");
         return one(least);
     };
     let document = found.iter().map(|(size, weight)| (format!("{}B", size.bytes()), (*weight as u64).into()));
@@ -157,7 +157,7 @@ impl Rate {
             "percentage" => {
                 let share = node.real(choice);
                 if share == 0.0 {
-                    node.fail_at(choice, "a flow that sends nothing has no rate");
+                    node.fail_at(choice, "must be greater than 0");
                 }
                 Self::Share(share)
             }
@@ -230,9 +230,9 @@ impl Duration {
         let choice = node.choice();
         let inner = node.child(choice);
         if inner.whole("gap") < LEAST_GAP {
-            inner.fail_at("gap", format!("frames have at least {LEAST_GAP} bytes between them"));
+            inner.fail_at("gap", format!("must be at least {LEAST_GAP}"));
         } else if inner.whole("gap") > LEAST_GAP {
-            inner.fail_at("gap", "not supported: the rate says how far frames are apart");
+            inner.fail_at("gap", "not supported: the rate determines the gap");
         }
         if choice == "burst" {
             return bursts(&inner, given);
@@ -303,7 +303,7 @@ fn span(node: &Node<'_>, speed: Option<u64>) -> f64 {
             (0.0, _) => 0.0,
             (bytes, Some(speed)) => bytes * 8e9 / speed as f64,
             _ => {
-                node.fail_at("bytes", "how long a byte takes is not known: give the port a layer1 speed");
+                node.fail_at("bytes", "requires a link speed: set the port's layer1 speed");
                 0.0
             }
         },

@@ -342,5 +342,5 @@ fn meant<'a>(path: &str, names: &Value, known: impl Iterator<Item = &'a str>) ->
             None => errors.push(format!("{path}[{index}]: there is no '{name}'")),
         }
     }
-    if errors.is_empty() { Ok(places) } else { Err(Errors { kind: otg::Kind::Validation, errors }) }
+    if errors.is_empty() { Ok(places) } else { Err(Errors { kind: otg::ErrorKind::Validation, errors }) }
 }

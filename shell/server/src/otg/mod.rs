@@ -17,7 +17,7 @@ use crate::fault::Fault;
 use crate::runs::RunJob;
 use crate::service::Service;
 use api::NewLease;
-use otg::{Errors, Kind, Translation, Transmit};
+use otg::{ErrorKind, Errors, Translation, Transmit};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -229,6 +229,6 @@ fn told(fault: &Fault) -> Errors {
     if errors.is_empty() {
         errors.push(problem.detail.clone());
     }
-    let kind = if fault.status().is_client_error() { Kind::Validation } else { Kind::Internal };
+    let kind = if fault.status().is_client_error() { ErrorKind::Validation } else { ErrorKind::Internal };
     Errors { kind, errors }
 }

@@ -3,7 +3,7 @@
 use super::{Otg, Seat};
 use crate::limits::port_name;
 use os::link::LinkFacts;
-use otg::{Errors, Figures, PortState, Seen};
+use otg::{Errors, Figures, MetricsInput, PortState};
 use serde_json::Value;
 use std::net::IpAddr;
 use std::path::Path;
@@ -32,8 +32,9 @@ impl Otg {
             },
             None => Figures::default(),
         };
-        let seen = Seen { translation: &translation, figures, asked: &seat.asked, ports: &ports };
-        otg::metrics(request, &seen)
+        let input =
+            MetricsInput { translation: &translation, figures, requested: &seat.asked, ports: &ports };
+        otg::metrics(request, &input)
     }
 
     /// Answers a `StatesRequest`: neighbours that answered the run that goes on, or the last one.
