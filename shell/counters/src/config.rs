@@ -1,4 +1,4 @@
-//! The document that describes a path. Not here: reading the file; any format serde knows will do.
+//! The path document. Not here: reading the file; any serde format works.
 
 use crate::CounterError;
 use serde::{Deserialize, Deserializer};
@@ -6,72 +6,72 @@ use std::collections::BTreeSet;
 use std::fmt;
 use units::Nanos;
 
-/// A path: its hops and how often they are asked.
+/// A path: its hops and polling times.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathConfig {
-    /// The devices, in the order packets travel; the other direction's packets travel them backwards.
+    /// The devices, in the order of forward packets.
     pub hops: Vec<HopConfig>,
-    /// Time between two samples while traffic runs; 1 s unless given.
+    /// Time between samples while traffic runs; default 1 s.
     #[serde(default = "one_second", deserialize_with = "duration")]
     pub interval: Nanos,
-    /// How long SNMP agents keep old values at most; 4 s unless given. So long does a poller wait before the traffic and
-    /// after it, if a hop is read by SNMP.
+    /// Maximum age of SNMP agents' cached values; default 4 s. With an SNMP hop, a poller waits this long before and after
+    /// the traffic.
     #[serde(default = "four_seconds", deserialize_with = "duration")]
     pub refresh: Nanos,
 }
 
-/// One device, and where its counters are.
+/// A device and the source of its counters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HopConfig {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
-    /// The interface traffic enters by.
+    /// Ingress interface.
     #[serde(rename = "in")]
     pub inside: String,
-    /// The interface traffic leaves by; may be the same.
+    /// Egress interface; can be the same.
     #[serde(rename = "out")]
     pub outside: String,
-    /// It has an SNMP agent.
+    /// Its SNMP agent.
     #[serde(default)]
     pub snmp: Option<Snmp>,
-    /// It runs Linux, and its programs can be run.
+    /// Its Linux host.
     #[serde(default)]
     pub local: Option<Local>,
-    /// Which sources of a Linux host are read; all that are there unless given.
+    /// Sources to read of a Linux host; default: all available.
     #[serde(default)]
     pub sources: Option<Vec<LocalSource>>,
 }
 
-/// An SNMP agent. Community for version 2c (RFC 3416); user, and authentication and privacy if wanted, for version 3
+/// An SNMP agent. Community for version 2c (RFC 3416); user and optional authentication and privacy for version 3
 /// (RFC 3414, RFC 3826, RFC 7860).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snmp {
-    /// Name or address.
+    /// Host name or address.
     pub host: String,
     /// UDP port.
     #[serde(default = "snmp_port")]
     pub port: u16,
-    /// Version of the protocol; 3 where there is a user, else 2c.
+    /// Protocol version; default 3 with a user, else 2c.
     #[serde(default)]
     pub version: Option<Version>,
-    /// Community of version 2c; `public` unless given.
+    /// Community of version 2c; default `public`.
     #[serde(default)]
     pub community: Option<Secret>,
     /// User of version 3.
     #[serde(default)]
     pub user: Option<String>,
-    /// How messages of version 3 are authenticated.
+    /// Authentication of version 3.
     #[serde(default)]
     pub auth: Option<Authentication>,
-    /// How messages of version 3 are encrypted.
+    /// Encryption of version 3.
     #[serde(default)]
     pub privacy: Option<Privacy>,
 }
 
-/// Versions of SNMP.
+/// SNMP versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// Community based, with 64-bit counters.
@@ -90,10 +90,10 @@ pub struct Authentication {
     pub password: Secret,
 }
 
-/// Hashes that authenticate.
+/// Authentication hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum AuthProtocol {
     Md5,
     #[serde(alias = "sha")]
@@ -117,7 +117,7 @@ pub struct Privacy {
 /// Ciphers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum Cipher {
     Des,
     #[serde(alias = "aes")]
@@ -126,37 +126,37 @@ pub enum Cipher {
     Aes256,
 }
 
-/// A Linux host: this one unless `ssh` says another, its first network namespace unless `namespace` says another.
+/// A Linux host: this one unless `ssh` is set; the default network namespace unless `namespace` is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Local {
-    /// A network namespace that `ip netns` knows.
+    /// A named network namespace (`ip netns`).
     #[serde(default)]
     pub namespace: Option<String>,
-    /// Destination for ssh; it must let in without asking for a password.
+    /// ssh destination; must allow login without a password.
     #[serde(default)]
     pub ssh: Option<String>,
 }
 
-/// What is read of a Linux host.
+/// Counter sources of a Linux host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LocalSource {
-    /// `ip -s -s link`: packets, errors and drops of the two interfaces. Read in any case.
+    /// `ip -s -s link`: packets, errors and drops of the two interfaces. Always read.
     Link,
-    /// `ethtool -S`: what the driver counts.
+    /// `ethtool -S`: driver counters.
     Ethtool,
-    /// `nft list ruleset`: named counters, and rules that drop or reject and count.
+    /// `nft list ruleset`: named counters, and drop or reject rules with counters.
     Nft,
-    /// `conntrack -S` and how full the table is.
+    /// `conntrack -S` and the table's fill level.
     Conntrack,
-    /// `tc -s qdisc`: drops of queues.
+    /// `tc -s qdisc`: queue drops.
     Qdisc,
     /// `/proc/net/snmp`, `netstat` and `snmp6`: discards, missing routes.
     Ip,
-    /// `/proc/net/softnet_stat`: drops of the machine's receive queues.
+    /// `/proc/net/softnet_stat`: drops of the machine's backlog queues.
     Softnet,
-    /// `/proc/stat`: how busy the machine's processors are.
+    /// `/proc/stat`: CPU load of the machine.
     Cpu,
 }
 
@@ -173,7 +173,7 @@ impl LocalSource {
         Self::Cpu,
     ];
 
-    /// As the document calls it.
+    /// Its name in the document.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Link => "link",
@@ -188,13 +188,13 @@ impl LocalSource {
     }
 }
 
-/// A word nobody should read in a log: it is not shown, not even by `Debug`.
+/// A secret: `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The word.
+    /// The secret's bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -259,22 +259,24 @@ impl<'de> Deserialize<'de> for Version {
     }
 }
 
-/// Shortest and longest time between two samples: below, the polling would be the load; above, nothing is seen.
+/// Allowed sample interval: shorter would load the device, longer would show nothing.
 const INTERVAL: std::ops::RangeInclusive<Nanos> = Nanos::from_millis(50)..=Nanos::from_secs(3600);
-/// Longest time an agent may keep old values.
+/// Maximum refresh time.
 const REFRESH_MAX: Nanos = Nanos::from_secs(120);
-/// Shortest password (RFC 3414 section 11.2).
+/// Minimum password length (RFC 3414 section 11.2).
 const PASSWORD_MIN: usize = 8;
 
 impl PathConfig {
-    /// Whether the description makes sense, before any device is asked.
+    /// Checks the document, before contacting any device.
     ///
     /// # Errors
-    /// [`CounterError::Config`]: the first thing that does not.
+    /// [`CounterError::Config`]: the first error.
     pub fn check(&self) -> Result<(), CounterError> {
-        let bad = |place: &str, reason: String| Err(CounterError::Config { place: place.to_owned(), reason });
+        let bad = |location: &str, reason: String| {
+            Err(CounterError::Config { location: location.to_owned(), reason })
+        };
         if self.hops.is_empty() {
-            return bad("hops", "a path has at least one hop".to_owned());
+            return bad("hops", "must contain at least one hop".to_owned());
         }
         if !INTERVAL.contains(&self.interval) {
             return bad("interval", format!("{} is not between 50ms and 1h", self.interval));
@@ -284,12 +286,12 @@ impl PathConfig {
         }
         let mut names = BTreeSet::new();
         for (number, hop) in self.hops.iter().enumerate() {
-            let place = format!("hops[{number}] ({})", hop.name);
+            let location = format!("hops[{number}] ({})", hop.name);
             if !names.insert(&hop.name) {
-                return bad(&place, "another hop has this name".to_owned());
+                return bad(&location, "duplicate hop name".to_owned());
             }
             if let Err(reason) = hop.check() {
-                return bad(&place, reason);
+                return bad(&location, reason);
             }
         }
         Ok(())
@@ -299,30 +301,30 @@ impl PathConfig {
 impl HopConfig {
     fn check(&self) -> Result<(), String> {
         if self.name.trim().is_empty() {
-            return Err("a hop has a name".to_owned());
+            return Err("missing name".to_owned());
         }
         for (key, interface) in [("in", &self.inside), ("out", &self.outside)] {
             if interface.is_empty() || interface.contains(['\n', '\0']) {
-                return Err(format!("{key}: '{interface}' is no name of an interface"));
+                return Err(format!("{key}: '{interface}' is not an interface name"));
             }
         }
         match (&self.snmp, &self.local) {
             (Some(snmp), None) if self.sources.is_none() => snmp.check(),
-            (Some(_), None) => Err("sources: only hops with 'local' have them".to_owned()),
+            (Some(_), None) => Err("sources: only valid with 'local'".to_owned()),
             (None, Some(local)) => local.check().and_then(|()| self.check_linux()),
-            (Some(_), Some(_)) => Err("has both 'snmp' and 'local'; make it two hops".to_owned()),
+            (Some(_), Some(_)) => Err("has both 'snmp' and 'local': use two hops".to_owned()),
             (None, None) => {
-                Err("says neither 'snmp' nor 'local'; 'local: {}' is this network namespace".to_owned())
+                Err("needs 'snmp' or 'local'; use 'local: {}' for this network namespace".to_owned())
             }
         }
     }
 
     fn check_linux(&self) -> Result<(), String> {
-        // The kernel's own rule for names, and nothing a program takes for an option or a shell for its own.
+        // The kernel's rule for names; also excludes options and shell syntax.
         let odd = |c: char| c.is_whitespace() || c == '\'' || c == '/';
         let is_odd = |name: &&String| name.len() > 15 || name.starts_with('-') || name.contains(odd);
         match [&self.inside, &self.outside].into_iter().find(is_odd) {
-            Some(name) => Err(format!("'{name}' is no name of an interface on Linux")),
+            Some(name) => Err(format!("'{name}' is not a Linux interface name")),
             None => Ok(()),
         }
     }
@@ -333,9 +335,9 @@ impl Local {
         for (key, word) in [("namespace", &self.namespace), ("ssh", &self.ssh)] {
             let Some(word) = word else { continue };
             let is_odd = word.is_empty() || word.starts_with('-') || word.contains(['\'', '\n', '\0', ' ']);
-            // A destination for ssh may be an ssh:// one.
+            // An ssh destination can be an ssh:// URL.
             if is_odd || (key == "namespace" && word.contains('/')) {
-                return Err(format!("local.{key}: '{word}' is no name"));
+                return Err(format!("local.{key}: '{word}' is not a valid name"));
             }
         }
         Ok(())
@@ -343,7 +345,7 @@ impl Local {
 }
 
 impl Snmp {
-    /// The version that is meant.
+    /// The effective version.
     pub(crate) fn version(&self) -> Version {
         self.version.unwrap_or(if self.user.is_some() { Version::V3 } else { Version::V2c })
     }
@@ -351,9 +353,9 @@ impl Snmp {
     fn check(&self) -> Result<(), String> {
         let has_user = self.user.is_some() || self.auth.is_some() || self.privacy.is_some();
         match self.version() {
-            Version::V2c if has_user => Err("snmp: version 2c has no users; say 'version: 3'".to_owned()),
+            Version::V2c if has_user => Err("snmp: version 2c has no users: set 'version: 3'".to_owned()),
             Version::V3 if self.community.is_some() => {
-                Err("snmp: version 3 has no community; say who the 'user' is".to_owned())
+                Err("snmp: version 3 has no community: set 'user'".to_owned())
             }
             Version::V3 if self.user.as_deref().is_none_or(str::is_empty) => {
                 Err("snmp: version 3 needs a 'user'".to_owned())
@@ -373,7 +375,7 @@ impl Snmp {
         ];
         for (key, password) in passwords {
             if password.is_some_and(|password| password.bytes().len() < PASSWORD_MIN) {
-                return Err(format!("snmp.{key}: a password has at least {PASSWORD_MIN} characters"));
+                return Err(format!("snmp.{key}: the password must have at least {PASSWORD_MIN} characters"));
             }
         }
         Ok(())
@@ -416,27 +418,21 @@ mod tests {
     fn mistakes_are_named() {
         let password = json!({"protocol": "sha256", "password": "short"});
         let cases = [
-            (json!({"name": "r", "in": "a", "out": "b"}), "hops[0] (r): says neither 'snmp' nor 'local'"),
+            (json!({"name": "r", "in": "a", "out": "b"}), "hops[0] (r): needs 'snmp' or 'local'"),
             (
                 json!({"name": "r", "in": "a", "out": "b", "local": {}, "snmp": {"host": "h"}}),
                 "has both 'snmp' and 'local'",
             ),
-            (
-                json!({"name": "r", "in": "-a", "out": "b", "local": {}}),
-                "'-a' is no name of an interface on Linux",
-            ),
-            (
-                json!({"name": "r", "in": "a", "out": "b'; x", "local": {}}),
-                "no name of an interface on Linux",
-            ),
+            (json!({"name": "r", "in": "-a", "out": "b", "local": {}}), "'-a' is not a Linux interface name"),
+            (json!({"name": "r", "in": "a", "out": "b'; x", "local": {}}), "not a Linux interface name"),
             (json!({"name": "r", "in": "a", "out": "b", "local": {"namespace": "../x"}}), "local.namespace"),
             (
                 json!({"name": "r", "in": "a", "out": "b", "snmp": {"host": "h"}, "sources": ["cpu"]}),
-                "only hops with 'local'",
+                "only valid with 'local'",
             ),
             (
                 json!({"name": "r", "in": "a", "out": "b", "snmp": {"host": "h", "user": "u", "auth": password}}),
-                "snmp.auth: a password has at least 8 characters",
+                "snmp.auth: the password must have at least 8 characters",
             ),
             (
                 json!({"name": "r", "in": "a", "out": "b", "snmp": {"host": "h", "version": 3}}),
@@ -460,7 +456,7 @@ mod tests {
         let check = |document: Value| {
             serde_json::from_value::<PathConfig>(document).unwrap().check().unwrap_err().to_string()
         };
-        assert!(check(json!({"hops": [hop, hop]})).contains("hops[1] (r): another hop has this name"));
+        assert!(check(json!({"hops": [hop, hop]})).contains("hops[1] (r): duplicate hop name"));
         assert!(check(json!({"hops": []})).contains("at least one hop"));
         assert!(check(json!({"hops": [hop], "interval": "1ms"})).contains("interval: 1ms is not"));
         assert!(check(json!({"hops": [hop], "refresh": "1h"})).contains("refresh"));

@@ -1,61 +1,61 @@
-//! What can go wrong with reading counters, and whose fault it is.
+//! Errors of reading counters.
 
-/// Why the counters of a path can't be read. Each names the hop.
+/// An error of reading a path's counters. Each names the hop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CounterError {
-    /// The description of the path makes no sense.
-    #[error("{place}: {reason}")]
+    /// The path document is invalid.
+    #[error("{location}: {reason}")]
     Config {
-        /// Where in the document: `hops[1] (r2)`.
-        place: String,
-        /// What is wrong with it.
+        /// Location in the document: `hops[1] (r2)`.
+        location: String,
+        /// The reason.
         reason: String,
     },
-    /// A hop has no such interface.
-    #[error("hop {hop}: {place} has no interface '{interface}'{}", listed(there))]
+    /// An unknown interface.
+    #[error("hop {hop}: {location} has no interface '{interface}'{}", listed(known))]
     NoInterface {
         /// The hop.
         hop: String,
-        /// Which device or namespace was asked.
-        place: String,
-        /// The interface that was asked for.
+        /// The device or namespace.
+        location: String,
+        /// The requested interface.
         interface: String,
-        /// Those that are there.
-        there: Vec<String>,
+        /// The existing interfaces.
+        known: Vec<String>,
     },
-    /// A network namespace is not there.
-    #[error("hop {hop}: there is no network namespace '{namespace}'")]
+    /// An unknown network namespace.
+    #[error("hop {hop}: unknown network namespace '{namespace}'")]
     NoNamespace {
         /// The hop.
         hop: String,
         /// Its namespace.
         namespace: String,
     },
-    /// A program that was asked for by name is not installed where it is needed.
-    #[error("hop {hop}: source '{source_name}' needs {needs}, which {place} does not have")]
+    /// A requested source is not available.
+    #[error("hop {hop}: source '{source_name}' requires {needs}, which is missing in {location}")]
     NoSource {
         /// The hop.
         hop: String,
-        /// The source as the document calls it.
+        /// The source's name in the document.
         source_name: &'static str,
-        /// A program or a file.
+        /// The missing program or file.
         needs: &'static str,
-        /// Where it was looked for.
-        place: String,
+        /// The device or namespace.
+        location: String,
     },
-    /// A device does not answer, or not with what is needed.
+    /// A device does not respond, or lacks required counters.
     #[error("hop {hop}: {reason}")]
     Unreachable {
         /// The hop.
         hop: String,
-        /// What it said, or that it said nothing.
+        /// Its message, or that it did not respond.
         reason: String,
     },
 }
 
 impl CounterError {
-    /// Whether the caller asked for something wrong, rather than a device or the machine refusing.
+    /// Whether the request is wrong, rather than a device or the machine.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Config { .. } | Self::NoInterface { .. } | Self::NoNamespace { .. } => true,
@@ -64,13 +64,13 @@ impl CounterError {
     }
 }
 
-/// Most interfaces an error lists.
+/// Maximum interfaces that an error lists.
 const LISTED_MAX: usize = 12;
 
-fn listed(there: &[String]) -> String {
-    if there.is_empty() {
+fn listed(known: &[String]) -> String {
+    if known.is_empty() {
         return String::new();
     }
-    let more = if there.len() > LISTED_MAX { ", …" } else { "" };
-    format!(" (it has {}{more})", there[..there.len().min(LISTED_MAX)].join(", "))
+    let more = if known.len() > LISTED_MAX { ", …" } else { "" };
+    format!(" (it has {}{more})", known[..known.len().min(LISTED_MAX)].join(", "))
 }

@@ -1,24 +1,24 @@
-//! What a poller needs of a hop, whatever its counters are read by.
+//! The interface between a poller and a hop's counters.
 
 use crate::reading::Reading;
 
-/// How much is read.
+/// How much to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// All there is.
+    /// All counters.
     Full,
-    /// What is cheap, while traffic runs.
+    /// Only cheap counters, while traffic runs.
     Light,
 }
 
 /// Reads a hop's counters.
 pub(crate) trait Reader: Send {
-    /// Reads now; the reading's instant is the caller's to fill in. The error says what the hop said.
+    /// Reads the counters; the caller sets the reading's time. The error is the hop's message.
     fn read(&mut self, depth: Depth) -> Result<Reading, String>;
 
-    /// Whether what is read may be older than the question.
-    fn is_late(&self) -> bool;
+    /// Whether the hop caches values, so that a reading can be old.
+    fn is_cached(&self) -> bool;
 
-    /// Requests sent over the network so far.
-    fn asked(&self) -> u64;
+    /// Number of network requests sent so far.
+    fn requests_sent(&self) -> u64;
 }

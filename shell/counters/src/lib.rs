@@ -1,9 +1,9 @@
-//! Where the packets went: counters of the devices along a path, read beside a trial, and the hop that lost most.
+//! Polls device counters along a path during a trial and finds the hop that lost most packets.
 //!
-//! A [`PathConfig`] names the hops in the order packets travel, and where the counters of each are read: by SNMP, or by the
-//! programs of a Linux host, here, in a network namespace or by ssh. A [`Poller`] reads them just before the traffic, every
-//! interval while it runs, and after it; its [`PathReport`] has what each hop took in, let out and dropped, and the
-//! weakest link.
+//! A [`PathConfig`] names the hops in the order packets travel, and where to read the counters of each: by SNMP, or with the
+//! programs of a Linux host, locally, in a network namespace or by ssh. A [`Poller`] reads them just before the traffic,
+//! every interval while it runs, and after it; its [`PathReport`] has the packets that each hop received, sent and dropped,
+//! and the weakest link.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), counters::CounterError> {
@@ -18,16 +18,14 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What it costs a device that shares the machine with the tester: a Linux hop is one shell that stays open. An interval
-//! starts two small programs in it; the full reading before and after the traffic up to fifteen, and where there are
-//! thousands of firewall rules listing them takes longest. An SNMP hop is asked two or three requests an interval. What
-//! that is in time stands in `docs/path.md`.
+//! Cost for a device on the tester's machine: a Linux hop is one open shell. An interval starts two small programs in it;
+//! the full reading before and after the traffic up to fifteen, of which listing thousands of firewall rules takes
+//! longest. An SNMP hop gets two or three requests per interval. `docs/path.md` has measured times.
 //!
-//! Not here: traffic, verdicts about the tester, the terminal, files. What the counters mean is decided in [`report`],
-//! which touches nothing.
+//! Not here: traffic, verdicts about the tester, the terminal, files. [`report`] interprets the counters; it is pure.
 //!
-//! Invariants: nothing on a device is changed; a count is never made up (absent means not known, and a remark says why); a
-//! poller's threads and processes end with it.
+//! Invariants: a poller changes nothing on a device; counts are never estimated (absent means unknown, with a remark why);
+//! a poller's threads and processes end with it.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! Reads the hops of a path before, during and after a trial: a thread for each hop, which owns what it is read by.
+//! Reads the hops of a path before, during and after a trial, with one thread per hop.
 //!
-//! Not here: what the readings mean. Invariant: no thread and no process of a poller outlives it.
+//! Not here: interpretation of the readings. Invariant: no thread or process of a poller outlives it.
 
 use crate::hop::{Depth, Reader};
 use crate::local::LinuxHop;
@@ -13,10 +13,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use units::Nanos;
 
-/// Reads a path's counters beside a trial.
+/// Reads a path's counters during a trial.
 ///
-/// [`Poller::begin`], the trial, its drain, [`Poller::finish`]; then the next trial. Both block: as long as one full reading
-/// takes, and for `refresh` more if a hop is read by SNMP.
+/// [`Poller::begin`], the trial, its drain, [`Poller::finish`]; then the next trial. Both block for one full
+/// reading, plus `refresh` if a hop is read by SNMP.
 pub struct Poller {
     hops: Vec<Hop>,
 }
@@ -24,17 +24,17 @@ pub struct Poller {
 /// A hop's thread.
 struct Hop {
     config: HopConfig,
-    /// What it is read by answers with old values.
-    is_late: bool,
-    orders: Option<Sender<Order>>,
+    /// Its agent caches values.
+    is_cached: bool,
+    commands: Option<Sender<PollCommand>>,
     records: Receiver<Record>,
     thread: Option<JoinHandle<()>>,
 }
 
-enum Order {
-    /// Read what is before the traffic; then sample.
+enum PollCommand {
+    /// Read the counters before the traffic, then sample.
     Begin,
-    /// Read what is after it, and hand over all readings.
+    /// Read the counters after the traffic, and return all readings.
     Finish,
 }
 
@@ -42,14 +42,14 @@ impl Poller {
     /// Opens all hops of the path.
     ///
     /// # Errors
-    /// The description makes no sense, a device does not answer, or it has no such interface: [`CounterError`] names the
-    /// hop and why.
+    /// The document is invalid, a device does not respond, or an interface is unknown: [`CounterError`] names the hop
+    /// and the reason.
     pub fn start(config: &PathConfig) -> Result<Self, CounterError> {
         config.check()?;
         let readers = config.hops.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let started = Instant::now();
         let hops = config.hops.iter().zip(readers).map(|(hop, reader)| {
-            let watch = Watch {
+            let sampler = HopSampler {
                 reader,
                 started,
                 interval: Duration::from_nanos(config.interval.0),
@@ -57,28 +57,28 @@ impl Poller {
                 record: blank(hop),
                 missed: 0,
             };
-            Hop::start(hop.clone(), watch)
+            Hop::start(hop.clone(), sampler)
         });
         Ok(Self { hops: hops.collect() })
     }
 
-    /// Reads the counters before the traffic, and begins to sample them. To be called just before traffic starts.
+    /// Reads the counters before the traffic and starts sampling. Call it just before traffic starts.
     pub fn begin(&mut self) {
-        // Agents take their time; what is read at once is read last, next to the traffic.
-        for is_late in [true, false] {
-            let hops = || self.hops.iter().filter(|hop| hop.is_late == is_late);
-            hops().for_each(|hop| hop.order(Order::Begin));
+        // Cached hops take longer; the others are read last, right before the traffic.
+        for is_cached in [true, false] {
+            let hops = || self.hops.iter().filter(|hop| hop.is_cached == is_cached);
+            hops().for_each(|hop| hop.command(PollCommand::Begin));
             for hop in hops() {
-                // A thread that has ended is found out when its record is asked for.
+                // A thread that has ended is detected when its record is read.
                 let _ = hop.records.recv();
             }
         }
     }
 
-    /// Reads the counters after the traffic and says where packets went. To be called when all packets have left the path;
-    /// `offered` is what the tester sent and received.
+    /// Reads the counters after the traffic and reports losses. Call it when all packets have left the path; `offered` is
+    /// what the tester sent and received.
     pub fn finish(&mut self, offered: Option<Offered>) -> PathReport {
-        self.hops.iter().for_each(|hop| hop.order(Order::Finish));
+        self.hops.iter().for_each(|hop| hop.command(PollCommand::Finish));
         let records: Vec<Record> = self.hops.iter().map(Hop::record).collect();
         report::report(&records, offered)
     }
@@ -97,25 +97,25 @@ fn blank(hop: &HopConfig) -> Record {
 }
 
 impl Hop {
-    fn start(config: HopConfig, mut watch: Watch) -> Self {
-        let is_late = watch.reader.is_late();
-        let (orders, taken) = channel();
+    fn start(config: HopConfig, mut sampler: HopSampler) -> Self {
+        let is_cached = sampler.reader.is_cached();
+        let (commands, taken) = channel();
         let (given, records) = channel();
-        let thread = std::thread::spawn(move || watch.run(&taken, &given));
-        Self { config, is_late, orders: Some(orders), records, thread: Some(thread) }
+        let thread = std::thread::spawn(move || sampler.run(&taken, &given));
+        Self { config, is_cached, commands: Some(commands), records, thread: Some(thread) }
     }
 
-    fn order(&self, order: Order) {
-        if let Some(orders) = &self.orders {
-            // A thread that has ended is found out when its record is asked for.
-            let _ = orders.send(order);
+    fn command(&self, command: PollCommand) {
+        if let Some(commands) = &self.commands {
+            // A thread that has ended is detected when its record is read.
+            let _ = commands.send(command);
         }
     }
 
     fn record(&self) -> Record {
         self.records.recv().unwrap_or_else(|_| {
             let mut record = blank(&self.config);
-            record.remarks.push("the thread that read it has ended unexpectedly".to_owned());
+            record.remarks.push("its reader thread ended unexpectedly".to_owned());
             record
         })
     }
@@ -123,54 +123,56 @@ impl Hop {
 
 impl Drop for Hop {
     fn drop(&mut self) {
-        self.orders = None;
+        self.commands = None;
         if let Some(thread) = self.thread.take() {
-            // It may have panicked; there is nobody left to tell.
+            // A panic of the thread is ignored here.
             let _ = thread.join();
         }
     }
 }
 
-/// Packets that counters at rest may still count between two readings: address resolution, routing protocols, the polling.
+/// Background packets allowed between two readings of idle counters: address resolution, routing protocols, polling.
 const AT_REST: u64 = 100;
-/// How often an agent's counters may be found moving, in its refresh times, before a reading is taken as it is.
+/// Maximum wait for idle counters, in refresh times.
 const REST_REFRESHES: u32 = 3;
-/// Time between two readings while an agent's counters come to rest.
+/// Time between readings while waiting for idle counters.
 const REST_STEP: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(1);
 
-/// What a hop's thread has.
-struct Watch {
+/// State of a hop's thread.
+struct HopSampler {
     reader: Box<dyn Reader>,
     started: Instant,
     interval: Duration,
     refresh: Duration,
     record: Record,
-    /// Samples that could not be read.
+    /// Failed samples.
     missed: u64,
 }
 
-impl Watch {
-    /// Carries out orders until nobody gives any.
-    fn run(&mut self, orders: &Receiver<Order>, records: &Sender<Record>) {
+impl HopSampler {
+    /// Executes commands until the channel closes.
+    fn run(&mut self, commands: &Receiver<PollCommand>, records: &Sender<Record>) {
         let mut next = None;
         loop {
-            let order = match next {
-                None => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(next) => orders.recv_timeout(Instant::saturating_duration_since(&next, Instant::now())),
+            let command = match next {
+                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(next) => {
+                    commands.recv_timeout(Instant::saturating_duration_since(&next, Instant::now()))
+                }
             };
-            let given = match order {
-                Ok(Order::Begin) => {
+            let given = match command {
+                Ok(PollCommand::Begin) => {
                     self.begin();
                     next = Some(Instant::now() + self.interval);
                     records.send(Record::default())
                 }
-                Ok(Order::Finish) => {
+                Ok(PollCommand::Finish) => {
                     next = None;
                     records.send(self.finish())
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.sample();
-                    // What has become late is left out, not made up for.
+                    // Late samples are skipped.
                     next = next.map(|due| (due + self.interval).max(Instant::now()));
                     Ok(())
                 }
@@ -186,22 +188,22 @@ impl Watch {
         let Record { name, inside, outside, .. } = std::mem::take(&mut self.record);
         self.record = Record { name, inside, outside, ..Record::default() };
         self.missed = 0;
-        self.record.before = self.settled("before");
-        self.record.asked = self.reader.asked();
+        self.record.before = self.fresh_reading("before");
+        self.record.requests_sent = self.reader.requests_sent();
     }
 
     fn finish(&mut self) -> Record {
-        // The processors' time until here is the trial's.
+        // CPU load until here belongs to the trial.
         if self.record.before.is_some() {
             self.sample();
         } else if self.record.remarks.is_empty() {
             self.record.remarks.push("its counters were not read before the test".to_owned());
         }
-        self.record.after = self.settled("after");
-        self.record.asked = self.reader.asked() - self.record.asked;
+        self.record.after = self.fresh_reading("after");
+        self.record.requests_sent = self.reader.requests_sent() - self.record.requests_sent;
         if self.missed > 0 {
             let all = self.missed + self.record.during.len() as u64;
-            let missed = format!("{} of {all} samples could not be read", self.missed);
+            let missed = format!("{} of {all} samples failed", self.missed);
             self.record.remarks.push(missed);
         }
         let (name, inside) = (self.record.name.clone(), self.record.inside.clone());
@@ -222,15 +224,15 @@ impl Watch {
         Ok(Reading { at, ..reading })
     }
 
-    /// A reading that is not older than this call; a remark if there is none.
+    /// A reading that is not older than this call; adds a remark if there is none.
     ///
-    /// What a late reader says at an instant was true at some instant within its refresh time before. So the first reading
-    /// counts that comes that long after the call, and after the counters were last seen moving.
-    fn settled(&mut self, when: &str) -> Option<Reading> {
+    /// A cached value can be as old as the refresh time. So the first valid reading comes this long after the call, and
+    /// after the counters last changed.
+    fn fresh_reading(&mut self, when: &str) -> Option<Reading> {
         let called = Instant::now();
         let mut last = self.read(Depth::Full);
-        if !self.reader.is_late() {
-            return self.taken(last, when);
+        if !self.reader.is_cached() {
+            return self.reading_or_remark(last, when);
         }
         let step = (self.refresh / 4).clamp(*REST_STEP.start(), *REST_STEP.end());
         let end = called + self.refresh * REST_REFRESHES + step;
@@ -239,42 +241,42 @@ impl Watch {
             let now = Instant::now();
             if now >= end {
                 if last.is_ok() {
-                    self.record.remarks.push(restless(when, now - called));
+                    self.record.remarks.push(unsettled_remark(when, now - called));
                 }
                 break;
             }
             std::thread::sleep(
                 step.min((moved + self.refresh).saturating_duration_since(now)).max(*REST_STEP.start()),
             );
-            let asked = Instant::now();
+            let read_at = Instant::now();
             let next = self.read(Depth::Full);
-            // What was not heard in between may have moved.
+            // A failed reading counts as a change.
             if !matches!((&last, &next), (Ok(last), Ok(next)) if is_at_rest(last, next)) {
-                moved = asked;
+                moved = read_at;
             }
             last = next;
-            if last.is_ok() && asked >= moved + self.refresh {
+            if last.is_ok() && read_at >= moved + self.refresh {
                 break;
             }
         }
-        self.taken(last, when)
+        self.reading_or_remark(last, when)
     }
 
-    fn taken(&mut self, reading: Result<Reading, String>, when: &str) -> Option<Reading> {
+    fn reading_or_remark(&mut self, reading: Result<Reading, String>, when: &str) -> Option<Reading> {
         let remark = |reason| format!("its counters could not be read {when} the test: {reason}");
         reading.map_err(|reason| self.record.remarks.push(remark(reason))).ok()
     }
 }
 
-fn restless(when: &str, waited: Duration) -> String {
+fn unsettled_remark(when: &str, waited: Duration) -> String {
     format!(
-        "its counters did not come to rest {when} the test within {:.0} s: other traffic passes it, or it keeps old values \
-         for longer than 'refresh' says; what it counted may be off",
-        waited.as_secs_f64()
+        "its counters kept changing for {:.0} s {when} the test: other traffic passes it, or it caches values longer than \
+         'refresh'; its counts can be inaccurate",
+        waited.as_secs_f64(),
     )
 }
 
-/// Whether no traffic to speak of came between two readings.
+/// Whether only background traffic occurred between two readings.
 fn is_at_rest(earlier: &Reading, later: &Reading) -> bool {
     let grown = |from: Option<Interface>, to: Option<Interface>| {
         let pairs = from.zip(to).map(|(from, to)| {

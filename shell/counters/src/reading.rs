@@ -1,6 +1,6 @@
-//! What was read of a hop at an instant, and how it differs from what was read later. Pure: no clock, no device.
+//! Readings of a hop and their differences. Pure: no clock, no device.
 //!
-//! Invariant: a difference is known or absent. A counter that went back is no difference, unless it has come around.
+//! Invariant: a difference is known or absent. A counter that decreased has no difference, unless it wrapped around.
 
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -9,17 +9,17 @@ use units::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counter {
     value: u64,
-    /// Its values are below two to the power of so many.
+    /// Width in bits.
     bits: u32,
 }
 
 impl Counter {
-    /// Of 64 bits.
+    /// A 64-bit counter.
     pub(crate) const fn wide(value: u64) -> Self {
         Self { value, bits: 64 }
     }
 
-    /// Of 32 bits.
+    /// A 32-bit counter.
     pub(crate) const fn narrow(value: u32) -> Self {
         Self { value: value as u64, bits: 32 }
     }
@@ -28,21 +28,21 @@ impl Counter {
         self.value
     }
 
-    /// The sum, as wide as the narrower of the two: it comes around where that one does.
+    /// The sum, as wide as the narrower counter, so that it wraps with it.
     pub(crate) fn plus(self, other: Self) -> Self {
         let bits = self.bits.min(other.bits);
         Self { value: self.value.wrapping_add(other.value) & mask(bits), bits }
     }
 
-    /// By how much the counter has grown since it was `earlier`; none if it was set back.
+    /// Growth since `earlier`; none if the counter was reset.
     ///
-    /// A smaller value has come around if that makes it grow by less than half its range (RFC 2578 section 7.1.6: there is
-    /// no other way to tell), and has been set back otherwise.
+    /// A smaller value has wrapped if the growth is less than half the range (RFC 2578 section 7.1.6: there is no other
+    /// way to tell), and was reset otherwise.
     pub(crate) fn since(self, earlier: Self) -> Option<u64> {
         let bits = self.bits.min(earlier.bits);
         let grown = self.value.wrapping_sub(earlier.value) & mask(bits);
-        let came_around = grown <= mask(bits) / 2;
-        (self.value >= earlier.value || came_around).then_some(grown)
+        let wrapped = grown <= mask(bits) / 2;
+        (self.value >= earlier.value || wrapped).then_some(grown)
     }
 }
 
@@ -50,7 +50,7 @@ const fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-/// Where a counter is found; the most telling first.
+/// Source of a counter, most specific first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
     Nft,
@@ -59,14 +59,14 @@ pub(crate) enum Source {
     Ip,
     Link,
     Ethtool,
-    /// Of the machine, not of the hop: several hops may share it.
+    /// Of the machine, not the hop: several hops can share it.
     Softnet,
 }
 
-/// A counter's source and what people call it.
+/// A counter's source and name.
 pub(crate) type Key = (Source, String);
 
-/// What an interface counted.
+/// Counters of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Interface {
     pub(crate) rx_packets: Counter,
@@ -75,7 +75,7 @@ pub(crate) struct Interface {
     pub(crate) tx_bytes: Counter,
 }
 
-/// How long processors did what, in any unit.
+/// CPU times, in any unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticks {
     pub(crate) busy: Counter,
@@ -86,24 +86,24 @@ pub(crate) struct Ticks {
 /// One reading of a hop.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Reading {
-    /// When, since the poller was started.
+    /// Time since the poller started.
     pub(crate) at: Nanos,
-    /// How long the agent has been up, hundredths of a second: sysUpTime (RFC 3418).
+    /// Uptime of the agent, hundredths of a second: sysUpTime (RFC 3418).
     pub(crate) uptime_cs: Option<u32>,
-    /// The interface packets enter by; absent if it is not there.
+    /// Ingress interface; absent if it does not exist.
     pub(crate) inside: Option<Interface>,
-    /// The interface packets leave by.
+    /// Egress interface.
     pub(crate) outside: Option<Interface>,
-    /// Counters of packets that were dropped.
+    /// Drop counters.
     pub(crate) drops: BTreeMap<Key, Counter>,
-    /// Counters of other things.
+    /// Other counters.
     pub(crate) others: BTreeMap<String, Counter>,
-    /// What is no counter.
+    /// Values that are not counters.
     pub(crate) gauges: BTreeMap<String, u64>,
     pub(crate) ticks: Option<Ticks>,
-    /// How busy the processors were lately, 0 to 1, where there are no ticks: hrProcessorLoad (RFC 2790).
+    /// Recent CPU load, 0 to 1, where there are no ticks: hrProcessorLoad (RFC 2790).
     pub(crate) load: Option<f64>,
-    /// What drops packets and does not count them.
+    /// Rules that drop packets without counting them.
     pub(crate) uncounted: Vec<String>,
 }
 
@@ -131,8 +131,7 @@ impl Flow {
         self.tx_in + self.tx_out
     }
 
-    /// Packets that entered and did not leave, each direction by itself: what a hop says back to the sender makes up for
-    /// nothing it did not forward.
+    /// Packets that entered and did not leave, per direction: packets sent back do not offset packets not forwarded.
     pub(crate) fn lost(self) -> u64 {
         if self.one_armed {
             return self.rx_in.saturating_sub(self.tx_in);
@@ -140,7 +139,7 @@ impl Flow {
         self.rx_in.saturating_sub(self.tx_out) + self.rx_out.saturating_sub(self.tx_in)
     }
 
-    /// Both together.
+    /// The sum of both.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             rx_in: self.rx_in + other.rx_in,
@@ -153,8 +152,8 @@ impl Flow {
         }
     }
 
-    /// Whether packets left much longer than they came, as they do where a kernel joins them (generic receive offload).
-    pub(crate) fn looks_joined(self) -> bool {
+    /// Whether packets left much longer than they entered, as when a kernel merges them (generic receive offload).
+    pub(crate) fn looks_merged(self) -> bool {
         let mean = |bytes: u64, packets: u64| bytes as f64 / packets.max(1) as f64;
         self.left() > 0 && mean(self.bytes_out, self.left()) > 1.5 * mean(self.bytes_in, self.entered())
     }
@@ -172,7 +171,7 @@ fn step(earlier: &Interface, later: &Interface) -> Option<Step> {
     ])
 }
 
-/// What an interface counted over all readings: step by step, so that narrow counters may come around many times.
+/// An interface's growth over all readings, step by step, so that narrow counters can wrap many times.
 fn counted(readings: &[&Reading], of: impl Fn(&Reading) -> Option<Interface>) -> Option<Step> {
     let first = of(readings.first()?)?;
     of(readings.last()?)?;
@@ -185,7 +184,7 @@ fn counted(readings: &[&Reading], of: impl Fn(&Reading) -> Option<Interface>) ->
     Some(sum)
 }
 
-/// What went through a hop from the first of the readings to the last.
+/// Traffic through a hop from the first reading to the last.
 pub(crate) fn flow(readings: &[&Reading], one_armed: bool) -> Option<Flow> {
     let [rx_in, tx_in, in_rx_bytes, in_tx_bytes] = counted(readings, |reading| reading.inside)?;
     let outside = if one_armed { Some([0; 4]) } else { counted(readings, |reading| reading.outside) };
@@ -194,13 +193,12 @@ pub(crate) fn flow(readings: &[&Reading], one_armed: bool) -> Option<Flow> {
     Some(Flow { rx_in, tx_in, rx_out, tx_out, bytes_in, bytes_out, one_armed })
 }
 
-/// How much an agent's uptime may differ from the time that has passed: hundredths of a second, as it may have been asked
-/// several times, and a part of the time.
+/// Allowed difference of an agent's uptime from the elapsed time: hundredths of a second, plus a fraction of the time.
 const UPTIME_SLACK_CS: u64 = 500;
 const UPTIME_DRIFT: u64 = 100;
 
-/// Whether the agent has begun anew between two readings: its uptime has not grown by the time that has passed. An uptime
-/// that has come around after 497 days is none.
+/// Whether the agent restarted between two readings: its uptime did not grow by the elapsed time. An uptime that wraps
+/// after 497 days is not a restart.
 pub(crate) fn restarted(earlier: &Reading, later: &Reading) -> bool {
     let (Some(from), Some(to)) = (earlier.uptime_cs, later.uptime_cs) else { return false };
     let passed = later.at.since(earlier.at).0 / 10_000_000;
@@ -208,7 +206,7 @@ pub(crate) fn restarted(earlier: &Reading, later: &Reading) -> bool {
     grown.abs_diff(passed) > UPTIME_SLACK_CS + passed / UPTIME_DRIFT
 }
 
-/// How busy processors were between two readings: 0 to 1, and the share of it that was soft interrupts.
+/// CPU load between two readings, 0 to 1, and the share of time in soft interrupts.
 pub(crate) fn busy(earlier: &Reading, later: &Reading) -> Option<(f64, f64)> {
     let (from, to) = (earlier.ticks?, later.ticks?);
     let busy = to.busy.since(from.busy)? as f64;
@@ -217,9 +215,10 @@ pub(crate) fn busy(earlier: &Reading, later: &Reading) -> Option<(f64, f64)> {
     (all > 0.0).then(|| (busy / all, softirq / all))
 }
 
-/// A counter's growth from the first reading to the last; whether it was set back in between, so that more may be true.
+/// A counter's growth from the first reading to the last, and whether it was reset in between, so that the true growth
+/// can be larger.
 ///
-/// One that was not there at first has begun at 0, as that of a new rule.
+/// A counter without a first value started at 0, like that of a new rule.
 pub(crate) fn growth(earlier: Option<Counter>, later: Counter) -> (u64, bool) {
     let Some(earlier) = earlier else { return (later.value(), false) };
     later.since(earlier).map_or((later.value(), true), |grown| (grown, false))

@@ -1,7 +1,7 @@
-//! An SNMP agent as a hop: IF-MIB (RFC 2863), the IP group and its successor (RFC 4293), the processors of
-//! HOST-RESOURCES-MIB (RFC 2790) and UCD-SNMP-MIB, by version 2c or 3.
+//! An SNMP agent as a hop: IF-MIB (RFC 2863), the IP group and its successor (RFC 4293), CPU load of HOST-RESOURCES-MIB
+//! (RFC 2790) and UCD-SNMP-MIB, by version 2c or 3.
 //!
-//! Not here: the protocol itself, which is the library's; and when a reading is fresh, which is the poller's.
+//! Not here: the protocol, which is a library's; the age of readings, which the poller handles.
 
 use crate::config::{AuthProtocol, Cipher, Snmp, Version};
 use crate::hop::{Depth, Reader};
@@ -11,14 +11,14 @@ use snmp2::{Oid, SyncSession, Value, v3};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long an answer is waited for, and how often is asked.
+/// Timeout of a request, and number of attempts.
 const TIMEOUT: Duration = Duration::from_secs(1);
 const ATTEMPTS: u32 = 3;
-/// A refusal by the host itself comes sooner.
+/// A failure within this time is a refusal by the host.
 const REFUSAL: Duration = Duration::from_millis(500);
-/// Variables in a request: their answers fit a packet of 1,500 bytes.
+/// SnmpValues per request, so that the response fits a packet of 1,500 bytes.
 const VARIABLES_MAX: usize = 20;
-/// Most rows of a table that are read.
+/// Maximum rows of a table to read.
 const ROWS_MAX: usize = 20_000;
 
 const SYS_UPTIME: &[u64] = &[1, 3, 6, 1, 2, 1, 1, 3, 0];
@@ -34,22 +34,22 @@ const IF_DROPS: [(u64, &str); 4] =
 const IP: &[u64] = &[1, 3, 6, 1, 2, 1, 4];
 /// Drops of the IP group, which ipSystemStatsTable supersedes.
 const IP_DROPS: [(u64, &str); 5] = [
-    (4, "ipInHdrErrors (bad header, or too many hops)"),
-    (5, "ipInAddrErrors (bad address, or forwarding is off)"),
-    (8, "ipInDiscards (no room)"),
-    (11, "ipOutDiscards (no room)"),
+    (4, "ipInHdrErrors (bad header or TTL expired)"),
+    (5, "ipInAddrErrors (bad address or forwarding disabled)"),
+    (8, "ipInDiscards (no buffer space)"),
+    (11, "ipOutDiscards (no buffer space)"),
     (12, "ipOutNoRoutes (no route)"),
 ];
 const IP_FORWARDED: u64 = 6;
 const IP_STATS: &[u64] = &[1, 3, 6, 1, 2, 1, 4, 31, 1, 1];
 /// Drops of ipSystemStatsTable.
 const IP_STATS_DROPS: [(u64, &str); 6] = [
-    (7, "InHdrErrors (bad header, or too many hops)"),
+    (7, "InHdrErrors (bad header or TTL expired)"),
     (8, "InNoRoutes (no route)"),
-    (9, "InAddrErrors (bad address, or forwarding is off)"),
-    (17, "InDiscards (no room)"),
+    (9, "InAddrErrors (bad address or forwarding disabled)"),
+    (17, "InDiscards (no buffer space)"),
     (22, "OutNoRoutes (no route)"),
-    (25, "OutDiscards (no room)"),
+    (25, "OutDiscards (no buffer space)"),
 ];
 const IP_VERSIONS: [(u64, &str); 2] = [(1, "ipv4"), (2, "ipv6")];
 const UCD: &[u64] = &[1, 3, 6, 1, 4, 1, 2021, 11];
@@ -59,33 +59,33 @@ const CPU_SOFTIRQ: u64 = 61;
 const CPU_IDLE: [u64; 2] = [53, 54];
 const HR_PROCESSOR_LOAD: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 3, 3, 1, 2];
 
-/// What an agent answered.
-type Answers = BTreeMap<Vec<u64>, Answer>;
+/// SnmpValues read from an agent.
+type SnmpValues = BTreeMap<Vec<u64>, SnmpValue>;
 
 #[derive(Debug, Clone, PartialEq)]
-enum Answer {
+enum SnmpValue {
     Counter(Counter),
     Ticks(u32),
     Number(i64),
     Text(String),
 }
 
-/// An agent, and the interfaces that are meant.
+/// An agent and the hop's interfaces.
 pub(crate) struct Agent {
     config: Snmp,
     session: Option<Box<SyncSession>>,
     inside: (String, u64),
     outside: (String, u64),
-    /// It has 64-bit counters.
+    /// Whether it has 64-bit counters.
     is_wide: bool,
-    /// What it is asked, light and full; without what it does not have.
+    /// SnmpValues of light and full readings that the agent has.
     light: Vec<Vec<u64>>,
     full: Vec<Vec<u64>>,
-    asked: u64,
+    requests_sent: u64,
 }
 
 impl Agent {
-    /// Opens the hop: its agent answers and knows both interfaces.
+    /// Opens the hop: checks that its agent responds and has both interfaces.
     pub(crate) fn open(hop: &HopConfig, config: &Snmp) -> Result<Self, CounterError> {
         let mut agent = Self {
             config: config.clone(),
@@ -95,15 +95,15 @@ impl Agent {
             is_wide: true,
             light: Vec::new(),
             full: Vec::new(),
-            asked: 0,
+            requests_sent: 0,
         };
         let failed = |reason| CounterError::Unreachable { hop: hop.name.clone(), reason };
         let mut names = agent.names(&under(IF_X_TABLE, &[IF_NAME])).map_err(failed)?;
-        let mut there: Vec<String> = names.keys().cloned().collect();
+        let mut known: Vec<String> = names.keys().cloned().collect();
         if [&hop.inside, &hop.outside].into_iter().any(|name| !names.contains_key(name)) {
             for (name, index) in agent.names(&under(IF_TABLE, &[IF_DESCR])).map_err(failed)? {
-                if !names.values().any(|known| *known == index) {
-                    there.push(name.clone());
+                if !names.values().any(|other| *other == index) {
+                    known.push(name.clone());
                 }
                 names.entry(name).or_insert(index);
             }
@@ -111,27 +111,30 @@ impl Agent {
         for interface in [&mut agent.inside, &mut agent.outside] {
             interface.1 = *names.get(&interface.0).ok_or_else(|| CounterError::NoInterface {
                 hop: hop.name.clone(),
-                place: format!("{}:{}", config.host, config.port),
+                location: format!("{}:{}", config.host, config.port),
                 interface: interface.0.clone(),
-                there: there.clone(),
+                known: known.clone(),
             })?;
         }
         agent.choose().map_err(failed)?;
         Ok(agent)
     }
 
-    /// Finds out which variables the agent has.
+    /// Determines which variables the agent has.
     fn choose(&mut self) -> Result<(), String> {
         let probe = under(IF_X_TABLE, &[IF_HC_IN_UCAST, self.inside.1]);
         self.is_wide = self.get(std::slice::from_ref(&probe))?.contains_key(&probe);
         self.light = self.light_variables();
         self.full = [self.light.clone(), full_variables()].concat();
         let full = self.full.clone();
-        let there = self.get(&full)?;
-        self.light.retain(|variable| there.contains_key(variable));
-        self.full.retain(|variable| there.contains_key(variable));
-        if self.interface(&there, self.inside.1).is_none() {
-            return Err(format!("{}: it counts no packets of {} (IF-MIB)", self.config.host, self.inside.0));
+        let present = self.get(&full)?;
+        self.light.retain(|variable| present.contains_key(variable));
+        self.full.retain(|variable| present.contains_key(variable));
+        if self.interface(&present, self.inside.1).is_none() {
+            return Err(format!(
+                "{}: no packet counters for interface {} (IF-MIB)",
+                self.config.host, self.inside.0
+            ));
         }
         Ok(())
     }
@@ -157,11 +160,11 @@ impl Agent {
         }
     }
 
-    fn interface(&self, answers: &Answers, index: u64) -> Option<Interface> {
+    fn interface(&self, values: &SnmpValues, index: u64) -> Option<Interface> {
         let (base, columns) = self.columns();
-        // Unicast packets are always counted; the others may not be.
+        // Only unicast counters are mandatory.
         let sum = |columns: &[u64]| {
-            let mut counters = columns.iter().map(|column| counter(answers, &under(base, &[*column, index])));
+            let mut counters = columns.iter().map(|column| counter(values, &under(base, &[*column, index])));
             let first = counters.next().flatten()?;
             Some(counters.flatten().fold(first, Counter::plus))
         };
@@ -174,19 +177,19 @@ impl Agent {
         })
     }
 
-    /// The rows of a column of names: names to the numbers of interfaces.
+    /// Interface indexes by name, from a column of names.
     fn names(&mut self, column: &[u64]) -> Result<BTreeMap<String, u64>, String> {
         let rows = self.walk(column)?;
         let named = rows.into_iter().filter_map(|(variable, answer)| match answer {
-            Answer::Text(name) => Some((name, *variable.last()?)),
+            SnmpValue::Text(name) => Some((name, *variable.last()?)),
             _ => None,
         });
         Ok(named.collect())
     }
 
     /// All variables below one.
-    fn walk(&mut self, base: &[u64]) -> Result<Answers, String> {
-        let mut rows = Answers::new();
+    fn walk(&mut self, base: &[u64]) -> Result<SnmpValues, String> {
+        let mut rows = SnmpValues::new();
         let mut from = base.to_vec();
         while rows.len() < ROWS_MAX {
             let page = self.request(|session| {
@@ -197,7 +200,7 @@ impl Agent {
             let before = rows.len();
             let below = page.into_iter().take_while(|(name, _)| name.starts_with(base));
             rows.extend(below.filter_map(|(name, value)| Some((name, value?))));
-            // Also an agent whose variables do not ascend comes to an end.
+            // Terminates even if an agent's variables do not ascend.
             match rows.last_key_value() {
                 Some((last, _)) if rows.len() > before => from.clone_from(last),
                 _ => break,
@@ -206,9 +209,9 @@ impl Agent {
         Ok(rows)
     }
 
-    /// The variables that are there, of those given.
-    fn get(&mut self, variables: &[Vec<u64>]) -> Result<Answers, String> {
-        let mut answers = Answers::new();
+    /// Gets these variables; absent ones are left out.
+    fn get(&mut self, variables: &[Vec<u64>]) -> Result<SnmpValues, String> {
+        let mut values = SnmpValues::new();
         for some in variables.chunks(VARIABLES_MAX) {
             let (too_big, found) = self.request(|session| {
                 let oids = some.iter().map(|variable| oid(variable)).collect::<Result<Vec<_>, _>>()?;
@@ -218,31 +221,31 @@ impl Agent {
             })?;
             if too_big && some.len() > 1 {
                 let (left, right) = some.split_at(some.len() / 2);
-                answers.extend(self.get(left)?);
-                answers.extend(self.get(right)?);
+                values.extend(self.get(left)?);
+                values.extend(self.get(right)?);
             } else {
-                answers.extend(found.into_iter().filter_map(|(name, value)| Some((name, value?))));
+                values.extend(found.into_iter().filter_map(|(name, value)| Some((name, value?))));
             }
         }
-        Ok(answers)
+        Ok(values)
     }
 
-    /// Asks, again in a new session if that fails: late answers to old questions are not heard there.
+    /// Sends a request, with retries in a new session each, which ignores late responses to old requests.
     fn request<T>(&mut self, ask: impl Fn(&mut SyncSession) -> Result<T, snmp2::Error>) -> Result<T, String> {
         let mut reason = String::new();
         for _ in 0..ATTEMPTS {
             let begun = Instant::now();
             let mut session = match self.session.take().map_or_else(|| session(&self.config), Ok) {
                 Ok(session) => session,
-                Err(Opening::Never(why)) => return Err(why),
-                Err(Opening::Failed(error)) => {
+                Err(SessionError::Permanent(why)) => return Err(why),
+                Err(SessionError::Failed(error)) => {
                     reason = self.reason(&error, begun.elapsed());
                     continue;
                 }
             };
-            self.asked += 1;
+            self.requests_sent += 1;
             let mut answer = ask(&mut session);
-            // The agent has told its time, and wants to be asked again (RFC 3414 section 4).
+            // The agent has sent its time and expects the request again (RFC 3414 section 4).
             if answer.as_ref().is_err_and(|error| *error == snmp2::Error::AuthUpdated) {
                 answer = ask(&mut session);
             }
@@ -257,7 +260,7 @@ impl Agent {
         Err(reason)
     }
 
-    /// What an error means here.
+    /// The error as a message.
     fn reason(&self, error: &snmp2::Error, after: Duration) -> String {
         let Snmp { host, port, .. } = &self.config;
         let who = match (self.config.version(), &self.config.user) {
@@ -266,39 +269,39 @@ impl Agent {
         };
         match error {
             snmp2::Error::Receive | snmp2::Error::Send if after < REFUSAL => {
-                format!("{host}:{port} refuses: no SNMP agent listens there")
+                format!("{host}:{port} refused the connection: no SNMP agent is listening")
             }
             snmp2::Error::Receive => format!(
-                "no answer from {host}:{port} by SNMP: there is no agent, or it does not know the {who}"
+                "no SNMP response from {host}:{port}: no agent is running, or it does not accept the {who}"
             ),
             snmp2::Error::AuthFailure(kind) => format!(
-                "{host}:{port} does not accept {who}: the name, a password or a protocol is another there ({kind})"
+                "{host}:{port} does not accept {who}: check the name, passwords and protocols ({kind})"
             ),
-            error => format!("{host}:{port} by SNMP: {error}"),
+            error => format!("{host}:{port}: SNMP error: {error}"),
         }
     }
 
-    fn reading(&mut self, answers: &Answers, depth: Depth) -> Result<Reading, String> {
-        let uptime_cs = match answers.get(SYS_UPTIME) {
-            Some(Answer::Ticks(ticks)) => Some(*ticks),
+    fn reading(&mut self, values: &SnmpValues, depth: Depth) -> Result<Reading, String> {
+        let uptime_cs = match values.get(SYS_UPTIME) {
+            Some(SnmpValue::Ticks(ticks)) => Some(*ticks),
             _ => None,
         };
         let mut reading = Reading {
             uptime_cs,
-            inside: self.interface(answers, self.inside.1),
-            outside: self.interface(answers, self.outside.1),
-            ticks: ticks(answers),
+            inside: self.interface(values, self.inside.1),
+            outside: self.interface(values, self.outside.1),
+            ticks: ticks(values),
             ..Reading::default()
         };
         for (name, index) in [&self.inside, &self.outside] {
             for (column, label) in IF_DROPS {
-                if let Some(counter) = counter(answers, &under(IF_TABLE, &[column, *index])) {
+                if let Some(counter) = counter(values, &under(IF_TABLE, &[column, *index])) {
                     reading.drops.insert((Source::Link, format!("{label} of {name}")), counter);
                 }
             }
         }
         if depth == Depth::Full {
-            ip(answers, &mut reading);
+            ip(values, &mut reading);
             self.speeds(&mut reading)?;
             if reading.ticks.is_none() {
                 reading.load = load(&self.walk(HR_PROCESSOR_LOAD)?);
@@ -310,9 +313,9 @@ impl Agent {
     fn speeds(&mut self, reading: &mut Reading) -> Result<(), String> {
         let ends = [self.inside.clone(), self.outside.clone()];
         let variables = [ends[0].1, ends[1].1].map(|index| under(IF_X_TABLE, &[IF_HIGH_SPEED, index]));
-        let answers = self.get(&variables)?;
+        let values = self.get(&variables)?;
         for ((name, _), variable) in ends.iter().zip(&variables) {
-            let speed = counter(&answers, variable).map(Counter::value).filter(|speed| *speed > 0);
+            let speed = counter(&values, variable).map(Counter::value).filter(|speed| *speed > 0);
             speed.into_iter().for_each(|speed| {
                 reading.gauges.insert(format!("speed of {name}, Mbit/s"), speed);
             });
@@ -324,16 +327,16 @@ impl Agent {
 impl Reader for Agent {
     fn read(&mut self, depth: Depth) -> Result<Reading, String> {
         let variables = if depth == Depth::Full { self.full.clone() } else { self.light.clone() };
-        let answers = self.get(&variables)?;
-        self.reading(&answers, depth)
+        let values = self.get(&variables)?;
+        self.reading(&values, depth)
     }
 
-    fn is_late(&self) -> bool {
+    fn is_cached(&self) -> bool {
         true
     }
 
-    fn asked(&self) -> u64 {
-        self.asked
+    fn requests_sent(&self) -> u64 {
+        self.requests_sent
     }
 }
 
@@ -347,49 +350,51 @@ fn full_variables() -> Vec<Vec<u64>> {
     variables
 }
 
-/// Drops of the IP stack. Where the newer table is, the older group counts the same again.
-fn ip(answers: &Answers, reading: &mut Reading) {
+/// Drops of the IP stack. The older group is skipped if the newer table exists, as both count the same.
+fn ip(values: &SnmpValues, reading: &mut Reading) {
     for (version, word) in IP_VERSIONS {
         for (column, label) in IP_STATS_DROPS {
-            if let Some(counter) = counter(answers, &under(IP_STATS, &[column, version])) {
+            if let Some(counter) = counter(values, &under(IP_STATS, &[column, version])) {
                 reading.drops.insert((Source::Ip, format!("ipSystemStats{label}, {word}")), counter);
             }
         }
     }
     let has_table = reading.drops.keys().any(|(source, _)| *source == Source::Ip);
     for (column, label) in IP_DROPS.into_iter().filter(|_| !has_table) {
-        if let Some(counter) = counter(answers, &under(IP, &[column, 0])) {
+        if let Some(counter) = counter(values, &under(IP, &[column, 0])) {
             reading.drops.insert((Source::Ip, label.to_owned()), counter);
         }
     }
-    if let Some(counter) = counter(answers, &under(IP, &[IP_FORWARDED, 0])) {
+    if let Some(counter) = counter(values, &under(IP, &[IP_FORWARDED, 0])) {
         reading.others.insert("ipForwDatagrams".to_owned(), counter);
     }
 }
 
-fn ticks(answers: &Answers) -> Option<Ticks> {
-    let of = |column: u64| counter(answers, &under(UCD, &[column, 0]));
+fn ticks(values: &SnmpValues) -> Option<Ticks> {
+    let of = |column: u64| counter(values, &under(UCD, &[column, 0]));
     let sum = |columns: &[u64]| columns.iter().filter_map(|column| of(*column)).reduce(Counter::plus);
     let idle = of(CPU_IDLE[0]).and_then(|_| sum(&CPU_IDLE))?;
     let busy = sum(&CPU_BUSY)?;
-    // Net-SNMP says 0 until it has looked for the first time, some seconds after its start.
+    // Net-SNMP reports 0 until its first measurement, some seconds after its start.
     let has_looked = busy.value() > 0 || idle.value() > 0;
     let softirq = of(CPU_SOFTIRQ).unwrap_or(Counter::narrow(0));
     has_looked.then_some(Ticks { busy, idle, softirq })
 }
 
-/// The mean of all processors' loads, 0 to 1.
-fn load(rows: &Answers) -> Option<f64> {
+/// The mean load of all CPUs, 0 to 1.
+fn load(rows: &SnmpValues) -> Option<f64> {
     let loads: Vec<f64> = rows
         .values()
-        .filter_map(|answer| if let Answer::Number(percent) = answer { Some(*percent as f64) } else { None })
+        .filter_map(
+            |answer| if let SnmpValue::Number(percent) = answer { Some(*percent as f64) } else { None },
+        )
         .collect();
     (!loads.is_empty()).then(|| loads.iter().sum::<f64>() / loads.len() as f64 / 100.0)
 }
 
-fn counter(answers: &Answers, variable: &[u64]) -> Option<Counter> {
-    match answers.get(variable)? {
-        Answer::Counter(counter) => Some(*counter),
+fn counter(values: &SnmpValues, variable: &[u64]) -> Option<Counter> {
+    match values.get(variable)? {
+        SnmpValue::Counter(counter) => Some(*counter),
         _ => None,
     }
 }
@@ -406,35 +411,38 @@ fn numbers(oid: &Oid<'_>) -> Vec<u64> {
     oid.iter().map(Iterator::collect).unwrap_or_default()
 }
 
-fn owned(value: &Value<'_>) -> Option<Answer> {
+fn owned(value: &Value<'_>) -> Option<SnmpValue> {
     match value {
-        Value::Counter32(value) | Value::Unsigned32(value) => Some(Answer::Counter(Counter::narrow(*value))),
-        Value::Counter64(value) => Some(Answer::Counter(Counter::wide(*value))),
-        Value::Timeticks(ticks) => Some(Answer::Ticks(*ticks)),
-        Value::Integer(number) => Some(Answer::Number(*number)),
-        Value::OctetString(bytes) => Some(Answer::Text(String::from_utf8_lossy(bytes).into_owned())),
+        Value::Counter32(value) | Value::Unsigned32(value) => {
+            Some(SnmpValue::Counter(Counter::narrow(*value)))
+        }
+        Value::Counter64(value) => Some(SnmpValue::Counter(Counter::wide(*value))),
+        Value::Timeticks(ticks) => Some(SnmpValue::Ticks(*ticks)),
+        Value::Integer(number) => Some(SnmpValue::Number(*number)),
+        Value::OctetString(bytes) => Some(SnmpValue::Text(String::from_utf8_lossy(bytes).into_owned())),
         _ => None,
     }
 }
 
-/// Why there is no session.
-enum Opening {
-    /// There will be none.
-    Never(String),
-    /// The agent did not answer, or not well.
+/// An error of opening a session.
+enum SessionError {
+    /// Permanent: a retry is pointless.
+    Permanent(String),
+    /// The agent did not respond, or with an error.
     Failed(snmp2::Error),
 }
 
-fn session(config: &Snmp) -> Result<Box<SyncSession>, Opening> {
+fn session(config: &Snmp) -> Result<Box<SyncSession>, SessionError> {
     let to = (config.host.as_str(), config.port);
-    let never = |error: std::io::Error| Opening::Never(format!("{}:{}: {error}", config.host, config.port));
+    let never =
+        |error: std::io::Error| SessionError::Permanent(format!("{}:{}: {error}", config.host, config.port));
     if config.version() == Version::V2c {
         let community = config.community.as_ref().map_or(&b"public"[..], |word| word.bytes());
         return SyncSession::new_v2c(to, community, Some(TIMEOUT), 1).map(Box::new).map_err(never);
     }
     let mut session =
         SyncSession::new_v3(to, Some(TIMEOUT), 1, security(config)).map(Box::new).map_err(never)?;
-    session.init().map_err(Opening::Failed)?;
+    session.init().map_err(SessionError::Failed)?;
     Ok(session)
 }
 
@@ -453,7 +461,7 @@ fn security(config: &Snmp) -> v3::Security {
     v3::Security::new(user, auth.password.bytes())
         .with_auth_protocol(hash(auth.protocol))
         .with_auth(level)
-        // Longer keys than the hash yields, as Net-SNMP makes them.
+        // Extends keys beyond the hash length like Net-SNMP.
         .with_key_extension_method(v3::KeyExtension::Blumenthal)
 }
 
@@ -483,28 +491,28 @@ mod tests {
 
     #[test]
     fn the_newer_table_supersedes_the_older_group() {
-        let one = |variable: Vec<u64>| (variable, Answer::Counter(Counter::narrow(7)));
+        let one = |variable: Vec<u64>| (variable, SnmpValue::Counter(Counter::narrow(7)));
         let old = one(under(IP, &[12, 0]));
         let new = one(under(IP_STATS, &[8, 1]));
-        let names = |answers: Answers| {
+        let names = |values: SnmpValues| {
             let mut reading = Reading::default();
-            ip(&answers, &mut reading);
+            ip(&values, &mut reading);
             reading.drops.into_keys().map(|(_, name)| name).collect::<Vec<_>>()
         };
-        assert_eq!(names(Answers::from([old.clone()])), ["ipOutNoRoutes (no route)"]);
-        assert_eq!(names(Answers::from([old, new])), ["ipSystemStatsInNoRoutes (no route), ipv4"]);
+        assert_eq!(names(SnmpValues::from([old.clone()])), ["ipOutNoRoutes (no route)"]);
+        assert_eq!(names(SnmpValues::from([old, new])), ["ipSystemStatsInNoRoutes (no route), ipv4"]);
     }
 
     #[test]
     fn processors_are_read() {
         let one =
-            |column: u64, ticks: u32| (under(UCD, &[column, 0]), Answer::Counter(Counter::narrow(ticks)));
+            |column: u64, ticks: u32| (under(UCD, &[column, 0]), SnmpValue::Counter(Counter::narrow(ticks)));
         let found =
-            ticks(&Answers::from([one(50, 5), one(52, 6), one(53, 80), one(54, 1), one(61, 2)])).unwrap();
+            ticks(&SnmpValues::from([one(50, 5), one(52, 6), one(53, 80), one(54, 1), one(61, 2)])).unwrap();
         assert_eq!((found.busy.value(), found.idle.value(), found.softirq.value()), (13, 81, 2));
-        assert_eq!(ticks(&Answers::new()), None);
-        assert_eq!(ticks(&Answers::from([one(50, 0), one(53, 0)])), None);
-        let rows = Answers::from([(vec![1], Answer::Number(20)), (vec![2], Answer::Number(40))]);
-        assert_eq!((load(&rows), load(&Answers::new())), (Some(0.3), None));
+        assert_eq!(ticks(&SnmpValues::new()), None);
+        assert_eq!(ticks(&SnmpValues::from([one(50, 0), one(53, 0)])), None);
+        let rows = SnmpValues::from([(vec![1], SnmpValue::Number(20)), (vec![2], SnmpValue::Number(40))]);
+        assert_eq!((load(&rows), load(&SnmpValues::new())), (Some(0.3), None));
     }
 }

@@ -1,6 +1,6 @@
-//! A Linux host as a hop: one shell that stays open, here, in a network namespace or behind ssh, and what is typed into it.
+//! A Linux host as a hop: one open shell, locally, in a network namespace or by ssh, and the scripts run in it.
 //!
-//! Not here: what the answers mean (`parse`, `nft`).
+//! Not here: parsing of the output (`parse`, `nft`).
 
 mod nft;
 mod parse;
@@ -12,42 +12,42 @@ use crate::{CounterError, HopConfig, Local, LocalSource};
 use shell::Shell;
 use std::collections::BTreeMap;
 
-/// Programs for administrators are not on everybody's path.
+/// Adds the directories of administration programs.
 const PATH: &str = "PATH=$PATH:/usr/sbin:/sbin; export PATH LC_ALL=C";
-/// In front of each section of an answer.
+/// Prefix of each output section.
 const MARK: &str = "@@";
 
-/// An answer's sections by their names.
+/// Output sections by name.
 type Sections<'a> = BTreeMap<&'a str, &'a str>;
 
 /// A Linux host.
 pub(crate) struct LinuxHop {
     name: String,
-    place: Local,
+    location: Local,
     inside: String,
     outside: String,
     sources: Vec<LocalSource>,
     shell: Shell,
-    asked: u64,
+    requests_sent: u64,
 }
 
 impl LinuxHop {
-    /// Opens the hop: its shell answers, its interfaces are there, and so is what the sources need.
-    pub(crate) fn open(hop: &HopConfig, place: &Local) -> Result<Self, CounterError> {
-        let failed = |reason: String| unreachable(&hop.name, place, reason);
-        let mut shell = Shell::open(&words(place)).map_err(failed)?;
+    /// Opens the hop and checks its shell, interfaces and sources.
+    pub(crate) fn open(hop: &HopConfig, location: &Local) -> Result<Self, CounterError> {
+        let failed = |reason: String| unreachable(&hop.name, location, reason);
+        let mut shell = Shell::open(&words(location)).map_err(failed)?;
         let answer = shell.run(&format!("{PATH}\n{}", probe())).map_err(failed)?;
-        let sources = sources(hop, place, &answer)?;
-        let (name, place) = (hop.name.clone(), place.clone());
+        let sources = sources(hop, location, &answer)?;
+        let (name, location) = (hop.name.clone(), location.clone());
         let (inside, outside) = (hop.inside.clone(), hop.outside.clone());
-        let mut opened = Self { name, place, inside, outside, sources, shell, asked: 0 };
+        let mut opened = Self { name, location, inside, outside, sources, shell, requests_sent: 0 };
         opened.check(hop.sources.is_some())?;
         Ok(opened)
     }
 
-    /// Makes sure that a full reading has what it needs.
+    /// Checks that a full reading works.
     fn check(&mut self, is_explicit: bool) -> Result<(), CounterError> {
-        let unreachable = |hop: &Self, reason| unreachable(&hop.name, &hop.place, reason);
+        let unreachable = |hop: &Self, reason| unreachable(&hop.name, &hop.location, reason);
         let answer = self.run(Depth::Full).map_err(|reason| unreachable(self, reason))?;
         let sections = sections(&answer);
         for interface in [&self.inside, &self.outside] {
@@ -55,9 +55,9 @@ impl LinuxHop {
                 let listed = self.shell.run("ip -j link show 2>/dev/null");
                 return Err(CounterError::NoInterface {
                     hop: self.name.clone(),
-                    place: described(&self.place),
+                    location: described(&self.location),
                     interface: interface.clone(),
-                    there: parse::names(&listed.unwrap_or_default()),
+                    known: parse::names(&listed.unwrap_or_default()),
                 });
             }
         }
@@ -65,24 +65,24 @@ impl LinuxHop {
         if wants_nft && !nft::is_readable(&sections) {
             return Err(unreachable(
                 self,
-                "nft does not list its rules: it may lack the privilege".to_owned(),
+                "nft cannot list the rules: root privilege may be required".to_owned(),
             ));
         }
         Ok(())
     }
 
     fn run(&mut self, depth: Depth) -> Result<String, String> {
-        self.asked += u64::from(self.place.ssh.is_some());
+        self.requests_sent += u64::from(self.location.ssh.is_some());
         let script = self.script(depth);
         if self.shell.is_ended() {
-            let mut shell = Shell::open(&words(&self.place))?;
+            let mut shell = Shell::open(&words(&self.location))?;
             shell.run(PATH)?;
             self.shell = shell;
         }
         self.shell.run(&script)
     }
 
-    /// What is typed. The interfaces come last: their packets are counted next to the beginning of the traffic.
+    /// The script of a reading. Interfaces come last, so that packets are counted right before the traffic starts.
     fn script(&self, depth: Depth) -> String {
         let mut interfaces = vec![self.inside.as_str(), self.outside.as_str()];
         interfaces.dedup();
@@ -106,12 +106,12 @@ fn one(name: &str, command: &str) -> (String, String) {
     (name.to_owned(), command.to_owned())
 }
 
-/// A section for each interface.
+/// One section per interface.
 fn each(name: &str, command: &str, interfaces: &[&str]) -> Vec<(String, String)> {
     interfaces.iter().map(|of| (format!("{name} {of}"), format!("{command} '{of}'"))).collect()
 }
 
-/// What a source costs little for.
+/// A source's cheap command.
 fn light_command(source: LocalSource) -> Option<(String, String)> {
     match source {
         LocalSource::Ip => Some(one("ip", "cat /proc/net/snmp /proc/net/netstat /proc/net/snmp6")),
@@ -120,7 +120,7 @@ fn light_command(source: LocalSource) -> Option<(String, String)> {
     }
 }
 
-/// All that a source has. Links are read in any case, and last.
+/// All commands of a source. Links are always read, last.
 fn full_commands(source: LocalSource, interfaces: &[&str]) -> Vec<(String, String)> {
     match source {
         LocalSource::Link => Vec::new(),
@@ -145,31 +145,31 @@ impl Reader for LinuxHop {
         Ok(parse::reading(&sections(&answer), &self.inside, &self.outside))
     }
 
-    fn is_late(&self) -> bool {
+    fn is_cached(&self) -> bool {
         false
     }
 
-    fn asked(&self) -> u64 {
-        self.asked
+    fn requests_sent(&self) -> u64 {
+        self.requests_sent
     }
 }
 
-/// Why a hop's shell does not answer; what `ip netns` says of a namespace that is not there is known.
-fn unreachable(hop: &str, place: &Local, reason: String) -> CounterError {
-    match &place.namespace {
+/// The error of a hop's shell; recognizes the message of `ip netns` about an unknown namespace.
+fn unreachable(hop: &str, location: &Local, reason: String) -> CounterError {
+    match &location.namespace {
         Some(namespace) if reason.contains("Cannot open network namespace") => {
             CounterError::NoNamespace { hop: hop.to_owned(), namespace: namespace.clone() }
         }
         _ => CounterError::Unreachable {
             hop: hop.to_owned(),
-            reason: format!("{}: {reason}", described(place)),
+            reason: format!("{}: {reason}", described(location)),
         },
     }
 }
 
-/// The place in words.
-fn described(place: &Local) -> String {
-    match (&place.ssh, &place.namespace) {
+/// The location as text.
+fn described(location: &Local) -> String {
+    match (&location.ssh, &location.namespace) {
         (None, None) => "this network namespace".to_owned(),
         (None, Some(namespace)) => format!("namespace {namespace}"),
         (Some(host), None) => host.clone(),
@@ -177,22 +177,22 @@ fn described(place: &Local) -> String {
     }
 }
 
-/// Program and arguments of the shell there.
-fn words(place: &Local) -> Vec<String> {
-    let there = place.namespace.iter().flat_map(|name| ["ip", "netns", "exec", name]).chain(["sh"]);
-    let there = there.map(str::to_owned);
-    match &place.ssh {
-        None => there.collect(),
-        // Nobody is there to type a password. The other side's shell splits the words again; names have no blanks.
+/// Program and arguments of the shell.
+fn words(location: &Local) -> Vec<String> {
+    let shell = location.namespace.iter().flat_map(|name| ["ip", "netns", "exec", name]).chain(["sh"]);
+    let shell = shell.map(str::to_owned);
+    match &location.ssh {
+        None => shell.collect(),
+        // No password prompt. The remote shell splits the words again; names have no blanks.
         Some(host) => ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", host]
             .map(str::to_owned)
             .into_iter()
-            .chain([format!("{PATH}; exec {}", there.collect::<Vec<_>>().join(" "))])
+            .chain([format!("{PATH}; exec {}", shell.collect::<Vec<_>>().join(" "))])
             .collect(),
     }
 }
 
-/// What each source needs: a program, or a file.
+/// The program or file that each source requires.
 const NEEDS: [(LocalSource, &str); 8] = [
     (LocalSource::Link, "ip"),
     (LocalSource::Ethtool, "ethtool"),
@@ -210,21 +210,21 @@ fn probe() -> String {
     format!("for what in {}; do {is_there}; done", needs.join(" "))
 }
 
-/// Which sources are read, given what is there.
-fn sources(hop: &HopConfig, place: &Local, there: &str) -> Result<Vec<LocalSource>, CounterError> {
-    let there: Vec<&str> = there.lines().collect();
+/// The sources to read, given the available programs and files.
+fn sources(hop: &HopConfig, location: &Local, available: &str) -> Result<Vec<LocalSource>, CounterError> {
+    let available: Vec<&str> = available.lines().collect();
     let mut wanted = hop.sources.clone().unwrap_or_else(|| LocalSource::ALL.to_vec());
     wanted.push(LocalSource::Link);
     wanted.sort_unstable();
     wanted.dedup();
     let mut sources = Vec::new();
     for (source, needs) in NEEDS.into_iter().filter(|(source, _)| wanted.contains(source)) {
-        let is_asked_for = source == LocalSource::Link || hop.sources.is_some();
-        match there.contains(&needs) {
+        let is_requested = source == LocalSource::Link || hop.sources.is_some();
+        match available.contains(&needs) {
             true => sources.push(source),
-            false if is_asked_for => {
-                let (hop, place) = (hop.name.clone(), described(place));
-                return Err(CounterError::NoSource { hop, source_name: source.name(), needs, place });
+            false if is_requested => {
+                let (hop, location) = (hop.name.clone(), described(location));
+                return Err(CounterError::NoSource { hop, source_name: source.name(), needs, location });
             }
             false => {}
         }
@@ -232,7 +232,7 @@ fn sources(hop: &HopConfig, place: &Local, there: &str) -> Result<Vec<LocalSourc
     Ok(sources)
 }
 
-/// The sections of an answer.
+/// Splits output into sections.
 fn sections(answer: &str) -> Sections<'_> {
     let mark = format!("\n{MARK} ");
     let parts = answer.split(mark.as_str()).skip(1);
@@ -251,19 +251,19 @@ mod tests {
 
     #[test]
     fn shells_are_opened_where_the_hop_is() {
-        let place = |namespace: Option<&str>, ssh: Option<&str>| Local {
+        let location = |namespace: Option<&str>, ssh: Option<&str>| Local {
             namespace: namespace.map(str::to_owned),
             ssh: ssh.map(str::to_owned),
         };
-        assert_eq!(words(&place(None, None)), ["sh"]);
-        assert_eq!(words(&place(Some("r2"), None)), ["ip", "netns", "exec", "r2", "sh"]);
-        let far = words(&place(Some("r2"), Some("admin@dut")));
+        assert_eq!(words(&location(None, None)), ["sh"]);
+        assert_eq!(words(&location(Some("r2"), None)), ["ip", "netns", "exec", "r2", "sh"]);
+        let far = words(&location(Some("r2"), Some("admin@dut")));
         assert_eq!(far[far.len() - 2], "admin@dut");
         assert!(far[far.len() - 1].ends_with("; exec ip netns exec r2 sh"));
     }
 
     #[test]
-    fn what_is_asked_for_must_be_there() {
+    fn requested_sources_must_exist() {
         let hop = |sources: Option<Vec<LocalSource>>| HopConfig {
             name: "r".to_owned(),
             inside: "a".to_owned(),
@@ -278,7 +278,7 @@ mod tests {
         let error = sources(&hop(Some(vec![LocalSource::Nft])), &Local::default(), there).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "hop r: source 'nft' needs nft, which this network namespace does not have"
+            "hop r: source 'nft' requires nft, which is missing in this network namespace"
         );
     }
 }

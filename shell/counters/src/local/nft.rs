@@ -1,15 +1,14 @@
-//! What nftables counts: named counters, and rules that drop or reject. Pure.
+//! Counters of nftables: named counters, and rules that drop or reject. Pure.
 //!
-//! A rule's counter is a count of drops only if it stands right in front of the verdict: before a match or a limit it
-//! counts packets that go on. What drops without such a counter is remembered by its text, to be shown where packets are
-//! missing.
+//! A rule's counter counts drops only if it is right before the verdict: before a match or a limit it also counts packets
+//! that pass. Rules that drop without such a counter are kept as text, to be reported where packets are missing.
 
 use super::Sections;
 use crate::reading::{Counter, Reading, Source};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most characters of a rule that are shown.
+/// Maximum characters of a rule's text.
 const TEXT_MAX: usize = 120;
 
 /// Whether the rules were listed.
@@ -26,10 +25,10 @@ fn entries(sections: &Sections<'_>) -> Vec<Value> {
     }
 }
 
-/// A rule's place: family, table, chain, handle.
-type Place = (String, String, String, u64);
+/// A rule: family, table, chain, handle.
+type RuleId = (String, String, String, u64);
 
-/// Adds what nftables counts to the reading.
+/// Adds nftables counters to the reading.
 pub(super) fn rules(sections: &Sections<'_>, reading: &mut Reading) {
     let entries = entries(sections);
     let texts = sections.get("nft text").map(|text| texts(text)).unwrap_or_default();
@@ -37,13 +36,13 @@ pub(super) fn rules(sections: &Sections<'_>, reading: &mut Reading) {
     let mut seen = BTreeSet::new();
     for rule in entries.iter().filter_map(|entry| entry.get("rule")) {
         let Some(verdict) = verdict(rule) else { continue };
-        let place = place(rule);
-        let text = texts.get(&place).cloned().unwrap_or_else(|| described(rule, verdict));
-        let label = format!("nft rule '{text}' ({} {} {}, handle {})", place.0, place.1, place.2, place.3);
+        let id = id(rule);
+        let text = texts.get(&id).cloned().unwrap_or_else(|| described(rule, verdict));
+        let label = format!("nft rule '{text}' ({} {} {}, handle {})", id.0, id.1, id.2, id.3);
         match exact_counter(rule) {
             Some(Value::String(name)) => {
-                let key = (place.0, place.1, name.clone());
-                // Several rules may share it.
+                let key = (id.0, id.1, name.clone());
+                // Several rules can share it.
                 if let Some(packets) = named.remove(&key).filter(|_| seen.insert(key)) {
                     reading.drops.insert((Source::Nft, label), Counter::wide(packets));
                 }
@@ -65,7 +64,7 @@ fn word(entry: &Value, key: &str) -> String {
     entry[key].as_str().unwrap_or_default().to_owned()
 }
 
-fn place(rule: &Value) -> Place {
+fn id(rule: &Value) -> RuleId {
     let handle = rule["handle"].as_u64().unwrap_or(0);
     (word(rule, "family"), word(rule, "table"), word(rule, "chain"), handle)
 }
@@ -84,20 +83,20 @@ fn statements(rule: &Value) -> impl DoubleEndedIterator<Item = (&str, &Value)> {
     statements.filter_map(|one| one.as_object()?.iter().next()).map(|(name, value)| (name.as_str(), value))
 }
 
-/// The verdict by which packets are lost, if it is the rule's.
+/// The rule's drop or reject verdict.
 fn verdict(rule: &Value) -> Option<&str> {
     statements(rule).map(|(name, _)| name).find(|name| matches!(*name, "drop" | "reject"))
 }
 
-/// The counter right in front of the verdict: its value, or its name.
+/// The counter right before the verdict: its value, or its name.
 fn exact_counter(rule: &Value) -> Option<&Value> {
     let before = statements(rule).rev().skip_while(|(name, _)| !matches!(*name, "drop" | "reject")).skip(1);
-    // These let every packet on.
+    // These pass every packet on.
     let mut before = before.skip_while(|(name, _)| matches!(*name, "log" | "mangle"));
     before.next().filter(|(name, _)| *name == "counter").map(|(_, counter)| counter)
 }
 
-/// A base chain that drops what no rule has accepted.
+/// A base chain with the policy drop.
 fn dropping_chain(chain: &Value) -> Option<String> {
     (chain["policy"] == "drop" && chain["hook"] != "input" && chain["hook"] != "output").then(|| {
         let (family, table, name) = (word(chain, "family"), word(chain, "table"), word(chain, "name"));
@@ -105,13 +104,13 @@ fn dropping_chain(chain: &Value) -> Option<String> {
     })
 }
 
-/// What a rule is called whose text is not known.
+/// Description of a rule without a text.
 fn described(rule: &Value, verdict: &str) -> String {
     rule["comment"].as_str().map_or_else(|| verdict.to_owned(), str::to_owned)
 }
 
-/// The rules' texts, without what they have counted, from `nft -a list ruleset`.
-fn texts(listing: &str) -> BTreeMap<Place, String> {
+/// The rules' texts without counts, from `nft -a list ruleset`.
+fn texts(listing: &str) -> BTreeMap<RuleId, String> {
     let (mut table, mut chain) = ((String::new(), String::new()), None);
     let (mut texts, mut pending) = (BTreeMap::new(), String::new());
     for line in listing.lines().map(str::trim) {
@@ -119,11 +118,11 @@ fn texts(listing: &str) -> BTreeMap<Place, String> {
         match (words.as_slice(), &chain) {
             (["table", family, name, "{", ..], _) => table = ((*family).to_owned(), (*name).to_owned()),
             (["chain", name, "{", ..], _) => chain = Some((*name).to_owned()),
-            // A base chain's own line; and the end of a chain.
+            // A base chain's header; the end of a chain.
             (["type", .., last], Some(_)) if last.ends_with(';') => {}
             (["}"], Some(_)) if pending.is_empty() => chain = None,
             (_, Some(name)) => {
-                // Long rules go over several lines; the handle ends them.
+                // Long rules span several lines; the handle ends them.
                 pending = format!("{pending} {line}").trim().to_owned();
                 let Some((text, handle)) = pending.rsplit_once("# handle ") else { continue };
                 if let Ok(handle) = handle.trim().parse() {
@@ -137,7 +136,7 @@ fn texts(listing: &str) -> BTreeMap<Place, String> {
     texts
 }
 
-/// A rule's text as it is shown.
+/// A rule's text without counts, shortened.
 fn shown(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (mut kept, mut at) = (Vec::new(), 0);

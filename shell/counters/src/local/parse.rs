@@ -1,13 +1,13 @@
-//! What the programs of a Linux host print, read. Pure.
+//! Parses the output of a Linux host's programs. Pure.
 //!
-//! What does not parse is absent: a program may be missing, lack a privilege, or be of another make.
+//! Output that does not parse is absent: a program can be missing, lack a privilege, or have another format.
 
 use super::{Sections, nft};
 use crate::reading::{Counter, Interface, Reading, Source, Ticks};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The reading that an answer's sections make.
+/// Converts output sections to a reading.
 pub(super) fn reading(sections: &Sections<'_>, inside: &str, outside: &str) -> Reading {
     let mut reading = Reading {
         inside: interface(sections, inside),
@@ -35,25 +35,25 @@ pub(super) fn reading(sections: &Sections<'_>, inside: &str, outside: &str) -> R
     reading
 }
 
-/// The only entry of what `ip -j link show dev` prints.
+/// The only entry of `ip -j link show dev`.
 fn link(sections: &Sections<'_>, name: &str) -> Option<Value> {
     let text = sections.get(format!("link {name}").as_str())?;
     let mut all: Vec<Value> = serde_json::from_str(text.trim()).ok()?;
     all.pop().filter(|link| link["ifname"] == name)
 }
 
-/// Whether there is an interface of this name.
+/// Whether the interface exists.
 pub(super) fn has_link(sections: &Sections<'_>, name: &str) -> bool {
     link(sections, name).is_some()
 }
 
-/// The names in what `ip -j link show` prints.
+/// The interface names in `ip -j link show`.
 pub(super) fn names(text: &str) -> Vec<String> {
     let all: Vec<Value> = serde_json::from_str(text.trim()).unwrap_or_default();
     all.iter().filter_map(|link| link["ifname"].as_str().map(str::to_owned)).collect()
 }
 
-/// An interface's packets and bytes, from `ip -s` or from `/proc/net/dev`, whichever was read.
+/// An interface's packets and bytes, from `ip -s` or `/proc/net/dev`.
 fn interface(sections: &Sections<'_>, name: &str) -> Option<Interface> {
     if let Some(dev) = sections.get("dev") {
         let line = dev.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
@@ -73,7 +73,7 @@ fn interface(sections: &Sections<'_>, name: &str) -> Option<Interface> {
     })
 }
 
-/// Drops and errors of an interface. `errors` has the sum of what its parts name, so the parts are no drops of their own.
+/// Drops and errors of an interface. `errors` is the sum of its parts, so the parts do not count as drops.
 fn link_drops(sections: &Sections<'_>, name: &str, reading: &mut Reading) {
     let Some(link) = link(sections, name) else { return };
     for way in ["rx", "tx"] {
@@ -94,7 +94,7 @@ fn link_drops(sections: &Sections<'_>, name: &str, reading: &mut Reading) {
     }
 }
 
-/// What the names of a driver's counters of lost packets contain.
+/// Substrings of drop counter names of drivers.
 const BAD_WORDS: [&str; 4] = ["drop", "discard", "err", "miss"];
 
 fn ethtool(text: &str, name: &str, reading: &mut Reading) {
@@ -110,7 +110,7 @@ fn ethtool(text: &str, name: &str, reading: &mut Reading) {
     }
 }
 
-/// Drops of an interface's queues. Those at the root have the drops of the ones below.
+/// Drops of an interface's queues. A root queue includes the drops of its children.
 fn qdisc(text: &str, name: &str, reading: &mut Reading) {
     let all: Vec<Value> = serde_json::from_str(text.trim()).unwrap_or_default();
     for one in all {
@@ -121,29 +121,29 @@ fn qdisc(text: &str, name: &str, reading: &mut Reading) {
     }
 }
 
-/// Counters of the IP stack that are drops of packets on their way, and why they are dropped.
+/// Counters of forwarded packets that the IP stack dropped, with the reason.
 const IP_DROPS: [(&str, &str); 21] = [
-    ("IpInHdrErrors", "bad header, or too many hops"),
-    ("IpInAddrErrors", "bad address, or forwarding is off"),
-    ("IpInDiscards", "no room"),
-    ("IpOutDiscards", "no room"),
+    ("IpInHdrErrors", "bad header or TTL expired"),
+    ("IpInAddrErrors", "bad address or forwarding disabled"),
+    ("IpInDiscards", "no buffer space"),
+    ("IpOutDiscards", "no buffer space"),
     ("IpOutNoRoutes", "no route"),
     ("IpReasmFails", "fragments missing"),
-    ("IpFragFails", "too long, and not to be fragmented"),
+    ("IpFragFails", "too long, not fragmentable"),
     ("IpExtInNoRoutes", "no route"),
-    ("IpExtInTruncatedPkts", "shorter than their header says"),
+    ("IpExtInTruncatedPkts", "truncated"),
     ("IpExtInCsumErrors", "bad checksum"),
     ("TcpExtIPReversePathFilter", "reverse path filter"),
-    ("Ip6InHdrErrors", "bad header, or too many hops"),
-    ("Ip6InTooBigErrors", "too long for the next link"),
+    ("Ip6InHdrErrors", "bad header or TTL expired"),
+    ("Ip6InTooBigErrors", "exceeds the next link's MTU"),
     ("Ip6InNoRoutes", "no route"),
     ("Ip6InAddrErrors", "bad address"),
-    ("Ip6InTruncatedPkts", "shorter than their header says"),
-    ("Ip6InDiscards", "no room, or forwarding is off"),
-    ("Ip6OutDiscards", "no room"),
+    ("Ip6InTruncatedPkts", "truncated"),
+    ("Ip6InDiscards", "no buffer space or forwarding disabled"),
+    ("Ip6OutDiscards", "no buffer space"),
     ("Ip6OutNoRoutes", "no route"),
     ("Ip6ReasmFails", "fragments missing"),
-    ("Ip6FragFails", "too long, and not to be fragmented"),
+    ("Ip6FragFails", "too long, not fragmentable"),
 ];
 const IP_OTHERS: [&str; 2] = ["IpForwDatagrams", "Ip6OutForwDatagrams"];
 
@@ -178,7 +178,7 @@ fn ip(text: &str, reading: &mut Reading) {
     }
 }
 
-/// A line for each processor, hexadecimal: processed, dropped, out of time, …
+/// One line per CPU, hexadecimal: processed, dropped, out of time, …
 fn softnet(text: &str, reading: &mut Reading) {
     let (mut dropped, mut squeezed) = (0_u32, 0_u32);
     for line in text.lines() {
@@ -186,12 +186,12 @@ fn softnet(text: &str, reading: &mut Reading) {
         dropped = dropped.wrapping_add(fields.nth(1).unwrap_or(0));
         squeezed = squeezed.wrapping_add(fields.next().unwrap_or(0));
     }
-    let label = "softnet dropped (all of the machine)".to_owned();
+    let label = "softnet dropped (whole machine)".to_owned();
     reading.drops.insert((Source::Softnet, label), Counter::narrow(dropped));
-    reading.others.insert("softnet time_squeeze (all of the machine)".to_owned(), Counter::narrow(squeezed));
+    reading.others.insert("softnet time_squeeze (whole machine)".to_owned(), Counter::narrow(squeezed));
 }
 
-/// A line for each processor: `cpu=0 found=0 … drop=0 …`. What `chaintoolong` counts is in `insert_failed`, too.
+/// One line per CPU: `cpu=0 found=0 … drop=0 …`. `insert_failed` includes `chaintoolong`.
 fn conntrack(text: &str, reading: &mut Reading) {
     let mut sums: BTreeMap<&str, u32> = BTreeMap::new();
     for field in text.split_whitespace().filter_map(|word| word.split_once('=')) {
@@ -281,7 +281,7 @@ mod tests {
         let expected = [
             ("Ip6InNoRoutes (no route)", 5),
             ("IpExtInNoRoutes (no route)", 4),
-            ("IpInHdrErrors (bad header, or too many hops)", 3),
+            ("IpInHdrErrors (bad header or TTL expired)", 3),
         ];
         assert_eq!(drops(&found), expected);
         assert_eq!(found.others["IpForwDatagrams"].value(), 9);
@@ -296,11 +296,8 @@ mod tests {
             ("cpu", "cpu  10 0 20 60 10 1 4 5 0 0\n"),
         ]);
         let found = reading(&sections, "a", "b");
-        let expected = [
-            ("conntrack drop", 6),
-            ("conntrack insert_failed", 1),
-            ("softnet dropped (all of the machine)", 12),
-        ];
+        let expected =
+            [("conntrack drop", 6), ("conntrack insert_failed", 1), ("softnet dropped (whole machine)", 12)];
         assert_eq!(drops(&found), expected);
         assert_eq!(found.gauges["conntrack count"], 17);
         let ticks = found.ticks.unwrap();

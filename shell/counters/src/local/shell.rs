@@ -1,4 +1,4 @@
-//! A shell that stays open and answers scripts. It ends with its owner: its input is closed, and it is ended by its number.
+//! An open shell that runs scripts. It ends with its owner, which closes its input and kills it.
 
 use rustix::net::SendFlags;
 use std::io::{BufRead, BufReader, Read};
@@ -9,41 +9,42 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Longest time a script may take.
+/// Timeout of a script.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// How long is waited for the last words of a shell that has ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Lines of an answer that may wait to be taken.
-const WAITING: usize = 1024;
-/// Most that is kept of what it complains about, bytes.
-const COMPLAINTS: u64 = 16 * 1024;
+/// Timeout for the error output of a shell that has exited.
+const STDERR_TIMEOUT: Duration = Duration::from_millis(500);
+/// Maximum buffered output lines.
+const LINES_MAX: usize = 1024;
+/// Maximum bytes of error output to keep.
+const STDERR_MAX: u64 = 16 * 1024;
 
 /// An open shell.
 pub(super) struct Shell {
     child: Child,
-    /// A socket and no pipe: writing to a pipe nobody reads from would end the program.
+    /// A socket instead of a pipe: writing to a closed pipe would end this program.
     input: Option<UnixStream>,
     lines: Receiver<String>,
-    complaints: Receiver<String>,
+    stderr: Receiver<String>,
     scripts: u64,
     is_ended: bool,
 }
 
 impl Shell {
-    /// Starts `words`, which are a shell that reads scripts from its standard input.
+    /// Starts a shell, given by program and arguments, that reads scripts from its standard input.
     pub(super) fn open(words: &[String]) -> Result<Self, String> {
-        let (input, theirs) = UnixStream::pair().map_err(|error| format!("no socket: {error}"))?;
+        let (input, theirs) =
+            UnixStream::pair().map_err(|error| format!("cannot create a socket: {error}"))?;
         let mut child = Command::new(&words[0])
             .args(&words[1..])
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // The terminal's Ctrl-C is for whoever owns the poller.
+            // Shields it from the terminal's Ctrl-C.
             .process_group(0)
             .spawn()
-            .map_err(|error| format!("can't run {}: {error}", words[0]))?;
+            .map_err(|error| format!("cannot run {}: {error}", words[0]))?;
         let (output, errors) = (child.stdout.take(), child.stderr.take());
-        let (sender, lines) = sync_channel(WAITING);
+        let (sender, lines) = sync_channel(LINES_MAX);
         std::thread::spawn(move || {
             for line in output.into_iter().flat_map(|output| BufReader::new(output).split(b'\n')) {
                 let Ok(line) = line else { return };
@@ -52,26 +53,26 @@ impl Shell {
                 }
             }
         });
-        let (said, complaints) = sync_channel(1);
+        let (said, stderr) = sync_channel(1);
         std::thread::spawn(move || {
             let mut text = Vec::new();
-            // An end of file is all that can be said of an error here; nobody may be listening any more.
-            let _ = errors.map(|errors| errors.take(COMPLAINTS).read_to_end(&mut text));
+            // A read error counts as end of file; the receiver can be gone.
+            let _ = errors.map(|errors| errors.take(STDERR_MAX).read_to_end(&mut text));
             let _ = said.send(String::from_utf8_lossy(&text).into_owned());
         });
-        Ok(Self { child, input: Some(input), lines, complaints, scripts: 0, is_ended: false })
+        Ok(Self { child, input: Some(input), lines, stderr, scripts: 0, is_ended: false })
     }
 
-    /// Whether it has ended, or was ended because it did not answer.
+    /// Whether it has exited, or was killed because it did not respond.
     pub(super) fn is_ended(&self) -> bool {
         self.is_ended
     }
 
-    /// What the script prints. The error says why there is no answer.
+    /// Runs a script and returns its output.
     pub(super) fn run(&mut self, script: &str) -> Result<String, String> {
         self.scripts += 1;
         let mark = format!("@@end {}", self.scripts);
-        if !self.typed(&format!("{script}\necho; echo '{mark}'\n")) {
+        if !self.write_script(&format!("{script}\necho; echo '{mark}'\n")) {
             return Err(self.ended());
         }
         let end = Instant::now() + TIMEOUT;
@@ -86,14 +87,14 @@ impl Shell {
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
                 Err(RecvTimeoutError::Timeout) => {
                     self.end();
-                    return Err(format!("no answer within {} s", TIMEOUT.as_secs()));
+                    return Err(format!("no response within {} s", TIMEOUT.as_secs()));
                 }
             }
         }
     }
 
-    /// Whether all of the text could be handed over.
-    fn typed(&self, text: &str) -> bool {
+    /// Writes a script to the shell; returns whether all was written.
+    fn write_script(&self, text: &str) -> bool {
         let Some(input) = &self.input else { return false };
         let mut left = text.as_bytes();
         while !left.is_empty() {
@@ -106,19 +107,19 @@ impl Shell {
         true
     }
 
-    /// Why it has ended: its last words.
+    /// The last line of its error output.
     fn ended(&mut self) -> String {
         self.end();
-        // What it has started may live on and keep its end of the pipe.
-        let words = self.complaints.recv_timeout(LAST_WORDS).unwrap_or_default();
+        // A child of it can keep the pipe open.
+        let words = self.stderr.recv_timeout(STDERR_TIMEOUT).unwrap_or_default();
         let last = words.lines().rev().map(str::trim).find(|line| !line.is_empty());
-        last.map_or_else(|| "its shell ended without a word".to_owned(), str::to_owned)
+        last.map_or_else(|| "its shell exited without an error message".to_owned(), str::to_owned)
     }
 
     fn end(&mut self) {
         self.is_ended = true;
         self.input = None;
-        // It may have ended by itself.
+        // It can have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -2,7 +2,7 @@ use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An agent that refreshes its one counter only so often, and counts how often it is asked.
+/// An agent that refreshes its one counter only every `keeps`.
 struct Fake {
     began: Instant,
     keeps: Duration,
@@ -26,11 +26,11 @@ impl Reader for Fake {
         Ok(Reading { uptime_cs, inside: Some(one), outside: Some(one), ..Reading::default() })
     }
 
-    fn is_late(&self) -> bool {
+    fn is_cached(&self) -> bool {
         true
     }
 
-    fn asked(&self) -> u64 {
+    fn requests_sent(&self) -> u64 {
         0
     }
 }
@@ -42,7 +42,7 @@ fn poller(fails: bool) -> (Poller, Arc<AtomicU64>) {
         serde_json::from_value(serde_json::json!({"name": "r", "in": "a", "out": "b", "local": {}})).unwrap();
     let keeps = Duration::from_millis(250);
     let fake = Fake { began: Instant::now(), keeps, counts: counts.clone(), kept: (None, 0), fails };
-    let watch = Watch {
+    let sampler = HopSampler {
         reader: Box::new(fake),
         started: Instant::now(),
         interval: Duration::from_millis(50),
@@ -50,7 +50,7 @@ fn poller(fails: bool) -> (Poller, Arc<AtomicU64>) {
         record: blank(&hop),
         missed: 0,
     };
-    (Poller { hops: vec![Hop::start(hop, watch)] }, counts)
+    (Poller { hops: vec![Hop::start(hop, sampler)] }, counts)
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn counters_that_never_rest_are_remarked_upon() {
     });
     poller.begin();
     let report = poller.finish(None);
-    assert!(report.hops[0].remarks[0].contains("did not come to rest before the test"), "{report:#?}");
+    assert!(report.hops[0].remarks[0].contains("before the test: other traffic"), "{report:#?}");
     drop(poller);
     others.join().unwrap();
 }

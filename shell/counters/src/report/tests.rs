@@ -84,9 +84,9 @@ fn nothing_lost_names_nothing() {
 
 #[test]
 fn background_does_not_make_a_hop_weak() {
-    let lost = |entered: u64, lost: u64, asked: u64| {
+    let lost = |entered: u64, lost: u64, requests_sent: u64| {
         let mut record = hop("r1", (entered, entered - lost), (0, 0), &[]);
-        record.asked = asked;
+        record.requests_sent = requests_sent;
         report(&[record], None).weakest.map(|weakest| weakest.lost)
     };
     assert_eq!(lost(1_000, 100, 0), None);
@@ -101,7 +101,7 @@ fn refusals_sent_back_hide_no_loss() {
     let path = [hop("r1", (5_000, 1_000), (0, 4_000), &[])];
     let report = report(&path, None);
     assert_eq!(weakest(&report).lost, 4_000);
-    assert!(weakest(&report).sentence.ends_with("; none of its counters says why."));
+    assert!(weakest(&report).sentence.ends_with("; no drop counter explains it."));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn both_directions_are_added() {
     assert_eq!((r1.in_packets, r1.out_packets, r1.lost), (Some(8_000), Some(6_500), Some(1_500)));
     assert_eq!(
         weakest(&report).sentence,
-        "Of 1,500 packets lost, 1,500 were lost in r1; none of its counters says why."
+        "Of 1,500 packets lost, 1,500 were lost in r1; no drop counter explains it."
     );
 }
 
@@ -161,7 +161,7 @@ fn a_card_that_drops_before_it_counts_is_no_link() {
     assert!(
         weakest(&report)
             .sentence
-            .starts_with("r2 dropped 1,000 packets, by its own counters: rx missed of in")
+            .starts_with("r2 dropped 1,000 packets according to its counters: rx missed of in")
     );
     assert!(report.remarks.is_empty(), "{:?}", report.remarks);
 }
@@ -183,8 +183,8 @@ fn others_losses_are_not_the_tests() {
     assert_eq!(
         report.remarks,
         [
-            "r1 lost 4,000 of 9,000 packets that entered it: qdisc tbf of out (4,000); the test lost none, so these were \
-          others"
+            "r1 lost 4,000 of 9,000 packets that entered it: qdisc tbf of out (4,000); the test lost none, so these are \
+          other packets"
         ]
     );
 }
@@ -201,8 +201,8 @@ fn the_rest_is_said() {
     assert_eq!(
         report.remarks,
         [
-            "Of 3,000 packets lost, 1,000 were lost in r1; none of its counters says why.",
-            "999 of the 3,000 packets lost are not explained by any counter of the path; what went through r3 is not known"
+            "Of 3,000 packets lost, 1,000 were lost in r1; no drop counter explains it.",
+            "999 of 3,000 packets lost are not explained by any counter on the path; no packet counts for r3"
         ]
     );
     assert_eq!((report.hops[2].in_packets, report.hops[2].lost), (None, None));
@@ -215,7 +215,7 @@ fn an_agent_that_began_anew_is_not_believed() {
     record.after.as_mut().unwrap().uptime_cs = Some(300);
     let report = report(&[record], None);
     assert_eq!((report.weakest, report.hops[0].in_packets), (None, None));
-    assert!(report.hops[0].remarks[0].starts_with("the agent began anew during the test"));
+    assert!(report.hops[0].remarks[0].starts_with("the SNMP agent restarted during the test"));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn interfaces_that_go_are_said() {
     let mut record = hop("r1", (9_000, 100), (0, 0), &[]);
     record.after.as_mut().unwrap().outside = None;
     let report = report(&[record], None);
-    assert_eq!(report.hops[0].remarks, ["interface out was gone after the test, and its counters with it"]);
+    assert_eq!(report.hops[0].remarks, ["interface out no longer existed after the test"]);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn counters_that_were_set_back_count_what_they_have_since() {
     let report = report(&[record], None);
     assert_eq!(report.hops[0].drops, [Drop { counter: RULE.to_owned(), count: 600 }]);
     assert!(
-        report.hops[0].remarks[0].ends_with("went back during the test: it may have counted more than 600")
+        report.hops[0].remarks[0].ends_with("decreased during the test: it can have counted more than 600")
     );
 }
 
@@ -243,7 +243,7 @@ fn joined_packets_are_not_lost() {
     record.after.as_mut().unwrap().outside = interface(70, 1_080, 640);
     let report = report(&[record], None);
     assert_eq!(report.weakest, None);
-    assert!(report.hops[0].remarks[0].contains("it may join them"), "{report:?}");
+    assert!(report.hops[0].remarks[0].contains("receive offload may merge them"), "{report:?}");
 }
 
 #[test]
@@ -258,11 +258,11 @@ fn a_one_armed_hop_sends_back_what_it_takes() {
 
 #[test]
 fn the_machine_drops_for_all_its_hops() {
-    let drops = [(Source::Softnet, "softnet dropped (all of the machine)", 5_000)];
+    let drops = [(Source::Softnet, "softnet dropped (whole machine)", 5_000)];
     let idle = report(&[hop("r1", (9_000, 9_000), (0, 0), &drops)], None);
     assert_eq!(idle.weakest, None, "it may have been anybody's packets");
     let lossy = report(&[hop("r1", (9_000, 4_000), (0, 0), &drops)], None);
-    assert!(weakest(&lossy).sentence.ends_with("softnet dropped (all of the machine) (5,000)."));
+    assert!(weakest(&lossy).sentence.ends_with("softnet dropped (whole machine) (5,000)."));
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn processors_that_were_the_limit_are_remarked_upon() {
     let report = report(&[record], None);
     let r1 = &report.hops[0];
     assert_eq!((r1.cpu_busy, r1.softirq), (Some(0.99), Some(0.8)));
-    assert_eq!(r1.remarks, ["its processors were 99 % busy"]);
+    assert_eq!(r1.remarks, ["CPU 99% busy"]);
     let busy: Vec<_> = report.samples.iter().map(|sample| (sample.at_s, sample.cpu_busy)).collect();
     assert_eq!(busy[0], (5.0, Some(0.99)));
 }
