@@ -78,7 +78,7 @@ def test_more_cores_than_there_are(eagre):
 def test_a_profile_may_come_from_standard_input(eagre):
     """And its errors too."""
     text = (REPO / "examples/demo.yaml").read_text()
-    assert "good: 4 streams on 2 ports" in eagre("check", "-", stdin=text).ok().out
+    assert "OK: 4 streams on 2 ports" in eagre("check", "-", stdin=text).ok().out
     eagre("check", "-", stdin=text.replace("to: east", "to: eats")).refused(
         2, "unknown port 'eats'; did you mean 'east'?"
     )

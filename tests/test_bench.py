@@ -233,7 +233,7 @@ def test_a_series_is_resumed(desk, lab):
     path.write_text(path.read_text().replace("512B", "64B"))
     with sqlite3.connect(desk.store) as db:
         db.execute("UPDATE campaign SET state = 'running' WHERE method = 'frame-loss'")
-    lab.eagre("bench", "--resume", "--store", desk.store).refused(2, "has changed since it began")
+    lab.eagre("bench", "--resume", "--store", desk.store).refused(2, "has changed since it started")
 
 
 def test_a_real_router(lab):

@@ -192,7 +192,7 @@ class TestInterrupted:
         process.send_signal(signal.SIGINT)
         done = bench.lab.finish(process, 10)
         assert done.exit == 1, str(done)
-        assert "INTERRUPTED; go on with: eagre bench --resume " in done.out, str(done)
+        assert "INTERRUPTED; resume with: eagre bench --resume " in done.out, str(done)
         shown = bench.shown()
         assert shown["campaign"]["state"] == "interrupted", shown["campaign"]
         assert 2 <= len(shown["trials"]) < 6
@@ -208,13 +208,13 @@ class TestInterrupted:
         before = bench.trials()
         assert 2 <= len(before) < 6
         done = bench.resume().ok()
-        assert f"{len(before)} trials are there already" in done.err, done.err
+        assert f"{len(before)} trials already done" in done.err, done.err
         after = bench.trials()
         assert len(after) == 6 and bench.shown()["campaign"]["state"] == "done"
         assert after[: len(before)] == before, "trials that had finished are as they were"
         ran = [line for line in done.err.splitlines() if "full load" in line]
         assert len(ran) == 6 - len(before), done.err
-        bench.resume().refused(2, "is done; there is nothing left to run")
+        bench.resume().refused(2, "is done: nothing to resume")
 
     def test_with_another_profile_seed_or_version(self, wire):
         bench, profile = wire
@@ -223,13 +223,13 @@ class TestInterrupted:
         process.wait(10)
         text = profile.read_text()
         profile.write_text(text + "\n")
-        bench.resume().refused(2, "can't be resumed: ", "profile")
+        bench.resume().refused(2, "cannot resume campaign ", "profile")
         profile.write_text(text)
-        bench.resume("--seed", 8).refused(2, "can't be resumed: ", "seed")
+        bench.resume("--seed", 8).refused(2, "cannot resume campaign ", "seed")
         with sqlite3.connect(bench.store) as store:
             store.execute("UPDATE campaign SET version = '0.0.1'")
         store.close()
-        bench.resume().refused(2, "can't be resumed: ", "0.0.1")
+        bench.resume().refused(2, "cannot resume campaign ", "0.0.1")
 
 
 def test_a_method_the_profile_has_nothing_for(lab):

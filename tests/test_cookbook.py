@@ -88,7 +88,7 @@ def test_the_tour_of_sessions_has_profiles():
 def test_profiles_of_sessions_load(written, lab, text):
     """Without a word of complaint."""
     done = lab.eagre("check", written(whole(text))).ok()
-    assert "good" in done.out and not done.err, done.err
+    assert "OK: " in done.out and not done.err, done.err
 
 
 @pytest.mark.parametrize("text", SESSIONS, ids=range(len(SESSIONS)))

@@ -152,7 +152,7 @@ def test_a_collector_that_is_away_is_said_once(collector, lab):
     server = Server(lab, "--otlp", collector.url)
     server.ended(server.start(profile=rings(duration="200ms")))
     said = finish(server)
-    assert collector.posts and said.count("spans are lost") == 1 and "503" in said
+    assert collector.posts and said.count("spans are dropped") == 1 and "503" in said
 
 
 def test_lines_for_people_and_for_programs(lab):

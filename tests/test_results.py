@@ -226,7 +226,7 @@ def test_a_criterion_on_copies_holds_for_each(lab):
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_is_good(lab, example):
     """`eagre check`, and the schema that editors use agrees."""
-    assert "good" in lab.eagre("check", example).ok().out
+    assert "OK: " in lab.eagre("check", example).ok().out
     assert errors(yaml.safe_load(example.read_text()), schema(lab, "profile")) == []
 
 
@@ -331,7 +331,7 @@ def test_send_prints_the_profile_its_flags_make(lab):
         "1000",
     ]
     text = lab.eagre(*flags, "--print").ok().out
-    assert "good" in lab.eagre("check", "-", stdin=text).ok().out
+    assert "OK: " in lab.eagre("check", "-", stdin=text).ok().out
     by_profile, by_flags = lab.whole("run", "-", stdin=text).result(), lab.whole(*flags).result()
     for document in (by_profile, by_flags):
         assert sums(document, "tx") == 1000 and sums(document, "lost") == 0

@@ -140,7 +140,7 @@ def test_elsewhere_only_with_tokens(eagre, lab):
         ("- {name: a, role: king, token: secret-secret-secret}", "entry 1"),
         ("- {name: a, role: run, token: secret}", "shorter than 16"),
         ("[]", "no token"),
-        ("- [", "not YAML"),
+        ("- [", "not valid YAML"),
         ("- {name: a, role: run, token: secret-secret-secret}\n- {name: a, role: run, token: secret-secret-secre2}", "two"),
     ],
 )

@@ -114,7 +114,7 @@ def test_a_run_is_watched_changed_and_stopped(server, lab):
     assert rate(server, run) == pytest.approx(66_000, rel=0.1)
 
     top.keys("/", "s", "2", "Enter")
-    top.shows(r"streams by loss, with 's2': 1–1 of 1")
+    top.shows(r"streams by loss, filter 's2': 1–1 of 1")
     top.keys("Escape")
     top.shows(r"streams by loss: 1–3 of 3")
     top.keys("n")
@@ -197,7 +197,7 @@ def test_a_campaign_is_followed(server, lab):
     top.shows(r"\d+ trials done, \d+ left")
     top.shows(r"west +[\d.]+ [kM]")
     top.keys("p")
-    top.shows("a campaign decides on the rate itself")
+    top.shows("cannot change the rate: the campaign's method sets it")
     top.keys("s", "y")
     top.shows(rf"\({campaign['id']}\): stopped", 30)
     top.keys("q")
@@ -228,7 +228,7 @@ def test_what_is_wrong_is_said(server, lab, eagre):
     guarded = Server(lab, "--tokens", tokens)
     eagre("top", guarded.url).refused(2, "--token")
     eagre("top", guarded.url, "--token", "wrong-wrong-wrong").refused(2, "--token")
-    assert "nothing has run here" in eagre("top", guarded.url, env={"EAGRE_TOKEN": "0123456789abcdef"}).ok().out
+    assert "no runs" in eagre("top", guarded.url, env={"EAGRE_TOKEN": "0123456789abcdef"}).ok().out
 
 
 def test_an_encrypted_server(lab, eagre):
@@ -236,8 +236,8 @@ def test_an_encrypted_server(lab, eagre):
     server = Server(lab, "--tls")
     certificate = re.search(r"certificate in (.*)", server.log.read_text())[1]
     eagre("top", server.url).refused(3, "certificate")
-    assert "nothing has run here" in eagre("top", server.url, "--ca", certificate).ok().out
-    assert "nothing has run here" in eagre("top", server.url, "--insecure").ok().out
+    assert "no runs" in eagre("top", server.url, "--ca", certificate).ok().out
+    assert "no runs" in eagre("top", server.url, "--insecure").ok().out
 
 
 def test_it_ends_with_its_terminal(server, lab):

@@ -1,12 +1,11 @@
-//! The command line. Each option is defined here once; help and completion follow from it.
+//! The command line. Each option is defined once; help and completion are derived from it.
 
 use crate::results::ResultsArgs;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use units::{FrameLen, Load, Nanos, Pps};
 
-/// A wind tunnel for networks: drives traffic through a device under test, measures every packet, and says how far the
-/// result can be trusted.
+/// Network traffic generator: drives traffic through a device under test and measures every packet
 #[derive(Parser)]
 #[command(name = "eagre", version, max_term_width = 110)]
 pub struct Args {
@@ -16,39 +15,39 @@ pub struct Args {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show the main job with nothing set up: an in-process link, no root, no huge pages
+    /// Run a demo over an in-process link: no setup, no root, no huge pages
     Demo {
         #[command(flatten)]
         common: Common,
     },
     /// Run a profile on its ports
     Run {
-        /// The profile, YAML or JSON; '-' reads it from standard input
+        /// Profile (YAML or JSON); '-' reads standard input
         profile: PathBuf,
         #[command(flatten)]
         common: Common,
     },
-    /// Send one stream described by flags
+    /// Send one stream described by options
     Send {
         #[command(flatten)]
         send: SendArgs,
-        /// Print the profile these flags make, and send nothing
+        /// Print the equivalent profile and exit
         #[arg(long)]
         print: bool,
         #[command(flatten)]
         common: Common,
     },
-    /// Send a capture file: as captured, at another speed or rate, with other addresses, from one port or two
+    /// Replay a capture file: with its own timing or at a given rate, with rewritten fields, from one port or two
     Replay {
         #[command(flatten)]
         replay: ReplayArgs,
-        /// Print the profile these flags make, and send nothing
+        /// Print the equivalent profile and exit
         #[arg(long)]
         print: bool,
         #[command(flatten)]
         common: Common,
     },
-    /// Capture what a port receives into a pcapng file with nanoseconds
+    /// Capture received packets to a pcapng file with nanosecond timestamps
     Capture {
         #[command(flatten)]
         listen: ListenArgs,
@@ -57,84 +56,84 @@ pub enum Command {
         #[command(flatten)]
         common: Common,
     },
-    /// Count what a port receives
+    /// Count received packets
     Receive {
         #[command(flatten)]
         listen: ListenArgs,
         #[command(flatten)]
         common: Common,
     },
-    /// Run a profile in virtual time over simulated links: no NIC, no waiting, the same result for the same seed
+    /// Run a profile in virtual time over simulated links: no NIC, the same result for the same seed
     Sim {
-        /// The profile, YAML or JSON; '-' reads it from standard input
+        /// Profile (YAML or JSON); '-' reads standard input
         profile: PathBuf,
         #[command(flatten)]
         sim: SimArgs,
         #[command(flatten)]
         common: Common,
     },
-    /// Check a profile: every error at once, with line and path
+    /// Check a profile and report all errors with line and path
     Check {
-        /// The profile, YAML or JSON; '-' reads it from standard input
+        /// Profile (YAML or JSON); '-' reads standard input
         profile: PathBuf,
     },
-    /// Run a test method: RFC 2544, MLRsearch, sweeps, session limits …; 'eagre bench list' lists them
+    /// Run a test method such as RFC 2544 or MLRsearch; 'eagre bench list' lists all methods
     Bench {
         #[command(flatten)]
         bench: Box<crate::bench::BenchArgs>,
     },
-    /// Networks on this machine with real devices under test: routers, firewalls, switches, web servers
+    /// Run test networks with real devices on this machine: routers, firewalls, switches, web servers
     Lab {
         #[command(subcommand)]
         lab: crate::lab::LabCommand,
     },
-    /// Serve the engine to programs and people: HTTP API, dashboard, metrics
+    /// Run the server: HTTP API, dashboard, metrics
     Serve {
         #[command(flatten)]
         serve: Box<crate::serve::ServeArgs>,
     },
-    /// Poll counters of the devices along a path while something else sends, and say where packets were lost
+    /// Poll device counters along a path while traffic runs, and report where packets were lost
     Path {
         #[command(flatten)]
         path: crate::path::PathArgs,
     },
-    /// List what can be used as a port here
+    /// List the ports of this machine
     Ports {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Say what about this machine spoils measurements, and how to mend it
+    /// Check this machine for settings that distort measurements, and show how to fix them
     Doctor {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Watch what a server runs, in the terminal: rates, loss, latency; pause, change and stop it
+    /// Show a server's runs live in the terminal; pause, change and stop them
     Top {
         #[command(flatten)]
         top: crate::top::TopArgs,
     },
-    /// Look at results that were kept: list, show, compare, trend, report, export
+    /// List, show, compare, report and export stored results
     Results {
         #[command(flatten)]
         results: ResultsArgs,
     },
     /// Print the JSON Schema of a document
     Schema {
-        /// Which document
+        /// Document
         #[arg(value_enum, default_value_t = SchemaOf::Profile)]
         what: SchemaOf,
     },
     /// Print a completion script for a shell
     Completion {
-        /// Which shell
+        /// Shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, or write a page for every command into a folder
+    /// Print the manual page, or write one page per command to a directory
     Man {
-        /// The folder
+        /// Output directory
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
@@ -142,34 +141,34 @@ pub enum Command {
 
 #[derive(ClapArgs)]
 pub struct Common {
-    /// Rate of every stream, instead of the profile's: 1Mpps, 2.5Gbps, 40%, max
+    /// Rate of every stream (overrides the profile): 1Mpps, 2.5Gbps, 40%, max
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Load>,
-    /// How long, instead of the profile's duration
+    /// Duration (overrides the profile)
     #[arg(long, visible_alias = "for", value_name = "TIME")]
     pub duration: Option<Nanos>,
-    /// Seed of everything random, instead of the profile's
+    /// Random seed (overrides the profile)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Write the result document to a file, or to standard output with '-'
+    /// Write the result document to a file; '-' writes to standard output
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
-    /// Write a line of JSON for every interval to a file
+    /// Write one JSON line per interval to a file
     #[arg(long, value_name = "FILE")]
     pub jsonl: Option<PathBuf>,
-    /// Length of an interval
+    /// Interval length
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub interval: Nanos,
-    /// Write result, intervals and profile into a directory
+    /// Write result, intervals and profile to a directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Worker cores
+    /// Number of worker cores
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub cores: u16,
-    /// Change the run by lines on standard input: 'rate [NAME] 2Mpps', 'scale [NAME] 50%', 'pause', 'resume', 'stop'
+    /// Read commands from standard input: 'rate [NAME] 2Mpps', 'scale [NAME] 50%', 'pause', 'resume', 'stop'
     #[arg(long)]
     pub control: bool,
-    /// Keep no latency histograms: no percentiles, a little less work for each packet
+    /// Disable latency histograms: no percentiles, slightly less work per packet
     #[arg(long)]
     pub no_histograms: bool,
 }
@@ -179,34 +178,34 @@ pub struct SendArgs {
     /// Port to send from
     #[arg(long, value_name = "DEVICE")]
     pub port: String,
-    /// Port the packets should arrive at, if it is on this machine
+    /// Receiving port, if it is on this machine
     #[arg(long, value_name = "DEVICE")]
     pub to: Option<String>,
-    /// Address of the sending port, with prefix length
+    /// IP address of the sending port, with prefix length
     #[arg(long, value_name = "ADDRESS/LEN")]
     pub ip: Option<String>,
-    /// Address of the receiving port, with prefix length
+    /// IP address of the receiving port, with prefix length
     #[arg(long, value_name = "ADDRESS/LEN")]
     pub to_ip: Option<String>,
-    /// Router to send through
+    /// Gateway of the sending port
     #[arg(long, value_name = "ADDRESS")]
     pub gateway: Option<String>,
-    /// Source address
+    /// Source IP address
     #[arg(long, value_name = "ADDRESS")]
     pub src: Option<String>,
-    /// Destination address
+    /// Destination IP address
     #[arg(long, value_name = "ADDRESS")]
     pub dst: Option<String>,
-    /// Destination hardware address; asked for by ARP or ND if left out
+    /// Destination MAC address; resolved by ARP or ND if omitted
     #[arg(long, value_name = "MAC")]
     pub dst_mac: Option<String>,
-    /// UDP (the default)
+    /// Send UDP (default)
     #[arg(long, conflicts_with_all = ["tcp", "icmp"])]
     pub udp: bool,
-    /// TCP
+    /// Send TCP
     #[arg(long, conflicts_with = "icmp")]
     pub tcp: bool,
-    /// ICMP echo requests
+    /// Send ICMP echo requests
     #[arg(long)]
     pub icmp: bool,
     /// Source port
@@ -215,89 +214,89 @@ pub struct SendArgs {
     /// Destination port
     #[arg(long, value_name = "N")]
     pub dport: Option<u16>,
-    /// VLAN identifier
+    /// VLAN ID
     #[arg(long, value_name = "ID")]
     pub vlan: Option<u16>,
-    /// Frame length with FCS, bytes
+    /// Frame length with FCS, in bytes
     #[arg(long, value_name = "BYTES", value_parser = frame_len)]
     pub size: Option<FrameLen>,
-    /// Stop after so many packets
+    /// Number of packets to send
     #[arg(long, value_name = "N")]
     pub count: Option<u64>,
-    /// Use the interface with the machine's default route
+    /// Allow the interface with the default route
     #[arg(long)]
     pub allow_default_route: bool,
 }
 
 #[derive(ClapArgs)]
 pub struct ReplayArgs {
-    /// The capture: pcap or pcapng
+    /// Capture file (pcap or pcapng)
     pub file: String,
     /// Port to send from
     #[arg(long, value_name = "DEVICE")]
     pub port: String,
-    /// Port the packets should arrive at; with --split the port the servers' packets are sent from
+    /// Receiving port; with --split, the port that sends the servers' packets
     #[arg(long, value_name = "DEVICE")]
     pub to: Option<String>,
-    /// Times as fast as captured: 2x, 0.5x
+    /// Speed relative to the capture: 2x, 0.5x
     #[arg(long, value_name = "FACTOR")]
     pub speed: Option<String>,
-    /// How often the file is sent
+    /// Number of times to send the file
     #[arg(long, value_name = "N")]
     pub loops: Option<u64>,
-    /// Send each conversation's first speaker from --port and the other from --to
+    /// Send each conversation's initiator from --port and its responder from --to
     #[arg(long, requires = "to")]
     pub split: bool,
-    /// Change a field: 'ipv4.dst=10.0.0.9', 'addresses=10.0.0.0/8 -> 192.168.0.0/8', 'ports=80 -> 8080',
+    /// Rewrite a field: 'ipv4.dst=10.0.0.9', 'addresses=10.0.0.0/8 -> 192.168.0.0/8', 'ports=80 -> 8080',
     /// 'ethernet.src=port'
     #[arg(long, value_name = "FIELD=VALUE", value_parser = field_and_value)]
     pub rewrite: Vec<(String, String)>,
-    /// Put a VLAN tag before all others
+    /// Push an outer VLAN tag
     #[arg(long, value_name = "ID")]
     pub push_vlan: Option<u16>,
-    /// Take the outermost VLAN tag away
+    /// Remove the outermost VLAN tag
     #[arg(long)]
     pub pop_vlan: bool,
-    /// Use the interface with the machine's default route
+    /// Allow the interface with the default route
     #[arg(long)]
     pub allow_default_route: bool,
 }
 
-/// A port that listens.
+/// Options of a receiving port.
 #[derive(ClapArgs)]
 pub struct ListenArgs {
     /// Port to listen on
     #[arg(long, value_name = "DEVICE")]
     pub port: String,
-    /// Address of the port, with prefix length: it then answers ARP, neighbour discovery and ping
+    /// IP address of the port, with prefix length; the port then answers ARP, ND and ping
     #[arg(long, value_name = "ADDRESS/LEN")]
     pub ip: Option<String>,
-    /// Use the interface with the machine's default route
+    /// Allow the interface with the default route
     #[arg(long)]
     pub allow_default_route: bool,
 }
 
 #[derive(ClapArgs)]
 pub struct CaptureArgs {
-    /// The file
+    /// Output file
     #[arg(long, value_name = "FILE", default_value = "capture.pcapng")]
     pub file: String,
-    /// Which packets, in tcpdump's words: 'udp port 53'
+    /// Capture filter in tcpdump syntax: 'udp port 53'
     #[arg(long, value_name = "EXPRESSION")]
     pub filter: Option<String>,
-    /// At most so many bytes of each packet: 128B
+    /// Maximum bytes to capture per packet: 128B
     #[arg(long, value_name = "BYTES")]
     pub snap: Option<String>,
-    /// Begin a new file when one is so large: 100MB
+    /// Start a new file at this size: 100MB
     #[arg(long, value_name = "BYTES")]
     pub rotate_size: Option<String>,
-    /// Begin a new file after so long
+    /// Start a new file after this time
     #[arg(long, value_name = "TIME")]
     pub rotate_time: Option<Nanos>,
-    /// Keep only the newest so many files
+    /// Number of files to keep, newest first
     #[arg(long, value_name = "N")]
     pub files: Option<u32>,
-    /// Keep the newest so many bytes in memory and write them at the end: 64MB
+    /// Keep the newest packets in a memory buffer of this size and write them at the end: 64MB
     #[arg(long, value_name = "BYTES")]
     pub ring: Option<String>,
 }
@@ -305,31 +304,31 @@ pub struct CaptureArgs {
 fn field_and_value(text: &str) -> Result<(String, String), String> {
     let parts = text.split_once('=').filter(|(field, _)| !field.trim().is_empty());
     let (field, value) =
-        parts.ok_or_else(|| format!("'{text}' is not a field and its value: ipv4.dst=10.0.0.9"))?;
+        parts.ok_or_else(|| format!("'{text}' is not FIELD=VALUE, such as ipv4.dst=10.0.0.9"))?;
     Ok((field.trim().to_owned(), value.trim().to_owned()))
 }
 
 #[derive(ClapArgs)]
 pub struct SimArgs {
-    /// Write every packet sent, with its departure time, to a capture file
+    /// Write sent packets with their departure times to a capture file
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
-    /// Write at most so many packets to the capture file
+    /// Maximum number of packets to write to the capture file
     #[arg(long, value_name = "N")]
     pub packets: Option<u64>,
-    /// Device between the ports: 'wire', or 'router' with 'capacity=', 'buffer=' and 'latency=' behind a colon
+    /// Simulated device: 'wire' or 'router:capacity=1Mpps,buffer=512,latency=20us'
     #[arg(long, value_name = "MODEL", value_parser = dut)]
     pub dut: Option<Dut>,
 }
 
-/// A model device.
+/// A simulated device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dut {
     Wire,
     Router { capacity: Option<Pps>, buffer: u32, latency: Nanos },
 }
 
-/// Which document a schema is asked of.
+/// The document to print the schema of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaOf {
     Profile,
@@ -351,7 +350,7 @@ pub(crate) fn dut(text: &str) -> Result<Dut, String> {
     match model {
         "wire" if options.is_empty() => return Ok(Dut::Wire),
         "router" => {}
-        _ => return Err("a device is 'wire' or 'router:capacity=1Mpps,buffer=512,latency=20us'".to_owned()),
+        _ => return Err("expected 'wire' or 'router:capacity=1Mpps,buffer=512,latency=20us'".to_owned()),
     }
     for option in options.split(',').filter(|o| !o.is_empty()) {
         match option.split_once('=') {
@@ -362,7 +361,7 @@ pub(crate) fn dut(text: &str) -> Result<Dut, String> {
             Some(("buffer", value)) => {
                 buffer = value.parse().map_err(|_| format!("buffer: '{value}' is not a number of frames"))?;
             }
-            _ => return Err(format!("'{option}' is not one of capacity=, buffer=, latency=")),
+            _ => return Err(format!("unknown option '{option}': use capacity=, buffer= or latency=")),
         }
     }
     Ok(Dut::Router { capacity, buffer, latency })

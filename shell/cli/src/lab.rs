@@ -1,10 +1,10 @@
-//! `lab`: topologies brought up, tested and taken down; large configurations for devices elsewhere.
+//! `lab`: brings topologies up, tests them and takes them down; generates large device configurations.
 
 use crate::lab_compare::{CompareArgs, compare};
 use crate::{Exit, Failure};
 use clap::{Args, Subcommand};
 use lab::{
-    ChosenTest, Lab, LabError, LabStatus, Parameters, Place, Prefix, Syntax, Test, Topology, Watch, Way,
+    ChosenTest, Lab, LabError, LabPaths, LabStatus, Parameters, Prefix, Syntax, Test, TestCommand, Topology,
 };
 use serde_json::json;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use units::{FrameLen, Load, Nanos};
 
-/// What to do with a lab.
+/// Subcommands of `eagre lab`.
 #[derive(Subcommand)]
 pub(crate) enum LabCommand {
     /// List the topologies
@@ -25,12 +25,12 @@ pub(crate) enum LabCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Bring a topology up, and say how to test it
+    /// Bring a topology up and print the commands that test it
     Up {
         #[command(flatten)]
-        what: WhatArgs,
+        lab: LabArgs,
     },
-    /// List the labs that are up
+    /// List running labs
     Status {
         /// Print JSON
         #[arg(long)]
@@ -39,98 +39,98 @@ pub(crate) enum LabCommand {
     /// Bring a topology up, test it, and take it down
     Run {
         #[command(flatten)]
-        what: WhatArgs,
-        /// Which of its tests; the first unless given
+        lab: LabArgs,
+        /// Test to run [default: the topology's first]
         #[arg(long, value_name = "TEST")]
         test: Option<String>,
         #[command(flatten)]
-        keep: KeepArgs,
-        /// Arguments for the test, such as '--sizes 64B' or '--json -'; another method before them, such as 'mlrsearch'
+        output: OutputArgs,
+        /// Arguments of the test, such as '--sizes 64B'; a method can precede them, such as 'mlrsearch'
         #[arg(last = true, value_name = "ARGUMENTS")]
         more: Vec<OsString>,
     },
-    /// Test several topologies in the same way, and put the results side by side: devices by configurations
+    /// Run the same test on several topologies and compare the results: devices by configurations
     Compare {
         #[command(flatten)]
-        what: CompareArgs,
+        compare: CompareArgs,
     },
-    /// Take labs down, also what a killed run has left behind
+    /// Take labs down, including leftovers of a killed run
     Down {
-        /// Names of the labs
+        /// Lab names
         #[arg(required_unless_present = "all")]
         names: Vec<String>,
         /// All labs
         #[arg(long, conflicts_with = "names")]
         all: bool,
     },
-    /// Print a large configuration for a device
+    /// Print a large device configuration
     Generate {
         #[command(subcommand)]
-        what: Generate,
+        config: Generate,
     },
 }
 
-/// Which lab.
+/// Options of a lab.
 #[derive(Args)]
-pub(crate) struct WhatArgs {
-    /// The topology; 'eagre lab list' has them all
+pub(crate) struct LabArgs {
+    /// Topology; 'eagre lab list' lists them
     topology: String,
-    /// Name of the lab, to have one beside another; the topology's unless given
+    /// Name of the lab, to run several at once [default: the topology's name]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Routes of the kernel router
+    /// Number of routes of the kernel router
     #[arg(long, value_name = "N")]
     routes: Option<u32>,
-    /// Rules of the router or switch; the last ones match the traffic
+    /// Number of rules of the router or switch; the last ones match the traffic
     #[arg(long, value_name = "N")]
     rules: Option<u32>,
-    /// Routers of 'chain' and 'parallel'
+    /// Number of routers of 'chain' and 'parallel'
     #[arg(long, value_name = "N")]
     routers: Option<u32>,
-    /// Flows through 'firewall-nat'
+    /// Number of flows through 'firewall-nat'
     #[arg(long, value_name = "N")]
     flows: Option<u32>,
-    /// Use AF_PACKET on the tester's interfaces, instead of AF_XDP, which is faster
+    /// Use AF_PACKET instead of the faster AF_XDP on the tester's interfaces
     #[arg(long)]
     af_packet: bool,
-    /// Frame length in the profiles, with FCS
+    /// Frame length of the profiles, with FCS
     #[arg(long, value_name = "BYTES")]
     size: Option<FrameLen>,
-    /// Rate of each stream in the profiles
+    /// Rate of each stream of the profiles
     #[arg(long, value_name = "RATE", default_value = "20kpps")]
     rate: Load,
-    /// How long the profiles send
+    /// Duration of the profiles
     #[arg(long, value_name = "TIME", default_value = "10s")]
     duration: Nanos,
 }
 
-/// What is kept of a test by a method.
+/// Output options of a test method.
 #[derive(Args)]
-pub(crate) struct KeepArgs {
-    /// The report, one HTML file [default: eagre-lab-NAME.html]
+pub(crate) struct OutputArgs {
+    /// HTML report [default: eagre-lab-NAME.html]
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// The store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
+    /// Results store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
-    /// As long as the method wants it, hours, instead of minutes
+    /// Run the method's full form (hours) instead of its quick form (minutes)
     #[arg(long)]
     pub(crate) full: bool,
 }
 
-impl KeepArgs {
-    /// Arguments of `eagre bench` for a campaign of this name: a method if `more` begins with one, ours, then the rest of
-    /// `more`, which may say otherwise.
+impl OutputArgs {
+    /// Arguments of `eagre bench` for a campaign of this name: the method if `more` starts with one, the defaults, then
+    /// the rest of `more`, which overrides them.
     pub(crate) fn arguments(&self, name: &str, report: Option<&Path>, more: &[OsString]) -> Vec<OsString> {
         let dashed = |word: &OsString| word.to_string_lossy().starts_with('-');
         let (method, rest) = more.split_at(usize::from(more.first().is_some_and(|word| !dashed(word))));
-        let said = |option: &str| {
+        let given = |option: &str| {
             let with_value = format!("{option}=");
             rest.iter().any(|word| *word == *option || word.to_string_lossy().starts_with(&with_value))
         };
         let mut words = method.to_vec();
         let mut add = |option: &str, value: Option<&OsStr>| {
-            if !said(option) {
+            if !given(option) {
                 words.push(option.into());
                 words.extend(value.map(OsStr::to_owned));
             }
@@ -150,58 +150,59 @@ impl KeepArgs {
     }
 }
 
-/// A large configuration.
+/// Configurations that `eagre lab generate` prints.
 #[derive(Subcommand)]
 pub(crate) enum Generate {
     /// A routing table
     Routes {
-        /// How many routes: 262144, 1000000
+        /// Number of routes
         #[arg(long, value_name = "N")]
         count: u32,
-        /// What for: ip-batch, frr, bird, vpp, ovs, cisco, junos
+        /// Output syntax: ip-batch, frr, bird, vpp, ovs, cisco, junos
         #[arg(long, value_name = "SYNTAX")]
         syntax: Syntax,
-        /// The first network; the others follow it without gaps
+        /// First prefix; the others follow without gaps
         #[arg(long, value_name = "NETWORK", default_value = "16.0.0.0/24")]
         first: Prefix,
-        /// Next hop; with several the routes take turns
+        /// Next hop; repeat it to assign routes round-robin
         #[arg(long, value_name = "ADDRESS", required = true)]
         via: Vec<IpAddr>,
         /// Interface of the next hops (ip-batch)
         #[arg(long, value_name = "NAME")]
         interface: Option<String>,
-        /// Port the packets leave by (ovs)
+        /// Output port (ovs)
         #[arg(long, value_name = "PORT", default_value = "2")]
         port: String,
-        /// Hardware address of the next hop (ovs)
+        /// Destination MAC address (ovs)
         #[arg(long, value_name = "MAC")]
         dst_mac: Option<String>,
-        /// Hardware address packets come from (ovs)
+        /// Source MAC address (ovs)
         #[arg(long, value_name = "MAC")]
         src_mac: Option<String>,
     },
-    /// An access list whose last rules let the traffic through
+    /// An access list whose last rules permit the traffic
     Rules {
-        /// How many rules, those for the traffic among them
+        /// Number of rules, including those that permit the traffic
         #[arg(long, value_name = "N")]
         count: u32,
-        /// What for: nftables, vpp, ovs, cisco, junos
+        /// Output syntax: nftables, vpp, ovs, cisco, junos
         #[arg(long, value_name = "SYNTAX")]
         syntax: Syntax,
-        /// Traffic to let through: '10.0.0.0/24 -> 10.0.1.0/24'; may be given several times
+        /// Traffic to permit: '10.0.0.0/24 -> 10.0.1.0/24'; can be repeated
         #[arg(long, value_name = "FROM -> TO", required = true, value_parser = traffic)]
         permit: Vec<(Prefix, Prefix)>,
-        /// Source of the first rule that does not match; the others follow it
+        /// Source prefix of the first rule that does not match; the others follow
         #[arg(long, value_name = "NETWORK")]
         first: Option<Prefix>,
-        /// Name of the list
+        /// Name of the access list
         #[arg(long, value_name = "NAME", default_value = "eagre")]
         name: String,
     },
 }
 
 fn traffic(text: &str) -> Result<(Prefix, Prefix), String> {
-    let (from, to) = text.split_once("->").ok_or("write '10.0.0.0/24 -> 10.0.1.0/24'")?;
+    let (from, to) =
+        text.split_once("->").ok_or("expected FROM -> TO, such as '10.0.0.0/24 -> 10.0.1.0/24'")?;
     let prefix = |text: &str| text.trim().parse::<Prefix>().map_err(|error| error.to_string());
     Ok((prefix(from)?, prefix(to)?))
 }
@@ -218,16 +219,16 @@ pub(crate) fn lab(command: LabCommand) -> Result<Exit, Failure> {
     match command {
         LabCommand::List { json } => list(json),
         LabCommand::Status { json } => status(json),
-        LabCommand::Up { what } => {
-            let lab = what.up(&watched_for_interrupts()?)?;
+        LabCommand::Up { lab } => {
+            let lab = lab.up(&watched_for_interrupts()?)?;
             print!("{}", how_to_test(&lab)?);
             Ok(Exit::Done)
         }
-        LabCommand::Run { what, test, keep, more } => run(&what, test.as_deref(), &keep, &more),
-        LabCommand::Compare { what } => compare(&what),
+        LabCommand::Run { lab, test, output, more } => run(&lab, test.as_deref(), &output, &more),
+        LabCommand::Compare { compare: args } => compare(&args),
         LabCommand::Down { names, all } => down(names, all),
-        LabCommand::Generate { what } => {
-            let text = generate(what).map_err(|error| Failure::bad_input(error.to_string()))?;
+        LabCommand::Generate { config } => {
+            let text = generate(config).map_err(|error| Failure::bad_input(error.to_string()))?;
             use std::io::Write;
             std::io::stdout()
                 .write_all(text.as_bytes())
@@ -257,7 +258,7 @@ fn list(as_json: bool) -> Result<Exit, Failure> {
         );
     }
     println!(
-        "\n'eagre lab run NAME' brings one up, tests it and takes it down; numbers above can be changed"
+        "\n'eagre lab run NAME' brings a topology up, tests it and takes it down; values in brackets are defaults"
     );
     Ok(Exit::Done)
 }
@@ -273,7 +274,7 @@ fn status(as_json: bool) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     if labs.is_empty() {
-        println!("no lab is up; 'eagre lab list' lists what can be");
+        println!("no lab is running; 'eagre lab list' lists the topologies");
     }
     for status in &labs {
         let lab = &status.lab;
@@ -296,7 +297,7 @@ fn status_json(status: &LabStatus) -> serde_json::Value {
     let lab = &status.lab;
     let tests = lab.tests.iter().map(|test| {
         let chosen = lab::chosen_test(lab, Some(&test.name));
-        let words = chosen.map(|chosen| words(&chosen, Path::new("eagre"), &to_type(&chosen)));
+        let words = chosen.map(|chosen| words(&chosen, Path::new("eagre"), &extra_arguments(&chosen)));
         json!({"name": test.name, "about": test.about, "command": words.unwrap_or_default()})
     });
     let processes = status.running.iter().map(|process| json!({"pid": process.pid, "name": process.name}));
@@ -312,28 +313,28 @@ fn how_to_test(lab: &Lab) -> Result<String, Failure> {
     let mut text = String::new();
     for test in &lab.tests {
         let chosen = lab::chosen_test(lab, Some(&test.name))?;
-        let words = words(&chosen, &program, &to_type(&chosen)).join(" ");
+        let words = words(&chosen, &program, &extra_arguments(&chosen)).join(" ");
         text += &format!("  {}: {}\n    {words}\n", test.name, test.about);
     }
-    Ok(format!("lab {} is up; to test it:\n{text}  and when done: eagre lab down {}\n", lab.name, lab.name))
+    Ok(format!("lab {} is up; to test it:\n{text}  to take it down: eagre lab down {}\n", lab.name, lab.name))
 }
 
-/// The words of a test's command, for people and documents.
+/// The arguments of a test's command, as text.
 fn words(test: &ChosenTest, program: &Path, more: &[OsString]) -> Vec<String> {
     test.words(program, more).iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// What to type behind a test's command.
-fn to_type(test: &ChosenTest) -> Vec<OsString> {
-    if matches!(test.test.way, Way::Method { .. }) { vec!["--quick".into()] } else { Vec::new() }
+/// Additional arguments of a test's command when typed by hand.
+fn extra_arguments(test: &ChosenTest) -> Vec<OsString> {
+    if matches!(test.test.command, TestCommand::Method { .. }) { vec!["--quick".into()] } else { Vec::new() }
 }
 
-/// Says what is done, and stops when told to.
-pub(crate) struct Progress {
+/// Prints each step, and cancels on a signal.
+pub(crate) struct StepPrinter {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-impl Watch for Progress {
+impl lab::Progress for StepPrinter {
     fn step(&mut self, what: &str) {
         eprintln!("  {what}");
     }
@@ -343,19 +344,19 @@ impl Watch for Progress {
     }
 }
 
-/// Set by Ctrl-C or a polite end from outside.
+/// A flag that Ctrl-C, SIGTERM or SIGHUP sets.
 pub(crate) fn watched_for_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::refused(format!("signals can't be caught: {error}")))?;
+        .map_err(|error| Failure::refused(format!("cannot install the Ctrl-C handler: {error}")))?;
     Ok(stop)
 }
 
-impl WhatArgs {
-    fn chosen(&self) -> Result<(Topology, Parameters, Place), LabError> {
+impl LabArgs {
+    fn chosen(&self) -> Result<(Topology, Parameters, LabPaths), LabError> {
         let topology = Topology::by_name(&self.topology)?;
-        let place = Place::named(self.name.as_deref().unwrap_or(topology.name()))?;
+        let paths = LabPaths::named(self.name.as_deref().unwrap_or(topology.name()))?;
         let parameters = Parameters {
             routes: self.routes,
             rules: self.rules,
@@ -366,48 +367,53 @@ impl WhatArgs {
             rate: self.rate,
             duration: self.duration,
         };
-        Ok((topology, parameters, place))
+        Ok((topology, parameters, paths))
     }
 
     fn up(&self, stop: &Arc<AtomicBool>) -> Result<Lab, LabError> {
-        let (topology, parameters, place) = self.chosen()?;
-        lab::up(topology, &parameters, &place, &mut Progress { stop: stop.clone() })
+        let (topology, parameters, paths) = self.chosen()?;
+        lab::up(topology, &parameters, &paths, &mut StepPrinter { stop: stop.clone() })
     }
 }
 
-fn run(what: &WhatArgs, test: Option<&str>, keep: &KeepArgs, more: &[OsString]) -> Result<Exit, Failure> {
-    let (topology, parameters, place) = what.chosen()?;
-    // Known before anything is made.
-    let design = topology.design(&parameters, &place)?;
-    let more = arguments(design.test(place.name(), test)?, place.name(), keep, more)?;
+fn run(args: &LabArgs, test: Option<&str>, output: &OutputArgs, more: &[OsString]) -> Result<Exit, Failure> {
+    let (topology, parameters, paths) = args.chosen()?;
+    // Check everything before creating anything.
+    let design = topology.design(&parameters, &paths)?;
+    let more = arguments(design.test(paths.name(), test)?, paths.name(), output, more)?;
     let stop = watched_for_interrupts()?;
-    let lab = what.up(&stop)?;
+    let lab = args.up(&stop)?;
     let tested = lab::chosen_test(&lab, test)
         .map_err(Failure::from)
-        .and_then(|test| carry_out(&test, &more, &stop, Stdio::inherit()));
-    let down = lab::down(&place);
+        .and_then(|test| run_test(&test, &more, &stop, Stdio::inherit()));
+    let down = lab::down(&paths);
     let status = tested?;
     down?;
     Ok(exit_of(status))
 }
 
-/// What stands behind a test's command: of a method's, where its results go.
-fn arguments(test: &Test, lab: &str, keep: &KeepArgs, more: &[OsString]) -> Result<Vec<OsString>, Failure> {
-    if matches!(test.way, Way::Method { .. }) {
-        let report = keep.report.clone().unwrap_or_else(|| format!("eagre-lab-{lab}.html").into());
-        return Ok(keep.arguments(lab, Some(&report), more));
+/// The arguments of a test: for a method, with its output options.
+fn arguments(
+    test: &Test,
+    lab: &str,
+    output: &OutputArgs,
+    more: &[OsString],
+) -> Result<Vec<OsString>, Failure> {
+    if matches!(test.command, TestCommand::Method { .. }) {
+        let report = output.report.clone().unwrap_or_else(|| format!("eagre-lab-{lab}.html").into());
+        return Ok(output.arguments(lab, Some(&report), more));
     }
-    if keep.report.is_some() || keep.store.is_some() || keep.full {
+    if output.report.is_some() || output.store.is_some() || output.full {
         return Err(Failure::bad_input(format!(
-            "test {} is no method of 'eagre bench': it has no --report, --store and --full",
+            "test {} is not a method of 'eagre bench': --report, --store and --full do not apply",
             test.name
         )));
     }
     Ok(more.to_vec())
 }
 
-/// Carries out a lab's test, as a command of this very program inside the tester's namespace.
-pub(crate) fn carry_out(
+/// Runs a lab's test: this program in the tester's namespace.
+pub(crate) fn run_test(
     test: &ChosenTest,
     more: &[OsString],
     stop: &AtomicBool,
@@ -419,12 +425,12 @@ pub(crate) fn carry_out(
         return Err(LabError::Interrupted.into());
     }
     eprintln!("  {}", words(test, Path::new("eagre"), more).join(" "));
-    // It hears the terminal's Ctrl-C itself; other ends are passed on.
+    // The child receives the terminal's Ctrl-C itself; other signals are forwarded.
     let mut child = lab::test_command(test, &binary, more)
         .stdout(out)
         .spawn()
         .map_err(|error| Failure::refused(format!("ip netns exec: {error}")))?;
-    let started = lab::Started::of(child.id());
+    let started = lab::LabProcess::of(child.id());
     let mut asked = false;
     loop {
         match child.try_wait() {
@@ -434,12 +440,12 @@ pub(crate) fn carry_out(
         }
         if !asked && stop.load(Ordering::Relaxed) {
             asked = true;
-            started.iter().for_each(lab::Started::ask_to_end);
+            started.iter().for_each(lab::LabProcess::terminate);
         }
     }
 }
 
-/// The test's exit code where it is one of ours.
+/// The test's exit code as ours.
 pub(crate) fn exit_of(status: ExitStatus) -> Exit {
     match status.code() {
         Some(0) => Exit::Done,
@@ -453,12 +459,12 @@ fn down(names: Vec<String>, all: bool) -> Result<Exit, Failure> {
     let names = if all { lab::labs().into_iter().map(|status| status.lab.name).collect() } else { names };
     let mut failures = Vec::new();
     for name in names {
-        match Place::named(&name).and_then(|place| lab::down(&place)) {
+        match LabPaths::named(&name).and_then(|paths| lab::down(&paths)) {
             Ok(removed) => {
                 let (spaces, processes) = (removed.namespaces.len(), removed.processes.len());
-                println!("lab {name} is down: {spaces} namespaces and {processes} processes removed");
+                println!("lab {name} is down: removed {spaces} namespaces and {processes} processes");
                 for other in removed.others {
-                    eprintln!("eagre: {} ({}) still runs in a namespace of it", other.name, other.pid);
+                    eprintln!("eagre: {} ({}) still runs in its namespace", other.name, other.pid);
                 }
             }
             Err(error) => failures.push(error),
@@ -470,8 +476,8 @@ fn down(names: Vec<String>, all: bool) -> Result<Exit, Failure> {
     }
 }
 
-fn generate(what: Generate) -> Result<String, lab::GenerateError> {
-    match what {
+fn generate(config: Generate) -> Result<String, lab::GenerateError> {
+    match config {
         Generate::Routes { count, syntax, first, via, interface, port, dst_mac, src_mac } => {
             let hop = lab::Hop { port, src_mac, dst_mac };
             lab::routes(count, syntax, &lab::RouteOptions { first, via, interface, hop })

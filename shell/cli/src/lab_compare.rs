@@ -1,12 +1,12 @@
-//! `lab compare`: topologies brought up one after the other, each tested in the same way and taken down; then one report
-//! and one table of all of them, devices by configurations.
+//! `lab compare`: runs the same test on several topologies, one after the other, and prints one table and writes one
+//! report of all: devices by configurations.
 
-use crate::lab::{KeepArgs, Progress, carry_out, exit_of, watched_for_interrupts};
+use crate::lab::{OutputArgs, StepPrinter, exit_of, run_test, watched_for_interrupts};
 use crate::results::default_store;
 use crate::summary::table;
 use crate::{Exit, Failure};
 use clap::Args;
-use lab::{LabError, Parameters, Place, Topology};
+use lab::{LabError, LabPaths, Parameters, Topology};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use store::{Filter, Finding, Loaded, Store, quantity, report};
 
-/// Keys of the tags that make rows, columns and the whole of a table.
+/// Tag keys of a table's rows and columns, and of the whole series.
 const DEVICE: &str = "dut";
 const CONFIGURATION: &str = "config";
 const SERIES: &str = "series";
 
-/// What is asked unless told otherwise: the rate at 0.1% loss, and loss and latency at it and at half of it.
+/// The default test: the rate at 0.1% loss, then loss and latency at this rate and at half of it.
 const METHOD: &str = "mlrsearch";
 const SIZES: &str = "--sizes=64B,888B,imix";
 const SHARES: &str = "--set=latency.shares=1,0.5";
@@ -30,37 +30,37 @@ const GOAL: &str = "--set=mlrsearch.goals=[{\"loss_ratio\":0.001}]";
 const QUICK_GOAL: &str = "--set=mlrsearch.goals=[{\"loss_ratio\":0.001,\"width\":0.02,\"initial_trial\":\"200ms\",\
                           \"final_trial\":\"500ms\",\"duration_sum\":\"3s\"}]";
 
-/// What is put side by side.
+/// Options of `eagre lab compare`.
 #[derive(Args)]
 pub(crate) struct CompareArgs {
-    /// Topologies with their options: kernel-router, kernel-router:routes=262144, ovs:rules=1024
+    /// Topologies with options: kernel-router, kernel-router:routes=262144, ovs:rules=1024
     #[arg(required = true, value_name = "TOPOLOGY[:OPTION=N,…]")]
-    specs: Vec<Spec>,
-    /// A name for this comparison: what is tested later under the same name joins the table [default: the time]
+    specs: Vec<TopologySpec>,
+    /// Name of the comparison; later tests with the same name join its table [default: the time]
     #[arg(long, value_name = "NAME")]
     series: Option<String>,
-    /// Name of the labs, which are up one at a time
+    /// Name of the labs, which run one at a time
     #[arg(long, value_name = "NAME", default_value = "compare")]
     name: String,
     #[command(flatten)]
-    keep: KeepArgs,
-    /// Use AF_PACKET on the tester's interfaces, instead of AF_XDP, which is faster
+    output: OutputArgs,
+    /// Use AF_PACKET instead of the faster AF_XDP on the tester's interfaces
     #[arg(long)]
     af_packet: bool,
-    /// Arguments for 'eagre bench', such as '--sizes 64B'; another method before them, such as 'rfc2544'
+    /// Arguments of 'eagre bench', such as '--sizes 64B'; a method can precede them, such as 'rfc2544'
     #[arg(last = true, value_name = "ARGUMENTS")]
     more: Vec<OsString>,
 }
 
 /// A topology with its options.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Spec {
+pub(crate) struct TopologySpec {
     text: String,
     topology: Topology,
     parameters: Parameters,
 }
 
-impl FromStr for Spec {
+impl FromStr for TopologySpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -70,19 +70,17 @@ impl FromStr for Spec {
         for option in options.split(',').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').ok_or_else(|| format!("'{option}' is not OPTION=N"))?;
             let value: u32 =
-                value.parse().map_err(|_| format!("'{option}': '{value}' is no whole number"))?;
-            let place = match key {
+                value.parse().map_err(|_| format!("'{option}': '{value}' is not a whole number"))?;
+            let parameter = match key {
                 "routes" => &mut parameters.routes,
                 "rules" => &mut parameters.rules,
                 "routers" => &mut parameters.routers,
                 "flows" => &mut parameters.flows,
                 _ => {
-                    return Err(format!(
-                        "there is no option '{key}'; there are routes, rules, routers, flows"
-                    ));
+                    return Err(format!("unknown option '{key}': use routes, rules, routers or flows"));
                 }
             };
-            *place = Some(value);
+            *parameter = Some(value);
         }
         Ok(Self { text: text.to_owned(), topology, parameters })
     }
@@ -90,18 +88,14 @@ impl FromStr for Spec {
 
 /// `eagre lab compare`.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
-    let place = Place::named(&args.name)?;
-    let specs: Vec<Spec> = args.specs.iter().map(|spec| args.chosen(spec)).collect();
-    // Known before anything is made.
+    let paths = LabPaths::named(&args.name)?;
+    let specs: Vec<TopologySpec> = args.specs.iter().map(|spec| args.chosen(spec)).collect();
+    // Check everything before creating anything.
     let mut tags: Vec<Vec<String>> = Vec::new();
     for spec in &specs {
-        let own = checked(spec, &place)?;
+        let own = checked(spec, &paths)?;
         if tags.contains(&own) {
-            return Err(Failure::bad_input(format!(
-                "{}: this is there twice: {}",
-                spec.text,
-                own.join(", ")
-            )));
+            return Err(Failure::bad_input(format!("{}: duplicate entry: {}", spec.text, own.join(", "))));
         }
         tags.push(own);
     }
@@ -110,83 +104,83 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     let stop = watched_for_interrupts()?;
     let mut ended = Ok(Exit::Done);
     for spec in &specs {
-        match args.test(spec, &place, &series, &stop) {
+        match args.test(spec, &paths, &series, &stop) {
             Ok(Exit::Done) => {}
             other => ended = other,
         }
-        // A device that fails is no reason to leave out the others; what would hinder all of them is. What has been found
-        // until then is told all the same.
-        let hopeless = !matches!(ended, Ok(Exit::Done | Exit::Failed));
-        if hopeless || stop.load(Ordering::Relaxed) {
+        // Continue after a device fails its test; stop at errors that would affect all. Report what was found in either
+        // case.
+        let stops_all = !matches!(ended, Ok(Exit::Done | Exit::Failed));
+        if stops_all || stop.load(Ordering::Relaxed) {
             break;
         }
     }
-    let told = args.tell(&series);
+    let reported = args.report(&series);
     let ended = ended?;
-    told?;
+    reported?;
     Ok(if stop.load(Ordering::Relaxed) { Exit::Failed } else { ended })
 }
 
-/// Whether a topology can be tested by a method; its tags.
-fn checked(spec: &Spec, place: &Place) -> Result<Vec<String>, Failure> {
-    let design = spec.topology.design(&spec.parameters, place)?;
+/// Checks that a method can test the topology; returns its tags.
+fn checked(spec: &TopologySpec, paths: &LabPaths) -> Result<Vec<String>, Failure> {
+    let design = spec.topology.design(&spec.parameters, paths)?;
     if let Some(sentence) = lab::missing(&design.needs) {
         return Err(LabError::Missing(sentence).into());
     }
-    match &design.test(place.name(), None)?.way {
-        lab::Way::Method { tags, .. } => Ok(tags.clone()),
-        _ => Err(Failure::bad_input(format!("{}: no method of 'eagre bench' tests it", spec.text))),
+    match &design.test(paths.name(), None)?.command {
+        lab::TestCommand::Method { tags, .. } => Ok(tags.clone()),
+        _ => Err(Failure::bad_input(format!("{}: 'eagre bench' has no method for this topology", spec.text))),
     }
 }
 
 impl CompareArgs {
-    fn chosen(&self, spec: &Spec) -> Spec {
+    fn chosen(&self, spec: &TopologySpec) -> TopologySpec {
         let parameters = Parameters { af_packet: self.af_packet, ..spec.parameters.clone() };
-        Spec { parameters, ..spec.clone() }
+        TopologySpec { parameters, ..spec.clone() }
     }
 
-    /// Brings one up, tests it, takes it down.
+    /// Brings a topology up, tests it and takes it down.
     fn test(
         &self,
-        spec: &Spec,
-        place: &Place,
+        spec: &TopologySpec,
+        paths: &LabPaths,
         series: &str,
         stop: &Arc<AtomicBool>,
     ) -> Result<Exit, Failure> {
         eprintln!("{}", spec.text);
-        let mut progress = Progress { stop: stop.clone() };
-        let lab = lab::up(spec.topology, &spec.parameters, place, &mut progress)?;
+        let mut progress = StepPrinter { stop: stop.clone() };
+        let lab = lab::up(spec.topology, &spec.parameters, paths, &mut progress)?;
         let more = self.arguments(spec, series);
-        // What the tests say goes where progress goes: the table is the answer.
+        // Tests print to standard error: standard output is for the table.
         let tested = lab::chosen_test(&lab, None)
             .map_err(Failure::from)
-            .and_then(|test| carry_out(&test, &more, stop, std::io::stderr().into()));
-        let down = lab::down(place);
+            .and_then(|test| run_test(&test, &more, stop, std::io::stderr().into()));
+        let down = lab::down(paths);
         let status = tested?;
         down?;
         Ok(exit_of(status))
     }
 
-    fn arguments(&self, spec: &Spec, series: &str) -> Vec<OsString> {
+    fn arguments(&self, spec: &TopologySpec, series: &str) -> Vec<OsString> {
         let own_method = self.more.first().is_some_and(|word| !word.to_string_lossy().starts_with('-'));
-        let said = |option: &str| self.more.iter().any(|word| word.to_string_lossy().starts_with(option));
+        let given = |option: &str| self.more.iter().any(|word| word.to_string_lossy().starts_with(option));
         let mut more: Vec<OsString> = Vec::new();
         if !own_method {
             more.push(METHOD.into());
-            more.push(if self.keep.full { GOAL } else { QUICK_GOAL }.into());
+            more.push(if self.output.full { GOAL } else { QUICK_GOAL }.into());
             more.push(SHARES.into());
-            if !said("--sizes") {
+            if !given("--sizes") {
                 more.push(SIZES.into());
             }
         }
         more.extend_from_slice(&self.more);
         more.extend(["--tag".into(), series.into()]);
-        self.keep.arguments(&spec.text, None, &more)
+        self.output.arguments(&spec.text, None, &more)
     }
 
-    /// The report and the table of a series.
-    fn tell(&self, series: &str) -> Result<(), Failure> {
-        let path = self.keep.store.clone().unwrap_or_else(default_store);
+    /// Prints the table and writes the report of a series.
+    fn report(&self, series: &str) -> Result<(), Failure> {
+        let path = self.output.store.clone().unwrap_or_else(default_store);
         if !path.exists() {
             return Ok(());
         }
@@ -195,7 +189,7 @@ impl CompareArgs {
         let mut loaded = Vec::new();
         for summary in store.list(&filter)? {
             let campaign = store.load(&summary.id)?;
-            // The newest of each is listed first.
+            // The list starts with the newest.
             if !loaded.iter().any(|newer| cell_of(newer) == cell_of(&campaign)) {
                 loaded.push(campaign);
             }
@@ -205,7 +199,7 @@ impl CompareArgs {
             return Ok(());
         }
         print!("{}", tables(&loaded));
-        let file = self.keep.report.clone().unwrap_or_else(|| PathBuf::from("eagre-lab-compare.html"));
+        let file = self.output.report.clone().unwrap_or_else(|| PathBuf::from("eagre-lab-compare.html"));
         let page = report::comparison(&loaded, DEVICE, CONFIGURATION);
         std::fs::write(&file, page).map_err(|e| Failure::refused(format!("{}: {e}", file.display())))?;
         println!("\n  {series}: report in {}", file.display());
@@ -219,12 +213,12 @@ fn tag<'a>(loaded: &'a Loaded, key: &str) -> &'a str {
     loaded.campaign.tags.iter().find_map(value).unwrap_or_default()
 }
 
-/// Row and column of a campaign.
+/// Table row and column of a campaign.
 fn cell_of(loaded: &Loaded) -> (&str, &str) {
     (tag(loaded, DEVICE), tag(loaded, CONFIGURATION))
 }
 
-/// In the order they come, each once.
+/// Distinct values in order of first occurrence.
 fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = Vec::new();
     all.for_each(|one| {
@@ -235,7 +229,7 @@ fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     seen
 }
 
-/// A table for each frame length: devices and goals down, configurations across.
+/// One table per frame length: devices and goals in rows, configurations in columns.
 fn tables(campaigns: &[Loaded]) -> String {
     let findings = || campaigns.iter().flat_map(|loaded| &loaded.findings);
     let frames = distinct(findings().map(|finding| finding.frame.as_str()));
@@ -264,15 +258,15 @@ fn tables(campaigns: &[Loaded]) -> String {
         text += &format!("\n{}", table(&head, rows));
     }
     if text.contains('†') {
-        text += "\n  † the tester was the limit; the device may do more\n";
+        text += "\n  † limited by the tester; the device can do more\n";
     }
     if text.contains('‡') {
-        text += "\n  ‡ the link was the limit\n";
+        text += "\n  ‡ limited by the link\n";
     }
     text
 }
 
-/// Other figures are in the report.
+/// Goals shown in the table; the report has all.
 fn is_shown(goal: &str) -> bool {
     !["latency_mean", "latency_max", "latency_p99_9"].iter().any(|left_out| goal.starts_with(left_out))
 }
@@ -293,14 +287,14 @@ mod tests {
 
     #[test]
     fn a_topology_with_its_options() {
-        let spec: Spec = "kernel-router:routes=262144,rules=1024".parse().unwrap();
+        let spec: TopologySpec = "kernel-router:routes=262144,rules=1024".parse().unwrap();
         assert_eq!(spec.topology.name(), "kernel-router");
         assert_eq!((spec.parameters.routes, spec.parameters.rules), (Some(262_144), Some(1_024)));
-        assert_eq!("ovs".parse::<Spec>().unwrap().parameters, Parameters::default());
-        let error = |text: &str| text.parse::<Spec>().unwrap_err();
-        assert!(error("linux").starts_with("there is no topology 'linux'"));
+        assert_eq!("ovs".parse::<TopologySpec>().unwrap().parameters, Parameters::default());
+        let error = |text: &str| text.parse::<TopologySpec>().unwrap_err();
+        assert!(error("linux").starts_with("unknown topology 'linux'"));
         assert_eq!(error("ovs:rules"), "'rules' is not OPTION=N");
-        assert_eq!(error("ovs:rules=x"), "'rules=x': 'x' is no whole number");
-        assert!(error("ovs:cores=1").contains("no option 'cores'"));
+        assert_eq!(error("ovs:rules=x"), "'rules=x': 'x' is not a whole number");
+        assert!(error("ovs:cores=1").contains("unknown option 'cores'"));
     }
 }

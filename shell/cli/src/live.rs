@@ -1,8 +1,8 @@
-//! What is shown and written while a trial runs.
+//! Progress and interval output while a trial runs.
 
 use crate::Failure;
 use crate::args::Common;
-use crate::control::{self, Wish};
+use crate::control::{self, ControlCommand};
 use crate::output::Sinks;
 use crate::summary::{si, table};
 use engine::{Change, View, Watch};
@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use units::Nanos;
 
-/// Time between two looks when nobody asked for intervals.
-const LOOK: Nanos = Nanos::from_millis(500);
+/// Time between two snapshots without interval output.
+const SNAPSHOT: Nanos = Nanos::from_millis(500);
 const BAR: &str = "{bar:40} {percent:>3}%  {prefix}\n{msg}";
 
 /// Shows progress on a terminal, writes intervals, listens for Ctrl-C.
@@ -23,9 +23,9 @@ pub(crate) struct Live {
     sinks: Sinks,
     every: Nanos,
     stop: Arc<AtomicBool>,
-    /// What lines on standard input ask for, if they are listened to.
-    wishes: Option<Receiver<Wish>>,
-    trouble: Option<Failure>,
+    /// Commands from standard input, with `--control`.
+    commands: Option<Receiver<ControlCommand>>,
+    error: Option<Failure>,
 }
 
 impl Live {
@@ -33,25 +33,26 @@ impl Live {
         let stop = Arc::new(AtomicBool::new(false));
         let flag = stop.clone();
         ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-            .map_err(|e| Failure::refused(format!("no way to listen for Ctrl-C: {e}")))?;
+            .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))?;
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
-            // The template is a constant of ours; if it were wrong, the plain bar would do.
+            // The template is constant; the default bar is only a fallback.
             bar.set_style(ProgressStyle::with_template(BAR).unwrap_or(ProgressStyle::default_bar()));
             bar
         });
-        let every = if sinks.wants_intervals() { common.interval.max(Nanos::from_millis(10)) } else { LOOK };
-        let wishes = common.control.then(control::listen);
-        Ok(Self { bar, sinks, every, stop, wishes, trouble: None })
+        let every =
+            if sinks.wants_intervals() { common.interval.max(Nanos::from_millis(10)) } else { SNAPSHOT };
+        let commands = common.control.then(control::listen);
+        Ok(Self { bar, sinks, every, stop, commands, error: None })
     }
 
-    /// Clears the screen's part of it and gives the files back.
+    /// Clears the progress bar and returns the open files.
     pub(crate) fn finish(self) -> Sinks {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
-        if let Some(trouble) = self.trouble {
-            eprintln!("eagre: {}; no more intervals were written", trouble.text);
+        if let Some(error) = self.error {
+            eprintln!("eagre: {}; interval output stopped", error.text);
         }
         self.sinks
     }
@@ -62,7 +63,7 @@ impl Live {
         let (sent, outstanding) = view.sent_and_outstanding();
         let state = if view.is_draining() { "waiting for late packets" } else { "sending" };
         bar.set_prefix(format!(
-            "{:.1} s, {state}: {} packets sent, {} not back yet",
+            "{:.1} s, {state}: {} packets sent, {} outstanding",
             view.at().as_secs_f64(),
             si(sent as f64),
             si(outstanding as f64)
@@ -100,9 +101,9 @@ impl Watch for Live {
     }
 
     fn change(&mut self) -> Option<Change> {
-        match self.wishes.as_ref()?.try_recv().ok()? {
-            Wish::Change(change) => Some(change),
-            Wish::Stop => {
+        match self.commands.as_ref()?.try_recv().ok()? {
+            ControlCommand::Change(change) => Some(change),
+            ControlCommand::Stop => {
                 self.stop.store(true, Ordering::Relaxed);
                 None
             }
@@ -117,8 +118,8 @@ impl Watch for Live {
         if let Some(bar) = &self.bar {
             Self::show(bar, view);
         }
-        if self.sinks.wants_intervals() && self.trouble.is_none() {
-            self.trouble = self.sinks.interval(&view.document()).err();
+        if self.sinks.wants_intervals() && self.error.is_none() {
+            self.error = self.sinks.interval(&view.document()).err();
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What `eagre serve` tells of its work: requests, runs, campaigns and their trials, as lines on standard error (text or
-//! JSON), and as spans to a collector (`otlp`).
+//! Logging of `eagre serve`: requests, runs, campaigns and trials as lines on standard error (text or JSON) and as
+//! spans to a collector (`otlp`).
 //!
-//! Not here: what is said. Rooms say it through `tracing`; if nobody listens, that costs next to nothing.
+//! Not here: log messages. Rooms emit them through `tracing`; without a subscriber that costs next to nothing.
 
 use crate::{Failure, otlp};
 use clap::ValueEnum;
@@ -13,21 +13,21 @@ use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
 
-/// How a line of the log looks.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
-    /// For people.
+    /// Plain text.
     Text,
-    /// An object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// A listener.
+/// A log layer.
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Begins to listen. `filter` is a level (`info`), or levels by room (`warn,server=debug`), `collector` the address of
-/// one; what is returned is to be kept until the end.
+/// Starts logging. `filter` is a level (`info`) or levels by module (`warn,server=debug`), `collector` the URL of an
+/// OpenTelemetry collector. Keep the returned guard until the program ends.
 pub(crate) fn begin(
     filter: Option<&str>,
     format: Format,
@@ -51,11 +51,11 @@ pub(crate) fn begin(
 fn lines(filter: &str, format: Format) -> Result<Boxed, Failure> {
     let wanted = filter.parse::<Targets>().map_err(|error| {
         Failure::bad_input(format!(
-            "--log: '{filter}' is neither a level (error, warn, info, debug, trace) nor levels by room \
+            "--log: '{filter}' is not a level (error, warn, info, debug, trace) or a list of levels by module \
              (warn,server=debug): {error}"
         ))
     })?;
-    // A span's end says how long it took.
+    // The end of a span logs its duration.
     let lines = fmt::layer().with_writer(std::io::stderr).with_span_events(FmtSpan::CLOSE);
     Ok(match format {
         Format::Text => {

@@ -1,4 +1,4 @@
-//! `ports` and `doctor`: what is here, and what is wrong with it for measuring.
+//! `ports` and `doctor`: the machine's ports, and settings that distort measurements.
 
 use crate::summary::table;
 use crate::{Exit, Failure};
@@ -8,7 +8,7 @@ use serde_json::json;
 /// `eagre ports`.
 pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
     let links =
-        os::link::list().map_err(|e| Failure::refused(format!("the kernel does not list its links: {e}")))?;
+        os::link::list().map_err(|e| Failure::refused(format!("cannot list network interfaces: {e}")))?;
     let routes = os::link::default_route_interfaces().unwrap_or_default();
     let cards = os::doctor::network_cards();
     if as_json {
@@ -27,14 +27,14 @@ pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
     let rows = cards.iter().map(|card| {
         let state = match (card.is_bypass(), &card.netdev) {
             (true, _) => "ready".to_owned(),
-            (false, Some(netdev)) => format!("owned by the kernel as {netdev}"),
-            (false, None) => "owned by the kernel".to_owned(),
+            (false, Some(netdev)) => format!("bound to kernel interface {netdev}"),
+            (false, None) => "bound to a kernel driver".to_owned(),
         };
         vec![card.address.clone(), card.driver.clone().unwrap_or_else(|| "-".to_owned()), state]
     });
     print!("{}", table(&["address", "driver", "state"], rows.collect()));
     println!(
-        "\nalways: ring:a and ring:b (in-process pair), null, memif:SOCKET[,server], tap:NAME, vhost:SOCKET,"
+        "\nalways available: ring:a and ring:b (in-process pair), null, memif:SOCKET[,server], tap:NAME, vhost:SOCKET,"
     );
     println!("virtio:SOCKET, pcap:IN,OUT, vdev:ANYTHING");
     Ok(Exit::Done)
@@ -45,7 +45,7 @@ fn speed(link: &LinkFacts) -> String {
 }
 
 fn link_row(link: &LinkFacts, routes: &[String]) -> Vec<String> {
-    let note = if routes.contains(&link.name) { "default route: refused unless allowed" } else { "" };
+    let note = if routes.contains(&link.name) { "default route: needs allow_default_route" } else { "" };
     vec![
         link.name.clone(),
         if link.up { "up" } else { "down" }.to_owned(),

@@ -1,6 +1,6 @@
-//! The `eagre` command: what was said on the command line becomes a profile, a run and an exit code.
+//! The `eagre` command: turns command-line arguments into a profile, a run and an exit code.
 //!
-//! Not here: anything a program could not ask of the crates below as well.
+//! Not here: anything a library user could not do with the crates below.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr, clippy::print_stdout)]
@@ -28,14 +28,14 @@ use args::{Args, Command};
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
-/// Without memory there is nothing to go on with: the machine refused.
+/// Ends the program with the exit code of a refusal when memory runs out.
 #[global_allocator]
 static ALLOCATOR: os::memory::OrExit = os::memory::OrExit {
-    message: b"eagre: out of memory; use fewer streams, leave out latency histograms, or free some memory\n",
+    message: b"eagre: out of memory; use fewer streams, disable latency histograms (--no-histograms), or free memory\n",
     code: Exit::Refused as i32,
 };
 
-/// How a command ended; the numbers are the contract's.
+/// Exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exit {
     /// Done and valid.
@@ -44,11 +44,11 @@ enum Exit {
     Failed = 1,
     /// Bad input.
     BadInput = 2,
-    /// The machine refused: port, memory, privilege.
+    /// The machine refused a port, memory or a privilege.
     Refused = 3,
 }
 
-/// A command that could not be carried out: what to say, and the exit code.
+/// A failed command: its message and exit code.
 struct Failure {
     exit: Exit,
     text: String,
@@ -73,19 +73,19 @@ impl From<engine::EngineError> for Failure {
 
 fn main() -> ExitCode {
     os::signal::end_on_closed_pipe();
-    // clap ends the process with code 2 on bad arguments, as the contract wants.
+    // clap ends the process with code 2 on bad arguments.
     let args = Args::parse();
-    let exit = carry_out(args.command).unwrap_or_else(|failure| {
+    let exit = execute(args.command).unwrap_or_else(|failure| {
         for line in failure.text.lines() {
             eprintln!("eagre: {line}");
         }
         failure.exit
     });
-    // DPDK is not ended: it would take its memory from under its own interrupt thread. The kernel takes all of it back.
+    // No DPDK cleanup: it would free memory that its own interrupt thread still uses. The kernel frees everything.
     ExitCode::from(exit as u8)
 }
 
-fn carry_out(command: Command) -> Result<Exit, Failure> {
+fn execute(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Demo { common } => run::demo(&common),
         Command::Run { profile, common } => run::run(&profile, &common),

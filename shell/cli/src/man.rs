@@ -1,7 +1,6 @@
-//! `eagre man`: manual pages, one for each command, made of the definition in `args`.
+//! `eagre man`: one manual page per command, generated from the definition in `args`.
 //!
-//! Not here: any text about an option. What is added by hand is what the definition does not know: exit codes, files,
-//! and which pages belong together.
+//! Not here: text about options. Added by hand: exit codes, files and cross-references.
 
 use crate::args::Args;
 use crate::{Exit, Failure};
@@ -10,7 +9,7 @@ use clap_mangen::Man;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The part of every page about how a command ends.
+/// Exit codes, on every page.
 const EXIT_STATUS: &str = r#".SH EXIT STATUS
 .TP
 0
@@ -20,25 +19,24 @@ Done and valid.
 Done, but the result is invalid, was interrupted, or a criterion failed.
 .TP
 2
-Bad input: options, a profile, a file that cannot be read.
+Bad input: an option, a profile, or an unreadable file.
 .TP
 3
-The machine refused: a port, memory or a privilege could not be had.
+The machine refused a port, memory or a privilege.
 "#;
 
-/// The part of the first page about files.
+/// Files, on the main page.
 const FILES: &str = r#".SH FILES
 .TP
 .I $XDG_DATA_HOME/eagre/results.db
-Results that were kept; below
-.I ~/.local/share
-if the variable is not set.
+Stored results. If the variable is not set, the file is below
+.IR ~/.local/share .
 .TP
 .I /usr/share/doc/eagre
-The reference, and profiles to start from.
+Reference documentation and example profiles.
 "#;
 
-/// Prints the first page, or writes all pages into a folder, which is made if it is missing.
+/// Prints the main page, or writes all pages to a directory, which is created if missing.
 pub(crate) fn man(folder: Option<&Path>) -> Result<Exit, Failure> {
     let mut whole = Args::command().disable_help_subcommand(true);
     whole.build();
@@ -56,7 +54,7 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Writes the page of a command and those of the commands below it.
+/// Writes the page of a command and of its subcommands.
 fn write_pages(command: &clap::Command, above: Option<&str>, folder: &Path) -> io::Result<()> {
     let name = full_name(command);
     std::fs::write(folder.join(format!("{name}.1")), page(command, above)?)?;
@@ -66,12 +64,12 @@ fn write_pages(command: &clap::Command, above: Option<&str>, folder: &Path) -> i
     Ok(())
 }
 
-/// The words that call a command, joined as in the names of pages: `eagre-results-list`.
+/// A command's full name, as in page names: `eagre-results-list`.
 fn full_name(command: &clap::Command) -> String {
     command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
 }
 
-/// One page, roff with the macros of man(7). `above` is the page of the command this one belongs to.
+/// One page in roff with man(7) macros. `above` is the parent command's page.
 fn page(command: &clap::Command, above: Option<&str>) -> io::Result<Vec<u8>> {
     let version = concat!("eagre ", env!("CARGO_PKG_VERSION"));
     let man = Man::new(command.clone()).source(version).manual("Eagre");

@@ -1,7 +1,7 @@
 //! `--otlp`: spans of requests, runs, campaigns and trials to an OpenTelemetry collector (OTLP over HTTP, protobuf).
 //!
-//! Not here: which spans there are. What can't be delivered is said once on standard error, and again after it went well
-//! in between; a collector that is away holds nothing up.
+//! Not here: span definitions. A delivery failure is reported once on standard error, and again after a success in
+//! between; an unreachable collector blocks nothing.
 
 use crate::Failure;
 use crate::top::client::{Trust, agent};
@@ -16,24 +16,24 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::registry::Registry;
 
-/// Where a collector takes spans.
+/// The collector's path for spans.
 const PATH: &str = "/v1/traces";
 
-/// Delivers what is left when it is dropped.
+/// Flushes pending spans when dropped.
 pub(crate) struct Delivery(SdkTracerProvider);
 
 impl Drop for Delivery {
     fn drop(&mut self) {
         if let Err(error) = self.0.shutdown() {
-            eprintln!("eagre: --otlp: the last spans were not delivered: {error}");
+            eprintln!("eagre: --otlp: cannot deliver the last spans: {error}");
         }
     }
 }
 
-/// Begins to deliver spans to the collector at `url`: `http://127.0.0.1:4318`.
+/// Starts delivering spans to the collector at `url`: `http://127.0.0.1:4318`.
 pub(crate) fn begin(url: &str) -> Result<(Box<dyn Layer<Registry> + Send + Sync>, Delivery), Failure> {
     let wrong = |reason: String| Failure::bad_input(format!("--otlp: {reason}"));
-    let (base, agent) = agent(url, Trust::Machine).map_err(wrong)?;
+    let (base, agent) = agent(url, Trust::System).map_err(wrong)?;
     let endpoint = if base.ends_with(PATH) { base } else { base + PATH };
     let exporter = SpanExporter::builder()
         .with_http()
@@ -49,7 +49,7 @@ pub(crate) fn begin(url: &str) -> Result<(Box<dyn Layer<Registry> + Send + Sync>
     Ok((layer.with_filter(LevelFilter::INFO).boxed(), Delivery(provider)))
 }
 
-/// Carries what the exporter has packed. Called on the exporter's own thread, which may wait.
+/// Sends the exporter's requests. Runs on the exporter's own thread, which can block.
 #[derive(Debug)]
 struct Post {
     agent: ureq::Agent,
@@ -59,8 +59,8 @@ struct Post {
 
 impl Post {
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ureq::Error> {
-        let answer = self.agent.run(request.map(|body| body.to_vec()))?;
-        let (head, mut body) = answer.into_parts();
+        let response = self.agent.run(request.map(|body| body.to_vec()))?;
+        let (head, mut body) = response.into_parts();
         Ok(Response::from_parts(head, body.read_to_vec()?.into()))
     }
 }
@@ -69,14 +69,17 @@ impl Post {
 impl HttpClient for Post {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let sent = self.send(request);
-        let trouble = match &sent {
-            Ok(answer) if answer.status().is_success() => None,
-            Ok(answer) => Some(answer.status().to_string()),
+        let failure = match &sent {
+            Ok(response) if response.status().is_success() => None,
+            Ok(response) => Some(response.status().to_string()),
             Err(error) => Some(error.to_string()),
         };
-        let failed_before = self.failing.swap(trouble.is_some(), Ordering::Relaxed);
-        if let Some(trouble) = trouble.filter(|_| !failed_before) {
-            eprintln!("eagre: --otlp: {}: {trouble}; spans are lost until it takes them", self.endpoint);
+        let failed_before = self.failing.swap(failure.is_some(), Ordering::Relaxed);
+        if let Some(failure) = failure.filter(|_| !failed_before) {
+            eprintln!(
+                "eagre: --otlp: {}: {failure}; spans are dropped until the collector accepts them",
+                self.endpoint
+            );
         }
         Ok(sent?)
     }

@@ -1,4 +1,4 @@
-//! Where documents go.
+//! Output files and JSON schemas.
 
 use crate::args::{Common, SchemaOf};
 use crate::{Exit, Failure};
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Open files for a run's documents. Opened before traffic starts, so that a full disk or a wrong path is told then.
+/// Output files of a run, opened before traffic starts so that a bad path is reported first.
 pub(crate) struct Sinks {
     results: Vec<(PathBuf, File)>,
     to_stdout: bool,
@@ -23,13 +23,13 @@ fn lost(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::refused(format!("{}: {error}", path.display()))
 }
 
-/// Whether standard output is for JSON.
+/// Whether standard output is reserved for JSON.
 pub(crate) fn is_stdout(common: &Common) -> bool {
     common.json.as_deref() == Some(Path::new("-"))
 }
 
 impl Sinks {
-    /// Opens what `common` asks for; `--out` keeps the profile's `text` too.
+    /// Opens the files `common` names; with `--out` also writes the profile's `text`.
     pub(crate) fn open(common: &Common, text: &str) -> Result<Self, Failure> {
         let mut sinks = Self { results: Vec::new(), to_stdout: is_stdout(common), lines: Vec::new() };
         if let Some(path) = common.json.as_deref().filter(|_| !sinks.to_stdout) {
@@ -51,12 +51,12 @@ impl Sinks {
         Ok(sinks)
     }
 
-    /// Whether anybody wants intervals.
+    /// Whether interval output is enabled.
     pub(crate) fn wants_intervals(&self) -> bool {
         !self.lines.is_empty()
     }
 
-    /// Writes one line.
+    /// Writes one interval line.
     pub(crate) fn interval(&mut self, document: &IntervalDocument) -> Result<(), Failure> {
         for (path, file) in &mut self.lines {
             let written = serde_json::to_writer(&mut *file, document).map_err(std::io::Error::from);

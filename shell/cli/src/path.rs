@@ -1,4 +1,4 @@
-//! `path`: the counters of devices along a path, while something else sends; where the packets went.
+//! `path`: polls device counters along a path while traffic runs, and reports where packets were lost.
 
 use crate::summary::{si, table};
 use crate::{Exit, Failure};
@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use units::Nanos;
 
-/// What to poll, and for how long.
+/// Options of `eagre path`.
 #[derive(Args)]
 pub(crate) struct PathArgs {
-    /// The path's hops, YAML or JSON; '-' reads them from standard input
+    /// Path document with the hops (YAML or JSON); '-' reads standard input
     file: PathBuf,
-    /// How long; until Ctrl-C unless given
+    /// Duration [default: until Ctrl-C]
     #[arg(long = "for", visible_alias = "duration", value_name = "TIME")]
     duration: Option<Nanos>,
-    /// Write the report to a file, or to standard output with '-'
+    /// Write the report to a file; '-' writes to standard output
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
 }
@@ -44,7 +44,7 @@ impl From<CounterError> for Failure {
     }
 }
 
-/// Where the report goes besides people.
+/// Destination of the JSON report.
 enum Sink {
     Nowhere,
     Stdout,
@@ -59,16 +59,16 @@ pub(crate) fn path(args: &PathArgs) -> Result<Exit, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::refused(format!("signals can't be caught: {error}")))?;
+        .map_err(|error| Failure::refused(format!("cannot install the Ctrl-C handler: {error}")))?;
     let mut poller = Poller::start(&config)?;
     if config.hops.iter().any(|hop| hop.snmp.is_some()) {
-        eprintln!("  waiting {} for the agents' counters", config.refresh);
+        eprintln!("  waiting {} for the SNMP agents to refresh their counters", config.refresh);
     }
     poller.begin();
     let until = args.duration.map_or_else(|| "until Ctrl-C".to_owned(), |time| format!("for {time}"));
     eprintln!("  polling {until}");
     let was_stopped = wait(args.duration, &stop);
-    eprintln!("  reading the counters behind it");
+    eprintln!("  reading the final counters");
     let report = poller.finish(None);
     sink.write(&report)?;
     Ok(if was_stopped && args.duration.is_some() { Exit::Failed } else { Exit::Done })
@@ -82,12 +82,12 @@ pub(crate) fn read(file: &Path) -> Result<PathConfig, Failure> {
         false => std::fs::read_to_string(file).map(|read| text = read),
     };
     read.map_err(|error| Failure::bad_input(format!("{place}: {error}")))?;
-    // Lines of the file are not quoted: there may be passwords in them.
+    // Errors do not quote the file: it can hold passwords.
     serde_saphyr::from_str_with_options(&text, serde_saphyr::options! { with_snippet: false })
         .map_err(|error| Failure::bad_input(format!("{place}: {}", error.to_string().trim_end())))
 }
 
-/// Waits for the time to pass, and whether it was cut short.
+/// Waits for `time`; returns whether it was stopped early.
 fn wait(time: Option<Nanos>, stop: &AtomicBool) -> bool {
     let end = time.map(|time| os::clock::monotonic_ns().saturating_add(time.0));
     loop {
@@ -103,7 +103,7 @@ fn wait(time: Option<Nanos>, stop: &AtomicBool) -> bool {
 }
 
 impl Sink {
-    /// Opened before the polling, so that a wrong path is told then.
+    /// Opened before polling, so that a bad path is reported first.
     fn open(json: Option<&Path>) -> Result<Self, Failure> {
         match json {
             None => Ok(Self::Nowhere),
@@ -134,7 +134,7 @@ impl Sink {
     }
 }
 
-/// The report for people.
+/// The report as text.
 fn render(report: &PathReport) -> String {
     let count =
         |packets: Option<u64>| packets.map_or_else(|| "-".to_owned(), |n| si(n as f64).trim_end().to_owned());
@@ -164,7 +164,7 @@ fn render(report: &PathReport) -> String {
     let _ = writeln!(
         text,
         "\n{}",
-        weakest.unwrap_or("No hop and no link lost more than background packets explain.")
+        weakest.unwrap_or("No hop or link lost more packets than background traffic explains.")
     );
     for remark in &report.remarks {
         let _ = writeln!(text, "{remark}");

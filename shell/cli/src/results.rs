@@ -1,4 +1,4 @@
-//! `eagre results`: what is in the store, side by side, over time, as pages and for other programs.
+//! `eagre results`: lists, compares and exports stored results, and writes reports.
 
 use crate::summary::table;
 use crate::{Exit, Failure};
@@ -17,7 +17,7 @@ const TRIALS_MAX: usize = 40;
 
 #[derive(ClapArgs)]
 pub struct ResultsArgs {
-    /// The store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
+    /// Results store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
     #[arg(long, value_name = "FILE", global = true)]
     pub store: Option<PathBuf>,
     #[command(subcommand)]
@@ -29,91 +29,91 @@ pub enum ResultsCommand {
     /// List campaigns, newest first
     List {
         #[command(flatten)]
-        which: Which,
-        /// At most so many
+        filter: FilterArgs,
+        /// Maximum number of campaigns
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: u32,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show what a campaign found, its verdict and its trials
+    /// Show a campaign's findings, verdicts and trials
     Show {
-        /// Id, its beginning, its last six digits, or 'latest'
+        /// Campaign id, a prefix of it, its last six digits, or 'latest'
         #[arg(default_value = "latest")]
         campaign: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Put campaigns side by side; differences are from the first
+    /// Compare campaigns with the first one
     Compare {
-        /// Two campaigns or more
+        /// Campaigns to compare
         #[arg(required = true, num_args = 2..)]
         campaigns: Vec<String>,
         #[command(flatten)]
-        axes: Axes,
+        axes: AxesArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show findings over time: values, median, and the last against the median
+    /// Show findings over time: median, and the last value relative to it
     Trend {
         #[command(flatten)]
-        which: Which,
-        /// Only campaigns of this profile: its SHA-256, or the beginning of it
+        filter: FilterArgs,
+        /// Only campaigns of this profile: its SHA-256 or a prefix of it
         #[arg(long, value_name = "SHA256")]
         profile: Option<String>,
         /// Only this frame length or mix
         #[arg(long, value_name = "FRAMES")]
         frame: Option<String>,
-        /// Only this goal: throughput, ndr, latency_p99 …
+        /// Only this goal, such as throughput, ndr or latency_p99
         #[arg(long)]
         goal: Option<String>,
-        /// At most so many campaigns, the newest
+        /// Maximum number of campaigns, newest first
         #[arg(long, value_name = "N")]
         limit: Option<u32>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Write a report as one HTML file: of one campaign, of several side by side, or of a run's files
+    /// Write an HTML report of one campaign, of several compared, or of a run's files
     Report {
-        /// Campaigns; 'latest' if none is given
+        /// Campaigns [default: latest]
         campaigns: Vec<String>,
-        /// The folder 'eagre run --out' has written, instead of campaigns
+        /// Output directory of 'eagre run --out', instead of campaigns
         #[arg(long, value_name = "DIR", conflicts_with = "campaigns")]
         run: Option<PathBuf>,
         #[command(flatten)]
-        axes: Axes,
-        /// The file; '-' is standard output
+        axes: AxesArgs,
+        /// Output file; '-' writes to standard output
         #[arg(long, short, value_name = "FILE|-", default_value = "report.html")]
         output: PathBuf,
     },
-    /// Write campaigns for other programs
+    /// Export campaigns as CSV or JSON
     Export {
-        /// Campaigns; 'latest' if none is given
+        /// Campaigns [default: latest]
         campaigns: Vec<String>,
-        /// What to write
+        /// Output format
         #[arg(long, value_enum, default_value_t = Format::Csv)]
         format: Format,
-        /// The file; '-' is standard output
+        /// Output file; '-' writes to standard output
         #[arg(long, short, value_name = "FILE|-", default_value = "-")]
         output: PathBuf,
     },
-    /// Keep runs' files in the store, as a campaign with a trial for each
+    /// Add runs' files to the store, as a campaign with one trial per run
     Add {
-        /// Folders 'eagre run --out' or 'eagre sim --out' has written; runs of one campaign differ in load or length only
+        /// Output directories of 'eagre run --out' or 'eagre sim --out'; the runs can differ only in load and duration
         #[arg(value_name = "DIR", required = true)]
         runs: Vec<PathBuf>,
-        /// What to call it; the first folder's name if left out
+        /// Name of the campaign [default: the first directory's name]
         #[arg(long)]
         name: Option<String>,
-        /// A word to find it by; 'key=value' makes tables: dut=frr, config=nat
+        /// Tag to find it by; 'key=value' tags make tables: dut=frr, config=nat
         #[arg(long, value_name = "TAG")]
         tag: Vec<String>,
     },
-    /// Remove campaigns with all they have
+    /// Delete campaigns with all their data
     Delete {
         /// Campaigns
         #[arg(required = true)]
@@ -121,44 +121,44 @@ pub enum ResultsCommand {
     },
 }
 
-/// Which campaigns.
+/// Selection of campaigns.
 #[derive(ClapArgs)]
-pub struct Which {
+pub struct FilterArgs {
     /// Only campaigns of this method
     #[arg(long)]
     pub method: Option<String>,
-    /// Only campaigns of this name
+    /// Only campaigns with this name
     #[arg(long)]
     pub name: Option<String>,
-    /// Only campaigns with this tag; several must all be there
+    /// Only campaigns with this tag; repeat it to require several
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
-    /// Only campaigns begun then or later: 2026-11-30, or with a time
+    /// Only campaigns started at or after this date: 2026-11-30, optionally with a time
     #[arg(long, value_name = "DATE")]
     pub since: Option<String>,
 }
 
-/// Tags that make tables.
+/// Tag keys of a table's rows and columns.
 #[derive(ClapArgs)]
-pub struct Axes {
-    /// Key of the tags whose values are the rows of tables
+pub struct AxesArgs {
+    /// Tag key for table rows
     #[arg(long, value_name = "KEY", default_value = "dut")]
     pub rows: String,
-    /// Key of the tags whose values are the columns of tables
+    /// Tag key for table columns
     #[arg(long, value_name = "KEY", default_value = "config")]
     pub columns: String,
 }
 
-/// What an export is.
+/// Export formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// A row for each trial
+    /// One row per trial
     Csv,
-    /// Everything, documents and intervals too
+    /// Everything, including documents and intervals
     Json,
-    /// A document for each frame length, in the manner of FD.io CSIT
+    /// One document per frame length, in the style of FD.io CSIT
     Trending,
-    /// A row for each trial, with types
+    /// One row per trial, with column types
     #[cfg(feature = "parquet")]
     Parquet,
 }
@@ -170,7 +170,7 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// Where the store is if nobody says.
+/// Default path of the store.
 pub(crate) fn default_store() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
@@ -183,12 +183,12 @@ pub(crate) fn results(args: &ResultsArgs) -> Result<Exit, Failure> {
     let path = args.store.clone().unwrap_or_else(default_store);
     let open = || Store::open_existing(&path);
     match &args.command {
-        C::List { which, limit, json } => list(&open()?, &filter(which, Some(*limit)), *json),
+        C::List { filter, limit, json } => list(&open()?, &selection(filter, Some(*limit)), *json),
         C::Show { campaign, json } => show(&open()?, campaign, *json),
         C::Compare { campaigns, axes, json } => compare(&load(&open()?, campaigns)?, axes, *json),
-        C::Trend { which, profile, frame, goal, limit, json } => {
+        C::Trend { filter, profile, frame, goal, limit, json } => {
             let query = TrendQuery {
-                campaigns: filter(which, *limit),
+                campaigns: selection(filter, *limit),
                 profile_sha256: profile.clone(),
                 frame: frame.clone(),
                 goal: goal.clone(),
@@ -210,12 +210,12 @@ pub(crate) fn results(args: &ResultsArgs) -> Result<Exit, Failure> {
     }
 }
 
-fn filter(which: &Which, limit: Option<u32>) -> Filter {
+fn selection(args: &FilterArgs, limit: Option<u32>) -> Filter {
     Filter {
-        method: which.method.clone(),
-        name: which.name.clone(),
-        tags: which.tag.clone(),
-        since: which.since.clone(),
+        method: args.method.clone(),
+        name: args.name.clone(),
+        tags: args.tag.clone(),
+        since: args.since.clone(),
         limit,
     }
 }
@@ -241,23 +241,23 @@ fn list(store: &Store, filter: &Filter, json: bool) -> Result<Exit, Failure> {
         return print_json(&all);
     }
     let row = |s: &store::Summary| {
-        let doubts = [(s.invalid, "not valid"), (s.generator_limited, "limited")];
-        let doubts: Vec<String> =
-            doubts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+        let issues = [(s.invalid, "invalid"), (s.generator_limited, "limited")];
+        let issues: Vec<String> =
+            issues.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
         vec![
             s.id.to_string(),
             s.name.clone(),
             s.method.clone(),
             s.state.as_str().to_owned(),
             s.trials.to_string(),
-            doubts.join(", "),
+            issues.join(", "),
             s.tags.join(" "),
         ]
     };
     print!(
         "{}",
         table(
-            &["campaign", "name", "method", "state", "trials", "doubts", "tags"],
+            &["campaign", "name", "method", "state", "trials", "issues", "tags"],
             all.iter().map(row).collect()
         )
     );
@@ -273,7 +273,7 @@ fn show(store: &Store, reference: &str, json: bool) -> Result<Exit, Failure> {
     println!("  {} · {} · {} · {}", campaign.id, campaign.name, campaign.method, campaign.state.as_str());
     println!("  started {}, version {}, seed {}", campaign.started, campaign.version, campaign.seed);
     if let Some(reason) = &campaign.reason {
-        println!("  it failed: {reason}");
+        println!("  failed: {reason}");
     }
     for document in store.method_results(&id)? {
         let sentences =
@@ -294,12 +294,12 @@ fn show(store: &Store, reference: &str, json: bool) -> Result<Exit, Failure> {
                 f.note.clone().unwrap_or_default(),
             ]
         };
-        let head = ["frames", "goal", "found", "of line", "give or take", "remark"];
+        let head = ["frames", "goal", "value", "of line rate", "noise", "remark"];
         print!("\n{}", table(&head, findings.iter().map(row).collect()));
     }
     let row = |t: &store::TrialRow| {
         let verdict = match (t.valid, t.generator_limited) {
-            (false, _) => "NOT VALID",
+            (false, _) => "INVALID",
             (_, true) => "tester limited",
             _ => "valid",
         };
@@ -313,10 +313,10 @@ fn show(store: &Store, reference: &str, json: bool) -> Result<Exit, Failure> {
             verdict.to_owned(),
         ]
     };
-    let head = ["trial", "what", "offered", "loss", "p50", "p99", "verdict"];
+    let head = ["trial", "label", "offered", "loss", "p50", "p99", "verdict"];
     print!("\n{}", table(&head, trials.iter().take(TRIALS_MAX).map(row).collect()));
     if trials.len() > TRIALS_MAX {
-        println!("  … and {} more; `eagre results report {id}` has all", trials.len() - TRIALS_MAX);
+        println!("  … and {} more; for all: eagre results report {id}", trials.len() - TRIALS_MAX);
     }
     let mut reasons: Vec<&String> = trials.iter().flat_map(|trial| &trial.reasons).collect();
     reasons.sort();
@@ -325,7 +325,7 @@ fn show(store: &Store, reference: &str, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Value, difference in percent, and whether that is more than noise.
+/// Value, difference in percent, and whether the difference exceeds the noise.
 fn compared(cell: Option<&Cell>, unit: &str) -> String {
     let Some(value) = cell.and_then(|cell| cell.value) else { return "-".to_owned() };
     let difference = cell.and_then(|cell| cell.difference);
@@ -338,7 +338,7 @@ fn compared(cell: Option<&Cell>, unit: &str) -> String {
     format!("{}{}{mark}", quantity(value, unit), ratio.unwrap_or_default())
 }
 
-fn compare(campaigns: &[Loaded], axes: &Axes, json: bool) -> Result<Exit, Failure> {
+fn compare(campaigns: &[Loaded], axes: &AxesArgs, json: bool) -> Result<Exit, Failure> {
     let comparison = store::compare(campaigns);
     let matrices = comparison.matrices(&axes.rows, &axes.columns);
     if json {
@@ -370,7 +370,7 @@ fn compare(campaigns: &[Loaded], axes: &Axes, json: bool) -> Result<Exit, Failur
         });
         print!("{}", table(&head, rows.collect()));
     }
-    println!("\n  * beyond the noise   ~ within the noise   (!) has trials that are not valid or limited");
+    println!("\n  * beyond noise   ~ within noise   (!) has invalid or generator-limited trials");
     Ok(Exit::Done)
 }
 
@@ -383,7 +383,7 @@ fn trend(store: &Store, query: &TrendQuery, json: bool) -> Result<Exit, Failure>
         let last = t.points.last().map_or("-".to_owned(), |point| quantity(point.value, &t.unit));
         let judged = match t.last_is_unusual {
             Some(true) => "unusual",
-            Some(false) => "as usual",
+            Some(false) => "normal",
             None => "",
         };
         vec![
@@ -452,7 +452,7 @@ fn export_to(store: &Store, references: Vec<String>, format: Format, output: &Pa
     Ok(Exit::Done)
 }
 
-/// What `eagre run --out` has written.
+/// Reads the files of `eagre run --out`.
 fn of_files(run: &Path) -> Result<Loaded, Failure> {
     let (about, trial) = read_files(run)?;
     Ok(Loaded::single(about, trial.result, trial.intervals))
@@ -473,7 +473,7 @@ fn read_files(run: &Path) -> Result<(NewCampaign, NewTrial), Failure> {
     };
     let profile = std::fs::read_to_string(path("profile.yaml")).unwrap_or_default();
     let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
-    // A simulated run has no instant of its own: when it was written stands for it.
+    // A simulated run has no start time: use the file's modification time.
     let written = || std::fs::metadata(path("result.json")).and_then(|about| about.modified());
     let started = match result["started"].as_str() {
         Some(started) => started.to_owned(),
@@ -501,7 +501,7 @@ fn read_files(run: &Path) -> Result<(NewCampaign, NewTrial), Failure> {
 }
 
 fn add(path: &Path, runs: &[PathBuf], name: Option<&str>, tags: &[String]) -> Result<Exit, Failure> {
-    // All are read first: a mistake in one of them adds none.
+    // Read all files first, so that an error adds nothing.
     let mut read = runs.iter().map(|run| read_files(run)).collect::<Result<Vec<_>, _>>()?;
     let Some((about, _)) = read.first_mut() else { return Ok(Exit::Done) };
     about.name = name.map_or(std::mem::take(&mut about.name), str::to_owned);
@@ -523,7 +523,7 @@ fn add(path: &Path, runs: &[PathBuf], name: Option<&str>, tags: &[String]) -> Re
 }
 
 fn delete(store: &mut Store, references: &[String]) -> Result<Exit, Failure> {
-    // All are looked up first: a mistake in one of them deletes none.
+    // Look up all campaigns first, so that an error deletes nothing.
     let ids = references.iter().map(|one| store.find(one)).collect::<Result<Vec<_>, _>>()?;
     for id in &ids {
         store.delete(id)?;

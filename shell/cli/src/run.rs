@@ -13,9 +13,9 @@ use std::path::Path;
 use std::time::Duration;
 
 const DEMO: &str = include_str!("../../../examples/demo.yaml");
-/// What errors call a profile that flags made.
-const FLAGS: &str = "these flags";
-/// How long the clock is calibrated.
+/// Name of a profile made from options, in errors.
+const FLAGS: &str = "command line";
+/// Duration of the clock calibration.
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 
 pub(crate) fn demo(common: &Common) -> Result<Exit, Failure> {
@@ -80,7 +80,7 @@ pub(crate) fn replay(replay: &ReplayArgs, print: bool, common: &Common) -> Resul
     on_ports(&text, load(&text, Path::new(FLAGS), common)?, common)
 }
 
-/// `eagre receive`, and `eagre capture` if there is something to capture.
+/// `eagre receive`, and with `capture` `eagre capture`.
 pub(crate) fn listen(
     listen: &ListenArgs,
     capture: Option<&CaptureArgs>,
@@ -102,7 +102,7 @@ pub(crate) fn listen(
     on_ports(&text, load(&text, Path::new(FLAGS), common)?, common)
 }
 
-/// The address the kernel has on the interface to send from, if the flags name no source.
+/// The kernel's address on the sending interface, unless the options name a source.
 fn own_address(send: &SendArgs) -> Option<String> {
     if send.src.is_some() {
         return None;
@@ -121,11 +121,11 @@ pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
     warn(&plan);
     let sessions = match plan.sessions.len() {
         0 => String::new(),
-        1 => " and 1 entry of sessions".to_owned(),
-        entries => format!(" and {entries} entries of sessions"),
+        1 => " and 1 session entry".to_owned(),
+        entries => format!(" and {entries} session entries"),
     };
     println!(
-        "{}: good: {}{sessions} on {}",
+        "{}: OK: {}{sessions} on {}",
         path.display(),
         n(plan.streams.len(), "stream"),
         n(plan.ports.len(), "port")
@@ -148,7 +148,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     text.map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))
 }
 
-/// Makes a Plan of a profile and what the command line changes of it.
+/// Resolves a profile and the command line's overrides to a Plan.
 pub(crate) fn load(text: &str, name: &Path, common: &Common) -> Result<Plan, Failure> {
     let overrides = Overrides {
         rate: common.rate,
@@ -163,12 +163,12 @@ pub(crate) fn load(text: &str, name: &Path, common: &Common) -> Result<Plan, Fai
     Ok(plan)
 }
 
-/// Says what is odd about a profile.
+/// Prints a profile's warnings.
 pub(crate) fn warn(plan: &Plan) {
     plan.warnings.iter().for_each(|warning| eprintln!("eagre: warning: {warning}"));
 }
 
-/// Reads the files a profile names: relative ones are looked for where the profile is.
+/// Reads the files a profile names; relative paths start at the profile's folder.
 pub(crate) fn files_beside(profile: &Path) -> impl Fn(&str) -> Result<Vec<u8>, String> + use<> {
     let folder = profile.parent().map(Path::to_path_buf).unwrap_or_default();
     move |name| std::fs::read(folder.join(name)).map_err(|error| format!("'{name}': {error}"))
@@ -184,7 +184,7 @@ fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {
     if cores.len() < usize::from(common.cores) {
         let have = cores.len();
         return Err(Failure::refused(format!(
-            "{} worker cores asked for, and this process may use {have}; ask for fewer with --cores",
+            "{} worker cores requested, {have} available; use a smaller --cores",
             common.cores
         )));
     }
@@ -198,7 +198,7 @@ fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {
     conclude(&document?, sinks, common)
 }
 
-/// Writes the result where it is wanted and says how it ended.
+/// Writes the result, prints the summary and returns the exit code.
 pub(crate) fn conclude(document: &ResultDocument, sinks: Sinks, common: &Common) -> Result<Exit, Failure> {
     sinks.result(document)?;
     let text = summary::render(document);

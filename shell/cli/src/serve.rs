@@ -1,4 +1,4 @@
-//! `eagre serve`: the engine for every client, over HTTP.
+//! `eagre serve`: options and configuration file of the server.
 
 use crate::results::default_store;
 use crate::{Exit, Failure, log};
@@ -10,65 +10,65 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::{Load, Nanos};
 
-/// Where to listen if nobody says.
+/// Default listen address.
 const LISTEN: &str = "127.0.0.1:8443";
 
-/// How long ports are kept for a client of Open Traffic Generator that says nothing.
+/// Default lease of an idle Open Traffic Generator client.
 const OTG_LEASE: Nanos = Nanos::from_secs(900);
 
 #[derive(Clone, ClapArgs)]
 pub struct ServeArgs {
-    /// Where to listen [default: 127.0.0.1:8443]; elsewhere than on this machine only with --tokens
+    /// Address to listen on [default: 127.0.0.1:8443]; other than loopback requires --tokens
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
-    /// Who may do what: a YAML list of {name, role, token}; roles are watch, run and admin
+    /// Tokens file: a YAML list of {name, role, token}; roles are watch, run and admin
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
-    /// Encrypt with this certificate chain (PEM)
+    /// TLS certificate chain (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_certificate: Option<PathBuf>,
-    /// The certificate's private key (PEM)
+    /// TLS private key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub tls_key: Option<PathBuf>,
-    /// Encrypt with a certificate that is made once; its fingerprint is printed
+    /// Use TLS with a generated self-signed certificate; prints its fingerprint
     #[arg(long, conflicts_with = "tls_certificate")]
     pub tls: bool,
-    /// Ports that may be used, '*' for any characters: 'veth*'. Without it all but pcap: and vdev:
+    /// Ports that clients can use, with '*' as wildcard: 'veth*' [default: all but pcap: and vdev:]
     #[arg(long, value_name = "PORT")]
     pub allow: Vec<String>,
-    /// Most that may be asked of a port: 1Mpps, 10Gbps
+    /// Maximum rate of a port: 1Mpps, 10Gbps
     #[arg(long, value_name = "RATE")]
     pub max_rate: Option<Load>,
-    /// Worker cores for all runs together [default: all but one]
+    /// Worker cores shared by all runs [default: all but one]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub worker_cores: Vec<usize>,
-    /// From the last request of an Open Traffic Generator client to the end of its lease [default: 15m]
+    /// How long to keep an idle Open Traffic Generator client's ports [default: 15m]
     #[arg(long, value_name = "TIME")]
     pub otg_lease: Option<Nanos>,
-    /// Serve Open Traffic Generator over gRPC too, such as 127.0.0.1:40051
+    /// Also serve Open Traffic Generator over gRPC at this address: 127.0.0.1:40051
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub grpc: Option<SocketAddr>,
-    /// The results store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
+    /// Results store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
-    /// Folder for captures, kept profiles, certificate and audit log [default: serve beside the store]
+    /// Directory for captures, stored profiles, certificate and audit log [default: 'serve' next to the store]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Log on standard error: error, warn, info, debug, trace, or levels by room: 'warn,server=debug'
+    /// Log level on standard error: error, warn, info, debug, trace, or by module: 'warn,server=debug'
     #[arg(long, value_name = "LEVEL")]
     pub log: Option<String>,
-    /// How lines of the log look
+    /// Log format
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) log_format: Option<log::Format>,
-    /// Deliver spans of requests, runs and trials to an OpenTelemetry collector (OTLP/HTTP): http://127.0.0.1:4318
+    /// Send traces to an OpenTelemetry collector (OTLP/HTTP): http://127.0.0.1:4318
     #[arg(long, value_name = "URL")]
     pub otlp: Option<String>,
-    /// These options from a YAML file, by their long names; the command line goes before it
+    /// YAML file with these options by their long names; the command line takes precedence
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
-/// The options as a file has them.
+/// The options file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 struct Config {
@@ -110,10 +110,10 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
             println!("eagre: certificate in {}", certificate.display());
         }
         if let Some(cap) = cap {
-            println!("eagre: a port may send {cap} at most");
+            println!("eagre: maximum rate of a port: {cap}");
         }
         if options.tokens.is_empty() {
-            println!("eagre: no tokens: everybody on this machine may do everything");
+            println!("eagre: no tokens: any local user has full access");
         }
     });
     match served {
@@ -129,7 +129,7 @@ fn wrong(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::bad_input(format!("{}: {error}", path.display()))
 }
 
-/// What the file says, if there is one.
+/// Reads the options file, if there is one.
 fn configuration(args: &ServeArgs) -> Result<Config, Failure> {
     let Some(path) = &args.config else { return Ok(Config::default()) };
     let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
@@ -154,16 +154,18 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
     };
     let otg_lease = Duration::from_nanos(otg_lease.0);
     if !(1.0..=86_400.0).contains(&otg_lease.as_secs_f64()) {
-        return Err(Failure::bad_input("otg-lease: from 1s to 24h is expected"));
+        return Err(Failure::bad_input("otg-lease: must be between 1s and 24h"));
     }
     if matches!(rate, Some(Load::Max | Load::LinkShare(_))) {
-        return Err(Failure::bad_input("max-rate: a packet rate or a bit rate is expected: 1Mpps, 10Gbps"));
+        return Err(Failure::bad_input(
+            "max-rate: must be a packet rate or a bit rate, such as 1Mpps or 10Gbps",
+        ));
     }
     let tls =
         match (given(&args.tls_certificate, config.tls_certificate), given(&args.tls_key, config.tls_key)) {
             (Some(certificate), Some(key)) => Some(TlsOptions::Files { certificate, key }),
             (None, None) => (args.tls || config.tls).then_some(TlsOptions::SelfSigned),
-            _ => return Err(Failure::bad_input("tls-certificate and tls-key belong together")),
+            _ => return Err(Failure::bad_input("tls-certificate and tls-key must be given together")),
         };
     let store = given(&args.store, config.store).unwrap_or_else(default_store);
     let state = given(&args.state, config.state).unwrap_or_else(|| store.with_file_name("serve"));
@@ -183,10 +185,10 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
     })
 }
 
-/// Tokens of a file. What its parser would say may quote them.
+/// Reads the tokens file. Hides the parser's message, which can quote tokens.
 fn tokens(path: &Path) -> Result<Vec<Token>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
     let value: serde_json::Value =
-        serde_saphyr::from_str(&text).map_err(|_| wrong(path, "this is not YAML"))?;
+        serde_saphyr::from_str(&text).map_err(|_| wrong(path, "not valid YAML"))?;
     Token::list(value).map_err(|e| wrong(path, e))
 }

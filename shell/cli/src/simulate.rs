@@ -1,4 +1,4 @@
-//! `sim`: the same engine on virtual time.
+//! `sim`: runs the engine in virtual time.
 
 use crate::args::{Common, Dut, SimArgs};
 use crate::live::Live;
@@ -24,7 +24,7 @@ pub(crate) fn sim(path: &Path, options: &SimArgs, common: &Common) -> Result<Exi
     let sinks = Sinks::open(common, &text)?;
     let file = options.pcap.as_deref().map(|path| PacketFile::create(path, options.packets)).transpose()?;
     let tap = file.as_ref().map(PacketFile::tap);
-    let (ports, clock) = world(&plan, options.dut, common.cores, tap);
+    let (ports, clock) = build_topology(&plan, options.dut, common.cores, tap);
     let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
     let mut session = Session::load(plan, rig);
     let mut live = Live::new(common, sinks)?;
@@ -46,11 +46,11 @@ pub(crate) fn sim(path: &Path, options: &SimArgs, common: &Common) -> Result<Exi
     conclude(&document, sinks, common)
 }
 
-/// The file of what ports send, with nanoseconds since the start of the simulated day.
-struct PacketFile(Arc<Mutex<Written>>);
+/// Capture file of all sent packets, with simulated timestamps.
+struct PacketFile(Arc<Mutex<OpenFile>>);
 
-struct Written {
-    /// Until the end.
+struct OpenFile {
+    /// `None` once finished.
     writer: Option<PcapWriter<BufWriter<File>>>,
     path: PathBuf,
     /// Packets still to be written.
@@ -59,12 +59,12 @@ struct Written {
 }
 
 impl PacketFile {
-    fn create(path: &Path, most: Option<u64>) -> Result<Self, Failure> {
+    fn create(path: &Path, packets_max: Option<u64>) -> Result<Self, Failure> {
         let writer = File::create(path)
             .and_then(|file| PcapWriter::new(BufWriter::new(file), FrameLen::MAX.bytes()))
             .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
-        let left = most.unwrap_or(u64::MAX);
-        Ok(Self(Arc::new(Mutex::new(Written {
+        let left = packets_max.unwrap_or(u64::MAX);
+        Ok(Self(Arc::new(Mutex::new(OpenFile {
             writer: Some(writer),
             path: path.to_owned(),
             left,
@@ -72,7 +72,7 @@ impl PacketFile {
         }))))
     }
 
-    /// Writes every frame until there is enough, or the disk is full.
+    /// Writes frames until the limit is reached or a write fails.
     fn tap(&self) -> sim::Tap {
         let file = self.0.clone();
         Box::new(move |now: Nanos, _port, bytes: &[u8]| {
@@ -88,7 +88,7 @@ impl PacketFile {
         })
     }
 
-    /// Sees to it that all is on the disk.
+    /// Flushes the file.
     fn finish(self) -> Result<(), Failure> {
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let writer = file.writer.take();
@@ -98,7 +98,7 @@ impl PacketFile {
     }
 }
 
-/// Runs the trials of a campaign in virtual time, each in a world of its own.
+/// Runs the trials of a campaign in virtual time, each on a new topology.
 pub(crate) struct SimTester {
     speeds: Vec<Option<u64>>,
     dut: Option<Dut>,
@@ -119,12 +119,12 @@ impl Tester for SimTester {
     }
 
     fn run(&mut self, plan: Plan, watch: &mut dyn Watch) -> Result<ResultDocument, EngineError> {
-        let (ports, clock) = world(&plan, self.dut, self.cores, None);
+        let (ports, clock) = build_topology(&plan, self.dut, self.cores, None);
         let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
         Session::load(plan, rig).simulate(usize::from(self.cores), true, &clock, watch)
     }
 
-    /// Every trial begins at rest.
+    /// Nothing to wait for: every trial starts idle.
     fn wait(&mut self, _: Nanos, _: &dyn Fn() -> bool) {}
 
     fn is_real(&self) -> bool {
@@ -132,8 +132,13 @@ impl Tester for SimTester {
     }
 }
 
-/// Links and device as the profile and the command line say.
-fn world(plan: &Plan, dut: Option<Dut>, cores: u16, tap: Option<sim::Tap>) -> (Vec<SimPort>, SimClock) {
+/// Builds links and device from the profile and the command line.
+fn build_topology(
+    plan: &Plan,
+    dut: Option<Dut>,
+    cores: u16,
+    tap: Option<sim::Tap>,
+) -> (Vec<SimPort>, SimClock) {
     let link = plan.sim.link;
     let mac = |index: usize| {
         plan.ports[index].own().mac.unwrap_or_else(|| port::ring::mac_of(&plan.ports[index].device))
@@ -159,7 +164,7 @@ fn world(plan: &Plan, dut: Option<Dut>, cores: u16, tap: Option<sim::Tap>) -> (V
     sim::build(topology, PortRequest { queues: cores, frame_len_max: plan.longest_frame().max(1518) })
 }
 
-/// The router that was asked for, or one without limits if ports have gateways.
+/// The requested router, or one without limits if ports have gateways.
 fn router(plan: &Plan, dut: Option<Dut>, mac: &dyn Fn(usize) -> [u8; 6]) -> Option<RouterModel> {
     let macs: Vec<[u8; 6]> = (0..plan.ports.len()).map(mac).collect();
     let hosts = engine::host_macs(plan, &macs);
@@ -188,8 +193,7 @@ fn router(plan: &Plan, dut: Option<Dut>, mac: &dyn Fn(usize) -> [u8; 6]) -> Opti
     }
 }
 
-/// Each port is wired to the one its first stream goes to, or its clients', or to the one whose stream or clients come
-/// to it.
+/// Connects each port to the destination of its first stream or clients, or to the port that sends to it.
 fn wires(plan: &Plan) -> Vec<Option<usize>> {
     let streams = plan.streams.iter().filter_map(|s| Some((s.from, s.to?)));
     let sessions = plan.sessions.iter().map(|entry| &entry.session);

@@ -1,26 +1,26 @@
-//! A topology as data: everything `up` makes, in the order it makes it.
+//! A topology as data: everything `up` creates, in order.
 
 use crate::LabError;
 use crate::needs::Need;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Everything `up` makes.
+/// Everything `up` creates.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Design {
-    /// Namespaces, the tester's among them.
+    /// Namespaces, including the tester's.
     pub namespaces: Vec<Namespace>,
     /// veth pairs.
     pub links: Vec<Link>,
     /// Files in the lab's folder.
     pub files: Vec<File>,
-    /// What is done when namespaces, links and files are there.
+    /// Steps after namespaces, links and files exist.
     pub steps: Vec<Step>,
-    /// How it is tested. The first is what `eagre lab run` does unless told otherwise.
+    /// Its tests. `eagre lab run` runs the first by default.
     pub tests: Vec<Test>,
-    /// What the user should know before there are any results.
+    /// Notes for the user, printed first.
     pub remarks: Vec<String>,
-    /// What has to be installed.
+    /// Programs that must be installed.
     pub needs: Vec<Need>,
     /// Huge pages to reserve, MB.
     pub huge_pages_mb: u64,
@@ -29,11 +29,11 @@ pub struct Design {
 /// A network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Namespace {
-    /// What it is for; the last part of its name.
+    /// Its role; the last part of its name.
     pub role: String,
     /// Whether its kernel forwards packets.
     pub forwards: bool,
-    /// Whether its kernel speaks IPv6. The tester's does not: it has no part in the traffic.
+    /// Whether its kernel uses IPv6. The tester's does not: it takes no part in the traffic.
     pub ipv6: bool,
 }
 
@@ -66,106 +66,107 @@ pub struct File {
     pub text: String,
 }
 
-/// Something done in a namespace.
+/// A step in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// A command that ends.
+    /// Runs a command to its end.
     Run {
         /// The namespace's role.
         role: String,
         /// Program and arguments.
         command: Vec<String>,
     },
-    /// A process that stays.
+    /// Starts a process that keeps running.
     Start(Service),
-    /// Something that has to come true.
+    /// Waits for a condition.
     Await(Check),
 }
 
 /// A process that belongs to a lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
-    /// What it is called; its output goes to NAME.log in the lab's folder.
+    /// Its name; output goes to NAME.log in the lab's folder.
     pub name: String,
     /// The namespace's role.
     pub role: String,
-    /// Program and arguments. It must not put itself into the background.
+    /// Program and arguments. It must stay in the foreground.
     pub command: Vec<String>,
 }
 
-/// A condition, and how long it may take to become true.
+/// A condition with a timeout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What is waited for.
+    /// What to wait for.
     pub what: String,
     /// The condition.
     pub condition: Condition,
-    /// For how long, s.
+    /// Timeout, s.
     pub seconds: u64,
 }
 
-/// What can be waited for.
+/// A condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// A file, or socket, of the lab's folder is there.
+    /// A file or socket of the lab's folder exists.
     Exists(PathBuf),
-    /// A command ends well and prints at least so many lines that contain a text.
-    Says {
+    /// A command succeeds and prints at least `lines` lines that contain `text`.
+    Prints {
         /// The namespace's role.
         role: String,
         /// Program and arguments.
         command: Vec<String>,
         /// The text; empty for any line.
         text: String,
-        /// How many lines.
+        /// Number of lines.
         lines: usize,
     },
 }
 
-/// A way to test a lab.
+/// A test of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
     /// Its name.
     pub name: String,
-    /// What it does, in a few words.
+    /// A short description.
     pub about: String,
     /// Role of the namespace it runs in.
     pub role: String,
-    /// What is done.
-    pub way: Way,
+    /// What it runs.
+    #[serde(rename = "way")]
+    pub command: TestCommand,
 }
 
-/// What a test does.
+/// What a test runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Way {
-    /// A profile is run: a file of the lab's folder.
+pub enum TestCommand {
+    /// A profile: a file of the lab's folder.
     Profile(String),
-    /// A method of `eagre bench` is run on a profile.
+    /// A method of `eagre bench`, on a profile.
     Method {
         /// Its name.
         method: String,
         /// The profile: a file of the lab's folder.
         profile: String,
-        /// Tags of the campaign that comes of it.
+        /// Tags of its campaign.
         tags: Vec<String>,
     },
-    /// A command is run, where no profile can test the device.
-    Command(Vec<String>),
+    /// Another program, where no profile can test the device.
+    Program(Vec<String>),
 }
 
-impl Way {
-    /// The profile it takes.
+impl TestCommand {
+    /// Its profile, if it has one.
     pub fn profile(&self) -> Option<&str> {
         match self {
             Self::Profile(profile) | Self::Method { profile, .. } => Some(profile),
-            Self::Command(_) => None,
+            Self::Program(_) => None,
         }
     }
 }
 
-/// A test by name, or the first, of the lab of this name.
+/// The lab's test by name, or its first.
 pub(crate) fn test_by_name<'a>(
     tests: &'a [Test],
     lab: &str,
@@ -180,7 +181,7 @@ pub(crate) fn test_by_name<'a>(
 }
 
 impl Design {
-    /// The test of this name, or the first, of what will be the lab of this name.
+    /// The test by name, or the first; `lab` is for the error.
     ///
     /// # Errors
     ///
@@ -194,7 +195,7 @@ impl Design {
         self.namespaces.push(Namespace { role: role.to_owned(), forwards, ipv6: true });
     }
 
-    /// Adds the namespace that the tester runs in.
+    /// Adds the tester's namespace.
     pub(crate) fn tester(&mut self) {
         self.namespaces.push(Namespace { role: "tester".to_owned(), forwards: false, ipv6: false });
     }
@@ -209,20 +210,20 @@ impl Design {
         self.files.push(File { name: name.to_owned(), text: text.into() });
     }
 
-    /// Adds a command that ends.
+    /// Adds a command that runs to its end.
     pub(crate) fn run<S: AsRef<str>>(&mut self, role: &str, command: &[S]) {
         self.steps.push(Step::Run { role: role.to_owned(), command: words(command) });
     }
 
-    /// Gives a namespace's kernel cores of its own for all it receives (RPS, Documentation/networking/scaling.rst). A
-    /// veth pair's other end would do its work in the core of whoever sends.
+    /// Assigns cores to a namespace's kernel for received packets (RPS, Documentation/networking/scaling.rst). Without
+    /// it, a veth pair's other end does its work on the sender's core.
     pub(crate) fn receives_on(&mut self, role: &str, mask: &str) {
         let script =
             format!("for queue in /sys/class/net/*/queues/rx-*/rps_cpus; do echo {mask} > $queue; done");
         self.run(role, &["sh", "-c", &script]);
     }
 
-    /// Adds a process that stays.
+    /// Adds a process that keeps running.
     pub(crate) fn start<S: AsRef<str>>(&mut self, name: &str, role: &str, command: &[S]) {
         let service = Service { name: name.to_owned(), role: role.to_owned(), command: words(command) };
         self.steps.push(Step::Start(service));
@@ -234,8 +235,8 @@ impl Design {
         self.steps.push(Step::Await(check));
     }
 
-    /// Waits for a command to print enough lines with a text.
-    pub(crate) fn says<S: AsRef<str>>(
+    /// Waits for a command to print at least `lines` lines with a text.
+    pub(crate) fn prints<S: AsRef<str>>(
         &mut self,
         what: &str,
         role: &str,
@@ -243,12 +244,16 @@ impl Design {
         text: &str,
         lines: usize,
     ) {
-        let condition =
-            Condition::Says { role: role.to_owned(), command: words(command), text: text.to_owned(), lines };
+        let condition = Condition::Prints {
+            role: role.to_owned(),
+            command: words(command),
+            text: text.to_owned(),
+            lines,
+        };
         self.steps.push(Step::Await(Check { what: what.to_owned(), condition, seconds: 30 }));
     }
 
-    /// Adds a profile to test with.
+    /// Adds a profile as a test.
     pub(crate) fn profile(&mut self, name: &str, about: &str, text: String) {
         let file = format!("{name}.yaml");
         self.file(&file, text);
@@ -256,34 +261,35 @@ impl Design {
             name: name.to_owned(),
             about: about.to_owned(),
             role: "tester".to_owned(),
-            way: Way::Profile(file),
+            command: TestCommand::Profile(file),
         });
     }
 
-    /// Puts a method before all other tests, on the profile of the first of them; where no profile is, nothing changes.
+    /// Inserts a method as the first test, on the first test's profile; does nothing without a profile.
     pub(crate) fn method_first(&mut self, method: &str, about: &str, tags: Vec<String>) {
-        let Some(profile) = self.tests.first().and_then(|test| test.way.profile()).map(str::to_owned) else {
+        let Some(profile) = self.tests.first().and_then(|test| test.command.profile()).map(str::to_owned)
+        else {
             return;
         };
-        let way = Way::Method { method: method.to_owned(), profile, tags };
+        let command = TestCommand::Method { method: method.to_owned(), profile, tags };
         let (name, about, role) = (method.to_owned(), about.to_owned(), "tester".to_owned());
-        self.tests.insert(0, Test { name, about, role, way });
+        self.tests.insert(0, Test { name, about, role, command });
     }
 
-    /// Adds a command to test with.
+    /// Adds a program as a test.
     pub(crate) fn test_by<S: AsRef<str>>(&mut self, name: &str, about: &str, role: &str, command: &[S]) {
         self.tests.push(Test {
             name: name.to_owned(),
             about: about.to_owned(),
             role: role.to_owned(),
-            way: Way::Command(words(command)),
+            command: TestCommand::Program(words(command)),
         });
     }
 }
 
 impl End {
-    fn new(place: &str, addresses: &[&str]) -> Self {
-        let (role, interface) = place.split_once('.').unwrap_or((place, "eth0"));
+    fn new(end: &str, addresses: &[&str]) -> Self {
+        let (role, interface) = end.split_once('.').unwrap_or((end, "eth0"));
         Self { role: role.to_owned(), interface: interface.to_owned(), addresses: words(addresses) }
     }
 }

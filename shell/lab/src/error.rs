@@ -1,19 +1,19 @@
-//! Why a lab could not be brought up, tested or taken down.
+//! Errors of bringing a lab up, testing it and taking it down.
 
 use std::path::PathBuf;
 
-/// Why a lab could not be brought up, tested or taken down.
+/// An error of bringing a lab up, testing it or taking it down.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A name that can't be a lab's.
-    #[error("'{0}' can't be a lab's name: use 1 to 40 small letters, digits and '-'")]
+    /// An invalid lab name.
+    #[error("'{0}' is not a valid lab name: use 1 to 40 lower-case letters, digits and '-'")]
     BadName(String),
     /// No such topology.
-    #[error("there is no topology '{name}'; there are {known}")]
+    #[error("unknown topology '{name}': use one of {known}")]
     UnknownTopology {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// A parameter that the topology does not have, or a value out of range.
@@ -21,101 +21,99 @@ pub enum LabError {
     BadParameter {
         /// The topology.
         topology: &'static str,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// Something can't be generated.
+    /// A table could not be generated.
     #[error(transparent)]
     Generate(#[from] crate::GenerateError),
     /// Not root.
-    #[error("a lab makes network namespaces, which needs root: run it with sudo")]
+    #[error("a lab creates network namespaces, which requires root: run it with sudo")]
     NotRoot,
     /// Programs are missing.
     #[error("{0}")]
     Missing(String),
-    /// It is up already.
-    #[error("lab {name} is up already; '{down}' takes it down, --name makes another beside it")]
+    /// The lab is already up.
+    #[error("lab {name} is already up: take it down with '{down}', or use --name for another one")]
     Up {
         /// The lab.
         name: String,
         /// The command that takes it down.
         down: String,
     },
-    /// It is not up.
-    #[error("lab {0} is not up; 'eagre lab status' lists what is")]
+    /// The lab is not up.
+    #[error("lab {0} is not up; 'eagre lab status' lists running labs")]
     NotUp(String),
-    /// Not all of it was brought up.
-    #[error("lab {0} is not complete: it was not brought up to the end; 'eagre lab down {0}' takes it away")]
+    /// Bringing the lab up did not finish.
+    #[error("lab {0} is incomplete: remove it with 'eagre lab down {0}'")]
     Incomplete(String),
     /// The topology has no such test.
-    #[error("lab {lab} has no test '{test}'; it has {known}")]
+    #[error("lab {lab} has no test '{test}': use one of {known}")]
     UnknownTest {
         /// The lab.
         lab: String,
-        /// What was asked for.
+        /// The requested name.
         test: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// A command failed.
-    #[error("'{command}' failed: {said}")]
+    #[error("'{command}' failed: {output}")]
     Command {
         /// The command.
         command: String,
-        /// What it said, or how it ended.
-        said: String,
+        /// Its output, or exit status.
+        output: String,
     },
-    /// Something did not come to be.
-    #[error("{what}: not within {seconds} s{log}")]
-    TooLate {
-        /// What was waited for.
+    /// A condition was not met in time.
+    #[error("timeout: {what} not ready within {seconds} s{log}")]
+    Timeout {
+        /// The condition.
         what: String,
-        /// How long.
+        /// The timeout, s.
         seconds: u64,
-        /// The last words of the process it comes from.
+        /// The end of the process's log.
         log: String,
     },
-    /// A device's process ended.
-    #[error("{name} has ended{log}")]
+    /// A device's process exited.
+    #[error("{name} exited{log}")]
     Ended {
-        /// Which.
+        /// The name.
         name: String,
-        /// Its last words.
+        /// The end of its log.
         log: String,
     },
-    /// A file can't be written, read or removed.
+    /// A file could not be written, read or removed.
     #[error("{path}: {error}")]
     File {
-        /// Which.
+        /// The name.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// Too little memory in large pieces.
-    #[error(
-        "{wanted} MB of huge pages are needed and the kernel gives {given} MB: free some memory, or restart the machine"
-    )]
+    /// Not enough huge pages.
+    #[error("{wanted} MB of huge pages required, {given} MB available: free memory or reboot")]
     HugePages {
-        /// What the lab needs.
+        /// Required, MB.
         wanted: u64,
-        /// What could be had.
+        /// Available, MB.
         given: u64,
     },
-    /// Somebody asked to stop.
+    /// Cancelled by the user.
     #[error("interrupted")]
     Interrupted,
-    /// Namespaces or processes would not go.
+    /// Namespaces or processes could not be removed.
     #[error("lab {name}: {what}")]
     Left {
         /// The lab.
         name: String,
-        /// What is left.
+        /// What remains.
         what: String,
     },
 }
 
 impl LabError {
-    /// Whether what was asked for is wrong, rather than the machine unable.
+    /// Whether the request is wrong, rather than the machine.
     pub fn is_bad_input(&self) -> bool {
         matches!(
             self,

@@ -1,63 +1,63 @@
 //! A lab's folder: its state, its files, the sockets and logs of its processes.
 //!
-//! `/run/eagre/lab-NAME/` is made in one step that fails if it is there, so two processes can't bring up one lab. The
-//! state in it is replaced as a whole, so that a reader sees the old one or the new one.
+//! `/run/eagre/lab-NAME/` is created atomically and fails if it exists, so two processes cannot bring up the same lab.
+//! The state file is replaced as a whole, so a reader sees the old or the new one.
 
 use crate::LabError;
 use crate::design::Test;
 use crate::huge_pages::Reservation;
-use crate::process::Started;
-use crate::topology::Place;
+use crate::process::LabProcess;
+use crate::topology::LabPaths;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Where labs have their folders.
+/// Parent of the labs' folders.
 pub(crate) const ROOT: &str = "/run/eagre";
-/// Where `ip netns` keeps the names of namespaces.
+/// Directory of named network namespaces (`ip netns`).
 pub(crate) const NETNS: &str = "/run/netns";
 const PREFIX: &str = "lab-";
 const STATE: &str = "state.json";
 
-/// A lab that is up, or was half made or half removed.
+/// A lab that is up, or partly created or removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lab {
     /// Its name.
     pub name: String,
     /// Its topology.
     pub topology: String,
-    /// The parameters it was made with, for people.
+    /// Its parameters, as text.
     pub parameters: String,
-    /// Who brings it up, or has.
-    pub owner: Option<Started>,
-    /// Whether it was brought up to the end.
+    /// The process that brings it up, or did.
+    pub owner: Option<LabProcess>,
+    /// Whether it was brought up completely.
     pub ready: bool,
     /// Full names of its namespaces.
     pub namespaces: Vec<String>,
     /// Its processes.
-    pub processes: Vec<Started>,
-    /// How it is tested.
+    pub processes: Vec<LabProcess>,
+    /// Its tests.
     pub tests: Vec<Test>,
     /// Huge pages it has reserved.
     pub(crate) huge_pages: Option<Reservation>,
 }
 
-/// How a lab is.
+/// The status of a lab.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabStatus {
-    /// The lab, as far as it is known.
+    /// The lab, as far as known.
     pub lab: Lab,
-    /// Those of its namespaces that are there.
+    /// Its namespaces that exist.
     pub namespaces: Vec<String>,
-    /// Those of its processes that run.
-    pub running: Vec<Started>,
+    /// Its processes that run.
+    pub running: Vec<LabProcess>,
 }
 
 impl LabStatus {
-    /// One word: 'up', 'incomplete' (not brought up to the end) or 'damaged' (something has gone since).
+    /// 'up', 'incomplete' (not brought up completely) or 'damaged' (something is missing since).
     pub fn word(&self) -> &'static str {
-        let all = |process: &Started| self.running.iter().any(|running| running.pid == process.pid);
+        let all = |process: &LabProcess| self.running.iter().any(|running| running.pid == process.pid);
         let whole = self.namespaces.len() == self.lab.namespaces.len() && self.lab.processes.iter().all(all);
         match (self.lab.ready, whole) {
             (false, _) => "incomplete",
@@ -67,44 +67,44 @@ impl LabStatus {
     }
 }
 
-/// All labs of this machine, also those that only left something behind.
+/// All labs of this machine, including leftovers.
 pub fn labs() -> Vec<LabStatus> {
     let folders = fs::read_dir(ROOT).into_iter().flatten().flatten();
     let mut names: Vec<String> = folders
         .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(PREFIX)?.to_owned()))
         .collect();
     let namespaces = fs::read_dir(NETNS).into_iter().flatten().flatten();
-    names.extend(namespaces.filter_map(|entry| Place::lab_of(entry.file_name().to_str()?)));
+    names.extend(namespaces.filter_map(|entry| LabPaths::lab_of(entry.file_name().to_str()?)));
     names.sort();
     names.dedup();
-    names.iter().filter_map(|name| status(&Place::named(name).ok()?)).collect()
+    names.iter().filter_map(|name| status(&LabPaths::named(name).ok()?)).collect()
 }
 
-/// How a lab is; nothing if there is no trace of it.
-pub fn status(place: &Place) -> Option<LabStatus> {
-    let namespaces = namespaces(place);
-    if !place.folder().exists() && namespaces.is_empty() {
+/// The status of a lab; `None` if there is no trace of it.
+pub fn status(paths: &LabPaths) -> Option<LabStatus> {
+    let namespaces = namespaces(paths);
+    if !paths.folder().exists() && namespaces.is_empty() {
         return None;
     }
-    let lab = read(place);
-    let running = crate::process::of_lab(place, &namespaces, lab.as_ref());
-    Some(LabStatus { lab: lab.unwrap_or_else(|| Lab::unknown(place)), namespaces, running })
+    let lab = read(paths);
+    let running = crate::process::of_lab(paths, &namespaces, lab.as_ref());
+    Some(LabStatus { lab: lab.unwrap_or_else(|| Lab::unknown(paths)), namespaces, running })
 }
 
-/// Namespaces of a lab that are there, by their names.
-pub(crate) fn namespaces(place: &Place) -> Vec<String> {
+/// Names of a lab's existing namespaces.
+pub(crate) fn namespaces(paths: &LabPaths) -> Vec<String> {
     let entries = fs::read_dir(NETNS).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.retain(|name| Place::lab_of(name).as_deref() == Some(place.name()));
+    names.retain(|name| LabPaths::lab_of(name).as_deref() == Some(paths.name()));
     names.sort();
     names
 }
 
 impl Lab {
-    /// What is known of a lab without a state.
-    fn unknown(place: &Place) -> Self {
+    /// A lab without a state file.
+    fn unknown(paths: &LabPaths) -> Self {
         Self {
-            name: place.name().to_owned(),
+            name: paths.name().to_owned(),
             topology: String::new(),
             parameters: String::new(),
             owner: None,
@@ -117,48 +117,48 @@ impl Lab {
     }
 }
 
-/// Makes a lab's folder.
-pub(crate) fn claim(place: &Place) -> Result<(), LabError> {
+/// Creates a lab's folder.
+pub(crate) fn claim(paths: &LabPaths) -> Result<(), LabError> {
     let file = |path: &Path, error| LabError::File { path: path.to_owned(), error };
     let up =
-        || LabError::Up { name: place.name().to_owned(), down: format!("eagre lab down {}", place.name()) };
-    if !namespaces(place).is_empty() {
+        || LabError::Up { name: paths.name().to_owned(), down: format!("eagre lab down {}", paths.name()) };
+    if !namespaces(paths).is_empty() {
         return Err(up());
     }
     loop {
         fs::create_dir_all(ROOT).map_err(|e| file(Path::new(ROOT), e))?;
-        return match fs::create_dir(place.folder()) {
+        return match fs::create_dir(paths.folder()) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(up()),
-            // The last other lab was just taken down, and the folder of all labs with it.
+            // The last other lab was just taken down, and with it the parent folder.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => Err(file(place.folder(), error)),
+            Err(error) => Err(file(paths.folder(), error)),
         };
     }
 }
 
 /// Writes a lab's state.
-pub(crate) fn write(place: &Place, lab: &Lab) -> Result<(), LabError> {
+pub(crate) fn write(paths: &LabPaths, lab: &Lab) -> Result<(), LabError> {
     let text = serde_json::to_string_pretty(lab).map_err(std::io::Error::from);
-    let new = place.folder().join("state.new");
+    let new = paths.folder().join("state.new");
     let written = text.and_then(|text| fs::write(&new, text));
-    let written = written.and_then(|()| fs::rename(&new, place.folder().join(STATE)));
+    let written = written.and_then(|()| fs::rename(&new, paths.folder().join(STATE)));
     written.map_err(|error| LabError::File { path: new, error })
 }
 
 /// Reads a lab's state.
-pub(crate) fn read(place: &Place) -> Option<Lab> {
-    serde_json::from_str(&fs::read_to_string(place.folder().join(STATE)).ok()?).ok()
+pub(crate) fn read(paths: &LabPaths) -> Option<Lab> {
+    serde_json::from_str(&fs::read_to_string(paths.folder().join(STATE)).ok()?).ok()
 }
 
 /// Removes a lab's folder, and the folder of all labs if this was the last.
-pub(crate) fn remove(place: &Place) -> Result<bool, LabError> {
-    match fs::remove_dir_all(place.folder()) {
+pub(crate) fn remove(paths: &LabPaths) -> Result<bool, LabError> {
+    match fs::remove_dir_all(paths.folder()) {
         Ok(()) => {
             let _ = fs::remove_dir(ROOT);
             Ok(true)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(LabError::File { path: place.folder().to_owned(), error }),
+        Err(error) => Err(LabError::File { path: paths.folder().to_owned(), error }),
     }
 }

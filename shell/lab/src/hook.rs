@@ -1,4 +1,4 @@
-//! Commands that prepare a device under test and read from it: before and after a campaign, a configuration, a trial.
+//! Commands that prepare a device under test or read from it, before and after a campaign, a configuration or a trial.
 
 use crate::process;
 use crate::template::{Template, TemplateError, Variables};
@@ -11,22 +11,22 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use units::Nanos;
 
-/// Most that is kept of what a hook says, bytes, of each of its two outputs.
-const KEPT_BYTES: usize = 64 * 1024;
-/// How long a hook may take unless it says otherwise.
+/// Maximum bytes kept of a hook's standard output, and of its standard error.
+const OUTPUT_MAX: usize = 64 * 1024;
+/// Default timeout of a hook.
 const TIMEOUT: Nanos = Nanos::from_secs(60);
 
 /// When a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Moment {
-    /// Once, before everything.
+    /// Once, first.
     BeforeCampaign,
-    /// Once, after everything.
+    /// Once, last.
     AfterCampaign,
-    /// Whenever the device gets another configuration.
+    /// Before the device gets another configuration.
     BeforeConfiguration,
-    /// Before it gets the next one, and after the last.
+    /// Before the next configuration, and after the last.
     AfterConfiguration,
     /// Before each trial.
     BeforeTrial,
@@ -35,7 +35,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// Names of the variables known then, beside those of the configuration.
+    /// Names of the variables known at this moment, besides those of the configuration.
     pub fn variables(self) -> &'static [&'static str] {
         const CAMPAIGN: &[&str] = &["campaign.name", "profile"];
         const CONFIGURATION: &[&str] = &["campaign.name", "profile", "config.number"];
@@ -56,7 +56,7 @@ impl Moment {
         }
     }
 
-    /// Whether a configuration is chosen then, so that `{config.…}` has values.
+    /// Whether a configuration is set, so that `{config.…}` has values.
     pub fn has_configuration(self) -> bool {
         !matches!(self, Self::BeforeCampaign | Self::AfterCampaign)
     }
@@ -75,17 +75,17 @@ impl fmt::Display for Moment {
     }
 }
 
-/// A command and when it runs. In a document: `{when: before-trial, run: "…", ssh: admin@dut, timeout: 30s}`.
+/// A command and its moment. In a document: `{when: before-trial, run: "…", ssh: admin@dut, timeout: 30s}`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Document")]
 pub struct Hook {
     /// When.
     pub when: Moment,
-    /// The command, for a shell.
+    /// The shell command.
     pub command: Template,
-    /// Where it runs: the destination for ssh, or this machine. May have variables, too.
+    /// The ssh destination, or this machine. Can have variables.
     pub ssh: Option<Template>,
-    /// How long it may take.
+    /// Timeout.
     pub timeout: Nanos,
 }
 
@@ -113,10 +113,10 @@ impl TryFrom<Document> for Hook {
     }
 }
 
-/// What a hook said.
+/// A hook's output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Output {
-    /// The command as it was run.
+    /// The command that ran.
     pub command: String,
     /// The end of its standard output.
     pub out: String,
@@ -127,48 +127,48 @@ pub struct Output {
 /// Why a hook failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
-    /// A variable is not known.
+    /// An unknown variable.
     #[error("hook {when}: {error}")]
     Template {
         /// When the hook runs.
         when: Moment,
-        /// Which variable.
+        /// The variable.
         error: TemplateError,
     },
     /// The shell or ssh could not be started.
-    #[error("hook {when}: can't run {program}: {error}")]
+    #[error("hook {when}: cannot run {program}: {error}")]
     Start {
         /// When the hook runs.
         when: Moment,
-        /// Which program.
+        /// The program.
         program: &'static str,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// It did not end in time and was ended.
-    #[error("hook {when}: '{}' was not done after {timeout} and was ended{}", output.command, said(output))]
+    /// It timed out and was killed.
+    #[error("hook {when}: '{}' timed out after {timeout} and was killed{}", output.command, last_line(output))]
     TimedOut {
         /// When the hook runs.
         when: Moment,
-        /// How long it had.
+        /// Its timeout.
         timeout: Nanos,
-        /// What it said until then.
+        /// Its output until then.
         output: Output,
     },
     /// It failed.
-    #[error("hook {when}: '{}' failed ({status}){}", output.command, said(output))]
+    #[error("hook {when}: '{}' failed ({status}){}", output.command, last_line(output))]
     Failed {
         /// When the hook runs.
         when: Moment,
-        /// How it ended.
+        /// Its exit status.
         status: ExitStatus,
-        /// What it said.
+        /// Its output.
         output: Output,
     },
 }
 
-/// The last words of a hook, for an error.
-fn said(output: &Output) -> String {
+/// The last line of a hook's output, for an error.
+fn last_line(output: &Output) -> String {
     let words = if output.err.trim().is_empty() { &output.out } else { &output.err };
     words.trim().lines().next_back().map_or_else(String::new, |line| format!(": {line}"))
 }
@@ -178,17 +178,17 @@ impl Hook {
     ///
     /// # Errors
     ///
-    /// If the command is no template.
+    /// If the command is not a valid template.
     pub fn here(when: Moment, command: &str) -> Result<Self, TemplateError> {
         Ok(Self { when, command: Template::parse(command)?, ssh: None, timeout: TIMEOUT })
     }
 
-    /// Makes sure, before anything runs, that all variables will have values: those known at the hook's moment, and the
-    /// `configuration`'s names, as `config.NAME`.
+    /// Checks that all variables will have values: those known at the hook's moment, and the `configuration`'s names as
+    /// `config.NAME`.
     ///
     /// # Errors
     ///
-    /// The first variable that will have none.
+    /// The first unknown variable.
     pub fn check<'a>(&self, configuration: impl IntoIterator<Item = &'a str>) -> Result<(), HookError> {
         let chosen = self.when.has_configuration();
         let names = configuration.into_iter().filter(|_| chosen).map(|name| format!("config.{name}"));
@@ -211,7 +211,7 @@ impl Hook {
         let command = fill(&self.command)?;
         Ok(match &self.ssh {
             None => ["sh", "-c", &command].map(str::to_owned).to_vec(),
-            // Nobody is there to type a password; a destination can't be taken for an option.
+            // No password prompt; '--' keeps a destination from being an option.
             Some(host) => {
                 let words =
                     ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", &fill(host)?, &command];
@@ -224,7 +224,7 @@ impl Hook {
     ///
     /// # Errors
     ///
-    /// If it can't be started, takes too long or fails; with what it said.
+    /// If it cannot be started, times out or fails; with its output.
     pub fn run(&self, variables: &Variables) -> Result<Output, HookError> {
         let arguments = self.arguments(variables)?;
         let program = if self.ssh.is_some() { "ssh" } else { "sh" };
@@ -233,7 +233,7 @@ impl Hook {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // So that all it has started can be ended with it.
+            // Its own process group, so that its children can be killed with it.
             .process_group(0)
             .spawn();
         let mut child = spawned.map_err(|error| HookError::Start { when: self.when, program, error })?;
@@ -253,7 +253,7 @@ impl Hook {
     }
 }
 
-/// How a child ended; nothing if it has not in time.
+/// A child's exit status; `None` after the timeout.
 fn wait(child: &mut Child, timeout: Nanos) -> Option<ExitStatus> {
     let end = os::clock::monotonic_ns().saturating_add(timeout.0);
     let mut pause = Duration::from_millis(1);
@@ -269,7 +269,7 @@ fn wait(child: &mut Child, timeout: Nanos) -> Option<ExitStatus> {
     }
 }
 
-/// Reads a pipe on a thread of its own, so that a hook that says much does not wait for us.
+/// Reads a pipe on its own thread, so that a hook with much output does not block.
 struct Tail {
     kept: std::sync::Arc<std::sync::Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
@@ -284,7 +284,7 @@ fn tail_of(pipe: Option<impl Read + Send + 'static>) -> Tail {
             while let Ok(n @ 1..) = pipe.read(&mut piece) {
                 let Ok(mut kept) = into.lock() else { return };
                 kept.extend_from_slice(&piece[..n]);
-                let extra = kept.len().saturating_sub(KEPT_BYTES);
+                let extra = kept.len().saturating_sub(OUTPUT_MAX);
                 kept.drain(..extra);
             }
         })
@@ -293,10 +293,10 @@ fn tail_of(pipe: Option<impl Read + Send + 'static>) -> Tail {
 }
 
 impl Tail {
-    /// What was read. A hook may leave something running that keeps the pipe open; nobody waits long for that.
+    /// Returns what was read. A background process of the hook can keep the pipe open, so this waits only briefly.
     fn finish(mut self, ended: bool) -> String {
-        let patience = if ended { 1000 } else { 100 };
-        for _ in 0..patience / 5 {
+        let timeout_ms = if ended { 1000 } else { 100 };
+        for _ in 0..timeout_ms / 5 {
             if self.reader.as_ref().is_none_or(JoinHandle::is_finished) {
                 break;
             }
@@ -328,7 +328,7 @@ mod tests {
             (Moment::BeforeConfiguration, Nanos::from_secs(120), None)
         );
         assert!(hook(r#"{"when": "now", "run": "true"}"#).unwrap_err().contains("before-campaign"));
-        assert!(hook(r#"{"when": "before-trial", "run": "{"}"#).unwrap_err().contains("no partner"));
+        assert!(hook(r#"{"when": "before-trial", "run": "{"}"#).unwrap_err().contains("unmatched"));
         assert!(
             hook(r#"{"when": "before-trial", "run": "true", "user": "x"}"#).unwrap_err().contains("user")
         );
@@ -366,11 +366,11 @@ mod tests {
         assert_eq!((output.out.as_str(), output.err.as_str()), ("64\n", "careful\n"));
         let much = Hook::here(Moment::BeforeTrial, "seq 1 100000").unwrap();
         let output = much.run(&Variables::new()).unwrap();
-        assert!(output.out.len() == KEPT_BYTES && output.out.ends_with("\n100000\n"));
+        assert!(output.out.len() == OUTPUT_MAX && output.out.ends_with("\n100000\n"));
     }
 
     #[test]
-    fn failures_are_told() {
+    fn failures_are_reported() {
         let failing = Hook::here(Moment::AfterTrial, "echo no such route >&2; exit 4").unwrap();
         let error = failing.run(&Variables::new()).unwrap_err().to_string();
         assert!(
@@ -384,6 +384,6 @@ mod tests {
         let start = os::clock::monotonic_ns();
         let error = slow.run(&Variables::new()).unwrap_err();
         assert!(os::clock::monotonic_ns() - start < 10_000_000_000);
-        assert!(error.to_string().contains("was not done after 100ms and was ended: on"), "{error}");
+        assert!(error.to_string().contains("timed out after 100ms and was killed: on"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Huge pages: reserved for a lab and given back.
+//! Reserves huge pages for a lab and releases them.
 
 use crate::LabError;
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,17 @@ use std::path::Path;
 const TOTAL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
 const PAGE_MB: u64 = 2;
 
-/// Pages a lab has added to those there were.
+/// Pages that a lab has added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reservation {
     /// Pages before.
     before: u64,
-    /// Pages to add. Written down before it is done, so that nobody's death can lose them.
+    /// Pages to add. Recorded before they are added, so that they are released even after a crash.
     added: u64,
 }
 
 impl Reservation {
-    /// What is to be done for so many megabytes.
+    /// Plans a reservation of this size.
     pub(crate) fn plan(megabytes: u64) -> Result<Self, LabError> {
         Ok(Self { before: read()?, added: megabytes.div_ceil(PAGE_MB) })
     }
@@ -33,14 +33,14 @@ impl Reservation {
         Ok(())
     }
 
-    /// Takes them away again.
+    /// Releases the pages.
     pub(crate) fn give_back(self) -> Result<(), LabError> {
         write(left(self, read()?))
     }
 }
 
-/// How many pages there should be when a reservation ends. If there are no more than before, it never began; others may
-/// have added or removed some of their own meanwhile.
+/// Number of pages to leave when a reservation ends. Accounts for a reservation that never took effect, and for pages
+/// that others added or removed meanwhile.
 fn left(reservation: Reservation, now: u64) -> u64 {
     let ours = now.saturating_sub(reservation.before).min(reservation.added);
     now - ours

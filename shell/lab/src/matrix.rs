@@ -3,7 +3,7 @@
 use crate::template::Variables;
 use std::fmt;
 
-/// Most runs of a campaign; more is a mistake.
+/// Maximum number of runs of a campaign.
 const RUNS_MAX: usize = 10_000;
 
 /// A value of a configuration.
@@ -36,19 +36,19 @@ impl From<&str> for Value {
     }
 }
 
-/// Something about the device that is changed, such as cores, routes or rules, and the values it takes.
+/// A setting of the device that varies, such as cores, routes or rules, and its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dimension {
-    /// Its name; hooks know it as `{config.NAME}`.
+    /// Its name; `{config.NAME}` in hooks.
     pub name: String,
     /// The values.
     pub values: Vec<Value>,
 }
 
-/// What a campaign goes through.
+/// The configurations and methods of a campaign.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Matrix {
-    /// What is configured. The first changes least often. None: one configuration, the device as it is.
+    /// What varies. The first changes least often. Empty: one configuration, the device as it is.
     pub dimensions: Vec<Dimension>,
     /// Names of the methods.
     pub methods: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Matrix {
 pub struct MatrixRun {
     /// Number of the configuration, from 1.
     pub configuration: usize,
-    /// Whether the device has to be configured anew before it.
+    /// Whether the device must be configured before it.
     pub begins_configuration: bool,
     /// Whether it is the last with this configuration.
     pub ends_configuration: bool,
@@ -70,7 +70,7 @@ pub struct MatrixRun {
 }
 
 impl MatrixRun {
-    /// What hooks know of it: `config.NAME` of each dimension, `config.number`, `method`.
+    /// Its variables for hooks: `config.NAME` of each dimension, `config.number`, `method`.
     pub fn variables(&self) -> Variables {
         let mut variables =
             Variables::new().with("config.number", self.configuration).with("method", &self.method);
@@ -81,16 +81,16 @@ impl MatrixRun {
     }
 }
 
-/// What is wrong with a matrix.
+/// An error in a matrix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatrixError {
-    /// Nothing to go through.
+    /// An empty list.
     #[error("the matrix has no {0}")]
     Empty(String),
-    /// Two dimensions of one name, or one called 'number'.
-    #[error("the matrix has '{0}' twice")]
+    /// Two dimensions with the same name, or one called 'number'.
+    #[error("duplicate '{0}' in the matrix")]
     Twice(String),
-    /// More runs than anybody waits for.
+    /// Too many runs.
     #[error("the matrix has more than {RUNS_MAX} runs")]
     TooMany,
 }
@@ -100,7 +100,7 @@ impl Matrix {
     ///
     /// # Errors
     ///
-    /// If a list is empty, a name comes twice, or there are too many runs.
+    /// If a list is empty, a name is duplicate, or there are too many runs.
     pub fn runs(&self) -> Result<Vec<MatrixRun>, MatrixError> {
         self.check()?;
         let mut runs = Vec::new();
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(error(Matrix { methods: vec![], ..matrix() }), "the matrix has no methods");
         let mut twice = matrix();
         twice.dimensions[1].name = "routes".into();
-        assert_eq!(error(twice), "the matrix has 'routes' twice");
+        assert_eq!(error(twice), "duplicate 'routes' in the matrix");
         let mut none = matrix();
         none.dimensions[0].values.clear();
         assert_eq!(error(none), "the matrix has no values of 'routes'");

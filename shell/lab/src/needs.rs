@@ -1,4 +1,4 @@
-//! What a topology needs on the machine, and which Debian package has it.
+//! Programs that a topology needs, and their Debian packages.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(crate) const fn need(program: &'static str, package: &'static str) -> Need {
     Need { program, package }
 }
 
-/// What is not here, as a sentence; nothing if all is.
+/// The missing programs, as a sentence; `None` if nothing is missing.
 pub fn missing(needs: &[Need]) -> Option<String> {
     missing_of(needs, |program| find(program).is_some())
 }
@@ -40,7 +40,7 @@ fn missing_of(needs: &[Need], there: impl Fn(&str) -> bool) -> Option<String> {
     })
 }
 
-/// Where programs are looked for: where this process looks, and where Debian keeps those for root.
+/// Search path of programs: this process's, and Debian's directories for root.
 pub(crate) fn search_path() -> String {
     let own = std::env::var("PATH").unwrap_or_default();
     format!("{own}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin")

@@ -1,7 +1,7 @@
-//! Commands with variables in them: `ssh {config.dut} clear counters # trial {trial.number}`.
+//! Commands with variables: `ssh {config.dut} clear counters # trial {trial.number}`.
 //!
-//! `{name}` is replaced; `{{` and `}}` are braces; `${…}` belongs to the shell and stays. A value that is more than a
-//! plain word is quoted for the shell, so that it stays one word whatever is in it.
+//! `{name}` is replaced; `{{` and `}}` are braces; `${…}` is left to the shell. A value that is not a plain
+//! word is quoted, so that it stays one word of the shell.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,35 +19,35 @@ enum Part {
     Variable(String),
 }
 
-/// What is wrong with a template, or with what it is filled with.
+/// An error in a template or in its variables.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// A brace without its partner.
-    #[error("'{text}': the '{brace}' at character {at} has no partner; write '{brace}{brace}' for a brace")]
+    /// An unmatched brace.
+    #[error("'{text}': unmatched '{brace}' at character {at}; write '{brace}{brace}' for a literal brace")]
     LoneBrace {
         /// The template.
         text: String,
-        /// Which brace.
+        /// The brace.
         brace: char,
-        /// Where, from 1.
+        /// Position, from 1.
         at: usize,
     },
-    /// What stands between braces is no name.
-    #[error("'{text}': '{{{name}}}' is no variable's name; write '{{{{' and '}}}}' for braces")]
+    /// The text between braces is not a name.
+    #[error("'{text}': '{{{name}}}' is not a variable name; write '{{{{' and '}}}}' for literal braces")]
     BadName {
         /// The template.
         text: String,
-        /// What stands there.
+        /// The text between braces.
         name: String,
     },
-    /// No value is known.
-    #[error("'{text}': there is no variable '{name}' here; there are {known}")]
+    /// An unknown variable.
+    #[error("'{text}': unknown variable '{name}': use one of {known}")]
     Unknown {
         /// The template.
         text: String,
         /// The variable.
         name: String,
-        /// Names that are known.
+        /// The known names.
         known: String,
     },
 }
@@ -62,19 +62,19 @@ impl Variables {
         Self::default()
     }
 
-    /// These, and one more.
+    /// Adds a variable.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
         self.set(name, value);
         self
     }
 
-    /// Gives a variable a value.
+    /// Sets a variable.
     pub fn set(&mut self, name: &str, value: impl fmt::Display) {
         self.0.insert(name.to_owned(), value.to_string());
     }
 
-    /// These and those of `other`, which win.
+    /// Adds the variables of `other`, which override.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         self.0.extend(other.0.clone());
@@ -97,7 +97,7 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// A brace without its partner, or something between braces that is no name.
+    /// An unmatched brace, or text between braces that is not a name.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -151,11 +151,11 @@ impl Template {
         })
     }
 
-    /// Makes sure that all its variables are among `known`.
+    /// Checks that all its variables are in `known`.
     ///
     /// # Errors
     ///
-    /// The first variable that is not.
+    /// The first unknown variable.
     pub fn check<'a>(&self, known: impl IntoIterator<Item = &'a str>) -> Result<(), TemplateError> {
         let known: Vec<&str> = known.into_iter().collect();
         self.variables()
@@ -239,18 +239,18 @@ mod tests {
         let error = fill("load {config.rules}", &variables).unwrap_err().to_string();
         assert_eq!(
             error,
-            "'load {config.rules}': there is no variable 'config.rules' here; there are config.routes, frame_size"
+            "'load {config.rules}': unknown variable 'config.rules': use one of config.routes, frame_size"
         );
         let template = Template::parse("{a} {b}").unwrap();
         assert!(template.check(["a", "b"]).is_ok());
-        assert!(template.check(["a"]).unwrap_err().to_string().contains("no variable 'b'"));
+        assert!(template.check(["a"]).unwrap_err().to_string().contains("unknown variable 'b'"));
     }
 
     #[test]
     fn braces_need_partners_and_names() {
         assert_eq!(
             fill("a } b", &Variables::new()).unwrap_err().to_string(),
-            "'a } b': the '}' at character 3 has no partner; write '}}' for a brace"
+            "'a } b': unmatched '}' at character 3; write '}}' for a literal brace"
         );
         assert!(matches!(
             Template::parse("é {trial"),

@@ -1,115 +1,115 @@
-//! Makes a design real.
+//! Brings a lab up.
 
 use crate::design::{Check, Condition, Design, End, Link, Namespace, Service, Step};
 use crate::folder::{self, Lab};
 use crate::huge_pages::Reservation;
-use crate::process::{self, MARK, Started};
-use crate::topology::{Parameters, Place, Topology};
+use crate::process::{self, LabProcess, MARK};
+use crate::topology::{LabPaths, Parameters, Topology};
 use crate::{LabError, needs, teardown};
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Follows what `up` does.
-pub trait Watch {
-    /// Something is about to be done.
+/// Progress of `up`.
+pub trait Progress {
+    /// Called before each step.
     fn step(&mut self, what: &str);
 
-    /// Whether to stop.
+    /// Whether to cancel.
     fn cancelled(&self) -> bool {
         false
     }
 }
 
-/// Brings a lab up. If that fails, or is cancelled, what was made is taken away again.
+/// Brings a lab up. If that fails or is cancelled, everything created is removed.
 ///
 /// # Errors
 ///
-/// If this is not root, something is not installed, the lab is up already, or a step fails.
+/// If this is not root, something is not installed, the lab is already up, or a step fails.
 pub fn up(
     topology: Topology,
     parameters: &Parameters,
-    place: &Place,
-    watch: &mut dyn Watch,
+    paths: &LabPaths,
+    progress: &mut dyn Progress,
 ) -> Result<Lab, LabError> {
-    let design = topology.design(parameters, place)?;
+    let design = topology.design(parameters, paths)?;
     if !process::is_root() {
         return Err(LabError::NotRoot);
     }
     if let Some(sentence) = needs::missing(&design.needs) {
         return Err(LabError::Missing(sentence));
     }
-    folder::claim(place)?;
+    folder::claim(paths)?;
     let lab = Lab {
-        name: place.name().to_owned(),
+        name: paths.name().to_owned(),
         topology: topology.name().to_owned(),
         parameters: parameters.to_string(),
-        owner: Started::of(std::process::id()),
+        owner: LabProcess::of(std::process::id()),
         ready: false,
-        namespaces: design.namespaces.iter().map(|namespace| place.namespace(&namespace.role)).collect(),
+        namespaces: design.namespaces.iter().map(|namespace| paths.namespace(&namespace.role)).collect(),
         processes: Vec::new(),
         tests: design.tests.clone(),
         huge_pages: None,
     };
-    let mut builder = Builder { place, lab, children: Vec::new(), watch };
+    let mut builder = Builder { paths, lab, children: Vec::new(), progress };
     match builder.build(&design) {
         Ok(()) => Ok(builder.lab),
         Err(error) => {
-            // The first error is the one that counts.
-            let _ = teardown::down(place);
+            // Report the first error.
+            let _ = teardown::down(paths);
             Err(error)
         }
     }
 }
 
 struct Builder<'a> {
-    place: &'a Place,
+    paths: &'a LabPaths,
     lab: Lab,
     children: Vec<(Service, Child)>,
-    watch: &'a mut dyn Watch,
+    progress: &'a mut dyn Progress,
 }
 
 impl Builder<'_> {
     fn build(&mut self, design: &Design) -> Result<(), LabError> {
-        folder::write(self.place, &self.lab)?;
-        design.remarks.iter().for_each(|remark| self.watch.step(remark));
+        folder::write(self.paths, &self.lab)?;
+        design.remarks.iter().for_each(|remark| self.progress.step(remark));
         self.reserve(design.huge_pages_mb)?;
         for namespace in &design.namespaces {
-            self.watch.step(&format!("namespace {}", self.place.namespace(&namespace.role)));
+            self.progress.step(&format!("namespace {}", self.paths.namespace(&namespace.role)));
             self.namespace(namespace)?;
         }
         for link in &design.links {
             self.link(link)?;
         }
         for file in &design.files {
-            let path = self.place.folder().join(&file.name);
+            let path = self.paths.folder().join(&file.name);
             fs::write(&path, &file.text).map_err(|error| LabError::File { path, error })?;
         }
         for step in &design.steps {
             self.step(step)?;
         }
         self.lab.ready = true;
-        folder::write(self.place, &self.lab)
+        folder::write(self.paths, &self.lab)
     }
 
     fn reserve(&mut self, megabytes: u64) -> Result<(), LabError> {
         if megabytes == 0 {
             return Ok(());
         }
-        self.watch.step(&format!("{megabytes} MB of huge pages"));
+        self.progress.step(&format!("{megabytes} MB of huge pages"));
         let reservation = Reservation::plan(megabytes)?;
         self.lab.huge_pages = Some(reservation);
-        folder::write(self.place, &self.lab)?;
+        folder::write(self.paths, &self.lab)?;
         reservation.take()
     }
 
     fn namespace(&mut self, namespace: &Namespace) -> Result<(), LabError> {
-        let name = self.place.namespace(&namespace.role);
+        let name = self.paths.namespace(&namespace.role);
         self.command(&["ip", "netns", "add", &name])?;
         let on = |flag: bool| u8::from(flag);
         let settings = [
-            // Addresses work at once, and the kernel says nothing it was not asked.
+            // Addresses work at once, and the kernel sends nothing unsolicited.
             "net.ipv6.conf.default.accept_dad=0".to_owned(),
             "net.ipv6.conf.all.accept_dad=0".to_owned(),
             "net.ipv6.conf.default.router_solicitations=0".to_owned(),
@@ -127,7 +127,7 @@ impl Builder<'_> {
     }
 
     fn link(&mut self, link: &Link) -> Result<(), LabError> {
-        let (a, b) = (self.place.namespace(&link.a.role), self.place.namespace(&link.b.role));
+        let (a, b) = (self.paths.namespace(&link.a.role), self.paths.namespace(&link.b.role));
         let (end_a, end_b) = (&link.a.interface, &link.b.interface);
         self.command(&[
             "ip", "link", "add", end_a, "netns", &a, "type", "veth", "peer", "name", end_b, "netns", &b,
@@ -147,7 +147,7 @@ impl Builder<'_> {
     fn step(&mut self, step: &Step) -> Result<(), LabError> {
         match step {
             Step::Run { role, command } => {
-                self.watch.step(&command.join(" "));
+                self.progress.step(&command.join(" "));
                 let words = self.inside(role, command);
                 self.command(&words.iter().map(String::as_str).collect::<Vec<_>>())
             }
@@ -157,19 +157,19 @@ impl Builder<'_> {
     }
 
     fn inside(&self, role: &str, command: &[String]) -> Vec<String> {
-        let namespace = self.place.namespace(role);
+        let namespace = self.paths.namespace(role);
         let mut words = ["ip", "netns", "exec", &namespace].map(str::to_owned).to_vec();
         words.extend_from_slice(command);
         words
     }
 
-    /// Something of the lab's own, not yet started.
+    /// A command of the lab, not yet started.
     fn prepared(&self, words: &[&str]) -> Command {
         let mut command = Command::new(words[0]);
-        let folder = self.place.folder();
+        let folder = self.paths.folder();
         command.args(&words[1..]).current_dir("/").stdin(Stdio::null());
-        command.env(MARK, self.place.name()).env("PATH", needs::search_path());
-        // Open vSwitch and DPDK keep what they have to keep where it goes away with the lab.
+        command.env(MARK, self.paths.name()).env("PATH", needs::search_path());
+        // Open vSwitch and DPDK keep their files in the lab's folder.
         for variable in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "RUNTIME_DIRECTORY"] {
             command.env(variable, folder);
         }
@@ -182,45 +182,46 @@ impl Builder<'_> {
     }
 
     fn output(&mut self, words: &[&str]) -> Result<String, LabError> {
-        if self.watch.cancelled() {
+        if self.progress.cancelled() {
             return Err(LabError::Interrupted);
         }
-        let failed = |said: String| LabError::Command { command: words.join(" "), said };
+        let failed = |output: String| LabError::Command { command: words.join(" "), output };
         let done = self.prepared(words).output().map_err(|error| failed(error.to_string()))?;
         if done.status.success() {
             return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
         }
-        let said = String::from_utf8_lossy(if done.stderr.is_empty() { &done.stdout } else { &done.stderr });
-        let said = said.trim();
-        Err(failed(if said.is_empty() { done.status.to_string() } else { last_lines(said, 5) }))
+        let output =
+            String::from_utf8_lossy(if done.stderr.is_empty() { &done.stdout } else { &done.stderr });
+        let output = output.trim();
+        Err(failed(if output.is_empty() { done.status.to_string() } else { last_lines(output, 5) }))
     }
 
     fn start(&mut self, service: &Service) -> Result<(), LabError> {
-        self.watch.step(&format!("{}: {}", service.name, service.command.join(" ")));
-        let path = self.place.folder().join(format!("{}.log", service.name));
+        self.progress.step(&format!("{}: {}", service.name, service.command.join(" ")));
+        let path = self.paths.folder().join(format!("{}.log", service.name));
         let log = File::create(&path).and_then(|log| Ok((log.try_clone()?, log)));
         let (out, err) = log.map_err(|error| LabError::File { path, error })?;
         let words = self.inside(&service.role, &service.command);
         let mut command = self.prepared(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        // In a group of its own it does not hear the terminal's Ctrl-C, and its children can be told by the group.
+        // Its own process group shields it from the terminal's Ctrl-C and identifies its children.
         let child = command.stdout(out).stderr(err).process_group(0).spawn();
-        let child =
-            child.map_err(|error| LabError::Command { command: words.join(" "), said: error.to_string() })?;
-        if let Some(started) = Started::of(child.id()) {
-            self.lab.processes.push(Started { name: service.name.clone(), ..started });
+        let child = child
+            .map_err(|error| LabError::Command { command: words.join(" "), output: error.to_string() })?;
+        if let Some(started) = LabProcess::of(child.id()) {
+            self.lab.processes.push(LabProcess { name: service.name.clone(), ..started });
         }
         self.children.push((service.clone(), child));
-        folder::write(self.place, &self.lab)
+        folder::write(self.paths, &self.lab)
     }
 
     fn wait_for(&mut self, check: &Check) -> Result<(), LabError> {
-        self.watch.step(&format!("waiting for {}", check.what));
+        self.progress.step(&format!("waiting for {}", check.what));
         let end = os::clock::monotonic_ns().saturating_add(check.seconds * 1_000_000_000);
         while !self.holds(&check.condition)? {
             self.all_run()?;
             if os::clock::monotonic_ns() > end {
                 let log = self.children.last().map_or_else(String::new, |(service, _)| self.log(service));
-                return Err(LabError::TooLate { what: check.what.clone(), seconds: check.seconds, log });
+                return Err(LabError::Timeout { what: check.what.clone(), seconds: check.seconds, log });
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -229,15 +230,15 @@ impl Builder<'_> {
 
     fn holds(&mut self, condition: &Condition) -> Result<bool, LabError> {
         match condition {
-            Condition::Exists(path) if self.watch.cancelled() => {
+            Condition::Exists(path) if self.progress.cancelled() => {
                 let _ = path;
                 Err(LabError::Interrupted)
             }
             Condition::Exists(path) => Ok(path.exists()),
-            Condition::Says { role, command, text, lines } => {
+            Condition::Prints { role, command, text, lines } => {
                 let words = self.inside(role, command);
                 match self.output(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
-                    Ok(said) => Ok(said.lines().filter(|line| line.contains(text)).count() >= *lines),
+                    Ok(output) => Ok(output.lines().filter(|line| line.contains(text)).count() >= *lines),
                     Err(LabError::Interrupted) => Err(LabError::Interrupted),
                     Err(_) => Ok(false),
                 }
@@ -245,7 +246,7 @@ impl Builder<'_> {
         }
     }
 
-    /// No process of the lab has ended by itself.
+    /// Checks that no process of the lab has exited.
     fn all_run(&mut self) -> Result<(), LabError> {
         let mut ended = None;
         for (service, child) in &mut self.children {
@@ -259,15 +260,15 @@ impl Builder<'_> {
         }
     }
 
-    /// The last words of a process.
+    /// The end of a process's log, for an error.
     fn log(&self, service: &Service) -> String {
-        let path = self.place.folder().join(format!("{}.log", service.name));
+        let path = self.paths.folder().join(format!("{}.log", service.name));
         let text = fs::read(path).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         if text.trim().is_empty() {
             String::new()
         } else {
-            format!("; {} says: {}", service.name, last_lines(&text, 3))
+            format!("; its log {}.log ends with: {}", service.name, last_lines(&text, 3))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is shown of a campaign while it runs.
+//! Progress output while a campaign runs.
 
 use super::time;
 use crate::Failure;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const BAR: &str = "{bar:40} {percent:>3}%  {prefix}\n{msg}";
 
-/// Shows progress on a terminal, or a line for each trial; listens for Ctrl-C.
+/// Shows progress on a terminal, else one line per trial; listens for Ctrl-C.
 pub(super) struct BenchLive {
     bar: Option<ProgressBar>,
     stop: Arc<AtomicBool>,
@@ -25,7 +25,7 @@ impl BenchLive {
         let stop = Arc::new(AtomicBool::new(false));
         let flag = stop.clone();
         ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-            .map_err(|e| Failure::refused(format!("no way to listen for Ctrl-C: {e}")))?;
+            .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))?;
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
             bar.set_style(ProgressStyle::with_template(BAR).unwrap_or(ProgressStyle::default_bar()));
@@ -34,7 +34,7 @@ impl BenchLive {
         Ok(Self { bar, stop, label: String::new() })
     }
 
-    /// Clears the screen's part of it.
+    /// Clears the progress bar.
     pub(super) fn pause(&mut self) {
         if let Some(bar) = &self.bar {
             bar.set_prefix("");
@@ -49,17 +49,16 @@ impl Observer for BenchLive {
         self.label = format!("{} · {}", running.part, running.request.label);
         if let Some(bar) = &self.bar {
             bar.set_position((running.progress.fraction * 1000.0) as u64);
-            bar.set_prefix(format!("{}; {} to go", running.part, time(running.left.wall_s)));
+            bar.set_prefix(format!("{}; {} left", running.part, time(running.left.wall_s)));
             bar.set_message(running.request.label.clone());
         }
     }
 
     fn looks(&mut self, view: &View<'_>) {
         let Some(bar) = &self.bar else { return };
-        let ports = view
-            .ports()
-            .into_iter()
-            .map(|port| format!("{}: {}pps out, {}pps in", port.name, si(port.tx_pps), si(port.rx_pps)));
+        let ports = view.ports().into_iter().map(|port| {
+            format!("{}: sent {}pps, received {}pps", port.name, si(port.tx_pps), si(port.rx_pps))
+        });
         let sessions = view.sessions().into_iter().map(|s| {
             format!("{}: {} open, {}/s opened, {} failed", s.name, s.active, si(s.open_per_s), s.failed)
         });
@@ -78,12 +77,12 @@ impl Observer for BenchLive {
             ),
             None => format!("{} sent, {} lost", outcome.sent(), outcome.lost()),
         };
-        let doubt = match (outcome.valid, outcome.generator_limited) {
-            (_, true) => " (tester limited)",
-            (false, _) => " (not valid)",
+        let issue = match (outcome.valid, outcome.generator_limited) {
+            (_, true) => " (generator limited)",
+            (false, _) => " (invalid)",
             _ => "",
         };
-        eprintln!("  {:>4} {}: {found}{doubt}", request.number, self.label);
+        eprintln!("  {:>4} {}: {found}{issue}", request.number, self.label);
         for (counter, count) in &outcome.drops {
             eprintln!("       {counter}: {count}");
         }

@@ -1,8 +1,8 @@
-//! `eagre bench`: a test method on a profile, or a whole campaign, its trials kept in the store, its report.
+//! `eagre bench`: runs a test method on a profile, or a campaign document; stores trials and writes reports.
 
 mod live;
+mod runner;
 mod series;
-mod stage;
 
 use crate::results::default_store;
 use crate::run::{files_beside, read};
@@ -12,9 +12,9 @@ use clap::Args as ClapArgs;
 use lab::Variables;
 use methods::{Attributes, Estimate, Frames, Modifier, Timing};
 use profile::{Overrides, Plan};
+use runner::CampaignRunner;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stage::Stage;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -23,87 +23,87 @@ use units::{Load, Nanos};
 
 #[derive(Clone, ClapArgs)]
 pub struct BenchArgs {
-    /// The method; 'eagre bench list' lists them. 'campaign': the methods and configurations of a document
+    /// Method; 'eagre bench list' lists them. 'campaign' runs the methods and configurations of a document
     #[arg(required_unless_present = "resume")]
     pub method: Option<String>,
-    /// The profile, YAML or JSON: which packets or sessions, between which ports; for 'campaign', the document
+    /// Profile (YAML or JSON) with ports and traffic; for 'campaign', the campaign document
     pub profile: Option<PathBuf>,
-    /// Frame lengths and mixes, instead of the method's own: 64B,512B,imix, or all of rfc2544, rfc5180 (IPv6), jumbo
+    /// Frame lengths and mixes (overrides the method's): 64B,512B,imix, or the sets rfc2544, rfc5180 (IPv6), jumbo
     #[arg(long, value_name = "LENGTHS", value_parser = sizes, conflicts_with = "resume")]
     pub sizes: Option<Sizes>,
-    /// Minutes instead of hours: trials of 2 s and few repeats. Results say where that is less than an RFC asks for
+    /// Run in minutes instead of hours: 2 s trials, few repeats. Results note where this is below an RFC's requirement
     #[arg(long, conflicts_with = "resume")]
     pub quick: bool,
-    /// Length of every trial that counts
+    /// Duration of every measured trial
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     pub trial: Option<Nanos>,
     /// Change a setting: 'resolution=0.01', 'latency.repeats=5'; 'eagre bench METHOD --settings' lists them
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value, conflicts_with = "resume")]
     pub set: Vec<(String, String)>,
-    /// Print the method's settings, and run nothing
+    /// Print the method's settings and exit
     #[arg(long)]
     pub settings: bool,
-    /// For routes and tables to be learnt before each trial, from which frames are sent as well
+    /// Time before each trial to send learning frames and let the device learn
     #[arg(long, value_name = "TIME")]
     pub learning: Option<Nanos>,
-    /// For late frames after each trial
+    /// Time to wait for late frames after each trial
     #[arg(long, value_name = "TIME")]
     pub drain: Option<Nanos>,
-    /// For the device to come to rest between trials
+    /// Idle time between trials
     #[arg(long, value_name = "TIME")]
     pub settle: Option<Nanos>,
-    /// Pseudorandom addresses and ports, the same in every trial (RFC 4814)
+    /// Use pseudorandom addresses and ports, the same in every trial (RFC 4814)
     #[arg(long)]
     pub random_stimuli: bool,
-    /// Destinations uniformly random over so many networks (RFC 2544 section 12)
+    /// Number of destination networks to distribute packets over (RFC 2544 section 12)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub networks: u16,
-    /// What is mixed in (RFC 2544 section 11, RFC 5180): broadcast, management, routing-updates, filters:N, hop-by-hop:PERCENT
+    /// Traffic to mix in (RFC 2544 section 11, RFC 5180): broadcast, management, routing-updates, filters:N, hop-by-hop:PERCENT
     #[arg(long, value_parser = campaign::document::modifier)]
     pub modifier: Option<Modifier>,
-    /// How a reset is done: 'software=ssh dut reboot'
+    /// Command of a reset: 'software=ssh dut reboot'
     #[arg(long, value_name = "NAME=COMMAND", value_parser = name_and_value)]
     pub reset: Vec<(String, String)>,
-    /// Run a command before each trial, for what the device needs then: 'bridge -n dut fdb flush dev br0'
+    /// Command to run before each trial: 'bridge -n dut fdb flush dev br0'
     #[arg(long, value_name = "COMMAND", conflicts_with = "resume")]
     pub before_trial: Vec<String>,
-    /// Run a command after each trial
+    /// Command to run after each trial
     #[arg(long, value_name = "COMMAND", conflicts_with = "resume")]
     pub after_trial: Vec<String>,
-    /// Devices along the path, whose counters are read beside every trial: a document as for 'eagre path'
+    /// Path document: device counters to read during every trial, as for 'eagre path'
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub path: Option<PathBuf>,
-    /// Worker cores
+    /// Number of worker cores
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub cores: u16,
-    /// Seed of everything random, instead of the profile's
+    /// Random seed (overrides the profile)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// In virtual time over simulated links, as 'eagre sim' does it
+    /// Run in virtual time over simulated links, like 'eagre sim'
     #[arg(long)]
     pub sim: bool,
-    /// Device between simulated ports, as for 'eagre sim'
+    /// Simulated device, as for 'eagre sim'
     #[arg(long, value_name = "MODEL", value_parser = device, requires = "sim")]
     pub dut: Option<String>,
-    /// What to call the campaign; the profile's name if left out
+    /// Name of the campaign [default: the profile's name]
     #[arg(long)]
     pub name: Option<String>,
-    /// A word to find it by; 'key=value' makes tables: dut=frr, config=nat
+    /// Tag to find it by; 'key=value' tags make tables: dut=frr, config=nat
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
-    /// The store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
+    /// Results store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
-    /// Write the report as one HTML file
+    /// Write an HTML report
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write what was found to a file, or to standard output with '-'
+    /// Write the findings to a file; '-' writes to standard output
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
-    /// Say how long it will take, and run nothing
+    /// Print the estimated time and exit
     #[arg(long)]
     pub estimate: bool,
-    /// Go on with a campaign that was interrupted or killed: its id, or the latest
+    /// Resume an interrupted campaign by its id [default: the latest]
     #[arg(long, value_name = "CAMPAIGN", num_args = 0..=1, default_missing_value = "latest", conflicts_with = "method")]
     pub resume: Option<String>,
 }
@@ -122,7 +122,7 @@ fn sizes(text: &str) -> Result<Sizes, String> {
     Ok(Sizes(all?.concat()))
 }
 
-/// A model device, as it was written.
+/// Checks a simulated device; keeps its text.
 fn device(text: &str) -> Result<String, String> {
     args::dut(text).map(|_| text.to_owned())
 }
@@ -134,7 +134,7 @@ impl From<CampaignError> for Failure {
     }
 }
 
-/// What a campaign is, as the store keeps it: all it takes to go on with it.
+/// A campaign's settings as stored: all that is needed to resume it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Setup {
     method: String,
@@ -144,19 +144,19 @@ struct Setup {
     attributes: Attributes,
     #[serde(default)]
     resets: BTreeMap<String, String>,
-    /// Commands before and after each trial, beside those of a document.
+    /// Commands before and after each trial, in addition to those of a document.
     #[serde(default)]
     before_trial: Vec<String>,
     #[serde(default)]
     after_trial: Vec<String>,
-    /// Where the profile is.
+    /// Path of the profile.
     profile: PathBuf,
-    /// Where the document of the path is.
+    /// Path of the path document.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     path: Option<PathBuf>,
     cores: u16,
     sim: bool,
-    /// The simulated device, as it was written.
+    /// The simulated device, as text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     dut: Option<String>,
     /// The series it belongs to.
@@ -164,10 +164,10 @@ struct Setup {
     series: Option<Series>,
 }
 
-/// Where a campaign of a series has its place.
+/// A campaign's place in its series.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Series {
-    /// What all campaigns of the series are tagged with.
+    /// Tag of all campaigns of the series.
     id: String,
     /// The document, and its SHA-256.
     document: PathBuf,
@@ -196,8 +196,10 @@ fn list() {
     for choice in choices() {
         println!("  {:<17}{}", choice.name, choice.about);
     }
-    println!("  {:<17}methods and configurations of a document, one after the other", series::METHOD);
-    println!("\n'eagre bench METHOD PROFILE' runs one; 'eagre bench METHOD --settings' says what can be set");
+    println!("  {:<17}run the methods and configurations of a campaign document", series::METHOD);
+    println!(
+        "\nRun one with 'eagre bench METHOD PROFILE'; list its settings with 'eagre bench METHOD --settings'"
+    );
 }
 
 fn chosen(args: &BenchArgs) -> Result<(&'static Choice, Vec<Part>), Failure> {
@@ -232,10 +234,11 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A campaign from its beginning.
+/// Starts a campaign.
 fn begin(args: &BenchArgs, store: &Path) -> Result<Exit, Failure> {
     let Some(file) = &args.profile else {
-        let usage = "which profile? 'eagre bench METHOD PROFILE'; 'eagre bench list' lists methods";
+        let usage =
+            "no profile given: use 'eagre bench METHOD PROFILE'; 'eagre bench list' lists the methods";
         return Err(Failure::bad_input(usage));
     };
     if args.method.as_deref() == Some(series::METHOD) {
@@ -264,8 +267,8 @@ fn begin(args: &BenchArgs, store: &Path) -> Result<Exit, Failure> {
     };
     let plan = load(&text, &setup.profile, args.seed)?;
     let name = args.name.clone().unwrap_or_else(|| stem(file));
-    let mut stage = Stage::open(&[&setup], &plan)?;
-    let campaign = stage.campaign(&setup, plan, &name, Vec::new(), Variables::new())?;
+    let mut runner = CampaignRunner::open(&[&setup], &plan)?;
+    let campaign = runner.campaign(&setup, plan, &name, Vec::new(), Variables::new())?;
     let estimate = campaign.estimate()?;
     if args.estimate {
         println!("{}", about(&estimate));
@@ -275,36 +278,37 @@ fn begin(args: &BenchArgs, store: &Path) -> Result<Exit, Failure> {
     eprintln!("  {}: {}", setup.method, about(&estimate));
     let mut open = Store::open(store)?;
     let id = open.begin(&new)?;
-    let played = stage.play(&campaign, Kept { store: &mut open, id, finished: Vec::new() })?;
-    conclude(args, &open, &played)
+    let finished_campaign = runner.run(&campaign, Kept { store: &mut open, id, finished: Vec::new() })?;
+    conclude(args, &open, &finished_campaign)
 }
 
-/// The rest of a campaign.
+/// Resumes a campaign.
 fn resume(args: &BenchArgs, store: &Path, reference: &str) -> Result<Exit, Failure> {
     let mut open = Store::open_existing(store)?;
     let id = open.find(reference)?;
     let kept = open.campaign(&id)?;
-    let setup: Setup = serde_json::from_value(kept.config.clone())
-        .map_err(|error| Failure::bad_input(format!("campaign {id} is none of 'eagre bench': {error}")))?;
+    let setup: Setup = serde_json::from_value(kept.config.clone()).map_err(|error| {
+        Failure::bad_input(format!("campaign {id} was not made by 'eagre bench': {error}"))
+    })?;
     if let Some(series) = &setup.series {
         return series::resume(args, open, series);
     }
     if kept.state == State::Done {
-        return Err(Failure::bad_input(format!("campaign {id} is done; there is nothing left to run")));
+        return Err(Failure::bad_input(format!("campaign {id} is done: nothing to resume")));
     }
     let text = read(&setup.profile)?;
-    may_resume(&kept, &setup, &text, args.seed)?;
+    check_resume(&kept, &setup, &text, args.seed)?;
     let plan = load(&text, &setup.profile, Some(kept.seed))?;
-    let mut stage = Stage::open(&[&setup], &plan)?;
-    let campaign = stage.campaign(&setup, plan, &kept.name, Vec::new(), Variables::new())?;
+    let mut runner = CampaignRunner::open(&[&setup], &plan)?;
+    let campaign = runner.campaign(&setup, plan, &kept.name, Vec::new(), Variables::new())?;
     let (_, finished) = open.resume(&id)?;
-    eprintln!("  {id}: {} trials are there already", finished.len());
-    let played = stage.play(&campaign, Kept { store: &mut open, id, finished })?;
-    conclude(args, &open, &played)
+    eprintln!("  {id}: {} trials already done", finished.len());
+    let finished_campaign = runner.run(&campaign, Kept { store: &mut open, id, finished })?;
+    conclude(args, &open, &finished_campaign)
 }
 
-/// Refuses to go on with a campaign that would become another one.
-fn may_resume(kept: &store::Campaign, setup: &Setup, text: &str, seed: Option<u64>) -> Result<(), Failure> {
+/// Refuses to resume a campaign whose settings have changed.
+fn check_resume(kept: &store::Campaign, setup: &Setup, text: &str, seed: Option<u64>) -> Result<(), Failure> {
     let planned = NewCampaign {
         method: setup.method.clone(),
         config: serde_json::to_value(setup).unwrap_or_default(),
@@ -317,18 +321,18 @@ fn may_resume(kept: &store::Campaign, setup: &Setup, text: &str, seed: Option<u6
     if differences.is_empty() {
         return Ok(());
     }
-    Err(Failure::bad_input(format!("campaign {} can't be resumed: {}", kept.id, differences.join("; "))))
+    Err(Failure::bad_input(format!("cannot resume campaign {}: {}", kept.id, differences.join("; "))))
 }
 
-/// Writes and prints what a campaign found.
-fn conclude(args: &BenchArgs, store: &Store, played: &stage::Played) -> Result<Exit, Failure> {
-    let page = report::campaign(&store.load(&played.id)?);
-    let words = stage::in_words(played.id.as_str(), &played.report, args.report.as_deref());
-    stage::tell(args, &page, &played.document, &words)?;
-    Ok(played.exit())
+/// Writes and prints a campaign's findings.
+fn conclude(args: &BenchArgs, store: &Store, finished: &runner::FinishedCampaign) -> Result<Exit, Failure> {
+    let page = report::campaign(&store.load(&finished.id)?);
+    let text = runner::summary(finished.id.as_str(), &finished.report, args.report.as_deref());
+    runner::write_output(args, &page, &finished.document, &text)?;
+    Ok(finished.exit())
 }
 
-/// A campaign as the store begins it.
+/// The store's record of a new campaign.
 fn new_campaign(
     setup: &Setup,
     campaign: &Campaign,
@@ -353,7 +357,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The times around trials: those given, else the RFC's or, if it has to be quick, short ones.
+/// Times around trials: the given ones, else the RFC's, or short ones with `quick`.
 fn timing(quick: bool, given: [Option<Nanos>; 3]) -> Timing {
     let usual = Settings { quick, ..Settings::default() }.timing();
     let [learning, drain, settle] = given;
@@ -364,7 +368,7 @@ fn timing(quick: bool, given: [Option<Nanos>; 3]) -> Timing {
     }
 }
 
-/// The plan of a profile whose streams need no rates: methods have their own.
+/// The plan of a profile; streams need no rate, because methods set it.
 fn load(text: &str, profile: &Path, seed: Option<u64>) -> Result<Plan, Failure> {
     let overrides = Overrides {
         seed,
@@ -400,7 +404,7 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// The command, to be typed again.
+/// The command line, quoted for a shell.
 fn command_line() -> String {
     let plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
     let quote = |word: String| if plain(&word) { word } else { format!("'{}'", word.replace('\'', "'\\''")) };

@@ -1,4 +1,4 @@
-//! A campaign with whoever runs its trials: set up, played, told.
+//! Sets up and runs one campaign, and writes its output.
 
 use super::live::BenchLive;
 use super::{BenchArgs, Setup, now};
@@ -17,20 +17,20 @@ use std::path::Path;
 use store::{CampaignId, State};
 use units::FrameLen;
 
-/// Whoever runs trials, with open ports, and whoever watches: both stay for all campaigns of a series.
-pub(super) struct Stage {
+/// Runs campaigns on open ports, with progress output; reused for all campaigns of a series.
+pub(super) struct CampaignRunner {
     tester: Box<dyn Tester>,
     live: BenchLive,
 }
 
-/// A campaign that was played.
-pub(super) struct Played {
+/// A campaign that has ended.
+pub(super) struct FinishedCampaign {
     pub(super) id: CampaignId,
     pub(super) report: Report,
     pub(super) document: Value,
 }
 
-impl Played {
+impl FinishedCampaign {
     pub(super) fn exit(&self) -> Exit {
         let found = self.report.results.iter().map(|result| serde_json::to_value(&result.findings));
         let failed = found.flatten().any(|findings| is_impossible(&findings));
@@ -38,10 +38,10 @@ impl Played {
     }
 }
 
-impl Stage {
+impl CampaignRunner {
     /// Opens the ports of `plan` for all of `setups`.
     pub(super) fn open(setups: &[&Setup], plan: &Plan) -> Result<Self, Failure> {
-        let Some(setup) = setups.first() else { return Err(Failure::bad_input("there is no method to run")) };
+        let Some(setup) = setups.first() else { return Err(Failure::bad_input("no method to run")) };
         let longest =
             setups.iter().map(|setup| Campaign::longest_of(&setup.parts)).max().unwrap_or(FrameLen::MIN);
         let tester: Box<dyn Tester> = if setup.sim {
@@ -87,35 +87,35 @@ impl Stage {
         Ok(campaign)
     }
 
-    /// Whether somebody wants to stop.
+    /// Whether the user requested a stop.
     pub(super) fn is_stopped(&self) -> bool {
         self.live.stop()
     }
 
-    /// Runs what is left of a campaign.
-    pub(super) fn play(&mut self, campaign: &Campaign, kept: Kept<'_>) -> Result<Played, Failure> {
+    /// Runs the remaining trials of a campaign.
+    pub(super) fn run(&mut self, campaign: &Campaign, kept: Kept<'_>) -> Result<FinishedCampaign, Failure> {
         let Kept { store, id, finished } = kept;
         let kept = Kept { store: &mut *store, id: id.clone(), finished };
-        let played = campaign.run(self.tester.as_mut(), Some(kept), &mut self.live);
+        let outcome = campaign.run(self.tester.as_mut(), Some(kept), &mut self.live);
         self.live.pause();
-        let (state, reason) = match &played {
+        let (state, reason) = match &outcome {
             Ok(Report { ended: Ended::Done, .. }) => (State::Done, None),
             Ok(Report { ended: Ended::Interrupted, .. }) => (State::Interrupted, None),
             Ok(Report { ended: Ended::Failed(why), .. }) => (State::Failed, Some(why.clone())),
             Err(error) => (State::Failed, Some(error.to_string())),
         };
         store.end(&id, state, Some(&now()), reason.as_deref())?;
-        let report = played.map_err(|error| {
+        let report = outcome.map_err(|error| {
             let failure = Failure::from(error);
-            let go_on = format!("what has finished is kept; go on with: eagre bench --resume {id}");
-            Failure { text: format!("{}\n{go_on}", failure.text), ..failure }
+            let hint = format!("finished trials are stored; resume with: eagre bench --resume {id}");
+            Failure { text: format!("{}\n{hint}", failure.text), ..failure }
         })?;
         let document = campaign.document(id.as_str(), &report);
-        Ok(Played { id, report, document })
+        Ok(FinishedCampaign { id, report, document })
     }
 }
 
-/// Whether the device failed at the smallest value of something already.
+/// Whether the device failed even at the smallest value.
 fn is_impossible(findings: &Value) -> bool {
     match findings {
         Value::Object(fields) => fields.iter().any(|(name, value)| {
@@ -126,7 +126,7 @@ fn is_impossible(findings: &Value) -> bool {
     }
 }
 
-/// The commands before and after each trial that were given without a document.
+/// Hooks for --before-trial and --after-trial.
 fn around_trials(setup: &Setup) -> Result<Vec<Hook>, Failure> {
     let before = setup.before_trial.iter().map(|command| (Moment::BeforeTrial, command));
     let after = setup.after_trial.iter().map(|command| (Moment::AfterTrial, command));
@@ -136,28 +136,34 @@ fn around_trials(setup: &Setup) -> Result<Vec<Hook>, Failure> {
     before.chain(after).map(hook).collect()
 }
 
-/// Writes what was found where it is wanted: the page, the document, the words.
-pub(super) fn tell(args: &BenchArgs, page: &str, document: &Value, words: &str) -> Result<(), Failure> {
-    let lost = |path: &Path, error: std::io::Error| Failure::refused(format!("{}: {error}", path.display()));
+/// Writes the report page and the JSON document, and prints the summary.
+pub(super) fn write_output(
+    args: &BenchArgs,
+    page: &str,
+    document: &Value,
+    summary: &str,
+) -> Result<(), Failure> {
+    let failed =
+        |path: &Path, error: std::io::Error| Failure::refused(format!("{}: {error}", path.display()));
     if let Some(path) = &args.report {
-        std::fs::write(path, page).map_err(|error| lost(path, error))?;
+        std::fs::write(path, page).map_err(|error| failed(path, error))?;
     }
     let Some(path) = args.json.as_deref() else {
-        print!("{words}");
+        print!("{summary}");
         return Ok(());
     };
     let text = serde_json::to_string_pretty(document).map_err(|e| Failure::refused(e.to_string()))? + "\n";
     if path == Path::new("-") {
-        eprint!("{words}");
-        std::io::stdout().write_all(text.as_bytes()).map_err(|error| lost(path, error))
+        eprint!("{summary}");
+        std::io::stdout().write_all(text.as_bytes()).map_err(|error| failed(path, error))
     } else {
-        print!("{words}");
-        std::fs::write(path, text).map_err(|error| lost(path, error))
+        print!("{summary}");
+        std::fs::write(path, text).map_err(|error| failed(path, error))
     }
 }
 
-/// What was found, for people.
-pub(super) fn in_words(id: &str, report: &Report, page: Option<&Path>) -> String {
+/// The findings as text.
+pub(super) fn summary(id: &str, report: &Report, page: Option<&Path>) -> String {
     let mut text = String::new();
     for result in &report.results {
         text += &format!("\n  {}\n", result.method);
@@ -168,7 +174,7 @@ pub(super) fn in_words(id: &str, report: &Report, page: Option<&Path>) -> String
     match &report.ended {
         Ended::Done => {}
         Ended::Failed(why) => text += &format!("  STOPPED: {why}\n"),
-        Ended::Interrupted => text += &format!("  INTERRUPTED; go on with: eagre bench --resume {id}\n"),
+        Ended::Interrupted => text += &format!("  INTERRUPTED; resume with: eagre bench --resume {id}\n"),
     }
     match page {
         Some(path) => text + &format!("  campaign {id}; report in {}\n", path.display()),
@@ -180,7 +186,7 @@ fn cores(wanted: u16) -> Result<Vec<usize>, Failure> {
     let cores = os::cpu::worker_cores(usize::from(wanted), None);
     if cores.len() < usize::from(wanted) {
         return Err(Failure::refused(format!(
-            "{wanted} worker cores asked for, and this process may use {}; ask for fewer with --cores",
+            "{wanted} worker cores requested, {} available; use a smaller --cores",
             cores.len()
         )));
     }

@@ -1,10 +1,10 @@
-//! `eagre bench campaign`: several methods over several configurations of the device, unattended.
+//! `eagre bench campaign`: runs several methods over several device configurations, unattended.
 //!
-//! Each run is a campaign of its own in the store; a tag holds the series together. What is in the store says where the
-//! series stands, so it is resumed like any campaign.
+//! Each run is a campaign of its own in the store; a tag groups the series. The store holds the progress, so a series is
+//! resumed like a campaign.
 
-use super::stage::{self, Played, Stage};
-use super::{BenchArgs, Series, Setup, absolute, load, may_resume, new_campaign, now, timing};
+use super::runner::{self, CampaignRunner, FinishedCampaign};
+use super::{BenchArgs, Series, Setup, absolute, check_resume, load, new_campaign, now, timing};
 use crate::run::read;
 use crate::{Exit, Failure};
 use campaign::document::{self, Document};
@@ -16,16 +16,16 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use store::{CampaignId, Filter, State, Store, report};
 
-/// What is given instead of a method.
+/// The name used in place of a method.
 pub(super) const METHOD: &str = "campaign";
 
-/// A document and all it names.
-struct Script {
+/// A campaign document and the files it names.
+struct SeriesDocument {
     document: Document,
-    /// Where the document is, and the SHA-256 of its text.
+    /// Path of the document, and the SHA-256 of its text.
     path: PathBuf,
     sha256: String,
-    /// What paths in it are relative to.
+    /// Folder that its paths are relative to.
     folder: PathBuf,
     /// Text and path of the profile.
     profile: String,
@@ -34,7 +34,7 @@ struct Script {
     hooks: Vec<Hook>,
 }
 
-impl Script {
+impl SeriesDocument {
     fn read(path: &Path) -> Result<Self, Failure> {
         let text = read(path)?;
         let name = path.display();
@@ -100,22 +100,22 @@ impl Script {
     }
 }
 
-/// A series from its beginning.
+/// Starts a series.
 pub(super) fn begin(args: &BenchArgs, store: &Path, file: &Path) -> Result<Exit, Failure> {
-    let script = Script::read(file)?;
-    // The instant without what file names do not like.
+    let script = SeriesDocument::read(file)?;
+    // The time as digits only, safe in file names.
     let instant: String = now().chars().filter(char::is_ascii_digit).collect();
     let series = format!("{}-{instant}", script.document.name);
-    Playing::open(args, script, &series, args.seed)?.play(args, Store::open(store)?)
+    SeriesRunner::open(args, script, &series, args.seed)?.run(args, Store::open(store)?)
 }
 
-/// The rest of a series.
+/// Resumes a series.
 pub(super) fn resume(args: &BenchArgs, store: Store, series: &Series) -> Result<Exit, Failure> {
-    let script = Script::read(&series.document)?;
+    let script = SeriesDocument::read(&series.document)?;
     if script.sha256 != series.sha256 {
         let path = series.document.display();
         return Err(Failure::bad_input(format!(
-            "the series {} can't be resumed: {path} has changed since it began",
+            "cannot resume series {}: {path} has changed since it started",
             series.id
         )));
     }
@@ -127,10 +127,10 @@ pub(super) fn resume(args: &BenchArgs, store: Store, series: &Series) -> Result<
         (args.cores, args.sim, args.dut) = (setup.cores, setup.sim, setup.dut);
         (args.before_trial, args.after_trial) = (setup.before_trial, setup.after_trial);
     }
-    Playing::open(&args, script, &series.id, seed.map(|first| first.seed))?.play(&args, store)
+    SeriesRunner::open(&args, script, &series.id, seed.map(|first| first.seed))?.run(&args, store)
 }
 
-/// Campaigns of a series by number of their run.
+/// Campaigns of a series by run number.
 fn of_series(store: &Store, series: &str) -> Result<Vec<(usize, CampaignId)>, Failure> {
     let filter = Filter { tags: vec![format!("series={series}")], ..Filter::default() };
     let mut all = Vec::new();
@@ -144,28 +144,33 @@ fn of_series(store: &Store, series: &str) -> Result<Vec<(usize, CampaignId)>, Fa
 }
 
 /// A series on open ports.
-struct Playing {
-    script: Script,
+struct SeriesRunner {
+    script: SeriesDocument,
     series: String,
     setups: Vec<Setup>,
     plan: Plan,
-    stage: Stage,
+    runner: CampaignRunner,
 }
 
-impl Playing {
-    fn open(args: &BenchArgs, script: Script, series: &str, seed: Option<u64>) -> Result<Self, Failure> {
+impl SeriesRunner {
+    fn open(
+        args: &BenchArgs,
+        script: SeriesDocument,
+        series: &str,
+        seed: Option<u64>,
+    ) -> Result<Self, Failure> {
         let plan = load(&script.profile, &script.profile_path, seed)?;
         let setups: Result<Vec<Setup>, Failure> =
             (0..script.runs.len()).map(|number| script.setup(args, series, number)).collect();
         let setups = setups?;
-        let stage = Stage::open(&setups.iter().collect::<Vec<_>>(), &plan)?;
-        Ok(Self { script, series: series.to_owned(), setups, plan, stage })
+        let runner = CampaignRunner::open(&setups.iter().collect::<Vec<_>>(), &plan)?;
+        Ok(Self { script, series: series.to_owned(), setups, plan, runner })
     }
 
     fn campaign(&self, number: usize) -> Result<Campaign, Failure> {
         let (run, document) = (&self.script.runs[number], &self.script.document);
         let name = &document.name;
-        self.stage.campaign(
+        self.runner.campaign(
             &self.setups[number],
             self.plan.clone(),
             name,
@@ -174,8 +179,8 @@ impl Playing {
         )
     }
 
-    fn play(mut self, args: &BenchArgs, mut store: Store) -> Result<Exit, Failure> {
-        // All are known to be sound before the first begins.
+    fn run(mut self, args: &BenchArgs, mut store: Store) -> Result<Exit, Failure> {
+        // Check all campaigns before the first one starts.
         let campaigns: Result<Vec<Campaign>, Failure> =
             (0..self.script.runs.len()).map(|number| self.campaign(number)).collect();
         let campaigns = campaigns?;
@@ -184,21 +189,21 @@ impl Playing {
         }
         let around = campaigns[0].own_variables();
         campaigns[0].hooks(Moment::BeforeCampaign, &around)?;
-        let played = self.play_all(&campaigns, &mut store);
+        let outcome = self.run_all(&campaigns, &mut store);
         let after = campaigns[0].hooks(Moment::AfterCampaign, &around);
-        let exit = played?;
+        let exit = outcome?;
         after?;
-        self.tell(args, &store)?;
+        self.write_output(args, &store)?;
         Ok(exit)
     }
 
-    /// The runs that are not done yet; how they ended.
-    fn play_all(&mut self, campaigns: &[Campaign], store: &mut Store) -> Result<Exit, Failure> {
-        let there = of_series(store, &self.series)?;
+    /// Runs what is not done yet; returns the exit code.
+    fn run_all(&mut self, campaigns: &[Campaign], store: &mut Store) -> Result<Exit, Failure> {
+        let stored = of_series(store, &self.series)?;
         let mut exit = Exit::Done;
         let mut configured = 0;
         for (number, campaign) in campaigns.iter().enumerate() {
-            let id = there.iter().find(|(run, _)| *run == number).map(|(_, id)| id.clone());
+            let id = stored.iter().find(|(run, _)| *run == number).map(|(_, id)| id.clone());
             if let Some(id) = &id
                 && store.campaign(id)?.state == State::Done
             {
@@ -212,22 +217,22 @@ impl Playing {
                 run.method,
                 document::configuration(&run)
             );
-            // A series that is resumed in the middle of a configuration needs it, too.
+            // Also when a series resumes in the middle of a configuration.
             if configured != run.configuration {
                 campaign.hooks(Moment::BeforeConfiguration, &campaign.own_variables())?;
                 configured = run.configuration;
             }
-            let played = self.play_one(number, campaign, id, store);
-            if run.ends_configuration || played.is_err() {
+            let outcome = self.run_one(number, campaign, id, store);
+            if run.ends_configuration || outcome.is_err() {
                 campaign.hooks(Moment::AfterConfiguration, &campaign.own_variables())?;
             }
-            let played = played?;
-            let interrupted = played.report.ended == Ended::Interrupted;
-            eprint!("{}", stage::in_words(played.id.as_str(), &played.report, None));
-            if played.exit() != Exit::Done {
+            let finished = outcome?;
+            let interrupted = finished.report.ended == Ended::Interrupted;
+            eprint!("{}", runner::summary(finished.id.as_str(), &finished.report, None));
+            if finished.exit() != Exit::Done {
                 exit = Exit::Failed;
             }
-            if interrupted || self.stage.is_stopped() {
+            if interrupted || self.runner.is_stopped() {
                 exit = Exit::Failed;
                 break;
             }
@@ -235,19 +240,19 @@ impl Playing {
         Ok(exit)
     }
 
-    fn play_one(
+    fn run_one(
         &mut self,
         number: usize,
         campaign: &Campaign,
         id: Option<CampaignId>,
         store: &mut Store,
-    ) -> Result<Played, Failure> {
+    ) -> Result<FinishedCampaign, Failure> {
         let setup = &self.setups[number];
         let (id, finished) = match id {
             Some(id) => {
-                may_resume(&store.campaign(&id)?, setup, &self.script.profile, None)?;
+                check_resume(&store.campaign(&id)?, setup, &self.script.profile, None)?;
                 let (_, finished) = store.resume(&id)?;
-                eprintln!("  {id}: {} trials are there already", finished.len());
+                eprintln!("  {id}: {} trials already done", finished.len());
                 (id, finished)
             }
             None => {
@@ -255,11 +260,11 @@ impl Playing {
                 (store.begin(&new_campaign(setup, campaign, self.script.profile.clone(), tags)?)?, Vec::new())
             }
         };
-        self.stage.play(campaign, Kept { store, id, finished })
+        self.runner.run(campaign, Kept { store, id, finished })
     }
 
-    /// The whole series side by side, those that were done before it was resumed among them.
-    fn tell(&self, args: &BenchArgs, store: &Store) -> Result<(), Failure> {
+    /// Writes the report of the whole series, including campaigns done before a resume.
+    fn write_output(&self, args: &BenchArgs, store: &Store) -> Result<(), Failure> {
         let ids = of_series(store, &self.series)?;
         let loaded: Result<Vec<_>, _> = ids.iter().map(|(_, id)| store.load(id)).collect();
         let loaded = loaded?;
@@ -281,16 +286,12 @@ impl Playing {
             "series": self.series,
             "campaigns": campaigns.collect::<Value>(),
         });
-        let mut words = format!(
-            "  series {}: {} of {} runs are in the store\n",
-            self.series,
-            ids.len(),
-            self.setups.len()
-        );
+        let mut text =
+            format!("  series {}: {} of {} runs stored\n", self.series, ids.len(), self.setups.len());
         if let Some(path) = &args.report {
-            words += &format!("  report in {}\n", path.display());
+            text += &format!("  report in {}\n", path.display());
         }
-        stage::tell(args, &page, &document, &words)
+        runner::write_output(args, &page, &document, &text)
     }
 }
 

@@ -1,6 +1,6 @@
-//! The server as a client sees it: JSON documents asked for, orders given, events read as they come.
+//! HTTP client of the server's API: gets and posts JSON documents, reads event streams.
 //!
-//! Not here: what documents mean, when to ask, threads.
+//! Not here: the meaning of documents, polling, threads.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,97 +12,97 @@ use ureq::http::{Response, StatusCode};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
-/// How long a connection and the beginning of an answer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Events come at least this often, were it only a comment: the server says one every 15 s.
-const SILENCE: Duration = Duration::from_secs(40);
-/// Longest document that is read, bytes.
+/// Timeout for connecting and for the start of a response.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout between reads. Event streams carry at least a comment every 15 s.
+const READ_TIMEOUT: Duration = Duration::from_secs(40);
+/// Maximum document length, bytes.
 const DOCUMENT_MAX: u64 = 256 << 20;
-/// Where Debian keeps the authorities every program trusts.
+/// Debian's bundle of trusted certificate authorities.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// Why a server did not give what it was asked for.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Trouble {
-    /// It was not reached, or the connection broke: worth another try.
-    Away(String),
-    /// It said no, and why.
+pub(crate) enum ClientError {
+    /// The server is unreachable or the connection broke: worth a retry.
+    Unreachable(String),
+    /// The server refused the request.
     Refused {
         /// The HTTP status.
         status: u16,
-        /// Its words.
+        /// The server's message.
         detail: String,
     },
-    /// What it said was not understood.
-    Odd(String),
+    /// The response could not be parsed.
+    Unexpected(String),
 }
 
-impl std::fmt::Display for Trouble {
+impl std::fmt::Display for ClientError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Away(reason) | Self::Odd(reason) => f.write_str(reason),
+            Self::Unreachable(reason) | Self::Unexpected(reason) => f.write_str(reason),
             Self::Refused { detail, .. } => f.write_str(detail),
         }
     }
 }
 
-/// Whom to trust.
+/// Trusted certificate authorities.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Trust<'a> {
-    /// The machine's authorities.
-    Machine,
-    /// Those of a PEM file alone.
+    /// The system's authorities.
+    System,
+    /// Only those of a PEM file.
     File(&'a Path),
-    /// Anybody.
-    Anybody,
+    /// Accept any certificate.
+    Insecure,
 }
 
 /// A server.
 #[derive(Clone)]
 pub(crate) struct Server {
     agent: Agent,
-    /// Its address without a slash at the end.
+    /// Its base URL, without a trailing slash.
     base: String,
     token: Option<String>,
 }
 
 impl Server {
-    /// Connects to nothing yet. An error says what is wrong with the address or the authorities.
+    /// Checks the URL and loads the authorities; connects to nothing yet.
     pub(crate) fn new(url: &str, token: Option<String>, trust: Trust<'_>) -> Result<Self, String> {
         let (base, agent) = agent(url, trust)?;
         Ok(Self { agent, base, token })
     }
 
-    /// The address.
+    /// The base URL.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
-    /// A document below `/api/v1`.
-    pub(crate) fn document<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
-        read(path, self.ask(path)?)
+    /// Gets a document below `/api/v1`.
+    pub(crate) fn document<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        read(path, self.get(path)?)
     }
 
-    /// Gives an order below `/api/v1`; the answer is the document it changed.
-    pub(crate) fn order(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
+    /// Posts to a resource below `/api/v1`; returns the changed document.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         let mut request =
             self.agent.post(format!("{}/api/v1{path}", self.base)).header("content-type", "application/json");
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        read(path, accepted(path, request.send(body.to_string()))?)
+        read(path, check_status(path, request.send(body.to_string()))?)
     }
 
-    /// Hands events below `/api/v1` to `each`, by name and data, until it says `false` or there are no more.
+    /// Reads events below `/api/v1` and passes name and data to `each` until it returns `false` or the stream ends.
     pub(crate) fn events(
         &self,
         path: &str,
-        mut each: impl FnMut(&str, &str) -> Result<bool, Trouble>,
-    ) -> Result<(), Trouble> {
-        let body = BufReader::new(self.ask(path)?.into_body().into_reader());
+        mut each: impl FnMut(&str, &str) -> Result<bool, ClientError>,
+    ) -> Result<(), ClientError> {
+        let body = BufReader::new(self.get(path)?.into_body().into_reader());
         let mut events = Events::default();
         for line in body.lines() {
-            let line = line.map_err(|e| Trouble::Away(format!("{path}: {e}")))?;
+            let line = line.map_err(|e| ClientError::Unreachable(format!("{path}: {e}")))?;
             if let Some((name, data)) = events.line(&line)
                 && !each(&name, &data)?
             {
@@ -112,29 +112,35 @@ impl Server {
         Ok(())
     }
 
-    fn ask(&self, path: &str) -> Result<Response<Body>, Trouble> {
+    fn get(&self, path: &str) -> Result<Response<Body>, ClientError> {
         let mut request = self.agent.get(format!("{}/api/v1{path}", self.base));
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        accepted(path, request.call())
+        check_status(path, request.call())
     }
 }
 
-/// Understands a document.
-pub(crate) fn understood<T: DeserializeOwned>(what: &str, text: &[u8]) -> Result<T, Trouble> {
-    serde_json::from_slice(text)
-        .map_err(|e| Trouble::Odd(format!("{what}: not what a server of this version says: {e}")))
+/// Parses a document.
+pub(crate) fn parse<T: DeserializeOwned>(what: &str, text: &[u8]) -> Result<T, ClientError> {
+    serde_json::from_slice(text).map_err(|e| {
+        ClientError::Unexpected(format!(
+            "{what}: unexpected response (does the server have another version?): {e}"
+        ))
+    })
 }
 
-/// An answer that is not a refusal.
-fn accepted(path: &str, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Trouble> {
-    let answer = answer.map_err(|e| Trouble::Away(e.to_string()))?;
-    let status = answer.status();
+/// The response, if its status is a success.
+fn check_status(
+    path: &str,
+    response: Result<Response<Body>, ureq::Error>,
+) -> Result<Response<Body>, ClientError> {
+    let response = response.map_err(|e| ClientError::Unreachable(e.to_string()))?;
+    let status = response.status();
     if status.is_success() {
-        return Ok(answer);
+        return Ok(response);
     }
-    let text = body(path, answer)?;
+    let text = body(path, response)?;
     let detail = serde_json::from_slice::<api::Problem>(&text).map_or_else(
         |_| format!("{path}: {status}; is this an Eagre server?"),
         |problem| {
@@ -143,41 +149,41 @@ fn accepted(path: &str, answer: Result<Response<Body>, ureq::Error>) -> Result<R
         },
     );
     let detail = match status {
-        StatusCode::UNAUTHORIZED => format!("{detail} (say who you are with --token or EAGRE_TOKEN)"),
+        StatusCode::UNAUTHORIZED => format!("{detail} (set --token or EAGRE_TOKEN)"),
         _ => detail,
     };
-    Err(Trouble::Refused { status: status.as_u16(), detail })
+    Err(ClientError::Refused { status: status.as_u16(), detail })
 }
 
-fn read<T: DeserializeOwned>(path: &str, answer: Response<Body>) -> Result<T, Trouble> {
-    understood(path, &body(path, answer)?)
+fn read<T: DeserializeOwned>(path: &str, response: Response<Body>) -> Result<T, ClientError> {
+    parse(path, &body(path, response)?)
 }
 
-fn body(path: &str, mut answer: Response<Body>) -> Result<Vec<u8>, Trouble> {
-    let read = answer.body_mut().with_config().limit(DOCUMENT_MAX).read_to_vec();
-    read.map_err(|e| Trouble::Away(format!("{path}: {e}")))
+fn body(path: &str, mut response: Response<Body>) -> Result<Vec<u8>, ClientError> {
+    let read = response.body_mut().with_config().limit(DOCUMENT_MAX).read_to_vec();
+    read.map_err(|e| ClientError::Unreachable(format!("{path}: {e}")))
 }
 
-/// An address without a slash at the end, `http://` if it says nothing else, and what asks there.
+/// Base URL (`http://` by default, no trailing slash) and HTTP agent for a server.
 pub(crate) fn agent(url: &str, trust: Trust<'_>) -> Result<(String, Agent), String> {
     let base = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
     let base = base.trim_end_matches('/').to_owned();
-    let uri: ureq::http::Uri = base.parse().map_err(|e| format!("'{url}' is not an address: {e}"))?;
+    let uri: ureq::http::Uri = base.parse().map_err(|e| format!("'{url}' is not a URL: {e}"))?;
     let encrypted = match uri.scheme_str() {
         Some("http") => false,
         Some("https") => true,
-        _ => return Err(format!("'{url}' is not an address: it begins with http:// or https://")),
+        _ => return Err(format!("'{url}' is not a URL: it must start with http:// or https://")),
     };
     if uri.host().is_none_or(str::is_empty) {
-        return Err(format!("'{url}' names no host: http://127.0.0.1:8443"));
+        return Err(format!("'{url}' has no host: use a URL such as http://127.0.0.1:8443"));
     }
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
         .proxy(None)
-        .timeout_connect(Some(PATIENCE))
-        .timeout_recv_response(Some(PATIENCE))
-        .timeout_per_read(Some(SILENCE));
+        .timeout_connect(Some(CONNECT_TIMEOUT))
+        .timeout_recv_response(Some(CONNECT_TIMEOUT))
+        .timeout_per_read(Some(READ_TIMEOUT));
     if encrypted {
         config = config.tls_config(tls(trust)?);
     }
@@ -188,8 +194,8 @@ fn tls(trust: Trust<'_>) -> Result<TlsConfig, String> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = TlsConfig::builder().unversioned_rustls_crypto_provider(provider);
     Ok(match trust {
-        Trust::Anybody => config.disable_verification(true).build(),
-        Trust::Machine => config.root_certs(authorities(Path::new(AUTHORITIES))?).build(),
+        Trust::Insecure => config.disable_verification(true).build(),
+        Trust::System => config.root_certs(authorities(Path::new(AUTHORITIES))?).build(),
         Trust::File(path) => config.root_certs(authorities(path)?).build(),
     })
 }
@@ -204,12 +210,12 @@ fn authorities(path: &Path) -> Result<RootCerts, String> {
         }
     }
     if found.is_empty() {
-        return Err(format!("{}: there is no certificate in it (PEM)", path.display()));
+        return Err(format!("{}: no certificate found (PEM expected)", path.display()));
     }
     Ok(RootCerts::new_with_certs(&found))
 }
 
-/// Server-sent events, put together from lines.
+/// Parser of server-sent events.
 #[derive(Default)]
 struct Events {
     name: String,
@@ -217,14 +223,14 @@ struct Events {
 }
 
 impl Events {
-    /// Takes in a line without its end; an empty one completes an event: its name and data.
+    /// Adds a line; an empty one completes an event and returns its name and data.
     fn line(&mut self, line: &str) -> Option<(String, String)> {
         if line.is_empty() {
             let (name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
             return (!data.is_empty())
                 .then(|| (if name.is_empty() { "message".to_owned() } else { name }, data));
         }
-        // A line that begins with a colon is a comment: its field is empty.
+        // A line that starts with a colon is a comment: its field is empty.
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
@@ -256,10 +262,10 @@ mod tests {
 
     #[test]
     fn addresses_are_checked() {
-        let base = |url| Server::new(url, None, Trust::Machine).map(|server| server.base().to_owned());
+        let base = |url| Server::new(url, None, Trust::System).map(|server| server.base().to_owned());
         assert_eq!(base("127.0.0.1:8443"), Ok("http://127.0.0.1:8443".to_owned()));
         assert_eq!(base("http://tester:8443/"), Ok("http://tester:8443".to_owned()));
-        assert!(base("ftp://tester").unwrap_err().contains("begins with"));
+        assert!(base("ftp://tester").unwrap_err().contains("must start with"));
         assert!(base("http://").is_err());
         let server = Server::new("https://tester", None, Trust::File(Path::new("/nowhere.pem")));
         assert!(server.err().unwrap().contains("/nowhere.pem"));

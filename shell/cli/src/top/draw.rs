@@ -1,9 +1,9 @@
-//! The picture on the terminal: a pure function of the model, drawn anew each time.
+//! Draws the view: a pure function of the model, redrawn as a whole each time.
 //!
-//! Not here: keys, the server. Colour only repeats what words say, so a picture without it loses nothing.
+//! Not here: keys, the server. Colour only repeats what the text says.
 
 use super::figures;
-use super::model::{Model, Over};
+use super::model::{Model, Overlay};
 use crate::summary::table;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
@@ -11,25 +11,25 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph, Wrap};
 
-/// Cells of a port's small curve.
+/// Width of a port's curve, in cells.
 const CURVE: usize = 24;
 const KEYS: &str = "q quit   p pause/resume   + - rate   s stop   / filter   ? help";
 const HELP: &str = "\
-q        quit; what runs goes on
+q        quit; runs continue
 p space  pause, resume
 + -      10% faster, slower
-s        stop (asks)
+s        stop (asks for confirmation)
 ← →      newer, older run or campaign
-↑ ↓      scroll streams; also page up, page down, home
-/        show streams whose name holds a text; Esc shows all
+↑ ↓      scroll streams; also Page Up, Page Down, Home
+/        filter streams by name; Esc shows all
 l t r    sort by loss, rate sent, rate received
 y n      sort by latency, name
-?        this help; any key closes it";
+?        help; any key closes it";
 
-/// Whether colours are wanted.
+/// Text styles.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Palette {
-    /// Colours, not only bold and reversed text.
+    /// Whether to use colours in addition to bold and dim text.
     pub(crate) colour: bool,
 }
 
@@ -47,7 +47,7 @@ impl Palette {
     }
 }
 
-/// Draws everything; notes in the model how many streams fit.
+/// Draws everything; stores in the model how many streams fit.
 pub(crate) fn draw(frame: &mut Frame<'_>, model: &mut Model, palette: Palette) {
     let blocks = blocks(model);
     let mut heights: Vec<Constraint> =
@@ -56,13 +56,13 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &mut Model, palette: Palette) {
     heights.push(Constraint::Min(2));
     heights.push(Constraint::Length(1));
     let areas = Layout::vertical(heights).split(frame.area());
-    frame.render_widget(Paragraph::new(head(model, palette)), areas[0]);
+    frame.render_widget(Paragraph::new(header(model, palette)), areas[0]);
     for (block, area) in blocks.iter().zip(areas.iter().skip(1)) {
         titled(frame, *area, &block.title, block.lines.clone(), palette);
     }
     streams(frame, areas[areas.len() - 2], model, palette);
-    frame.render_widget(Paragraph::new(foot(model, palette)), areas[areas.len() - 1]);
-    over(frame, model);
+    frame.render_widget(Paragraph::new(footer(model, palette)), areas[areas.len() - 1]);
+    overlay(frame, model);
 }
 
 /// Lines under a title.
@@ -77,24 +77,24 @@ fn titled(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'_>>, 
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// Server, what is shown, how far it is; and a line of what to mind.
-fn head(model: &Model, palette: Palette) -> Text<'static> {
+/// Server and subject, then progress or a warning.
+fn header(model: &Model, palette: Palette) -> Text<'static> {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let server = Span::styled(format!(" eagre top   {}   ", model.server), palette.quiet());
-    let first = match &model.away {
+    let first = match &model.unreachable {
         Some(reason) => {
             Line::from(vec![server, Span::styled(format!("not connected: {reason}"), palette.bad())])
         }
         None => Line::from(vec![server, Span::styled(figures::subject(model), bold)]),
     };
-    let second = match figures::mind(model) {
-        Some(mind) => Line::styled(format!(" {mind}"), palette.paint(Color::Yellow)),
+    let second = match figures::warning(model) {
+        Some(warning) => Line::styled(format!(" {warning}"), palette.paint(Color::Yellow)),
         None => Line::from(format!(" {}", figures::progress(model))),
     };
     Text::from(vec![first, second])
 }
 
-/// Ports, latency and workers, sessions, the campaign: what there is of them.
+/// The sections present: campaign, ports, latency and workers, sessions.
 fn blocks(model: &Model) -> Vec<Section> {
     let mut blocks = Vec::new();
     if let Some(campaign) = model.campaign() {
@@ -131,12 +131,12 @@ fn section(title: &str, head: &[&str], rows: Vec<Vec<String>>) -> Section {
 
 fn streams(frame: &mut Frame<'_>, area: Rect, model: &mut Model, palette: Palette) {
     let order = model.sorted_streams();
-    // A line for the title, one for the headings.
+    // One line for the title, one for the headings.
     model.rows = usize::from(area.height.saturating_sub(2)).max(1);
     model.first = model.first.min(order.len().saturating_sub(model.rows));
     let shown: Vec<usize> = order.iter().skip(model.first).take(model.rows).copied().collect();
     let Some(live) = &model.live else {
-        let nothing = if model.shown.is_some() { "no figures yet" } else { "nothing has run here" };
+        let nothing = if model.shown.is_some() { "no figures yet" } else { "no runs" };
         return titled(frame, area, "streams", vec![Line::from(format!("  {nothing}"))], palette);
     };
     let text = table(&figures::STREAMS, shown.iter().map(|n| figures::stream(model, live, *n)).collect());
@@ -146,7 +146,7 @@ fn streams(frame: &mut Frame<'_>, area: Rect, model: &mut Model, palette: Palett
         Some(row) if lost(row) => Line::styled(line.to_owned(), palette.bad()),
         Some(_) => Line::from(line.to_owned()),
     });
-    let filter = if model.filter.is_empty() { String::new() } else { format!(", with '{}'", model.filter) };
+    let filter = if model.filter.is_empty() { String::new() } else { format!(", filter '{}'", model.filter) };
     let title = format!(
         "streams by {}{filter}: {}–{} of {}",
         model.sort.words(),
@@ -157,22 +157,22 @@ fn streams(frame: &mut Frame<'_>, area: Rect, model: &mut Model, palette: Palett
     titled(frame, area, &title, lines.collect(), palette);
 }
 
-fn foot(model: &Model, palette: Palette) -> Line<'static> {
-    if model.over == Over::Filter {
-        return Line::from(format!(" / {}▏  Enter keeps it, Esc shows all", model.filter));
+fn footer(model: &Model, palette: Palette) -> Line<'static> {
+    if model.overlay == Overlay::Filter {
+        return Line::from(format!(" / {}▏  Enter keeps the filter, Esc clears it", model.filter));
     }
-    // What was said last comes first: on a narrow terminal it matters more than the keys.
-    let said =
-        model.said.as_ref().map(|said| Span::styled(format!(" {said}  "), palette.paint(Color::Yellow)));
+    // The message comes first: on a narrow terminal it matters more than the keys.
+    let message = model.message.as_ref();
+    let message = message.map(|text| Span::styled(format!(" {text}  "), palette.paint(Color::Yellow)));
     let keys = Span::styled(format!(" {KEYS}"), palette.quiet());
-    Line::from(said.into_iter().chain([keys]).collect::<Vec<_>>())
+    Line::from(message.into_iter().chain([keys]).collect::<Vec<_>>())
 }
 
-fn over(frame: &mut Frame<'_>, model: &Model) {
-    let (title, text) = match model.over {
-        Over::Help => (" keys ", HELP.to_owned()),
-        Over::Stop => (" stop? ", format!("Stop {}?  y yes   any other key no", figures::subject(model))),
-        Over::Nothing | Over::Filter => return,
+fn overlay(frame: &mut Frame<'_>, model: &Model) {
+    let (title, text) = match model.overlay {
+        Overlay::Help => (" keys ", HELP.to_owned()),
+        Overlay::Stop => (" stop? ", format!("Stop {}?  y yes   any other key no", figures::subject(model))),
+        Overlay::Nothing | Overlay::Filter => return,
     };
     let whole = frame.area();
     let width = text.lines().map(|line| line.chars().count()).max().unwrap_or(0) as u16 + 4;
@@ -188,11 +188,11 @@ fn over(frame: &mut Frame<'_>, model: &Model) {
 mod tests {
     use super::*;
     use crate::top::model::tests::{run, showing};
-    use crate::top::model::{Key, News};
+    use crate::top::model::{Key, Update};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    /// The lines of a picture.
+    /// Draws into a buffer; returns its lines and colours.
     fn picture(model: &mut Model, width: u16, height: u16, palette: Palette) -> (Vec<String>, Vec<Color>) {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, model, palette)).unwrap();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_has_its_place() {
+    fn all_sections_are_drawn() {
         let text = plain(&mut showing(40), 120, 30);
         for part in [
             "demo (a): running",
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_left_out_if_nobody_wants_them() {
+    fn colours_can_be_disabled() {
         let (with, colours) = picture(&mut showing(9), 100, 30, Palette { colour: true });
         assert!(colours.contains(&Color::Red));
         let (without, none) = picture(&mut showing(9), 100, 30, Palette { colour: false });
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn any_size_will_do() {
+    fn any_size_is_drawn() {
         let mut model = showing(40);
         for key in [None, Some('?'), Some('x'), Some('s'), Some('x'), Some('/')] {
             key.map(|c| model.key(Key::Char(c)));
@@ -251,18 +251,18 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_server_and_an_invalid_result_are_said() {
+    fn an_unreachable_server_and_an_invalid_result_are_shown() {
         let mut model = showing(2);
-        model.hear(News::Away("connection refused".to_owned()));
+        model.apply(Update::Unreachable("connection refused".to_owned()));
         assert!(plain(&mut model, 100, 20).contains("not connected: connection refused"));
         let mut done = run("a", "done", 2);
         done.verdict = Some(serde_json::json!({"valid": false, "reasons": ["the tester was the limit"]}));
-        model.hear(News::Run(Box::new(done)));
-        assert!(plain(&mut model, 100, 20).contains("not valid: the tester was the limit"));
+        model.apply(Update::Run(Box::new(done)));
+        assert!(plain(&mut model, 100, 20).contains("invalid: the tester was the limit"));
     }
 
     #[test]
-    fn help_and_questions_lie_over_the_picture() {
+    fn help_and_confirmation_cover_the_view() {
         let mut model = showing(2);
         model.key(Key::Char('?'));
         assert!(plain(&mut model, 100, 30).contains("10% faster, slower"));

@@ -1,13 +1,13 @@
-//! The figures of a run that has ended, out of its result document, in the columns of live figures.
+//! The last snapshot of an ended run, from its result document.
 //!
-//! Rates are means over the run, latencies those of the whole run. Nothing is made up: what the result lacks is absent.
+//! Rates are means and latencies are values over the whole run. Values that the result lacks are absent.
 
-use super::model::Look;
+use super::model::Snapshot;
 use api::{Live, LivePorts, LiveSessions, LiveStreams, Names, WorkerLoad};
 use serde_json::Value;
 
-/// `eagre.result/1` in columns.
-pub(crate) fn look(names: &Names, result: &Value) -> Look {
+/// Converts a result to a snapshot.
+pub(crate) fn snapshot(names: &Names, result: &Value) -> Snapshot {
     let duration_s = result["duration_s"].as_f64().unwrap_or(0.0);
     let live = Live {
         at_s: duration_s,
@@ -19,7 +19,7 @@ pub(crate) fn look(names: &Names, result: &Value) -> Look {
         latency: None,
         workers: workers(&result["workers"]),
     };
-    Look { names: Some(names.clone()), live }
+    Snapshot { names: Some(names.clone()), live }
 }
 
 /// The entries of an object, in the order of names.
@@ -108,7 +108,7 @@ mod tests {
             "sessions": {"web": {"established": 3, "failed": {"reset": 1, "timeout": 2}}},
             "workers": [{"core": 1, "busy_ratio": 0.5}]
         });
-        let live = look(&names, &result).live;
+        let live = snapshot(&names, &result).live;
         assert_eq!((live.ports.tx_packets, live.ports.tx_pps), (vec![9], vec![4.5]));
         assert_eq!((live.streams.tx, live.streams.lost), (vec![4, 5], vec![None, Some(1)]));
         assert_eq!((live.streams.latency_p50_ns, live.streams.rx_pps), (vec![None, Some(7)], vec![0.0, 2.0]));

@@ -1,10 +1,10 @@
-//! The threads that listen to a server and carry orders to it; what they learn comes out of one channel.
+//! Threads that read from a server and send commands to it; all updates go through one channel.
 //!
-//! Not here: what to look at and what keys mean (`model`).
+//! Not here: the choice of what to show, and keys (`model`).
 
-use super::client::{Server, Trouble, understood};
+use super::client::{ClientError, Server, parse};
 use super::ended;
-use super::model::{Look, News, Order, Subject};
+use super::model::{Snapshot, Subject, Update, UserCommand};
 use api::{Campaign, Run};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -12,90 +12,93 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// Between two looks at the lists, and between two attempts to reach a server.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Looks a second of what is followed.
+/// Time between two polls of the lists, and between connection attempts.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of live events, seconds.
 const EVERY_S: f64 = 0.5;
 
-/// Listens to one server.
+/// Receives updates from one server.
 pub(crate) struct Feed {
     server: Server,
-    news: Sender<News>,
-    /// Which subject is followed: a thread that follows an older one ends.
-    turn: Arc<AtomicU64>,
+    updates: Sender<Update>,
+    /// Number of the current subject: a thread that follows an older one ends.
+    generation: Arc<AtomicU64>,
     followed: Option<Subject>,
 }
 
 impl Feed {
-    /// Begins to read the lists.
-    pub(crate) fn new(server: Server, news: Sender<News>) -> Self {
-        let (of_lists, lists) = (server.clone(), news.clone());
+    /// Starts polling the lists.
+    pub(crate) fn new(server: Server, updates: Sender<Update>) -> Self {
+        let (of_lists, lists) = (server.clone(), updates.clone());
         std::thread::spawn(move || {
-            while lists.send(read_lists(&of_lists).unwrap_or_else(|e| News::Away(e.to_string()))).is_ok() {
-                std::thread::sleep(PAUSE);
+            while lists
+                .send(read_lists(&of_lists).unwrap_or_else(|e| Update::Unreachable(e.to_string())))
+                .is_ok()
+            {
+                std::thread::sleep(POLL_INTERVAL);
             }
         });
-        Self { server, news, turn: Arc::default(), followed: None }
+        Self { server, updates, generation: Arc::default(), followed: None }
     }
 
-    /// Follows this and nothing else.
+    /// Follows this subject only.
     pub(crate) fn follow(&mut self, subject: Option<Subject>) {
         if self.followed == subject {
             return;
         }
         self.followed.clone_from(&subject);
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) + 1;
+        let generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
         let Some(subject) = subject else { return };
-        let (server, news, newest) = (self.server.clone(), self.news.clone(), self.turn.clone());
+        let (server, updates, newest) = (self.server.clone(), self.updates.clone(), self.generation.clone());
         std::thread::spawn(move || {
-            let wanted = || newest.load(Ordering::Relaxed) == turn;
-            let send = |told| wanted() && news.send(told).is_ok();
+            let wanted = || newest.load(Ordering::Relaxed) == generation;
+            let send = |update| wanted() && updates.send(update).is_ok();
             follow(&server, &subject, &send, &wanted);
         });
     }
 
-    /// Carries out an order; what came of it is news.
-    pub(crate) fn order(&self, order: Order) {
-        let (server, news) = (self.server.clone(), self.news.clone());
+    /// Sends a command to the server; its outcome arrives as an update.
+    pub(crate) fn send(&self, command: UserCommand) {
+        let (server, updates) = (self.server.clone(), self.updates.clone());
         std::thread::spawn(move || {
-            let sentence = carry_out(&server, &order).unwrap_or_else(|trouble| trouble.to_string());
-            // Nobody listens any more when the program ends.
-            drop(news.send(News::Said(sentence)));
+            let message = execute(&server, &command).unwrap_or_else(|error| error.to_string());
+            // The receiver is gone when the program ends.
+            drop(updates.send(Update::Message(message)));
         });
     }
 }
 
-/// All runs and campaigns of a server.
-pub(crate) fn read_lists(server: &Server) -> Result<News, Trouble> {
+/// Reads all runs and campaigns of a server.
+pub(crate) fn read_lists(server: &Server) -> Result<Update, ClientError> {
     let runs = server.document("/runs")?;
-    Ok(News::Lists { runs, campaigns: server.document("/campaigns")? })
+    Ok(Update::Lists { runs, campaigns: server.document("/campaigns")? })
 }
 
-/// Tells what happens to a subject until it ends or nobody wants to know. Reconnects.
-fn follow(server: &Server, subject: &Subject, send: &impl Fn(News) -> bool, wanted: &impl Fn() -> bool) {
+/// Sends updates of a subject until it ends or is no longer wanted. Reconnects.
+fn follow(server: &Server, subject: &Subject, send: &impl Fn(Update) -> bool, wanted: &impl Fn() -> bool) {
     while wanted() {
         match follow_once(server, subject, send) {
             Ok(()) => return,
-            // That the server is away is said by those who read the lists.
-            Err(Trouble::Away(_)) => std::thread::sleep(PAUSE),
+            // The thread that polls the lists reports an unreachable server.
+            Err(ClientError::Unreachable(_)) => std::thread::sleep(POLL_INTERVAL),
             Err(other) => {
-                send(News::Said(other.to_string()));
+                send(Update::Message(other.to_string()));
                 return;
             }
         }
     }
 }
 
-/// The same until the connection ends; an error if the subject has not.
+/// The same for one connection; an error if it closes before the subject ends.
 pub(crate) fn follow_once(
     server: &Server,
     subject: &Subject,
-    send: &impl Fn(News) -> bool,
-) -> Result<(), Trouble> {
+    send: &impl Fn(Update) -> bool,
+) -> Result<(), ClientError> {
     if let Subject::Run(id) = subject {
         let run: Box<Run> = server.document(&format!("/runs/{id}"))?;
         if run.state.has_ended() {
-            return last_figures(server, &run, send);
+            return send_last_snapshot(server, &run, send);
         }
     }
     let mut over = false;
@@ -105,83 +108,83 @@ pub(crate) fn follow_once(
     };
     let mut ended = None;
     server.events(&format!("/{path}/{id}/events?every_s={EVERY_S}"), |name, data| {
-        let (wanted, has_ended) = tell(subject, name, data.as_bytes(), send)?;
+        let (wanted, has_ended) = forward(subject, name, data.as_bytes(), send)?;
         ended = has_ended.or(ended.take());
         over = !wanted;
         Ok(wanted)
     })?;
     match ended {
         _ if over => Ok(()),
-        Some(Ended::Run(run)) => last_figures(server, &run, send),
+        Some(Ended::Run(run)) => send_last_snapshot(server, &run, send),
         Some(Ended::Campaign) => Ok(()),
-        None => Err(Trouble::Away(format!("{path} {id}: the server ended the connection"))),
+        None => Err(ClientError::Unreachable(format!("{path} {id}: the server ended the connection"))),
     }
 }
 
-/// What an ended run came to. One that failed early, or whose server ended first, has no result.
-fn last_figures(server: &Server, run: &Run, send: &impl Fn(News) -> bool) -> Result<(), Trouble> {
+/// Sends the figures of an ended run. A run that failed early or outlived its server has no result.
+fn send_last_snapshot(server: &Server, run: &Run, send: &impl Fn(Update) -> bool) -> Result<(), ClientError> {
     match server.document::<Value>(&format!("/runs/{}/result", run.id)) {
         Ok(result) => {
-            let look = ended::look(&run.names, &result);
-            send(News::Look(Subject::Run(run.id.clone()), Box::new(look)));
+            let snapshot = ended::snapshot(&run.names, &result);
+            send(Update::Snapshot(Subject::Run(run.id.clone()), Box::new(snapshot)));
             Ok(())
         }
-        Err(Trouble::Refused { status: 404 | 409, .. }) => Ok(()),
-        Err(trouble) => Err(trouble),
+        Err(ClientError::Refused { status: 404 | 409, .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
-/// Something after which nothing more happens.
+/// A subject that has ended.
 enum Ended {
     Run(Box<Run>),
     Campaign,
 }
 
-/// Passes an event on. Whether more is wanted, and what ended with it.
-fn tell(
+/// Forwards an event. Returns whether more are wanted, and what ended with it.
+fn forward(
     subject: &Subject,
     name: &str,
     data: &[u8],
-    send: &impl Fn(News) -> bool,
-) -> Result<(bool, Option<Ended>), Trouble> {
+    send: &impl Fn(Update) -> bool,
+) -> Result<(bool, Option<Ended>), ClientError> {
     Ok(match name {
         "run" => {
-            let run: Box<Run> = understood("an event", data)?;
+            let run: Box<Run> = parse("an event", data)?;
             let ended = run.state.has_ended().then(|| Ended::Run(run.clone()));
-            (send(News::Run(run)), ended)
+            (send(Update::Run(run)), ended)
         }
         "campaign" => {
-            let campaign: Box<Campaign> = understood("an event", data)?;
+            let campaign: Box<Campaign> = parse("an event", data)?;
             let ended = campaign.state.has_ended().then_some(Ended::Campaign);
-            (send(News::Campaign(campaign)), ended)
+            (send(Update::Campaign(campaign)), ended)
         }
         "live" => {
-            let look: Box<Look> = understood("an event", data)?;
-            (send(News::Look(subject.clone(), look)), None)
+            let snapshot: Box<Snapshot> = parse("an event", data)?;
+            (send(Update::Snapshot(subject.clone(), snapshot)), None)
         }
-        // Points, results, and what later versions may say.
+        // Points, results, and events of later versions.
         _ => (true, None),
     })
 }
 
-fn carry_out(server: &Server, order: &Order) -> Result<String, Trouble> {
-    Ok(match order {
-        Order::Scale { run, scale } => {
-            server.order(&format!("/runs/{run}/rate"), &json!({"scale": scale}))?;
+fn execute(server: &Server, command: &UserCommand) -> Result<String, ClientError> {
+    Ok(match command {
+        UserCommand::Scale { run, scale } => {
+            server.post(&format!("/runs/{run}/rate"), &json!({"scale": scale}))?;
             match *scale {
                 0.0 => "paused".to_owned(),
-                1.0 => "resumed: as the profile says".to_owned(),
+                1.0 => "resumed at the profile's rate".to_owned(),
                 scale => format!("at {:.0}% of the profile's rate", scale * 100.0),
             }
         }
-        Order::Stop(Subject::Run(id)) => {
-            server.order(&format!("/runs/{id}/stop"), &json!({}))?;
+        UserCommand::Stop(Subject::Run(id)) => {
+            server.post(&format!("/runs/{id}/stop"), &json!({}))?;
             "stopping".to_owned()
         }
-        Order::Stop(Subject::Campaign(id)) => {
-            server.order(&format!("/campaigns/{id}/stop"), &json!({}))?;
+        UserCommand::Stop(Subject::Campaign(id)) => {
+            server.post(&format!("/campaigns/{id}/stop"), &json!({}))?;
             "stopping".to_owned()
         }
-        Order::Quit => String::new(),
+        UserCommand::Quit => String::new(),
     })
 }

@@ -1,4 +1,4 @@
-//! Figures as words and columns, the same for the picture and for the snapshot on a pipe.
+//! Figures as text and table rows, for the live view and for `--once`.
 
 use super::model::{Model, Subject};
 use crate::summary::{si, time};
@@ -11,11 +11,11 @@ pub(crate) const STREAMS: [&str; 9] =
 pub(crate) const SESSIONS: [&str; 6] = ["sessions", "open", "opened", "responses", "goodput", "failed"];
 /// Headings of `ports`.
 pub(crate) const PORTS: [&str; 5] = ["port", "sent pps", "L1 bps", "received pps", "L1 bps"];
-/// Cells of a bar.
+/// Width of a progress bar, in cells.
 const BAR: usize = 20;
 const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What is shown, in a few words: `demo (20261121-…): running`.
+/// The shown subject: `demo (20261121-…): running`.
 pub(crate) fn subject(model: &Model) -> String {
     if let Some(run) = model.run() {
         let paused = if model.paused && !run.state.has_ended() { ", paused" } else { "" };
@@ -24,7 +24,7 @@ pub(crate) fn subject(model: &Model) -> String {
     if let Some(campaign) = model.campaign() {
         return format!("{} {} ({}): {}", campaign.method, campaign.name, campaign.id, state(campaign.state));
     }
-    "nothing has run here".to_owned()
+    "no runs".to_owned()
 }
 
 fn state(state: State) -> &'static str {
@@ -35,11 +35,11 @@ fn state(state: State) -> &'static str {
         State::Done => "done",
         State::Failed => "failed",
         State::Stopped => "stopped",
-        State::Interrupted => "interrupted: the server ended first",
+        State::Interrupted => "interrupted: the server stopped",
     }
 }
 
-/// How far a run is.
+/// Progress of a run.
 pub(crate) fn progress(model: &Model) -> String {
     let Some(run) = model.run() else { return String::new() };
     let at_s = model.live.as_ref().map_or(run.at_s, |live| live.at_s);
@@ -55,8 +55,8 @@ pub(crate) fn progress(model: &Model) -> String {
     )
 }
 
-/// What to mind: why it failed, that a result is not to be trusted, warnings.
-pub(crate) fn mind(model: &Model) -> Option<String> {
+/// The most important warning: failure, invalid result, other warnings.
+pub(crate) fn warning(model: &Model) -> Option<String> {
     if let Some(campaign) = model.campaign() {
         return campaign.reason.clone().or_else(|| campaign.warnings.first().cloned());
     }
@@ -68,7 +68,7 @@ pub(crate) fn mind(model: &Model) -> Option<String> {
     if let Some(verdict) = invalid {
         let reasons = verdict["reasons"].as_array().map(Vec::as_slice).unwrap_or_default();
         let reasons: Vec<&str> = reasons.iter().filter_map(|reason| reason.as_str()).collect();
-        return Some(format!("not valid: {}", reasons.join("; ")));
+        return Some(format!("invalid: {}", reasons.join("; ")));
     }
     run.refused_changes.last().or(run.warnings.first()).cloned()
 }
@@ -94,13 +94,13 @@ pub(crate) fn campaign(campaign: &Campaign) -> Vec<String> {
     lines
 }
 
-/// A share from 0 to 1.
+/// A progress bar for a share from 0 to 1.
 fn bar(share: f64) -> String {
     let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
     format!("[{}{}]", "#".repeat(full), "-".repeat(BAR - full))
 }
 
-/// The newest of some values as a curve of so many cells, `top` being a full cell.
+/// The newest values as a curve of this width; `top` fills a cell.
 pub(crate) fn curve(values: &[f64], top: f64, cells: usize) -> String {
     let shown = &values[values.len().saturating_sub(cells)..];
     let cell = |value: &f64| match value {
@@ -119,7 +119,7 @@ fn count(column: &[u64], n: usize) -> String {
     column.get(n).map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
-/// A row for each port.
+/// One row per port.
 pub(crate) fn ports(model: &Model, live: &Live) -> Vec<Vec<String>> {
     let ports = &live.ports;
     let row = |(n, name): (usize, &String)| {
@@ -156,7 +156,7 @@ pub(crate) fn stream(model: &Model, live: &Live, n: usize) -> Vec<String> {
     ]
 }
 
-/// A row for each entry of sessions.
+/// One row per session entry.
 pub(crate) fn sessions(model: &Model, live: &Live) -> Vec<Vec<String>> {
     let sessions = &live.sessions;
     let row = |(n, name): (usize, &String)| {
@@ -172,7 +172,7 @@ pub(crate) fn sessions(model: &Model, live: &Live) -> Vec<Vec<String>> {
     model.names.sessions.iter().enumerate().map(row).collect()
 }
 
-/// Percentiles of all streams together.
+/// Latency percentiles over all streams.
 pub(crate) fn latency(latency: &Latency) -> String {
     let shown = |name: &str, value: Option<u64>| {
         format!("{name} {}", value.map_or_else(|| "-".to_owned(), |nanoseconds| time(nanoseconds as f64)))
@@ -196,7 +196,7 @@ pub(crate) fn workers(workers: &[WorkerLoad]) -> String {
     shown.collect::<Vec<_>>().join("   ")
 }
 
-/// Everything at once, for a pipe. At most so many streams.
+/// Everything as text, with at most `streams_max` streams.
 pub(crate) fn snapshot(model: &Model, streams_max: usize) -> String {
     use crate::summary::table;
     let mut text = format!("{}: {}\n", model.server, subject(model));
@@ -204,7 +204,7 @@ pub(crate) fn snapshot(model: &Model, streams_max: usize) -> String {
     if matches!(model.shown, Some(Subject::Run(_))) {
         line(progress(model));
     }
-    mind(model).into_iter().for_each(&mut line);
+    warning(model).into_iter().for_each(&mut line);
     model.campaign().map(campaign).into_iter().flatten().for_each(&mut line);
     let Some(live) = &model.live else { return text };
     line(table(&PORTS, ports(model, live)));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_says_what_it_left_out() {
+    fn a_snapshot_counts_omitted_streams() {
         let text = snapshot(&showing(30), 20);
         assert!(text.contains("demo (a): running"), "{text}");
         assert!(text.contains("… and 10 more streams"), "{text}");

@@ -1,17 +1,17 @@
-//! What is shown, and what keys do to it. Pure: news and keys come in, orders come out.
+//! State of the view. Pure: updates and keys come in, commands come out.
 //!
-//! Not here: the server, the terminal, how it looks.
+//! Not here: the server, the terminal, drawing.
 
 use api::{Campaign, Live, Names, Run, State};
 use serde::Deserialize;
 use std::collections::VecDeque;
 
-/// Looks kept for the small curves: at two a second, a minute.
+/// Snapshots kept for the port curves: one minute at two per second.
 pub(crate) const HISTORY_MAX: usize = 120;
-/// What '+' and '-' make of the rate.
+/// Rate change of '+' and '-'.
 const STEP: f64 = 0.1;
 
-/// What is looked at.
+/// What is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// A run, by its id.
@@ -29,9 +29,9 @@ impl Subject {
     }
 }
 
-/// Live figures; those of a campaign's trials bring the trial's own names.
+/// Live figures; those of a campaign include the trial's own names.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Look {
+pub(crate) struct Snapshot {
     /// The columns' names, if they are not the run's.
     #[serde(default)]
     pub(crate) names: Option<Names>,
@@ -40,32 +40,32 @@ pub(crate) struct Look {
     pub(crate) live: Live,
 }
 
-/// What a server had to say.
+/// An update from the server.
 #[derive(Debug, Clone)]
-pub(crate) enum News {
-    /// All that it knows of, newest first.
+pub(crate) enum Update {
+    /// All runs and campaigns, newest first.
     Lists {
         /// Runs.
         runs: Vec<Run>,
         /// Campaigns.
         campaigns: Vec<Campaign>,
     },
-    /// A run that is followed.
+    /// The followed run.
     Run(Box<Run>),
-    /// A campaign that is followed.
+    /// The followed campaign.
     Campaign(Box<Campaign>),
-    /// Figures of what is followed.
-    Look(Subject, Box<Look>),
-    /// It can't be reached, and why.
-    Away(String),
-    /// What became of an order, or why there is nothing to see.
-    Said(String),
+    /// Figures of the followed subject.
+    Snapshot(Subject, Box<Snapshot>),
+    /// The server is unreachable, with the reason.
+    Unreachable(String),
+    /// The outcome of a command, or an error.
+    Message(String),
 }
 
-/// What the person wants done.
+/// What a key requests.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Order {
-    /// Send at this share of what the profile says.
+pub(crate) enum UserCommand {
+    /// Send at this share of the profile's rate.
     Scale {
         /// The run.
         run: String,
@@ -78,18 +78,18 @@ pub(crate) enum Order {
     Quit,
 }
 
-/// A key, as far as it means something here.
+/// A key with a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
     /// A character.
     Char(char),
-    /// Another row.
+    /// Scrolls up a row.
     Up,
-    /// Another row.
+    /// Scrolls down a row.
     Down,
-    /// As many rows as are seen.
+    /// Scrolls up a page.
     PageUp,
-    /// As many rows as are seen.
+    /// Scrolls down a page.
     PageDown,
     /// The newer run.
     Left,
@@ -97,17 +97,17 @@ pub(crate) enum Key {
     Right,
     /// Back to the first row.
     Home,
-    /// Done with typing, or yes.
+    /// Confirms.
     Enter,
-    /// Never mind.
+    /// Cancels.
     Escape,
-    /// Takes a character back.
+    /// Deletes a character.
     Backspace,
     /// Ctrl-C.
     Interrupt,
 }
 
-/// What streams are sorted by; the worst or largest first, names from A.
+/// Sort order of streams: largest first, names from A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
     /// Packets lost, then the rate sent.
@@ -123,7 +123,7 @@ pub(crate) enum Sort {
 }
 
 impl Sort {
-    /// In words, for the heading.
+    /// Name for the heading.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Loss => "loss",
@@ -135,33 +135,33 @@ impl Sort {
     }
 }
 
-/// What lies over the picture.
+/// What covers the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum Overlay {
     /// Nothing.
     Nothing,
     /// The keys.
     Help,
-    /// Whether to stop.
+    /// Confirmation of a stop.
     Stop,
     /// The filter is being typed.
     Filter,
 }
 
-/// All that is shown.
+/// State of the view.
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     /// The server's address.
     pub(crate) server: String,
-    /// Why the server can't be reached, if it can't; before the first answer, that it is being asked.
-    pub(crate) away: Option<String>,
+    /// Why the server is unreachable, or that the connection is pending.
+    pub(crate) unreachable: Option<String>,
     /// Runs, newest first.
     pub(crate) runs: Vec<Run>,
     /// Campaigns, newest first.
     pub(crate) campaigns: Vec<Campaign>,
-    /// What the person chose to look at; else it is what runs, or ran last.
+    /// What the user chose; else the running or latest subject is shown.
     pub(crate) pinned: Option<Subject>,
-    /// Whose figures these are.
+    /// The subject of the figures.
     pub(crate) shown: Option<Subject>,
     /// The columns' names.
     pub(crate) names: Names,
@@ -171,28 +171,28 @@ pub(crate) struct Model {
     pub(crate) history: Vec<VecDeque<(f64, f64)>>,
     /// How streams are sorted.
     pub(crate) sort: Sort,
-    /// Streams whose name holds this are shown.
+    /// Only streams whose name contains this are shown.
     pub(crate) filter: String,
     /// The first stream shown, counted in the sorted list.
     pub(crate) first: usize,
-    /// What lies over the picture.
-    pub(crate) over: Over,
-    /// The newest sentence for the bottom line.
-    pub(crate) said: Option<String>,
-    /// What was last asked for of the run shown, as a share of the profile's rate, while not paused.
+    /// What covers the view.
+    pub(crate) overlay: Overlay,
+    /// The newest message for the bottom line.
+    pub(crate) message: Option<String>,
+    /// The last requested share of the profile's rate, while not paused.
     scale: f64,
     /// Whether the run shown was paused here.
     pub(crate) paused: bool,
-    /// Rows of streams that fit, as last drawn.
+    /// Number of stream rows that fit, as last drawn.
     pub(crate) rows: usize,
 }
 
 impl Model {
-    /// Before anything is known of a server.
+    /// The state before the first response.
     pub(crate) fn new(server: &str, pinned: Option<Subject>) -> Self {
         Self {
             server: server.to_owned(),
-            away: Some("asking …".to_owned()),
+            unreachable: Some("connecting …".to_owned()),
             runs: Vec::new(),
             campaigns: Vec::new(),
             pinned,
@@ -203,15 +203,15 @@ impl Model {
             sort: Sort::Loss,
             filter: String::new(),
             first: 0,
-            over: Over::Nothing,
-            said: None,
+            overlay: Overlay::Nothing,
+            message: None,
             scale: 1.0,
             paused: false,
             rows: 1,
         }
     }
 
-    /// What to look at now: what was chosen, else what runs, else what ran last.
+    /// What to show: the chosen subject, else a running one, else the latest.
     pub(crate) fn wanted(&self) -> Option<Subject> {
         if let Some(pinned) = &self.pinned {
             return Some(pinned.clone());
@@ -220,17 +220,17 @@ impl Model {
         all.iter().find(|subject| !self.has_ended(subject)).or(all.first()).cloned()
     }
 
-    /// Everything that can be looked at, newest first.
+    /// All runs and campaigns, newest first.
     pub(crate) fn subjects(&self) -> Vec<Subject> {
         let runs = self.runs.iter().map(|run| (&run.started, Subject::Run(run.id.clone())));
         let campaigns = self.campaigns.iter().map(|c| (&c.started, Subject::Campaign(c.id.clone())));
         let mut all: Vec<_> = runs.chain(campaigns).collect();
-        // Times are written so that their order is that of their letters.
+        // RFC 3339 times sort as text.
         all.sort_by(|(a, _), (b, _)| b.cmp(a));
         all.into_iter().map(|(_, subject)| subject).collect()
     }
 
-    /// Begins to look at something else.
+    /// Shows another subject.
     pub(crate) fn show(&mut self, subject: Subject) {
         if self.shown.as_ref() != Some(&subject) {
             self.live = None;
@@ -264,38 +264,40 @@ impl Model {
         self.state(subject).is_none_or(State::has_ended)
     }
 
-    /// Takes in what the server said.
-    pub(crate) fn hear(&mut self, news: News) {
-        match news {
-            News::Lists { runs, campaigns } => {
-                (self.runs, self.campaigns, self.away) = (runs, campaigns, None);
+    /// Applies an update.
+    pub(crate) fn apply(&mut self, update: Update) {
+        match update {
+            Update::Lists { runs, campaigns } => {
+                (self.runs, self.campaigns, self.unreachable) = (runs, campaigns, None);
                 let everything = self.subjects();
                 let gone = self.pinned.take_if(|pinned| !everything.contains(pinned));
                 if let Some(gone) = gone {
-                    self.said = Some(format!("{} is not known to this server", gone.id()));
+                    self.message = Some(format!("the server no longer has {}", gone.id()));
                 }
             }
-            News::Run(run) => match self.runs.iter_mut().find(|known| known.id == run.id) {
+            Update::Run(run) => match self.runs.iter_mut().find(|known| known.id == run.id) {
                 Some(known) => *known = *run,
                 None => self.runs.insert(0, *run),
             },
-            News::Campaign(campaign) => {
+            Update::Campaign(campaign) => {
                 match self.campaigns.iter_mut().find(|known| known.id == campaign.id) {
                     Some(known) => *known = *campaign,
                     None => self.campaigns.insert(0, *campaign),
                 }
             }
-            News::Look(subject, look) if self.shown.as_ref() == Some(&subject) => self.look(*look),
-            News::Look(..) => {}
-            News::Away(reason) => self.away = Some(reason),
-            News::Said(sentence) => self.said = Some(sentence),
+            Update::Snapshot(subject, snapshot) if self.shown.as_ref() == Some(&subject) => {
+                self.record(*snapshot)
+            }
+            Update::Snapshot(..) => {}
+            Update::Unreachable(reason) => self.unreachable = Some(reason),
+            Update::Message(message) => self.message = Some(message),
         }
     }
 
-    fn look(&mut self, look: Look) {
-        let names = look.names.or_else(|| self.run().map(|run| run.names.clone())).unwrap_or_default();
-        let (before, live) = (self.live.as_ref().map(|live| live.at_s), look.live);
-        // Another trial of a campaign begins a new curve.
+    fn record(&mut self, snapshot: Snapshot) {
+        let names = snapshot.names.or_else(|| self.run().map(|run| run.names.clone())).unwrap_or_default();
+        let (before, live) = (self.live.as_ref().map(|live| live.at_s), snapshot.live);
+        // The next trial of a campaign starts new curves.
         if names != self.names || before.is_some_and(|before| live.at_s < before) {
             self.history.clear();
             self.names = names;
@@ -311,7 +313,7 @@ impl Model {
         self.live = Some(live);
     }
 
-    /// Numbers of the streams that are shown, in their order.
+    /// Indexes of the shown streams, sorted.
     pub(crate) fn sorted_streams(&self) -> Vec<usize> {
         let Some(live) = &self.live else { return Vec::new() };
         let streams = &live.streams;
@@ -320,7 +322,7 @@ impl Model {
             (0..count).filter(|&n| self.names.streams[n].contains(&self.filter)).collect();
         let at = |column: &[Option<u64>], n: usize| column.get(n).copied().flatten();
         let rate = |column: &[f64], n: usize| column.get(n).copied().unwrap_or(0.0);
-        // Streams with the same figure stay in the profile's order.
+        // Streams with equal figures stay in the profile's order.
         match self.sort {
             Sort::Name => order.sort_by(|&a, &b| self.names.streams[a].cmp(&self.names.streams[b])),
             Sort::Sent => {
@@ -338,26 +340,26 @@ impl Model {
         order
     }
 
-    /// What a key asks for; most only change what is shown.
-    pub(crate) fn key(&mut self, key: Key) -> Option<Order> {
+    /// Handles a key; returns a command for the server or the program.
+    pub(crate) fn key(&mut self, key: Key) -> Option<UserCommand> {
         if key == Key::Interrupt {
-            return Some(Order::Quit);
+            return Some(UserCommand::Quit);
         }
-        match self.over {
-            Over::Nothing => self.plain_key(key),
-            Over::Help => {
-                self.over = Over::Nothing;
+        match self.overlay {
+            Overlay::Nothing => self.plain_key(key),
+            Overlay::Help => {
+                self.overlay = Overlay::Nothing;
                 None
             }
-            Over::Stop => {
-                self.over = Over::Nothing;
+            Overlay::Stop => {
+                self.overlay = Overlay::Nothing;
                 let yes = matches!(key, Key::Enter | Key::Char('y' | 'Y'));
-                yes.then(|| self.shown.clone().map(Order::Stop)).flatten()
+                yes.then(|| self.shown.clone().map(UserCommand::Stop)).flatten()
             }
-            Over::Filter => {
+            Overlay::Filter => {
                 match key {
-                    Key::Enter => self.over = Over::Nothing,
-                    Key::Escape => (self.filter, self.over) = (String::new(), Over::Nothing),
+                    Key::Enter => self.overlay = Overlay::Nothing,
+                    Key::Escape => (self.filter, self.overlay) = (String::new(), Overlay::Nothing),
                     Key::Backspace => drop(self.filter.pop()),
                     Key::Char(c) => self.filter.push(c),
                     _ => {}
@@ -368,15 +370,15 @@ impl Model {
         }
     }
 
-    fn plain_key(&mut self, key: Key) -> Option<Order> {
+    fn plain_key(&mut self, key: Key) -> Option<UserCommand> {
         match key {
-            Key::Char('q') => return Some(Order::Quit),
+            Key::Char('q') => return Some(UserCommand::Quit),
             Key::Char('p' | ' ') => return self.pause_or_resume(),
             Key::Char('+' | '=') => return self.faster(1.0 + STEP),
             Key::Char('-' | '_') => return self.faster(1.0 - STEP),
-            Key::Char('s') => self.ask_to_stop(),
-            Key::Char('?' | 'h') => self.over = Over::Help,
-            Key::Char('/') => self.over = Over::Filter,
+            Key::Char('s') => self.confirm_stop(),
+            Key::Char('?' | 'h') => self.overlay = Overlay::Help,
+            Key::Char('/') => self.overlay = Overlay::Filter,
             Key::Char('l') => self.sort = Sort::Loss,
             Key::Char('t') => self.sort = Sort::Sent,
             Key::Char('r') => self.sort = Sort::Received,
@@ -395,39 +397,39 @@ impl Model {
         None
     }
 
-    /// The run whose rate can be changed; says why not if there is none.
+    /// The run whose rate can be changed; sets a message if there is none.
     fn changeable(&mut self) -> Option<String> {
         let refusal = match &self.shown {
-            Some(subject) if self.has_ended(subject) => "it has ended: there is no rate to change",
+            Some(subject) if self.has_ended(subject) => "the run has ended",
             Some(Subject::Run(id)) => return Some(id.clone()),
-            Some(Subject::Campaign(_)) => "a campaign decides on the rate itself",
-            None => "nothing runs",
+            Some(Subject::Campaign(_)) => "cannot change the rate: the campaign's method sets it",
+            None => "nothing is running",
         };
-        self.said = Some(refusal.to_owned());
+        self.message = Some(refusal.to_owned());
         None
     }
 
-    fn pause_or_resume(&mut self) -> Option<Order> {
+    fn pause_or_resume(&mut self) -> Option<UserCommand> {
         let run = self.changeable()?;
         self.paused = !self.paused;
-        Some(Order::Scale { run, scale: if self.paused { 0.0 } else { self.scale } })
+        Some(UserCommand::Scale { run, scale: if self.paused { 0.0 } else { self.scale } })
     }
 
-    fn faster(&mut self, times: f64) -> Option<Order> {
+    fn faster(&mut self, times: f64) -> Option<UserCommand> {
         let run = self.changeable()?;
         (self.scale, self.paused) = (self.scale * times, false);
-        Some(Order::Scale { run, scale: self.scale })
+        Some(UserCommand::Scale { run, scale: self.scale })
     }
 
-    fn ask_to_stop(&mut self) {
+    fn confirm_stop(&mut self) {
         match &self.shown {
-            Some(subject) if !self.has_ended(subject) => self.over = Over::Stop,
-            Some(_) => self.said = Some("it has ended".to_owned()),
-            None => self.said = Some("nothing runs".to_owned()),
+            Some(subject) if !self.has_ended(subject) => self.overlay = Overlay::Stop,
+            Some(_) => self.message = Some("already ended".to_owned()),
+            None => self.message = Some("nothing is running".to_owned()),
         }
     }
 
-    /// Looks at the next one in the list of all.
+    /// Shows the next subject in the list.
     fn choose(&mut self, step: isize) {
         let all = self.subjects();
         let at = self.shown.as_ref().and_then(|shown| all.iter().position(|subject| subject == shown));

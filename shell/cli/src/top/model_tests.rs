@@ -1,9 +1,9 @@
-//! What keys and news do.
+//! Tests of keys and updates.
 
 use super::*;
 use serde_json::json;
 
-/// A run that sends, with two ports and so many streams.
+/// A running run with two ports and this number of streams.
 pub(crate) fn run(id: &str, state: &str, streams: usize) -> Run {
     let names: Vec<String> = (0..streams).map(|n| format!("stream-{n}")).collect();
     serde_json::from_value(json!({
@@ -15,8 +15,8 @@ pub(crate) fn run(id: &str, state: &str, streams: usize) -> Run {
     .unwrap()
 }
 
-/// Figures of it: stream n sends 100·n packets a second and has lost n modulo 3.
-pub(crate) fn look(at_s: f64, streams: usize) -> Look {
+/// Its figures: stream n sends 100·n packets per second and has lost n modulo 3.
+pub(crate) fn snapshot(at_s: f64, streams: usize) -> Snapshot {
     let each = |f: &dyn Fn(usize) -> serde_json::Value| (0..streams).map(f).collect::<Vec<_>>();
     serde_json::from_value(json!({
         "at_s": at_s, "interval_s": 0.5, "draining": false,
@@ -34,38 +34,38 @@ pub(crate) fn look(at_s: f64, streams: usize) -> Look {
     .unwrap()
 }
 
-/// A model that shows a running run with so many streams.
+/// A model that shows a running run with this number of streams.
 pub(crate) fn showing(streams: usize) -> Model {
     let mut model = Model::new("http://127.0.0.1:8443", None);
-    model.hear(News::Lists { runs: vec![run("a", "running", streams)], campaigns: Vec::new() });
+    model.apply(Update::Lists { runs: vec![run("a", "running", streams)], campaigns: Vec::new() });
     model.show(model.wanted().unwrap());
-    model.hear(News::Look(Subject::Run("a".to_owned()), Box::new(look(1.5, streams))));
+    model.apply(Update::Snapshot(Subject::Run("a".to_owned()), Box::new(snapshot(1.5, streams))));
     model
 }
 
 fn scale(model: &mut Model, key: char) -> f64 {
     match model.key(Key::Char(key)) {
-        Some(Order::Scale { run, scale }) if run == "a" => scale,
+        Some(UserCommand::Scale { run, scale }) if run == "a" => scale,
         other => panic!("{key} gave {other:?}"),
     }
 }
 
 #[test]
-fn what_runs_is_shown_before_what_is_newer_and_over() {
+fn a_running_run_is_shown_before_newer_ended_ones() {
     let mut model = Model::new("x", None);
     assert_eq!(model.wanted(), None);
     let runs = vec![run("ccc", "done", 1), run("bb", "running", 1), run("a", "done", 1)];
-    model.hear(News::Lists { runs, campaigns: Vec::new() });
+    model.apply(Update::Lists { runs, campaigns: Vec::new() });
     assert_eq!(model.wanted(), Some(Subject::Run("bb".to_owned())));
-    model.hear(News::Run(Box::new(run("bb", "done", 1))));
+    model.apply(Update::Run(Box::new(run("bb", "done", 1))));
     assert_eq!(model.wanted(), Some(Subject::Run("ccc".to_owned())));
 }
 
 #[test]
-fn arrows_choose_and_a_run_that_is_gone_is_said() {
+fn arrows_choose_and_a_missing_run_is_reported() {
     let mut model = Model::new("x", None);
     let runs = vec![run("ccc", "running", 1), run("bb", "done", 1), run("a", "done", 1)];
-    model.hear(News::Lists { runs, campaigns: Vec::new() });
+    model.apply(Update::Lists { runs, campaigns: Vec::new() });
     model.show(model.wanted().unwrap());
     model.key(Key::Right);
     assert_eq!(model.wanted(), Some(Subject::Run("bb".to_owned())));
@@ -74,9 +74,9 @@ fn arrows_choose_and_a_run_that_is_gone_is_said() {
     model.show(model.wanted().unwrap());
     model.key(Key::Right);
     assert_eq!(model.wanted(), Some(Subject::Run("a".to_owned())));
-    model.hear(News::Lists { runs: vec![run("ccc", "running", 1)], campaigns: Vec::new() });
+    model.apply(Update::Lists { runs: vec![run("ccc", "running", 1)], campaigns: Vec::new() });
     assert_eq!(model.wanted(), Some(Subject::Run("ccc".to_owned())));
-    assert!(model.said.as_ref().unwrap().starts_with("a is not known"));
+    assert!(model.message.as_ref().unwrap().ends_with("no longer has a"));
 }
 
 #[test]
@@ -90,21 +90,21 @@ fn rates_change_by_steps_and_come_back_after_a_pause() {
 }
 
 #[test]
-fn an_ended_run_takes_no_orders() {
+fn an_ended_run_takes_no_commands() {
     let mut model = showing(3);
-    model.hear(News::Run(Box::new(run("a", "done", 3))));
+    model.apply(Update::Run(Box::new(run("a", "done", 3))));
     assert_eq!(model.key(Key::Char('p')), None);
-    assert!(model.said.as_ref().unwrap().contains("has ended"));
-    assert_eq!((model.key(Key::Char('s')), model.over), (None, Over::Nothing));
+    assert!(model.message.as_ref().unwrap().contains("has ended"));
+    assert_eq!((model.key(Key::Char('s')), model.overlay), (None, Overlay::Nothing));
 }
 
 #[test]
-fn stopping_asks_first() {
+fn stopping_needs_confirmation() {
     let mut model = showing(3);
-    assert_eq!((model.key(Key::Char('s')), model.over), (None, Over::Stop));
-    assert_eq!((model.key(Key::Char('n')), model.over), (None, Over::Nothing));
+    assert_eq!((model.key(Key::Char('s')), model.overlay), (None, Overlay::Stop));
+    assert_eq!((model.key(Key::Char('n')), model.overlay), (None, Overlay::Nothing));
     model.key(Key::Char('s'));
-    assert_eq!(model.key(Key::Char('y')), Some(Order::Stop(Subject::Run("a".to_owned()))));
+    assert_eq!(model.key(Key::Char('y')), Some(UserCommand::Stop(Subject::Run("a".to_owned()))));
 }
 
 #[test]
@@ -136,14 +136,17 @@ fn scrolling_ends_with_the_list() {
 }
 
 #[test]
-fn history_is_bounded_and_begins_anew_with_another_trial() {
+fn history_is_bounded_and_restarts_with_another_trial() {
     let mut model = showing(2);
     for step in 0..300 {
-        model.hear(News::Look(Subject::Run("a".to_owned()), Box::new(look(2.0 + f64::from(step), 2))));
+        model.apply(Update::Snapshot(
+            Subject::Run("a".to_owned()),
+            Box::new(snapshot(2.0 + f64::from(step), 2)),
+        ));
     }
     assert_eq!(model.history[0].len(), HISTORY_MAX);
-    model.hear(News::Look(Subject::Run("a".to_owned()), Box::new(look(0.5, 2))));
+    model.apply(Update::Snapshot(Subject::Run("a".to_owned()), Box::new(snapshot(0.5, 2))));
     assert_eq!(model.history[0].len(), 1);
-    model.hear(News::Look(Subject::Run("other".to_owned()), Box::new(look(99.0, 2))));
+    model.apply(Update::Snapshot(Subject::Run("other".to_owned()), Box::new(snapshot(99.0, 2))));
     assert_eq!(model.live.as_ref().unwrap().at_s, 0.5);
 }

@@ -1,7 +1,7 @@
-//! Large routing tables and access lists as text for many routers and switches.
+//! Generates large routing tables and access lists in the syntax of several routers and switches.
 //!
-//! Tables are regular on purpose: the n-th entry follows from n, so that a profile can send to exactly the addresses
-//! that have a route, and two devices get the same table in two syntaxes.
+//! The n-th entry is a function of n, so that a profile can send to exactly the addresses that have a route, and devices
+//! with different syntaxes get the same table.
 
 mod prefix;
 mod routes;
@@ -14,7 +14,7 @@ pub use rules::{RuleOptions, rules};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a text is written for.
+/// Output syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
     /// `ip -batch FILE`, for IPv6 `ip -6 -batch FILE`.
@@ -48,7 +48,7 @@ impl Syntax {
         Self::Junos,
     ];
 
-    /// The word it is chosen by.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::IpBatch => "ip-batch",
@@ -78,51 +78,51 @@ impl FromStr for Syntax {
     }
 }
 
-/// Why a text can't be generated.
+/// An error of generating a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GenerateError {
     /// No such syntax.
-    #[error("'{text}' is no syntax; there are {}", Syntax::ALL.map(Syntax::name).join(", "))]
+    #[error("unknown syntax '{text}': use one of {}", Syntax::ALL.map(Syntax::name).join(", "))]
     UnknownSyntax {
-        /// What was asked for.
+        /// The request.
         text: String,
     },
-    /// The device has no such thing.
+    /// The device does not support it.
     #[error("{syntax} has no {what}; {instead}")]
-    NotThere {
+    Unsupported {
         /// The syntax.
         syntax: Syntax,
-        /// What was asked for.
+        /// The request.
         what: &'static str,
-        /// What to use in its place.
+        /// What to use in its paths.
         instead: &'static str,
     },
-    /// A text that is no prefix.
-    #[error("'{text}' is no prefix such as 16.0.0.0/24 or 2001:2::/48: {why}")]
+    /// Not a prefix.
+    #[error("'{text}' is not a prefix such as 16.0.0.0/24 or 2001:2::/48: {why}")]
     BadPrefix {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// More entries than addresses.
-    #[error("{count} prefixes from {first} on go beyond the last address")]
+    #[error("{count} prefixes starting at {first} exceed the address space")]
     TooMany {
-        /// How many were asked for.
+        /// Requested number.
         count: u64,
         /// The first.
         first: Prefix,
     },
     /// IPv4 and IPv6 in one table.
-    #[error("{0} and {1} are not both IPv4 or both IPv6")]
+    #[error("{0} and {1} are of different address families")]
     MixedFamilies(String, String),
     /// A list without entries.
     #[error("{0}")]
     Nothing(&'static str),
-    /// Rules that should not match would match.
-    #[error("the {count} rules from {first} on, which must not match the traffic, reach into {permitted}")]
+    /// Rules that must not match would match.
+    #[error("the {count} rules starting at {first} must not match the traffic, but overlap {permitted}")]
     Overlap {
-        /// How many rules must not match.
+        /// Number of rules that must not match.
         count: u64,
         /// The first of them.
         first: Prefix,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// A network: address and prefix length, no bit set behind the prefix.
+/// A network: address and prefix length, host bits zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
@@ -17,15 +17,15 @@ impl Prefix {
     ///
     /// # Errors
     ///
-    /// If the length is longer than an address, or bits behind it are set.
+    /// If the length exceeds the address length, or host bits are set.
     pub fn new(address: IpAddr, len: u8) -> Result<Self, GenerateError> {
         let bad = |why| Err(GenerateError::BadPrefix { text: format!("{address}/{len}"), why });
         let prefix = Self { address, len };
         if len > prefix.bits() {
-            return bad("the length is longer than an address");
+            return bad("prefix length too long");
         }
         if prefix.value() & (prefix.size() - 1) != 0 {
-            return bad("bits are set behind the prefix");
+            return bad("host bits are set");
         }
         Ok(prefix)
     }
@@ -45,7 +45,7 @@ impl Prefix {
         self.len
     }
 
-    /// Whether it is one of IPv6.
+    /// Whether it is IPv6.
     pub fn is_ipv6(self) -> bool {
         self.address.is_ipv6()
     }
@@ -61,16 +61,16 @@ impl Prefix {
         Ipv4Addr::from(u32::MAX.checked_shl(host_bits).unwrap_or(0))
     }
 
-    /// The mask with ones for zeros, as access lists of IOS have it.
+    /// The inverted mask, as in IOS access lists.
     pub fn wildcard(self) -> Ipv4Addr {
         Ipv4Addr::from(!u32::from(self.netmask()))
     }
 
-    /// The `n`-th network of the same length behind this one.
+    /// The `n`-th network of the same length after this one.
     ///
     /// # Errors
     ///
-    /// If there are not so many.
+    /// If that exceeds the address space.
     pub fn nth(self, n: u64) -> Result<Self, GenerateError> {
         let last = if self.is_ipv6() { u128::MAX } else { u128::from(u32::MAX) };
         let value = u128::from(n).checked_mul(self.size()).and_then(|by| self.value().checked_add(by));
@@ -79,18 +79,18 @@ impl Prefix {
         Ok(Self { address: self.at(value), len: self.len })
     }
 
-    /// This network and those behind it, `count` in all.
+    /// This network and the following ones, `count` in all.
     ///
     /// # Errors
     ///
-    /// If there are not so many.
+    /// If that exceeds the address space.
     pub fn following(self, count: u64) -> Result<impl Iterator<Item = Self>, GenerateError> {
         self.nth(count.saturating_sub(1)).map_err(|_| GenerateError::TooMany { count, first: self })?;
         let (start, size) = (self.value(), self.size());
         Ok((0..count).map(move |n| Self { address: self.at(start + u128::from(n) * size), len: self.len }))
     }
 
-    /// Whether the two have an address in common.
+    /// Whether the two overlap.
     pub fn overlaps(self, other: Self) -> bool {
         let last = |prefix: Self| prefix.value() | (prefix.size() - 1);
         self.is_ipv6() == other.is_ipv6() && self.value() <= last(other) && other.value() <= last(self)
@@ -107,7 +107,7 @@ impl Prefix {
         }
     }
 
-    /// Addresses in the network. All of IPv6 counts as half of it, which no generator minds.
+    /// Number of addresses; halved for ::/0, which no generator uses.
     fn size(self) -> u128 {
         1 << u32::from(self.bits() - self.len).min(127)
     }
@@ -131,8 +131,8 @@ impl FromStr for Prefix {
 
     fn from_str(text: &str) -> Result<Self, GenerateError> {
         let bad = |why| GenerateError::BadPrefix { text: text.to_owned(), why };
-        let (address, len) = text.split_once('/').ok_or_else(|| bad("there is no '/'"))?;
-        let address: IpAddr = address.parse().map_err(|_| bad("that is no address"))?;
-        Self::new(address, len.parse().map_err(|_| bad("that is no length"))?)
+        let (address, len) = text.split_once('/').ok_or_else(|| bad("missing '/'"))?;
+        let address: IpAddr = address.parse().map_err(|_| bad("invalid address"))?;
+        Self::new(address, len.parse().map_err(|_| bad("invalid prefix length"))?)
     }
 }

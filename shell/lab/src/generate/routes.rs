@@ -4,27 +4,27 @@ use super::{GenerateError, Prefix, Syntax};
 use std::fmt::Write;
 use std::net::IpAddr;
 
-/// Which routes, and where to.
+/// Options of a routing table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteOptions {
     /// The first destination; the others follow without gaps.
     pub first: Prefix,
-    /// Next hops. With several the routes are dealt out to them in turn.
+    /// Next hops; several are used round-robin.
     pub via: Vec<IpAddr>,
-    /// Interface of the next hops, for `ip -batch`: with it nothing is looked up.
+    /// Interface of the next hops, for `ip -batch`, which saves lookups.
     pub interface: Option<String>,
-    /// What a switch does that plays router.
+    /// Output action of a switch that routes.
     pub hop: Hop,
 }
 
-/// The way out of an OpenFlow switch that plays router.
+/// Output action of an OpenFlow switch that routes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hop {
     /// Port number or name.
     pub port: String,
-    /// Hardware address frames come from then, if it changes.
+    /// Source MAC address to set.
     pub src_mac: Option<String>,
-    /// Hardware address of the next hop, if it is to be set.
+    /// Destination MAC address to set.
     pub dst_mac: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct Hop {
 ///
 /// # Errors
 ///
-/// If the device has no routes, the addresses do not suffice or are of both families, or there is no next hop.
+/// If the device has no routes, the address space is too small, families are mixed, or there is no next hop.
 pub fn routes(count: u32, syntax: Syntax, options: &RouteOptions) -> Result<String, GenerateError> {
     check(options, syntax)?;
     let destinations = options.first.following(u64::from(count))?;
@@ -54,10 +54,10 @@ pub fn routes(count: u32, syntax: Syntax, options: &RouteOptions) -> Result<Stri
 
 fn check(options: &RouteOptions, syntax: Syntax) -> Result<(), GenerateError> {
     if syntax == Syntax::Nftables {
-        return Err(GenerateError::NotThere {
+        return Err(GenerateError::Unsupported {
             syntax,
             what: "routes",
-            instead: "the kernel's come from ip-batch",
+            instead: "use ip-batch for the kernel's",
         });
     }
     let mixed = options.via.iter().find(|via| via.is_ipv6() != options.first.is_ipv6());
@@ -68,7 +68,7 @@ fn check(options: &RouteOptions, syntax: Syntax) -> Result<(), GenerateError> {
     }
 }
 
-/// Adds a route's line. Writing to a text can't fail.
+/// Appends a route. Writing to a string cannot fail.
 fn route(text: &mut String, syntax: Syntax, to: Prefix, via: IpAddr, options: &RouteOptions) {
     let family = if to.is_ipv6() { "ipv6" } else { "ip" };
     let _ = match (syntax, &options.interface) {
@@ -90,7 +90,7 @@ fn route(text: &mut String, syntax: Syntax, to: Prefix, via: IpAddr, options: &R
     };
 }
 
-/// A route as an OpenFlow flow; its priority is the prefix length, so that the longest wins.
+/// A route as an OpenFlow flow; its priority is the prefix length, so that the longest match wins.
 fn flow(text: &mut String, to: Prefix, hop: &Hop) -> std::fmt::Result {
     let (family, field) = if to.is_ipv6() { ("ipv6", "ipv6_dst") } else { ("ip", "nw_dst") };
     write!(text, "priority={},{family},{field}={to},actions=dec_ttl", 1000 + u32::from(to.prefix_len()))?;

@@ -1,26 +1,26 @@
-//! Access lists whose last rules are the ones that match.
+//! Access lists whose last rules match.
 //!
-//! RFC 2544 section 11.4: the rule that lets the test traffic through stands behind all others, so that a device which
-//! goes through them one by one has to go through all.
+//! RFC 2544 section 11.4: the rule that permits the test traffic comes last, so that a device that evaluates rules in
+//! order must evaluate all.
 
 use super::{GenerateError, Prefix, Syntax};
 use std::fmt::Write;
 
-/// Which rules.
+/// Options of an access list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleOptions {
-    /// Source and destination of the traffic to let through; one rule for each, at the end of the list.
+    /// Source and destination of the permitted traffic; one rule each, at the end of the list.
     pub permit: Vec<(Prefix, Prefix)>,
     /// Source of the first rule that must not match; the others follow without gaps. Their destinations are the
-    /// traffic's, so that only the sources tell them apart.
+    /// traffic's, so that only the source differs.
     pub first: Prefix,
     /// Name of the list, filter or table.
     pub name: String,
 }
 
 impl RuleOptions {
-    /// Rules that let these through, under the name 'eagre'; what they deny comes from 198.19.0.0/16, or from
-    /// 2001:2:0:ffff::/64, both set aside for benchmarks (RFC 2544 appendix C, RFC 5180).
+    /// Rules that permit this traffic, named 'eagre'. Denied sources are from 198.19.0.0/16 or 2001:2:0:ffff::/64,
+    /// which are reserved for benchmarks (RFC 2544 appendix C, RFC 5180).
     pub fn permitting(permit: Vec<(Prefix, Prefix)>) -> Self {
         let v6 = permit.first().is_some_and(|(source, _)| source.is_ipv6());
         let first = if v6 {
@@ -32,11 +32,11 @@ impl RuleOptions {
     }
 }
 
-/// An access list of `count` rules: first those that deny others, then those that permit the traffic.
+/// An access list of `count` rules: denying rules first, then those that permit the traffic.
 ///
 /// # Errors
 ///
-/// If the device has no access lists, the families differ, or a rule that must not match would.
+/// If the device has no access lists, families are mixed, or a denying rule would match the traffic.
 pub fn rules(count: u32, syntax: Syntax, options: &RuleOptions) -> Result<String, GenerateError> {
     let denied = check(count, syntax, options)?;
     let rules = options.first.following(denied)?.zip(options.permit.iter().cycle());
@@ -55,21 +55,21 @@ pub fn rules(count: u32, syntax: Syntax, options: &RuleOptions) -> Result<String
     Ok(text)
 }
 
-/// How many rules deny.
+/// Checks the options; returns the number of denying rules.
 fn check(count: u32, syntax: Syntax, options: &RuleOptions) -> Result<u64, GenerateError> {
-    let not_there = |instead| Err(GenerateError::NotThere { syntax, what: "access lists", instead });
+    let unsupported = |instead| Err(GenerateError::Unsupported { syntax, what: "access lists", instead });
     match syntax {
-        Syntax::IpBatch => return not_there("the kernel's come from nftables"),
+        Syntax::IpBatch => return unsupported("use nftables for the kernel's"),
         Syntax::Frr | Syntax::Bird => {
-            return not_there("it filters routes, not packets: use nftables below it");
+            return unsupported("it filters routes, not packets: use nftables");
         }
         _ => {}
     }
     if options.permit.is_empty() {
-        return Err(GenerateError::Nothing("an access list needs the traffic it lets through"));
+        return Err(GenerateError::Nothing("an access list needs permitted traffic"));
     }
     let Some(denied) = u64::from(count).checked_sub(options.permit.len() as u64) else {
-        return Err(GenerateError::Nothing("there are fewer rules than kinds of traffic to let through"));
+        return Err(GenerateError::Nothing("fewer rules than permitted traffic entries"));
     };
     let last = options.first.nth(denied.saturating_sub(1))?;
     for &(source, destination) in &options.permit {
@@ -91,7 +91,7 @@ fn check(count: u32, syntax: Syntax, options: &RuleOptions) -> Result<u64, Gener
 fn head(text: &mut String, syntax: Syntax, options: &RuleOptions) {
     let (name, v6) = (&options.name, options.first.is_ipv6());
     let _ = match syntax {
-        // Declared, deleted and written anew: loading it twice gives one table.
+        // Declare, delete and rewrite: loading it twice gives one table.
         Syntax::Nftables => writeln!(
             text,
             "table inet {name}\ndelete table inet {name}\ntable inet {name} {{\n  chain rules {{\n    \
@@ -100,7 +100,7 @@ fn head(text: &mut String, syntax: Syntax, options: &RuleOptions) {
         Syntax::Cisco if v6 => writeln!(text, "ipv6 access-list {name}"),
         Syntax::Cisco => writeln!(text, "ip access-list extended {name}"),
         Syntax::Vpp => write!(text, "set acl-plugin acl"),
-        // Neighbours find each other whatever the list says.
+        // Neighbour resolution is always permitted.
         Syntax::Ovs if v6 => writeln!(
             text,
             "priority=1,icmp6,icmp_type=135,actions=NORMAL\npriority=1,icmp6,icmp_type=136,actions=NORMAL\n\
@@ -157,7 +157,7 @@ fn rule(text: &mut String, syntax: Syntax, rule: &Rule<'_>) -> std::fmt::Result 
     }
 }
 
-/// A network as an IOS access list has it.
+/// A network in IOS access-list syntax.
 fn cisco(prefix: Prefix) -> String {
     match prefix.prefix_len() {
         32 => format!("host {}", prefix.address()),

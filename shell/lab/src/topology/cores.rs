@@ -1,15 +1,14 @@
-//! Which cores a device under test works on: all but the one the tester's worker has. Two of one mind about it, so that
-//! the device is the limit and not the tester.
+//! Cores of a device under test: all but the tester's worker core, so that the device is the limit and not the tester.
 
 use os::cpu;
 
-/// Cores of the device, ascending; empty if there is but one core for everybody.
+/// Cores of the device, ascending; empty if there is only one core.
 pub(super) fn of_device() -> Vec<usize> {
     let tester = cpu::worker_cores(1, None);
     cpu::control_cores(&tester).into_iter().filter(|core| !tester.contains(core)).collect()
 }
 
-/// A mask as the kernel reads it in `rps_cpus`: words of 32 bits, hexadecimal, the highest first, with commas between.
+/// A mask in the format of `rps_cpus`: hexadecimal 32-bit words, highest first, separated by commas.
 pub(super) fn mask(cores: &[usize]) -> String {
     let words = cores.iter().max().map_or(1, |highest| highest / 32 + 1);
     let word = |at: usize| {

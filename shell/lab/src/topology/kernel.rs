@@ -2,14 +2,14 @@
 
 use super::cores;
 use super::profiles::{Port, Stream, VETH, both_ways, device, profile};
-use super::{Parameters, Place};
+use super::{LabPaths, Parameters};
 use crate::LabError;
 use crate::design::Design;
 use crate::generate::{Hop, Prefix, RouteOptions, RuleOptions, Syntax, routes, rules};
 use crate::needs::need;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Networks as in examples/router-*.yaml, so that those run in these labs as they are.
+/// Networks of examples/router-*.yaml, so that those run in these labs unchanged.
 const WEST4: &str = "10.0.0.2/24";
 const EAST4: &str = "10.0.1.2/24";
 const WEST6: &str = "2001:2::2/64";
@@ -41,7 +41,7 @@ fn ports(parameters: &Parameters, v6: bool) -> [Port<'static>; 2] {
     }
 }
 
-/// Gives the device's kernels the cores that the tester leaves, if it leaves any.
+/// Assigns the cores that the tester does not use to the device's kernels, if there are any.
 pub(super) fn own_cores(design: &mut Design) {
     let cores = cores::of_device();
     if cores.is_empty() {
@@ -53,8 +53,8 @@ pub(super) fn own_cores(design: &mut Design) {
     }
 }
 
-/// A router between the tester's two ports, with many routes or rules if wanted.
-pub(super) fn router(parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
+/// A router between the tester's two ports, optionally with many routes or rules.
+pub(super) fn router(parameters: &Parameters, paths: &LabPaths) -> Result<Design, LabError> {
     let mut design = Design::default();
     design.tester();
     design.namespace("router", true);
@@ -62,24 +62,24 @@ pub(super) fn router(parameters: &Parameters, place: &Place) -> Result<Design, L
     design.link("tester.veth1", &[], "router.r1", &EAST_SIDE);
     let routes = parameters.routes.unwrap_or(0);
     if routes > 0 {
-        load_routes(&mut design, place, routes)?;
+        load_routes(&mut design, paths, routes)?;
         random_destinations(&mut design, parameters, &ports(parameters, false), routes);
     }
     if parameters.rules.is_some_and(|rules| rules > 0) {
-        load_rules(&mut design, place, parameters)?;
+        load_rules(&mut design, paths, parameters)?;
     }
-    let about = "IPv4 through the router, both ways at once.";
+    let about = "IPv4 through the router, both directions.";
     design.profile("ipv4", about, profile(about, parameters, &ports(parameters, false), &both_ways(false)));
-    // The rules are about IPv4 and let nothing else through.
+    // The rules permit only IPv4.
     if parameters.rules.is_none_or(|rules| rules == 0) {
-        let about = "IPv6 through the router, both ways at once.";
+        let about = "IPv6 through the router, both directions.";
         design.profile("ipv6", about, profile(about, parameters, &ports(parameters, true), &both_ways(true)));
     }
     own_cores(&mut design);
     Ok(design)
 }
 
-/// A profile whose packets go to all networks of a large routing table.
+/// A profile with destinations in all networks of a large routing table.
 pub(super) fn random_destinations(
     design: &mut Design,
     parameters: &Parameters,
@@ -91,11 +91,11 @@ pub(super) fn random_destinations(
     let [eastward, westward] = both_ways(false);
     let vary: [&str; 1] = [&to];
     let streams = [Stream { vary: &vary, ..eastward }, westward];
-    let about = "Random destinations eastward: every packet finds another route. Westward as without routes.";
+    let about = "Random destinations eastward, so that every packet takes a different route; fixed destination westward.";
     design.profile("routes", about, profile(about, parameters, ports, &streams));
 }
 
-fn load_routes(design: &mut Design, place: &Place, count: u32) -> Result<(), LabError> {
+fn load_routes(design: &mut Design, paths: &LabPaths, count: u32) -> Result<(), LabError> {
     let options = RouteOptions {
         first: Prefix::new(FIRST_ROUTE.into(), 24)?,
         via: vec![IpAddr::V4(Ipv4Addr::new(10, 0, 1, 2))],
@@ -103,14 +103,14 @@ fn load_routes(design: &mut Design, place: &Place, count: u32) -> Result<(), Lab
         hop: Hop::default(),
     };
     design.file("routes.batch", routes(count, Syntax::IpBatch, &options)?);
-    design.run("router", &["ip", "-batch", &place.file("routes.batch")]);
-    // The tester's host behind the router is asked for once, not for each destination.
+    design.run("router", &["ip", "-batch", &paths.file("routes.batch")]);
+    // The kernel resolves the tester's host behind the router once, not once per destination.
     let listed = ["ip", "-4", "route", "show", "via", "10.0.1.2"];
-    design.says(&format!("{count} routes"), "router", &listed, "", count as usize);
+    design.prints(&format!("{count} routes"), "router", &listed, "", count as usize);
     Ok(())
 }
 
-fn load_rules(design: &mut Design, place: &Place, parameters: &Parameters) -> Result<(), LabError> {
+fn load_rules(design: &mut Design, paths: &LabPaths, parameters: &Parameters) -> Result<(), LabError> {
     let west: Prefix = "10.0.0.0/24".parse()?;
     let east: Prefix = "10.0.1.0/24".parse()?;
     let mut permit = vec![(west, east), (east, west)];
@@ -120,11 +120,11 @@ fn load_rules(design: &mut Design, place: &Place, parameters: &Parameters) -> Re
     let count = parameters.rules.unwrap_or(0).max(permit.len() as u32);
     design.needs.push(need("nft", "nftables"));
     design.file("rules.nft", rules(count, Syntax::Nftables, &RuleOptions::permitting(permit))?);
-    design.run("router", &["nft", "-f", &place.file("rules.nft")]);
+    design.run("router", &["nft", "-f", &paths.file("rules.nft")]);
     Ok(())
 }
 
-/// What the firewall does: lets out what is new, lets in what belongs to it, and puts its own address on it.
+/// The firewall's rules: new connections outward only, with source NAT.
 const FIREWALL: &str = "\
 table ip eagre {
   chain through {
@@ -139,8 +139,8 @@ table ip eagre {
 }
 ";
 
-/// A stateful firewall with source NAT: what comes from the west may go out, what comes from the east may only answer.
-pub(super) fn firewall(parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
+/// A stateful firewall with source NAT: connections from west to east only.
+pub(super) fn firewall(parameters: &Parameters, paths: &LabPaths) -> Result<Design, LabError> {
     let mut design = Design::default();
     design.needs.push(need("nft", "nftables"));
     design.tester();
@@ -148,17 +148,17 @@ pub(super) fn firewall(parameters: &Parameters, place: &Place) -> Result<Design,
     design.link("tester.veth0", &[], "firewall.r0", &["10.0.0.1/24"]);
     design.link("tester.veth1", &[], "firewall.r1", &["10.0.1.1/24"]);
     design.file("firewall.nft", FIREWALL);
-    design.run("firewall", &["nft", "-f", &place.file("firewall.nft")]);
+    design.run("firewall", &["nft", "-f", &paths.file("firewall.nft")]);
     let flows = format!("udp.src: {{from: 1024, count: {}}}", parameters.flows.unwrap_or(1));
     let outward = [Stream { name: "outward", from: "west", to: "east", v6: false, vary: &[&flows] }];
-    let about = "Many flows from inside to outside; each becomes an entry of the firewall's table.";
+    let about = "Many flows from inside to outside; each adds an entry to the connection table.";
     design.profile("outward", about, profile(about, parameters, &ports(parameters, false), &outward));
     own_cores(&mut design);
     Ok(design)
 }
 
 /// A bridge between two ports of one network.
-pub(super) fn bridge(parameters: &Parameters, _: &Place) -> Result<Design, LabError> {
+pub(super) fn bridge(parameters: &Parameters, _: &LabPaths) -> Result<Design, LabError> {
     let mut design = Design::default();
     design.tester();
     design.namespace("bridge", false);
@@ -172,8 +172,8 @@ pub(super) fn bridge(parameters: &Parameters, _: &Place) -> Result<Design, LabEr
         design.run("bridge", &["ip", "link", "set", interface, "master", "br0"]);
     }
     design.run("bridge", &["ip", "link", "set", "br0", "up"]);
-    design.says("the bridge's ports", "bridge", &["bridge", "link", "show"], "state forwarding", 2);
-    let about = "Through the bridge, both ways at once.";
+    design.prints("the bridge's ports", "bridge", &["bridge", "link", "show"], "state forwarding", 2);
+    let about = "Through the bridge, both directions.";
     design.profile("through", about, profile(about, parameters, &one_network(parameters), &both_ways(false)));
     own_cores(&mut design);
     Ok(design)
@@ -193,8 +193,8 @@ pub(super) fn one_network(parameters: &Parameters) -> [Port<'static>; 2] {
     ]
 }
 
-/// Routers one behind the other. Between router n and the next there is 10.1.n.0/24 and 2001:2:0:1000+n::/64.
-pub(super) fn chain(parameters: &Parameters, _: &Place) -> Result<Design, LabError> {
+/// Routers in series. The link from router n to the next has 10.1.n.0/24 and 2001:2:0:1000+n::/64.
+pub(super) fn chain(parameters: &Parameters, _: &LabPaths) -> Result<Design, LabError> {
     let count = parameters.routers.unwrap_or(1);
     let mut design = Design::default();
     design.tester();
@@ -225,15 +225,16 @@ pub(super) fn chain(parameters: &Parameters, _: &Place) -> Result<Design, LabErr
         }
     }
     for (name, v6) in [("ipv4", false), ("ipv6", true)] {
-        let about = format!("IPv{} through {count} routers, both ways at once.", if v6 { 6 } else { 4 });
+        let about =
+            format!("IPv{} through {count} routers in series, both directions.", if v6 { 6 } else { 4 });
         design.profile(name, &about, profile(&about, parameters, &ports(parameters, v6), &both_ways(v6)));
     }
     own_cores(&mut design);
     Ok(design)
 }
 
-/// Routers side by side: router n between 10.0.2n-2.0/24 and 10.0.2n-1.0/24.
-pub(super) fn parallel(parameters: &Parameters, _: &Place) -> Result<Design, LabError> {
+/// Routers in parallel: router n between 10.0.2n-2.0/24 and 10.0.2n-1.0/24.
+pub(super) fn parallel(parameters: &Parameters, _: &LabPaths) -> Result<Design, LabError> {
     let count = parameters.routers.unwrap_or(1);
     let mut design = Design::default();
     design.tester();
@@ -273,13 +274,13 @@ pub(super) fn parallel(parameters: &Parameters, _: &Place) -> Result<Design, Lab
             ]
         })
         .collect();
-    let about = format!("IPv4 through {count} routers at the same time, both ways at once.");
+    let about = format!("IPv4 through {count} routers in parallel, both directions.");
     design.profile("ipv4", &about, profile(&about, parameters, &ports, &streams));
     own_cores(&mut design);
     Ok(design)
 }
 
-/// A port of the tester and the side of the router it leads to.
+/// A port of the tester and the router side it connects to.
 struct Side {
     number: u32,
     router: u32,

@@ -3,13 +3,13 @@
 mod cores;
 mod kernel;
 mod parameters;
-mod place;
+mod paths;
 mod profiles;
 mod servers;
 mod switches;
 
 pub use parameters::Parameters;
-pub use place::Place;
+pub use paths::LabPaths;
 
 use crate::LabError;
 use crate::design::Design;
@@ -23,11 +23,11 @@ pub struct Topology(&'static Entry);
 struct Entry {
     name: &'static str,
     about: &'static str,
-    /// What tables of results call the device.
+    /// Name of the device in result tables.
     device: &'static str,
-    /// What can be chosen, and what is chosen unless told otherwise.
+    /// Its parameters with default values.
     parameters: &'static [(Parameter, u32)],
-    design: fn(&Parameters, &Place) -> Result<Design, LabError>,
+    design: fn(&Parameters, &LabPaths) -> Result<Design, LabError>,
 }
 
 impl PartialEq for Entry {
@@ -38,29 +38,29 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
-/// Routes in the kernel's table that a lab with many has unless told otherwise.
+/// Default number of routes of a lab with many routes.
 const ROUTES: u32 = 262_144;
-/// Rules of a lab with many.
+/// Default number of rules of a lab with many rules.
 const RULES: u32 = 1_024;
 
 const CATALOGUE: [Entry; 12] = [
     Entry {
         name: "kernel-router",
-        about: "the kernel's router between two networks, IPv4 and IPv6",
+        about: "Linux kernel router between two networks, IPv4 and IPv6",
         device: "kernel",
         parameters: &[(Parameter::Routes, 0), (Parameter::Rules, 0)],
         design: kernel::router,
     },
     Entry {
         name: "kernel-router-routes",
-        about: "the same with 262,144 routes, random destinations",
+        about: "Linux kernel router with 262,144 routes, random destinations",
         device: "kernel",
         parameters: &[(Parameter::Routes, ROUTES), (Parameter::Rules, 0)],
         design: kernel::router,
     },
     Entry {
         name: "kernel-router-rules",
-        about: "the same with 1,024 nftables rules, of which the last match",
+        about: "Linux kernel router with 1,024 nftables rules, of which the last match",
         device: "kernel",
         parameters: &[(Parameter::Routes, 0), (Parameter::Rules, RULES)],
         design: kernel::router,
@@ -74,28 +74,28 @@ const CATALOGUE: [Entry; 12] = [
     },
     Entry {
         name: "bridge",
-        about: "the kernel's bridge between two ports of one network",
+        about: "Linux kernel bridge between two ports of one network",
         device: "kernel-bridge",
         parameters: &[],
         design: kernel::bridge,
     },
     Entry {
         name: "chain",
-        about: "kernel routers one behind the other",
+        about: "Linux kernel routers in series",
         device: "kernel-chain",
         parameters: &[(Parameter::Routers, 2)],
         design: kernel::chain,
     },
     Entry {
         name: "parallel",
-        about: "kernel routers side by side, each with two ports of the tester",
+        about: "Linux kernel routers in parallel, each with two ports of the tester",
         device: "kernel-parallel",
         parameters: &[(Parameter::Routers, 2)],
         design: kernel::parallel,
     },
     Entry {
         name: "ovs",
-        about: "Open vSwitch with its own datapath (netdev) between two veth pairs",
+        about: "Open vSwitch with the userspace datapath (netdev) between two veth pairs",
         device: "ovs",
         parameters: &[(Parameter::Routes, 0), (Parameter::Rules, 0)],
         design: switches::ovs,
@@ -116,14 +116,14 @@ const CATALOGUE: [Entry; 12] = [
     },
     Entry {
         name: "nginx",
-        about: "nginx as a web server; a client beside it",
+        about: "nginx web server, with a client",
         device: "nginx",
         parameters: &[],
         design: servers::nginx,
     },
     Entry {
         name: "haproxy-nginx",
-        about: "haproxy in front of nginx; a client beside them",
+        about: "HAProxy in front of nginx, with a client",
         device: "haproxy-nginx",
         parameters: &[],
         design: servers::haproxy_nginx,
@@ -152,12 +152,12 @@ impl Topology {
         self.0.name
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub fn about(self) -> &'static str {
         self.0.about
     }
 
-    /// Options of the command line that it understands, with their values.
+    /// Its command-line options with their defaults.
     pub fn options(self) -> Vec<(&'static str, u32)> {
         self.0.parameters.iter().map(|(parameter, value)| (parameter.name(), *value)).collect()
     }
@@ -167,18 +167,19 @@ impl Topology {
         vec![format!("dut={}", self.0.device), format!("config={}", chosen.configuration())]
     }
 
-    /// Everything that `up` makes.
+    /// Everything that `up` creates.
     ///
     /// # Errors
     ///
     /// If the topology does not have a parameter, or its value is out of range.
-    pub fn design(self, parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
+    pub fn design(self, parameters: &Parameters, paths: &LabPaths) -> Result<Design, LabError> {
         let chosen = parameters.resolved(self.name(), self.0.parameters)?;
-        let mut design = (self.0.design)(&chosen, place)?;
-        let about = "RFC 2544: throughput, latency, frame loss rate, back-to-back frames; an HTML report.";
+        let mut design = (self.0.design)(&chosen, paths)?;
+        let about =
+            "RFC 2544: throughput, latency, frame loss rate, back-to-back frames, with an HTML report.";
         design.method_first("rfc2544", about, self.tags(&chosen));
         if cores::of_device().is_empty() {
-            let remark = "there is one core: tester and device take turns, and results are the scheduler's";
+            let remark = "only one core: tester and device share it, so results depend on the scheduler";
             design.remarks.push(remark.to_owned());
         }
         Ok(design)

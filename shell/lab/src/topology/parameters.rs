@@ -1,15 +1,15 @@
-//! What can be chosen about a topology.
+//! Parameters of a topology.
 
 use crate::LabError;
 use std::fmt;
 use units::{FrameLen, Load, Nanos, Pps};
 
-/// What can be chosen about a topology. `None` is what the topology has unless told otherwise.
+/// Parameters of a topology. `None` is the topology's default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
     /// Routes beyond those of the networks themselves.
     pub routes: Option<u32>,
-    /// Rules, of which the last let the traffic through.
+    /// Rules, of which the last permit the traffic.
     pub rules: Option<u32>,
     /// Routers.
     pub routers: Option<u32>,
@@ -21,7 +21,7 @@ pub struct Parameters {
     pub size: Option<FrameLen>,
     /// Rate of each stream of the profiles.
     pub rate: Load,
-    /// How long the profiles send.
+    /// Duration of the profiles.
     pub duration: Nanos,
 }
 
@@ -40,7 +40,7 @@ impl Default for Parameters {
     }
 }
 
-/// A number that some topologies understand.
+/// A numeric parameter of some topologies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parameter {
     Routes,
@@ -59,7 +59,7 @@ impl Parameter {
         }
     }
 
-    /// Least and most. Routes of 24 bits fill 16.0.0.0/4; a packet with a TTL of 64 may pass 32 routers; the kernel
+    /// Minimum and maximum. Routes of 24 bits fill 16.0.0.0/4; a packet with a TTL of 64 can pass 32 routers; the kernel
     /// tracks 262,144 connections by default, in all namespaces together.
     fn range(self) -> (u32, u32) {
         match self {
@@ -84,16 +84,16 @@ impl Parameters {
     }
 
     fn set(&mut self, parameter: Parameter, value: u32) {
-        let place = match parameter {
+        let field = match parameter {
             Parameter::Routes => &mut self.routes,
             Parameter::Rules => &mut self.rules,
             Parameter::Routers => &mut self.routers,
             Parameter::Flows => &mut self.flows,
         };
-        *place = Some(value);
+        *field = Some(value);
     }
 
-    /// What sets a device apart from others of its kind: `routes=262144 rules=1024`, or `plain`.
+    /// The device's configuration, for result tables: `routes=262144 rules=1024`, or `plain`.
     pub(super) fn configuration(&self) -> String {
         let chosen = ALL.iter().filter_map(|&one| {
             let value = self.value(one).filter(|value| *value > 0)?;
@@ -103,7 +103,7 @@ impl Parameters {
         if chosen.is_empty() { "plain".to_owned() } else { chosen }
     }
 
-    /// These with a topology's own values where nothing was chosen.
+    /// These with a topology's defaults filled in.
     pub(super) fn resolved(
         &self,
         topology: &'static str,
@@ -114,12 +114,12 @@ impl Parameters {
             let own = has.iter().find(|(known, _)| *known == parameter).map(|(_, value)| *value);
             let bad = |reason| Err(LabError::BadParameter { topology, reason });
             match (self.value(parameter), own) {
-                (Some(_), None) => return bad(format!("it has no --{}", parameter.name())),
+                (Some(_), None) => return bad(format!("no option --{}", parameter.name())),
                 (None, Some(own)) => resolved.set(parameter, own),
                 (Some(value), Some(_)) => {
                     let (least, most) = parameter.range();
                     if !(least..=most).contains(&value) {
-                        return bad(format!("--{} goes from {least} to {most}", parameter.name()));
+                        return bad(format!("--{} must be from {least} to {most}", parameter.name()));
                     }
                 }
                 (None, None) => {}

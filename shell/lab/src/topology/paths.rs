@@ -1,25 +1,25 @@
-//! Where a lab is: the names of all that belongs to it.
+//! A lab's name, and the names of its folder, files and namespaces.
 
 use crate::LabError;
 use crate::folder::ROOT;
 use std::path::{Path, PathBuf};
 
-/// Where a lab is: its name, its folder, the names of its namespaces.
+/// A lab's name, folder and namespace names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct LabPaths {
     name: String,
     folder: PathBuf,
 }
 
-/// Every lab's namespaces begin with it. A dot, which no lab's name has, separates name and role.
+/// Prefix of every lab's namespaces. A dot, which no lab name contains, separates name and role.
 const NAMESPACE: &str = "eagre-lab-";
 
-impl Place {
-    /// The place of the lab of this name.
+impl LabPaths {
+    /// The paths of the lab with this name.
     ///
     /// # Errors
     ///
-    /// If it can't be a lab's name.
+    /// If the name is not valid.
     pub fn named(name: &str) -> Result<Self, LabError> {
         let possible = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || name.len() > 40 || !name.chars().all(possible) || name.starts_with('-') {
@@ -33,12 +33,12 @@ impl Place {
         &self.name
     }
 
-    /// Its folder: state, profiles, sockets, logs.
+    /// Its folder, with state, profiles, sockets and logs.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A file of its folder, as text.
+    /// The path of a file in its folder, as text.
     pub(crate) fn file(&self, name: &str) -> String {
         self.folder.join(name).display().to_string()
     }
@@ -48,7 +48,7 @@ impl Place {
         format!("{NAMESPACE}{}.{role}", self.name)
     }
 
-    /// Which lab a namespace belongs to.
+    /// The lab that a namespace belongs to.
     pub(crate) fn lab_of(namespace: &str) -> Option<String> {
         namespace.strip_prefix(NAMESPACE)?.split_once('.').map(|(name, _)| name.to_owned())
     }

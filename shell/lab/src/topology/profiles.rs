@@ -1,4 +1,4 @@
-//! Profiles that test a topology, as text.
+//! Test profiles of topologies, as text.
 
 use super::Parameters;
 use std::fmt::Write;
@@ -16,10 +16,10 @@ pub(super) struct Port<'a> {
     pub(super) speed: &'static str,
 }
 
-/// Speed that a veth pair is said to have. It has none of its own; a kernel forwards a part of this, so that shares of it
-/// are fine enough, and the tester sends nearly as much.
+/// Declared speed of a veth pair, which has none of its own. The kernel forwards part of it and the tester sends nearly
+/// as much, so percentages of it are fine enough.
 pub(super) const VETH: &str = "1Gbps";
-/// Speed that shared memory is said to have.
+/// Declared speed of shared memory.
 pub(super) const SHARED_MEMORY: &str = "10Gbps";
 
 /// A stream of a profile.
@@ -38,7 +38,7 @@ pub(super) fn device(parameters: &Parameters, interface: &str) -> String {
     format!("{}:{interface}", if parameters.af_packet { "afpacket" } else { "afxdp" })
 }
 
-/// A profile with its criteria: hardly anything is lost.
+/// A profile with a criterion for low loss.
 pub(super) fn profile(
     about: &str,
     parameters: &Parameters,
@@ -79,7 +79,7 @@ fn add_stream(text: &mut String, parameters: &Parameters, stream: &Stream<'_>) {
     }
 }
 
-/// Two streams, one each way.
+/// Two streams, one in each direction.
 pub(super) const fn both_ways(v6: bool) -> [Stream<'static>; 2] {
     [
         Stream { name: "eastward", from: "west", to: "east", v6, vary: &[] },

@@ -1,18 +1,18 @@
-//! Web servers. The kernel of a namespace of its own is the client; the tester's port leads to the server, too.
+//! Web servers. The client runs in a namespace of its own; a port of the tester is connected to the server, too.
 
-use super::{Parameters, Place};
+use super::{LabPaths, Parameters};
 use crate::LabError;
 use crate::design::Design;
 use crate::needs::need;
 
-/// How long wrk asks.
+/// wrk's duration option.
 fn seconds(parameters: &Parameters) -> String {
     format!("-d{}", (parameters.duration.0 / 1_000_000_000).max(1))
 }
 
 /// nginx's configuration: one process, no log, everything in the lab's folder.
-fn nginx_conf(place: &Place) -> String {
-    let folder = place.folder().display();
+fn nginx_conf(paths: &LabPaths) -> String {
+    let folder = paths.folder().display();
     format!(
         "worker_processes 1;
 daemon off;
@@ -41,18 +41,18 @@ http {{
     )
 }
 
-fn start_nginx(design: &mut Design, place: &Place) {
+fn start_nginx(design: &mut Design, paths: &LabPaths) {
     design.needs.push(need("nginx", "nginx-light"));
-    design.file("nginx.conf", nginx_conf(place));
-    let conf = place.file("nginx.conf");
-    design.start("nginx", "server", &["nginx", "-e", "stderr", "-p", &place.file(""), "-c", &conf]);
+    design.file("nginx.conf", nginx_conf(paths));
+    let conf = paths.file("nginx.conf");
+    design.start("nginx", "server", &["nginx", "-e", "stderr", "-p", &paths.file(""), "-c", &conf]);
 }
 
-/// Two ways to test a web server from the client's kernel.
+/// Two tests of a web server from the client's kernel.
 fn tests(design: &mut Design, parameters: &Parameters, url: &str) {
     design.needs.extend([need("curl", "curl"), need("wrk", "wrk")]);
-    design.says("an answer to the client", "client", &["curl", "-fsS", "-m", "2", url], "eagre", 1);
-    let about = "Requests on 16 connections, as fast as they are answered.";
+    design.prints("a response from the web server", "client", &["curl", "-fsS", "-m", "2", url], "eagre", 1);
+    let about = "Requests on 16 connections at maximum rate.";
     let large = format!("{url}1k");
     design.test_by(
         "wrk",
@@ -64,14 +64,14 @@ fn tests(design: &mut Design, parameters: &Parameters, url: &str) {
 }
 
 /// nginx, with a client and a port of the tester.
-pub(super) fn nginx(parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
+pub(super) fn nginx(parameters: &Parameters, paths: &LabPaths) -> Result<Design, LabError> {
     let mut design = Design::default();
     design.tester();
     design.namespace("client", false);
     design.namespace("server", false);
     design.link("client.c0", &["10.0.2.2/24"], "server.s1", &["10.0.2.1/24"]);
     design.link("tester.veth0", &[], "server.s0", &["10.0.0.1/24"]);
-    start_nginx(&mut design, place);
+    start_nginx(&mut design, paths);
     tests(&mut design, parameters, "http://10.0.2.1/");
     Ok(design)
 }
@@ -95,17 +95,17 @@ backend servers
 ";
 
 /// haproxy in front of nginx.
-pub(super) fn haproxy_nginx(parameters: &Parameters, place: &Place) -> Result<Design, LabError> {
+pub(super) fn haproxy_nginx(parameters: &Parameters, paths: &LabPaths) -> Result<Design, LabError> {
     let mut design = Design::default();
     design.tester();
     ["client", "proxy", "server"].iter().for_each(|role| design.namespace(role, false));
     design.link("client.c0", &["10.0.2.2/24"], "proxy.p1", &["10.0.2.1/24"]);
     design.link("tester.veth0", &[], "proxy.p0", &["10.0.0.1/24"]);
     design.link("proxy.p2", &["10.0.3.2/24"], "server.s0", &["10.0.3.1/24"]);
-    start_nginx(&mut design, place);
+    start_nginx(&mut design, paths);
     design.needs.push(need("haproxy", "haproxy"));
     design.file("haproxy.cfg", HAPROXY);
-    design.start("haproxy", "proxy", &["haproxy", "-db", "-f", &place.file("haproxy.cfg")]);
+    design.start("haproxy", "proxy", &["haproxy", "-db", "-f", &paths.file("haproxy.cfg")]);
     tests(&mut design, parameters, "http://10.0.2.1/");
     Ok(design)
 }

@@ -1,13 +1,13 @@
 use super::*;
-use crate::design::{Step, Way};
+use crate::design::{Step, TestCommand};
 use std::collections::BTreeSet;
 
-fn place() -> Place {
-    Place::named("x").unwrap()
+fn paths() -> LabPaths {
+    LabPaths::named("x").unwrap()
 }
 
 fn design(name: &str, parameters: &Parameters) -> Result<Design, LabError> {
-    Topology::by_name(name)?.design(parameters, &place())
+    Topology::by_name(name)?.design(parameters, &paths())
 }
 
 #[test]
@@ -15,14 +15,14 @@ fn names_are_unique_and_found() {
     let names: BTreeSet<_> = Topology::all().map(Topology::name).collect();
     assert_eq!(names.len(), 12);
     let error = Topology::by_name("kernel").unwrap_err().to_string();
-    assert!(error.starts_with("there is no topology 'kernel'; there are kernel-router, "), "{error}");
+    assert!(error.starts_with("unknown topology 'kernel': use one of kernel-router, "), "{error}");
 }
 
 #[test]
 fn designs_are_whole() {
     for topology in Topology::all() {
         let name = topology.name();
-        let design = topology.design(&Parameters::default(), &place()).unwrap();
+        let design = topology.design(&Parameters::default(), &paths()).unwrap();
         let roles: BTreeSet<&str> =
             design.namespaces.iter().map(|namespace| namespace.role.as_str()).collect();
         assert_eq!(roles.len(), design.namespaces.len(), "{name}: a namespace twice");
@@ -47,7 +47,7 @@ fn designs_are_whole() {
         assert!(!design.tests.is_empty(), "{name}");
         for test in &design.tests {
             assert!(roles.contains(test.role.as_str()), "{name}");
-            let file = test.way.profile().map(|file| design.files.iter().any(|f| f.name == *file));
+            let file = test.command.profile().map(|file| design.files.iter().any(|f| f.name == *file));
             assert!(file.unwrap_or(true), "{name}: a profile that is not written");
         }
     }
@@ -86,16 +86,16 @@ criteria:
 #[test]
 fn packets_are_tested_by_a_method_first() {
     for topology in Topology::all() {
-        let design = topology.design(&Parameters::default(), &place()).unwrap();
+        let design = topology.design(&Parameters::default(), &paths()).unwrap();
         let server = topology.name().contains("nginx");
         assert_eq!(design.tests[0].name == "rfc2544", !server, "{}", topology.name());
     }
     let rules = design("ovs", &Parameters { rules: Some(9), ..Parameters::default() }).unwrap();
-    let Way::Method { method, profile, tags } = &rules.tests[0].way else { panic!("no method") };
+    let TestCommand::Method { method, profile, tags } = &rules.tests[0].command else { panic!("no method") };
     assert_eq!((method.as_str(), profile.as_str()), ("rfc2544", "through.yaml"));
     assert_eq!(tags, &["dut=ovs", "config=rules=9"]);
     let plain = design("kernel-router", &Parameters::default()).unwrap();
-    let Way::Method { tags, .. } = &plain.tests[0].way else { panic!("no method") };
+    let TestCommand::Method { tags, .. } = &plain.tests[0].command else { panic!("no method") };
     assert_eq!(tags, &["dut=kernel", "config=plain"]);
 }
 
@@ -134,11 +134,11 @@ fn a_chain_has_as_many_links_as_it_needs() {
 
 #[test]
 fn names_of_namespaces_tell_the_lab() {
-    let long = Place::named("kernel-router-routes").unwrap();
+    let long = LabPaths::named("kernel-router-routes").unwrap();
     assert_eq!(long.namespace("tester"), "eagre-lab-kernel-router-routes.tester");
-    assert_eq!(Place::lab_of(&long.namespace("tester")).as_deref(), Some("kernel-router-routes"));
-    assert_eq!(Place::lab_of("eagre-t12-0tester"), None);
+    assert_eq!(LabPaths::lab_of(&long.namespace("tester")).as_deref(), Some("kernel-router-routes"));
+    assert_eq!(LabPaths::lab_of("eagre-t12-0tester"), None);
     for name in ["", "A", "a.b", "a/b", "-a", "a b", "..", &"a".repeat(41)] {
-        assert!(Place::named(name).is_err(), "{name}");
+        assert!(LabPaths::named(name).is_err(), "{name}");
     }
 }
