@@ -7,6 +7,8 @@ import time
 import pytest
 from lab import call, need, stream, wait_until
 
+pytestmark = pytest.mark.alone
+
 RATE = "1Mpps"
 
 
@@ -33,6 +35,7 @@ def packets(file):
     return int(re.search(r"Number of packets:\s+(\d+)", call("capinfos", "-c", "-M", file)).group(1))
 
 
+@pytest.mark.unsteady("sends as fast as a core can")
 def test_a_million_packets_a_second_are_captured_or_counted(lab):
     result, found, written = captured(lab, {})
     assert found["seen"] == result["ports"]["east"]["rx_packets"] > 100_000

@@ -150,6 +150,7 @@ class Interfaces:
         }
 
 
+@pytest.mark.unsteady("measures the time from the signal to the last packet")
 @pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=lambda how: how.name)
 def test_an_interrupted_run_stops_reports_and_leaves_no_trace(lab, tester, kind, how):

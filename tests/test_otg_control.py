@@ -51,6 +51,7 @@ print([(row.src_name, row.dst_ip, row.result) for row in rows])
 """
 
 
+@pytest.mark.unsteady("compares times taken by two programs")
 def test_pings(lab):
     """Neighbours, a kernel behind a router, the tester's other port, nobody; without a run and while traffic is sent."""
     otg.install()
@@ -144,6 +145,8 @@ def test_pings_that_make_no_sense(lab):
     assert ask().status == 409
 
 
+@pytest.mark.unsteady("compares times taken by two programs")
+@pytest.mark.alone
 def test_timestamps(lab):
     """Of the first and the last frame: as far apart as the flow says, on the clock of the native result."""
     otg.install()

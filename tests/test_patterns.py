@@ -378,6 +378,8 @@ def area(changes, rate, end, name):
     return packets + now * (end - at)
 
 
+@pytest.mark.unsteady("commands take effect at wall-clock times, and packets are counted between them")
+@pytest.mark.alone
 def test_a_live_run_is_controlled(lab):
     """Rates change at once, and the result tells when: what was sent is what those rates make."""
     lines = ["scale 50%", "rate s 5kpps", "pause", "resume", "rate 40kpps", "scale s 150%", "stop"]
@@ -409,6 +411,8 @@ def test_a_live_run_is_controlled(lab):
     settled(lambda: controlled(lab, lines, *streams), check)
 
 
+@pytest.mark.unsteady("commands take effect at wall-clock times, and packets are counted between them")
+@pytest.mark.alone
 def test_a_pause_is_silent(lab):
     """Nothing leaves between 'pause' and 'resume'; nothing is made up for."""
 
@@ -437,6 +441,8 @@ LIVE = {
 }
 
 
+@pytest.mark.unsteady("commands take effect at wall-clock times, and packets are counted between them")
+@pytest.mark.alone
 @pytest.mark.parametrize("name", LIVE)
 def test_every_pattern_is_scaled_and_paused(lab, name):
     stream, more = LIVE[name]

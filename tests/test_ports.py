@@ -70,6 +70,7 @@ def agree(done, counters):
     assert counters == {port: {"rx": COUNT, "tx": COUNT} for port in (0, 1)}
 
 
+@pytest.mark.unsteady("testpmd polls on the core the tester needs")
 def test_memif_through_testpmd(lab, testpmd):
     """Two memif ports and a mac-forwarder: nothing is lost at a modest rate, and testpmd counts the same."""
     folder = lab.folder()
@@ -79,6 +80,7 @@ def test_memif_through_testpmd(lab, testpmd):
     )
 
 
+@pytest.mark.unsteady("testpmd polls on the core the tester needs")
 def test_virtio_through_testpmd(lab, testpmd):
     """The same over vhost-user, with the tester on the virtio side."""
     folder = lab.folder()

@@ -244,6 +244,7 @@ def test_haproxy_that_loses_its_server_within_a_run(proxied):
 # DNS.
 
 
+@pytest.mark.unsteady("dnsmasq starts a process for each connection over TCP; on a busy machine the last are still open at the end")
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 @FAMILIES
 def test_dnsmasq_is_asked(host, transport, v6):
