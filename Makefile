@@ -3,21 +3,24 @@
 SECONDS ?= 10
 # For what is compiled while something is measured: it has what nobody else wants of the machine.
 BESIDE = env -u MAKEFLAGS chrt --idle 0
+# The unit tests of some floors.
+TESTS_OF = env -u MAKEFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(CURDIR)/tools/floors $(1)" \
+	tools/linted test --workspace --locked --lib --bins --tests
 
-.PHONY: demo build web screenshots test checked unit blackbox soak fuzz bench lab deb clean
+.PHONY: demo build web screenshots test checked unit blackbox soak fuzz audit bench lab deb clean
 
 demo: build
 	./target/release/eagre demo
 
 build: web
 	@tools/setup build
-	cargo build --release --locked
+	env -u MAKEFLAGS cargo build --release --locked
 
 # The dashboard: nothing to do if web/dist is newer than its sources.
 web: web/dist/index.html
 
 web/dist/index.html: $(wildcard web/src/* web/src/*/* web/*.json web/*.mjs) web/node_modules/.package-lock.json
-	cd web && npm run --silent check && npm run --silent build
+	cd web && npm run --silent build
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json web/.npmrc
 	@tools/setup web
@@ -29,20 +32,21 @@ screenshots: build
 	@tools/setup test
 	tools/screenshots
 
-# What takes long is compiled beside the program and its black-box tests.
+# What takes long compiles beside the program and its black-box tests.
 test:
 	@tools/setup test
 	@$(MAKE) --no-print-directory -j2 blackbox checked
-	cargo test --workspace --locked --lib --bins --tests
+	$(call TESTS_OF,edge:shell)
 	tools/fuzz $(SECONDS)
 
-# All that is looked at without being run, examples in comments, and everything that tests run, compiled.
+# Formatting, lints, the dashboard's types and tests, examples in comments, a build of all that tests run, and the tests
+# of crates that have no clock and so may wait.
 checked: web
 	cd web && $(BESIDE) npm run --silent check && $(BESIDE) npm run --silent test
 	cargo fmt --all --check
-	$(BESIDE) cargo clippy --workspace --all-targets --locked -- -D warnings
-	$(BESIDE) cargo test --workspace --locked --no-run
-	$(BESIDE) cargo test --workspace --locked --doc
+	$(BESIDE) tools/linted test --workspace --all-targets --locked --no-run
+	$(BESIDE) tools/linted test --workspace --locked --doc
+	$(BESIDE) $(call TESTS_OF,core:dev)
 	$(BESIDE) tools/fuzz 0
 
 # Only the parts that need neither root nor other programs.
@@ -69,6 +73,12 @@ lab: build
 # The Debian package, into target/debian.
 deb: build
 	tools/package
+
+# Licenses, sources and security advisories of all libraries, by cargo-deny. Needs the network.
+audit:
+	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny@0.20.2
+	cargo deny check
+	cargo deny --manifest-path fuzz/Cargo.toml check --config deny.toml
 
 bench: build
 	@tools/setup bench
