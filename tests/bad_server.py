@@ -1,4 +1,4 @@
-"""A server that does what a server must not do: one port for each way, for clients under test.
+"""A server that misbehaves, in a different way on each port, for clients under test.
 
 Reads a request up to the empty line before it misbehaves, where nothing else is said. Says `ready`, and on SIGTERM in
 JSON how many connections each port had.

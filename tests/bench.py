@@ -1,4 +1,4 @@
-"""Campaigns of `eagre bench`: profiles, runs, and what is left of them in the store."""
+"""Campaigns of `eagre bench`: profiles, runs, and their records in the store."""
 
 import json
 

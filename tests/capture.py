@@ -1,4 +1,4 @@
-"""Reads captures and checks checksums without the program under test or any other: what the tests compare with."""
+"""Reads captures and verifies checksums, independently of the program under test and of other tools."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Fixtures and markers. A test that can't run here is skipped with the reason; in CI (CI=true) it fails."""
+"""Fixtures and markers. A test that cannot run on this machine is skipped with the reason; in CI (CI=true) it fails."""
 
 import shutil
 import tempfile
@@ -39,7 +39,7 @@ def pytest_sessionstart(session):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Takes out tests there is no time for: they are not skipped, they belong to `make soak`."""
+    """Deselects long tests, which belong to `make soak`, and puts the longest files first."""
     long = [] if labs.LONG else [item for item in items if item.get_closest_marker("long")]
     if long:
         config.hook.pytest_deselected(items=long)
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """Names what runs a second time and why; ends the run if a test has no reason to."""
+    """With --again: prints the reason for each second run; fails if a test has none."""
     if not session.config.getoption("again"):
         return
     reasons = {item.nodeid: item.get_closest_marker("unsteady") for item in session.items}
@@ -63,7 +63,7 @@ def pytest_collection_finish(session):
 
 
 class Durations:
-    """How long tests took, in this run and those before it that share its cache."""
+    """Durations of tests in this run and in earlier runs with the same cache."""
 
     KEY = "eagre/durations"
 
@@ -93,7 +93,7 @@ def program():
 
 @pytest.fixture
 def lab(program):
-    """Makes namespaces, processes and folders; all are gone after the test."""
+    """Makes namespaces, processes and folders; removes them after the test."""
     lab = labs.Lab()
     yield lab
     lab.close()
@@ -101,7 +101,7 @@ def lab(program):
 
 @pytest.fixture(scope="module")
 def shared(program):
-    """A lab for all tests of a file."""
+    """A lab that all tests of a file share."""
     lab = labs.Lab()
     yield lab
     lab.close()
@@ -121,7 +121,7 @@ def netns(lab):
 
 @pytest.fixture(scope="session")
 def public_program(program):
-    """A copy of the program that everybody may run."""
+    """A copy of the program that every user can run."""
     folder = Path(tempfile.mkdtemp(prefix=labs.PREFIX))
     folder.chmod(0o755)
     copy = folder / "eagre"

@@ -1,4 +1,4 @@
-"""Makes the capture of a conversation over TCP, for sessions that are to repeat it."""
+"""Makes a capture of a TCP conversation for sessions to repeat."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""A device under test that spoils a known number of packets: joins two interfaces and prints what it did.
+"""A device under test with known faults: forwards between two interfaces and prints what it dropped, repeated and held back.
 
 usage: forwarder.py WEST EAST UDP-PORT
 

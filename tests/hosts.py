@@ -1,4 +1,4 @@
-"""Hosts for the tester's sessions to talk to: this machine's own TCP at the other end of a link, or behind a router."""
+"""Peers for the tester's sessions: the Linux kernel's TCP at the other end of a link or behind a router."""
 
 import json
 import re

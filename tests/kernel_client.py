@@ -1,4 +1,4 @@
-"""Clients on this machine's own TCP, for servers under test: run in a namespace; says in JSON what came of it.
+"""Clients on the Linux kernel's TCP, for servers under test. Runs in a namespace and prints the outcome as JSON.
 
 Every one of them knows each byte that must come back.
 """

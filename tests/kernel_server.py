@@ -1,4 +1,4 @@
-"""Servers on this machine's own TCP, for clients under test: run in a namespace, one port for each way to behave.
+"""Servers on the Linux kernel's TCP, for clients under test. Runs in a namespace; each port behaves in its own way.
 
 Says `ready`; on SIGTERM it says in JSON what each port saw.
 """

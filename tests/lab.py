@@ -1,7 +1,7 @@
-"""What the black-box tests stand on: the program, namespaces, processes, and clearing up after all of them.
+"""What the black-box tests share: the program under test, namespaces, processes, and their removal.
 
-Everything a lab makes carries the number of the process that made it, so that the next run can tell what a killed run
-has left behind and remove that, and only that.
+The names of all that a lab makes contain the process number of the test run. So the next run can remove what a killed run
+left behind, and nothing else.
 """
 
 import contextlib
@@ -32,14 +32,14 @@ WEST6, WEST_ROUTER6, EAST6, EAST_ROUTER6 = "2001:2::2", "2001:2::1", "2001:2:0:1
 
 
 def missing(what):
-    """Skips the test for what this machine lacks; where nobody looks at skips, fails it."""
+    """Skips the test because this machine lacks something; in CI, fails it."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"{what}; in CI this is a failure", pytrace=False)
     pytest.skip(what)
 
 
 def need(*tools):
-    """Makes sure that the tools are there and that this is root."""
+    """Requires root and the named tools."""
     if os.geteuid() != 0:
         missing("needs root")
     absent = [tool for tool in tools if not shutil.which(tool)]
@@ -48,7 +48,7 @@ def need(*tools):
 
 
 def wait_until(condition, what, timeout=10.0, every=0.02):
-    """The first true value of `condition`; fails when it has not come in time."""
+    """Returns the first true value of `condition`; fails after `timeout` seconds."""
     end = time.monotonic() + timeout
     while True:
         value = condition()
@@ -59,14 +59,14 @@ def wait_until(condition, what, timeout=10.0, every=0.02):
 
 
 def call(*command, check=True, timeout=60, **options):
-    """Runs a command that is not the program under test; returns what it printed."""
+    """Runs a command other than the program under test; returns its standard output."""
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=timeout, **options)
     assert not check or done.returncode == 0, f"{' '.join(map(str, command))}: {done.stderr or done.stdout}"
     return done.stdout
 
 
 class Run:
-    """How a run of the program ended."""
+    """A finished run of the program."""
 
     def __init__(self, command, exit_code, out, err, seconds):
         self.command, self.exit, self.out, self.err, self.seconds = command, exit_code, out, err, seconds
@@ -83,19 +83,19 @@ class Run:
         return f"{' '.join(self.command)}\nexit {self.exit}\n{self.out[-3000:]}\n{self.err[-3000:]}"
 
     def ok(self):
-        """This run, which must have exit code 0."""
+        """Requires exit code 0; returns this run."""
         assert self.exit == 0, str(self)
         return self
 
     def result(self):
-        """The result document of a run that must be good."""
+        """Requires exit code 0; returns the result document."""
         return self.ok().json
 
     def refused(self, exit_code, *texts):
-        """This run, which must have ended with `exit_code` and sentences on standard error that hold `texts`."""
+        """Requires `exit_code` and an error message that contains all `texts`; returns this run."""
         assert self.exit == exit_code, str(self)
         for text in texts:
-            assert text in self.err, f"'{text}' is not said by {self}"
+            assert text in self.err, f"'{text}' is missing in {self}"
         lines = self.err.splitlines()
         assert lines and all(
             line.startswith(("eagre: ", "error: ", "EAL: FATAL: ", "  ", "Usage: ", "For more")) or not line for line in lines
@@ -109,7 +109,7 @@ LIBC, PR_SET_PDEATHSIG = ctypes.CDLL(None), 1
 
 
 def die_with_parent():
-    """For children: the kernel ends them when this process is killed."""
+    """Makes the kernel kill a child when this process dies."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -149,7 +149,7 @@ class Namespace:
         self.run("sysctl", "-q", "-w", *(f"{key}={value}" for key, value in values.items()))
 
     def link(self, interface):
-        """All that iproute2 tells of an interface."""
+        """What iproute2 shows of an interface."""
         return json.loads(self.ip("-s", "-d", "-j", "link", "show", interface))[0]
 
     def counters(self, interface):
@@ -169,7 +169,7 @@ class Namespace:
 
 
 class Router:
-    """The Linux kernel's router between two veth pairs whose other ends are both the tester's."""
+    """The Linux kernel as a router between two veth pairs; the tester has their other ends."""
 
     def __init__(self, lab):
         self.tester, self.router = lab.netns("tester"), lab.netns("router", forwarding=True)
@@ -183,7 +183,7 @@ class Router:
                 self.router.ip("address", "add", address, "dev", inner)
 
     def count(self, udp_ports):
-        """Makes the router count what it forwards to each of `udp_ports`, and what it says and hears itself."""
+        """Counts packets forwarded to each of `udp_ports`, and those the router itself sends and receives."""
         udp_ports = list(udp_ports)
         rules = "\n".join(f"    udp dport {port} counter name forwarded_{port}" for port in udp_ports)
         named = "\n".join(f"  counter forwarded_{port} {{ }}" for port in udp_ports)
@@ -225,7 +225,7 @@ table arp count {{
         )
 
     def counted(self):
-        """What `count` has counted."""
+        """Packets by counter of `count`."""
         listed = json.loads(self.router.run("nft", "-j", "list", "counters"))["nftables"]
         total = {}
         for counter in (entry["counter"] for entry in listed if "counter" in entry):
@@ -243,7 +243,7 @@ table arp count {{
 
 
 class Lab:
-    """Makes namespaces and processes for a test, and takes them away again."""
+    """Makes namespaces, processes and folders for a test, and removes them."""
 
     def __init__(self):
         self.namespaces, self.processes, self.folders = [], [], []
@@ -255,7 +255,7 @@ class Lab:
         return namespace
 
     def veth(self, a, end_a, b, end_b, mtu=1500):
-        """Joins two namespaces by a veth pair, both ends up."""
+        """Connects two namespaces with a veth pair, both ends up."""
         call(
             "ip",
             "link",
@@ -284,14 +284,14 @@ class Lab:
         return Router(self)
 
     def folder(self):
-        """A folder everybody may write to."""
+        """A folder that every user can write to."""
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         folder.chmod(0o777)
         self.folders.append(folder)
         return folder
 
     def profile(self, ports, streams, **rest):
-        """Writes a profile; JSON is YAML, too. With sessions it may do without streams."""
+        """Writes a profile (as JSON, which is YAML). A profile with sessions needs no streams."""
         path = self.folder() / "profile.yaml"
         streams = {} if streams is None else {"streams": streams}
         path.write_text(json.dumps({"ports": ports, **streams, **rest}, indent=1))
@@ -299,7 +299,7 @@ class Lab:
         return path
 
     def start(self, *command, ns=None, user=None, env=None, cwd=None, **options):
-        """Starts a process that is gone when the lab is."""
+        """Starts a process; `close` ends it."""
         command = [*(ns.command() if ns else []), *(NOBODY if user else []), *map(str, command)]
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
         if user:
@@ -326,13 +326,13 @@ class Lab:
         return self.start(EAGRE, *arguments, **options)
 
     def eagre(self, *arguments, ns=None, user=None, timeout=60, stdin=None, env=None, cwd=None, binary=None):
-        """Runs the program to its end."""
+        """Runs the program until it ends."""
         options = {"stdin": subprocess.PIPE} if stdin is not None else {}
         process = self.start(binary or EAGRE, *arguments, ns=ns, user=user, env=env, cwd=cwd, **options)
         return self.finish(process, timeout, stdin)
 
     def whole(self, *arguments, attempts=5, **options):
-        """A run that sent all that was due, its result on standard output; another one if the machine was busy."""
+        """A run that sent all packets that were due, with its result; up to `attempts` runs on a busy machine."""
         for _ in range(attempts):
             done = self.eagre(*arguments, "--json", "-", **options)
             if done.exit > 1 or not any(port["tx_unsent"] for port in done.json["ports"].values()):
@@ -365,7 +365,7 @@ class Lab:
 
 
 def remove_namespace(name):
-    """Ends what runs in a namespace of ours and removes it."""
+    """Kills the processes in a namespace and removes it."""
     for pid in call("ip", "netns", "pids", name, check=False).split():
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(pid), signal.SIGKILL)
@@ -373,7 +373,7 @@ def remove_namespace(name):
 
 
 def remove_leftovers():
-    """Removes what runs of these tests that are dead by now have left behind."""
+    """Removes what dead test runs left behind."""
     if os.geteuid() != 0 or not shutil.which("ip"):
         return
     namespaces = [line.split()[0] for line in call("ip", "netns", "list", check=False).splitlines() if line.strip()]
@@ -404,17 +404,17 @@ def pair(a="ring:a", b="ring:b"):
 
 
 def sums(result, field):
-    """A field of all streams, added up."""
+    """The sum of a field over all streams."""
     return sum(stream.get(field, 0) for stream in result["streams"].values())
 
 
 def stalled_ns(result):
-    """Longest time the machine kept a worker from its loop."""
+    """The longest time a worker was off its core."""
     return max(worker["stall_max_ns"] for worker in result["workers"])
 
 
 def core_share(result):
-    """Smallest share of its core that a worker had."""
+    """The smallest share of its core that a worker got."""
     shares = [w["cpu_s"] / (w["cpu_s"] + w["waited_s"]) for w in result["workers"] if w.get("cpu_s")]
     return min(shares, default=1.0)
 
@@ -425,16 +425,16 @@ CORE_SHARE_MIN = 0.95
 
 
 def was_disturbed(done):
-    """Whether something else had the tester's core at times."""
+    """Whether another process took the tester's core at times."""
     if done.exit > 1 or not done.out.startswith("{"):
         return False
     return stalled_ns(done.json) > STALL_MAX_NS or core_share(done.json) < CORE_SHARE_MIN
 
 
 def settled(run, check, attempts=5):
-    """Checks a run; another one if that fails and the machine had kept the tester from its core.
+    """Checks a run; repeats it if the check fails and another process took the tester's core.
 
-    Such a tester loses packets, says so, and that says nothing about what is tested. `run` returns a Run, or a tuple
+    Such a tester loses packets and reports it, which says nothing about the property under test. `run` returns a Run, or a tuple
     that begins with one; `check` gets that and returns what is returned here.
     """
     for left in reversed(range(attempts)):

@@ -1,4 +1,4 @@
-"""Clients of Open Traffic Generator, unmodified, and flows whose frames Scapy builds too."""
+"""Unmodified clients of Open Traffic Generator, and flows whose frames Scapy builds as well."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A running `eagre serve` and the plainest client there is: what curl would do."""
+"""A running `eagre serve` and a plain HTTP client for it."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""Servers and clients that people use, as devices under test: nginx, haproxy, dnsmasq, and certificates for them."""
+"""Common servers as devices under test (nginx, haproxy, dnsmasq), with certificates."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What is true of the sessions of every result, and short words for the entries of a profile."""
+"""Invariants of sessions in every result, and short forms of profile entries."""
 
 import math
 import re

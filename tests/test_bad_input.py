@@ -1,4 +1,4 @@
-"""What is wrong is said in a sentence, with the right exit code: 2 for bad input, 3 when the machine refuses."""
+"""Errors: one sentence and the right exit code, 2 for bad input, 3 if the machine refuses."""
 
 import resource
 

@@ -142,6 +142,7 @@ class TestDevice:
         assert "port east: no answer" in done.err or "Nothing arrives any more" in done.out, str(done)
         assert 2 <= len(bench.trials()) < 9, "what has finished is kept"
 
+    @pytest.mark.unsteady("trials come late on a busy machine, so the device can be away between two of them")
     def test_one_that_resets(self, routed):
         """It is away during a trial, and the search ends all the same, with its answer."""
         router, bench, profile = routed

@@ -1,4 +1,4 @@
-"""What `eagre bench` does to test frames, as a real router sees it."""
+"""Modifications of test frames by `eagre bench`, observed by a real router."""
 
 import pytest
 from bench import SPEED, Bench, undisturbed

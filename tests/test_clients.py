@@ -1,4 +1,4 @@
-"""Clients people use against our servers: they get what they ask for, and both sides count the same."""
+"""Common clients against our servers: right answers, and equal counts on both sides."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The main job with nothing set up: an ordinary user, no huge pages."""
+"""`eagre demo` without any setup: an ordinary user, no huge pages."""
 
 import json
 import os

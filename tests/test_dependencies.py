@@ -1,4 +1,4 @@
-"""Libraries are as deny.toml says. What it needs is in Cargo.lock and the manifests; advisories are for `make audit`."""
+"""Libraries follow the policy in deny.toml: licenses, bans, sources. `make audit` also checks security advisories."""
 
 import json
 import re
@@ -16,7 +16,7 @@ TOKEN = re.compile(r"\s*(?:(?P<mark>[()])|(?P<word>AND|OR|/)|(?P<license>[\w.+-]
 
 
 def is_allowed(expression):
-    """Whether an SPDX expression leaves a choice of licenses that are all allowed; `/` is an old way to write OR."""
+    """Whether deny.toml allows an SPDX expression; `/` is an old form of OR."""
     parts, at = [], 0
     while at < len(expression.rstrip()):
         found = TOKEN.match(expression, at)
@@ -29,7 +29,7 @@ def is_allowed(expression):
 
 @pytest.fixture(scope="module", params=WORKSPACES)
 def libraries(request):
-    """What others wrote, as a manifest's lock file has it."""
+    """The packages of a workspace that come from elsewhere."""
     manifest = REPO / WORKSPACES[request.param]
     command = ["cargo", "metadata", "--format-version=1", "--locked", "--filter-platform", TARGET, "--manifest-path", manifest]
     found = [package for package in json.loads(call(*command, timeout=300))["packages"] if package["source"]]
@@ -38,20 +38,20 @@ def libraries(request):
 
 
 def test_licenses_are_allowed(libraries):
-    """Each library leaves a license that deny.toml allows."""
+    """deny.toml allows a license of each library."""
     wrong = {package["name"]: package["license"] for package in libraries if not is_allowed(package["license"] or "none")}
     assert not wrong, f"not allowed by deny.toml: {wrong}"
 
 
 def test_no_banned_library(libraries):
-    """None of those that deny.toml gives a reason against."""
+    """No library is one that deny.toml bans."""
     banned = {ban["crate"]: ban["reason"] for ban in POLICY["bans"]["deny"]}
     found = {package["name"] for package in libraries} & set(banned)
     assert not found, {name: banned[name] for name in found}
 
 
 def test_sources_are_known(libraries):
-    """Everything comes from crates.io."""
+    """All libraries come from crates.io."""
     assert POLICY["sources"] == {"unknown-registry": "deny", "unknown-git": "deny"}
     elsewhere = {package["name"]: package["source"] for package in libraries if package["source"] != CRATES_IO}
     assert not elsewhere
@@ -69,5 +69,5 @@ def test_sources_are_known(libraries):
     ],
 )
 def test_expressions_of_licenses_are_understood(expression, expected):
-    """What the tests above rest on."""
+    """The evaluator works."""
     assert is_allowed(expression) == expected

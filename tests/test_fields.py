@@ -1,4 +1,4 @@
-"""What varies from packet to packet is what the profile says, in every packet; lengths and checksums follow.
+"""Varying fields: every packet has the values the profile says, and right lengths and checksums.
 
 A parser of its own reads the captures: neither the program's nor tshark's idea of a field is asked.
 """

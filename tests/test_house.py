@@ -1,4 +1,4 @@
-"""The house is as ARCHITECTURE.md says: rooms, doors, and what may not be where."""
+"""The workspace is as ARCHITECTURE.md says: crates, dependencies between them, and what each must not do."""
 
 import re
 import tomllib
@@ -35,32 +35,32 @@ def doors(room):
 
 
 def test_there_are_rooms_to_look_at():
-    """The tests below look at something."""
+    """The tests below have crates to check."""
     assert {"units", "wire", "engine", "cli"} <= set(ROOMS)
 
 
 def test_a_folder_is_called_like_its_crate():
-    """Nobody has to search for a room."""
+    """A crate and its folder have the same name."""
     assert {name: folder.name for name, folder in ROOMS.items()} == {name: name for name in ROOMS}
 
 
 @pytest.mark.parametrize("room", sorted(ROOMS))
 def test_every_door_is_in_the_table(room):
-    """A room uses the rooms in its row and no others."""
+    """A crate depends on the crates in its row and on no others."""
     assert room in allowed_doors(), f"{room} has no row in ARCHITECTURE.md"
     more = doors(room) - allowed_doors()[room]
     assert not more, f"{room} uses {', '.join(sorted(more))}, and its row in ARCHITECTURE.md does not say so"
 
 
 def test_every_row_of_the_table_is_a_room():
-    """The table names no room that is not there."""
+    """The table names only crates that exist."""
     table = allowed_doors()
     named = set(table) | set().union(*table.values())
     assert named <= set(ROOMS), f"not in the workspace: {', '.join(sorted(named - set(ROOMS)))}"
 
 
 def test_every_door_in_the_table_is_used():
-    """The table has no door that nobody goes through."""
+    """Every dependency in the table exists."""
     closed = {room: uses - doors(room) for room, uses in allowed_doors().items() if room in ROOMS}
     assert {room: uses for room, uses in closed.items() if uses} == {}
 
@@ -76,7 +76,7 @@ def test_doors_point_inward():
 
 @pytest.mark.parametrize("room", of("core") + of("shell") + of("dev"))
 def test_rooms_outside_edge_forbid_unsafe_code(room):
-    """The compiler sees to it."""
+    """The compiler enforces it."""
     roots = [path for path in (ROOMS[room] / "src/lib.rs", ROOMS[room] / "src/main.rs") if path.is_file()]
     assert roots
     for root in roots:
@@ -94,7 +94,7 @@ EXCEPTIONS = {
 
 @pytest.mark.parametrize("lint", EXCEPTIONS)
 def test_lints_of_the_house_are_not_switched_off(lint):
-    """No code outside edge is unsafe, no room but cli prints, and core touches no machine: no file allows itself to."""
+    """No file allows unsafe code outside edge, printing outside cli, or access to the machine in core."""
     allows = re.compile(rf"\b(allow|expect)\([^)]*\b{lint}\b")
     files = [path for folder in FOLDERS for path in folder.rglob("*.rs") if allows.search(path.read_text())]
     names = [str(path.relative_to(REPO)) for path in files]
@@ -103,7 +103,7 @@ def test_lints_of_the_house_are_not_switched_off(lint):
 
 
 def test_core_uses_no_dependency_that_touches_the_machine():
-    """Outside code in core is for documents and file formats only."""
+    """Libraries in core are for documents and file formats only."""
     pure = {"indexmap", "pcap-file", "saphyr-parser", "schemars", "serde", "serde_json", "sha2", "strsim", "thiserror"}
     for room in of("core"):
         outside = set(MANIFESTS[ROOMS[room]].get("dependencies", {})) - set(ROOMS)
@@ -111,7 +111,7 @@ def test_core_uses_no_dependency_that_touches_the_machine():
 
 
 def test_every_example_is_mentioned():
-    """A reader finds each file of examples/ in the README or in docs/."""
+    """README.md or docs/ mention each file of examples/."""
     pages = [REPO / "README.md", *(REPO / "docs").rglob("*.md")]
     text = "\n".join(page.read_text() for page in pages if page.is_file())
     examples = sorted(path for path in (REPO / "examples").rglob("*") if path.is_file() and path.name != "README.md")

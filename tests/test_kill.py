@@ -1,4 +1,4 @@
-"""A run that is killed stops no next one; a run that is interrupted leaves everything as it was."""
+"""A killed run does not disturb the next one; an interrupted run restores the machine's state."""
 
 import json
 import re

@@ -183,6 +183,7 @@ def test_topologies_are_listed(labs):
     assert next(one for one in listed if one["name"] == "kernel-router-routes")["options"]["routes"] == 262_144
 
 
+@pytest.mark.unsteady("testpmd polls on the core the tester needs")
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_a_topology_carries_traffic_and_goes_away(labs, topology):
     """Up, all of its tests, down; nothing is left."""
@@ -305,6 +306,7 @@ def campaigns(labs, store):
     return labs.lab.eagre("results", "--store", store, "list", "--json").ok().json
 
 
+@pytest.mark.unsteady("testpmd polls on the core the tester needs")
 @pytest.mark.parametrize("topology", [*METHODS, *(MORE_METHODS if EVERYTHING else [])])
 def test_run_gives_a_whole_report(labs, topology):
     """Up, RFC 2544, down; what was found is in the store and on a page."""

@@ -1,4 +1,4 @@
-"""The load that was asked for is delivered, or the result says how much of it was not.
+"""The requested load is delivered, or the result states the shortfall.
 
 Over the in-process pair, so that nothing but the tester is the limit. No rate is asserted: the limit is measured first.
 """

@@ -1,4 +1,4 @@
-"""What `eagre serve` tells of its work: lines on standard error, spans to an OpenTelemetry collector."""
+"""Logs and traces of `eagre serve`: lines on standard error, spans to an OpenTelemetry collector."""
 
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""Open Traffic Generator: snappi as it is published, what it asks for on the wire and in figures."""
+"""Open Traffic Generator with unmodified snappi: frames on the wire and metrics."""
 
 import json
 import os

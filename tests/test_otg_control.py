@@ -1,4 +1,4 @@
-"""Open Traffic Generator: what changes while something runs. snappi as it is published, and the kernel's word for it."""
+"""Open Traffic Generator, control during a run, with unmodified snappi; the kernel's counters are the reference."""
 
 import struct
 import sys

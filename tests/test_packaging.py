@@ -1,4 +1,4 @@
-"""What is installed: manual pages, completions, the systemd unit, the container, and the Debian package itself."""
+"""Packaging: manual pages, completions, the systemd unit, the container, the Debian package."""
 
 import glob
 import os

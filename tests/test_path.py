@@ -1,4 +1,4 @@
-"""Where packets went: chains of this kernel's routers that drop a known share, and what `eagre path` says of them."""
+"""`eagre path` on chains of Linux routers with known drops."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Each kind of port moves real packets and counts them as the other end does."""
+"""Each kind of port moves real packets; both ends count the same."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A capture that is sent again: the same bytes, in the same order, at the same distances; and changed as asked.
+"""Replay of captures: the same bytes in the same order with the same gaps, and rewriting.
 
 The captures are made here, byte by byte, and so is what must arrive. On veth pairs tcpdump looks on from the other side.
 """

@@ -1,4 +1,4 @@
-"""The store and the pages made of it, as a user has them: kept runs, lists, exports, and pages in a browser."""
+"""The store and its reports: stored runs, lists, exports, pages in a browser."""
 
 import csv
 import io

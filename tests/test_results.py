@@ -1,4 +1,4 @@
-"""What comes out: the result document and its schema, intervals, files, exit codes, and what people see."""
+"""Output: the result document and its schema, intervals, files, exit codes, and the text summary."""
 
 import hashlib
 import json

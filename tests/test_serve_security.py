@@ -1,4 +1,4 @@
-"""Who may do what with `eagre serve`; what is malformed, too much, or meant badly."""
+"""Security of `eagre serve`: authorization, malformed input, limits, attacks."""
 
 import http.client
 import json

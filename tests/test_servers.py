@@ -1,4 +1,4 @@
-"""Sessions to servers people use, and to servers that misbehave: every count is exact, every failure has its reason."""
+"""Sessions to common servers and to servers that misbehave: exact counts, and a reason for every failure."""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Very many sessions at a time: all are opened, used and closed, none is lost, and what they cost is told."""
+"""A million concurrent sessions: all open, transfer and close, and their memory is measured."""
 
 import json
 import time

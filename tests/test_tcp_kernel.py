@@ -1,4 +1,4 @@
-"""TCP against this machine's own, both ways, over IPv4 and IPv6: every byte arrives, an analyser has no complaint."""
+"""TCP against the Linux kernel's, both ways, over IPv4 and IPv6: every byte arrives, an analyser finds no fault."""
 
 import hashlib
 import json
@@ -446,6 +446,7 @@ def test_a_kernel_client_comes_back_from_the_same_port(host):
     assert (one["completed"], one["failed"]) == (20, {})
 
 
+@pytest.mark.unsteady("a cookie that comes twice on a busy machine is accepted twice")
 def test_cookies_of_a_kernel_under_attack_are_answered(host):
     """With SYN cookies for everybody all sessions come through all the same."""
     host.host.sysctl({"net.ipv4.tcp_syncookies": 2})

@@ -1,4 +1,4 @@
-"""What is sent is what the profile says, and every other program takes it for valid packets.
+"""Sent packets are as the profile says, and other programs accept them as valid.
 
 tshark checks all checksums. What is behind UDP and TCP is decoded as plain data, so that no payload is mistaken for a
 protocol.

@@ -1,4 +1,4 @@
-"""dpdk-testpmd as a device under test: started, its counters read, ended."""
+"""dpdk-testpmd as a device under test: starts it, reads its counters, ends it."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""A switch with VLANs, where the kernel may have none: joins a trunk with one interface for each VLAN.
+"""A VLAN switch in user space, for kernels without VLANs: connects a trunk with an interface for each VLAN.
 
 usage: trunk.py TRUNK VLAN=INTERFACE ...
 
