@@ -395,7 +395,7 @@ def test_topologies_are_compared(labs):
     assert done.exit == 0, str(done)
     labs.gone(name, set())
     lines = [line.split() for line in done.out.splitlines()]
-    assert ["128B", "plain", "rules=64"] in lines
+    assert ["128B", "goal", "plain", "rules=64"] in lines
     assert {line[0] for line in lines if "mrr" in line} == {"kernel", "kernel-bridge"}
     kept = campaigns(labs, store)
     assert len(kept) == 3 and all("series=s1" in one["tags"] for one in kept)

@@ -205,7 +205,7 @@ def test_a_criterion_that_fails_fails_the_run(lab, criteria, exit_code):
     assert [c["path"] for c in done.json["criteria"]] == list(criteria)
     assert all(c["passed"] for c in done.json["criteria"]) == (exit_code == 0)
     assert all("value" in c and c["bound"] == criteria[c["path"]] for c in done.json["criteria"])
-    assert ("NOT MET" in done.err) == (exit_code == 1)
+    assert ("FAILED" in done.err) == (exit_code == 1)
     assert done.json["verdict"]["valid"], "a failed criterion does not make the figures wrong"
 
 

@@ -106,7 +106,7 @@ def test_a_run_is_watched_changed_and_stopped(server, lab):
     top.keys("p")
     top.shows(r"watched \(.*\): running, paused")
     wait_until(lambda: rate(server, run) == 0, "the pause")
-    top.shows(r"west +0 +0")
+    top.shows(r"west +0 pps +0 bps")
     top.keys("p")
     top.figure(SENT, 60_000)
     top.keys("+")
@@ -130,7 +130,7 @@ def test_a_run_is_watched_changed_and_stopped(server, lab):
     top.shows(r"watched \(.*\): stopped")
     # The last figures are those of the result.
     result = server.get(f"/api/v1/runs/{run['id']}/result")
-    top.shows(rf"s0 .* {result['streams']['s0']['tx']} +{result['streams']['s0']['lost']} ")
+    top.shows(rf"s0 .* {result['streams']['s0']['tx']:,} +{result['streams']['s0']['lost']:,} ")
     top.keys("q")
     top.gone()
 
@@ -215,7 +215,7 @@ def test_a_snapshot_on_a_pipe(server, eagre):
     after = eagre("top", server.url, "--once", "--run", run["id"]).ok().out
     assert f"piped ({run['id']}): done" in after
     found = server.get(f"/api/v1/runs/{run['id']}/result")["streams"]["s0"]
-    assert re.search(rf"s0 .* {found['tx']} +{found['lost']} +\d\.\d{{4}}%", after), after
+    assert re.search(rf"s0 .* {found['tx']:,} +{found['lost']:,} +[\d.]+%", after), after
 
 
 def test_what_is_wrong_is_said(server, lab, eagre):

@@ -82,6 +82,32 @@ pub enum Findings {
     Tcp(Vec<TcpRow>),
 }
 
+impl Findings {
+    /// Whether the device failed at the smallest value of any search.
+    pub fn has_impossible(&self) -> bool {
+        fn impossible(mut limits: impl Iterator<Item = Limit>) -> bool {
+            limits.any(|limit| limit == Limit::Impossible)
+        }
+        match self {
+            Self::Throughput(rows) => impossible(rows.iter().map(|row| row.limit)),
+            Self::Mlr(rows) => impossible(rows.iter().flat_map(|row| &row.goals).map(|goal| goal.limit)),
+            Self::Addresses(rows) => impossible(rows.iter().map(|row| row.limit)),
+            Self::Sessions(rows) => impossible(rows.iter().map(|row| row.limit)),
+            Self::Latency(_)
+            | Self::FrameLoss(_)
+            | Self::BackToBack(_)
+            | Self::Recovery(_)
+            | Self::Reset(_)
+            | Self::Mrr(_)
+            | Self::Soak(_)
+            | Self::Sweep(_)
+            | Self::SessionLatency(_)
+            | Self::SelfTest(_)
+            | Self::Tcp(_) => false,
+        }
+    }
+}
+
 /// A trial in a result: enough to draw and to doubt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialNote {

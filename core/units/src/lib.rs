@@ -1,19 +1,21 @@
-//! Instants, durations, rates and frame lengths, with the text forms the whole project shares.
+//! Instants, durations, rates and frame lengths, with the text forms the whole project shares; rounded numbers for reports.
 //!
 //! Not here: clocks. An instant is a number of nanoseconds somebody else read.
 //!
-//! Invariant: every quantity parses from what it prints, exactly.
+//! Invariant: every quantity parses from what its `Display` prints, exactly.
 
 #![forbid(unsafe_code)]
 
 mod decimal;
 mod length;
 mod rate;
+mod text;
 mod time;
 
 pub use decimal::QuantityError;
 pub use length::{FrameLen, FrameMix};
 pub use rate::{BitRate, Layer, Load, Pps};
+pub use text::{count, percent, quantity, rough_time, signed_percent, whole};
 pub use time::Nanos;
 
 /// Bytes an Ethernet frame takes on the wire beyond itself: preamble, start delimiter and inter-frame gap.

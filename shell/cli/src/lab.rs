@@ -1,12 +1,15 @@
 //! `lab`: brings topologies up, tests them and takes them down; generates large device configurations.
 
 use crate::lab_compare::{CompareArgs, compare};
-use crate::{Exit, Failure};
+use crate::output::print_json;
+use crate::{Exit, Failure, table};
 use clap::{Args, Subcommand};
 use lab::{
-    ChosenTest, Lab, LabError, LabPaths, LabStatus, Parameters, Prefix, Syntax, Test, TestCommand, Topology,
+    ChosenTest, Lab, LabError, LabPaths, LabProcess, LabStatus, Parameters, Prefix, Syntax, Test,
+    TestCommand, Topology,
 };
-use serde_json::json;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -240,23 +243,19 @@ pub(crate) fn lab(command: LabCommand) -> Result<Exit, Failure> {
 
 fn list(as_json: bool) -> Result<Exit, Failure> {
     if as_json {
-        let rows = Topology::all().map(|topology| {
-            let options: serde_json::Map<_, _> =
-                topology.options().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-            json!({"name": topology.name(), "about": topology.about(), "options": options})
+        let rows = Topology::all().map(|topology| TopologyDocument {
+            name: topology.name(),
+            about: topology.about(),
+            options: topology.options().into_iter().collect(),
         });
-        println!("{:#}", rows.collect::<serde_json::Value>());
-        return Ok(Exit::Done);
+        return print_json(&rows.collect::<Vec<_>>());
     }
-    for topology in Topology::all() {
+    let rows = Topology::all().map(|topology| {
         let options = topology.options().into_iter().map(|(name, value)| format!(" --{name} {value}"));
-        println!(
-            "  {:<22}{}{}",
-            topology.name(),
-            topology.about(),
-            in_brackets(&options.collect::<String>())
-        );
-    }
+        let about = format!("{}{}", topology.about(), in_brackets(&options.collect::<String>()));
+        vec![topology.name().to_owned(), about]
+    });
+    print!("{}", table::list(rows.collect()));
     println!(
         "\n'eagre lab run NAME' brings a topology up, tests it and takes it down; values in brackets are defaults"
     );
@@ -270,8 +269,7 @@ fn in_brackets(text: &str) -> String {
 fn status(as_json: bool) -> Result<Exit, Failure> {
     let labs = lab::labs();
     if as_json {
-        println!("{:#}", labs.iter().map(status_json).collect::<serde_json::Value>());
-        return Ok(Exit::Done);
+        return print_json(&labs.iter().map(StatusDocument::new).collect::<Vec<_>>());
     }
     if labs.is_empty() {
         println!("no lab is running; 'eagre lab list' lists the topologies");
@@ -293,19 +291,58 @@ fn status(as_json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn status_json(status: &LabStatus) -> serde_json::Value {
-    let lab = &status.lab;
-    let tests = lab.tests.iter().map(|test| {
-        let chosen = lab::chosen_test(lab, Some(&test.name));
-        let words = chosen.map(|chosen| words(&chosen, Path::new("eagre"), &extra_arguments(&chosen)));
-        json!({"name": test.name, "about": test.about, "command": words.unwrap_or_default()})
-    });
-    let processes = status.running.iter().map(|process| json!({"pid": process.pid, "name": process.name}));
-    json!({
-        "name": lab.name, "topology": lab.topology, "parameters": lab.parameters, "status": status.word(),
-        "namespaces": status.namespaces, "processes": processes.collect::<Vec<_>>(),
-        "tests": tests.collect::<Vec<_>>(),
-    })
+/// An entry of `lab list --json`.
+#[derive(Serialize)]
+struct TopologyDocument {
+    name: &'static str,
+    about: &'static str,
+    options: BTreeMap<&'static str, u32>,
+}
+
+/// An entry of `lab status --json`.
+#[derive(Serialize)]
+struct StatusDocument<'a> {
+    name: &'a str,
+    topology: &'a str,
+    parameters: &'a str,
+    status: &'static str,
+    namespaces: &'a [String],
+    processes: Vec<ProcessDocument<'a>>,
+    tests: Vec<TestDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct ProcessDocument<'a> {
+    pid: u32,
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct TestDocument<'a> {
+    name: &'a str,
+    about: &'a str,
+    command: Vec<String>,
+}
+
+impl<'a> StatusDocument<'a> {
+    fn new(status: &'a LabStatus) -> Self {
+        let lab = &status.lab;
+        let tests = lab.tests.iter().map(|test| {
+            let chosen = lab::chosen_test(lab, Some(&test.name));
+            let command = chosen.map(|chosen| words(&chosen, Path::new("eagre"), &extra_arguments(&chosen)));
+            TestDocument { name: &test.name, about: &test.about, command: command.unwrap_or_default() }
+        });
+        let process = |process: &'a LabProcess| ProcessDocument { pid: process.pid, name: &process.name };
+        Self {
+            name: &lab.name,
+            topology: &lab.topology,
+            parameters: &lab.parameters,
+            status: status.word(),
+            namespaces: &status.namespaces,
+            processes: status.running.iter().map(process).collect(),
+            tests: tests.collect(),
+        }
+    }
 }
 
 fn how_to_test(lab: &Lab) -> Result<String, Failure> {
@@ -430,7 +467,7 @@ pub(crate) fn run_test(
         .stdout(out)
         .spawn()
         .map_err(|error| Failure::refused(format!("ip netns exec: {error}")))?;
-    let started = lab::LabProcess::of(child.id());
+    let started = LabProcess::of(child.id());
     let mut asked = false;
     loop {
         match child.try_wait() {
@@ -440,7 +477,7 @@ pub(crate) fn run_test(
         }
         if !asked && stop.load(Ordering::Relaxed) {
             asked = true;
-            started.iter().for_each(lab::LabProcess::terminate);
+            started.iter().for_each(LabProcess::terminate);
         }
     }
 }

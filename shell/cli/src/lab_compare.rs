@@ -3,18 +3,20 @@
 
 use crate::lab::{OutputArgs, StepPrinter, exit_of, run_test, watched_for_interrupts};
 use crate::results::default_store;
-use crate::summary::table;
+use crate::table::aligned;
 use crate::{Exit, Failure};
 use clap::Args;
 use lab::{LabError, LabPaths, Parameters, Topology};
-use serde_json::Value;
+use methods::Limit;
+use serde::Deserialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
-use store::{Filter, Finding, Loaded, Store, quantity, report};
+use store::{Filter, Finding, Loaded, Store, report};
+use units::quantity;
 
 /// Tag keys of a table's rows and columns, and of the whole series.
 const DEVICE: &str = "dut";
@@ -249,13 +251,13 @@ fn tables(campaigns: &[Loaded]) -> String {
         for device in &devices {
             for (index, goal) in goals.iter().enumerate() {
                 let name = if index == 0 { (*device).to_owned() } else { String::new() };
-                let mut row = vec![format!("{name:<16}{goal}")];
+                let mut row = vec![name, (*goal).to_owned()];
                 row.extend(columns.iter().map(|column| found(device, column, goal)));
                 rows.push(row);
             }
         }
-        let head: Vec<&str> = std::iter::once(frame).chain(columns.iter().copied()).collect();
-        text += &format!("\n{}", table(&head, rows));
+        let head: Vec<&str> = [frame, "goal"].into_iter().chain(columns.iter().copied()).collect();
+        text += &format!("\n{}", aligned(2, &head, rows));
     }
     if text.contains('†') {
         text += "\n  † limited by the tester; the device can do more\n";
@@ -271,11 +273,18 @@ fn is_shown(goal: &str) -> bool {
     !["latency_mean", "latency_max", "latency_p99_9"].iter().any(|left_out| goal.starts_with(left_out))
 }
 
+/// The part of a finding that says what limits its value.
+#[derive(Deserialize)]
+struct Bounded {
+    limit: Option<Limit>,
+}
+
 fn value(finding: &Finding) -> String {
     let Some(value) = finding.value else { return "none".to_owned() };
-    let mark = match finding.document.get("limit").and_then(Value::as_str) {
-        Some("tester") => " †",
-        Some("maximum") => " ‡",
+    let bounded = serde_json::from_value::<Bounded>(finding.document.clone()).ok();
+    let mark = match bounded.and_then(|bounded| bounded.limit) {
+        Some(Limit::Tester) => " †",
+        Some(Limit::Maximum) => " ‡",
         _ => "",
     };
     format!("{}{mark}", quantity(value, &finding.unit))

@@ -4,14 +4,14 @@ use crate::Failure;
 use crate::args::Common;
 use crate::control::{self, ControlCommand};
 use crate::output::Sinks;
-use crate::summary::{si, table};
+use crate::table::table;
 use engine::{Change, View, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use units::Nanos;
+use units::{Nanos, count, quantity, whole};
 
 /// Time between two snapshots without interval output.
 const SNAPSHOT: Nanos = Nanos::from_millis(500);
@@ -65,11 +65,11 @@ impl Live {
         bar.set_prefix(format!(
             "{:.1} s, {state}: {} packets sent, {} outstanding",
             view.at().as_secs_f64(),
-            si(sent as f64),
-            si(outstanding as f64)
+            count(sent),
+            count(outstanding)
         ));
         let rows = view.ports().into_iter().map(|p| {
-            let rate = |pps: f64, bps: f64| format!("{}pps  {}bps", si(pps), si(bps));
+            let rate = |pps: f64, bps: f64| format!("{}  {}", quantity(pps, "pps"), quantity(bps, "bps"));
             vec![p.name, rate(p.tx_pps, p.tx_bps_l1), rate(p.rx_pps, p.rx_bps_l1)]
         });
         let mut text = table(&["port", "sent", "received"], rows.collect());
@@ -78,11 +78,11 @@ impl Live {
             let rows = sessions.into_iter().map(|s| {
                 vec![
                     s.name,
-                    si(s.active as f64).trim_end().to_owned(),
-                    si(s.open_per_s) + "/s",
-                    si(s.transactions_per_s) + "/s",
-                    si(s.rx_bps_goodput) + "bps",
-                    si(s.failed as f64).trim_end().to_owned(),
+                    whole(s.active as f64),
+                    quantity(s.open_per_s, "/s"),
+                    quantity(s.transactions_per_s, "/s"),
+                    quantity(s.rx_bps_goodput, "bps"),
+                    count(s.failed),
                 ]
             });
             text += &table(&["sessions", "open", "opened", "responses", "goodput", "failed"], rows.collect());

@@ -1,9 +1,11 @@
 //! `ports` and `doctor`: the machine's ports, and settings that distort measurements.
 
-use crate::summary::table;
+use crate::output::print_json;
+use crate::table::table;
 use crate::{Exit, Failure};
+use os::doctor::Nic;
 use os::link::LinkFacts;
-use serde_json::json;
+use serde::Serialize;
 
 /// `eagre ports`.
 pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
@@ -12,13 +14,11 @@ pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
     let routes = os::link::default_route_interfaces().unwrap_or_default();
     let cards = os::doctor::network_cards();
     if as_json {
-        let links = links.iter().map(|l| link_json(l, &routes));
-        let pci = cards.iter().map(|card| {
-            json!({"device": card.address, "driver": card.driver, "interface": card.netdev, "ready": card.is_bypass()})
-        });
-        let all = json!({"interfaces": links.collect::<Vec<_>>(), "pci": pci.collect::<Vec<_>>()});
-        println!("{all:#}");
-        return Ok(Exit::Done);
+        let document = PortsDocument {
+            interfaces: links.iter().map(|link| InterfaceDocument::new(link, &routes)).collect(),
+            pci: cards.iter().map(CardDocument::new).collect(),
+        };
+        return print_json(&document);
     }
     let rows = links.iter().filter(|l| !l.loopback).map(|l| link_row(l, &routes));
     println!("kernel interfaces (afpacket:NAME or afxdp:NAME)");
@@ -41,7 +41,7 @@ pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
 }
 
 fn speed(link: &LinkFacts) -> String {
-    link.speed_bps.map_or_else(|| "-".to_owned(), |bps| crate::summary::si(bps as f64) + "bps")
+    link.speed_bps.map_or_else(|| "-".to_owned(), |bps| units::quantity(bps as f64, "bps"))
 }
 
 fn link_row(link: &LinkFacts, routes: &[String]) -> Vec<String> {
@@ -56,11 +56,57 @@ fn link_row(link: &LinkFacts, routes: &[String]) -> Vec<String> {
     ]
 }
 
-fn link_json(link: &LinkFacts, routes: &[String]) -> serde_json::Value {
-    json!({
-        "name": link.name, "up": link.up, "mtu": link.mtu, "speed_bps": link.speed_bps, "driver": link.driver,
-        "kind": link.kind, "numa_node": link.numa_node, "default_route": routes.contains(&link.name),
-    })
+/// What `ports --json` prints.
+#[derive(Serialize)]
+struct PortsDocument<'a> {
+    interfaces: Vec<InterfaceDocument<'a>>,
+    pci: Vec<CardDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct InterfaceDocument<'a> {
+    name: &'a str,
+    up: bool,
+    mtu: u32,
+    speed_bps: Option<u64>,
+    driver: Option<&'a str>,
+    kind: Option<&'a str>,
+    numa_node: Option<u32>,
+    default_route: bool,
+}
+
+impl<'a> InterfaceDocument<'a> {
+    fn new(link: &'a LinkFacts, routes: &[String]) -> Self {
+        Self {
+            name: &link.name,
+            up: link.up,
+            mtu: link.mtu,
+            speed_bps: link.speed_bps,
+            driver: link.driver.as_deref(),
+            kind: link.kind.as_deref(),
+            numa_node: link.numa_node,
+            default_route: routes.contains(&link.name),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct CardDocument<'a> {
+    device: &'a str,
+    driver: Option<&'a str>,
+    interface: Option<&'a str>,
+    ready: bool,
+}
+
+impl<'a> CardDocument<'a> {
+    fn new(card: &'a Nic) -> Self {
+        Self {
+            device: &card.address,
+            driver: card.driver.as_deref(),
+            interface: card.netdev.as_deref(),
+            ready: card.is_bypass(),
+        }
+    }
 }
 
 /// `eagre doctor`.

@@ -22,6 +22,7 @@ mod run;
 mod serve;
 mod simulate;
 mod summary;
+mod table;
 mod top;
 
 use args::{Args, Command};

@@ -82,6 +82,13 @@ impl Sinks {
     }
 }
 
+/// Prints a document as JSON.
+pub(crate) fn print_json(value: &(impl serde::Serialize + ?Sized)) -> Result<Exit, Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|e| Failure::refused(e.to_string()))?;
+    println!("{text}");
+    Ok(Exit::Done)
+}
+
 /// `eagre schema`.
 pub(crate) fn schema(what: SchemaOf) -> Result<Exit, Failure> {
     let schema = match what {
@@ -91,7 +98,5 @@ pub(crate) fn schema(what: SchemaOf) -> Result<Exit, Failure> {
         SchemaOf::Campaign => campaign::document::schema(),
         SchemaOf::Openapi => server::openapi(),
     };
-    let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::refused(e.to_string()))?;
-    println!("{text}");
-    Ok(Exit::Done)
+    print_json(&schema)
 }

@@ -1,6 +1,6 @@
 //! `path`: polls device counters along a path while traffic runs, and reports where packets were lost.
 
-use crate::summary::{si, table};
+use crate::table::table;
 use crate::{Exit, Failure};
 use clap::Args;
 use counters::{CounterError, PathConfig, PathReport, Poller};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use units::Nanos;
+use units::{Nanos, count};
 
 /// Options of `eagre path`.
 #[derive(Args)]
@@ -136,18 +136,17 @@ impl Sink {
 
 /// The report as text.
 fn render(report: &PathReport) -> String {
-    let count =
-        |packets: Option<u64>| packets.map_or_else(|| "-".to_owned(), |n| si(n as f64).trim_end().to_owned());
+    let packets = |packets: Option<u64>| packets.map_or_else(|| "-".to_owned(), count);
     let percent =
         |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", share * 100.0));
     let rows = report.hops.iter().map(|hop| {
         let dropped: u64 = hop.drops.iter().map(|drop| drop.count).max().unwrap_or(0);
         vec![
             hop.name.clone(),
-            count(hop.in_packets),
-            count(hop.out_packets),
-            count(hop.lost),
-            count(Some(dropped)),
+            packets(hop.in_packets),
+            packets(hop.out_packets),
+            packets(hop.lost),
+            packets(Some(dropped)),
             percent(hop.cpu_busy),
             percent(hop.softirq),
         ]
@@ -155,7 +154,7 @@ fn render(report: &PathReport) -> String {
     let head = ["hop", "packets in", "out", "lost", "largest counter", "cpu busy", "softirq"];
     let mut text = table(&head, rows.collect());
     for hop in &report.hops {
-        let drops = hop.drops.iter().map(|drop| format!("{}: {}", drop.counter, drop.count));
+        let drops = hop.drops.iter().map(|drop| format!("{}: {}", drop.counter, count(drop.count)));
         for line in drops.chain(hop.remarks.iter().cloned()) {
             let _ = writeln!(text, "  {}: {line}", hop.name);
         }
@@ -189,9 +188,9 @@ mod tests {
         });
         let text = render(&serde_json::from_value(report).unwrap());
         let row: Vec<&str> = text.lines().nth(1).unwrap_or_default().split_whitespace().collect();
-        assert_eq!(row, ["r1", "9", "k", "8", "k", "1", "k", "1", "k", "50%", "25%"], "{text}");
+        assert_eq!(row, ["r1", "9,000", "8,000", "1,000", "1,000", "50%", "25%"], "{text}");
         assert!(text.contains(
-            "r1: qdisc tbf of b: 1000\n  r2: its counters could not be read\n\nr1 lost 1,000.\nMore.\n"
+            "r1: qdisc tbf of b: 1,000\n  r2: its counters could not be read\n\nr1 lost 1,000.\nMore.\n"
         ));
     }
 }

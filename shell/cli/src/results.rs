@@ -1,16 +1,20 @@
 //! `eagre results`: lists, compares and exports stored results, and writes reports.
 
-use crate::summary::table;
+use crate::output::print_json;
+use crate::table::table;
 use crate::{Exit, Failure};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use result::ResultDocument;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use store::{
-    Cell, Filter, Loaded, NewCampaign, NewTrial, State, Store, StoreError, TrendQuery, export, percent,
-    quantity, report,
+    Cell, Comparison, Filter, Loaded, Matrix, NewCampaign, NewTrial, State, Store, StoreError, TrendQuery,
+    export, report,
 };
+use units::{percent, quantity};
 
 /// Trials shown by `show`; more are in the report and the export.
 const TRIALS_MAX: usize = 40;
@@ -229,12 +233,6 @@ fn load(store: &Store, references: impl AsRef<[String]>) -> Result<Vec<Loaded>, 
     references.as_ref().iter().map(one).collect()
 }
 
-fn print_json(value: &impl serde::Serialize) -> Result<Exit, Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|e| Failure::refused(e.to_string()))?;
-    println!("{text}");
-    Ok(Exit::Done)
-}
-
 fn list(store: &Store, filter: &Filter, json: bool) -> Result<Exit, Failure> {
     let all = store.list(filter)?;
     if json {
@@ -276,9 +274,8 @@ fn show(store: &Store, reference: &str, json: bool) -> Result<Exit, Failure> {
         println!("  failed: {reason}");
     }
     for document in store.method_results(&id)? {
-        let sentences =
-            ["summary", "remarks"].into_iter().filter_map(|key| document[key].as_array()).flatten();
-        sentences.filter_map(Value::as_str).for_each(|sentence| println!("  {sentence}"));
+        let text = serde_json::from_value::<MethodText>(document).unwrap_or_default();
+        text.summary.iter().chain(&text.remarks).for_each(|sentence| println!("  {sentence}"));
     }
     let or_dash =
         |value: Option<f64>, unit: &str| value.map_or("-".to_owned(), |value| quantity(value, unit));
@@ -325,6 +322,14 @@ fn show(store: &Store, reference: &str, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// The text of a method's result, of this or an older version.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MethodText {
+    summary: Vec<String>,
+    remarks: Vec<String>,
+}
+
 /// Value, difference in percent, and whether the difference exceeds the noise.
 fn compared(cell: Option<&Cell>, unit: &str) -> String {
     let Some(value) = cell.and_then(|cell| cell.value) else { return "-".to_owned() };
@@ -338,11 +343,18 @@ fn compared(cell: Option<&Cell>, unit: &str) -> String {
     format!("{}{}{mark}", quantity(value, unit), ratio.unwrap_or_default())
 }
 
+/// What `compare --json` prints.
+#[derive(Serialize)]
+struct ComparisonDocument<'a> {
+    comparison: &'a Comparison,
+    matrices: &'a [Matrix],
+}
+
 fn compare(campaigns: &[Loaded], axes: &AxesArgs, json: bool) -> Result<Exit, Failure> {
     let comparison = store::compare(campaigns);
     let matrices = comparison.matrices(&axes.rows, &axes.columns);
     if json {
-        return print_json(&json!({"comparison": comparison, "matrices": matrices}));
+        return print_json(&ComparisonDocument { comparison: &comparison, matrices: &matrices });
     }
     let names: Vec<String> = comparison
         .campaigns
@@ -427,23 +439,25 @@ fn write_report(page: &str, output: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+fn pretty<T: Serialize + ?Sized>(out: &mut (dyn Write + Send), value: &T) -> Result<(), StoreError> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    Ok(out.write_all(b"\n")?)
+}
+
 fn export_to(store: &Store, references: Vec<String>, format: Format, output: &Path) -> Result<Exit, Failure> {
     let loaded = load(store, &references)?;
-    let pretty = |out: &mut (dyn Write + Send), value: &Value| -> Result<(), StoreError> {
-        serde_json::to_writer_pretty(&mut *out, value)?;
-        Ok(out.write_all(b"\n")?)
-    };
     match format {
         Format::Csv => to_output(output, |out| export::csv(&loaded, out))?,
         Format::Json => {
-            let all: Result<Vec<Value>, _> =
-                loaded.iter().map(|l| export::json(store, &l.campaign.id)).collect();
-            let mut all = all?;
-            let value = if all.len() == 1 { all.remove(0) } else { Value::Array(all) };
-            to_output(output, |out| pretty(out, &value))?;
+            let all =
+                loaded.iter().map(|l| export::json(store, &l.campaign.id)).collect::<Result<Vec<_>, _>>()?;
+            to_output(output, |out| match &all[..] {
+                [one] => pretty(out, one),
+                several => pretty(out, several),
+            })?;
         }
         Format::Trending => {
-            let all = Value::Array(loaded.iter().flat_map(export::trending).collect());
+            let all: Vec<_> = loaded.iter().flat_map(export::trending).collect();
             to_output(output, |out| pretty(out, &all))?;
         }
         #[cfg(feature = "parquet")]
@@ -452,70 +466,84 @@ fn export_to(store: &Store, references: Vec<String>, format: Format, output: &Pa
     Ok(Exit::Done)
 }
 
-/// Reads the files of `eagre run --out`.
-fn of_files(run: &Path) -> Result<Loaded, Failure> {
-    let (about, trial) = read_files(run)?;
-    Ok(Loaded::single(about, trial.result, trial.intervals))
+/// The files of `eagre run --out`.
+struct RunFiles {
+    campaign: NewCampaign,
+    trial: NewTrial,
+    document: ResultDocument,
 }
 
-fn read_files(run: &Path) -> Result<(NewCampaign, NewTrial), Failure> {
-    let path = |name: &str| run.join(name);
-    let wrong =
-        |path: &Path, e: &dyn std::fmt::Display| Failure::bad_input(format!("{}: {e}", path.display()));
-    let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| wrong(path, &e));
-    let parse = |path: &Path, text: &str| serde_json::from_str::<Value>(text).map_err(|e| wrong(path, &e));
-    let result = parse(&path("result.json"), &read(&path("result.json"))?)?;
-    let lines = path("intervals.jsonl");
-    let intervals = if lines.exists() {
-        read(&lines)?.lines().map(|line| parse(&lines, line)).collect::<Result<_, _>>()?
-    } else {
-        Vec::new()
-    };
-    let profile = std::fs::read_to_string(path("profile.yaml")).unwrap_or_default();
-    let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
-    // A simulated run has no start time: use the file's modification time.
-    let written = || std::fs::metadata(path("result.json")).and_then(|about| about.modified());
-    let started = match result["started"].as_str() {
-        Some(started) => started.to_owned(),
-        None => {
-            let written = written().map_err(|e| wrong(run, &e))?;
-            humantime::format_rfc3339_millis(written).to_string()
-        }
-    };
-    let name = run.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned());
-    let seed = result["seed"].as_u64().unwrap_or_default();
-    let about = NewCampaign {
-        method: if result["timestamp_class"] == "simulated" { "sim" } else { "run" }.to_owned(),
-        command: format!("eagre run profile.yaml --seed {seed}"),
-        version: text("version"),
-        started,
-        name,
-        profile,
-        seed,
-        ..NewCampaign::default()
-    };
-    let key = format!("{} {}", about.name, result["profile_sha256"]);
-    let trial =
-        NewTrial { number: 1, key, label: about.name.clone(), result, intervals, ..NewTrial::default() };
-    Ok((about, trial))
+/// The report's data of a run's files.
+fn of_files(run: &Path) -> Result<Loaded, Failure> {
+    let RunFiles { campaign, trial, .. } = RunFiles::read(run)?;
+    Ok(Loaded::single(campaign, trial.result, trial.intervals))
+}
+
+fn wrong(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::bad_input(format!("{}: {error}", path.display()))
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(|error| wrong(path, &error))
+}
+
+impl RunFiles {
+    fn read(run: &Path) -> Result<Self, Failure> {
+        let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| wrong(path, &e));
+        let path = run.join("result.json");
+        let text = read(&path)?;
+        let document: ResultDocument = parse(&path, &text)?;
+        let lines = run.join("intervals.jsonl");
+        let intervals = if lines.exists() {
+            read(&lines)?.lines().map(|line| parse(&lines, line)).collect::<Result<_, _>>()?
+        } else {
+            Vec::new()
+        };
+        // A simulated run has no start time: use the file's modification time.
+        let modified = || std::fs::metadata(&path).and_then(|about| about.modified());
+        let started = match &document.started {
+            Some(started) => started.clone(),
+            None => {
+                let modified = modified().map_err(|e| wrong(run, &e))?;
+                humantime::format_rfc3339_millis(modified).to_string()
+            }
+        };
+        let name =
+            run.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned());
+        let is_simulated = document.timestamp_class == "simulated";
+        let campaign = NewCampaign {
+            method: if is_simulated { "sim" } else { "run" }.to_owned(),
+            command: format!("eagre run profile.yaml --seed {}", document.seed),
+            version: document.version.to_string(),
+            started,
+            name: name.clone(),
+            profile: std::fs::read_to_string(run.join("profile.yaml")).unwrap_or_default(),
+            seed: document.seed,
+            ..NewCampaign::default()
+        };
+        let key = format!("{name} {}", document.profile_sha256);
+        let result = parse(&path, &text)?;
+        let trial = NewTrial { number: 1, key, label: name, result, intervals, ..NewTrial::default() };
+        Ok(Self { campaign, trial, document })
+    }
 }
 
 fn add(path: &Path, runs: &[PathBuf], name: Option<&str>, tags: &[String]) -> Result<Exit, Failure> {
     // Read all files first, so that an error adds nothing.
-    let mut read = runs.iter().map(|run| read_files(run)).collect::<Result<Vec<_>, _>>()?;
-    let Some((about, _)) = read.first_mut() else { return Ok(Exit::Done) };
-    about.name = name.map_or(std::mem::take(&mut about.name), str::to_owned);
-    about.tags = tags.to_vec();
-    let about = about.clone();
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| Failure::bad_input(format!("{}: {e}", folder.display())))?;
+    let read = runs.iter().map(|run| RunFiles::read(run)).collect::<Result<Vec<_>, _>>()?;
+    let Some(first) = read.first() else { return Ok(Exit::Done) };
+    let mut campaign = NewCampaign { tags: tags.to_vec(), ..first.campaign.clone() };
+    if let Some(name) = name {
+        name.clone_into(&mut campaign.name);
     }
-    let interrupted = read.iter().any(|(_, trial)| trial.result["interrupted"] == true);
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(|e| wrong(folder, &e))?;
+    }
+    let interrupted = read.iter().any(|run| run.document.interrupted);
     let mut store = Store::open(path)?;
-    let id = store.begin(&about)?;
-    for (number, (_, trial)) in (1..).zip(read) {
-        store.record(&id, &NewTrial { number, ..trial })?;
+    let id = store.begin(&campaign)?;
+    for (number, run) in (1..).zip(read) {
+        store.record(&id, &NewTrial { number, ..run.trial })?;
     }
     store.end(&id, if interrupted { State::Interrupted } else { State::Done }, None, None)?;
     println!("{id}");

@@ -188,6 +188,7 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
 /// Reads the tokens file. Hides the parser's message, which can quote tokens.
 fn tokens(path: &Path) -> Result<Vec<Token>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
+    // Untyped: `Token::list` checks it without quoting the text in errors.
     let value: serde_json::Value =
         serde_saphyr::from_str(&text).map_err(|_| wrong(path, "not valid YAML"))?;
     Token::list(value).map_err(|e| wrong(path, e))

@@ -1,72 +1,37 @@
-//! A result for people.
+//! The summary of a result, as text.
 
-use result::{Numbers, ResultDocument, SessionResult, StreamResult};
+use crate::table::table;
+use result::{LatencyResult, ResultDocument, SessionResult, StreamResult};
 use std::fmt::Write;
+use units::{count, percent, quantity, whole};
 
-/// Streams shown one by one; more are summed up.
+/// Maximum number of streams, sessions and criteria to list.
 const ROWS_MAX: usize = 20;
 
-/// A number with a decimal prefix and four figures: `1.488 M`.
-pub(crate) fn si(value: f64) -> String {
-    let (scaled, prefix) = match value.abs() {
-        v if v >= 1e9 => (value / 1e9, "G"),
-        v if v >= 1e6 => (value / 1e6, "M"),
-        v if v >= 1e3 => (value / 1e3, "k"),
-        _ => (value, ""),
-    };
-    let text = format!("{scaled:.3}");
-    format!("{} {prefix}", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// Nanoseconds for people.
-pub(crate) fn time(ns: f64) -> String {
-    match ns {
-        v if v >= 1e9 => format!("{:.2} s", v / 1e9),
-        v if v >= 1e6 => format!("{:.2} ms", v / 1e6),
-        v if v >= 1e3 => format!("{:.2} us", v / 1e3),
-        v => format!("{v:.0} ns"),
-    }
-}
-
-/// Columns, the first to the left, the others to the right.
-pub(crate) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
-    let mut all = vec![head.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>()];
-    all.extend(rows);
-    let width = |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let mut text = String::new();
-    for row in &all {
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let pad = " ".repeat(width - cell.chars().count());
-            let _ = if column == 0 { write!(text, "  {cell}{pad}") } else { write!(text, "   {pad}{cell}") };
-        }
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    text
-}
-
-fn cell(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+fn cell<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), show)
 }
 
-/// The whole result.
+/// One figure of a distribution, if it was measured.
+fn latency(of: Option<&LatencyResult>, figure: impl Fn(&LatencyResult) -> Option<u64>) -> String {
+    cell(of.and_then(figure), |ns| quantity(ns as f64, "ns"))
+}
+
+/// The summary of a result.
 pub(crate) fn render(document: &ResultDocument) -> String {
     let mut text = String::new();
-    let plain = |v: f64| si(v).trim_end().to_owned();
     let ports = document.ports.iter().map(|(name, port)| {
-        let sum = |v: Option<f64>| cell(v, plain);
         vec![
             name.clone(),
-            sum(Some(port.tx_packets as f64)),
-            cell(Some(port.tx_pps), |v| si(v) + "pps"),
-            cell(Some(port.tx_bps_l1), |v| si(v) + "bps"),
-            sum(Some(port.rx_packets as f64)),
-            cell(Some(port.rx_pps), |v| si(v) + "pps"),
-            sum(port.tx_unsent.map(|n| n as f64)),
+            count(port.tx_packets),
+            quantity(port.tx_pps, "pps"),
+            quantity(port.tx_bps_l1, "bps"),
+            count(port.rx_packets),
+            quantity(port.rx_pps, "pps"),
+            cell(port.tx_unsent, count),
         ]
     });
-    text += &table(&["port", "sent", "rate", "layer 1", "received", "rate", "unsent"], ports.collect());
+    text += &table(&["port", "sent", "rate", "L1 rate", "received", "rate", "unsent"], ports.collect());
     text.push('\n');
     for (group, rows) in &document.groups {
         let rows = rows.iter().take(ROWS_MAX).map(|(name, row)| stream_row(name, row)).collect();
@@ -96,7 +61,8 @@ pub(crate) fn render(document: &ResultDocument) -> String {
     }
     text += &sessions(document);
     if document.streams.len() > ROWS_MAX {
-        let _ = writeln!(text, "  … and {} more, all in the JSON result", document.streams.len() - ROWS_MAX);
+        let _ =
+            writeln!(text, "  … and {} more streams in the JSON result", document.streams.len() - ROWS_MAX);
     }
     let workers: Vec<_> = document.workers.iter().map(|w| format!("{:.0}%", w.busy_ratio * 100.0)).collect();
     let _ = writeln!(
@@ -109,7 +75,7 @@ pub(crate) fn render(document: &ResultDocument) -> String {
         document.seed
     );
     if let Some(own) = &document.self_latency_ns {
-        let _ = writeln!(text, "  the tester's own latency: {} (p50)", cell(own.p50.map(|v| v as f64), time));
+        let _ = writeln!(text, "  generator latency: {} (p50)", latency(Some(own), |own| own.p50));
     }
     for (port, c) in &document.captures {
         let _ = writeln!(
@@ -122,23 +88,23 @@ pub(crate) fn render(document: &ResultDocument) -> String {
             c.displaced
         );
         if let Some(error) = &c.error {
-            let _ = writeln!(text, "  capture on {port} ended early: {error}");
+            let _ = writeln!(text, "  capture on {port} failed: {error}");
         }
     }
     let (met, failed): (Vec<_>, Vec<_>) = document.criteria.iter().partition(|c| c.passed);
     let shown = failed.iter().chain(&met).take(ROWS_MAX);
     for criterion in shown {
-        let word = if criterion.passed { "met" } else { "NOT MET" };
+        let outcome = if criterion.passed { "passed" } else { "FAILED" };
         let value = cell(criterion.value, |v| v.to_string());
-        let _ = writeln!(text, "  criterion {} {}: {word} ({value})", criterion.path, criterion.bound);
+        let _ = writeln!(text, "  criterion {} {}: {outcome} ({value})", criterion.path, criterion.bound);
     }
     if document.criteria.len() > ROWS_MAX {
-        let _ = writeln!(text, "  of {} criteria, {} were not met", document.criteria.len(), failed.len());
+        let _ = writeln!(text, "  {} criteria, {} failed", document.criteria.len(), failed.len());
     }
     text + &verdict(document)
 }
 
-/// What came of sessions.
+/// Tables of sessions, with failure reasons.
 fn sessions(document: &ResultDocument) -> String {
     if document.sessions.is_empty() {
         return String::new();
@@ -170,43 +136,40 @@ fn sessions(document: &ResultDocument) -> String {
     text
 }
 
-fn session_row(name: &str, s: &SessionResult) -> Vec<String> {
-    let count = |key: &str| cell(s.number(key), |v| si(v).trim_end().to_owned());
-    let rate = |key: &str| cell(s.number(key), |v| si(v) + "/s");
-    // Both directions: which one counts is for the application to know.
-    let goodput = Some(s.seen.rx_bps_goodput + s.seen.tx_bps_goodput);
-    let failed = s.seen.failed.values().sum::<u64>() as f64;
+fn session_row(name: &str, session: &SessionResult) -> Vec<String> {
+    let seen = &session.seen;
     vec![
         name.to_owned(),
-        count("established"),
-        count("completed"),
-        si(failed).trim_end().to_owned(),
-        count("active"),
-        count("active_max"),
-        rate("open_per_s"),
-        rate("transactions_per_s"),
-        cell(goodput, |v| si(v) + "bps"),
-        cell(s.number("setup_ns.p50"), time),
-        cell(s.number("ttfb_ns.p99"), time),
-        cell(s.number("ttlb_ns.p99"), time),
+        count(seen.established),
+        count(seen.completed),
+        count(seen.failed.values().sum()),
+        whole(seen.active as f64),
+        count(seen.active_max),
+        quantity(seen.open_per_s, "/s"),
+        quantity(seen.transactions_per_s, "/s"),
+        // Both directions: the application determines which one matters.
+        quantity(seen.rx_bps_goodput + seen.tx_bps_goodput, "bps"),
+        latency(seen.setup_ns.as_ref(), |setup| setup.p50),
+        latency(seen.ttfb_ns.as_ref(), |ttfb| ttfb.p99),
+        latency(seen.ttlb_ns.as_ref(), |ttlb| ttlb.p99),
     ]
 }
 
-fn stream_row(name: &str, s: &StreamResult) -> Vec<String> {
-    let latency = |key: &str| cell(s.number(&format!("latency_ns.{key}")), time);
-    let count = |key: &str| cell(s.number(key), |v| si(v).trim_end().to_owned());
+fn stream_row(name: &str, stream: &StreamResult) -> Vec<String> {
+    let delay = stream.latency_ns.as_ref();
+    let jitter = stream.jitter_ns.as_ref().and_then(|jitter| jitter.rfc3550);
     vec![
         name.to_owned(),
-        cell(Some(s.offered_pps), |v| si(v) + "pps"),
-        count("lost"),
-        cell(s.loss_ratio, |v| format!("{:.4}%", v * 100.0)),
-        latency("p50"),
-        latency("p99"),
-        latency("p99_9"),
-        latency("max"),
-        cell(s.number("jitter_ns.rfc3550"), time),
-        count("reordered"),
-        count("duplicates"),
+        quantity(stream.offered_pps, "pps"),
+        cell(stream.lost, count),
+        cell(stream.loss_ratio, percent),
+        latency(delay, |delay| delay.p50),
+        latency(delay, |delay| delay.p99),
+        latency(delay, |delay| delay.p99_9),
+        latency(delay, |delay| Some(delay.max)),
+        cell(jitter, |ns| quantity(ns, "ns")),
+        cell(stream.reordered, count),
+        cell(stream.duplicates, count),
     ]
 }
 
@@ -214,25 +177,14 @@ fn verdict(document: &ResultDocument) -> String {
     let verdict = &document.verdict;
     let mut text = match (verdict.valid, verdict.generator_limited) {
         (true, false) => "  valid\n".to_owned(),
-        (true, true) => "  valid, but the tester was the limit\n".to_owned(),
+        (true, true) => "  valid, but limited by the generator\n".to_owned(),
         (false, _) => "  INVALID\n".to_owned(),
     };
     if document.interrupted {
-        text += "  interrupted before its end\n";
+        text += "  interrupted\n";
     }
     for reason in &verdict.reasons {
         let _ = writeln!(text, "    - {reason}");
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_read_well() {
-        assert_eq!([si(14_880_952.0), si(1_000.0), si(12.0), si(0.0)], ["14.881 M", "1 k", "12 ", "0 "]);
-        assert_eq!([time(850.0), time(1_500.0), time(2e6)], ["850 ns", "1.50 us", "2.00 ms"]);
-    }
 }

@@ -37,7 +37,6 @@ mod poller;
 mod reading;
 pub mod report;
 mod snmp;
-mod words;
 
 pub use config::{
     AuthProtocol, Authentication, Cipher, HopConfig, Local, LocalSource, PathConfig, Privacy, Secret, Snmp,

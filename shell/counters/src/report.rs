@@ -9,9 +9,9 @@
 //! requests of this poller. No hop or link can explain more than the tester has lost.
 
 use crate::reading::{self, Flow, Key, Reading, Source};
-use crate::words::{packets, thousands};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use units::count;
 
 /// Packets that the tester has sent and received, over all streams and directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -287,7 +287,7 @@ fn grown(record: &Record, remarks: &mut Vec<String>) -> Vec<GrownDrop> {
             remarks.push(format!(
                 "{} decreased during the test: it can have counted more than {}",
                 key.1,
-                thousands(count)
+                units::count(count)
             ));
         }
         if count > 0 {
@@ -356,7 +356,7 @@ fn hop_candidate(hop: &HopAnalysis) -> Option<LossCandidate> {
     let counters: Vec<Drop> = hop.grown.iter().filter(significant).take(COUNTERS_MAX).map(as_drop).collect();
     let own_sentence = match hop.flow {
         Some(flow) if flow.lost() == lost => {
-            format!("{name} lost {} of {} that entered it", thousands(lost), packets(flow.entered()))
+            format!("{name} lost {} of {} that entered it", count(lost), packets(flow.entered()))
         }
         _ => format!("{name} dropped {} according to its counters", packets(lost)),
     };
@@ -375,7 +375,7 @@ fn hop_candidate(hop: &HopAnalysis) -> Option<LossCandidate> {
 
 fn reason(hop: &HopAnalysis, counters: &[Drop]) -> String {
     if !counters.is_empty() {
-        let one = |drop: &Drop| format!("{} ({})", drop.counter, thousands(drop.count));
+        let one = |drop: &Drop| format!("{} ({})", drop.counter, count(drop.count));
         return format!(": {}", counters.iter().map(one).collect::<Vec<_>>().join(", "));
     }
     match hop.uncounted.as_slice() {
@@ -413,7 +413,7 @@ fn link(location: String, lost: u64, left: u64, ends: String) -> Option<LossCand
         tolerance,
         counters: Vec::new(),
         with_offered: format!("lost on {ends}"),
-        own_sentence: format!("{ends} lost {} of {} that were sent over it", thousands(lost), packets(left)),
+        own_sentence: format!("{ends} lost {} of {} that were sent over it", count(lost), packets(left)),
         reason: String::new(),
     })
 }
@@ -453,7 +453,7 @@ fn keep_test_losses(
     let mut named = Vec::new();
     for mut candidate in candidates {
         if !candidate.can_be_test_loss(lost) {
-            let test = if lost == 0 { "none".to_owned() } else { format!("only {}", thousands(lost)) };
+            let test = if lost == 0 { "none".to_owned() } else { format!("only {}", count(lost)) };
             let LossCandidate { own_sentence, reason, .. } = &candidate;
             remarks.push(capitalised(&format!(
                 "{own_sentence}{reason}; the test lost {test}, so these are other packets"
@@ -472,7 +472,7 @@ fn sentence(candidate: &LossCandidate, offered: Option<Offered>) -> String {
         Some(offered) => {
             let verb = if *lost == 1 { "was" } else { "were" };
             let all = packets(offered.lost());
-            format!("Of {all} lost, {} {verb} {with_offered}{reason}.", thousands(*lost))
+            format!("Of {all} lost, {} {verb} {with_offered}{reason}.", count(*lost))
         }
         None => capitalised(&format!("{own_sentence}{reason}.")),
     }
@@ -497,7 +497,7 @@ fn unexplained(analyses: &[HopAnalysis], offered: Option<Offered>, explained: Op
     } else {
         format!("; no packet counts for {}", unknown.join(", "))
     };
-    let (rest, all) = (thousands(rest), packets(offered.lost()));
+    let (rest, all) = (count(rest), packets(offered.lost()));
     Some(format!("{rest} of {all} lost are not explained by any counter on the path{why}"))
 }
 
@@ -526,6 +526,11 @@ fn samples(record: &Record) -> Vec<Sample> {
         earlier = now;
     }
     samples
+}
+
+/// `1 packet`, `12,345 packets`.
+fn packets(number: u64) -> String {
+    format!("{} packet{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -133,7 +133,6 @@ pub struct Test {
     /// Role of the namespace it runs in.
     pub role: String,
     /// What it runs.
-    #[serde(rename = "way")]
     pub command: TestCommand,
 }
 

@@ -19,7 +19,6 @@ mod read;
 
 pub mod report;
 mod schema;
-mod text;
 mod trend;
 mod write;
 
@@ -29,8 +28,8 @@ pub use figures::{Column, Figures, Kind};
 pub use model::{
     Campaign, CampaignId, Filter, Finding, Loaded, NewCampaign, NewTrial, State, Summary, TrialRow, sha256,
 };
-pub use text::{percent, quantity};
 pub use trend::{Trend, TrendPoint, TrendQuery};
+pub(crate) use units::{percent, quantity};
 
 use rusqlite::Connection;
 use std::path::Path;

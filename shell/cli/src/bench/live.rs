@@ -1,8 +1,6 @@
 //! Progress output while a campaign runs.
 
-use super::time;
 use crate::Failure;
-use crate::summary::si;
 use campaign::{Observer, Running};
 use engine::View;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,6 +8,7 @@ use methods::{TrialOutcome, TrialRequest};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use units::{count, quantity, rough_time};
 
 const BAR: &str = "{bar:40} {percent:>3}%  {prefix}\n{msg}";
 
@@ -49,7 +48,7 @@ impl Observer for BenchLive {
         self.label = format!("{} · {}", running.part, running.request.label);
         if let Some(bar) = &self.bar {
             bar.set_position((running.progress.fraction * 1000.0) as u64);
-            bar.set_prefix(format!("{}; {} left", running.part, time(running.left.wall_s)));
+            bar.set_prefix(format!("{}; {} left", running.part, rough_time(running.left.wall_s)));
             bar.set_message(running.request.label.clone());
         }
     }
@@ -57,10 +56,21 @@ impl Observer for BenchLive {
     fn looks(&mut self, view: &View<'_>) {
         let Some(bar) = &self.bar else { return };
         let ports = view.ports().into_iter().map(|port| {
-            format!("{}: sent {}pps, received {}pps", port.name, si(port.tx_pps), si(port.rx_pps))
+            format!(
+                "{}: sent {}, received {}",
+                port.name,
+                quantity(port.tx_pps, "pps"),
+                quantity(port.rx_pps, "pps")
+            )
         });
         let sessions = view.sessions().into_iter().map(|s| {
-            format!("{}: {} open, {}/s opened, {} failed", s.name, s.active, si(s.open_per_s), s.failed)
+            format!(
+                "{}: {} open, {} opened, {} failed",
+                s.name,
+                s.active,
+                quantity(s.open_per_s, "/s"),
+                count(s.failed)
+            )
         });
         let all: Vec<String> = ports.chain(sessions).collect();
         bar.set_message(format!("{}\n{}", self.label, all.join("\n")));

@@ -6,7 +6,7 @@ mod series;
 
 use crate::results::default_store;
 use crate::run::{files_beside, read};
-use crate::{Exit, Failure, args};
+use crate::{Exit, Failure, args, table};
 use campaign::{Campaign, CampaignError, Choice, Kept, Part, Settings, choices};
 use clap::Args as ClapArgs;
 use lab::Variables;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use store::{NewCampaign, State, Store, report};
-use units::{Load, Nanos};
+use units::{Load, Nanos, rough_time};
 
 #[derive(Clone, ClapArgs)]
 pub struct BenchArgs {
@@ -193,10 +193,9 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
 }
 
 fn list() {
-    for choice in choices() {
-        println!("  {:<17}{}", choice.name, choice.about);
-    }
-    println!("  {:<17}run the methods and configurations of a campaign document", series::METHOD);
+    let campaign = (series::METHOD, "run the methods and configurations of a campaign document");
+    let methods = choices().iter().map(|choice| (choice.name, choice.about)).chain([campaign]);
+    print!("{}", table::list(methods.map(|(name, about)| vec![name.to_owned(), about.to_owned()]).collect()));
     println!(
         "\nRun one with 'eagre bench METHOD PROFILE'; list its settings with 'eagre bench METHOD --settings'"
     );
@@ -223,7 +222,7 @@ fn settings(args: &BenchArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A setting's value as `--set` takes it.
+/// A setting's value as `--set` takes it. Untyped: each method has settings of its own types.
 fn plain(value: &Value) -> String {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match value {
@@ -278,8 +277,8 @@ fn begin(args: &BenchArgs, store: &Path) -> Result<Exit, Failure> {
     eprintln!("  {}: {}", setup.method, about(&estimate));
     let mut open = Store::open(store)?;
     let id = open.begin(&new)?;
-    let finished_campaign = runner.run(&campaign, Kept { store: &mut open, id, finished: Vec::new() })?;
-    conclude(args, &open, &finished_campaign)
+    let finished = runner.run(&campaign, Kept { store: &mut open, id, finished: Vec::new() })?;
+    conclude(args, &open, &campaign, &finished)
 }
 
 /// Resumes a campaign.
@@ -301,10 +300,10 @@ fn resume(args: &BenchArgs, store: &Path, reference: &str) -> Result<Exit, Failu
     let plan = load(&text, &setup.profile, Some(kept.seed))?;
     let mut runner = CampaignRunner::open(&[&setup], &plan)?;
     let campaign = runner.campaign(&setup, plan, &kept.name, Vec::new(), Variables::new())?;
-    let (_, finished) = open.resume(&id)?;
-    eprintln!("  {id}: {} trials already done", finished.len());
-    let finished_campaign = runner.run(&campaign, Kept { store: &mut open, id, finished })?;
-    conclude(args, &open, &finished_campaign)
+    let (_, trials) = open.resume(&id)?;
+    eprintln!("  {id}: {} trials already done", trials.len());
+    let finished = runner.run(&campaign, Kept { store: &mut open, id, finished: trials })?;
+    conclude(args, &open, &campaign, &finished)
 }
 
 /// Refuses to resume a campaign whose settings have changed.
@@ -325,10 +324,16 @@ fn check_resume(kept: &store::Campaign, setup: &Setup, text: &str, seed: Option<
 }
 
 /// Writes and prints a campaign's findings.
-fn conclude(args: &BenchArgs, store: &Store, finished: &runner::FinishedCampaign) -> Result<Exit, Failure> {
+fn conclude(
+    args: &BenchArgs,
+    store: &Store,
+    campaign: &Campaign,
+    finished: &runner::FinishedCampaign,
+) -> Result<Exit, Failure> {
     let page = report::campaign(&store.load(&finished.id)?);
     let text = runner::summary(finished.id.as_str(), &finished.report, args.report.as_deref());
-    runner::write_output(args, &page, &finished.document, &text)?;
+    let document = campaign.document(finished.id.as_str(), &finished.report);
+    runner::write_output(args, &page, &document, &text)?;
     Ok(finished.exit())
 }
 
@@ -393,15 +398,11 @@ fn now() -> String {
 /// `about 12 min: 35 trials, 4 min of traffic`.
 fn about(estimate: &Estimate) -> String {
     let trials = estimate.trials;
-    format!("about {}: {trials} trials, {} of traffic", time(estimate.wall_s), time(estimate.traffic_s))
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 90.0 => format!("{s:.0} s"),
-        s if s < 5_400.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3_600.0),
-    }
+    format!(
+        "about {}: {trials} trials, {} of traffic",
+        rough_time(estimate.wall_s),
+        rough_time(estimate.traffic_s)
+    )
 }
 
 /// The command line, quoted for a shell.

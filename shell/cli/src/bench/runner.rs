@@ -10,7 +10,7 @@ use engine::RunOptions;
 use lab::{Hook, Moment, Template, Variables};
 use os::TscClock;
 use profile::Plan;
-use serde_json::Value;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -27,13 +27,11 @@ pub(super) struct CampaignRunner {
 pub(super) struct FinishedCampaign {
     pub(super) id: CampaignId,
     pub(super) report: Report,
-    pub(super) document: Value,
 }
 
 impl FinishedCampaign {
     pub(super) fn exit(&self) -> Exit {
-        let found = self.report.results.iter().map(|result| serde_json::to_value(&result.findings));
-        let failed = found.flatten().any(|findings| is_impossible(&findings));
+        let failed = self.report.results.iter().any(|result| result.findings.has_impossible());
         if self.report.ended == Ended::Done && !failed { Exit::Done } else { Exit::Failed }
     }
 }
@@ -110,19 +108,7 @@ impl CampaignRunner {
             let hint = format!("finished trials are stored; resume with: eagre bench --resume {id}");
             Failure { text: format!("{}\n{hint}", failure.text), ..failure }
         })?;
-        let document = campaign.document(id.as_str(), &report);
-        Ok(FinishedCampaign { id, report, document })
-    }
-}
-
-/// Whether the device failed even at the smallest value.
-fn is_impossible(findings: &Value) -> bool {
-    match findings {
-        Value::Object(fields) => fields.iter().any(|(name, value)| {
-            (name == "limit" && value.as_str() == Some("impossible")) || is_impossible(value)
-        }),
-        Value::Array(items) => items.iter().any(is_impossible),
-        _ => false,
+        Ok(FinishedCampaign { id, report })
     }
 }
 
@@ -140,7 +126,7 @@ fn around_trials(setup: &Setup) -> Result<Vec<Hook>, Failure> {
 pub(super) fn write_output(
     args: &BenchArgs,
     page: &str,
-    document: &Value,
+    document: &impl Serialize,
     summary: &str,
 ) -> Result<(), Failure> {
     let failed =

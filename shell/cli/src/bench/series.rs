@@ -12,7 +12,7 @@ use campaign::{Campaign, Choice, Ended, Kept};
 use lab::{Hook, MatrixRun, Moment};
 use methods::Attributes;
 use profile::Plan;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 use store::{CampaignId, Filter, State, Store, report};
 
@@ -135,9 +135,8 @@ fn of_series(store: &Store, series: &str) -> Result<Vec<(usize, CampaignId)>, Fa
     let filter = Filter { tags: vec![format!("series={series}")], ..Filter::default() };
     let mut all = Vec::new();
     for summary in store.list(&filter)? {
-        let config = store.campaign(&summary.id)?.config;
-        let run = config["series"]["run"].as_u64().and_then(|run| usize::try_from(run).ok());
-        all.extend(run.map(|run| (run, summary.id)));
+        let setup = serde_json::from_value::<Setup>(store.campaign(&summary.id)?.config).ok();
+        all.extend(setup.and_then(|setup| setup.series).map(|series| (series.run, summary.id)));
     }
     all.sort();
     Ok(all)
@@ -274,18 +273,22 @@ impl SeriesRunner {
         };
         let campaigns = loaded.iter().map(|loaded| {
             let campaign = &loaded.campaign;
-            json!({
-                "id": campaign.id, "method": campaign.method, "state": campaign.state, "tags": campaign.tags,
-                "reason": campaign.reason, "results": loaded.method_results,
-            })
+            CampaignDocument {
+                id: &campaign.id,
+                method: &campaign.method,
+                state: campaign.state,
+                tags: &campaign.tags,
+                reason: campaign.reason.as_deref(),
+                results: &loaded.method_results,
+            }
         });
-        let document = json!({
-            "schema": "eagre.series/1",
-            "version": env!("CARGO_PKG_VERSION"),
-            "name": self.script.document.name,
-            "series": self.series,
-            "campaigns": campaigns.collect::<Value>(),
-        });
+        let document = SeriesResult {
+            schema: "eagre.series/1",
+            version: env!("CARGO_PKG_VERSION"),
+            name: &self.script.document.name,
+            series: &self.series,
+            campaigns: campaigns.collect(),
+        };
         let mut text =
             format!("  series {}: {} of {} runs stored\n", self.series, ids.len(), self.setups.len());
         if let Some(path) = &args.report {
@@ -293,6 +296,27 @@ impl SeriesRunner {
         }
         runner::write_output(args, &page, &document, &text)
     }
+}
+
+/// What `--json` writes of a series.
+#[derive(Serialize)]
+struct SeriesResult<'a, R> {
+    schema: &'static str,
+    version: &'static str,
+    name: &'a str,
+    series: &'a str,
+    campaigns: Vec<CampaignDocument<'a, R>>,
+}
+
+/// A campaign of a series with its stored results.
+#[derive(Serialize)]
+struct CampaignDocument<'a, R> {
+    id: &'a CampaignId,
+    method: &'a str,
+    state: State,
+    tags: &'a [String],
+    reason: Option<&'a str>,
+    results: &'a [R],
 }
 
 fn estimate(campaigns: &[Campaign]) -> Result<Exit, Failure> {

@@ -2,8 +2,8 @@
 //!
 //! Not here: the meaning of documents, polling, threads.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
@@ -83,14 +83,17 @@ impl Server {
         read(path, self.get(path)?)
     }
 
-    /// Posts to a resource below `/api/v1`; returns the changed document.
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+    /// Posts to a resource below `/api/v1`.
+    pub(crate) fn post(&self, path: &str, document: &impl Serialize) -> Result<(), ClientError> {
         let mut request =
             self.agent.post(format!("{}/api/v1{path}", self.base)).header("content-type", "application/json");
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        read(path, check_status(path, request.send(body.to_string()))?)
+        let text =
+            serde_json::to_string(document).map_err(|e| ClientError::Unexpected(format!("{path}: {e}")))?;
+        let response = check_status(path, request.send(text))?;
+        body(path, response).map(drop)
     }
 
     /// Reads events below `/api/v1` and passes name and data to `each` until it returns `false` or the stream ends.

@@ -4,7 +4,7 @@
 
 use super::figures;
 use super::model::{Model, Overlay};
-use crate::summary::table;
+use crate::table::table;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -112,7 +112,7 @@ fn blocks(model: &Model) -> Vec<Section> {
         row.push(rx);
         row
     });
-    let head = ["port", "sent pps", "L1 bps", "", "received pps", "L1 bps", ""];
+    let head = ["port", "tx rate", "tx L1", "", "rx rate", "rx L1", ""];
     blocks.push(section("ports", &head, rows.collect()));
     let mut lines = Vec::new();
     lines.extend(live.latency.map(|latency| Line::from(format!("  {}", figures::latency(&latency)))));
@@ -213,8 +213,8 @@ mod tests {
             "demo (a): running",
             "1.5 s of 10.0 s",
             "west",
-            "1.1 k",
-            "p99.9 12.00 us",
+            "1.1 kpps",
+            "p99.9 12 µs",
             "worker on core 1 42% busy",
             "web",
             "560/s",

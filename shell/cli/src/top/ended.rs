@@ -4,88 +4,71 @@
 
 use super::model::Snapshot;
 use api::{Live, LivePorts, LiveSessions, LiveStreams, Names, WorkerLoad};
-use serde_json::Value;
+use result::{LatencyResult, Named, PortResult, ResultDocument, SessionResult, StreamResult, WorkerResult};
 
 /// Converts a result to a snapshot.
-pub(crate) fn snapshot(names: &Names, result: &Value) -> Snapshot {
-    let duration_s = result["duration_s"].as_f64().unwrap_or(0.0);
+pub(crate) fn snapshot(names: &Names, result: &ResultDocument) -> Snapshot {
+    let load = |worker: &WorkerResult| WorkerLoad { core: worker.core, busy_ratio: worker.busy_ratio };
     let live = Live {
-        at_s: duration_s,
-        interval_s: duration_s,
+        at_s: result.duration_s,
+        interval_s: result.duration_s,
         draining: false,
-        ports: ports(&rows(&result["ports"], &names.ports)),
-        streams: streams(&rows(&result["streams"], &names.streams), duration_s),
-        sessions: sessions(&rows(&result["sessions"], &names.sessions)),
+        ports: ports(&rows(&result.ports, &names.ports)),
+        streams: streams(&rows(&result.streams, &names.streams), result.duration_s),
+        sessions: sessions(&rows(&result.sessions, &names.sessions)),
         latency: None,
-        workers: workers(&result["workers"]),
+        workers: result.workers.iter().map(load).collect(),
     };
     Snapshot { names: Some(names.clone()), live }
 }
 
-/// The entries of an object, in the order of names.
-fn rows<'a>(object: &'a Value, names: &[String]) -> Vec<&'a Value> {
-    names.iter().map(|name| &object[name.as_str()]).collect()
+/// The entries of a map, in the order of names.
+fn rows<'a, T>(map: &'a Named<T>, names: &[String]) -> Vec<Option<&'a T>> {
+    names.iter().map(|name| map.get(name)).collect()
 }
 
-fn column<T>(rows: &[&Value], of: impl Fn(&Value) -> T) -> Vec<T> {
-    rows.iter().map(|row| of(row)).collect()
+/// One figure of every row; the default for missing rows.
+fn column<T, V: Default>(rows: &[Option<&T>], of: impl Fn(&T) -> V) -> Vec<V> {
+    rows.iter().map(|row| row.map(&of).unwrap_or_default()).collect()
 }
 
-fn float(row: &Value, field: &str) -> f64 {
-    row[field].as_f64().unwrap_or(0.0)
-}
-
-fn count(row: &Value, field: &str) -> u64 {
-    row[field].as_u64().unwrap_or(0)
-}
-
-fn ports(rows: &[&Value]) -> LivePorts {
+fn ports(rows: &[Option<&PortResult>]) -> LivePorts {
     LivePorts {
-        tx_pps: column(rows, |row| float(row, "tx_pps")),
-        rx_pps: column(rows, |row| float(row, "rx_pps")),
-        tx_bps_l1: column(rows, |row| float(row, "tx_bps_l1")),
-        rx_bps_l1: column(rows, |row| float(row, "rx_bps_l1")),
-        tx_packets: column(rows, |row| count(row, "tx_packets")),
-        rx_packets: column(rows, |row| count(row, "rx_packets")),
+        tx_pps: column(rows, |port| port.tx_pps),
+        rx_pps: column(rows, |port| port.rx_pps),
+        tx_bps_l1: column(rows, |port| port.tx_bps_l1),
+        rx_bps_l1: column(rows, |port| port.rx_bps_l1),
+        tx_packets: column(rows, |port| port.tx_packets),
+        rx_packets: column(rows, |port| port.rx_packets),
     }
 }
 
-fn streams(rows: &[&Value], duration_s: f64) -> LiveStreams {
-    let latency = |field: &'static str| {
-        column(rows, |row| row["latency_ns"][field].as_f64().map(|nanoseconds| nanoseconds as u64))
+fn streams(rows: &[Option<&StreamResult>], duration_s: f64) -> LiveStreams {
+    let received = |stream: &StreamResult| stream.rx.unwrap_or_default() as f64;
+    let latency = |of: fn(&LatencyResult) -> Option<u64>| {
+        column(rows, |stream| stream.latency_ns.as_ref().and_then(of))
     };
     LiveStreams {
-        tx_pps: column(rows, |row| float(row, "offered_pps")),
-        rx_pps: column(rows, |row| if duration_s > 0.0 { float(row, "rx") / duration_s } else { 0.0 }),
-        tx: column(rows, |row| count(row, "tx")),
-        rx: column(rows, |row| row["rx"].as_u64()),
-        lost: column(rows, |row| row["lost"].as_u64()),
-        latency_p50_ns: latency("p50"),
-        latency_p99_ns: latency("p99"),
-        latency_max_ns: latency("max"),
+        tx_pps: column(rows, |stream| stream.offered_pps),
+        rx_pps: column(rows, |stream| if duration_s > 0.0 { received(stream) / duration_s } else { 0.0 }),
+        tx: column(rows, |stream| stream.tx),
+        rx: column(rows, |stream| stream.rx),
+        lost: column(rows, |stream| stream.lost),
+        latency_p50_ns: latency(|latency| latency.p50),
+        latency_p99_ns: latency(|latency| latency.p99),
+        latency_max_ns: latency(|latency| Some(latency.max)),
     }
 }
 
-fn sessions(rows: &[&Value]) -> LiveSessions {
-    let failed = |row: &Value| {
-        row["failed"].as_object().map_or(0, |reasons| reasons.values().filter_map(Value::as_u64).sum())
-    };
+fn sessions(rows: &[Option<&SessionResult>]) -> LiveSessions {
     LiveSessions {
         active: column(rows, |_| 0),
-        open_per_s: column(rows, |row| float(row, "open_per_s")),
-        transactions_per_s: column(rows, |row| float(row, "transactions_per_s")),
-        rx_bps_goodput: column(rows, |row| float(row, "rx_bps_goodput")),
-        failed: column(rows, failed),
-        established: column(rows, |row| count(row, "established")),
+        open_per_s: column(rows, |entry| entry.seen.open_per_s),
+        transactions_per_s: column(rows, |entry| entry.seen.transactions_per_s),
+        rx_bps_goodput: column(rows, |entry| entry.seen.rx_bps_goodput),
+        failed: column(rows, |entry| entry.seen.failed.values().sum()),
+        established: column(rows, |entry| entry.seen.established),
     }
-}
-
-fn workers(workers: &Value) -> Vec<WorkerLoad> {
-    let load = |worker: &Value| WorkerLoad {
-        core: worker["core"].as_u64().map(|core| core as usize),
-        busy_ratio: float(worker, "busy_ratio"),
-    };
-    workers.as_array().map(|workers| workers.iter().map(load).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -104,11 +87,11 @@ mod tests {
         let result = json!({
             "duration_s": 2.0,
             "ports": {"west": {"tx_packets": 9, "tx_pps": 4.5}},
-            "streams": {"a": {"tx": 5, "rx": 4, "lost": 1, "offered_pps": 2.5, "latency_ns": {"p50": 7.5}}, "b": {"tx": 4}},
+            "streams": {"a": {"tx": 5, "rx": 4, "lost": 1, "offered_pps": 2.5, "latency_ns": {"p50": 7}}, "b": {"tx": 4}},
             "sessions": {"web": {"established": 3, "failed": {"reset": 1, "timeout": 2}}},
             "workers": [{"core": 1, "busy_ratio": 0.5}]
         });
-        let live = snapshot(&names, &result).live;
+        let live = snapshot(&names, &serde_json::from_value(result).unwrap()).live;
         assert_eq!((live.ports.tx_packets, live.ports.tx_pps), (vec![9], vec![4.5]));
         assert_eq!((live.streams.tx, live.streams.lost), (vec![4, 5], vec![None, Some(1)]));
         assert_eq!((live.streams.latency_p50_ns, live.streams.rx_pps), (vec![None, Some(7)], vec![0.0, 2.0]));

@@ -6,7 +6,8 @@ use super::client::{ClientError, Server, parse};
 use super::ended;
 use super::model::{Snapshot, Subject, Update, UserCommand};
 use api::{Campaign, Run};
-use serde_json::{Value, json};
+use result::ResultDocument;
+use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
@@ -123,7 +124,7 @@ pub(crate) fn follow_once(
 
 /// Sends the figures of an ended run. A run that failed early or outlived its server has no result.
 fn send_last_snapshot(server: &Server, run: &Run, send: &impl Fn(Update) -> bool) -> Result<(), ClientError> {
-    match server.document::<Value>(&format!("/runs/{}/result", run.id)) {
+    match server.document::<ResultDocument>(&format!("/runs/{}/result", run.id)) {
         Ok(result) => {
             let snapshot = ended::snapshot(&run.names, &result);
             send(Update::Snapshot(Subject::Run(run.id.clone()), Box::new(snapshot)));
@@ -167,10 +168,17 @@ fn forward(
     })
 }
 
+/// The body of a request without parameters.
+#[derive(Serialize)]
+struct Empty {}
+
 fn execute(server: &Server, command: &UserCommand) -> Result<String, ClientError> {
     Ok(match command {
         UserCommand::Scale { run, scale } => {
-            server.post(&format!("/runs/{run}/rate"), &json!({"scale": scale}))?;
+            server.post(
+                &format!("/runs/{run}/rate"),
+                &api::Change { scale: Some(*scale), ..api::Change::default() },
+            )?;
             match *scale {
                 0.0 => "paused".to_owned(),
                 1.0 => "resumed at the profile's rate".to_owned(),
@@ -178,11 +186,11 @@ fn execute(server: &Server, command: &UserCommand) -> Result<String, ClientError
             }
         }
         UserCommand::Stop(Subject::Run(id)) => {
-            server.post(&format!("/runs/{id}/stop"), &json!({}))?;
+            server.post(&format!("/runs/{id}/stop"), &Empty {})?;
             "stopping".to_owned()
         }
         UserCommand::Stop(Subject::Campaign(id)) => {
-            server.post(&format!("/campaigns/{id}/stop"), &json!({}))?;
+            server.post(&format!("/campaigns/{id}/stop"), &Empty {})?;
             "stopping".to_owned()
         }
         UserCommand::Quit => String::new(),

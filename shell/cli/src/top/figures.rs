@@ -1,16 +1,17 @@
 //! Figures as text and table rows, for the live view and for `--once`.
 
 use super::model::{Model, Subject};
-use crate::summary::{si, time};
 use api::{Campaign, Latency, Live, State, WorkerLoad};
+use result::Verdict;
+use units::{count, percent, quantity, rough_time};
 
 /// Headings of `stream`.
 pub(crate) const STREAMS: [&str; 9] =
-    ["stream", "sent pps", "received pps", "sent", "lost", "ratio", "p50", "p99", "max"];
+    ["stream", "tx rate", "rx rate", "sent", "lost", "ratio", "p50", "p99", "max"];
 /// Headings of `sessions`.
 pub(crate) const SESSIONS: [&str; 6] = ["sessions", "open", "opened", "responses", "goodput", "failed"];
 /// Headings of `ports`.
-pub(crate) const PORTS: [&str; 5] = ["port", "sent pps", "L1 bps", "received pps", "L1 bps"];
+pub(crate) const PORTS: [&str; 5] = ["port", "tx rate", "tx L1", "rx rate", "rx L1"];
 /// Width of a progress bar, in cells.
 const BAR: usize = 20;
 const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -64,11 +65,9 @@ pub(crate) fn warning(model: &Model) -> Option<String> {
     if let Some(reason) = &run.reason {
         return Some(reason.clone());
     }
-    let invalid = run.verdict.as_ref().filter(|verdict| verdict["valid"] == false);
-    if let Some(verdict) = invalid {
-        let reasons = verdict["reasons"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let reasons: Vec<&str> = reasons.iter().filter_map(|reason| reason.as_str()).collect();
-        return Some(format!("invalid: {}", reasons.join("; ")));
+    let verdict = run.verdict.clone().and_then(|verdict| serde_json::from_value::<Verdict>(verdict).ok());
+    if let Some(verdict) = verdict.filter(|verdict| !verdict.valid) {
+        return Some(format!("invalid: {}", verdict.reasons.join("; ")));
     }
     run.refused_changes.last().or(run.warnings.first()).cloned()
 }
@@ -76,12 +75,12 @@ pub(crate) fn warning(model: &Model) -> Option<String> {
 /// A campaign in a few lines.
 pub(crate) fn campaign(campaign: &Campaign) -> Vec<String> {
     let mut lines = vec![format!(
-        "  {}  {:.0}%   {} trials done, {} left, {}",
+        "  {}  {:.0}%   {} trials done, {} left, about {}",
         bar(campaign.fraction),
         campaign.fraction * 100.0,
         campaign.trials_done,
         campaign.trials_left,
-        time(campaign.left_s * 1e9)
+        rough_time(campaign.left_s)
     )];
     let now: Vec<&str> =
         [&campaign.part, &campaign.label].into_iter().flatten().map(String::as_str).collect();
@@ -111,12 +110,12 @@ pub(crate) fn curve(values: &[f64], top: f64, cells: usize) -> String {
     format!("{drawn:>cells$}")
 }
 
-fn rate(column: &[f64], n: usize) -> String {
-    column.get(n).map_or_else(|| "-".to_owned(), |value| si(*value).trim_end().to_owned())
+fn rate(column: &[f64], n: usize, unit: &str) -> String {
+    column.get(n).map_or_else(|| "-".to_owned(), |value| quantity(*value, unit))
 }
 
-fn count(column: &[u64], n: usize) -> String {
-    column.get(n).map_or_else(|| "-".to_owned(), |value| value.to_string())
+fn nanoseconds(value: u64) -> String {
+    quantity(value as f64, "ns")
 }
 
 /// One row per port.
@@ -125,10 +124,10 @@ pub(crate) fn ports(model: &Model, live: &Live) -> Vec<Vec<String>> {
     let row = |(n, name): (usize, &String)| {
         vec![
             name.clone(),
-            rate(&ports.tx_pps, n),
-            rate(&ports.tx_bps_l1, n),
-            rate(&ports.rx_pps, n),
-            rate(&ports.rx_bps_l1, n),
+            rate(&ports.tx_pps, n, "pps"),
+            rate(&ports.tx_bps_l1, n, "bps"),
+            rate(&ports.rx_pps, n, "pps"),
+            rate(&ports.rx_bps_l1, n, "bps"),
         ]
     };
     model.names.ports.iter().enumerate().map(row).collect()
@@ -142,14 +141,14 @@ pub(crate) fn stream(model: &Model, live: &Live, n: usize) -> Vec<String> {
     let sent = streams.tx.get(n).copied().unwrap_or(0);
     let ratio = lost.map(|lost| if sent == 0 { 0.0 } else { lost as f64 / sent as f64 });
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let latency = |column: &[Option<u64>]| or_dash(some(column).map(|nanoseconds| time(nanoseconds as f64)));
+    let latency = |column: &[Option<u64>]| or_dash(some(column).map(nanoseconds));
     vec![
         model.names.streams[n].clone(),
-        rate(&streams.tx_pps, n),
-        rate(&streams.rx_pps, n),
-        sent.to_string(),
-        or_dash(lost.map(|lost| lost.to_string())),
-        or_dash(ratio.map(|ratio| format!("{:.4}%", ratio * 100.0))),
+        rate(&streams.tx_pps, n, "pps"),
+        rate(&streams.rx_pps, n, "pps"),
+        count(sent),
+        or_dash(lost.map(count)),
+        or_dash(ratio.map(percent)),
         latency(&streams.latency_p50_ns),
         latency(&streams.latency_p99_ns),
         latency(&streams.latency_max_ns),
@@ -163,10 +162,10 @@ pub(crate) fn sessions(model: &Model, live: &Live) -> Vec<Vec<String>> {
         vec![
             name.clone(),
             sessions.active.get(n).map_or_else(|| "-".to_owned(), i64::to_string),
-            rate(&sessions.open_per_s, n) + "/s",
-            rate(&sessions.transactions_per_s, n) + "/s",
-            rate(&sessions.rx_bps_goodput, n) + "bps",
-            count(&sessions.failed, n),
+            rate(&sessions.open_per_s, n, "/s"),
+            rate(&sessions.transactions_per_s, n, "/s"),
+            rate(&sessions.rx_bps_goodput, n, "bps"),
+            sessions.failed.get(n).map_or_else(|| "-".to_owned(), |failed| count(*failed)),
         ]
     };
     model.names.sessions.iter().enumerate().map(row).collect()
@@ -175,7 +174,7 @@ pub(crate) fn sessions(model: &Model, live: &Live) -> Vec<Vec<String>> {
 /// Latency percentiles over all streams.
 pub(crate) fn latency(latency: &Latency) -> String {
     let shown = |name: &str, value: Option<u64>| {
-        format!("{name} {}", value.map_or_else(|| "-".to_owned(), |nanoseconds| time(nanoseconds as f64)))
+        format!("{name} {}", value.map_or_else(|| "-".to_owned(), nanoseconds))
     };
     let percentiles = [
         shown("p50", latency.p50_ns),
@@ -198,7 +197,7 @@ pub(crate) fn workers(workers: &[WorkerLoad]) -> String {
 
 /// Everything as text, with at most `streams_max` streams.
 pub(crate) fn snapshot(model: &Model, streams_max: usize) -> String {
-    use crate::summary::table;
+    use crate::table::table;
     let mut text = format!("{}: {}\n", model.server, subject(model));
     let mut line = |line: String| text.push_str(&(line.trim_end().to_owned() + "\n"));
     if matches!(model.shown, Some(Subject::Run(_))) {
@@ -240,7 +239,7 @@ mod tests {
         assert!(text.contains("demo (a): running"), "{text}");
         assert!(text.contains("… and 10 more streams"), "{text}");
         assert!(
-            text.contains("web") && text.contains("p99.9 12.00 us") && text.contains("core 1 42% busy"),
+            text.contains("web") && text.contains("p99.9 12 µs") && text.contains("core 1 42% busy"),
             "{text}"
         );
         assert!(text.contains("west") && text.contains("1.2 k"), "{text}");

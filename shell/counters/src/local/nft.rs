@@ -2,6 +2,8 @@
 //!
 //! A rule's counter counts drops only if it is right before the verdict: before a match or a limit it also counts packets
 //! that pass. Rules that drop without such a counter are kept as text, to be reported where packets are missing.
+//!
+//! Rules stay untyped JSON: a statement is an object with one of dozens of keys, of which only four matter here.
 
 use super::Sections;
 use crate::reading::{Counter, Reading, Source};

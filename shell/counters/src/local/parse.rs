@@ -4,7 +4,7 @@
 
 use super::{Sections, nft};
 use crate::reading::{Counter, Interface, Reading, Source, Ticks};
-use serde_json::Value;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Converts output sections to a reading.
@@ -35,11 +35,39 @@ pub(super) fn reading(sections: &Sections<'_>, inside: &str, outside: &str) -> R
     reading
 }
 
+/// An entry of `ip -s -s -j link show`.
+#[derive(Deserialize)]
+struct LinkEntry {
+    #[serde(default)]
+    ifname: String,
+    #[serde(default)]
+    stats64: LinkStats,
+}
+
+/// Counters by name, which differ between kernels.
+#[derive(Default, Deserialize)]
+struct LinkStats {
+    #[serde(default)]
+    rx: BTreeMap<String, u64>,
+    #[serde(default)]
+    tx: BTreeMap<String, u64>,
+}
+
+/// An entry of `tc -s -j qdisc show`.
+#[derive(Deserialize)]
+struct QdiscEntry {
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    root: bool,
+    drops: Option<u64>,
+}
+
 /// The only entry of `ip -j link show dev`.
-fn link(sections: &Sections<'_>, name: &str) -> Option<Value> {
+fn link(sections: &Sections<'_>, name: &str) -> Option<LinkEntry> {
     let text = sections.get(format!("link {name}").as_str())?;
-    let mut all: Vec<Value> = serde_json::from_str(text.trim()).ok()?;
-    all.pop().filter(|link| link["ifname"] == name)
+    let mut all: Vec<LinkEntry> = serde_json::from_str(text.trim()).ok()?;
+    all.pop().filter(|link| link.ifname == name)
 }
 
 /// Whether the interface exists.
@@ -49,8 +77,8 @@ pub(super) fn has_link(sections: &Sections<'_>, name: &str) -> bool {
 
 /// The interface names in `ip -j link show`.
 pub(super) fn names(text: &str) -> Vec<String> {
-    let all: Vec<Value> = serde_json::from_str(text.trim()).unwrap_or_default();
-    all.iter().filter_map(|link| link["ifname"].as_str().map(str::to_owned)).collect()
+    let all: Vec<LinkEntry> = serde_json::from_str(text.trim()).unwrap_or_default();
+    all.into_iter().map(|link| link.ifname).filter(|name| !name.is_empty()).collect()
 }
 
 /// An interface's packets and bytes, from `ip -s` or `/proc/net/dev`.
@@ -63,27 +91,25 @@ fn interface(sections: &Sections<'_>, name: &str) -> Option<Interface> {
         return Some(Interface { rx_packets, tx_packets: field(9)?, rx_bytes, tx_bytes: field(8)? });
     }
     let link = link(sections, name)?;
-    let stats = &link["stats64"];
-    let field = |way: &str, what: &str| stats[way][what].as_u64().map(Counter::wide);
+    let field = |stats: &BTreeMap<String, u64>, name: &str| stats.get(name).copied().map(Counter::wide);
     Some(Interface {
-        rx_packets: field("rx", "packets")?,
-        tx_packets: field("tx", "packets")?,
-        rx_bytes: field("rx", "bytes")?,
-        tx_bytes: field("tx", "bytes")?,
+        rx_packets: field(&link.stats64.rx, "packets")?,
+        tx_packets: field(&link.stats64.tx, "packets")?,
+        rx_bytes: field(&link.stats64.rx, "bytes")?,
+        tx_bytes: field(&link.stats64.tx, "bytes")?,
     })
 }
 
 /// Drops and errors of an interface. `errors` is the sum of its parts, so the parts do not count as drops.
 fn link_drops(sections: &Sections<'_>, name: &str, reading: &mut Reading) {
     let Some(link) = link(sections, name) else { return };
-    for way in ["rx", "tx"] {
-        let fields = link["stats64"][way].as_object().into_iter().flatten();
-        for (field, value) in fields.filter_map(|(field, value)| Some((field, value.as_u64()?))) {
+    for (way, stats) in [("rx", link.stats64.rx), ("tx", link.stats64.tx)] {
+        for (field, value) in stats {
             let counter = Counter::wide(value);
             match field.as_str() {
                 "bytes" | "packets" | "multicast" | "collisions" | "carrier_changes" => {}
                 "errors" | "dropped" | "missed_errors" | "nohandler" => {
-                    let what = field.strip_suffix("_errors").unwrap_or(field);
+                    let what = field.strip_suffix("_errors").unwrap_or(&field);
                     reading.drops.insert((Source::Link, format!("{way} {what} of {name}")), counter);
                 }
                 _ => {
@@ -112,11 +138,10 @@ fn ethtool(text: &str, name: &str, reading: &mut Reading) {
 
 /// Drops of an interface's queues. A root queue includes the drops of its children.
 fn qdisc(text: &str, name: &str, reading: &mut Reading) {
-    let all: Vec<Value> = serde_json::from_str(text.trim()).unwrap_or_default();
-    for one in all {
-        let kind = one["kind"].as_str().unwrap_or_default();
-        let is_outermost = one["root"].as_bool() == Some(true) || matches!(kind, "ingress" | "clsact");
-        let Some(drops) = one["drops"].as_u64().filter(|_| is_outermost) else { continue };
+    let all: Vec<QdiscEntry> = serde_json::from_str(text.trim()).unwrap_or_default();
+    for QdiscEntry { kind, root, drops } in all {
+        let is_outermost = root || matches!(kind.as_str(), "ingress" | "clsact");
+        let Some(drops) = drops.filter(|_| is_outermost) else { continue };
         reading.drops.insert((Source::Qdisc, format!("qdisc {kind} of {name}")), Counter::wide(drops));
     }
 }

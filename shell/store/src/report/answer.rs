@@ -1,10 +1,10 @@
 //! What a reader wants to know first: the answer in plain words, and whether to believe it.
 
 use super::words;
-use crate::text::count;
 use crate::{Loaded, State, TrialRow, percent, quantity};
 use maud::{Markup, html};
 use serde_json::Value;
+use units::whole as count;
 
 /// Sentences more than these are in the table only.
 const SENTENCES_MAX: usize = 8;

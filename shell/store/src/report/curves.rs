@@ -4,10 +4,10 @@ use super::words;
 use crate::chart::{Axis, Bar, SERIES_MAX, Scale, Series, bars, lines};
 use crate::compare::answers;
 use crate::figures::{members, number};
-use crate::text::count;
 use crate::{Figures, Finding, Loaded, TrialRow, percent, quantity};
 use maud::{Markup, html};
 use serde_json::Value;
+use units::whole as count;
 
 /// Trials whose intervals are drawn.
 const TIMELINES_MAX: usize = 4;

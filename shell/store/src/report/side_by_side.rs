@@ -9,9 +9,9 @@ use super::machine::facts;
 use super::tables::{Column, table};
 use super::{Section, page, words};
 use crate::chart::{Axis, Bar, SERIES_MAX, Series, bars, lines};
-use crate::text::signed_percent;
 use crate::{Cell, Comparison, Loaded, Matrix, Summary, TrialRow, compare, percent, quantity};
 use maud::{Markup, html};
+use units::signed_percent;
 
 /// Frame lengths that have charts of their own.
 const CHARTS_MAX: usize = 8;

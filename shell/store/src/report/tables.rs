@@ -4,10 +4,10 @@ use super::curves::{percentile_chart, quantiles};
 use super::words;
 use crate::chart::Series;
 use crate::figures::{members, number};
-use crate::text::count;
 use crate::{Finding, Loaded, TrialRow, percent, quantity};
 use maud::{Markup, html};
 use serde_json::Value;
+use units::whole as count;
 
 /// Rows of streams shown; all are in the export.
 const STREAMS_MAX: usize = 200;
