@@ -3,12 +3,14 @@
 //! Each check ends in a sentence and what to do; drivers only have numbers.
 
 use crate::device::{Device, Kind};
-use crate::netdev::{Interface, Netlink};
 use crate::open::{ETHERNET_BYTES, FCS_BYTES, LOOK_EVERY, VLAN_BYTES};
 use crate::pool::XDP_FRAME_BYTES_MAX;
 use crate::xdp;
+use os::link::{LinkCounters, LinkFacts, Links};
 use port::{PortError, PortErrorKind, PortRequest};
-use std::ffi::c_int;
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,28 +18,49 @@ use std::time::{Duration, Instant};
 /// How long an interface may take to come up.
 const CARRIER_WAIT: Duration = Duration::from_secs(2);
 
+/// A kernel interface a port is opened on, as it was then.
+#[derive(Debug)]
+pub(crate) struct OpenInterface {
+    /// Its network namespace, whichever thread asks later.
+    links: Links,
+    pub(crate) at_open: LinkFacts,
+    counted: LinkCounters,
+}
+
+impl OpenInterface {
+    /// Frames the kernel was to send over it since then, and dropped; `None` if it is gone.
+    pub(crate) fn dropped(&mut self) -> Option<u64> {
+        let now = self.links.counters(&self.at_open.name).ok()?;
+        Some(now.tx_dropped.saturating_sub(self.counted.tx_dropped))
+    }
+}
+
 /// Whether an interface is there, up, connected and large enough, and free for what is wanted.
 pub(crate) fn check_interface(
     device: &Device,
     name: &str,
     request: PortRequest,
-) -> Result<(Netlink, Interface), PortError> {
+) -> Result<OpenInterface, PortError> {
     let text = &device.text;
     let error = |kind, reason: String, remedy: String| PortError::new(text, kind, reason, remedy);
     let resource = |e: std::io::Error| {
         error(PortErrorKind::Resource, format!("the kernel's interfaces can't be read: {e}"), String::new())
     };
-    let mut netlink = Netlink::open().map_err(resource)?;
-    let Some(mut interface) = netlink.interface(name).map_err(resource)? else {
-        let all: Vec<String> = netlink.interfaces().map_err(resource)?.into_iter().map(|i| i.name).collect();
-        return Err(error(
-            PortErrorKind::Missing,
-            format!("there is no interface {name}"),
-            format!("the interfaces here are: {}", all.join(", ")),
-        ));
+    let mut links = Links::open().map_err(resource)?;
+    let mut interface = match links.by_name(name) {
+        Ok(interface) => interface,
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            let all: Vec<String> = links.all().map_err(resource)?.into_iter().map(|i| i.name).collect();
+            return Err(error(
+                PortErrorKind::Missing,
+                format!("there is no interface {name}"),
+                format!("the interfaces here are: {}", all.join(", ")),
+            ));
+        }
+        Err(e) => return Err(resource(e)),
     };
     check_privilege(device)?;
-    if !interface.is_up() {
+    if !interface.up {
         return Err(error(
             PortErrorKind::State,
             format!("the interface {name} is down"),
@@ -57,7 +80,7 @@ pub(crate) fn check_interface(
         ));
     }
     let deadline = Instant::now() + CARRIER_WAIT;
-    while !interface.has_carrier() {
+    while !interface.running {
         if Instant::now() >= deadline {
             return Err(error(
                 PortErrorKind::State,
@@ -66,7 +89,7 @@ pub(crate) fn check_interface(
             ));
         }
         std::thread::sleep(LOOK_EVERY);
-        interface = netlink.interface(name).map_err(resource)?.unwrap_or_default();
+        interface = links.by_name(name).map_err(resource)?;
     }
     if let Kind::AfXdp { .. } = device.kind {
         if request.frame_len_max > XDP_FRAME_BYTES_MAX + FCS_BYTES {
@@ -76,29 +99,24 @@ pub(crate) fn check_interface(
                 format!("use afpacket:{name} for longer ones"),
             ));
         }
-        xdp::clear_leftover(text, &mut netlink, &interface)?;
+        xdp::clear_leftover(text, &mut links, &interface)?;
     }
-    Ok((netlink, interface))
+    let counted = links.counters(name).map_err(resource)?;
+    Ok(OpenInterface { links, at_open: interface, counted })
 }
 
 /// Whether this process may open the sockets the driver needs.
 fn check_privilege(device: &Device) -> Result<(), PortError> {
     let (family, capabilities) = match device.kind {
-        Kind::AfXdp { .. } => (libc::AF_XDP, "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"),
-        _ => (libc::AF_PACKET, "CAP_NET_RAW"),
+        Kind::AfXdp { .. } => (AddressFamily::XDP, "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"),
+        _ => (AddressFamily::PACKET, "CAP_NET_RAW"),
     };
-    // SAFETY: makes and closes a socket.
-    let error = unsafe {
-        let socket = libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
-        let error = std::io::Error::last_os_error();
-        if socket >= 0 {
-            libc::close(socket);
-            return Ok(());
-        }
-        error
+    let error = match net::socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None) {
+        Ok(_) => return Ok(()),
+        Err(error) => error,
     };
-    Err(match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => PortError::new(
+    Err(match error {
+        Errno::PERM | Errno::ACCESS => PortError::new(
             &device.text,
             PortErrorKind::Privilege,
             "this process may not open such a socket",
@@ -122,19 +140,21 @@ pub(crate) fn check_machine(device: &Device) -> Result<(), PortError> {
             Err(PortError::new(&device.text, PortErrorKind::Missing, format!("there is no file {rx}"), ""))
         }
         Kind::Memif { socket, server: true } => {
-            check_server_socket(&device.text, socket, libc::SOCK_SEQPACKET)
+            check_server_socket(&device.text, socket, SocketType::SEQPACKET)
         }
         Kind::Vhost { socket } if device.option("client") != Some("1") => {
-            check_server_socket(&device.text, socket, libc::SOCK_STREAM)
+            check_server_socket(&device.text, socket, SocketType::STREAM)
         }
-        Kind::Virtio { socket, server: true } => check_server_socket(&device.text, socket, libc::SOCK_STREAM),
+        Kind::Virtio { socket, server: true } => {
+            check_server_socket(&device.text, socket, SocketType::STREAM)
+        }
         _ => Ok(()),
     }
 }
 
 /// Where a server's socket is to be: the folder must be there, and nobody may listen. The socket of a killed process is
 /// removed.
-fn check_server_socket(text: &str, socket: &str, kind: c_int) -> Result<(), PortError> {
+fn check_server_socket(text: &str, socket: &str, socket_type: SocketType) -> Result<(), PortError> {
     let error = |kind, reason: String, remedy: &str| Err(PortError::new(text, kind, reason, remedy));
     // `sun_path` has 108 bytes with the closing zero.
     if socket.len() > 107 {
@@ -154,7 +174,7 @@ fn check_server_socket(text: &str, socket: &str, kind: c_int) -> Result<(), Port
         let reason = format!("{socket} is there and is not a socket");
         return error(PortErrorKind::State, reason, "use another path");
     }
-    if connect_error(socket, kind) != Some(libc::ECONNREFUSED) {
+    if connect_error(path, socket_type) != Some(Errno::CONNREFUSED) {
         let reason = format!("another process listens at {socket}");
         return error(PortErrorKind::State, reason, "use another path, or be its client");
     }
@@ -164,22 +184,14 @@ fn check_server_socket(text: &str, socket: &str, kind: c_int) -> Result<(), Port
     }
 }
 
-/// Connects to a socket and leaves at once; the error number if nobody lets us.
-fn connect_error(path: &str, kind: c_int) -> Option<c_int> {
-    // SAFETY: an all-zero address is valid, and no more of the path is copied than fits.
-    unsafe {
-        let mut address: libc::sockaddr_un = std::mem::zeroed();
-        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-        for (to, from) in address.sun_path.iter_mut().zip(path.bytes()) {
-            *to = from as libc::c_char;
-        }
-        let socket = libc::socket(libc::AF_UNIX, kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0);
-        let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
-        let code = libc::connect(socket, (&raw const address).cast(), length);
-        let error = std::io::Error::last_os_error();
-        libc::close(socket);
-        if code == 0 { None } else { error.raw_os_error() }
-    }
+/// Connects to a socket and leaves at once; why not, if that fails.
+fn connect_error(path: &Path, socket_type: SocketType) -> Option<Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let connect = || {
+        let socket = net::socket_with(AddressFamily::UNIX, socket_type, flags, None)?;
+        net::connect(&socket, &SocketAddrUnix::new(path)?)
+    };
+    connect().err()
 }
 
 fn check_tap(text: &str) -> Result<(), PortError> {

@@ -244,15 +244,7 @@ pub(crate) fn memory_has_no_gaps() -> bool {
 
 /// The processors this thread may run on, as EAL takes them: `0,1,4`.
 fn allowed_cpus() -> String {
-    // SAFETY: an all-zero set is a valid empty set, and the call fills it.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
-        set
-    };
-    // SAFETY: the index is below the set's size.
-    let allowed = (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) });
-    let list: Vec<String> = allowed.map(|cpu| cpu.to_string()).collect();
+    let list: Vec<String> = os::cpu::allowed().iter().map(usize::to_string).collect();
     if list.is_empty() { "0".to_owned() } else { list.join(",") }
 }
 

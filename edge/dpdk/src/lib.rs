@@ -22,7 +22,7 @@
 //! queue.rs   Port, TxQueue, RxQueue, close                             eal.rs      start, log, memory, plugins
 //! pool.rs    frames in memory; why AF_XDP needs whole pages            thread.rs   workers' lcore numbers
 //! memory_files.rs  what a zero-copy memif must not close
-//! netdev.rs  interfaces over rtnetlink   sockets.rs  statistics of the drivers' sockets   xdp.rs  leftover programs
+//! sockets.rs statistics of the drivers' sockets                       xdp.rs      leftover programs
 //! ```
 
 #![allow(unsafe_code)]
@@ -32,7 +32,6 @@ mod device;
 mod eal;
 mod ffi;
 mod memory_files;
-mod netdev;
 mod open;
 mod pool;
 mod queue;

@@ -4,9 +4,10 @@
 //! the link goes down (`memif_free_regions`), although they are EAL's. The next port that hands memory to a peer (memif,
 //! virtio) would then hand over whatever else the number has come to mean.
 
+use rustix::io::fcntl_dupfd_cloexec;
 use std::ffi::c_int;
 use std::fs;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
 /// Descriptors to put back when they are gone.
@@ -30,11 +31,9 @@ impl MemoryFiles {
                 return None;
             }
             let descriptor: c_int = entry.file_name().to_str()?.parse().ok()?;
-            // SAFETY: duplicates a descriptor that is open; the copy is ours.
-            let copy = unsafe {
-                let copy = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0);
-                (copy >= 0).then(|| OwnedFd::from_raw_fd(copy))?
-            };
+            // SAFETY: EAL opened it and keeps it open; a number that is not open any more is refused.
+            let open = unsafe { BorrowedFd::borrow_raw(descriptor) };
+            let copy = fcntl_dupfd_cloexec(open, 0).ok()?;
             Some((descriptor, inode(descriptor)?, copy))
         });
         Self { kept: kept.collect() }
@@ -47,13 +46,13 @@ impl Drop for MemoryFiles {
             if inode(*descriptor) == Some(*inode_then) {
                 continue;
             }
-            // SAFETY: gives the lowest free number from `descriptor` on: that one, unless somebody has taken it, and then
-            // the copy is closed again.
-            unsafe {
-                let back = libc::fcntl(copy.as_raw_fd(), libc::F_DUPFD_CLOEXEC, *descriptor);
-                if back >= 0 && back != *descriptor {
-                    libc::close(back);
-                }
+            // The lowest free number from `descriptor` on: that one, unless somebody has taken it, and then it is closed
+            // again.
+            if let Ok(back) = fcntl_dupfd_cloexec(copy, *descriptor)
+                && back.as_raw_fd() == *descriptor
+            {
+                // It is EAL's from here on.
+                let _ = back.into_raw_fd();
             }
         }
     }

@@ -1,16 +1,16 @@
 //! From a device string to an open port: what can be checked beforehand is checked first, because the drivers' own
 //! errors are a number.
 
-use crate::checks::{check_interface, check_machine};
+use crate::checks::{OpenInterface, check_interface, check_machine};
 use crate::device::{Device, EalDevice, Kind, af_packet_slot};
 use crate::eal::{self, Lease, Needs};
 use crate::ffi;
 use crate::memory_files::MemoryFiles;
-use crate::netdev::{self, Interface, Netlink};
 use crate::pool::{Pool, Shape, XDP_FRAME_BYTES_MAX};
 use crate::queue::{DpdkPort, DpdkRx, DpdkTx, DropCounts, Opened};
 use crate::sockets::{self, Family, Socket};
 use crate::thread::{self, Awake, Shielded};
+use os::ethtool;
 use port::{Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
 use std::ffi::{CStr, CString, c_int};
 use std::path::Path;
@@ -96,7 +96,7 @@ struct Plan {
     device: Device,
     request: PortRequest,
     queues: u16,
-    interface: Option<(Netlink, Interface)>,
+    interface: Option<OpenInterface>,
 }
 
 impl Plan {
@@ -108,7 +108,7 @@ impl Plan {
         check_machine(&device)?;
         let wanted = request.queues.max(1);
         let queues = match &device.kind {
-            Kind::AfXdp { interface } => wanted.min(netdev::channels(interface)),
+            Kind::AfXdp { interface } => wanted.min(ethtool::channels(interface)),
             _ => wanted,
         };
         Ok(Self { device, request, queues, interface })
@@ -305,7 +305,7 @@ impl Plan {
         // SAFETY: an open port. Not all have such a mode.
         let enabled = unsafe { ffi::rte_eth_promiscuous_enable(port) } == 0;
         opened.made_promiscuous =
-            enabled && !self.interface.as_ref().is_some_and(|(_, i)| i.is_promiscuous());
+            enabled && !self.interface.as_ref().is_some_and(|i| i.at_open.promiscuous_by_admin);
         lease.log();
         Ok((self.facts(port, &info, queues, rss != 0, offloads != 0), offloads != 0))
     }
@@ -389,10 +389,10 @@ impl Plan {
         };
         let is_pci = matches!(self.device.kind, Kind::Pci { .. });
         let frame_len_max = match (&self.interface, &self.device.kind) {
-            (Some((_, interface)), Kind::AfXdp { .. }) => {
-                (interface.mtu + ETHERNET_BYTES).min(XDP_FRAME_BYTES_MAX + FCS_BYTES)
+            (Some(interface), Kind::AfXdp { .. }) => {
+                (interface.at_open.mtu + ETHERNET_BYTES).min(XDP_FRAME_BYTES_MAX + FCS_BYTES)
             }
-            (Some((_, interface)), _) => interface.mtu + ETHERNET_BYTES,
+            (Some(interface), _) => interface.at_open.mtu + ETHERNET_BYTES,
             _ => self.request.frame_len_max,
         };
         let rx_spread = match self.device.kind {

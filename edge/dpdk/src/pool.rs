@@ -23,6 +23,7 @@
 use crate::eal::Lease;
 use crate::ffi::{self, Mempool};
 use port::{HEAD_BYTES, PortError, PortErrorKind};
+use rustix::mm::{self, MapFlags, ProtFlags};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -245,22 +246,20 @@ impl Block {
     fn new(bytes: usize) -> Option<Self> {
         // SAFETY: a fresh anonymous mapping.
         let address = unsafe {
-            libc::mmap(
+            mm::mmap_anonymous(
                 std::ptr::null_mut(),
                 bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
             )
         };
-        (address != libc::MAP_FAILED).then_some(Self { address: address.cast(), bytes })
+        Some(Self { address: address.ok()?.cast(), bytes })
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: mapped in `new` with this length, and no pool uses it any more.
-        unsafe { libc::munmap(self.address.cast(), self.bytes) };
+        let _ = unsafe { mm::munmap(self.address.cast(), self.bytes) };
     }
 }

@@ -4,11 +4,11 @@
 //! - A device is closed when its port and all its queues are gone: each holds a share of it. Pools go after the device.
 //! - A queue is used by one thread at a time, which is what `&mut self` says; DPDK asks for no more.
 
+use crate::checks::OpenInterface;
 use crate::device::Kind;
 use crate::eal::Lease;
 use crate::ffi;
 use crate::memory_files::MemoryFiles;
-use crate::netdev::{Interface, Netlink};
 use crate::pool::{HEADROOM, Pool};
 use crate::sockets::{Family, Socket, XdpStatistics};
 use crate::thread::{self, Shielded};
@@ -141,12 +141,12 @@ pub(crate) struct DropCounts {
     tx_errors_are_losses: bool,
     /// Whether the AF_XDP sockets' statistics stand for `imissed` too.
     missed_is_counted_elsewhere: bool,
-    interface: Option<(Netlink, Interface)>,
+    interface: Option<OpenInterface>,
     packet_drops: u64,
 }
 
 impl DropCounts {
-    pub(crate) fn new(kind: &Kind, interface: Option<(Netlink, Interface)>) -> Self {
+    pub(crate) fn new(kind: &Kind, interface: Option<OpenInterface>) -> Self {
         Self {
             tx_errors_are_losses: matches!(
                 kind,
@@ -192,10 +192,8 @@ impl DropCounts {
             }
             None => {}
         }
-        if let Some((netlink, at_open)) = &mut self.interface
-            && let Ok(Some(now)) = netlink.interface(&at_open.name)
-        {
-            tx.push(("interface_dropped", now.tx_dropped.saturating_sub(at_open.tx_dropped)));
+        if let Some(dropped) = self.interface.as_mut().and_then(OpenInterface::dropped) {
+            tx.push(("interface_dropped", dropped));
         }
         DriverDrops { rx, tx }
     }

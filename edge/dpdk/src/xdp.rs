@@ -5,7 +5,7 @@
 //! any more: such a program can only pass frames on. Everything else is somebody's and stays, libxdp's dispatcher
 //! included, which may run other people's programs beside ours.
 
-use crate::netdev::{Interface, Netlink};
+use os::link::{AttachedProgram, LinkFacts, Links};
 use port::{PortError, PortErrorKind};
 use std::fs;
 use std::io;
@@ -17,10 +17,10 @@ const OURS: &str = "xsk_def_prog";
 /// Makes `interface` free of what a dead process left on it, or says whose program it is.
 pub(crate) fn clear_leftover(
     device: &str,
-    netlink: &mut Netlink,
-    interface: &Interface,
+    links: &mut Links,
+    interface: &LinkFacts,
 ) -> Result<(), PortError> {
-    let Some((id, mode)) = interface.xdp else { return Ok(()) };
+    let Some(AttachedProgram { id, mode }) = interface.xdp else { return Ok(()) };
     let name = &interface.name;
     let state = |reason: String, remedy: String| PortError::new(device, PortErrorKind::State, reason, remedy);
     let remedy = format!("end the program that uses it, or: ip link set {name} xdp off");
@@ -42,7 +42,7 @@ pub(crate) fn clear_leftover(
     if let Some(process) = holder(&program) {
         return Err(state(format!("{name} is already in use over AF_XDP by process {process}"), remedy));
     }
-    netlink.detach_xdp(interface.index, mode).map_err(|error| {
+    links.detach_xdp(interface.index, mode).map_err(|error| {
         state(
             format!("the XDP program {id} that a dead process left on {name} can't be removed: {error}"),
             remedy,

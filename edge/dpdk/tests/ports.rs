@@ -20,8 +20,7 @@ fn turn() -> MutexGuard<'static, ()> {
 }
 
 fn is_root() -> bool {
-    // SAFETY: reads a number.
-    let root = unsafe { libc::geteuid() } == 0;
+    let root = rustix::process::geteuid().is_root();
     if !root {
         println!("skipped: this test needs root for its network namespace");
     }
@@ -655,11 +654,5 @@ fn nothing_is_left_on_disk_and_nobody_is_pinned() {
             std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.file_name()).collect();
         assert!(!names.iter().any(|name| *name == *ours), "{names:?}");
     }
-    // SAFETY: an all-zero set is valid, and the call fills it.
-    let allowed = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
-        libc::CPU_COUNT(&set) as usize
-    };
-    assert_eq!(allowed, std::thread::available_parallelism().unwrap().get());
+    assert_eq!(os::cpu::allowed().len(), std::thread::available_parallelism().unwrap().get());
 }

@@ -126,8 +126,7 @@ fn choose(
 
 /// Thread id of the calling thread.
 pub fn current_tid() -> i32 {
-    // SAFETY: takes nothing, cannot fail.
-    unsafe { libc::gettid() }
+    rustix::thread::gettid().as_raw_nonzero().get()
 }
 
 /// Processor time of one thread of this process since it started.
@@ -263,8 +262,7 @@ mod tests {
         std::thread::spawn(move || {
             pin(last).unwrap();
             assert_eq!(allowed(), [last]);
-            // SAFETY: takes nothing, cannot fail on Linux.
-            assert_eq!(unsafe { libc::sched_getcpu() }, last as i32);
+            assert_eq!(rustix::thread::sched_getcpu(), last);
         })
         .join()
         .unwrap();

@@ -9,8 +9,10 @@
 
 pub mod clock;
 pub mod cpu;
+pub mod default_route;
 pub mod doctor;
 pub mod entropy;
+pub mod ethtool;
 pub mod link;
 pub mod link_state;
 pub mod memory;

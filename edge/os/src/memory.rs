@@ -17,7 +17,8 @@ pub fn make_present(values: &mut [u32]) {
         // SAFETY: the range lies inside a slice we borrow mutably, and the advice changes no contents. A kernel without
         // huge pages refuses it, which is no loss.
         unsafe {
-            libc::madvise(std::ptr::with_exposed_provenance_mut(first), last - first, libc::MADV_HUGEPAGE);
+            let address = std::ptr::with_exposed_provenance_mut(first);
+            let _ = rustix::mm::madvise(address, last - first, rustix::mm::Advice::LinuxHugepage);
         }
     }
     for page in values.chunks_mut(PAGE / size_of::<u32>()) {
@@ -96,10 +97,7 @@ fn cgroup_free(own: &str, text: &dyn Fn(&str) -> String) -> Option<u64> {
 }
 
 fn address_limit() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid place for the kernel to write to.
-    let rc = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
-    (rc == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+    rustix::process::getrlimit(rustix::process::Resource::As).current
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
     let links =
         os::link::list().map_err(|e| Failure::refused(format!("cannot list network interfaces: {e}")))?;
-    let routes = os::link::default_route_interfaces().unwrap_or_default();
+    let routes = os::default_route::interfaces().unwrap_or_default();
     let cards = os::doctor::network_cards();
     if as_json {
         let document = PortsDocument {

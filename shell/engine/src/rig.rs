@@ -94,7 +94,7 @@ fn ring_ports(ports: &[PortPlan], request: PortRequest) -> Result<HashMap<usize,
 /// RFC 6815: a tester does not blast a network somebody lives in.
 fn refuse_default_route(port: &PortPlan, netdev: Option<String>) -> Result<(), EngineError> {
     let Some(netdev) = netdev else { return Ok(()) };
-    let carries_it = match os::link::default_route_interfaces() {
+    let carries_it = match os::default_route::interfaces() {
         Ok(routes) => routes.contains(&netdev),
         // Not known: better safe.
         Err(_) => true,

@@ -46,7 +46,7 @@ impl Links {
             return Ok(());
         }
         // As for traffic (RFC 6815): whoever works on this machine is not to be cut off.
-        let routes = os::link::default_route_interfaces().map_err(failed)?;
+        let routes = os::default_route::interfaces().map_err(failed)?;
         if !up && routes.iter().any(|route| route == interface) {
             return Err(Fault::forbidden(format!(
                 "{interface} carries this machine's default route; its link is not taken down"

@@ -4,8 +4,9 @@ use super::cores::{IdleState, Interrupt, parse_interrupts};
 use super::memory::HugePool;
 use super::network::{Nic, Vfio};
 use super::system::{DpdkFiles, Host, parse_cpu_max};
-use crate::link::{self, LinkFacts, Offloads, Pause};
-use crate::{clock, cpu};
+use crate::ethtool::{Offloads, Pause};
+use crate::link::{self, LinkFacts};
+use crate::{clock, cpu, default_route, ethtool};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -131,7 +132,7 @@ impl Machine {
         let links = link::list();
         self.links_known = links.is_ok();
         let links = links.unwrap_or_default();
-        self.default_routes = link::default_route_interfaces().ok();
+        self.default_routes = default_route::interfaces().ok();
         self.pci = Path::new(PCI_DEVICES).exists();
         self.nics = nics(&links);
         self.vfio = Vfio {
@@ -144,8 +145,8 @@ impl Machine {
         let for_tests: Vec<&LinkFacts> =
             links.iter().filter(|link| link.up && !link.loopback && !own.contains(&link.name)).collect();
         let physical = for_tests.iter().filter(|link| link.is_physical());
-        self.pauses = physical.map(|link| (link.name.clone(), link::pause(&link.name))).collect();
-        let offloads = |link: &&LinkFacts| Some((link.name.clone(), link::offloads(&link.name)?));
+        self.pauses = physical.map(|link| (link.name.clone(), ethtool::pause(&link.name))).collect();
+        let offloads = |link: &&LinkFacts| Some((link.name.clone(), ethtool::offloads(&link.name)?));
         self.offloads = for_tests.iter().filter_map(offloads).collect();
     }
 }
@@ -276,10 +277,8 @@ fn quota_of(folder: &Path) -> Option<f64> {
 }
 
 fn memlock_bytes() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid rlimit for the kernel to fill.
-    let rc = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) };
-    (rc == 0).then_some(if limit.rlim_cur == libc::RLIM_INFINITY { u64::MAX } else { limit.rlim_cur })
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock);
+    Some(limit.current.unwrap_or(u64::MAX))
 }
 
 fn huge_pools() -> Vec<HugePool> {

@@ -1,7 +1,7 @@
 //! Checks of network devices: which there are, who drives them, and what they do to frames on their own.
 
 use super::Finding;
-use crate::link::{Offloads, Pause};
+use crate::ethtool::{Offloads, Pause};
 
 /// A network device on the PCI bus.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -33,7 +33,7 @@ fn all_ports(service: &Service) -> Result<Vec<Port>, Fault> {
     let links = os::link::list();
     let links =
         links.map_err(|error| Fault::machine(format!("the kernel does not list its links: {error}")))?;
-    let routes = os::link::default_route_interfaces().unwrap_or_default();
+    let routes = os::default_route::interfaces().unwrap_or_default();
     let interfaces = links.iter().filter(|link| !link.loopback).map(|link| interface(link, &routes));
     let cards = os::doctor::network_cards();
     let cards = cards.iter().map(|card| Port {
