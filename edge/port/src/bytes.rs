@@ -1,127 +1,95 @@
-//! A ring of bytes between one sender and one receiver, for what goes past in pieces of different length.
+//! A ring of bytes between one sender and one receiver, for records of different length.
 //!
-//! The sender writes pieces and makes them visible later, up to a [`Mark`] it chooses: pieces behind that are written
+//! The sender writes records and makes them visible later, up to a [`Mark`] it chooses: records behind that are written
 //! over. Nothing blocks, locks, allocates or makes a system call once the ring is made.
 //!
-//! Invariants: the receiver sees whole pieces only, in the order they were written. Positions count bytes since the
-//! beginning: `received <= published <= written <= received + capacity`.
+//! Invariant: the receiver sees whole records only, in the order they were written.
 
-use std::cell::UnsafeCell;
-use std::ptr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use rtrb::{Consumer, CopyToUninit, Producer, RingBuffer};
+use std::mem::MaybeUninit;
 
-#[repr(align(128))]
-struct Line(AtomicUsize);
-
-struct Shared {
-    bytes: Box<[UnsafeCell<u8>]>,
-    /// Bytes published; only the sender stores it.
-    published: Line,
-    /// Bytes received; only the receiver stores it.
-    received: Line,
-}
-
-// SAFETY: each byte is written by the one sender before it stores `published` (release) and read by the one receiver
-// after it saw that (acquire), and the other way round with `received`.
-unsafe impl Sync for Shared {}
-
-/// A place between two pieces.
+/// A place between two records: bytes since the ring was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark(usize);
 
 /// The writing end. Owned by one thread at a time.
 pub struct ByteSender {
-    shared: Arc<Shared>,
+    ring: Producer<u8>,
+    /// Bytes published since the ring was made.
     published: usize,
+    /// Bytes written since then; those after `published` are in the ring's free part, where it has them still when they
+    /// are published.
     written: usize,
-    received_seen: usize,
 }
 
 /// The reading end. Owned by one thread at a time.
 pub struct ByteReceiver {
-    shared: Arc<Shared>,
-    received: usize,
-    published_seen: usize,
+    ring: Consumer<u8>,
+    /// Bytes that [`ByteReceiver::peek`] has seen, from the first that is left on.
+    seen: usize,
 }
 
 /// A ring that holds at least `capacity` bytes. All its memory is touched now, so that no page is missing later.
 pub fn byte_ring(capacity: usize) -> (ByteSender, ByteReceiver) {
     let capacity = capacity.max(64).next_power_of_two();
-    let mut zeroed = vec![0xa5; capacity];
-    zeroed.fill(0);
-    let bytes = zeroed.into_iter().map(UnsafeCell::new).collect();
-    let line = || Line(AtomicUsize::new(0));
-    let shared = Arc::new(Shared { bytes, published: line(), received: line() });
-    let sender = ByteSender { shared: shared.clone(), published: 0, written: 0, received_seen: 0 };
-    (sender, ByteReceiver { shared, received: 0, published_seen: 0 })
-}
-
-impl Shared {
-    /// Where the byte at `position` is, and how many there are from it to the end of the memory.
-    #[inline(always)]
-    fn at(&self, position: usize) -> (*mut u8, usize) {
-        let index = position & (self.bytes.len() - 1);
-        (UnsafeCell::raw_get(self.bytes.as_ptr()).wrapping_add(index), self.bytes.len() - index)
-    }
+    let (mut sender, receiver) = RingBuffer::new(capacity);
+    // Written with zeros, and not published.
+    drop(sender.write_chunk(capacity));
+    (ByteSender { ring: sender, published: 0, written: 0 }, ByteReceiver { ring: receiver, seen: 0 })
 }
 
 impl ByteSender {
-    /// Writes a piece behind those before, head and body one after the other; not yet visible. Returns whether there
+    /// Writes a record behind those before, head and body one after the other; not yet visible. Returns whether there
     /// was room: if not, nothing is written.
     #[inline]
     pub fn write(&mut self, head: &[u8], body: &[u8]) -> bool {
+        let pending = self.written - self.published;
         let len = head.len() + body.len();
-        let capacity = self.shared.bytes.len();
-        if capacity - (self.written - self.received_seen) < len {
-            self.received_seen = self.shared.received.0.load(Ordering::Acquire);
-            if capacity - (self.written - self.received_seen) < len {
-                return false;
-            }
-        }
-        self.copy_in(self.written, head);
-        self.copy_in(self.written + head.len(), body);
+        let Ok(mut room) = self.ring.write_chunk_uninit(pending + len) else { return false };
+        let (first, second) = room.as_mut_slices();
+        copy_in(first, second, pending, head);
+        copy_in(first, second, pending + head.len(), body);
         self.written += len;
         true
     }
 
-    /// The place behind the last piece.
+    /// The place behind the last record.
     #[inline(always)]
     pub fn mark(&self) -> Mark {
         Mark(self.written)
     }
 
-    /// The place behind the last visible piece.
+    /// The place behind the last visible record.
     #[inline(always)]
     pub fn published(&self) -> Mark {
         Mark(self.published)
     }
 
-    /// Makes the pieces before `mark` visible and forgets those behind it.
+    /// Makes the records before `mark` visible and forgets those behind it.
     ///
     /// # Panics
     /// If the mark was forgotten by an earlier call.
     #[inline]
     pub fn publish(&mut self, mark: Mark) {
         assert!((self.published..=self.written).contains(&mark.0), "a mark that is not there any more");
-        self.written = mark.0;
-        if self.published != mark.0 {
-            self.published = mark.0;
-            self.shared.published.0.store(mark.0, Ordering::Release);
+        // There is room for what was written.
+        if let Ok(chunk) = self.ring.write_chunk_uninit(mark.0 - self.published) {
+            // SAFETY: these are the first bytes behind those published, and `write` has filled them since then.
+            unsafe { chunk.commit_all() };
         }
+        (self.published, self.written) = (mark.0, mark.0);
     }
+}
 
-    #[inline(always)]
-    fn copy_in(&self, position: usize, from: &[u8]) {
-        let (to, to_end) = self.shared.at(position);
-        let first = from.len().min(to_end);
-        let (start, _) = self.shared.at(position + first);
-        // SAFETY: `write` has seen that the bytes from `written` on are behind `received + capacity`, so they belong to
-        // the sender, and `first` of them lie before the memory's end; the others lie at its beginning.
-        unsafe {
-            ptr::copy_nonoverlapping(from.as_ptr(), to, first);
-            ptr::copy_nonoverlapping(from.as_ptr().add(first), start, from.len() - first);
-        }
+/// Copies `from` to `at` in two slices that follow each other.
+#[inline(always)]
+fn copy_in(first: &mut [MaybeUninit<u8>], second: &mut [MaybeUninit<u8>], at: usize, from: &[u8]) {
+    let (front, back) = from.split_at(from.len().min(first.len().saturating_sub(at)));
+    if !front.is_empty() {
+        front.copy_to_uninit(&mut first[at..][..front.len()]);
+    }
+    if !back.is_empty() {
+        back.copy_to_uninit(&mut second[(at + front.len()) - first.len()..][..back.len()]);
     }
 }
 
@@ -130,22 +98,18 @@ impl ByteReceiver {
     /// visible: if not, nothing is copied.
     #[inline]
     pub fn peek(&mut self, offset: usize, into: &mut [u8]) -> bool {
-        let wanted = offset + into.len();
-        if self.published_seen - self.received < wanted {
-            self.published_seen = self.shared.published.0.load(Ordering::Acquire);
-            if self.published_seen - self.received < wanted {
-                return false;
-            }
+        let Some(wanted) = offset.checked_add(into.len()) else { return false };
+        let Ok(chunk) = self.ring.read_chunk(wanted) else { return false };
+        let (first, second) = chunk.as_slices();
+        let front = into.len().min(first.len().saturating_sub(offset));
+        let (front, back) = into.split_at_mut(front);
+        if !front.is_empty() {
+            front.copy_from_slice(&first[offset..][..front.len()]);
         }
-        let (from, to_end) = self.shared.at(self.received + offset);
-        let first = into.len().min(to_end);
-        let (start, _) = self.shared.at(self.received + offset + first);
-        // SAFETY: the bytes lie between `received` and `published`, so they belong to the receiver, and `first` of them
-        // lie before the memory's end; the others lie at its beginning.
-        unsafe {
-            ptr::copy_nonoverlapping(from, into.as_mut_ptr(), first);
-            ptr::copy_nonoverlapping(start, into.as_mut_ptr().add(first), into.len() - first);
+        if !back.is_empty() {
+            back.copy_from_slice(&second[(offset + front.len()) - first.len()..][..back.len()]);
         }
+        self.seen = self.seen.max(wanted);
         true
     }
 
@@ -155,17 +119,16 @@ impl ByteReceiver {
     /// If [`ByteReceiver::peek`] has not seen as many.
     #[inline]
     pub fn skip(&mut self, n: usize) {
-        assert!(n <= self.published_seen - self.received, "bytes that nobody has seen");
-        self.received += n;
-        self.shared.received.0.store(self.received, Ordering::Release);
+        assert!(n <= self.seen, "bytes that nobody has seen");
+        if let Ok(chunk) = self.ring.read_chunk(n) {
+            chunk.commit_all();
+        }
+        self.seen -= n;
     }
 
     /// Whether the sender is gone: what is visible after that is all there will be.
     pub fn is_abandoned(&self) -> bool {
-        let gone = Arc::strong_count(&self.shared) == 1;
-        // The count is read relaxed: with the fence, what the sender published before it went is seen from here on.
-        fence(Ordering::Acquire);
-        gone
+        self.ring.is_abandoned()
     }
 }
 

@@ -13,7 +13,6 @@ mod error;
 mod frame;
 pub mod memory;
 pub mod ring;
-mod spsc;
 
 pub use burst::{BURST, Burst};
 pub use error::{PortError, PortErrorKind};

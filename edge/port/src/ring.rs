@@ -8,8 +8,8 @@
 use crate::burst::{BURST, Burst};
 use crate::frame::FrameHead;
 use crate::memory::{Frames, FreeFrames};
-use crate::spsc::{self, Receiver, Sender};
 use crate::{DriverDrops, Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
+use rtrb::{Consumer, Producer, RingBuffer};
 use std::sync::Arc;
 
 /// Frames under way in one direction of one queue at most.
@@ -82,9 +82,9 @@ fn direction(device: &str, request: PortRequest) -> Result<(Vec<RingTx>, Vec<Rin
 }
 
 fn queue(frame_bytes: usize) -> Option<(RingTx, RingRx)> {
-    let (there, arrived) = spsc::ring(RING_FRAMES);
+    let (there, arrived) = RingBuffer::new(RING_FRAMES);
     // Every frame may be on its way back at once, so the way back never fills up.
-    let (back, returned) = spsc::ring(RING_FRAMES * 2);
+    let (back, returned) = RingBuffer::new(RING_FRAMES * 2);
     let memory = Arc::new(Frames::new(RING_FRAMES + 2 * BURST, frame_bytes)?);
     let tx = RingTx { there, returned, free: FreeFrames::over(memory.clone()) };
     Some((tx, RingRx { arrived, back, _memory: memory }))
@@ -139,14 +139,14 @@ impl Port for RingPort {
 }
 
 struct RingTx {
-    there: Sender,
-    returned: Receiver,
+    there: Producer<*mut FrameHead>,
+    returned: Consumer<*mut FrameHead>,
     free: FreeFrames,
 }
 
 struct RingRx {
-    arrived: Receiver,
-    back: Sender,
+    arrived: Consumer<*mut FrameHead>,
+    back: Producer<*mut FrameHead>,
     _memory: Arc<Frames>,
 }
 
@@ -160,14 +160,14 @@ impl TxQueue for RingTx {
         // What came back last is used first: a few frames stay in the cache instead of a thousand passing through it.
         let spare = burst.spare();
         let wanted = n.min(spare.len());
-        let warm = self.returned.pop(&mut spare[..wanted]);
+        let warm = self.returned.pop_partial_slice(&mut spare[..wanted]).0.len();
         // SAFETY: the receiving end gave these frames back and forgot them.
         unsafe { burst.grow(warm) };
         warm + self.free.take(burst, wanted - warm)
     }
 
     fn send(&mut self, burst: &mut Burst) -> usize {
-        let n = self.there.push(burst.heads());
+        let n = self.there.push_partial_slice(burst.heads()).0.len();
         burst.forget_front(n);
         n
     }
@@ -176,21 +176,21 @@ impl TxQueue for RingTx {
         let n = burst.len();
         self.free.give_front(burst, n);
         let mut late = [std::ptr::null_mut::<FrameHead>(); BURST];
-        let n = self.returned.pop(&mut late);
+        let n = self.returned.pop_partial_slice(&mut late).0.len();
         self.free.give_heads(&late[..n]);
     }
 }
 
 impl RxQueue for RingRx {
     fn recv(&mut self, burst: &mut Burst) -> usize {
-        let n = self.arrived.pop(burst.spare());
+        let n = self.arrived.pop_partial_slice(burst.spare()).0.len();
         // SAFETY: the sending end handed these frames over and forgot them.
         unsafe { burst.grow(n) };
         n
     }
 
     fn free(&mut self, burst: &mut Burst) {
-        let n = self.back.push(burst.heads());
+        let n = self.back.push_partial_slice(burst.heads()).0.len();
         debug_assert_eq!(n, burst.len(), "the way back holds every frame there is");
         burst.forget_front(n);
     }
