@@ -52,7 +52,7 @@ def test_a_broken_profile_is_told_with_all_its_errors(eagre, path):
         (["run", "/nonexistent/profile.yaml"], ["eagre: /nonexistent/profile.yaml: No such file or directory"]),
         (["run", "/"], ["eagre: /: Is a directory"]),
         (["sim", "examples/demo.yaml", "--dut", "firewall"], ["'firewall'", "'wire' or 'router:"]),
-        (["demo", "--duration", "0s"], ["a run of no length sends nothing"]),
+        (["demo", "--duration", "0s"], ["must be longer than 0"]),
         (["demo", "--json", "/nonexistent/folder/result.json"], ["/nonexistent/folder/result.json: No such file"]),
         (["demo", "--out", "/proc/nothing"], ["eagre: /proc/nothing: "]),
         (["send", "--port", "ring:a", "--udp", "--tcp"], ["'--udp'", "'--tcp'"]),

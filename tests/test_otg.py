@@ -560,7 +560,7 @@ def test_a_port_has_many_devices(lab):
     client = otg.Client(Server(lab, ns=trunk.tester))
     config = several_devices(client, trunk)
     config.devices[2].ethernets[0].mac = config.devices[1].ethernets[0].mac
-    clash = "devices[2].ethernets[0]: 02:00:00:00:20:02 is already that of host 'h1' in VLAN 20"
+    clash = "devices[2].ethernets[0]: 02:00:00:00:20:02 is already used by host 'h1' in VLAN 20"
     assert client.refused(config) == [clash]
     config = several_devices(client, trunk)
     client.set(config)

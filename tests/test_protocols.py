@@ -518,7 +518,7 @@ def test_payloads_are_filled(lab, elements, payload):
         (["ipv4", {"bytes": {"hex": "0"}}], "'0' is not bytes as pairs of hexadecimal digits such as '00 ff'"),
         (["ipv4", "udp", {"fill": "noise"}], "unknown fill 'noise'. Allowed: zeros, counter, prbs, random"),
         (["ipv4", "udp", {"fill": "prbs"}, {"payload": "x"}], "the fill must be the last element of the packet"),
-        (["ipv4", {"payload": "x"}, "udp"], "the payload must be the last element of the packet, but for its fill"),
+        (["ipv4", {"payload": "x"}, "udp"], "the payload must be the last element, followed only by 'fill'"),
     ],
 )
 def test_says_what_is_wrong_with_a_packet(lab, packet, words):

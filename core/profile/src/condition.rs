@@ -1,7 +1,7 @@
 //! Conditions on the result: the fields they can name, and how they are written.
 
+use crate::document::session_text::session_rate;
 use crate::plan::Comparison;
-use crate::session_text::session_rate;
 use std::str::FromStr;
 use units::{BitRate, Nanos, Pps};
 

@@ -11,35 +11,20 @@
 
 #![forbid(unsafe_code)]
 
-mod app_doc;
 mod condition;
-mod content_doc;
-mod dns_doc;
-mod document;
+pub mod document;
 mod error;
 mod flags;
-mod http_doc;
-mod options_doc;
-mod packet_doc;
-mod pattern_doc;
 pub mod plan;
-mod quantity;
 mod read;
-mod replay_doc;
 mod resolve;
-mod session_doc;
-mod session_text;
-mod size_doc;
-mod tls_doc;
-mod vary_doc;
 mod yaml;
 
 pub use document::schema;
+pub use document::{GENOME, MIXES, Mix};
 pub use error::ProfileError;
 pub use flags::{ListenOptions, ReplayOptions, SendOptions, Transport};
-pub use flags::{listen_text, profile_text, replay_text};
 pub use plan::Plan;
-pub use size_doc::{GENOME, MIXES, Mix};
 
 use document::Document;
 use error::Position;
@@ -82,7 +67,7 @@ pub fn load_with(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<
 
 fn plan(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<Plan, Vec<ProfileError>> {
     let tree = yaml::parse(text).map_err(|error| vec![error])?;
-    let (value, mut reading) = read::read(&tree, &schema());
+    let (value, mut reading) = read::read(&tree, schema());
     let Some(value) = value else { return Err(reading.errors) };
     match serde_json::from_value::<Document>(value) {
         Ok(document) => resolve::resolve(&document, reading, sha256(text), overrides, files),

@@ -48,7 +48,7 @@ impl Plan {
     }
 }
 
-/// A port and the hosts the tester plays behind it.
+/// A port and the hosts emulated behind it.
 #[derive(Debug, Clone)]
 pub struct PortPlan {
     /// The port's name in the profile.
@@ -84,7 +84,7 @@ impl PortPlan {
     }
 }
 
-/// A host the tester plays behind a port.
+/// A host emulated behind a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPlan {
     /// Its name; the port's own host has that of the port.
@@ -93,7 +93,7 @@ pub struct HostPlan {
     pub addresses: Vec<Address>,
     /// Routers to send through, at most one for the network of each address.
     pub gateways: Vec<IpAddr>,
-    /// Those of `gateways` whose hardware address is given: nobody is asked for it.
+    /// Those of `gateways` whose hardware address is given, and so not resolved.
     pub gateway_macs: Vec<(IpAddr, [u8; 6])>,
     /// Its hardware address; `None` is the port's for the port's own host, and for another one made of the port's.
     pub mac: Option<[u8; 6]>,
@@ -140,7 +140,7 @@ pub struct CapturePlan {
 pub enum CaptureStorage {
     /// One file.
     File,
-    /// One file after the other, each of so many bytes.
+    /// Several files, each of this many bytes.
     RotateBytes {
         /// Bytes after which a new one begins.
         bytes: u64,
@@ -154,7 +154,7 @@ pub enum CaptureStorage {
         /// How many of the newest are kept; `None` is all.
         files: Option<u32>,
     },
-    /// Memory for the newest so many bytes, written at the end.
+    /// Size of a ring buffer in memory, written at the end; bytes.
     Ring {
         /// Bytes kept.
         bytes: u64,
@@ -377,12 +377,12 @@ pub enum Pattern {
 pub struct SessionEntry {
     /// What is run.
     pub session: SessionPlan,
-    /// Index of the host, on the clients' port, that clients played here are.
+    /// Index of the host, on the clients' port, that emulated clients are.
     pub client_host: usize,
-    /// Index of the host, on the servers' port, that servers played here are.
+    /// Index of the host, on the servers' port, that emulated servers are.
     pub server_host: usize,
-    /// Where clients played here send to: every server's address is in one of these, and in one only. Empty if the
-    /// clients are someone else's. Servers answer to the hardware address a session comes from.
+    /// Where emulated clients send to: every server's address is in one of these, and in one only. Empty if the
+    /// clients are external. Servers answer to the hardware address a session comes from.
     pub hops: Vec<SessionHop>,
 }
 

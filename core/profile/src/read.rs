@@ -4,9 +4,9 @@
 //!
 //! Invariant: if there are no errors, the JSON deserialises into the document.
 
+use crate::document::packet::field_of_format;
+use crate::document::quantity;
 use crate::error::{Position, ProfileError, unknown};
-use crate::packet_doc::field_of_format;
-use crate::quantity;
 use crate::yaml::{Member, Node, Value};
 use serde_json::{Map, Value as Json};
 use std::collections::{HashMap, HashSet};
@@ -300,7 +300,7 @@ impl<'a> Reader<'a> {
     fn mismatch(&self, node: &Node, schema: &Json) -> String {
         let expected = self.expected(schema);
         match &node.value {
-            Value::Null => format!("nothing is given; expected {expected}"),
+            Value::Null => format!("no value; expected {expected}"),
             Value::List(_) => format!("expected {expected}, found a list"),
             Value::Map(_) => format!("expected {expected}, found a mapping"),
             _ => format!("'{}' is not {expected}", scalar_text(node).unwrap_or_default()),
@@ -439,6 +439,10 @@ fn whole_number(schema: &Json) -> String {
 fn first_sentence(text: &str) -> String {
     let end = text.find(". ").unwrap_or(text.len());
     let sentence = text[..end].trim_end_matches('.');
+    // An abbreviation such as MAC stays as it is.
+    if sentence.chars().nth(1).is_some_and(char::is_uppercase) {
+        return sentence.to_owned();
+    }
     let mut chars = sentence.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -2,6 +2,8 @@
 
 use crate::results::ResultsArgs;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use profile::document::{Bytes, Ip, IpPrefix, Mac, Speedup};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use units::{FrameLen, Load, Nanos, Pps};
 
@@ -183,22 +185,22 @@ pub struct SendArgs {
     pub to: Option<String>,
     /// IP address of the sending port, with prefix length
     #[arg(long, value_name = "ADDRESS/LEN")]
-    pub ip: Option<String>,
+    pub ip: Option<IpPrefix>,
     /// IP address of the receiving port, with prefix length
     #[arg(long, value_name = "ADDRESS/LEN")]
-    pub to_ip: Option<String>,
+    pub to_ip: Option<IpPrefix>,
     /// Gateway of the sending port
     #[arg(long, value_name = "ADDRESS")]
-    pub gateway: Option<String>,
+    pub gateway: Option<Ip>,
     /// Source IP address
     #[arg(long, value_name = "ADDRESS")]
-    pub src: Option<String>,
+    pub src: Option<IpAddr>,
     /// Destination IP address
     #[arg(long, value_name = "ADDRESS")]
-    pub dst: Option<String>,
+    pub dst: Option<IpAddr>,
     /// Destination MAC address; resolved by ARP or ND if omitted
     #[arg(long, value_name = "MAC")]
-    pub dst_mac: Option<String>,
+    pub dst_mac: Option<Mac>,
     /// Send UDP (default)
     #[arg(long, conflicts_with_all = ["tcp", "icmp"])]
     pub udp: bool,
@@ -215,7 +217,7 @@ pub struct SendArgs {
     #[arg(long, value_name = "N")]
     pub dport: Option<u16>,
     /// VLAN ID
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
     pub vlan: Option<u16>,
     /// Frame length with FCS, in bytes
     #[arg(long, value_name = "BYTES", value_parser = frame_len)]
@@ -240,7 +242,7 @@ pub struct ReplayArgs {
     pub to: Option<String>,
     /// Speed relative to the capture: 2x, 0.5x
     #[arg(long, value_name = "FACTOR")]
-    pub speed: Option<String>,
+    pub speed: Option<Speedup>,
     /// Number of times to send the file
     #[arg(long, value_name = "N")]
     pub loops: Option<u64>,
@@ -252,7 +254,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "FIELD=VALUE", value_parser = field_and_value)]
     pub rewrite: Vec<(String, String)>,
     /// Push an outer VLAN tag
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
     pub push_vlan: Option<u16>,
     /// Remove the outermost VLAN tag
     #[arg(long)]
@@ -270,7 +272,7 @@ pub struct ListenArgs {
     pub port: String,
     /// IP address of the port, with prefix length; the port then answers ARP, ND and ping
     #[arg(long, value_name = "ADDRESS/LEN")]
-    pub ip: Option<String>,
+    pub ip: Option<IpPrefix>,
     /// Allow the interface with the default route
     #[arg(long)]
     pub allow_default_route: bool,
@@ -286,10 +288,10 @@ pub struct CaptureArgs {
     pub filter: Option<String>,
     /// Maximum bytes to capture per packet: 128B
     #[arg(long, value_name = "BYTES")]
-    pub snap: Option<String>,
+    pub snap: Option<Bytes>,
     /// Start a new file at this size: 100MB
     #[arg(long, value_name = "BYTES")]
-    pub rotate_size: Option<String>,
+    pub rotate_size: Option<Bytes>,
     /// Start a new file after this time
     #[arg(long, value_name = "TIME")]
     pub rotate_time: Option<Nanos>,
@@ -298,7 +300,7 @@ pub struct CaptureArgs {
     pub files: Option<u32>,
     /// Keep the newest packets in a memory buffer of this size and write them at the end: 64MB
     #[arg(long, value_name = "BYTES")]
-    pub ring: Option<String>,
+    pub ring: Option<Bytes>,
 }
 
 fn field_and_value(text: &str) -> Result<(String, String), String> {

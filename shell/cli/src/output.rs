@@ -92,7 +92,7 @@ pub(crate) fn print_json(value: &(impl serde::Serialize + ?Sized)) -> Result<Exi
 /// `eagre schema`.
 pub(crate) fn schema(what: SchemaOf) -> Result<Exit, Failure> {
     let schema = match what {
-        SchemaOf::Profile => profile::schema(),
+        SchemaOf::Profile => profile::schema().clone(),
         SchemaOf::Result => result::schema(),
         SchemaOf::Interval => result::interval_schema(),
         SchemaOf::Campaign => campaign::document::schema(),

@@ -6,7 +6,9 @@ use crate::output::{self, Sinks};
 use crate::{Exit, Failure, summary};
 use engine::{Rig, RunOptions, Session};
 use os::TscClock;
-use profile::{ListenOptions, Overrides, Plan, ReplayOptions};
+use profile::document::{Document, IpPrefix, VlanId};
+use profile::plan::Address;
+use profile::{ListenOptions, Overrides, Plan, ReplayOptions, SendOptions, Transport};
 use result::ResultDocument;
 use std::io::Read;
 use std::path::Path;
@@ -28,38 +30,34 @@ pub(crate) fn run(path: &Path, common: &Common) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit, Failure> {
-    let text = profile::profile_text(&profile::SendOptions {
+    let options = SendOptions {
         port: send.port.clone(),
         to: send.to.clone(),
         ip: send.ip.clone().or_else(|| own_address(send)),
         to_ip: send.to_ip.clone(),
         gateway: send.gateway.clone(),
-        src: send.src.clone(),
-        dst: send.dst.clone(),
+        src: send.src,
+        dst: send.dst,
         dst_mac: send.dst_mac.clone(),
         transport: match (send.tcp, send.icmp) {
-            (true, _) => profile::Transport::Tcp,
-            (_, true) => profile::Transport::Icmp,
-            _ => profile::Transport::Udp,
+            (true, _) => Transport::Tcp,
+            (_, true) => Transport::Icmp,
+            _ => Transport::Udp,
         },
         sport: send.sport,
         dport: send.dport,
-        vlan: send.vlan,
+        vlan: send.vlan.map(VlanId),
         size: send.size,
         rate: common.rate,
         duration: common.duration,
         count: send.count,
         allow_default_route: send.allow_default_route,
-    });
-    if print {
-        print!("{text}");
-        return Ok(Exit::Done);
-    }
-    on_ports(&text, load(&text, Path::new(FLAGS), common)?, common)
+    };
+    run_or_print(&options.document(), print, common)
 }
 
 pub(crate) fn replay(replay: &ReplayArgs, print: bool, common: &Common) -> Result<Exit, Failure> {
-    let text = profile::replay_text(&ReplayOptions {
+    let options = ReplayOptions {
         file: replay.file.clone(),
         port: replay.port.clone(),
         to: replay.to.clone(),
@@ -68,11 +66,17 @@ pub(crate) fn replay(replay: &ReplayArgs, print: bool, common: &Common) -> Resul
         loops: replay.loops,
         split: replay.split,
         rewrite: replay.rewrite.clone(),
-        push_vlan: replay.push_vlan,
+        push_vlan: replay.push_vlan.map(VlanId),
         pop_vlan: replay.pop_vlan,
         duration: common.duration,
         allow_default_route: replay.allow_default_route,
-    });
+    };
+    run_or_print(&options.document(), print, common)
+}
+
+/// Runs a profile that flags made, or prints it.
+fn run_or_print(document: &Document, print: bool, common: &Common) -> Result<Exit, Failure> {
+    let text = document.to_yaml();
     if print {
         print!("{text}");
         return Ok(Exit::Done);
@@ -86,7 +90,7 @@ pub(crate) fn listen(
     capture: Option<&CaptureArgs>,
     common: &Common,
 ) -> Result<Exit, Failure> {
-    let text = profile::listen_text(&ListenOptions {
+    let options = ListenOptions {
         port: listen.port.clone(),
         ip: listen.ip.clone(),
         file: capture.map(|capture| capture.file.clone()),
@@ -98,19 +102,19 @@ pub(crate) fn listen(
         ring: capture.and_then(|capture| capture.ring.clone()),
         duration: common.duration,
         allow_default_route: listen.allow_default_route,
-    });
-    on_ports(&text, load(&text, Path::new(FLAGS), common)?, common)
+    };
+    run_or_print(&options.document(), false, common)
 }
 
 /// The kernel's address on the sending interface, unless the options name a source.
-fn own_address(send: &SendArgs) -> Option<String> {
+fn own_address(send: &SendArgs) -> Option<IpPrefix> {
     if send.src.is_some() {
         return None;
     }
-    let wants_v6 = send.dst.as_ref().is_some_and(|dst| dst.contains(':'));
+    let wants_v6 = send.dst.is_some_and(|dst| dst.is_ipv6());
     let addresses = os::link::addresses(&dpdk::netdev(&send.port)?).ok()?;
     let (ip, prefix_len) = addresses.into_iter().find(|(ip, _)| ip.is_ipv6() == wants_v6)?;
-    Some(format!("{ip}/{prefix_len}"))
+    Some(IpPrefix(Address { ip, prefix_len }))
 }
 
 pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {

@@ -15,130 +15,130 @@ from eagre.documents import Written
 
 @dataclass(kw_only=True)
 class Profile(Written):
-    """What to send where, how fast, for how long, and what must hold for the run to pass."""
+    """Traffic to send, where, how fast and how long, and the criteria the result must meet."""
 
     ports: Mapping[str, Port | Mapping[str, Any]]
-    """Ports by name. The names are used in 'from', 'to', 'criteria' and the result."""
+    """Ports by name. 'from', 'to', 'criteria' and the result use these names."""
     seed: int | None = None
-    """Seed of everything random. The same seed, profile and version give the same packets. Without it every run
-    draws its own and reports it.
+    """Seed for everything random. The same seed, profile and version give the same packets. Default: a new seed for
+    each run, which the result reports.
     """
     streams: Sequence[Stream | Mapping[str, Any]] | None = None
-    """Streams of packets. If the list is empty, what arrives at the ports is counted, and captured if they say so.
-    May be left out beside 'sessions', or if a port captures.
+    """Streams of packets. With an empty list the ports only count, and capture if 'capture' is set. Optional if
+    there are 'sessions' or a port captures.
     """
     sessions: Sequence[Sessions | Mapping[str, Any]] | None = None
-    """Sessions: clients that open connections to servers, and what they say."""
+    """Sessions: clients that open connections to servers, and the applications on them."""
     load: Load | Mapping[str, Any] | None = None
-    """How long, and how much."""
+    """Duration and load."""
     criteria: Mapping[str, str] | None = None
     """Conditions on numbers of the result, by path: 'streams.small.loss_ratio: < 0.1%', 'sessions.web.failed_ratio:
-    < 0.001%'. If one fails, the run fails. A condition on a stream with copies holds for each of them.
+    < 0.001%'. If one fails, the run fails. A condition on a stream with copies applies to each copy.
     """
     groups: Mapping[str, str] | None = None
-    """What to add streams up by, by name: 'tag', or a field such as 'ipv4.dscp'. The result then has a row for each
-    tag, or for each value of the field, with the streams that have it added up.
+    """Groups of streams by name, each by 'tag' or by a field such as 'ipv4.dscp'. The result has a row with the sum
+    of the streams for each tag or each value of the field.
     """
     sim: Sim | Mapping[str, Any] | None = None
-    """What lies between the ports when the run is simulated; ignored on real ports."""
+    """The network between the ports in a simulated run; ignored on real ports."""
 
 
 @dataclass(kw_only=True)
 class Port(Written):
-    """A port and the hosts the tester plays behind it. Its own keys 'ip', 'gateway', 'mac' and 'vlan' make the
-    first host, which is called like the port.
+    """A port and the hosts emulated behind it. The keys 'ip', 'gateway', 'mac' and 'vlan' define the first host,
+    which has the port's name.
     """
 
     device: str
-    """Which device: 'veth0', 'afxdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …"""
+    """Device: 'veth0', 'afxdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …"""
     ip: str | Sequence[str] | None = None
-    """The host's addresses with prefix length, the first of a family before the others. With an address the port
-    answers ARP, neighbour discovery and ping, and asks for the hardware addresses of next hops.
+    """Addresses of the host, with prefix length; the first of each family is the default source. A port with an
+    address answers ARP, neighbor discovery and ping, and resolves the MAC addresses of next hops.
     """
     gateway: str | Sequence[str] | None = None
-    """Routers for destinations that are not on the host's networks, at most one for each network."""
+    """Gateways for destinations outside the host's networks, at most one for each network."""
     gateway_mac: Mapping[str, str] | None = None
-    """Hardware addresses of gateways, by the gateway's address. Nobody is asked for these."""
+    """MAC addresses of gateways by IP address. These are not resolved."""
     mac: str | None = None
-    """Hardware address to use instead of the port's own."""
+    """MAC address. Default: the port's own."""
     vlan: int | Sequence[int] | None = None
-    """VLAN the host lives in, or a list from the outermost in. ARP, neighbour discovery and ping are tagged with
-    it, and so is every packet of the port's streams that has no vlan header of its own.
+    """VLAN of the host, or a list from the outermost inwards. Tags ARP, neighbor discovery and ping, and every
+    packet of the port's streams without a vlan header.
     """
     hosts: Sequence[Host | Mapping[str, Any]] | None = None
-    """Further hosts behind the port, each with addresses, hardware address, VLANs and gateways of its own: 4,096
-    with the port's own at most. A stream or session is sent by the host whose address it has as its source.
+    """More hosts behind the port, each with its own addresses, MAC address, VLANs and gateways; at most 4,096
+    including the first. The host that owns the source address sends the stream or session.
     """
     speed: str | None = None
-    """Layer-1 speed of the link, for devices that do not know theirs. Shares such as '40%' are of this."""
+    """Layer-1 speed of the link, for devices that do not report one. Rates such as '40%' refer to it."""
     checksum: Literal["software", "offload"] | None = None
-    """Who computes checksums that change from packet to packet. Default: software."""
+    """Where checksums that change from packet to packet are computed. Default: software."""
     capture: Capture | Mapping[str, Any] | None = None
-    """Write what crosses the port into a capture file while traffic runs."""
+    """Capture the port's packets to a file while traffic runs."""
     allow_default_route: bool | None = None
-    """Allow an interface that carries the machine's default route. Everyone on that network gets the traffic (RFC
-    6815): leave it off outside a lab.
+    """Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
+    6815): use it only in a lab.
     """
 
 
 @dataclass(kw_only=True)
 class Host(Written):
-    """A further host behind a port, or 'count' of them."""
+    """Another host behind a port, or 'count' of them."""
 
     ip: str | Sequence[str]
-    """Its addresses with prefix length."""
+    """Addresses with prefix length."""
     name: str | None = None
-    """What it is called in 'from_host' and 'to_host' of streams, in errors, and where neighbours are told; 'host1'
-    for the first of the list unless said otherwise, and so on. With 'count': 'name[0]', 'name[1]', …
+    """Name for 'from_host', 'to_host', errors and results. With 'count': 'name[0]', 'name[1]', … Default: 'host1'
+    for the first of the list, and so on.
     """
     gateway: str | Sequence[str] | None = None
-    """Routers for destinations that are not on its networks, at most one for each network."""
+    """Gateways for destinations outside its networks, at most one for each network."""
     gateway_mac: Mapping[str, str] | None = None
-    """Hardware addresses of gateways, by the gateway's address. Nobody is asked for these."""
+    """MAC addresses of gateways by IP address. These are not resolved."""
     mac: str | None = None
-    """Its hardware address. Without it one is made of the port's own, locally administered and nobody else's here."""
+    """MAC address. Default: a unique, locally administered one derived from the port's."""
     vlan: int | Sequence[int] | None = None
-    """VLAN it lives in, or a list from the outermost in; without it frames are untagged, whatever the port's own
-    'vlan'.
-    """
+    """VLAN, or a list from the outermost inwards. Default: untagged, whatever the port's 'vlan'."""
     count: int | None = None
-    """So many hosts instead of one: the first as it is written, each of the others with the next addresses, and the
-    next hardware address if 'mac' gives the first.
+    """Number of hosts to create. The first is as written; each other has the next addresses, and the next MAC
+    address if 'mac' is set.
     """
     ip_step: int | float | str | Sequence[int | float | str] | None = None
-    """From one host's addresses to the next one's: a number for all of them, or an address as difference for those
-    of its family ('0.0.1.0'). Without it 1.
+    """Step from one host's addresses to the next: a number for both families, or an address for its own family
+    ('0.0.1.0'). Default: 1.
     """
     gateway_step: int | float | str | Sequence[int | float | str] | None = None
-    """From one host's gateways to the next one's, likewise. Without it all have the same."""
+    """Step from one host's gateways to the next. Default: all have the same."""
     vlan_step: int | None = None
-    """From one host's innermost VLAN to the next one's. Without it all are in the same."""
+    """Step from one host's innermost VLAN to the next. Default: all are in the same."""
 
 
 @dataclass(kw_only=True)
 class Capture(Written):
-    """A capture on a port: pcapng with nanoseconds. What the disk or memory was too slow for is counted."""
+    """A capture on a port: pcapng with nanosecond timestamps. Packets dropped because the disk or memory is too
+    slow are counted.
+    """
 
     file: str
-    """The file, '.pcapng'. With 'rotate_size' or 'rotate_time' a number goes before the dot. Relative to where the
-    command is run.
+    """Capture file, '.pcapng', relative to the working directory. With 'rotate_size' or 'rotate_time' a number
+    precedes the dot.
     """
     filter: str | None = None
-    """Which packets, in the syntax of libpcap (tcpdump): 'udp port 53'. Without it: all."""
+    """Filter in libpcap (tcpdump) syntax: 'udp port 53'. Default: all packets."""
     snap: str | None = None
-    """At most so many bytes of each packet."""
+    """Bytes to keep of each packet. Default: all."""
     direction: Literal["rx", "tx", "both"] | None = None
-    """Received packets, sent ones, or both. Default: rx."""
+    """Packets to capture: received, sent or both. Default: rx."""
     rotate_size: str | None = None
-    """Begin a new file when one is so large."""
+    """Size after which to start a new file."""
     rotate_time: str | None = None
-    """Begin a new file after so long."""
+    """Time after which to start a new file."""
     files: int | None = None
-    """Keep only the newest so many files."""
+    """Number of newest files to keep. Default: all."""
     ring: str | None = None
-    """Keep the newest so many bytes in memory and write them at the end."""
+    """Size of a ring buffer in memory, written at the end."""
     buffer: str | None = None
-    """Memory between the worker and the disk. Default: 64MB."""
+    """Size of the buffer between the worker and the disk. Default: 64MB."""
 
 
 @dataclass(kw_only=True)
@@ -146,65 +146,63 @@ class Stream(Written):
     """A stream of packets."""
 
     name: str
-    """The stream's name, used in 'criteria' and the result."""
+    """Name of the stream in 'criteria' and the result."""
     from_: str
-    """Port the stream is sent from."""
+    """Port to send from."""
     to: str | None = None
-    """Port the stream should arrive at. Leave it out if nobody here receives it."""
+    """Port that receives the stream. Leave it out if the receiver is not a port of this profile."""
     from_host: str | None = None
-    """Host of the port 'from' that sends it: its hardware address, VLANs and gateways. Without it the one whose
-    address is the packet's outermost source, in the VLANs of the packet if that has vlan headers, or else the first
-    that can.
+    """Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways. Default: the host
+    with the packet's outermost source address (and its VLANs, if the packet has vlan headers), otherwise the first
+    that fits.
     """
     to_host: str | None = None
-    """Host of the port 'to' that it goes to. Without it the one with the packet's destination, or the first that
-    can.
+    """Host of port 'to' that receives the stream. Default: the host with the packet's destination address,
+    otherwise the first that fits.
     """
     packet: Sequence[PacketElementOr] | None = None
-    """Headers from the outside in, then, if wanted, the first bytes of the payload. 'ethernet' may be left out. An
-    outermost ipv4 or ipv6 header gets its 'src' from the port it is sent from and its 'dst' from the port it goes
-    to; hardware addresses come from the ports and their neighbours. Lengths, checksums and 'type' fields are
-    computed. What you set stays as you set it, even if it is wrong. Either this or 'replay'.
+    """Headers from the outermost inwards, then optionally the first bytes of the payload. 'ethernet' is optional.
+    An outermost ipv4 or ipv6 header takes its 'src' from port 'from' and its 'dst' from port 'to'; MAC addresses
+    come from the ports and their neighbors. Lengths, checksums and 'type' fields are computed. Fields you set are
+    sent as set, even if wrong. Either this or 'replay'.
     """
     replay: Replay | Mapping[str, Any] | None = None
-    """Send what a capture file has, instead of 'packet'."""
+    """Capture file to send, instead of 'packet'."""
     size: SizesOr | None = None
-    """Frame lengths with FCS. Without it: the shortest that holds packet and signature."""
+    """Frame lengths with FCS. Default: the shortest that holds packet and signature."""
     vary: Mapping[str, VaryOr] | None = None
     """Fields whose values vary from packet to packet: 'ipv4.src', 'vlan[1].id', 'vxlan.inner.ipv4.dst', or raw
-    'bytes[42..44]', 'payload[0..4]', 'bits[336..340]'. All advance together unless 'after' says otherwise.
-    Checksums stay right.
+    'bytes[42..44]', 'payload[0..4]', 'bits[336..340]'. All advance together unless 'after' is set. Checksums stay
+    correct.
     """
     per_copy: Mapping[str, VaryOr] | None = None
-    """Fields that differ from copy to copy of 'copies' and are constant within one."""
+    """Fields that differ between the copies of 'copies' and are constant within each."""
     flows: Flows | Mapping[str, Any] | None = None
-    """Flows: the fields of 'vary' keep their values for the packets of a flow."""
+    """Flows: the fields of 'vary' keep their values within a flow."""
     rate: str | None = None
     """Packets per second, bits per second, a share of the link, packets per second of each flow ('100pps/flow'), or
-    'max' for as fast as the port takes. Required unless the command line gives a rate, or the pattern is one.
+    'max' for as fast as the port accepts. Required unless --rate is given or the pattern sets the rate.
     """
     pattern: PatternOr | None = None
-    """How sending times are arranged. Default: continuous."""
+    """Sending times. Default: continuous."""
     then: str | Then | Mapping[str, Any] | None = None
-    """The stream that begins when this one has sent its count. The first stream of such a chain has 'start_delay'
-    and 'loops'; each needs a count and a rate.
+    """Stream that starts when this one has sent its count. Each stream of the chain needs a count and a rate;
+    'start_delay' and 'loops' belong to the first.
     """
     loops: int | None = None
-    """How often the chain that begins with this stream is gone through. Without it: for ever if the last stream
-    names this one in 'then', else once.
+    """Number of times to run the chain that starts with this stream. Default: without end if the last stream names
+    this one in 'then', else once.
     """
     count: int | None = None
-    """Stop after so many packets. Without it: until the duration ends. Each copy sends so many."""
+    """Number of packets to send; each copy sends as many. Default: until the duration ends."""
     start_delay: str | None = None
-    """From the start of traffic to the stream's first packet. Default: 0s."""
+    """Delay from the start of traffic to the first packet. Default: 0s."""
     measure: bool | None = None
-    """Whether every packet carries the 18-byte signature and is measured. Replayed packets never are."""
+    """Put the 18-byte signature into every packet and measure it. Replayed packets are never measured."""
     copies: int | None = None
-    """This many equal streams instead of one, named 'name[0]', 'name[1]', … Each has the given rate and is measured
-    by itself.
-    """
+    """Number of copies of the stream, named 'name[0]', 'name[1]', … Each has the full rate and its own results."""
     tag: str | Sequence[str] | None = None
-    """Words to add streams up by: see 'groups'."""
+    """Tags for 'groups'."""
 
 
 PacketElementOr: TypeAlias = (
@@ -232,192 +230,187 @@ first bytes ('payload: text' or 'hex: 00ff') and what fills the rest of it ('fil
 
 @dataclass(kw_only=True)
 class Replay(Written):
-    """A capture file to send: pcap or pcapng, with micro- or nanoseconds, Ethernet. With the stream's 'rate' the
-    packets are sent at that rate; without, as they were captured. They carry no signature, so what arrives is
-    counted at the port and not measured.
+    """A capture file to send: pcap or pcapng, with micro- or nanoseconds, Ethernet. Packets are sent at the
+    stream's 'rate', or without one as captured. They carry no signature: received packets are counted at the port
+    but not measured.
     """
 
     file: str
-    """The file. Relative to the profile."""
+    """Capture file, relative to the profile."""
     speed: str | None = None
-    """How many times as fast as captured, such as '2x' or '0.5x'."""
+    """Speed relative to the capture, such as '2x' or '0.5x'. Default: 1x."""
     loops: int | None = None
-    """How often the file is sent; once unless given. 'count' ends it, too."""
+    """Number of times to send the file; 'count' ends it, too. Default: 1."""
     loop_gap: str | None = None
-    """From the last packet of one loop to the first of the next. Without it: the capture's mean gap."""
+    """Time from the last packet of a loop to the first of the next. Default: the capture's mean gap."""
     split: Literal["first_source"] | SplitBy | Mapping[str, Any] | None = None
-    """Send only one direction from 'from', the other from 'to'. Without it everything is sent from 'from'."""
+    """How to split the two directions: clients' packets are sent from 'from', servers' from 'to'. Default: all from
+    'from'.
+    """
     rewrite: Mapping[str, int | str | Sequence[int | str]] | None = None
-    """Fields to change, in packets that have them: a value ('udp.dst: 53'), or one for another ('ipv4.src:
-    10.0.0.0/8 -> 192.168.0.0/8'). 'addresses' and 'ports' change both ends, whichever field they stand in. 'port'
-    as 'ethernet.src' is the port's own, 'next_hop' as 'ethernet.dst' that of its gateway or of the port at the
-    other end. Checksums that were right stay right.
+    """Fields to rewrite in packets that have them: a value ('udp.dst: 53'), or one for another ('ipv4.src:
+    10.0.0.0/8 -> 192.168.0.0/8'). 'addresses' and 'ports' rewrite both ends. 'ethernet.src: port' is the port's own
+    address, 'ethernet.dst: next_hop' that of its gateway or of the peer port. Correct checksums stay correct.
     """
     push_vlan: int | None = None
-    """VLAN tag to put before all others."""
+    """VLAN tag to add in front of all others."""
     pop_vlan: bool | None = None
-    """Take the outermost VLAN tag away first."""
+    """Remove the outermost VLAN tag first."""
 
 
 @dataclass(kw_only=True)
 class SplitBy(Written):
-    """Who the clients are, whose packets are sent from 'from'. One of the three."""
+    """Which hosts are the clients; exactly one of the three."""
 
     clients: str | Sequence[str] | None = None
     """Networks of the clients."""
     macs: str | Sequence[str] | None = None
-    """Hardware addresses of the clients."""
+    """MAC addresses of the clients."""
     interface: int | None = None
-    """Number of the capture's interface on which clients were seen."""
+    """Number of the capture's interface on the clients' side."""
 
 
 SizesOr: TypeAlias = "str | Sequence[str] | Mapping[str, int]"
-"""Frame length with FCS: one ('64B'), a sweep ('64B..1518B step 64B'), at random ('random 64B..1518B'), a mix by
-name ('imix'), an RFC 6985 genome ('genome abceg'), a list taken in turn, or lengths with weights ('{64B: 7, 594B:
-4, 1518B: 1}').
+"""Frame length with FCS: one ('64B'), a sweep ('64B..1518B step 64B'), random ('random 64B..1518B'), a mix by name
+('imix'), an RFC 6985 genome ('genome abceg'), a list taken in turn, or lengths with weights ('{64B: 7, 594B: 4,
+1518B: 1}').
 """
 
 
 VaryOr: TypeAlias = "str | Sequence[int | str] | Generator | Mapping[str, Any]"
-"""The values a field takes: 'counter', 'random', a range such as '10.0.0.1..10.0.0.9' or '0..100 step 4', a list of
+"""Values of a field: 'counter', 'random', a range such as '10.0.0.1..10.0.0.9' or '0..100 step 4', a list of
 values, or a generator.
 """
 
 
 @dataclass(kw_only=True)
 class Generator(Written):
-    """A generator of values. Exactly one of 'from', 'random', 'list', 'file', 'weights' and 'same_as' says which
-    kind.
-    """
+    """A generator of values, with exactly one of 'from', 'random', 'list', 'file', 'weights' and 'same_as'."""
 
     from_: int | str | None = None
     """First value of a range. With 'to' or 'count'."""
     to: int | str | None = None
-    """Last value of the range. Below 'from' the range counts down."""
+    """Last value of the range; if below 'from' the range counts down."""
     count: int | None = None
-    """Values in the range, instead of 'to'. Beyond the field's largest value it goes on at zero."""
+    """Number of values, instead of 'to'. Wraps to zero after the field's largest value."""
     step: int | str | None = None
-    """Distance from one value of the range to the next; 1 unless given."""
+    """Step between values. Default: 1."""
     random: int | str | None = None
-    """Values drawn at random from a range such as '1024..65535', or 'all' that the field holds."""
+    """Random values from a range such as '1024..65535', or 'all'."""
     distinct: int | None = None
-    """Draw from only so many different values of the range. Which ones is fixed by the seed."""
+    """Number of distinct values to draw from; the seed selects them."""
     seed: int | None = None
-    """Seed of this field's own. Without it one that follows from the profile's seed, the stream and the field."""
+    """Seed of this field. Default: derived from the profile's seed, the stream and the field."""
     list: Sequence[int | str] | None = None
     """The values, in turn."""
     file: str | None = None
-    """A text file with a value on each line; empty lines and what follows a '#' are ignored. Relative to the
-    profile.
-    """
+    """Text file with one value per line, relative to the profile; empty lines and text after '#' are ignored."""
     order: Literal["sequential", "random"] | None = None
-    """In which order the values of 'list' or 'file' come."""
+    """Order of the values of 'list' or 'file'."""
     weights: Mapping[str, int] | None = None
-    """Values drawn at random, each as often as its weight says."""
+    """Random values by weight."""
     same_as: str | None = None
-    """The value of another varying field, given before this one."""
+    """Path of a varying field given before; take its value."""
     shift: int | None = None
-    """Shift the value of 'same_as' left by so many bits, or right if negative. First of all."""
+    """Number of bits to shift the value of 'same_as' left by, or right if negative; applied first."""
     plus: int | str | None = None
-    """Then add this."""
+    """Number to add after the shift."""
     mask: int | str | None = None
-    """Write only these bits of the field; the others keep what the packet says."""
+    """Bits of the field to write; the others keep the packet's values."""
     every: int | None = None
-    """Packets for which a value is kept."""
+    """Number of packets that share a value."""
     after: str | None = None
-    """Take the next value whenever this other varying field, given before, has gone through all of its own:
-    together they go through all pairs. Without it the fields advance together, packet by packet.
+    """Path of a varying field given before; advance when it has gone through all its values, so that both go
+    through all pairs. Default: advance with every packet.
     """
 
 
 @dataclass(kw_only=True)
 class Flows(Written):
-    """Flows: packets of one flow have the same values, so the fields of 'vary' advance from flow to flow instead of
-    from packet to packet.
-    """
+    """Flows: all packets of a flow have the same values; the fields of 'vary' advance from flow to flow."""
 
     count: int
-    """Flows at any time."""
+    """Number of concurrent flows."""
     length: int | None = None
-    """Packets of a flow before a new one takes its place. Without it flows last as long as the stream."""
+    """Packets of a flow before a new one replaces it. Default: flows last as long as the stream."""
     order: Literal["sequential", "random"] | None = None
-    """'sequential': all packets of a flow, then those of the next. 'random': each packet is of a flow drawn at
-    random, and after count × length packets all flows are new. Default: sequential.
+    """'sequential': all packets of a flow, then those of the next. 'random': each packet belongs to a random flow;
+    after count × length packets all flows are new. Default: sequential.
     """
 
 
 @dataclass(kw_only=True)
 class Pattern(Written):
-    """How sending times are arranged: 'continuous' (evenly spaced), 'poisson' (gaps at random, exponentially
-    distributed), or a mapping with one of the keys below.
+    """Sending times: 'continuous' (evenly spaced), 'poisson' (random, exponentially distributed gaps), or a mapping
+    with one of the keys below.
     """
 
     burst: int | None = None
-    """So many packets at the stream's rate ('max': back to back), once."""
+    """One burst of this many packets at the stream's rate ('max': back to back)."""
     bursts: int | None = None
-    """Groups of so many packets back to back, spaced so that the stream's rate is met on average."""
+    """Groups of this many packets back to back, spaced to meet the stream's rate on average."""
     multi_burst: MultiBurst | Mapping[str, Any] | None = None
-    """Bursts with silence between them. The stream's rate is that inside a burst."""
+    """Bursts with pauses between them. The stream's rate applies within a burst."""
     on_off: OnOff | Mapping[str, Any] | None = None
-    """Packets at the stream's rate for a while, nothing for a while, and again. (Not plain 'on' and 'off': older
-    YAML takes these words for true and false.)
+    """Packets at the stream's rate for a time, then a pause, repeatedly. (Not 'on' and 'off': older YAML reads
+    these as true and false.)
     """
     gaps: Gaps | Mapping[str, Any] | None = None
-    """The time from each packet to the next, from a list. The stream needs no rate: the gaps are one."""
+    """Gaps between packets from a list. They replace the stream's rate."""
     curve: Curve | Mapping[str, Any] | None = None
-    """A load curve: the rate over time. The stream needs no rate of its own."""
+    """A load curve: the rate over time. It replaces the stream's rate."""
 
 
 PatternOr: TypeAlias = 'Literal["continuous", "poisson"] | Pattern | Mapping[str, Any]'
-"""How sending times are arranged: 'continuous' (evenly spaced), 'poisson' (gaps at random, exponentially
-distributed), or a mapping with one of the keys below.
+"""Sending times: 'continuous' (evenly spaced), 'poisson' (random, exponentially distributed gaps), or a mapping
+with one of the keys below.
 """
 
 
 @dataclass(kw_only=True)
 class MultiBurst(Written):
-    """Bursts with silence between them. The stream's rate is that inside a burst."""
+    """Bursts with pauses between them. The stream's rate applies within a burst."""
 
     packets: int
     """Packets in a burst."""
     every: str | None = None
-    """From the start of a burst to the start of the next. Not needed for a single burst."""
+    """Time from the start of a burst to the start of the next. Optional for a single burst."""
     bursts: int | None = None
-    """How many bursts. Without it: until the duration ends."""
+    """Number of bursts. Default: until the duration ends."""
 
 
 @dataclass(kw_only=True)
 class OnOff(Written):
-    """Packets at the stream's rate for a while, nothing for a while, and again. (Not plain 'on' and 'off': older
-    YAML takes these words for true and false.)
+    """Packets at the stream's rate for a time, then a pause, repeatedly. (Not 'on' and 'off': older YAML reads
+    these as true and false.)
     """
 
     on_for: str
-    """How long packets are sent."""
+    """How long to send."""
     off_for: str
-    """How long none are."""
+    """How long to pause."""
 
 
 @dataclass(kw_only=True)
 class Gaps(Written):
-    """The time from each packet to the next, from a list. The stream needs no rate: the gaps are one."""
+    """Gaps between packets from a list. They replace the stream's rate."""
 
     list: Sequence[str]
-    """The gaps."""
+    """Gaps from each packet to the next."""
     order: Literal["sequential", "random"] | None = None
-    """In which order they come. Default: sequential."""
+    """Order of the gaps. Default: sequential."""
 
 
 @dataclass(kw_only=True)
 class Curve(Written):
-    """A load curve: the rate over time. The stream needs no rate of its own."""
+    """A load curve: the rate over time. It replaces the stream's rate."""
 
     points: Sequence[CurvePoint | Mapping[str, Any]]
-    """Points of the curve, at increasing times. Before the first its rate holds, behind the last its rate."""
+    """Points of the curve at increasing times. The first rate also applies before, the last one after."""
     shape: Literal["linear", "steps"] | None = None
-    """What is between two points. Default: linear."""
+    """Shape between two points. Default: linear."""
     repeat: bool | None = None
-    """Begin again from the first point when the last is reached."""
+    """Restart from the first point after the last."""
 
 
 @dataclass(kw_only=True)
@@ -425,44 +418,46 @@ class CurvePoint(Written):
     """A point of a load curve."""
 
     at: str
-    """Since the stream's start."""
+    """Time since the stream's start."""
     rate: str
-    """The rate there; zero is allowed."""
+    """Rate at that time; zero is allowed."""
 
 
 @dataclass(kw_only=True)
 class Then(Written):
-    """The stream that follows when this one has sent its count."""
+    """Stream that starts when this one has sent its count."""
 
     stream: str
-    """Its name; that of the chain's first stream closes a loop."""
+    """Name of the stream; the chain's first stream closes a loop."""
     gap: str | None = None
-    """From the end of this stream to the start of the next. A stream ends one of its gaps behind its last packet.
+    """Time from the end of this stream to the start of the next. A stream ends one gap after its last packet.
     Default: 0s.
     """
 
 
 @dataclass(kw_only=True)
 class Sessions(Written):
-    """Sessions: clients that open connections to servers, and what they say to each other. An end with a 'port' is
-    played here; an end without is someone else's.
+    """Sessions: clients that open connections to servers, and the application on them. An end with a 'port' is
+    emulated; an end without is an external host.
     """
 
     name: str
-    """The entry's name, used in 'criteria' and the result."""
+    """Name of the entry in 'criteria' and the result."""
     app: AppOr
-    """What is said."""
+    """Application on the sessions."""
     client: Client | Mapping[str, Any] | None = None
-    """The end that opens sessions. Without it, or without its 'port', clients are someone else's."""
+    """End that opens sessions. Without it, or without its 'port', the clients are external."""
     server: Server | Mapping[str, Any] | None = None
-    """The end that waits for sessions. Without its 'port', servers are someone else's, and 'addresses' says where."""
+    """End that accepts sessions. Without its 'port' the servers are external and 'addresses' is where to reach
+    them.
+    """
     transport: Literal["tcp", "udp"] | None = None
-    """What carries sessions. Without it: what the application goes over, or TCP."""
+    """Transport protocol. Default: the application's, or TCP."""
     tls: bool | Tls | Mapping[str, Any] | None = None
-    """Encryption around the application. TCP only."""
+    """TLS around the application; TCP only."""
     open: OpenOr | None = None
-    """How fast sessions are opened, all clients together. Without it, and with 'concurrent': as fast as can be
-    until so many are there.
+    """Rate of opening sessions, all clients together. Default with 'concurrent': as fast as possible until that
+    many are open.
     """
     close: str | None = None
     """Rate of closing sessions that have lasted 'hold', all clients together. Default: no limit."""
@@ -471,15 +466,15 @@ class Sessions(Written):
     limit.
     """
     concurrent: int | None = None
-    """Sessions there may be at a time. Those due beyond that are withheld, and counted. With 'open: max' it is the
-    number that is reached and held.
+    """Maximum number of sessions open at a time. Sessions due beyond it are withheld and counted. With 'open: max'
+    it is the number to reach and hold.
     """
     count: int | None = None
-    """Stop opening after so many sessions. Without it: until the duration ends."""
+    """Number of sessions to open. Default: until the duration ends."""
     bytes: str | None = None
-    """Stop opening when clients' applications have sent and received so many bytes."""
+    """Application data, sent and received by clients, after which no more sessions are opened."""
     for_: str | None = None
-    """Stop opening after so long, counted from 'start_delay'."""
+    """How long to open sessions, from 'start_delay' on. Default: until the duration ends."""
     hold: str | None = None
     """How long a session lasts once it is established. A session that finishes sooner stays open; one that takes
     longer is closed after its transaction. Default: as long as the application takes.
@@ -487,31 +482,29 @@ class Sessions(Written):
     idle: str | None = None
     """Idle time between the end of a session and the session that takes its place in 'concurrent'. Default: 0s."""
     start_delay: str | None = None
-    """From the start of traffic to the first session. Default: 0s."""
+    """Delay from the start of traffic to the first session. Default: 0s."""
     at_end: Literal["close", "reset"] | None = None
-    """What becomes of open sessions when the run ends. Default: close."""
+    """What to do with open sessions when the run ends. Default: close."""
     response_timeout: str | None = None
-    """How long clients wait for the next byte of a response, and for the handshake of TLS. Longer is the failure
+    """How long clients wait for the next byte of a response, and for the TLS handshake. Exceeding it is the failure
     'response_timeout'. Default: 30s.
     """
     idle_timeout: str | None = None
-    """How long servers wait for something from a client. Longer is the failure 'idle_timeout'. Default: none."""
+    """How long servers wait for data from a client. Exceeding it is the failure 'idle_timeout'. Default: none."""
     verify: bool | None = None
-    """Compare what is received with what the other end is known to send, byte by byte. Both ends must be played
-    here.
-    """
+    """Compare received data with what the other end sends, byte by byte. Both ends must be emulated."""
     order: Literal["sequential", "random"] | None = None
-    """In which order pairs of client and server address are gone through. Default: sequential."""
+    """Order of the pairs of client and server addresses. Default: sequential."""
     tcp: Tcp | Mapping[str, Any] | None = None
-    """TCP of both ends."""
+    """TCP options of both ends."""
     udp: Udp | Mapping[str, Any] | None = None
-    """UDP of both ends."""
+    """UDP options of both ends."""
     ip: Ip | Mapping[str, Any] | None = None
-    """IP of both ends."""
+    """IP options of both ends."""
     mtu: int | None = None
-    """Largest IP packet of both ends, bytes."""
+    """MTU of both ends: largest IP packet, bytes."""
     vlan: int | Sequence[int] | None = None
-    """VLAN of both ends, or a list from the outermost in. Without it: those of the ports."""
+    """VLAN of both ends, or a list from the outermost inwards. Default: those of the ports."""
 
 
 @dataclass(kw_only=True)
@@ -519,28 +512,28 @@ class Client(Written):
     """The end that opens sessions."""
 
     port: str | None = None
-    """Port clients are played on. Leave it out if they are someone else's."""
+    """Port of emulated clients. Leave it out if the clients are external."""
     addresses: AddressesOr | None = None
-    """Addresses of clients. Without them: the port's own. The port answers for all of them."""
+    """Addresses of clients; the port answers for all of them. Default: the port's own."""
     ports: int | float | str | None = None
-    """Ports clients open from: 1024..65535 unless given."""
+    """Source ports of clients. Default: 1024..65535."""
     mac: str | None = None
-    """Hardware address to send to, instead of asking for that of the next hop."""
+    """MAC address to send to. Default: the next hop's, resolved."""
     tcp: Tcp | Mapping[str, Any] | None = None
-    """TCP of clients; wins over what both ends have."""
+    """TCP options of clients; override those of both ends."""
     udp: Udp | Mapping[str, Any] | None = None
-    """UDP of clients; wins over what both ends have."""
+    """UDP options of clients; override those of both ends."""
     ip: Ip | Mapping[str, Any] | None = None
-    """IP of clients; wins over what both ends have."""
+    """IP options of clients; override those of both ends."""
     mtu: int | None = None
-    """Largest IP packet of clients, bytes."""
+    """MTU of clients: largest IP packet, bytes."""
     vlan: int | Sequence[int] | None = None
-    """VLAN of clients, or a list from the outermost in."""
+    """VLAN of clients, or a list from the outermost inwards."""
 
 
 AddressesOr: TypeAlias = "str | Sequence[str] | Mapping[str, int]"
 """Addresses of one end, all IPv4 or all IPv6: one ('10.0.0.10'), a range ('10.0.0.10..10.0.0.250'), the hosts of a
-network ('10.1.0.0/16'), a list of those, or those with how many sessions each address has in relation to the others
+network ('10.1.0.0/16'), a list of those, or those with the relative number of sessions of each address
 ('{10.0.0.10: 3, 10.0.0.11..10.0.0.20: 1}').
 """
 
@@ -550,45 +543,45 @@ class Tcp(Written):
     """TCP of one end or of both."""
 
     mss: int | None = None
-    """Largest segment offered and sent, bytes of payload. Without it what fits 'mtu'."""
+    """Maximum segment size, bytes of payload. Default: what fits 'mtu'."""
     window: str | None = None
-    """Receive window offered: 262140B unless given."""
+    """Receive window. Default: 262140B."""
     window_scaling: bool | None = None
-    """Whether windows may be scaled (RFC 7323): yes unless given. Needed for windows above 65535B."""
+    """Window scaling (RFC 7323), required for windows above 65535B. Default: true."""
     timestamps: bool | None = None
-    """Whether timestamps are offered and taken (RFC 7323): yes unless given."""
+    """Timestamps (RFC 7323). Default: true."""
     sack: bool | None = None
-    """Whether selective acknowledgements are offered and taken (RFC 2018): yes unless given."""
+    """Selective acknowledgements (RFC 2018). Default: true."""
     ecn: bool | None = None
-    """Whether explicit congestion notification is offered and taken (RFC 3168): no unless given."""
+    """Explicit congestion notification (RFC 3168). Default: false."""
     initial_window: int | None = None
-    """Segments that may be sent before the first acknowledgement (RFC 6928): 10 unless given."""
+    """Initial congestion window, segments (RFC 6928). Default: 10."""
     congestion: Literal["cubic", "newreno", "none"] | None = None
-    """How congestion is controlled: cubic unless given."""
+    """Congestion control. Default: cubic."""
     no_delay: bool | None = None
-    """Whether small segments are sent at once instead of waiting for acknowledgements (Nagle): yes unless given."""
+    """Send small segments at once instead of waiting for acknowledgements (no Nagle). Default: true."""
     ack_delay: str | None = None
-    """How long an acknowledgement may wait for data to go with: 40ms unless given; 0s acknowledges at once."""
+    """Maximum delay of an acknowledgement; 0s acknowledges at once. Default: 40ms."""
     rto_initial: str | None = None
-    """Time until a retransmission before the round trip is known (RFC 6298): 1s unless given."""
+    """Initial retransmission timeout (RFC 6298). Default: 1s."""
     rto_min: str | None = None
-    """Shortest time until a retransmission: 200ms unless given."""
+    """Minimum retransmission timeout. Default: 200ms."""
     rto_max: str | None = None
-    """Longest time until a retransmission: 60s unless given."""
+    """Maximum retransmission timeout. Default: 60s."""
     syn_retries: int | None = None
-    """How often a SYN is repeated: 6 times unless given."""
+    """Maximum number of SYN retransmissions. Default: 6."""
     syn_ack_retries: int | None = None
-    """How often a SYN-ACK is repeated: 5 times unless given."""
+    """Maximum number of SYN-ACK retransmissions. Default: 5."""
     data_retries: int | None = None
-    """How often data or a FIN is repeated: 15 times unless given."""
+    """Maximum number of retransmissions of data or a FIN. Default: 15."""
     fin_timeout: str | None = None
-    """Longest wait for the other end's FIN: 60s unless given."""
+    """How long to wait for the peer's FIN. Default: 60s."""
     time_wait: str | None = None
-    """How long the end that closed first remembers a session: 1s unless given, or 'skip'."""
+    """Length of TIME-WAIT, or 'skip'. Default: 1s."""
     keep_alive: str | None = None
-    """Silence after which the other end is asked whether it is there: 'none' unless given."""
+    """Idle time before a keep-alive probe, or 'none'. Default: none."""
     close_by: Literal["fin", "reset"] | None = None
-    """Whether the end that closes first sends a FIN or a reset: fin unless given."""
+    """How to close first: with a FIN or a reset. Default: fin."""
 
 
 @dataclass(kw_only=True)
@@ -596,7 +589,7 @@ class Udp(Written):
     """UDP of one end or of both."""
 
     idle_timeout: str | None = None
-    """Silence after which a session ends: 30s unless given."""
+    """Idle time after which a session ends. Default: 30s."""
 
 
 @dataclass(kw_only=True)
@@ -604,53 +597,51 @@ class Ip(Written):
     """IP of one end or of both."""
 
     ttl: int | None = None
-    """Time to live, or hop limit: 64 unless given."""
+    """Time to live, or hop limit. Default: 64."""
     dscp: int | None = None
-    """Class of service (RFC 2474): 0 unless given."""
+    """Differentiated services code point (RFC 2474). Default: 0."""
     tos: int | None = None
-    """The whole byte around 'dscp', in place of it. Its lower two bits are those of ECN and must be zero."""
+    """Whole traffic class byte, instead of 'dscp'. The lower two bits (ECN) must be zero."""
 
 
 @dataclass(kw_only=True)
 class Server(Written):
-    """The end that waits for sessions."""
+    """End that accepts sessions."""
 
     port: str | None = None
-    """Port servers are played on. Leave it out if they are someone else's."""
+    """Port of emulated servers. Leave it out if the servers are external."""
     addresses: AddressesOr | None = None
-    """Addresses of servers. Without them: the port's own. The port answers for all of them."""
+    """Addresses of servers; the port answers for all of them. Default: the port's own."""
     ports: int | float | str | None = None
-    """Ports servers are reached at. Without them the application's: 80 for http (443 with TLS), 53 for dns, 7 for
-    echo, 9 for discard, 19 for chargen, the capture's for pcap.
+    """Ports of servers. Default: the application's: 80 for http (443 with TLS), 53 for dns, 7 for echo, 9 for
+    discard, 19 for chargen, the capture's for pcap.
     """
     tcp: Tcp | Mapping[str, Any] | None = None
-    """TCP of servers; wins over what both ends have."""
+    """TCP options of servers; override those of both ends."""
     udp: Udp | Mapping[str, Any] | None = None
-    """UDP of servers; wins over what both ends have."""
+    """UDP options of servers; override those of both ends."""
     ip: Ip | Mapping[str, Any] | None = None
-    """IP of servers; wins over what both ends have."""
+    """IP options of servers; override those of both ends."""
     mtu: int | None = None
-    """Largest IP packet of servers, bytes."""
+    """MTU of servers: largest IP packet, bytes."""
     vlan: int | Sequence[int] | None = None
-    """VLAN of servers, or a list from the outermost in."""
+    """VLAN of servers, or a list from the outermost inwards."""
 
 
 @dataclass(kw_only=True)
 class App(Written):
-    """What is said on sessions: a word for an application with nothing set, or a mapping with one application and
-    what is set of it.
-    """
+    """Application on the sessions: its name for the defaults, or a mapping with one application and its options."""
 
     raw: Raw | Mapping[str, Any] | None = None
-    """Requests and responses of so many bytes."""
+    """Requests and responses of given sizes."""
     echo: Echo | Mapping[str, Any] | None = None
-    """The server sends back what it gets."""
+    """The server returns what it receives."""
     http: Http | Mapping[str, Any] | None = None
     """HTTP/1.1."""
     dns: Dns | Mapping[str, Any] | None = None
     """DNS, over UDP or TCP."""
     bulk: Bulk | Mapping[str, Any] | None = None
-    """One end sends, the other throws away: for goodput. TCP only."""
+    """Bulk transfer in one direction, for goodput; TCP only."""
     program: Program | Mapping[str, Any] | None = None
     """A program for each end."""
     pcap: Conversation | Mapping[str, Any] | None = None
@@ -660,42 +651,40 @@ class App(Written):
 
 
 AppOr: TypeAlias = 'Literal["echo", "discard", "chargen", "http"] | App | Mapping[str, Any]'
-"""What is said on sessions: a word for an application with nothing set, or a mapping with one application and what
-is set of it.
-"""
+"""Application on the sessions: its name for the defaults, or a mapping with one application and its options."""
 
 
 @dataclass(kw_only=True)
 class Raw(Written):
-    """Requests and responses without meaning."""
+    """Requests and responses of given sizes."""
 
     request: AmountOr
-    """Bytes of a request."""
+    """Size of a request."""
     response: AmountOr | None = None
-    """Bytes of a response. Without it: as many as the request."""
+    """Size of a response. Default: that of the request."""
     requests: Literal["endless"] | int | None = None
-    """Requests of a session, one after the other. Default: 1."""
+    """Number of requests in a session, one after the other. Default: 1."""
     think: str | None = None
-    """From a response to the next request."""
+    """Think time: from a response to the next request."""
 
 
 AmountOr: TypeAlias = "str | Mapping[str, int]"
-"""A number of bytes: always the same ('32KB'), any in a range ('1KB..64KB'), or several with how often each comes
-('{1KB: 5, 64KB: 1}'). It follows the number of the request in its session, so that the other end knows it too: with
-one request in each session it is the same in all of them. Only http's responses differ from session to session.
+"""A number of bytes: fixed ('32KB'), a range ('1KB..64KB'), or weights ('{1KB: 5, 64KB: 1}'). It depends only on
+the number of the request in its session, so that both ends know it: with one request in each session all are the
+same. Only http's responses differ from session to session.
 """
 
 
 @dataclass(kw_only=True)
 class Echo(Written):
-    """The server sends back what it gets."""
+    """The server returns what it receives."""
 
     request: AmountOr | None = None
-    """Bytes of a request: 64B unless given."""
+    """Size of a request. Default: 64B."""
     requests: Literal["endless"] | int | None = None
-    """Requests of a session, one after the other. Default: 1."""
+    """Number of requests in a session, one after the other. Default: 1."""
     think: str | None = None
-    """From a response to the next request."""
+    """Think time: from a response to the next request."""
 
 
 @dataclass(kw_only=True)
@@ -703,42 +692,42 @@ class Http(Written):
     """HTTP/1.1."""
 
     request: str | None = None
-    """Bytes of a request's head: it is filled up by a field 'X-Padding'. Without it: as long as it is."""
+    """Size of a request's head, padded with a field 'X-Padding'. Default: no padding."""
     response: AmountOr | None = None
-    """Bytes of a response's body: 1KB unless given. Servers played here answer so; clients take any other length
-    for the failure 'wrong_content', but for 4xx and 5xx that 'status' does not ask for. Sizes that differ are asked
-    for by paths: '/1000', '/64000'.
+    """Size of a response's body. Emulated servers send it; clients count any other length as the failure
+    'wrong_content', except with 4xx and 5xx that 'status' does not require. Varying sizes are requested by paths:
+    '/1000', '/64000'. Default: 1KB.
     """
     requests: Literal["endless"] | int | None = None
-    """Requests on a connection."""
+    """Number of requests on a connection. Default: 1."""
     method: Literal["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"] | None = None
-    """The method: GET unless given."""
+    """Method. Default: GET."""
     path: TextOr | None = None
-    """Path and query: '/' unless given."""
+    """Path and query. Default: '/'."""
     host: TextOr | None = None
-    """The Host field. Without it: 'eagre.test' if servers are played here, else the first server's address."""
+    """Host field. Default: 'eagre.test' with emulated servers, otherwise the first server's address."""
     headers: Mapping[str, TextOr] | None = None
-    """More fields of requests, by name, in this order."""
+    """More header fields of requests, in this order."""
     body: AmountOr | None = None
-    """Bytes of a request's body."""
+    """Size of a request's body."""
     chunked: str | None = None
-    """Send bodies, of requests and of responses, in chunks of at most so many bytes."""
+    """Maximum chunk size for bodies of requests and responses. Default: not chunked."""
     status: int | None = None
-    """Status that must come back; any other is the failure 'http_status'."""
+    """Expected status; any other is the failure 'http_status'."""
     objects: Sequence[Object | Mapping[str, Any]] | None = None
-    """Several requests instead of one, by weight. What is said above holds for those that say nothing else."""
+    """Several requests by weight, instead of one. The keys above are their defaults."""
     order: Literal["sequential", "random"] | None = None
-    """In which order objects, or sizes of responses, come. Default: sequential."""
+    """Order of objects, or of response sizes. Default: sequential."""
     pipeline: int | None = None
-    """Requests sent before their responses have come: 1 unless given."""
+    """Number of requests in flight on a connection. Default: 1."""
     think: str | None = None
-    """From a response to the next request."""
+    """Think time: from a response to the next request."""
     close_by: Literal["fin", "reset", "server"] | None = None
-    """How a connection ends. Default: fin."""
+    """How to close a connection. Default: fin."""
     errors_fail: bool | None = None
-    """Whether a status of 4xx or 5xx fails the session: yes unless given. It is counted in any case."""
+    """Fail the session on a status of 4xx or 5xx, which is counted in any case. Default: true."""
     server: HttpServer | Mapping[str, Any] | None = None
-    """What servers answer, if not 'response' to everything."""
+    """Behavior of servers. Default: answer every request with 'response'."""
 
 
 @dataclass(kw_only=True)
@@ -752,9 +741,9 @@ class Text(Written):
     list: Sequence[str]
     """The texts."""
     order: Literal["sequential", "random"] | None = None
-    """In which order they come. Default: sequential."""
+    """Order of the texts. Default: sequential."""
     by: Literal["session", "request", "each"] | None = None
-    """What makes the next one come. Default: each."""
+    """When to take the next text. Default: each."""
 
 
 TextOr: TypeAlias = "str | Sequence[str] | Text | Mapping[str, Any]"
@@ -770,23 +759,23 @@ class Object(Written):
     """One of several requests."""
 
     weight: int | None = None
-    """How often it comes in relation to the others. Default: 1."""
+    """Share of requests relative to the others. Default: 1."""
     method: Literal["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"] | None = None
     """The method."""
     path: TextOr | None = None
-    """Path and query. Without it, and with 'response': the path that asks servers played here for so many bytes."""
+    """Path and query. Default with 'response': the path that requests that size from emulated servers."""
     host: TextOr | None = None
     """The Host field."""
     headers: Mapping[str, TextOr] | None = None
-    """More fields, in place of those of all requests."""
+    """Header fields, instead of those of all requests."""
     request: str | None = None
-    """Bytes of the request's head."""
+    """Size of the request's head."""
     response: str | None = None
-    """Bytes of the response's body."""
+    """Size of the response's body."""
     body: AmountOr | None = None
-    """Bytes of the request's body."""
+    """Size of the request's body."""
     status: int | None = None
-    """Status that must come back."""
+    """Expected status."""
 
 
 @dataclass(kw_only=True)
@@ -794,13 +783,13 @@ class HttpServer(Written):
     """A server of HTTP."""
 
     rules: Sequence[HttpRule | Mapping[str, Any]] | None = None
-    """The first rule that fits answers. What none fits is answered as without rules: a path that is a number by so
-    many bytes, any other by 'response'.
+    """Rules; the first match answers. Without a match a path that is a number gets a body of that size, any other
+    gets 'response'.
     """
     keep_alive: int | None = None
-    """Requests answered on a connection before it is closed. Without it: no limit."""
+    """Number of requests answered on a connection before closing it. Default: no limit."""
     name: str | None = None
-    """The Server field: 'eagre' unless given; an empty text leaves it out."""
+    """Server field; an empty text omits it. Default: 'eagre'."""
 
 
 @dataclass(kw_only=True)
@@ -808,23 +797,23 @@ class HttpRule(Written):
     """A rule of a server."""
 
     path: str | None = None
-    """Paths it answers: '/a' is this one, '/a*' all that begin so. Without it: all."""
+    """Paths to match: '/a', or '/a*' for all that start with it. Default: all."""
     methods: Sequence[Literal["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]] | None = None
-    """Methods it answers. Without it: all."""
+    """Methods to match. Default: all."""
     status: int | None = None
-    """Status: 200 unless given."""
+    """Status. Default: 200."""
     response: AmountOr | None = None
-    """Bytes of the body: none unless given."""
+    """Size of the body. Default: no body."""
     chunked: str | None = None
-    """Send the body in chunks of at most so many bytes."""
+    """Maximum chunk size for the body. Default: not chunked."""
     until_close: bool | None = None
-    """Send no length: the body ends with the connection."""
+    """Send no length; the body ends with the connection."""
     headers: Mapping[str, str] | None = None
-    """More fields, by name, in this order."""
+    """More header fields, in this order."""
     close: bool | None = None
     """Close the connection after the response."""
     delay: str | None = None
-    """From the request to the response."""
+    """Delay from the request to the response."""
 
 
 @dataclass(kw_only=True)
@@ -832,7 +821,7 @@ class Dns(Written):
     """DNS, over UDP unless the entry's transport is TCP."""
 
     names: TextOr | None = None
-    """Names asked for. Several are taken in turn. Needed, or 'queries', if clients are played here."""
+    """Names to query, in turn. Emulated clients need this or 'queries'."""
     type: (
         Literal[
             "A",
@@ -855,28 +844,28 @@ class Dns(Written):
         | int
         | None
     ) = None
-    """Type asked for: A unless given."""
+    """Type to query. Default: A."""
     queries: Sequence[DnsQuery | Mapping[str, Any]] | None = None
     """Several queries by weight, in place of 'names' and 'type'."""
     order: Literal["sequential", "random"] | None = None
-    """In which order queries come. Default: sequential."""
+    """Order of queries. Default: sequential."""
     requests: Literal["endless"] | int | None = None
-    """Queries of a session, one after the other."""
+    """Number of queries in a session, one after the other. Default: 1."""
     think: str | None = None
-    """From an answer to the next query."""
+    """Think time: from an answer to the next query."""
     recursion: bool | None = None
-    """Whether servers shall ask others: yes unless given."""
+    """Set the flag 'recursion desired'. Default: true."""
     edns: str | None = None
-    """Bytes of UDP answers clients can take (EDNS): 1232B unless given; 512B says nothing about it."""
+    """Maximum size of UDP answers (EDNS); 512B sends no EDNS. Default: 1232B."""
     retries: int | None = None
-    """Over UDP: how often a query is sent again: 2 times unless given."""
+    """Maximum number of retries of a query over UDP. Default: 2."""
     retry_after: str | None = None
-    """How long an answer is waited for before the query is sent again: 1s unless given."""
+    """How long to wait for an answer before a retry. Default: 1s."""
     errors_fail: bool | None = None
-    """Whether an answer with a code other than 0 fails the session: no unless given. It is counted in any case."""
+    """Fail the session on an answer with a code other than 0, which is counted in any case."""
     rules: Sequence[DnsRule | Mapping[str, Any]] | None = None
-    """What servers answer: the first rule that fits; what none fits is no such name. Without rules: every name has
-    the addresses 198.18.0.1 and 2001:2::1.
+    """Rules of servers; the first match answers, no match is 'no such name'. Default: every name has the addresses
+    198.18.0.1 and 2001:2::1.
     """
 
 
@@ -908,9 +897,9 @@ class DnsQuery(Written):
         | int
         | None
     ) = None
-    """Type asked for: A unless given."""
+    """Type to query. Default: A."""
     weight: int | None = None
-    """How often it comes in relation to the others. Default: 1."""
+    """Share of queries relative to the others. Default: 1."""
 
 
 @dataclass(kw_only=True)
@@ -918,7 +907,7 @@ class DnsRule(Written):
     """A rule of a server."""
 
     suffix: str | None = None
-    """Names it answers: this one and all below it. Without it: all."""
+    """Names to match: this one and all below it. Default: all."""
     types: (
         Literal[
             "A",
@@ -962,17 +951,17 @@ class DnsRule(Written):
         ]
         | None
     ) = None
-    """Types it answers. Without it: all."""
+    """Types to match. Default: all."""
     code: int | None = None
     """Code of the answer: 0 no error, 2 server failure, 3 no such name, 5 refused. Default: 0."""
     answers: Sequence[str | Record | Mapping[str, Any]] | None = None
-    """Records: those whose type is asked for are in the answer."""
+    """Records; the answer has those of the queried type."""
     ttl: str | None = None
-    """How long answers may be remembered: 60s unless given."""
+    """Time to live of answers. Default: 60s."""
     delay: str | None = None
-    """From the query to the answer."""
+    """Delay from the query to the answer."""
     silent: bool | None = None
-    """Answer nothing at all."""
+    """Do not answer."""
 
 
 @dataclass(kw_only=True)
@@ -980,9 +969,9 @@ class Record(Written):
     """A record. Either 'address', or 'type' with 'data' or 'text'."""
 
     address: str | None = None
-    """An address: A or AAAA. With 'count' the first of so many, one for each query in turn."""
+    """Address of an A or AAAA record; with 'count' the first of a range, one for each query in turn."""
     count: int | None = None
-    """How many addresses there are."""
+    """Number of addresses."""
     type: (
         Literal[
             "A",
@@ -1005,33 +994,31 @@ class Record(Written):
         | int
         | None
     ) = None
-    """Type of any other record."""
+    """Type of another record."""
     data: str | None = None
-    """Its data as on the wire."""
+    """Data as on the wire."""
     text: str | None = None
-    """Its data as a text of at most 255 bytes (TXT)."""
+    """Data as a text of at most 255 bytes (TXT)."""
 
 
 @dataclass(kw_only=True)
 class Bulk(Written):
-    """One end sends, the other throws away."""
+    """Bulk transfer in one direction."""
 
     from_: Literal["client", "server"] | None = None
-    """Which end sends. Default: client."""
+    """End that sends. Default: client."""
     bytes: str | None = None
-    """How much; then it closes. Without it: as long as the session lasts."""
+    """Amount of data to send before closing. Default: as long as the session lasts."""
 
 
 @dataclass(kw_only=True)
 class Program(Written):
-    """A program for each end: what it sends, expects and waits for, in order. When a client's is through, it
-    closes.
-    """
+    """A program for each end: steps that send, expect and wait, in order. The client closes after its last step."""
 
     client: Sequence[StepOr] | None = None
-    """The client's. Needed if clients are played here."""
+    """Steps of the client. Required if clients are emulated."""
     server: Sequence[StepOr] | None = None
-    """The server's. Needed if servers are played here."""
+    """Steps of the server. Required if servers are emulated."""
 
 
 @dataclass(kw_only=True)
@@ -1039,15 +1026,15 @@ class Step(Written):
     """A step of a program: a word, or a mapping with one of the keys below."""
 
     send: ContentOr | None = None
-    """Send this. Over UDP it is one datagram."""
+    """Data to send; over UDP one datagram."""
     expect: ContentOr | None = None
-    """Wait for as many bytes as this has. With 'verify' they must be these and no others. Over UDP: for a datagram."""
+    """Data to wait for: as many bytes, over UDP a datagram. With 'verify' they must be equal."""
     expect_until: ContentOr | None = None
-    """Wait for everything until and with this text."""
+    """Text to wait for, with everything before it."""
     wait: str | None = None
-    """Wait for so long."""
+    """Time to wait."""
     repeat: Repeat | Mapping[str, Any] | None = None
-    """Do something several times."""
+    """Steps to repeat."""
 
 
 StepOr: TypeAlias = (
@@ -1057,47 +1044,43 @@ StepOr: TypeAlias = (
 
 
 ContentOr: TypeAlias = "str | Sequence[str | Part | Mapping[str, Any]] | Part | Mapping[str, Any]"
-"""What a program sends or expects: a text (see Text), or a mapping with one of the keys below, or a list of both,
-one behind the other.
-"""
+"""Data a program sends or expects: a text (see Text), a mapping with one of the keys below, or a list of both."""
 
 
 @dataclass(kw_only=True)
 class Part(Written):
-    """What is sent that is no text."""
+    """Data other than a text."""
 
     bytes: AmountOr | None = None
-    """So many bytes without meaning. The other end can verify them."""
+    """Number of arbitrary bytes, which the other end can verify."""
     hex: str | None = None
-    """These bytes."""
+    """Bytes as hexadecimal digits."""
     text: TextOr | None = None
     """One of several texts."""
 
 
 @dataclass(kw_only=True)
 class Repeat(Written):
-    """Something that is done several times."""
+    """Steps to repeat."""
 
     times: Literal["endless"] | int
-    """How often: a number, or 'endless' until the session is closed from outside."""
+    """Number of times, or 'endless' until the session is closed from outside."""
     do: Sequence[StepOr]
-    """What is done."""
+    """Steps."""
 
 
 @dataclass(kw_only=True)
 class Conversation(Written):
-    """A conversation from a capture file: what its ends sent each other, in new sessions, with addresses and ports
-    of the entry. Segments, acknowledgements and retransmissions are not those of the capture.
+    """A conversation from a capture file: its application data in new sessions, with the addresses and ports of the
+    entry. Segments, acknowledgements and retransmissions are new.
     """
 
     file: str
-    """The file: pcap or pcapng. Relative to the profile."""
+    """Capture file, pcap or pcapng, relative to the profile."""
     conversation: int | None = None
-    """Which of the file's conversations, counted from 1 in the order of their first packets: the first unless
-    given.
-    """
+    """Number of the conversation, from 1 in the order of first packets. Default: 1."""
     timing: Literal["fast", "as_captured"] | None = None
-    """Whether an end waits as long as it did in the capture before it answers. Default: fast."""
+    """Timing of the ends. Default: fast."""
 
 
 @dataclass(kw_only=True)
@@ -1105,14 +1088,14 @@ class Member(Written):
     """An application of a mix."""
 
     name: str
-    """Its name in the result."""
+    """Name in the result."""
     app: AppOr
-    """What is said."""
+    """Application."""
     weight: int | None = None
-    """Its sessions in relation to those of the others. Default: 1."""
+    """Share of sessions relative to the other members. Default: 1."""
     ports: int | float | str | None = None
-    """The servers' ports for this application. Servers tell applications apart by them. Without them: those of
-    'server', or the application's own.
+    """Server ports of this application, by which servers tell applications apart. Default: those of 'server', or
+    the application's own.
     """
 
 
@@ -1121,7 +1104,7 @@ class Tls(Written):
     """Encryption around the application: TLS 1.2 and 1.3."""
 
     versions: int | float | str | Sequence[int | float | str] | None = None
-    """Versions that may be agreed upon: 1.2 and 1.3 unless given."""
+    """Versions to offer and accept. Default: 1.2 and 1.3."""
     suites: (
         Literal[
             "TLS_AES_128_GCM_SHA256",
@@ -1149,77 +1132,77 @@ class Tls(Written):
         ]
         | None
     ) = None
-    """Cipher suites, best first. Without them: all there are."""
+    """Cipher suites in order of preference. Default: all supported."""
     groups: (
         Literal["x25519", "secp256r1", "secp384r1", "X25519MLKEM768"]
         | Sequence[Literal["x25519", "secp256r1", "secp384r1", "X25519MLKEM768"]]
         | None
     ) = None
-    """Groups of the key exchange, best first. Without them: all there are."""
+    """Key exchange groups in order of preference. Default: all supported."""
     alpn: str | Sequence[str] | None = None
-    """Application protocols offered and taken, best first. Without it 'http/1.1' for http, else none."""
+    """Application protocols (ALPN) in order of preference. Default: 'http/1.1' for http, else none."""
     server_name: TextOr | None = None
-    """The server's name in the handshake (SNI). Without it the host of http if that is a name, else 'eagre.test'
-    where servers are played here.
+    """Server name in the handshake (SNI). Default: the host of http if it is a name, otherwise 'eagre.test' with
+    emulated servers.
     """
     resumption: int | None = None
-    """Sessions clients keep to resume them; without it every handshake is a full one."""
+    """Number of TLS sessions clients keep for resumption. Default: full handshakes only."""
     verify: Literal["none", "generated"] | Mapping[str, Any] | None = None
-    """What clients verify a server's certificate against: nothing unless given ('none')."""
+    """How clients verify server certificates. Default: 'none'."""
     certificate: Certificate | Mapping[str, Any] | None = None
-    """The server's certificate. Without it one is made for the run."""
+    """Certificate of the server. Default: one generated for the run."""
     key: Literal["ecdsa-p256", "ecdsa-p384", "rsa-2048"] | None = None
-    """Key of the certificate that is made for the run. Default: ecdsa-p256."""
+    """Key type of the generated certificate. Default: ecdsa-p256."""
     names: str | Sequence[str] | None = None
-    """Names the certificate that is made for the run is good for. Without them those of 'server_name'."""
+    """Names in the generated certificate. Default: those of 'server_name'."""
     tickets: int | None = None
-    """Tickets servers give to each client: 2 unless given; 0: nothing can be resumed."""
+    """Number of tickets servers issue to each client; 0 disables resumption. Default: 2."""
     client_certificate: Certificate | Mapping[str, Any] | None = None
-    """What clients show servers that ask for a certificate."""
+    """Certificate of clients, for servers that request one."""
     client_roots: str | None = None
-    """A file of root certificates (PEM) that servers verify clients against. Without it clients need none."""
+    """File of root certificates (PEM) to verify clients against. Default: clients need no certificate."""
 
 
 @dataclass(kw_only=True)
 class Certificate(Written):
-    """A certificate and its key, in files (PEM). Relative to the profile."""
+    """Certificate and key in PEM files, relative to the profile."""
 
     chain: str
-    """The certificate, and those between it and a root."""
+    """Certificate chain without the root."""
     key: str
-    """The private key."""
+    """Private key."""
 
 
 @dataclass(kw_only=True)
 class Open(Written):
-    """How fast sessions are opened: a rate ('10000/s', '10k/s'), 'max' for as fast as 'concurrent' allows, or a
-    mapping with one of the keys below.
+    """Rate of opening sessions: a rate ('10000/s', '10k/s'), 'max' for as fast as 'concurrent' allows, or a mapping
+    with one of the keys below.
     """
 
     ramp: Ramp | Mapping[str, Any] | None = None
-    """From nothing to a rate, staying there, and back to nothing."""
+    """A ramp from zero to a rate, a plateau, and a ramp back to zero."""
     curve: OpenCurve | Mapping[str, Any] | None = None
     """A rate over time."""
 
 
 OpenOr: TypeAlias = "str | Open | Mapping[str, Any]"
-"""How fast sessions are opened: a rate ('10000/s', '10k/s'), 'max' for as fast as 'concurrent' allows, or a mapping
+"""Rate of opening sessions: a rate ('10000/s', '10k/s'), 'max' for as fast as 'concurrent' allows, or a mapping
 with one of the keys below.
 """
 
 
 @dataclass(kw_only=True)
 class Ramp(Written):
-    """From nothing to a rate, staying there, and back to nothing."""
+    """A ramp from zero to a rate, a plateau, and a ramp back to zero."""
 
     rate: str
-    """The rate at the top."""
+    """Rate of the plateau."""
     up: str | None = None
-    """From nothing to the rate. Default: 0s."""
+    """Time to reach the rate. Default: 0s."""
     hold: str | None = None
-    """How long the rate stays. Without it: until the way down must begin to end with the run."""
+    """Length of the plateau. Default: until the ramp down must start to end with the run."""
     down: str | None = None
-    """From the rate to nothing. Default: 0s."""
+    """Time to fall to zero. Default: 0s."""
 
 
 @dataclass(kw_only=True)
@@ -1227,9 +1210,9 @@ class OpenCurve(Written):
     """A rate over time."""
 
     points: Sequence[OpenPoint | Mapping[str, Any]]
-    """Points of the curve, at increasing times. Before the first its rate holds, behind the last its rate."""
+    """Points of the curve at increasing times. The first rate also applies before, the last one after."""
     shape: Literal["linear", "steps"] | None = None
-    """What is between two points. Default: linear."""
+    """Shape between two points. Default: linear."""
 
 
 @dataclass(kw_only=True)
@@ -1237,41 +1220,41 @@ class OpenPoint(Written):
     """A point of a curve."""
 
     at: str
-    """Since 'start_delay'."""
+    """Time since 'start_delay'."""
     rate: str
-    """The rate there; zero is allowed."""
+    """Rate at that time; zero is allowed."""
 
 
 @dataclass(kw_only=True)
 class Load(Written):
-    """How long traffic is sent and late packets are waited for, and how sessions begin and end."""
+    """Duration of the traffic, time to wait for late packets, and how sessions ramp up and down."""
 
     duration: str | None = None
-    """How long traffic is sent. The run also ends when every stream has sent its count, and every entry of
-    'sessions' has opened its own and they have ended. Default: 10s.
+    """How long to send. The run ends earlier when all streams have sent their counts and all sessions of all counts
+    have ended. Default: 10s.
     """
     drain: str | None = None
-    """How long late packets are waited for after the last one was sent (RFC 2544 section 23). Default: 2s."""
+    """How long to wait for late packets (RFC 2544 section 23). Default: 2s."""
     ramp_up: str | None = None
-    """Of sessions: from nothing to each entry's rate of opening, in a straight line. An entry that says 'max' or
-    has a shape of its own is not changed. Streams have patterns for that. Default: 0s.
+    """Time for sessions to reach each entry's 'open' rate, in a straight line. Does not affect entries with 'max'
+    or with a ramp or curve of their own, nor streams, which have patterns. Default: 0s.
     """
     ramp_down: str | None = None
-    """Of sessions: from each entry's rate back to nothing, ending with the run. Default: 0s."""
+    """Time for sessions to fall from each entry's 'open' rate to zero at the end of the run. Default: 0s."""
     multiply: int | float | str | None = None
-    """Of sessions: multiplies 'concurrent' and all rates of each entry: 'open', 'close' and 'request_rate'. Streams
-    are not changed; '--rate' is for those. Default: 1.
+    """Factor for 'concurrent' and the rates 'open', 'close' and 'request_rate' of all sessions. Does not affect
+    streams: use '--rate'. Default: 1.
     """
 
 
 @dataclass(kw_only=True)
 class Sim(Written):
-    """Links and device of a simulated run."""
+    """Links and device under test of a simulated run."""
 
     link: Link | Mapping[str, Any] | None = None
-    """Every port's link, both directions alike. A packet crosses two: its sender's and its receiver's."""
+    """Link of every port, the same in both directions. A packet crosses two: the sender's and the receiver's."""
     router: Router | Mapping[str, Any] | None = None
-    """A model router between the links. Without it the links are one wire."""
+    """Model router between the links. Default: none, the links form one wire."""
 
 
 @dataclass(kw_only=True)
@@ -1279,15 +1262,15 @@ class Link(Written):
     """A simulated link."""
 
     speed: str | None = None
-    """Layer-1 speed where the port declares none. Default: 10Gbps."""
+    """Layer-1 speed of ports without 'speed'. Default: 10Gbps."""
     delay: str | None = None
-    """Propagation delay, on each of the two links. Default: 0s."""
+    """Propagation delay of each link. Default: 0s."""
     loss: str | None = None
-    """Share of frames lost on the link they are sent on. Default: 0%."""
+    """Share of frames lost on the sender's link. Default: 0%."""
     duplicate: str | None = None
     """Share of frames delivered twice. Default: 0%."""
     reorder: str | None = None
-    """Share of frames that arrive late by 'reorder_by'. Default: 0%."""
+    """Share of frames delayed by 'reorder_by'. Default: 0%."""
     reorder_by: str | None = None
     """Extra delay of a reordered frame. Default: 10us."""
 
@@ -1297,8 +1280,8 @@ class Router(Written):
     """A model router."""
 
     capacity: str
-    """Packets it forwards each second."""
+    """Forwarding rate."""
     buffer: int | None = None
-    """Frames it keeps waiting at most; what comes when they are full is dropped. Default: 512."""
+    """Queue length, frames; frames that find it full are dropped. Default: 512."""
     latency: str | None = None
-    """Time a frame spends in it when nothing waits. Default: 20us."""
+    """Forwarding delay with an empty queue. Default: 20us."""

@@ -23,8 +23,7 @@ impl Resolver<'_> {
             self.reading.fail(format!("{path}.rotate_time"), reason);
         }
         if capture.files.is_some() && !rotate {
-            let reason =
-                "only one file is written; say when a new one begins in 'rotate_size' or 'rotate_time'";
+            let reason = "needs 'rotate_size' or 'rotate_time': without them there is one file";
             self.reading.fail(format!("{path}.files"), reason);
         }
         let amounts = [
@@ -34,7 +33,7 @@ impl Resolver<'_> {
         ];
         for (key, bytes) in amounts {
             if bytes.is_some_and(|bytes| bytes.0 < LEAST) {
-                self.reading.fail(format!("{path}.{key}"), "too little: at least 1MB");
+                self.reading.fail(format!("{path}.{key}"), "must be at least 1MB");
             }
         }
         if capture.rotate_time.as_ref().is_some_and(|time| time.0 < Nanos::from_millis(100)) {
@@ -42,8 +41,7 @@ impl Resolver<'_> {
         }
         let snap = capture.snap.as_ref().map_or(WHOLE, |snap| snap.0);
         if !(14..=WHOLE).contains(&snap) {
-            self.reading
-                .fail(format!("{path}.snap"), format!("from 14B to {WHOLE}B of each packet can be kept"));
+            self.reading.fail(format!("{path}.snap"), format!("from 14B to {WHOLE}B is the allowed range"));
         }
         CapturePlan {
             file: capture.file.clone(),

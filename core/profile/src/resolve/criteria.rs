@@ -4,9 +4,9 @@ use super::Resolver;
 use super::stream::copy_name;
 use crate::condition::{Condition, PORT_FIELDS, ResultField, SESSION_FIELDS, STREAM_FIELDS};
 use crate::document::StreamDoc;
+use crate::document::session::SessionDoc;
 use crate::error::unknown;
 use crate::plan::Criterion;
-use crate::session_doc::SessionDoc;
 use indexmap::IndexSet;
 
 impl<'a> Resolver<'a> {

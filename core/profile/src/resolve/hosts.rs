@@ -3,9 +3,9 @@
 //! Not here: which host sends a stream (`sender`), and hardware addresses that only open ports know.
 
 use super::{Resolver, family, same_family};
+use crate::document::quantity::{Ip, IpPrefix, Mac, Step, host};
 use crate::document::{HostDoc, OneOrMany, PortDoc, VlanId};
 use crate::plan::{Address, HostPlan};
-use crate::quantity::{Ip, IpPrefix, Mac, Step, host};
 use indexmap::IndexMap;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -74,7 +74,8 @@ impl Resolver<'_> {
         let name = doc.name.as_ref().map_or_else(|| format!("host{}", index + 1), |name| name.0.clone());
         let first = self.host(path, name, &keys);
         if first.mac.is_some_and(|mac| mac[0] & GROUP != 0) {
-            self.reading.fail(format!("{path}.mac"), "is the address of a group; no host has it");
+            self.reading
+                .fail(format!("{path}.mac"), "is a multicast address; a host needs a unicast address");
         }
         let given = [
             ("ip_step", doc.ip_step.is_some()),
@@ -82,8 +83,7 @@ impl Resolver<'_> {
             ("vlan_step", doc.vlan_step.is_some()),
         ];
         for (key, _) in given.iter().filter(|(_, given)| *given && doc.count.is_none()) {
-            self.reading
-                .fail(format!("{path}.{key}"), "goes with 'count', which says how many hosts there are");
+            self.reading.fail(format!("{path}.{key}"), "needs 'count'");
         }
         let Some(count) = doc.count.filter(|_| !self.reading.is_broken(path)) else { return vec![first] };
         let mut hosts = Vec::new();
@@ -182,8 +182,8 @@ impl Resolver<'_> {
             if let Some(mac) = host.mac
                 && let Some(other) = macs.insert((&host.vlans, mac), &host.name)
             {
-                let mac = crate::quantity::print_mac(mac);
-                found.push(("mac", format!("{mac} is already that of host '{other}'{}", of(&host.vlans))));
+                let mac = crate::document::quantity::print_mac(mac);
+                found.push(("mac", format!("{mac} is already used by host '{other}'{}", of(&host.vlans))));
             }
             let is_new = said != Some(path.as_str()) && !self.reading.is_broken(path);
             if let Some((key, reason)) = found.into_iter().next().filter(|_| is_new) {
@@ -212,7 +212,7 @@ fn shifted(first: &HostPlan, doc: &HostDoc, number: u64) -> Result<HostPlan, (&'
     };
     let moved = |ip: IpAddr, steps: &Option<OneOrMany<Step>>, usual: u128, key: &'static str| {
         let there = by(steps, ip.is_ipv4(), usual).and_then(|far| plus(ip, far));
-        there.ok_or_else(|| (key, format!("{ip} can't be followed by so many addresses of hosts")))
+        there.ok_or_else(|| (key, format!("{ip} leaves too few host addresses after it for 'count'")))
     };
     let gateway = |ip: IpAddr| moved(ip, &doc.gateway_step, 0, "gateway_step");
     let mut host = first.clone();
@@ -236,13 +236,13 @@ fn shifted(first: &HostPlan, doc: &HostDoc, number: u64) -> Result<HostPlan, (&'
             .filter(|_| far <= VLAN_MAX)
             .ok_or_else(|| ("vlan_step", format!("VLAN {far} is beyond the last one, {VLAN_MAX}")))?;
     } else if doc.vlan_step.is_some() {
-        return Err(("vlan_step", "there is no 'vlan' to begin with".to_owned()));
+        return Err(("vlan_step", "needs 'vlan'".to_owned()));
     }
     if let Some(mac) = &mut host.mac {
         let low = mac.iter().fold(0u64, |n, byte| n << 8 | u64::from(*byte)) + number;
         let bytes = low.to_be_bytes();
         if bytes[2] != mac[0] {
-            return Err(("mac", "the hardware address can't be followed by so many".to_owned()));
+            return Err(("mac", "leaves too few MAC addresses after it for 'count'".to_owned()));
         }
         mac.copy_from_slice(&bytes[2..]);
     }

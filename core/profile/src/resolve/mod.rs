@@ -112,8 +112,7 @@ impl Resolver<'_> {
     fn duration(&mut self) -> Nanos {
         let duration = self.overrides.duration.unwrap_or(self.document.load.duration.0);
         if duration == Nanos::ZERO {
-            self.reading
-                .fail("load.duration", "a run of no length sends nothing; give a duration such as 10s");
+            self.reading.fail("load.duration", "must be longer than 0: set a duration such as 10s");
         }
         self.within_a_year("load.duration", duration);
         self.within_a_year("load.drain", self.document.load.drain.0);
@@ -136,7 +135,7 @@ impl Resolver<'_> {
         if let Some(router) = &sim.router {
             self.within_a_year("sim.router.latency", router.latency.0);
             if router.capacity.0 == Pps::ZERO {
-                self.reading.fail("sim.router.capacity", "a router of no capacity forwards nothing");
+                self.reading.fail("sim.router.capacity", "must be above 0");
             }
         }
     }
@@ -146,7 +145,7 @@ impl Resolver<'_> {
         let mut devices: HashMap<&str, &str> = HashMap::new();
         for (name, port) in &document.ports {
             if let Some(other) = devices.insert(&port.device, name) {
-                let reason = format!("the device '{}' is already that of port '{other}'", port.device);
+                let reason = format!("the device '{}' is already used by port '{other}'", port.device);
                 self.reading.fail(format!("ports.{name}.device"), reason);
             }
             let plan = self.port(name, port);

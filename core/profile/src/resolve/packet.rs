@@ -1,9 +1,9 @@
 //! Packets: what their author left out is filled in from the ports, and who receives them is found.
 
 use super::{Resolver, family, same_family};
-use crate::packet_doc::{Content, FILL, HEX, PAYLOAD, PacketElement, REPEAT};
+use crate::document::packet::{Content, FILL, HEX, PAYLOAD, PacketElement, REPEAT};
+use crate::document::quantity::Hex;
 use crate::plan::NextHop;
-use crate::quantity::Hex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::FrameLen;
 use wire::{BuildError, Fill, Header, PacketSpec, Protocol, protocol};
@@ -71,7 +71,7 @@ impl Resolver<'_> {
                 if behind.iter().any(|element| fill(element).is_none()) {
                     self.reading.fail(
                         format!("{path}[{index}]"),
-                        "the payload must be the last element of the packet, but for its fill",
+                        "the payload must be the last element, followed only by 'fill'",
                     );
                 }
                 draft.spec.payload = bytes;
@@ -184,7 +184,7 @@ impl Resolver<'_> {
             return NextHop::Given;
         }
         if route.to.is_none() {
-            self.reading.fail(path, "who should receive it? Set ethernet.dst, or name a port in 'to'");
+            self.reading.fail(path, "no destination MAC: set 'ethernet.dst' or 'to'");
         }
         NextHop::PeerPort
     }
@@ -208,11 +208,11 @@ impl Resolver<'_> {
             self.reading.fail(path, reason);
         } else if !host.addresses.is_empty() {
             let reason = format!(
-                "{whose} '{name}' has no {family} address to ask for the next hop with; give it one, or set ethernet.dst"
+                "{whose} '{name}' has no {family} address to resolve the next hop with; give it one, or set ethernet.dst"
             );
             self.reading.fail(path, reason);
         } else if route.to.is_none() {
-            let reason = format!("who should receive it? Set ethernet.dst, or give {whose} '{name}' an ip");
+            let reason = format!("no destination MAC: set 'ethernet.dst', or give {whose} '{name}' an 'ip'");
             self.reading.fail(path, reason);
         }
         NextHop::PeerPort

@@ -2,9 +2,9 @@
 
 use super::Resolver;
 use crate::document::StreamDoc;
-use crate::pattern_doc::{CurveDoc, GapsDoc, MultiBurstDoc, PatternDoc, ShapeDoc};
+use crate::document::pattern::{CurveDoc, GapsDoc, MultiBurstDoc, PatternDoc, ShapeDoc};
+use crate::document::vary::OrderDoc;
 use crate::plan::{ChainPlan, Pattern, StreamPlan};
-use crate::vary_doc::OrderDoc;
 use std::collections::HashMap;
 use units::{Load, Nanos, Pps};
 
@@ -28,14 +28,13 @@ impl Resolver<'_> {
             return self.overrides.default_rate.unwrap_or(Load::Max);
         };
         if let Some(pattern) = own.filter(|_| stream.replay.is_none()) {
-            self.reading
-                .fail(path, format!("the pattern '{pattern}' says when packets are sent; leave out 'rate'"));
+            self.reading.fail(path, format!("the pattern '{pattern}' sets the rate; remove 'rate'"));
             return Load::Max;
         }
         let mut rate = written.0.load;
         if written.0.flow {
             let Some(flows) = &stream.flows else {
-                self.reading.fail(path, "a rate per flow needs 'flows', which says how many there are");
+                self.reading.fail(path, "a rate per flow needs 'flows'");
                 return rate;
             };
             if let Load::Packets(pps) = rate {
@@ -74,7 +73,7 @@ impl Resolver<'_> {
             PatternDoc::OnOff(on_off) => {
                 let path = format!("{path}.on_off");
                 if on_off.on_for.0 == Nanos::ZERO {
-                    self.reading.fail(format!("{path}.on_for"), "nothing is sent in no time");
+                    self.reading.fail(format!("{path}.on_for"), "must be longer than 0");
                 }
                 self.within_a_year(&format!("{path}.on_for"), on_off.on_for.0);
                 self.within_a_year(&format!("{path}.off_for"), on_off.off_for.0);
@@ -102,13 +101,13 @@ impl Resolver<'_> {
         let path = format!("{path}.multi_burst");
         let every = match &burst.every {
             Some(every) if every.0 == Nanos::ZERO => {
-                self.reading.fail(format!("{path}.every"), "bursts need time between their starts");
+                self.reading.fail(format!("{path}.every"), "must be longer than 0");
                 every.0
             }
             Some(every) => every.0,
             None if burst.bursts == Some(1) => Nanos::from_secs(1),
             None => {
-                self.reading.fail(&path, "more than one burst needs the time from one to the next: 'every'");
+                self.reading.fail(&path, "needs 'every' unless 'bursts' is 1");
                 Nanos::from_secs(1)
             }
         };
@@ -139,24 +138,22 @@ impl Resolver<'_> {
             curve.points.iter().map(|point| (point.at.0, point.rate.0)).collect();
         for (index, pair) in points.windows(2).enumerate() {
             if pair[1].0 <= pair[0].0 {
-                let reason =
-                    format!("{} is not behind {}, the time of the point before", pair[1].0, pair[0].0);
+                let reason = format!("must be later than the previous point at {}", pair[0].0);
                 self.reading.fail(format!("{path}.points[{}].at", index + 1), reason);
             }
         }
         for (index, (at, rate)) in points.iter().enumerate() {
             self.within_a_year(&format!("{path}.points[{index}].at"), *at);
             if *rate == Load::Max {
-                let reason = "'max' is no number a curve can go through; give a rate such as 1Mpps or 40%";
+                let reason = "'max' is not allowed in a curve; set a rate such as 1Mpps or 40%";
                 self.reading.fail(format!("{path}.points[{index}].rate"), reason);
             }
         }
         if points.iter().all(|(_, rate)| is_zero(*rate)) {
-            self.reading.fail(format!("{path}.points"), "a curve of zeros sends nothing");
+            self.reading.fail(format!("{path}.points"), "all rates are 0; set at least one above 0");
         }
         if curve.repeat && points.len() < 2 {
-            self.reading
-                .fail(format!("{path}.repeat"), "a curve of one point does not change; nothing repeats");
+            self.reading.fail(format!("{path}.repeat"), "needs at least two points");
         }
         Pattern::Curve { points, steps: curve.shape == ShapeDoc::Steps, repeat: curve.repeat }
     }
@@ -172,7 +169,7 @@ impl Resolver<'_> {
                     other.then.as_ref().is_some_and(|then| then.resolved().stream == stream.name.0)
                 };
                 if stream.loops.is_some() && !document.streams.iter().any(follows) {
-                    self.reading.fail(format!("{path}.loops"), "'loops' needs a chain, which 'then' begins");
+                    self.reading.fail(format!("{path}.loops"), "needs 'then'");
                 }
                 continue;
             };
@@ -257,11 +254,17 @@ impl Resolver<'_> {
                 );
             let doc = self.document.streams.iter().find(|doc| doc.name.0 == stream.name);
             let (key, reason) = if stream.from != head.from {
-                ("from", format!("the chain begins on port '{}' and stays there", self.ports[head.from].name))
+                (
+                    "from",
+                    format!(
+                        "all streams of a chain must have the same 'from', here '{}'",
+                        self.ports[head.from].name
+                    ),
+                )
             } else if endless {
-                ("then", "a stream of a chain needs a count, or it never ends".to_owned())
+                ("then", "a stream of a chain needs 'count'".to_owned())
             } else if unpaced {
-                ("rate", "a stream of a chain needs a rate: 'max' has no end that is known before".to_owned())
+                ("rate", "a stream of a chain needs a rate other than 'max'".to_owned())
             } else if place > 0 && doc.is_some_and(|doc| doc.loops.is_some()) {
                 ("loops", format!("'loops' belongs to the chain's first stream, '{}'", head.name))
             } else {

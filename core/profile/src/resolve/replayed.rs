@@ -2,11 +2,11 @@
 
 use super::Resolver;
 use super::pattern::own_rate;
+use crate::document::pattern::PatternDoc;
+use crate::document::quantity::Network;
+use crate::document::replay::{ReplayDoc, SplitByDoc, SplitDoc};
 use crate::document::{OneOrMany, StreamDoc};
-use crate::pattern_doc::PatternDoc;
 use crate::plan::{NextHop, Pattern, Sizes, StreamPlan};
-use crate::quantity::Network;
-use crate::replay_doc::{ReplayDoc, SplitByDoc, SplitDoc};
 use field::Choice;
 use replay::{Rewrite, SplitBy, Trace};
 use std::collections::BTreeMap;

@@ -3,9 +3,9 @@
 use super::Resolver;
 use super::packet::Draft;
 use crate::document::StreamDoc;
+use crate::document::size::{SizeText, SizesDoc};
+use crate::document::vary::Weight;
 use crate::plan::Sizes;
-use crate::size_doc::{SizeText, SizesDoc};
-use crate::vary_doc::Weight;
 use field::{Choice, ChoiceError};
 use units::FrameLen;
 use wire::signature;

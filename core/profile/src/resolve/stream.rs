@@ -3,8 +3,8 @@
 use super::Resolver;
 use super::packet::{Draft, Route};
 use crate::document::StreamDoc;
+use crate::document::vary::VaryDoc;
 use crate::plan::{NextHop, Sizes, StreamPlan};
-use crate::vary_doc::VaryDoc;
 use field::{Program, SignatureId, Target, Vary};
 use indexmap::IndexMap;
 use std::collections::HashMap;
@@ -115,7 +115,7 @@ impl<'a> Resolver<'a> {
         let mut named = |key: &str, port: Option<PortName>, name: &Option<String>| match (port, name) {
             (Some(PortName::Sound(port)), Some(name)) => self.host_name(&format!("{path}.{key}"), port, name),
             (None, Some(_)) => {
-                self.reading.fail(format!("{path}.{key}"), "of which port? The stream has no 'to'");
+                self.reading.fail(format!("{path}.{key}"), "needs 'to'");
                 None
             }
             _ => None,
@@ -139,7 +139,7 @@ impl<'a> Resolver<'a> {
         if stream.packet.is_empty() {
             self.reading.fail(
                 path,
-                "what is sent? Give 'packet', a list of headers such as [ipv4, udp], or 'replay'",
+                "nothing to send: set 'packet', a list of headers such as [ipv4, udp], or 'replay'",
             );
             return Vec::new();
         }
@@ -148,8 +148,7 @@ impl<'a> Resolver<'a> {
         let vary_path = format!("{path}.vary");
         let vary = self.vary(&vary_path, &stream.vary, stream.flows.as_ref(), &draft.spec.headers);
         if let (Some(_), true) = (&stream.flows, stream.vary.is_empty()) {
-            self.reading
-                .fail(format!("{path}.flows"), "flows differ in the fields of 'vary', and nothing varies");
+            self.reading.fail(format!("{path}.flows"), "needs 'vary': flows differ in its fields");
         }
         let vary = vary.map(Arc::new);
         let mut plans: Vec<StreamPlan> = Vec::new();
@@ -250,7 +249,7 @@ impl<'a> Resolver<'a> {
         }
         let path = format!("{path}.per_copy");
         let Some(copies) = stream.copies else {
-            self.reading.fail(path, "'per_copy' needs 'copies', which says how many there are");
+            self.reading.fail(path, "needs 'copies'");
             return Vec::new();
         };
         for name in stream.per_copy.keys().filter(|name| stream.vary.contains_key(*name)) {

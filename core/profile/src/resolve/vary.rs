@@ -1,9 +1,9 @@
 //! What varies: from generators as written to a field program's variables and writes.
 
 use super::Resolver;
+use crate::document::packet::FieldValue;
+use crate::document::vary::{FlowsDoc, GeneratorDoc, OrderDoc, VaryDoc, Weight};
 use crate::error::unknown;
-use crate::packet_doc::FieldValue;
-use crate::vary_doc::{FlowsDoc, GeneratorDoc, OrderDoc, VaryDoc, Weight};
 use field::{FlowOrder, Flows, Order, Source, Target, Variable, Vary, Write};
 use indexmap::IndexMap;
 use std::net::IpAddr;
@@ -137,8 +137,9 @@ impl Resolver<'_> {
         let given: Vec<&str> = kinds.iter().filter(|(_, given)| *given).map(|(kind, _)| *kind).collect();
         let [kind] = given[..] else {
             let reason = match given[..] {
-                [] => "one of 'from', 'random', 'list', 'file', 'weights' and 'same_as' says where values come from"
-                    .to_owned(),
+                [] => {
+                    "one of 'from', 'random', 'list', 'file', 'weights' and 'same_as' is required".to_owned()
+                }
                 _ => format!("one source of values, not {}: {}", given.len(), given.join(", ")),
             };
             self.reading.fail(&varied.path, reason);
@@ -184,7 +185,7 @@ impl Resolver<'_> {
             None => 1,
         };
         if step == 0 {
-            self.reading.fail(format!("{}.step", varied.path), "a step of 0 goes nowhere");
+            self.reading.fail(format!("{}.step", varied.path), "must not be 0");
             return None;
         }
         let (step, count) = match (&doc.to, doc.count) {
@@ -196,11 +197,12 @@ impl Resolver<'_> {
             }
             (None, Some(count)) => (step, u128::from(count)),
             (None, None) => {
-                self.reading.fail(&varied.path, "a range needs its end in 'to', or its length in 'count'");
+                self.reading.fail(&varied.path, "needs 'to' or 'count'");
                 return None;
             }
             (Some(_), Some(_)) => {
-                self.reading.fail(format!("{}.count", varied.path), "'to' already says where the range ends");
+                self.reading
+                    .fail(format!("{}.count", varied.path), "conflicts with 'to'; remove one of them");
                 return None;
             }
         };

@@ -2,19 +2,19 @@
 
 use super::options::{datagram_room, mtu};
 use super::{carrier_name, common, range};
-use crate::app_doc::{AppDoc, AppKeys, AppWord, BulkDoc, EchoDoc, MemberDoc, RawDoc, SideDoc, once};
-use crate::content_doc::SizeDoc;
-use crate::http_doc::HttpDoc;
-use crate::quantity::BytesRange;
+use crate::document::app::{AppDoc, AppKeys, AppWord, BulkDoc, EchoDoc, MemberDoc, RawDoc, SideDoc, once};
+use crate::document::content::SizeDoc;
+use crate::document::http::HttpDoc;
+use crate::document::quantity::BytesRange;
+use crate::document::session::{SessionDoc, TransportDoc};
 use crate::resolve::Resolver;
-use crate::session_doc::{SessionDoc, TransportDoc};
 use session::plan::{AppPlan, Carrier, Expect, Member, Op, Program, Side};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 /// What an application is asked for in.
 pub(super) struct Surroundings {
-    /// Whether clients are played here.
+    /// Whether clients are emulated.
     pub(super) client: bool,
     /// Whether servers are.
     pub(super) server: bool,
@@ -108,7 +108,7 @@ impl Resolver<'_> {
             if matches!(&member.app, AppDoc::Full(keys) if keys.mix.is_some()) {
                 self.reading.fail(
                     format!("{path}.app"),
-                    "a mix within a mix; put its applications into the outer one",
+                    "a mix cannot contain a mix; put its applications into the outer one",
                 );
             } else {
                 ones.push(One { path: format!("{path}.app"), doc: &member.app, member: Some(member) });
@@ -260,7 +260,7 @@ impl Resolver<'_> {
 
     fn bulk(&mut self, path: &str, bulk: &BulkDoc) -> AppPlan {
         if bulk.bytes.as_ref().is_some_and(|bytes| bytes.0 == 0) {
-            self.reading.fail(format!("{path}.bytes"), "nothing is sent; leave it out to send without end");
+            self.reading.fail(format!("{path}.bytes"), "must be at least 1B; remove it to send without end");
         }
         let side = match bulk.from {
             SideDoc::Client => Side::Client,
@@ -278,7 +278,7 @@ impl Resolver<'_> {
             }
         };
         if least == 0 {
-            self.reading.fail(path, "a message of no bytes can't be waited for; at least 1B");
+            self.reading.fail(path, "must be at least 1B");
         }
         self.fits_datagram(path, super::content::largest(size), room);
         if times == Some(1) && super::content::fixed(size).is_none() {

@@ -1,9 +1,9 @@
 //! What sessions send: texts with numbers in them, bytes, sizes.
 
-use crate::content_doc::{ByDoc, ContentDoc, OtherDoc, PartDoc, SizeDoc, TextDoc};
-use crate::quantity::bytes;
+use crate::document::content::{ByDoc, ContentDoc, OtherDoc, PartDoc, SizeDoc, TextDoc};
+use crate::document::quantity::bytes;
+use crate::document::vary::{OrderDoc, Weight};
 use crate::resolve::Resolver;
-use crate::vary_doc::{OrderDoc, Weight};
 use session::plan::{By, Content, Order, Part, Size, Values, Weighted};
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Resolver<'_> {
                 [] => items.push(Arc::default()),
                 [Part::Bytes(bytes)] => items.push(bytes.clone()),
                 _ => {
-                    let reason = "a list has plain texts; what varies by '{…}' is a text of its own";
+                    let reason = "texts of a list cannot contain '{…}'; use a single text";
                     self.reading.fail(path, reason);
                 }
             }
@@ -99,7 +99,7 @@ impl Resolver<'_> {
             let (Some(part), Some((_, behind))) = (number, inside) else {
                 let reason = match inside {
                     Some((inside, _)) => what_braces_mean(inside),
-                    None => format!("a single '{brace}'; write it twice if a brace is meant"),
+                    None => format!("single '{brace}': write it twice for a brace"),
                 };
                 self.reading.fail(path, reason);
                 return parts;
@@ -120,8 +120,8 @@ impl Resolver<'_> {
 
 fn what_braces_mean(inside: &str) -> String {
     format!(
-        "'{inside}' in braces is no number: write {{session}}, {{request}}, {{1..1000}}, {{1..1000 step 10}} or \
-         {{random 1..1000}}, with 'hex' before it if wanted; {{{{ is a brace"
+        "'{inside}' is not valid in braces: use {{session}}, {{request}}, {{1..1000}}, {{1..1000 step 10}} or \
+         {{random 1..1000}}, optionally with 'hex' before it; write {{{{ for a brace"
     )
 }
 

@@ -1,10 +1,10 @@
-//! DNS: what clients ask, and what servers played here answer.
+//! DNS: queries of clients, and what emulated servers answer.
 
 use super::app::{Resolved, Surroundings};
-use crate::content_doc::TextDoc;
-use crate::dns_doc::{AnswerDoc, DnsDoc, DnsRuleDoc, RecordDoc};
 use crate::document::OneOrMany;
-use crate::quantity::Ip;
+use crate::document::content::TextDoc;
+use crate::document::dns::{AnswerDoc, DnsDoc, DnsRuleDoc, RecordDoc};
+use crate::document::quantity::Ip;
 use crate::resolve::Resolver;
 use session::plan::{AppPlan, Carrier, Content, Delay, DnsAnswer, DnsPlan, DnsQuery, DnsRule, Part};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -36,11 +36,11 @@ impl Resolver<'_> {
     ) -> Option<Resolved> {
         let queries = self.queries(path, doc, around)?;
         if carrier == Carrier::Tcp && doc.retries.is_some() {
-            self.reading.fail(format!("{path}.retries"), "over TCP nothing is asked twice");
+            self.reading.fail(format!("{path}.retries"), "applies to UDP only");
         }
         let retry_after = doc.retry_after.as_ref().map_or(RETRY_AFTER, |time| time.0);
         if retry_after == Nanos::ZERO {
-            self.reading.fail(format!("{path}.retry_after"), "in no time nobody answers");
+            self.reading.fail(format!("{path}.retry_after"), "must be longer than 0");
         }
         let rules = match &doc.rules {
             None => default_rules(),
@@ -66,7 +66,7 @@ impl Resolver<'_> {
         Some(Resolved { app: AppPlan::Dns(Arc::new(plan)), port: Some(PORT) })
     }
 
-    /// What is asked, with weights. Nothing need be if clients are someone else's.
+    /// Queries with weights; may be empty if clients are external.
     fn queries(&mut self, path: &str, doc: &DnsDoc, around: &Surroundings) -> Option<Vec<(DnsQuery, u32)>> {
         let edns = self.edns(path, doc);
         let query =
@@ -74,7 +74,7 @@ impl Resolver<'_> {
         if let Some(queries) = &doc.queries {
             if doc.names.is_some() || doc.kind.is_some() {
                 let key = if doc.names.is_some() { "names" } else { "type" };
-                self.reading.fail(format!("{path}.{key}"), "'queries' says what is asked");
+                self.reading.fail(format!("{path}.{key}"), "conflicts with 'queries'; remove one of them");
             }
             let mut all = Vec::new();
             for (index, one) in queries.iter().enumerate() {
@@ -87,7 +87,7 @@ impl Resolver<'_> {
             if !around.client {
                 return Some(Vec::new());
             }
-            self.reading.fail(path, "what is asked for? Give 'names', such as www.example.com, or 'queries'");
+            self.reading.fail(path, "no names to query: set 'names', such as www.example.com, or 'queries'");
             return None;
         };
         let kind = doc.kind.as_ref().map_or(1, |kind| kind.number());

@@ -1,12 +1,12 @@
-//! HTTP: what clients ask for, and what servers played here answer.
+//! HTTP: requests of clients, and what emulated servers answer.
 
 use super::app::{Resolved, Surroundings};
 use super::content::{fixed, weights};
-use crate::content_doc::{SizeDoc, TextDoc};
-use crate::http_doc::{HttpCloseDoc, HttpDoc, HttpRuleDoc, HttpServerDoc, MethodDoc, ObjectDoc};
-use crate::quantity::Bytes;
+use crate::document::content::{SizeDoc, TextDoc};
+use crate::document::http::{HttpCloseDoc, HttpDoc, HttpRuleDoc, HttpServerDoc, MethodDoc, ObjectDoc};
+use crate::document::quantity::Bytes;
+use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
-use crate::session_doc::SessionDoc;
 use indexmap::IndexMap;
 use session::plan::{
     AppPlan, By, Content, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, Method,
@@ -15,7 +15,7 @@ use session::plan::{
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Name of servers played here.
+/// Name of emulated servers.
 pub(super) const OUR_NAME: &str = "eagre.test";
 /// Bytes of a response's body unless said otherwise.
 const BODY: u64 = 1_000;
@@ -29,7 +29,7 @@ struct Common<'a> {
     doc: &'a HttpDoc,
     host: Content,
     chunk: Option<u32>,
-    /// Whether servers are played here.
+    /// Whether servers are emulated.
     server: bool,
 }
 
@@ -98,8 +98,7 @@ impl Resolver<'_> {
         };
         let response_path = format!("{path}.response");
         if doc.path.is_some() {
-            let reason =
-                "sizes that differ are asked for by paths of their own; leave out 'path', or use 'objects'";
+            let reason = "varying sizes need their own paths; remove 'path', or use 'objects'";
             self.reading.fail(response_path, reason);
             return vec![(base, 1)];
         }
@@ -107,7 +106,7 @@ impl Resolver<'_> {
             SizeDoc::Range(range) => {
                 if common.chunk.is_some() {
                     self.reading
-                        .fail(format!("{path}.chunked"), "goes with responses of sizes that are listed");
+                        .fail(format!("{path}.chunked"), "needs 'response' as a fixed size or with weights");
                 }
                 let (from, to) = range.0;
                 let seed = self.seed_of(&response_path, "size");
@@ -194,7 +193,7 @@ impl Resolver<'_> {
         requests
     }
 
-    /// The rule by which a server played here answers an object at a path of its own.
+    /// The rule by which an emulated server answers an object at a path of its own.
     fn object_rule(
         &mut self,
         path: &str,
@@ -212,7 +211,7 @@ impl Resolver<'_> {
                 rules.push(HttpRule::ok(HttpPath::Exact(exact), body(Size::Fixed(bytes), common.chunk)));
             }
             _ => {
-                let reason = "a path that varies has no response of its own; say it in the rules of 'server'";
+                let reason = "not allowed with a varying path; use rules of 'server'";
                 self.reading.fail(format!("{path}.response"), reason);
             }
         }
@@ -222,7 +221,7 @@ impl Resolver<'_> {
         let Some(server) = server else { return Vec::new() };
         let path = format!("{path}.server");
         if server.name.as_deref().is_some_and(|name| !is_field_value(name.as_bytes())) {
-            self.reading.fail(format!("{path}.name"), "the value of a field is one line");
+            self.reading.fail(format!("{path}.name"), "must be a single line");
         }
         let mut rules = Vec::new();
         for (index, doc) in server.rules.iter().enumerate() {
@@ -246,7 +245,7 @@ impl Resolver<'_> {
         let size = doc.response.as_ref().map_or(Size::Fixed(0), |size| self.amount(size));
         let chunk = doc.chunked.as_ref().and_then(|chunk| self.chunk(&format!("{path}.chunked"), chunk));
         if chunk.is_some() && doc.until_close {
-            self.reading.fail(format!("{path}.until_close"), "the body ends with its last chunk");
+            self.reading.fail(format!("{path}.until_close"), "conflicts with 'chunked'; remove one of them");
         }
         for (name, value) in &doc.headers {
             self.check_field(&format!("{path}.headers.{name}"), name, value.as_bytes());
@@ -285,7 +284,7 @@ impl Resolver<'_> {
     fn head(&mut self, path: &str, head: Option<&Bytes>) -> u32 {
         let bytes = head.map_or(0, |bytes| bytes.0);
         if bytes > HEAD_MAX {
-            self.reading.fail(path, format!("a head is at most {HEAD_MAX}B; 'body' is what follows it"));
+            self.reading.fail(path, format!("must be at most {HEAD_MAX}B; use 'body' for more"));
         }
         bytes.min(HEAD_MAX) as u32
     }
@@ -313,12 +312,12 @@ impl Resolver<'_> {
     fn check_field(&mut self, path: &str, name: &str, value: &[u8]) {
         let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         if name.is_empty() || !name.chars().all(token) {
-            self.reading.fail(path, format!("'{name}' can't be the name of a field of HTTP"));
+            self.reading.fail(path, format!("'{name}' is not a valid HTTP field name"));
         } else if WRITTEN.contains(&name.to_ascii_lowercase().as_str()) {
             let host = if name.eq_ignore_ascii_case("host") { "; its value is said in 'host'" } else { "" };
-            self.reading.fail(path, format!("the field '{name}' is written without being told{host}"));
+            self.reading.fail(path, format!("the field '{name}' is sent automatically{host}"));
         } else if !is_field_value(value) {
-            self.reading.fail(path, "the value of a field is one line");
+            self.reading.fail(path, "must be a single line");
         }
     }
 
@@ -326,7 +325,7 @@ impl Resolver<'_> {
     fn field_text(&mut self, path: &str, doc: &TextDoc) -> Content {
         let content = self.text(path, doc);
         if !pieces(&content).all(is_field_value) {
-            self.reading.fail(path, "the value of a field is one line");
+            self.reading.fail(path, "must be a single line");
         }
         content
     }

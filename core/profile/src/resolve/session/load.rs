@@ -1,11 +1,11 @@
 //! When sessions are opened and closed.
 
 use super::pool::Ends;
-use crate::pattern_doc::ShapeDoc;
-use crate::quantity::{DelayText, SessionRate};
+use crate::document::pattern::ShapeDoc;
+use crate::document::quantity::{DelayText, SessionRate};
+use crate::document::session::{AtEndDoc, OpenCurveDoc, OpenDoc, OpenShape, RampDoc, SessionDoc};
+use crate::document::session_text::OpenText;
 use crate::resolve::Resolver;
-use crate::session_doc::{AtEndDoc, OpenCurveDoc, OpenDoc, OpenShape, RampDoc, SessionDoc};
-use crate::session_text::OpenText;
 use session::plan::{AtEnd, Delay, LoadPlan, OpenRate, RateCurve};
 use units::{Nanos, Pps};
 
@@ -37,10 +37,10 @@ impl Resolver<'_> {
         }
         let time = doc.time.as_ref().map(|time| time.0);
         if time == Some(Nanos::ZERO) {
-            self.reading.fail(format!("{path}.for"), "in no time nothing is opened");
+            self.reading.fail(format!("{path}.for"), "must be longer than 0");
         }
         if doc.bytes.as_ref().is_some_and(|bytes| bytes.0 == 0) {
-            self.reading.fail(format!("{path}.bytes"), "after no bytes nothing is opened");
+            self.reading.fail(format!("{path}.bytes"), "must be at least 1B");
         }
         LoadPlan {
             open,
@@ -60,7 +60,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Keys that say what clients do, beside clients that are someone else's.
+    /// Keys that say what clients do, beside clients that are external.
     fn refuse_clients_load(&mut self, path: &str, doc: &SessionDoc) {
         let given = [
             ("open", doc.open.is_some()),
@@ -74,7 +74,7 @@ impl Resolver<'_> {
             ("idle", doc.idle.is_some()),
         ];
         for (key, _) in given.iter().filter(|(_, given)| *given) {
-            let reason = "says what clients do, and they are someone else's: 'client' has no 'port'";
+            let reason = "applies to emulated clients only: 'client' has no 'port'";
             self.reading.fail(format!("{path}.{key}"), reason);
         }
     }
@@ -90,7 +90,7 @@ impl Resolver<'_> {
             None => {
                 if doc.concurrent.is_none() {
                     let reason =
-                        "how fast are sessions opened? Give 'open', such as 1000/s or max, or 'concurrent'";
+                        "no rate of opening sessions: set 'open', such as 1000/s or max, or 'concurrent'";
                     self.reading.fail(path, reason);
                 }
                 self.without_ramp(&doc.name.0);
@@ -176,7 +176,7 @@ impl Resolver<'_> {
             self.within_a_year(&format!("{path}[{index}].at"), at);
             match points.last() {
                 Some((before, _)) if at <= *before => {
-                    let reason = format!("not later than the point before, which is at {before}");
+                    let reason = format!("must be later than the previous point at {before}");
                     self.reading.fail(format!("{path}[{index}].at"), reason);
                 }
                 Some((_, before)) if curve.shape == ShapeDoc::Steps => points.push((at, *before)),
@@ -185,7 +185,7 @@ impl Resolver<'_> {
             points.push((at, rate));
         }
         if points.iter().all(|(_, rate)| *rate == Pps::ZERO) {
-            self.reading.fail(path, "at these rates nothing is ever opened");
+            self.reading.fail(path, "all rates are 0; set at least one above 0");
         }
         OpenRate::Curve(RateCurve { points })
     }
@@ -193,7 +193,7 @@ impl Resolver<'_> {
     /// A rate above zero, multiplied.
     fn session_rate(&mut self, path: &str, rate: &SessionRate) -> Pps {
         if rate.0 == Pps::ZERO {
-            self.reading.fail(path, "a rate of zero is none at all; leave the entry out, or say how many");
+            self.reading.fail(path, "must be above 0; remove it or set a rate");
         }
         self.multiplied_rate(rate.0)
     }

@@ -14,8 +14,8 @@ mod program;
 mod tls;
 
 use super::Resolver;
+use crate::document::session::SessionDoc;
 use crate::plan::SessionEntry;
-use crate::session_doc::SessionDoc;
 use app::{Apps, Surroundings};
 use pool::{Ends, Pools};
 use session::plan::{Carrier, LoadPlan, Mix, OpenRate, Order, Patience, PoolPlan, SessionPlan, SidePlan};
@@ -133,9 +133,7 @@ impl Resolver<'_> {
     fn check_promises(&mut self, path: &str, doc: &SessionDoc, ends: Ends, carrier: Option<Carrier>) {
         if doc.verify && (ends.client.is_none() || ends.server.is_none()) {
             let who = if ends.client.is_none() { "clients" } else { "servers" };
-            let reason = format!(
-                "what is right is known only if both ends are played here, and the {who} are someone else's"
-            );
+            let reason = format!("needs both ends emulated, and the {who} are external: they have no 'port'");
             self.reading.fail(format!("{path}.verify"), reason);
         }
         if carrier == Some(Carrier::Udp) {

@@ -1,9 +1,9 @@
 //! What is set of TCP, UDP and IP: defaults, then what the entry says, then what the end says.
 
 use super::Whose;
-use crate::options_doc::{CloseByDoc, CongestionDoc, IpDoc, TcpDoc, UdpDoc};
+use crate::document::options::{CloseByDoc, CongestionDoc, IpDoc, TcpDoc, UdpDoc};
+use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
-use crate::session_doc::SessionDoc;
 use session::plan::SidePlan;
 use tcp::{Congestion, TcpOptions, TimeWait, UdpOptions};
 use units::Nanos;
@@ -43,7 +43,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// One end, played on `port` by the host with the number `host`.
+    /// One end, emulated on `port` by the host with the number `host`.
     pub(super) fn side(
         &mut self,
         path: &str,
@@ -94,7 +94,7 @@ impl Resolver<'_> {
 
     fn tos(&mut self, path: &str, said: &Said<'_, IpDoc>) -> u8 {
         if [said.one, said.both].into_iter().flatten().any(|ip| ip.dscp.is_some() && ip.tos.is_some()) {
-            self.fail_once(path, "'tos' has the bits of 'dscp' in it; leave out one of them");
+            self.fail_once(path, "'tos' contains 'dscp'; set only one of them");
         }
         let tos = said.value(|ip| ip.dscp.map(|dscp| dscp << 2).or(ip.tos)).unwrap_or(0);
         if tos & 3 != 0 {
@@ -136,7 +136,7 @@ impl Resolver<'_> {
             self.fail_once(window_path, reason);
         }
         if options.rto_min == Nanos::ZERO {
-            let reason = "without any time until a retransmission everything is sent twice";
+            let reason = "must be longer than 0";
             self.fail_once(path(|tcp| tcp.rto_min.is_some()) + ".rto_min", reason);
         }
         if options.rto_min > options.rto_max {
@@ -155,11 +155,11 @@ impl Resolver<'_> {
 
 fn tcp_options(said: &Said<'_, TcpDoc>) -> TcpOptions {
     let default = TcpOptions::default();
-    let time = |pick: fn(&TcpDoc) -> Option<&crate::quantity::Duration>, default: Nanos| {
+    let time = |pick: fn(&TcpDoc) -> Option<&crate::document::quantity::Duration>, default: Nanos| {
         said.value(pick).map_or(default, |time| time.0)
     };
     let flag = |pick: fn(&TcpDoc) -> Option<bool>, default| said.value(pick).unwrap_or(default);
-    let retries = |pick: fn(&TcpDoc) -> Option<crate::options_doc::Retries>, default| {
+    let retries = |pick: fn(&TcpDoc) -> Option<crate::document::options::Retries>, default| {
         said.value(pick).map_or(default, |retries| retries.0)
     };
     let scaling = flag(|tcp| tcp.window_scaling, default.window_scaling);

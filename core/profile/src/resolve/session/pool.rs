@@ -1,15 +1,15 @@
 //! Where clients and servers are: their ports, addresses, and how the ones send to the others.
 
+use crate::document::quantity::Addresses;
+use crate::document::session::{AddressesDoc, SessionDoc};
+use crate::document::session_text::AddressText;
 use crate::plan::{Address, HopBy, HostPlan, SessionHop};
-use crate::quantity::Addresses;
 use crate::resolve::stream::PortName;
 use crate::resolve::{Resolver, family};
-use crate::session_doc::{AddressesDoc, SessionDoc};
-use crate::session_text::AddressText;
 use session::plan::AddressRange;
 use std::net::IpAddr;
 
-/// Servers on the clients' own network whose hardware addresses are asked for one by one.
+/// Servers on the clients' own network whose MAC addresses are resolved one by one.
 const NEIGHBOURS_MAX: u128 = 4_096;
 
 /// Ports clients open from unless said otherwise (RFC 4814 section 4.5).
@@ -18,7 +18,7 @@ const CLIENT_PORTS: (u16, u16) = (1_024, 65_535);
 /// Which ports play the ends of an entry.
 #[derive(Clone, Copy)]
 pub(super) struct Ends {
-    /// Index of the clients' port; `None` if they are someone else's.
+    /// Index of the clients' port; `None` if they are external.
     pub(super) client: Option<usize>,
     /// Index of the servers' port.
     pub(super) server: Option<usize>,
@@ -30,9 +30,9 @@ pub(super) struct Pools {
     /// Ports clients open from.
     pub(super) client_ports: (u16, u16),
     pub(super) servers: Vec<AddressRange>,
-    /// Index of the host that clients played here are.
+    /// Index of the host that emulated clients are.
     pub(super) client_host: usize,
-    /// Index of the host that servers played here are.
+    /// Index of the host that emulated servers are.
     pub(super) server_host: usize,
     pub(super) hops: Vec<SessionHop>,
 }
@@ -111,14 +111,13 @@ impl Resolver<'_> {
         let server = server.map(|name| self.port_name(&format!("{path}.server.port"), name));
         match (client, server) {
             (None, None) => {
-                let reason = "who plays the ends? Give 'client' or 'server' a 'port', or both of them";
+                let reason = "no emulated end: give 'client', 'server' or both a 'port'";
                 self.reading.fail(path, reason);
                 return None;
             }
             (Some(PortName::Sound(one)), Some(PortName::Sound(other))) if one == other => {
                 let name = &self.ports[one].name;
-                let reason =
-                    format!("clients are on port '{name}', too; sessions go from one port to another");
+                let reason = format!("clients are on the same port '{name}'; use two ports");
                 self.reading.fail(format!("{path}.server.port"), reason);
                 return None;
             }
@@ -139,7 +138,7 @@ impl Resolver<'_> {
             (format!("{path}.client.addresses"), format!("{path}.server.addresses"));
         let given = doc.client.as_ref().and_then(|client| client.addresses.as_ref());
         if given.is_some() && ends.client.is_none() {
-            let reason = "clients are someone else's, because 'client' has no 'port'; so are their addresses";
+            let reason = "applies to emulated clients only: 'client' has no 'port'";
             self.reading.fail(client_path, reason);
             return None;
         }
@@ -154,7 +153,7 @@ impl Resolver<'_> {
             (Some(servers), _) => servers,
             (None, Some(port)) => self.own_address(&format!("{path}.server"), port, v4, "servers")?,
             (None, None) => {
-                let reason = "where are the servers? They are someone else's, because there is no 'port'; give 'addresses'";
+                let reason = "external servers need 'addresses': 'server' has no 'port'";
                 self.reading.fail(format!("{path}.server"), reason);
                 return None;
             }
@@ -237,7 +236,7 @@ impl Resolver<'_> {
         match (of(clients), of(servers)) {
             (Some(clients), Some(servers)) if clients != servers => {
                 let reason = format!(
-                    "clients have {} addresses and servers {}; a session needs the same of both",
+                    "clients have {} addresses and servers {}; use the same family for both",
                     name(clients),
                     name(servers)
                 );
@@ -287,11 +286,11 @@ impl Resolver<'_> {
             .find(|(ip, _)| has(*ip));
         let special = plan.addresses().find_map(|address| special_of(*address).filter(|(ip, _)| has(*ip)));
         let reason = if let Some(gateway) = gateway {
-            format!("{gateway} is the gateway of port '{}'; {who} can't have it", plan.name)
+            format!("{gateway} is the gateway of port '{}'; {who} cannot use it", plan.name)
         } else if let Some((ip, name)) = other {
-            format!("{ip} is the address of port '{name}'; {who} on port '{}' can't have it", plan.name)
+            format!("{ip} is the address of port '{name}'; {who} on port '{}' cannot use it", plan.name)
         } else if let Some((ip, what)) = special {
-            format!("{ip} {what} of port '{}'; no host can have it", plan.name)
+            format!("{ip} {what} of port '{}'; a host cannot use it", plan.name)
         } else {
             return;
         };
@@ -334,7 +333,7 @@ impl Resolver<'_> {
         hops
     }
 
-    /// Servers on the clients' own network. Those played here are one neighbour; others are asked for one by one.
+    /// Servers on the clients' own network. Emulated ones are one neighbour; others are resolved one by one.
     fn neighbours(&mut self, path: &str, span: Span, ours: bool) -> Vec<SessionHop> {
         if ours {
             return vec![span.hop(HopBy::Resolve(span.ip(span.first)))];
@@ -388,7 +387,7 @@ impl Resolver<'_> {
         }
         let family = spans.first().map_or("IPv4", |span| family(span.ip(span.first)));
         let reason = format!(
-            "{} '{}' has no {family} address to ask for the next hop with; give it one, or give 'mac' in 'client'",
+            "{} '{}' has no {family} address to resolve the next hop with; give it one, or give 'mac' in 'client'",
             whose(host),
             plan.name
         );

@@ -1,8 +1,8 @@
 //! Programs, and conversations from captures, which become programs.
 
 use super::app::{Surroundings, nothing};
-use crate::app_doc::{ConversationDoc, OpDoc, OpKeys, OpWord, ProgramDoc, TimingDoc};
-use crate::content_doc::ContentDoc;
+use crate::document::app::{ConversationDoc, OpDoc, OpKeys, OpWord, ProgramDoc, TimingDoc};
+use crate::document::content::ContentDoc;
 use crate::resolve::Resolver;
 use session::plan::{AppPlan, Carrier, Content, Expect, Op, Part, Program};
 use session::{ConversationOptions, conversations};
@@ -31,8 +31,7 @@ impl Resolver<'_> {
                 return Arc::new(Program { ops: self.ops(&path, ops, room, true) });
             }
             if ours && !self.reading.is_broken(&path) {
-                self.reading
-                    .fail(&path, format!("what does the {key} do? It is played here and has no steps"));
+                self.reading.fail(&path, format!("no steps: an emulated {key} needs a program"));
             }
             nothing()
         };
@@ -49,9 +48,9 @@ impl Resolver<'_> {
             let is_last = matches!(op, Op::Stream | Op::Close | Op::Reset);
             let endless = matches!(op, Op::Repeat { times: None, .. });
             if is_last && !outermost {
-                self.reading.fail(path, "ends the program, and can't stand in 'repeat'");
+                self.reading.fail(path, "ends the program: it is not allowed in 'repeat'");
             } else if (is_last || endless) && index + 1 < docs.len() {
-                self.reading.fail(path, "never comes to an end; no step can follow");
+                self.reading.fail(path, "never ends: it must be the last step");
             }
             ops.push(op);
         }
@@ -117,7 +116,7 @@ impl Resolver<'_> {
         let content = self.content(path, doc);
         let bytes = longest(&content);
         if bytes == 0 && !self.reading.is_broken(path) {
-            self.reading.fail(path, "there are no bytes in it");
+            self.reading.fail(path, "is empty; send at least 1B");
         }
         self.fits_datagram(path, bytes, room);
         content

@@ -2,13 +2,13 @@
 
 use super::app::Surroundings;
 use super::http::OUR_NAME;
-use crate::app_doc::{AppDoc, AppWord};
-use crate::content_doc::TextDoc;
 use crate::document::OneOrMany;
-use crate::http_doc::HttpDoc;
+use crate::document::app::{AppDoc, AppWord};
+use crate::document::content::TextDoc;
+use crate::document::http::HttpDoc;
+use crate::document::session::SessionDoc;
+use crate::document::tls::{CertificateDoc, KeyDoc, TlsDoc, TlsVerifyDoc, TlsVerifyWord};
 use crate::resolve::Resolver;
-use crate::session_doc::SessionDoc;
-use crate::tls_doc::{CertificateDoc, KeyDoc, TlsDoc, TlsVerifyDoc, TlsVerifyWord};
 use session::plan::{
     Content, Identity, KeyKind, Part, ServerIdentity, TlsClient, TlsPlan, TlsServer, TlsVerify,
 };
@@ -93,7 +93,7 @@ impl Resolver<'_> {
     ) -> Option<ServerIdentity> {
         if let Some(files) = &doc.certificate {
             if !around.server {
-                let reason = "servers are someone else's; they have certificates of their own";
+                let reason = "applies to emulated servers only: 'server' has no 'port'";
                 self.reading.fail(format!("{path}.certificate"), reason);
             }
             return self.identity(&format!("{path}.certificate"), files).map(ServerIdentity::Given);

@@ -2,31 +2,48 @@
 //! error, all from one line here.
 
 use crate::condition::Condition;
-use crate::plan::Address;
-use crate::session_text::{
+use crate::document::session_text::{
     AddressText, OpenText, bytes_range, delay, factor, open_rate, port_range, print_bytes_range, print_delay,
     print_factor, print_limit, print_open_rate, print_port_range, print_time_wait, session_rate, time_limit,
     time_wait, tls_version,
 };
-use crate::size_doc::SizeText;
+use crate::document::size::SizeText;
+use crate::plan::Address;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::borrow::Cow;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU64;
-use units::{BitRate, FrameLen, Layer, Load, Nanos, Pps};
+use std::str::FromStr;
+use units::{BitRate, FrameLen, Layer, Load, Nanos, Pps, QuantityError};
 
 macro_rules! quantities {
-    ($($name:ident($inner:ty) = $format:literal, $expected:literal, [$($example:literal),+], $parse:expr, $print:expr;)+) => {
+    ($($name:ident($vis:vis $inner:ty) = $format:literal, $expected:literal, [$($example:literal),+], $parse:expr, $print:expr;)+) => {
         $(
             #[doc = concat!("Written as ", $expected, ".")]
             #[derive(Debug, Clone, PartialEq)]
-            pub(crate) struct $name(pub(crate) $inner);
+            pub struct $name($vis $inner);
 
             impl $name {
                 pub(crate) fn parse(text: &str) -> Option<Self> {
                     let parse: fn(&str) -> Option<$inner> = $parse;
                     parse(text).map(Self)
+                }
+            }
+
+            impl FromStr for $name {
+                type Err = QuantityError;
+
+                fn from_str(text: &str) -> Result<Self, QuantityError> {
+                    Self::parse(text).ok_or_else(|| QuantityError::new(text, $expected))
+                }
+            }
+
+            impl fmt::Display for $name {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    let print: fn(&$inner) -> String = $print;
+                    f.write_str(&print(&self.0))
                 }
             }
 
@@ -39,8 +56,7 @@ macro_rules! quantities {
 
             impl Serialize for $name {
                 fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                    let print: fn(&$inner) -> String = $print;
-                    serializer.serialize_str(&print(&self.0))
+                    serializer.collect_str(self)
                 }
             }
 
@@ -86,71 +102,71 @@ macro_rules! quantities {
 }
 
 quantities! {
-    Name(String) = "name", "a name of letters, digits, '_' and '-', at most 64",
+    Name(pub String) = "name", "a name of letters, digits, '_' and '-', at most 64",
         ["west", "small-frames"], name, String::clone;
-    StreamRate(LoadPer) = "stream-rate", "a rate such as 1Mpps, 2.5Gbps, 2.5Gbps-L1, 40%, 100pps/flow or max",
+    StreamRate(pub LoadPer) = "stream-rate", "a rate such as 1Mpps, 2.5Gbps, 2.5Gbps-L1, 40%, 100pps/flow or max",
         ["1Mpps", "2.5Gbps", "2.5Gbps-L1", "40%", "100pps/flow", "max"], load_per, print_load_per;
-    Rate(Load) = "rate", "a rate such as 1Mpps, 2.5Gbps, 2.5Gbps-L1, 40% or max",
+    Rate(pub Load) = "rate", "a rate such as 1Mpps, 2.5Gbps, 2.5Gbps-L1, 40% or max",
         ["1Mpps", "2.5Gbps", "2.5Gbps-L1", "40%", "max"], |t| t.parse().ok(), Load::to_string;
-    PacketRate(Pps) = "packet-rate", "a packet rate such as 10Mpps, 500kpps or 20pps",
+    PacketRate(pub Pps) = "packet-rate", "a packet rate such as 10Mpps, 500kpps or 20pps",
         ["1Mpps", "500kpps"], |t| t.parse().ok(), Pps::to_string;
-    Speed(u64) = "speed", "a link speed (layer 1) such as 10Gbps",
+    Speed(pub u64) = "speed", "a link speed (layer 1) such as 10Gbps",
         ["10Gbps", "1Gbps"], speed, |bps| BitRate { bps: *bps, layer: Layer::L2 }.to_string();
-    Duration(Nanos) = "duration", "a duration such as 30s, 250us or 1.5ms",
+    Duration(pub Nanos) = "duration", "a duration such as 30s, 250us or 1.5ms",
         ["30s", "250us", "1.5ms"], |t| t.parse().ok(), Nanos::to_string;
-    Length(FrameLen) = "frame-length", "a frame length with FCS from 64B to 16384B, such as 1518B",
+    Length(pub FrameLen) = "frame-length", "a frame length with FCS from 64B to 16384B, such as 1518B",
         ["64B", "1518B", "9KB"], |t| t.parse().ok(), FrameLen::to_string;
-    FrameSizes(SizeText) = "frame-sizes", "a frame length with FCS from 64B to 16384B such as 1518B, a range such as \
+    FrameSizes(pub SizeText) = "frame-sizes", "a frame length with FCS from 64B to 16384B such as 1518B, a range such as \
         64B..1518B step 64B, 'random 64B..1518B', 'genome abceg', or a mix: imix, imix-v4, imix-v6, imix-standard, \
         imix-ipv6, imix-ipsec or imix-tcp",
         ["64B", "64B..1518B step 64B", "random", "random 64B..1518B", "imix", "imix random", "genome abceg"],
         SizeText::parse, SizeText::print;
-    Setting(String) = "setting", "a value such as 0.01, 60s or true",
+    Setting(pub String) = "setting", "a value such as 0.01, 60s or true",
         ["0.01", "60s"], |t| (!t.trim().is_empty()).then(|| t.to_owned()), String::clone;
-    Values(String) = "values", "counter, random, or a range such as 0..100 or 0..100 step 4",
+    Values(pub String) = "values", "counter, random, or a range such as 0..100 or 0..100 step 4",
         ["counter", "random", "10.0.0.1..10.0.0.9", "0..100 step 4"],
         |t| (!t.trim().is_empty()).then(|| t.to_owned()), String::clone;
-    Bytes(u64) = "bytes", "an amount of data such as 128B, 64KB, 100MB or 1GB",
+    Bytes(pub u64) = "bytes", "an amount of data such as 128B, 64KB, 100MB or 1GB",
         ["128B", "64KB", "100MB"], bytes, |n| print_bytes(*n);
-    Share(f64) = "share", "a share from 0% to 100%, such as 0.1%",
+    Share(pub f64) = "share", "a share from 0% to 100%, such as 0.1%",
         ["0.1%", "2%"], share, |share| Load::LinkShare((share * 1e6).round() as u32).to_string();
-    Ip(IpAddr) = "ip", "an IPv4 or IPv6 address such as 10.0.0.1 or 2001:2::1",
+    Ip(pub IpAddr) = "ip", "an IPv4 or IPv6 address such as 10.0.0.1 or 2001:2::1",
         ["10.0.0.1", "2001:2::1"], host, IpAddr::to_string;
-    IpPrefix(Address) = "ip-prefix", "an address with its prefix length such as 10.0.0.2/24 or 2001:2::2/64",
+    IpPrefix(pub Address) = "ip-prefix", "an address with its prefix length such as 10.0.0.2/24 or 2001:2::2/64",
         ["10.0.0.2/24", "2001:2::2/64"], prefix, |a| format!("{}/{}", a.ip, a.prefix_len);
-    Step(StepBy) = "step", "a number of addresses such as 256, or an address as difference such as 0.0.1.0 or 0:0:0:1::",
+    Step(pub StepBy) = "step", "a number of addresses such as 256, or a difference between addresses such as 0.0.1.0 or 0:0:0:1::",
         ["1", "0.0.1.0", "0:0:0:1::"], step, print_step;
-    Network(Address) = "network", "a network such as 10.0.0.0/8 or 2001:2::/48",
+    Network(pub Address) = "network", "a network such as 10.0.0.0/8 or 2001:2::/48",
         ["10.0.0.0/8", "2001:2::/48"], network, |a| format!("{}/{}", a.ip, a.prefix_len);
-    Speedup((NonZeroU64, NonZeroU64)) = "speedup", "a factor above zero such as 2x, 0.5x or 1.25x",
+    Speedup(pub (NonZeroU64, NonZeroU64)) = "speedup", "a factor above zero such as 2x, 0.5x or 1.25x",
         ["2x", "0.5x"], speedup, |(num, den)| format!("{}x", num.get() as f64 / den.get() as f64);
-    Mac([u8; 6]) = "mac", "a hardware address such as 02:00:00:00:00:01",
+    Mac(pub [u8; 6]) = "mac", "a MAC address such as 02:00:00:00:00:01",
         ["02:00:00:00:00:01"], mac, |m| print_mac(*m);
-    Hex(Vec<u8>) = "hex", "bytes as pairs of hexadecimal digits such as '00 ff'",
+    Hex(pub Vec<u8>) = "hex", "bytes as pairs of hexadecimal digits such as '00 ff'",
         ["00ff", "de ad be ef"], wire::parse_bytes, |bytes| bytes.iter().map(|b| format!("{b:02x}")).collect();
-    SessionRate(Pps) = "session-rate", "a rate such as 1000/s, 10k/s or 1.5M/s",
+    SessionRate(pub Pps) = "session-rate", "a rate such as 1000/s, 10k/s or 1.5M/s",
         ["1000/s", "10k/s", "1.5M/s"], session_rate, |rate| format!("{}/s", rate.as_f64());
-    OpenRateText(OpenText) = "open-rate", "a rate such as 1000/s, 10k/s or 1.5M/s, or max",
+    OpenRateText(pub OpenText) = "open-rate", "a rate such as 1000/s, 10k/s or 1.5M/s, or max",
         ["10000/s", "10k/s", "max"], open_rate, print_open_rate;
-    PortRange((u16, u16)) = "port-range", "a port from 1 to 65535 such as 80, or a range such as 1024..65535",
+    PortRange(pub (u16, u16)) = "port-range", "a port from 1 to 65535 such as 80, or a range such as 1024..65535",
         ["80", "1024..65535"], port_range, print_port_range;
-    Addresses(AddressText) = "addresses", "an address such as 10.0.0.10, a range such as 10.0.0.10..10.0.0.250, or a \
+    Addresses(pub AddressText) = "addresses", "an address such as 10.0.0.10, a range such as 10.0.0.10..10.0.0.250, or a \
         network such as 10.1.0.0/16",
         ["10.0.0.10", "10.0.0.10..10.0.0.250", "10.1.0.0/16", "2001:2::10..2001:2::ff"],
         AddressText::parse, AddressText::print;
-    BytesRange((u64, u64)) = "bytes-range", "an amount of data such as 100B or 32KB, or a range such as 1KB..64KB",
+    BytesRange(pub (u64, u64)) = "bytes-range", "an amount of data such as 100B or 32KB, or a range such as 1KB..64KB",
         ["100B", "32KB", "1KB..64KB"], bytes_range, print_bytes_range;
-    DelayText((Nanos, Nanos)) = "delay", "a duration such as 10ms, or a range such as 5ms..20ms",
+    DelayText(pub (Nanos, Nanos)) = "delay", "a duration such as 10ms, or a range such as 5ms..20ms",
         ["10ms", "5ms..20ms"], delay, print_delay;
-    TimeLimit(Option<Nanos>) = "time-limit", "a duration such as 30s, or none",
+    TimeLimit(pub Option<Nanos>) = "time-limit", "a duration such as 30s, or none",
         ["30s", "none"], time_limit, print_limit;
-    TimeWaitText(Option<Nanos>) = "time-wait", "a duration such as 1s, or skip",
+    TimeWaitText(pub Option<Nanos>) = "time-wait", "a duration such as 1s, or skip",
         ["1s", "skip"], time_wait, print_time_wait;
-    TlsVersion(u8) = "tls-version", "1.2 or 1.3",
+    TlsVersion(pub u8) = "tls-version", "1.2 or 1.3",
         ["1.2", "1.3"], tls_version, |minor| format!("1.{minor}");
-    Factor(u64) = "factor", "a factor above zero such as 2, 0.5 or 10",
+    Factor(pub u64) = "factor", "a factor above zero such as 2, 0.5 or 10",
         ["2", "0.5"], factor, |millionths| print_factor(*millionths);
-    ConditionText(Condition) = "condition", "a condition such as '< 0.1%', '<= 50us', '>= 1Mpps' or '== 0'",
+    ConditionText(pub(crate) Condition) = "condition", "a condition such as '< 0.1%', '<= 50us', '>= 1Mpps' or '== 0'",
         ["< 0.1%", "<= 50us", "== 0"], |t| t.parse().ok(), |condition| condition.text.clone();
 }
 
@@ -178,10 +194,11 @@ fn share(text: &str) -> Option<f64> {
 
 /// A load, or what each flow of a stream gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LoadPer {
-    pub(crate) load: Load,
+pub struct LoadPer {
+    /// The load.
+    pub load: Load,
     /// Whether it is what each flow gets.
-    pub(crate) flow: bool,
+    pub flow: bool,
 }
 
 fn load_per(text: &str) -> Option<LoadPer> {
@@ -240,10 +257,11 @@ fn speedup(text: &str) -> Option<(NonZeroU64, NonZeroU64)> {
 
 /// From one address to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StepBy {
-    pub(crate) by: u128,
+pub struct StepBy {
+    /// The distance, as a number.
+    pub by: u128,
     /// Whether it is for IPv4; `None` is for both families.
-    pub(crate) v4: Option<bool>,
+    pub v4: Option<bool>,
 }
 
 fn step(text: &str) -> Option<StepBy> {

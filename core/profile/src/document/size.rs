@@ -1,17 +1,17 @@
 //! Frame lengths of a stream, as written: one, a range, a mix, a genome, a list, or weights.
 
-use crate::quantity::{FrameSizes, Length};
-use crate::vary_doc::Weight;
+use crate::document::quantity::{FrameSizes, Length};
+use crate::document::vary::Weight;
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use units::FrameLen;
 
 /// A stream's frame lengths.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum SizesDoc {
+pub enum SizesDoc {
     /// `64B`, `imix`, `64B..1518B step 64B`, `random 64B..1518B`, `genome abceg`.
     Text(FrameSizes),
     /// The lengths, in turn.
@@ -32,7 +32,7 @@ impl JsonSchema for SizesDoc {
             generator.subschema_for::<Weight>(),
         );
         json_schema!({
-            "description": "Frame length with FCS: one ('64B'), a sweep ('64B..1518B step 64B'), at random \
+            "description": "Frame length with FCS: one ('64B'), a sweep ('64B..1518B step 64B'), random \
                 ('random 64B..1518B'), a mix by name ('imix'), an RFC 6985 genome ('genome abceg'), a list taken in \
                 turn, or lengths with weights ('{64B: 7, 594B: 4, 1518B: 1}').",
             "anyOf": [
@@ -52,7 +52,8 @@ impl JsonSchema for SizesDoc {
 
 /// Frame lengths in one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SizeText {
+#[expect(missing_docs, reason = "the fields' names say it")]
+pub enum SizeText {
     /// One length.
     One(FrameLen),
     /// From one to the other by steps, bytes, and again.

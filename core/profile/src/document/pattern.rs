@@ -1,130 +1,140 @@
-//! How a stream's sending times are arranged, as written.
+//! Sending times of a stream, as written.
 
-use crate::quantity::{Duration, Rate};
-use crate::vary_doc::OrderDoc;
+use crate::document::quantity::{Duration, Rate};
+use crate::document::vary::OrderDoc;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// How a stream's sending times are arranged.
+/// Sending times of a stream.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum PatternDoc {
+pub enum PatternDoc {
+    /// Evenly spaced.
     #[default]
     Continuous,
+    /// Random gaps, exponentially distributed.
     Poisson,
+    /// One burst of so many packets.
     Burst(u32),
+    /// Groups of so many packets back to back.
     Bursts(u32),
+    /// Bursts with silence between them.
     MultiBurst(MultiBurstDoc),
+    /// The rate for a while, nothing for a while.
     OnOff(OnOffDoc),
+    /// A list of gaps.
     Gaps(GapsDoc),
+    /// A load curve.
     Curve(CurveDoc),
 }
 
-/// Bursts with silence between them. The stream's rate is that inside a burst.
+/// Bursts with pauses between them. The stream's rate applies within a burst.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MultiBurst")]
-pub(crate) struct MultiBurstDoc {
+pub struct MultiBurstDoc {
     /// Packets in a burst.
     #[schemars(range(min = 1))]
-    pub(crate) packets: u32,
-    /// From the start of a burst to the start of the next. Not needed for a single burst.
+    pub packets: u32,
+    /// Time from the start of a burst to the start of the next. Optional for a single burst.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) every: Option<Duration>,
-    /// How many bursts. Without it: until the duration ends.
+    pub every: Option<Duration>,
+    /// Number of bursts. Default: until the duration ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
-    pub(crate) bursts: Option<u64>,
+    pub bursts: Option<u64>,
 }
 
-/// Packets at the stream's rate for a while, nothing for a while, and again. (Not plain 'on' and 'off': older YAML takes
-/// these words for true and false.)
+/// Packets at the stream's rate for a time, then a pause, repeatedly. (Not 'on' and 'off': older YAML reads these as
+/// true and false.)
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OnOff")]
-pub(crate) struct OnOffDoc {
-    /// How long packets are sent.
-    pub(crate) on_for: Duration,
-    /// How long none are.
-    pub(crate) off_for: Duration,
+pub struct OnOffDoc {
+    /// How long to send.
+    pub on_for: Duration,
+    /// How long to pause.
+    pub off_for: Duration,
 }
 
-/// The time from each packet to the next, from a list. The stream needs no rate: the gaps are one.
+/// Gaps between packets from a list. They replace the stream's rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Gaps")]
-pub(crate) struct GapsDoc {
-    /// The gaps.
+pub struct GapsDoc {
+    /// Gaps from each packet to the next.
     #[schemars(length(min = 1))]
-    pub(crate) list: Vec<Duration>,
-    /// In which order they come.
+    pub list: Vec<Duration>,
+    /// Order of the gaps.
     #[serde(default)]
-    pub(crate) order: OrderDoc,
+    pub order: OrderDoc,
 }
 
-/// A load curve: the rate over time. The stream needs no rate of its own.
+/// A load curve: the rate over time. It replaces the stream's rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Curve")]
-pub(crate) struct CurveDoc {
-    /// Points of the curve, at increasing times. Before the first its rate holds, behind the last its rate.
+pub struct CurveDoc {
+    /// Points of the curve at increasing times. The first rate also applies before, the last one after.
     #[schemars(length(min = 1))]
-    pub(crate) points: Vec<PointDoc>,
-    /// What is between two points.
+    pub points: Vec<PointDoc>,
+    /// Shape between two points.
     #[serde(default)]
-    pub(crate) shape: ShapeDoc,
-    /// Begin again from the first point when the last is reached.
+    pub shape: ShapeDoc,
+    /// Restart from the first point after the last.
     #[serde(default)]
-    pub(crate) repeat: bool,
+    pub repeat: bool,
 }
 
 /// A point of a load curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CurvePoint")]
-pub(crate) struct PointDoc {
-    /// Since the stream's start.
-    pub(crate) at: Duration,
-    /// The rate there; zero is allowed.
-    pub(crate) rate: Rate,
+pub struct PointDoc {
+    /// Time since the stream's start.
+    pub at: Duration,
+    /// Rate at that time; zero is allowed.
+    pub rate: Rate,
 }
 
-/// What is between two points of a load curve.
+/// Shape between two points of a load curve.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-pub(crate) enum ShapeDoc {
+pub enum ShapeDoc {
     /// A straight line: a ramp.
     #[default]
     Linear,
-    /// The rate of the point before, until the next: steps.
+    /// Steps: the rate of a point until the next.
     Steps,
 }
 
-/// The stream that follows when this one has sent its count.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+/// Stream that starts when this one has sent its count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Then")]
-pub(crate) struct ThenDoc {
-    /// Its name; that of the chain's first stream closes a loop.
-    pub(crate) stream: String,
-    /// From the end of this stream to the start of the next. A stream ends one of its gaps behind its last packet.
+pub struct ThenDoc {
+    /// Name of the stream; the chain's first stream closes a loop.
+    pub stream: String,
+    /// Time from the end of this stream to the start of the next. A stream ends one gap after its last packet.
     #[serde(default = "crate::document::no_time")]
-    pub(crate) gap: Duration,
+    pub gap: Duration,
 }
 
 /// `other-stream` or `{stream: other-stream, gap: 1ms}`.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
-pub(crate) enum ThenForm {
+#[expect(missing_docs, reason = "the variants' types say it; comments would become descriptions")]
+pub enum ThenForm {
     Stream(String),
     Full(ThenDoc),
 }
 
 impl ThenForm {
-    pub(crate) fn resolved(&self) -> ThenDoc {
+    /// Written out.
+    pub fn resolved(&self) -> ThenDoc {
         match self {
             Self::Stream(stream) => ThenDoc { stream: stream.clone(), gap: crate::document::no_time() },
             Self::Full(then) => then.clone(),
@@ -139,8 +149,8 @@ impl JsonSchema for PatternDoc {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How sending times are arranged: 'continuous' (evenly spaced), 'poisson' (gaps at random, \
-                exponentially distributed), or a mapping with one of the keys below.",
+            "description": "Sending times: 'continuous' (evenly spaced), 'poisson' (random, exponentially distributed \
+                gaps), or a mapping with one of the keys below.",
             "anyOf": [
                 {"type": "string", "enum": ["continuous", "poisson"], "x-noun": "pattern",
                     "x-more": "a mapping with one of burst, bursts, multi_burst, on_off, gaps, curve"},
@@ -148,12 +158,12 @@ impl JsonSchema for PatternDoc {
                     "type": "object",
                     "properties": {
                         "burst": {
-                            "description": "So many packets at the stream's rate ('max': back to back), once.",
+                            "description": "One burst of this many packets at the stream's rate ('max': back to back).",
                             "type": "integer", "minimum": 1, "maximum": u32::MAX,
                         },
                         "bursts": {
-                            "description": "Groups of so many packets back to back, spaced so that the stream's rate \
-                                is met on average.",
+                            "description": "Groups of this many packets back to back, spaced to meet the stream's rate \
+                                on average.",
                             "type": "integer", "minimum": 1, "maximum": u32::MAX,
                         },
                         "multi_burst": generator.subschema_for::<MultiBurstDoc>(),

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use wire::{Field, Kind, Protocol, ValueError, Variable};
@@ -20,19 +20,31 @@ pub(crate) const REPEAT: &str = "repeat";
 pub(crate) const FILLS: [&str; 4] = ["zeros", "counter", "prbs", "random"];
 
 /// `udp`, `{udp: {dst: 9}}`, `{payload: text}`, `{hex: 00ff}` or `{fill: counter}`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum PacketElement {
+pub enum PacketElement {
     /// A header nobody sets a field of.
     Bare(String),
     /// One header with fields set, or the payload, or its fill.
     Keyed(IndexMap<String, Content>),
 }
 
+impl PacketElement {
+    /// A header, or a fill, with fields set.
+    pub fn with_fields(name: &str, fields: impl IntoIterator<Item = (String, FieldValue)>) -> Self {
+        Self::Keyed(IndexMap::from([(name.to_owned(), Content::Fields(fields.into_iter().collect()))]))
+    }
+
+    /// A payload, or a fill that has a name alone.
+    pub fn with_text(name: &str, text: impl Into<String>) -> Self {
+        Self::Keyed(IndexMap::from([(name.to_owned(), Content::Text(text.into()))]))
+    }
+}
+
 /// What is behind the key of an element.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Content {
+pub enum Content {
     /// A payload's text, or the name of a fill.
     Text(String),
     /// Fields set.
@@ -40,16 +52,18 @@ pub(crate) enum Content {
 }
 
 /// A field's value as written.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum FieldValue {
+pub enum FieldValue {
+    /// A number.
     Number(u64),
+    /// A text in the field's own form.
     Text(String),
 }
 
 impl FieldValue {
     /// The text [`Field::parse`] reads.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match self {
             Self::Number(number) => number.to_string(),
             Self::Text(text) => text.clone(),
@@ -79,7 +93,7 @@ pub(crate) enum FormatField {
 
 impl FormatField {
     /// Whether `text` is a value of the field.
-    pub(crate) fn parse(&self, text: &str) -> Result<(), ValueError> {
+    pub fn parse(&self, text: &str) -> Result<(), ValueError> {
         match self {
             Self::Fixed(field) => field.parse(text).map(|_| ()),
             Self::Variable(variable) => variable.parse(text).map(|_| ()),

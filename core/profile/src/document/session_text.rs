@@ -1,6 +1,6 @@
 //! Texts of `sessions:` that mean something: rates, addresses, ports, ranges of sizes and times.
 
-use crate::quantity::{bytes, host, network, print_bytes};
+use crate::document::quantity::{bytes, host, network, print_bytes};
 use std::net::IpAddr;
 use units::{Nanos, Pps};
 
@@ -13,8 +13,10 @@ pub(crate) fn session_rate(text: &str) -> Option<Pps> {
 
 /// How fast sessions are opened, in one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OpenText {
+pub enum OpenText {
+    /// As fast as possible.
     Max,
+    /// Sessions a second.
     Rate(Pps),
 }
 
@@ -48,9 +50,11 @@ pub(crate) fn print_port_range((first, last): &(u16, u16)) -> String {
 
 /// Addresses in one text: the first and the last, of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AddressText {
-    pub(crate) first: IpAddr,
-    pub(crate) last: IpAddr,
+pub struct AddressText {
+    /// The first.
+    pub first: IpAddr,
+    /// The last.
+    pub last: IpAddr,
 }
 
 impl AddressText {

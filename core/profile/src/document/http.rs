@@ -1,0 +1,171 @@
+//! HTTP/1.1 of sessions, as written.
+
+use crate::document::app::{once, weight_one};
+use crate::document::content::{SizeDoc, TextDoc, TimesDoc};
+use crate::document::quantity::{Bytes, DelayText};
+use crate::document::vary::{OrderDoc, Weight};
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// HTTP/1.1.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Http", extend("x-renamed" = {"close": "close_by"}))]
+pub struct HttpDoc {
+    /// Size of a request's head, padded with a field 'X-Padding'. Default: no padding.
+    pub request: Option<Bytes>,
+    /// Size of a response's body. Emulated servers send it; clients count any other length as the failure
+    /// 'wrong_content', except with 4xx and 5xx that 'status' does not require. Varying sizes are requested by paths:
+    /// '/1000', '/64000'. Default: 1KB.
+    pub response: Option<SizeDoc>,
+    /// Number of requests on a connection. Default: 1.
+    pub requests: Option<TimesDoc>,
+    /// Method. Default: GET.
+    pub method: Option<MethodDoc>,
+    /// Path and query. Default: '/'.
+    pub path: Option<TextDoc>,
+    /// Host field. Default: 'eagre.test' with emulated servers, otherwise the first server's address.
+    pub host: Option<TextDoc>,
+    /// More header fields of requests, in this order.
+    #[serde(default)]
+    pub headers: IndexMap<String, TextDoc>,
+    /// Size of a request's body.
+    pub body: Option<SizeDoc>,
+    /// Maximum chunk size for bodies of requests and responses. Default: not chunked.
+    pub chunked: Option<Bytes>,
+    /// Expected status; any other is the failure 'http_status'.
+    #[schemars(range(min = 100, max = 599))]
+    pub status: Option<u16>,
+    /// Several requests by weight, instead of one. The keys above are their defaults.
+    #[schemars(length(min = 1))]
+    pub objects: Option<Vec<ObjectDoc>>,
+    /// Order of objects, or of response sizes.
+    #[serde(default)]
+    pub order: OrderDoc,
+    /// Number of requests in flight on a connection. Default: 1.
+    #[schemars(range(min = 1, max = 255))]
+    pub pipeline: Option<u8>,
+    /// Think time: from a response to the next request.
+    pub think: Option<DelayText>,
+    /// How to close a connection.
+    #[serde(default)]
+    pub close_by: HttpCloseDoc,
+    /// Fail the session on a status of 4xx or 5xx, which is counted in any case. Default: true.
+    pub errors_fail: Option<bool>,
+    /// Behavior of servers. Default: answer every request with 'response'.
+    pub server: Option<HttpServerDoc>,
+}
+
+impl HttpDoc {
+    /// Requests on a connection; `None` is without end.
+    pub fn times(&self) -> Option<u32> {
+        self.requests.unwrap_or_else(once).times()
+    }
+}
+
+/// A method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(inline)]
+pub enum MethodDoc {
+    /// GET.
+    Get,
+    /// HEAD.
+    Head,
+    /// POST.
+    Post,
+    /// PUT.
+    Put,
+    /// DELETE.
+    Delete,
+    /// OPTIONS.
+    Options,
+}
+
+/// How to close a connection after its last response.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum HttpCloseDoc {
+    /// The client sends a FIN.
+    #[default]
+    Fin,
+    /// The client sends a reset.
+    Reset,
+    /// The last request says 'Connection: close', and the server closes.
+    Server,
+}
+
+/// One of several requests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Object")]
+pub struct ObjectDoc {
+    /// Share of requests relative to the others.
+    #[serde(default = "weight_one")]
+    pub weight: Weight,
+    /// The method.
+    pub method: Option<MethodDoc>,
+    /// Path and query. Default with 'response': the path that requests that size from emulated servers.
+    pub path: Option<TextDoc>,
+    /// The Host field.
+    pub host: Option<TextDoc>,
+    /// Header fields, instead of those of all requests.
+    pub headers: Option<IndexMap<String, TextDoc>>,
+    /// Size of the request's head.
+    pub request: Option<Bytes>,
+    /// Size of the response's body.
+    pub response: Option<Bytes>,
+    /// Size of the request's body.
+    pub body: Option<SizeDoc>,
+    /// Expected status.
+    #[schemars(range(min = 100, max = 599))]
+    pub status: Option<u16>,
+}
+
+/// A server of HTTP.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "HttpServer")]
+pub struct HttpServerDoc {
+    /// Rules; the first match answers. Without a match a path that is a number gets a body of that size, any other
+    /// gets 'response'.
+    #[serde(default)]
+    pub rules: Vec<HttpRuleDoc>,
+    /// Number of requests answered on a connection before closing it. Default: no limit.
+    #[schemars(range(min = 1))]
+    pub keep_alive: Option<u32>,
+    /// Server field; an empty text omits it. Default: 'eagre'.
+    pub name: Option<String>,
+}
+
+/// A rule of a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "HttpRule")]
+pub struct HttpRuleDoc {
+    /// Paths to match: '/a', or '/a*' for all that start with it. Default: all.
+    pub path: Option<String>,
+    /// Methods to match. Default: all.
+    #[serde(default)]
+    pub methods: Vec<MethodDoc>,
+    /// Status. Default: 200.
+    #[schemars(range(min = 200, max = 599))]
+    pub status: Option<u16>,
+    /// Size of the body. Default: no body.
+    pub response: Option<SizeDoc>,
+    /// Maximum chunk size for the body. Default: not chunked.
+    pub chunked: Option<Bytes>,
+    /// Send no length; the body ends with the connection.
+    #[serde(default)]
+    pub until_close: bool,
+    /// More header fields, in this order.
+    #[serde(default)]
+    pub headers: IndexMap<String, String>,
+    /// Close the connection after the response.
+    #[serde(default)]
+    pub close: bool,
+    /// Delay from the request to the response.
+    pub delay: Option<DelayText>,
+}

@@ -1,0 +1,113 @@
+//! TCP, UDP and IP of sessions, as written. What is left out is the default, or what the entry says for both ends.
+
+use crate::document::quantity::{Bytes, Duration, TimeLimit, TimeWaitText};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// TCP of one end or of both.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Tcp")]
+pub struct TcpDoc {
+    /// Maximum segment size, bytes of payload. Default: what fits 'mtu'.
+    #[schemars(range(min = 64, max = 16_000))]
+    pub mss: Option<u16>,
+    /// Receive window. Default: 262140B.
+    pub window: Option<Bytes>,
+    /// Window scaling (RFC 7323), required for windows above 65535B. Default: true.
+    pub window_scaling: Option<bool>,
+    /// Timestamps (RFC 7323). Default: true.
+    pub timestamps: Option<bool>,
+    /// Selective acknowledgements (RFC 2018). Default: true.
+    pub sack: Option<bool>,
+    /// Explicit congestion notification (RFC 3168). Default: false.
+    pub ecn: Option<bool>,
+    /// Initial congestion window, segments (RFC 6928). Default: 10.
+    #[schemars(range(min = 1, max = 1_000))]
+    pub initial_window: Option<u16>,
+    /// Congestion control. Default: cubic.
+    pub congestion: Option<CongestionDoc>,
+    /// Send small segments at once instead of waiting for acknowledgements (no Nagle). Default: true.
+    pub no_delay: Option<bool>,
+    /// Maximum delay of an acknowledgement; 0s acknowledges at once. Default: 40ms.
+    pub ack_delay: Option<Duration>,
+    /// Initial retransmission timeout (RFC 6298). Default: 1s.
+    pub rto_initial: Option<Duration>,
+    /// Minimum retransmission timeout. Default: 200ms.
+    pub rto_min: Option<Duration>,
+    /// Maximum retransmission timeout. Default: 60s.
+    pub rto_max: Option<Duration>,
+    /// Maximum number of SYN retransmissions. Default: 6.
+    pub syn_retries: Option<Retries>,
+    /// Maximum number of SYN-ACK retransmissions. Default: 5.
+    pub syn_ack_retries: Option<Retries>,
+    /// Maximum number of retransmissions of data or a FIN. Default: 15.
+    pub data_retries: Option<Retries>,
+    /// How long to wait for the peer's FIN. Default: 60s.
+    pub fin_timeout: Option<Duration>,
+    /// Length of TIME-WAIT, or 'skip'. Default: 1s.
+    pub time_wait: Option<TimeWaitText>,
+    /// Idle time before a keep-alive probe, or 'none'. Default: none.
+    pub keep_alive: Option<TimeLimit>,
+    /// How to close first: with a FIN or a reset. Default: fin.
+    pub close_by: Option<CloseByDoc>,
+}
+
+/// A number of repetitions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Retries(#[schemars(range(min = 0, max = 255))] pub u8);
+
+/// Congestion control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum CongestionDoc {
+    /// RFC 9438.
+    Cubic,
+    /// RFC 5681 and 6582.
+    NewReno,
+    /// None: the receiver's window alone.
+    None,
+}
+
+/// How to close first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum CloseByDoc {
+    /// By a FIN.
+    Fin,
+    /// By a reset.
+    Reset,
+}
+
+/// UDP of one end or of both.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Udp")]
+pub struct UdpDoc {
+    /// Idle time after which a session ends. Default: 30s.
+    pub idle_timeout: Option<TimeLimit>,
+}
+
+/// IP of one end or of both.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Ip")]
+pub struct IpDoc {
+    /// Time to live, or hop limit. Default: 64.
+    #[schemars(range(min = 1, max = 255))]
+    pub ttl: Option<u8>,
+    /// Differentiated services code point (RFC 2474). Default: 0.
+    #[schemars(range(min = 0, max = 63))]
+    pub dscp: Option<u8>,
+    /// Whole traffic class byte, instead of 'dscp'. The lower two bits (ECN) must be zero.
+    #[schemars(range(min = 0, max = 255))]
+    pub tos: Option<u8>,
+}
+
+/// Largest IP packet, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Mtu(#[schemars(range(min = 256, max = 16_000))] pub u16);

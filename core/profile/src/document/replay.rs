@@ -1,0 +1,89 @@
+//! A capture file to send, as written.
+
+use crate::document::packet::FieldValue;
+use crate::document::quantity::{Duration, Mac, Network, Speedup};
+use crate::document::{OneOrMany, VlanId};
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A capture file to send: pcap or pcapng, with micro- or nanoseconds, Ethernet.
+///
+/// Packets are sent at the stream's 'rate', or without one as captured. They carry no signature: received packets are
+/// counted at the port but not measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Replay")]
+pub struct ReplayDoc {
+    /// Capture file, relative to the profile.
+    #[schemars(length(min = 1))]
+    pub file: String,
+    /// Speed relative to the capture, such as '2x' or '0.5x'. Default: 1x.
+    pub speed: Option<Speedup>,
+    /// Number of times to send the file; 'count' ends it, too. Default: 1.
+    #[schemars(range(min = 1))]
+    pub loops: Option<u64>,
+    /// Time from the last packet of a loop to the first of the next. Default: the capture's mean gap.
+    pub loop_gap: Option<Duration>,
+    /// How to split the two directions: clients' packets are sent from 'from', servers' from 'to'. Default: all from
+    /// 'from'.
+    pub split: Option<SplitDoc>,
+    /// Fields to rewrite in packets that have them: a value ('udp.dst: 53'), or one for another ('ipv4.src:
+    /// 10.0.0.0/8 -> 192.168.0.0/8'). 'addresses' and 'ports' rewrite both ends. 'ethernet.src: port' is the port's
+    /// own address, 'ethernet.dst: next_hop' that of its gateway or of the peer port. Correct checksums stay correct.
+    #[serde(default)]
+    pub rewrite: IndexMap<String, OneOrMany<FieldValue>>,
+    /// VLAN tag to add in front of all others.
+    pub push_vlan: Option<VlanId>,
+    /// Remove the outermost VLAN tag first.
+    #[serde(default)]
+    pub pop_vlan: bool,
+}
+
+impl ReplayDoc {
+    /// A file, sent once as it was captured.
+    pub fn new(file: impl Into<String>) -> Self {
+        Self {
+            file: file.into(),
+            speed: None,
+            loops: None,
+            loop_gap: None,
+            split: None,
+            rewrite: IndexMap::new(),
+            push_vlan: None,
+            pop_vlan: false,
+        }
+    }
+}
+
+/// How to tell the two directions of a capture apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the variants' types say it; comments would become descriptions")]
+pub enum SplitDoc {
+    Word(SplitWord),
+    By(SplitByDoc),
+}
+
+/// How to split by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum SplitWord {
+    /// By conversation: the sender of its first packet is the client.
+    FirstSource,
+}
+
+/// Which hosts are the clients; exactly one of the three.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SplitBy")]
+pub struct SplitByDoc {
+    /// Networks of the clients.
+    pub clients: Option<OneOrMany<Network>>,
+    /// MAC addresses of the clients.
+    pub macs: Option<OneOrMany<Mac>>,
+    /// Number of the capture's interface on the clients' side.
+    pub interface: Option<u32>,
+}

@@ -1,0 +1,312 @@
+//! Entries under `sessions:` as written: clients, servers, load.
+
+use crate::document::app::AppDoc;
+use crate::document::options::{IpDoc, Mtu, TcpDoc, UdpDoc};
+use crate::document::pattern::ShapeDoc;
+use crate::document::quantity::{
+    Addresses, Bytes, DelayText, Duration, Mac, Name, OpenRateText, PortRange, SessionRate, TimeLimit,
+};
+use crate::document::tls::TlsForm;
+use crate::document::vary::OrderDoc;
+use crate::document::{OneOrMany, VlanId, no_time};
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Sessions: clients that open connections to servers, and the application on them.
+///
+/// An end with a 'port' is emulated; an end without is an external host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Sessions", extend("x-renamed" = {
+    "requests": "request_rate", "up": "hold", "down": "idle", "timeout": "response_timeout",
+}))]
+pub struct SessionDoc {
+    /// Name of the entry in 'criteria' and the result.
+    pub name: Name,
+    /// End that opens sessions. Without it, or without its 'port', the clients are external.
+    pub client: Option<ClientDoc>,
+    /// End that accepts sessions. Without its 'port' the servers are external and 'addresses' is where to reach them.
+    pub server: Option<ServerDoc>,
+    /// Transport protocol. Default: the application's, or TCP.
+    pub transport: Option<TransportDoc>,
+    /// Application on the sessions.
+    pub app: AppDoc,
+    /// TLS around the application; TCP only.
+    pub tls: Option<TlsForm>,
+    /// Rate of opening sessions, all clients together. Default with 'concurrent': as fast as possible until that many
+    /// are open.
+    pub open: Option<OpenDoc>,
+    /// Rate of closing sessions that have lasted 'hold', all clients together. Default: no limit.
+    pub close: Option<SessionRate>,
+    /// Rate of requests, or of a program's sends, all clients together; a session waits for its turn. Default: no limit.
+    pub request_rate: Option<SessionRate>,
+    /// Maximum number of sessions open at a time. Sessions due beyond it are withheld and counted. With 'open: max'
+    /// it is the number to reach and hold.
+    #[schemars(range(min = 1))]
+    pub concurrent: Option<u64>,
+    /// Number of sessions to open. Default: until the duration ends.
+    #[schemars(range(min = 1))]
+    pub count: Option<u64>,
+    /// Application data, sent and received by clients, after which no more sessions are opened.
+    pub bytes: Option<Bytes>,
+    /// How long to open sessions, from 'start_delay' on. Default: until the duration ends.
+    #[serde(rename = "for")]
+    pub time: Option<Duration>,
+    /// How long a session lasts once it is established. A session that finishes sooner stays open; one that takes longer
+    /// is closed after its transaction. Default: as long as the application takes.
+    pub hold: Option<DelayText>,
+    /// Idle time between the end of a session and the session that takes its place in 'concurrent'. Default: 0s.
+    pub idle: Option<DelayText>,
+    /// Delay from the start of traffic to the first session.
+    #[serde(default = "no_time")]
+    pub start_delay: Duration,
+    /// What to do with open sessions when the run ends.
+    #[serde(default)]
+    pub at_end: AtEndDoc,
+    /// How long clients wait for the next byte of a response, and for the TLS handshake. Exceeding it is the failure
+    /// 'response_timeout'.
+    #[serde(default = "response_time")]
+    pub response_timeout: TimeLimit,
+    /// How long servers wait for data from a client. Exceeding it is the failure 'idle_timeout'.
+    #[serde(default = "no_limit")]
+    pub idle_timeout: TimeLimit,
+    /// Compare received data with what the other end sends, byte by byte. Both ends must be emulated.
+    #[serde(default)]
+    pub verify: bool,
+    /// Order of the pairs of client and server addresses.
+    #[serde(default)]
+    pub order: OrderDoc,
+    /// TCP options of both ends.
+    pub tcp: Option<TcpDoc>,
+    /// UDP options of both ends.
+    pub udp: Option<UdpDoc>,
+    /// IP options of both ends.
+    pub ip: Option<IpDoc>,
+    /// MTU of both ends: largest IP packet, bytes.
+    pub mtu: Option<Mtu>,
+    /// VLAN of both ends, or a list from the outermost inwards. Default: those of the ports.
+    pub vlan: Option<OneOrMany<VlanId>>,
+}
+
+fn response_time() -> TimeLimit {
+    TimeLimit(Some(units::Nanos::from_secs(30)))
+}
+
+fn no_limit() -> TimeLimit {
+    TimeLimit(None)
+}
+
+/// The end that opens sessions.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Client")]
+pub struct ClientDoc {
+    /// Port of emulated clients. Leave it out if the clients are external.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "port_name")]
+    pub port: Option<String>,
+    /// Addresses of clients; the port answers for all of them. Default: the port's own.
+    pub addresses: Option<AddressesDoc>,
+    /// Source ports of clients. Default: 1024..65535.
+    pub ports: Option<PortRange>,
+    /// MAC address to send to. Default: the next hop's, resolved.
+    pub mac: Option<Mac>,
+    /// TCP options of clients; override those of both ends.
+    pub tcp: Option<TcpDoc>,
+    /// UDP options of clients; override those of both ends.
+    pub udp: Option<UdpDoc>,
+    /// IP options of clients; override those of both ends.
+    pub ip: Option<IpDoc>,
+    /// MTU of clients: largest IP packet, bytes.
+    pub mtu: Option<Mtu>,
+    /// VLAN of clients, or a list from the outermost inwards.
+    pub vlan: Option<OneOrMany<VlanId>>,
+}
+
+/// End that accepts sessions.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Server")]
+pub struct ServerDoc {
+    /// Port of emulated servers. Leave it out if the servers are external.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "port_name")]
+    pub port: Option<String>,
+    /// Addresses of servers; the port answers for all of them. Default: the port's own.
+    pub addresses: Option<AddressesDoc>,
+    /// Ports of servers. Default: the application's: 80 for http (443 with TLS), 53 for dns, 7 for echo, 9 for
+    /// discard, 19 for chargen, the capture's for pcap.
+    pub ports: Option<PortRange>,
+    /// TCP options of servers; override those of both ends.
+    pub tcp: Option<TcpDoc>,
+    /// UDP options of servers; override those of both ends.
+    pub udp: Option<UdpDoc>,
+    /// IP options of servers; override those of both ends.
+    pub ip: Option<IpDoc>,
+    /// MTU of servers: largest IP packet, bytes.
+    pub mtu: Option<Mtu>,
+    /// VLAN of servers, or a list from the outermost inwards.
+    pub vlan: Option<OneOrMany<VlanId>>,
+}
+
+/// A port of the profile by name. A number in its place is a port of TCP or UDP: the reader takes it for 'ports'.
+fn port_name(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "x-number": "ports"})
+}
+
+/// Addresses of one end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AddressesDoc {
+    /// One, a range or a network.
+    One(Addresses),
+    /// Several of those.
+    List(Vec<Addresses>),
+    /// Those with how often each comes.
+    Weights(IndexMap<String, AddressWeight>),
+}
+
+/// How often addresses come in relation to others.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct AddressWeight(#[schemars(range(min = 1, max = 1_000))] pub u32);
+
+impl JsonSchema for AddressesDoc {
+    fn schema_name() -> Cow<'static, str> {
+        "Addresses".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (text, weight) =
+            (generator.subschema_for::<Addresses>(), generator.subschema_for::<AddressWeight>());
+        json_schema!({
+            "description": "Addresses of one end, all IPv4 or all IPv6: one ('10.0.0.10'), a range \
+                ('10.0.0.10..10.0.0.250'), the hosts of a network ('10.1.0.0/16'), a list of those, or those with the \
+                relative number of sessions of each address ('{10.0.0.10: 3, 10.0.0.11..10.0.0.20: 1}').",
+            "anyOf": [
+                text,
+                {"type": "array", "items": text, "minItems": 1},
+                {
+                    "type": "object",
+                    "propertyNames": {"format": "addresses"},
+                    "additionalProperties": weight,
+                    "minProperties": 1,
+                    "x-noun": "range of addresses",
+                },
+            ],
+        })
+    }
+}
+
+/// Transport protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum TransportDoc {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// What to do with open sessions when the run ends.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum AtEndDoc {
+    /// Close each after its transaction.
+    #[default]
+    Close,
+    /// Reset them.
+    Reset,
+}
+
+/// Rate of opening sessions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OpenDoc {
+    /// A rate, or as fast as possible.
+    Rate(OpenRateText),
+    /// A rate that changes.
+    Shape(OpenShape),
+}
+
+/// A rate that changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OpenShape {
+    /// Up, level, and down.
+    Ramp(RampDoc),
+    /// Points over time.
+    Curve(OpenCurveDoc),
+}
+
+/// A ramp from zero to a rate, a plateau, and a ramp back to zero.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Ramp")]
+pub struct RampDoc {
+    /// Rate of the plateau.
+    pub rate: SessionRate,
+    /// Time to reach the rate.
+    #[serde(default = "no_time")]
+    pub up: Duration,
+    /// Length of the plateau. Default: until the ramp down must start to end with the run.
+    pub hold: Option<Duration>,
+    /// Time to fall to zero.
+    #[serde(default = "no_time")]
+    pub down: Duration,
+}
+
+/// A rate over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "OpenCurve")]
+pub struct OpenCurveDoc {
+    /// Points of the curve at increasing times. The first rate also applies before, the last one after.
+    #[schemars(length(min = 1))]
+    pub points: Vec<OpenPointDoc>,
+    /// Shape between two points.
+    #[serde(default)]
+    pub shape: ShapeDoc,
+}
+
+/// A point of a curve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "OpenPoint")]
+pub struct OpenPointDoc {
+    /// Time since 'start_delay'.
+    pub at: Duration,
+    /// Rate at that time; zero is allowed.
+    pub rate: SessionRate,
+}
+
+impl JsonSchema for OpenDoc {
+    fn schema_name() -> Cow<'static, str> {
+        "Open".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Rate of opening sessions: a rate ('10000/s', '10k/s'), 'max' for as fast as 'concurrent' \
+                allows, or a mapping with one of the keys below.",
+            "anyOf": [
+                generator.subschema_for::<OpenRateText>(),
+                {
+                    "type": "object",
+                    "properties": {
+                        "ramp": generator.subschema_for::<RampDoc>(),
+                        "curve": generator.subschema_for::<OpenCurveDoc>(),
+                    },
+                    "additionalProperties": false,
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                    "x-noun": "shape",
+                },
+            ],
+        })
+    }
+}
