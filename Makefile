@@ -1,9 +1,9 @@
-# Two commands for a fresh Debian machine: `make demo` and `make test`. Both say what they install.
+# Start with `make demo` and `make test` on a fresh Debian machine. Both name the packages they install.
 
 SECONDS ?= 10
-# For what is compiled while something is measured: it has what nobody else wants of the machine.
+# Runs a command on otherwise idle cores only, beside tests that measure.
 BESIDE = env -u MAKEFLAGS chrt --idle 0
-# The unit tests of some floors.
+# Runs the unit tests of the crates on some floors: core, edge, shell, dev.
 TESTS_OF = env -u MAKEFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(CURDIR)/tools/floors $(1)" \
 	tools/linted test --workspace --locked --lib --bins --tests
 
@@ -16,7 +16,7 @@ build: web
 	@tools/setup build
 	env -u MAKEFLAGS cargo build --release --locked
 
-# The dashboard: nothing to do if web/dist is newer than its sources.
+# Builds the dashboard if its sources are newer than web/dist.
 web: web/dist/index.html
 
 web/dist/index.html: $(wildcard web/src/* web/src/*/* web/*.json web/*.mjs) web/node_modules/.package-lock.json
@@ -27,20 +27,20 @@ web/node_modules/.package-lock.json: web/package.json web/package-lock.json web/
 	cd web && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# Pictures of the dashboard for the documentation, of real runs.
+# Takes the documentation's screenshots of the dashboard during real runs.
 screenshots: build
 	@tools/setup test
 	tools/screenshots
 
-# What takes long compiles beside the program and its black-box tests.
+# Compiles unit tests beside the build of the program and its black-box tests.
 test:
 	@tools/setup test
 	@$(MAKE) --no-print-directory -j2 blackbox checked
 	$(call TESTS_OF,edge:shell)
 	tools/fuzz $(SECONDS)
 
-# Formatting, lints, the dashboard's types and tests, examples in comments, a build of all that tests run, and the tests
-# of crates that have no clock and so may wait.
+# Checks formatting, lints, the dashboard and examples in comments; builds all tests; runs those of crates without a clock,
+# which can wait for idle cores.
 checked: web
 	cd web && $(BESIDE) npm run --silent check && $(BESIDE) npm run --silent test
 	cargo fmt --all --check
@@ -49,7 +49,7 @@ checked: web
 	$(BESIDE) $(call TESTS_OF,core:dev)
 	$(BESIDE) tools/fuzz 0
 
-# Only the parts that need neither root nor other programs.
+# Runs the tests that need neither root nor other programs.
 unit:
 	cargo test --workspace --locked
 
@@ -57,7 +57,7 @@ blackbox: build
 	@tools/setup test
 	tools/blackbox tests
 
-# The tests of sessions with more of everything: millions of sessions, minutes of traffic.
+# Runs long tests: millions of sessions, minutes of traffic.
 soak: build
 	@tools/setup test
 	EAGRE_LONG=1 tools/blackbox tests/test_tcp_kernel.py tests/test_servers.py tests/test_clients.py tests/test_session_limits.py tests/test_bench_sessions.py tests/test_bench_switch.py tests/test_path.py tests/test_otg.py
@@ -65,16 +65,16 @@ soak: build
 fuzz:
 	tools/fuzz $(SECONDS)
 
-# Every topology of 'eagre lab', also those whose packages CI does not install, each with its whole test in small.
+# Runs every topology of 'eagre lab' with a short form of its test; installs the packages that `make test` does not need.
 lab: build
 	@tools/setup lab
 	EAGRE_LAB=all EAGRE_LONG=1 tools/blackbox tests/test_lab.py
 
-# The Debian package, into target/debian.
+# Makes the Debian package in target/debian.
 deb: build
 	tools/package
 
-# Licenses, sources and security advisories of all libraries, by cargo-deny. Needs the network.
+# Checks licenses, sources and security advisories of all libraries with cargo-deny. Needs the network.
 audit:
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny@0.20.2
 	cargo deny check

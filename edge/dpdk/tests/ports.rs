@@ -3,7 +3,7 @@
 //!
 //! EAL starts once per process, so the tests take turns.
 
-#![allow(unsafe_code)]
+#![allow(clippy::print_stdout, unsafe_code)]
 
 use port::{Burst, DriverDrops, Port, PortErrorKind, PortRequest, RxQueue, TxQueue};
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! Methods of sessions against simulated paths of which the answer is known.
 
+#![allow(clippy::print_stdout)]
+
 use campaign::{Bed, Campaign, Choice, Ended, Observer, Report, Running, Settings, Tester};
 use engine::{EngineError, Rig, Session, View, Watch};
 use methods::{Attributes, Findings, SessionRow, TrialOutcome, TrialRequest};
