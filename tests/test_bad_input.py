@@ -72,7 +72,7 @@ def test_a_wrong_output_path_is_told_before_any_traffic(eagre):
 
 def test_more_cores_than_there_are(eagre):
     """The machine refuses, and how many there are is said."""
-    eagre("demo", "--cores", "256").refused(3, "256 worker cores asked for", "ask for fewer with --cores")
+    eagre("demo", "--cores", "256").refused(3, "256 worker cores requested", "use a smaller --cores")
 
 
 def test_a_profile_may_come_from_standard_input(eagre):

@@ -86,19 +86,16 @@ fn next_hops_take_turns() {
 fn what_can_not_be_is_said() {
     let refused =
         |count, syntax, options: &RouteOptions| routes(count, syntax, options).unwrap_err().to_string();
-    assert_eq!(
-        refused(1, Syntax::Nftables, &v4()),
-        "nftables has no routes; the kernel's come from ip-batch"
-    );
+    assert_eq!(refused(1, Syntax::Nftables, &v4()), "nftables has no routes; use ip-batch for the kernel's");
     let end = RouteOptions { first: net("255.255.255.0/24"), ..v4() };
     assert_eq!(
         refused(2, Syntax::Frr, &end),
-        "2 prefixes from 255.255.255.0/24 on go beyond the last address"
+        "2 prefixes starting at 255.255.255.0/24 exceed the address space"
     );
     let mixed = RouteOptions { via: vec![ip("::1")], ..v4() };
-    assert!(refused(1, Syntax::Frr, &mixed).contains("not both IPv4 or both IPv6"));
+    assert!(refused(1, Syntax::Frr, &mixed).contains("different address families"));
     assert!(refused(1, Syntax::Frr, &RouteOptions { via: vec![], ..v4() }).contains("next hop"));
-    assert!("16.0.0.1/24".parse::<Prefix>().unwrap_err().to_string().contains("behind the prefix"));
+    assert!("16.0.0.1/24".parse::<Prefix>().unwrap_err().to_string().contains("host bits are set"));
     for text in ["16.0.0.0", "16.0.0.0/33", "a/8", "::/129", "1.2.3.4/x"] {
         assert!(text.parse::<Prefix>().is_err(), "{text}");
     }
@@ -185,11 +182,11 @@ fn rules_that_would_match_are_refused() {
         |count, options: &RuleOptions| rules(count, Syntax::Nftables, options).unwrap_err().to_string();
     let near = RuleOptions { first: net("9.255.255.255/32"), ..permit() };
     assert!(rules(2, Syntax::Nftables, &near).is_ok());
-    assert!(refused(3, &near).contains("reach into 10.0.0.0/24"));
+    assert!(refused(3, &near).contains("but overlap 10.0.0.0/24"));
     assert!(refused(0, &permit()).contains("fewer rules"));
-    assert!(refused(1, &RuleOptions { permit: vec![], ..permit() }).contains("lets through"));
+    assert!(refused(1, &RuleOptions { permit: vec![], ..permit() }).contains("permitted traffic"));
     let error = rules(1, Syntax::IpBatch, &permit()).unwrap_err().to_string();
-    assert_eq!(error, "ip-batch has no access lists; the kernel's come from nftables");
+    assert_eq!(error, "ip-batch has no access lists; use nftables for the kernel's");
     assert!(rules(1, Syntax::Bird, &permit()).is_err());
 }
 

@@ -58,7 +58,7 @@ fn a_profile_reads_as_it_should() {
     let design = design("kernel-router", &Parameters::default()).unwrap();
     let text = &design.files.iter().find(|file| file.name == "ipv4.yaml").unwrap().text;
     let expected = "\
-# IPv4 through the router, both ways at once.
+# IPv4 through the router, both directions.
 ports:
   west: {device: \"afxdp:veth0\", ip: \"10.0.0.2/24\", gateway: \"10.0.0.1\", speed: 1Gbps}
   east: {device: \"afxdp:veth1\", ip: \"10.0.1.2/24\", gateway: \"10.0.1.1\", speed: 1Gbps}
@@ -103,9 +103,9 @@ fn packets_are_tested_by_a_method_first() {
 fn parameters_are_checked() {
     let error = |name, parameters: Parameters| design(name, &parameters).unwrap_err().to_string();
     let routes = Parameters { routes: Some(5), ..Parameters::default() };
-    assert_eq!(error("bridge", routes), "bridge: it has no --routes");
+    assert_eq!(error("bridge", routes), "bridge: no option --routes");
     let routers = Parameters { routers: Some(33), ..Parameters::default() };
-    assert_eq!(error("chain", routers), "chain: --routers goes from 1 to 32");
+    assert_eq!(error("chain", routers), "chain: --routers must be from 1 to 32");
     let none = Parameters { routers: Some(0), ..Parameters::default() };
     assert!(error("parallel", none).contains("from 1"));
 }
