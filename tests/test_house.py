@@ -5,6 +5,7 @@ import tomllib
 
 import pytest
 from lab import REPO
+from rust_modules import Crate, circles
 
 WORKSPACE = tomllib.loads((REPO / "Cargo.toml").read_text())["workspace"]
 FOLDERS = sorted(
@@ -118,6 +119,30 @@ def test_every_example_is_mentioned():
     assert examples, "examples/ is empty"
     unknown = [path.name for path in examples if f"examples/{path.relative_to(REPO / 'examples')}" not in text]
     assert not unknown, f"neither in README.md nor in docs/: {', '.join(unknown)}"
+
+
+def test_the_engines_modules_form_a_tree():
+    """No module uses another that, perhaps by way of others, uses it."""
+    used = Crate(ROOMS["engine"] / "src").uses()
+    assert ("trial", "resolved") in used[("session",)], "imports are read"
+    assert circles(used) == []
+
+
+def test_circles_of_modules_are_found(tmp_path):
+    """What the test above rests on: re-exports and nested imports are followed to the file that has the item."""
+    files = {
+        "lib.rs": "mod a;\nmod b;\nmod c;\npub use a::{inner::{Leaf as Twig}, Top};",
+        "a.rs": "pub mod inner;\npub struct Top;\nfn f() { inner::g() }",
+        "a/inner.rs": "use crate::b;\npub struct Leaf;",
+        "b.rs": "fn f(_: crate::Top) {}",
+        "c.rs": "use super::b;\n#[cfg(test)]\nmod tests { use crate::a; }",
+    }
+    (tmp_path / "a").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    used = Crate(tmp_path).uses()
+    assert (used[("a", "inner")], used[("c",)]) == ({("b",)}, {("b",)})
+    assert circles(used) == [["a", "a::inner", "b"]]
 
 
 def test_every_crate_takes_part_in_the_house_rules():

@@ -5,7 +5,7 @@ use crate::choice::{self, Part};
 use crate::shape::{fits, learning, shape};
 use crate::{CampaignError, Tester, addresses, outcome};
 use counters::{PathConfig, PathReport, Poller};
-use engine::{View, Watch};
+use engine::{Commands, TrialObserver, View};
 use lab::{Hook, Moment, Template, Variables};
 use methods::{
     Estimate, Fault, Method, MethodResult, Progress, Step, StoredTrial, TrialKind, TrialOutcome,
@@ -88,7 +88,7 @@ pub struct Running<'a> {
     pub left: Estimate,
 }
 
-/// Somebody who watches a campaign, and may stop it.
+/// Sees a campaign while it runs.
 pub trait Observer {
     /// A trial begins.
     fn begins(&mut self, running: &Running<'_>);
@@ -96,14 +96,13 @@ pub trait Observer {
     fn looks(&mut self, view: &View<'_>);
     /// A trial has ended.
     fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome);
-    /// Whether to stop now.
-    fn stop(&self) -> bool;
 }
 
 /// All it takes to run a trial.
 struct Runner<'a> {
     tester: &'a mut dyn Tester,
     path: Option<Poller>,
+    commands: &'a mut Commands,
     observer: &'a mut dyn Observer,
 }
 
@@ -190,11 +189,12 @@ impl Campaign {
         &self,
         tester: &mut dyn Tester,
         mut kept: Option<Kept<'_>>,
+        commands: &mut Commands,
         observer: &mut dyn Observer,
     ) -> Result<Report, CampaignError> {
         let mut report = Report { ended: Ended::Done, results: Vec::new(), left_out: Vec::new() };
         let path = self.poller(tester)?;
-        let mut runner = Runner { tester, path, observer };
+        let mut runner = Runner { tester, path, commands, observer };
         for (number, part) in self.parts.iter().enumerate() {
             let Some(config) = part.with_rates(&report.results) else {
                 report.left_out.push(format!("{}: no rate was found to run it at", part.name));
@@ -247,7 +247,7 @@ impl Campaign {
                 Step::Failed(Fault { sentence, .. }) => return Ok(Ended::Failed(sentence)),
                 Step::Trial(request) => request,
             };
-            if runner.observer.stop() {
+            if runner.commands.is_stopped() {
                 return Ok(Ended::Interrupted);
             }
             let own = method.estimate();
@@ -260,29 +260,29 @@ impl Campaign {
             runner.observer.begins(&Running { part, request: &request, progress: method.progress(), left });
             let trial = self.trial(&request, runner)?;
             runner.observer.ended(&request, &trial.outcome);
-            if trial.outcome.interrupted && runner.observer.stop() {
+            if trial.outcome.interrupted && runner.commands.is_stopped() {
                 return Ok(Ended::Interrupted);
             }
             if let Some(kept) = kept {
                 kept.store.record(&kept.id, &trial.stored(number as u32, &request)?)?;
             }
             method.record(&trial.outcome);
-            runner.tester.wait(request.around.settle, &|| runner.observer.stop());
+            runner.tester.wait(request.around.settle, &mut || runner.commands.is_stopped());
         }
     }
 
     /// A trial with what surrounds it.
     fn trial(&self, request: &TrialRequest, runner: &mut Runner<'_>) -> Result<Trial, CampaignError> {
-        let Runner { tester, path, observer } = runner;
+        let Runner { tester, path, commands, observer } = runner;
         let variables = self.variables_of(request);
         self.hooks(Moment::BeforeTrial, &variables)?;
         let plan = shape(&self.plan, &self.bed, request)?;
         if let TrialKind::Addresses { .. } = request.kind {
-            self.probe_addresses(request, *tester, *observer)?;
+            self.probe_addresses(request, *tester, commands)?;
         } else if let Some(plan) = learning(&plan, request) {
             let took = plan.duration;
-            tester.run(plan, &mut Unseen { observer: *observer })?;
-            tester.wait(request.around.learning.since(took), &|| observer.stop());
+            tester.run(plan, commands, &mut Unseen)?;
+            tester.wait(request.around.learning.since(took), &mut || commands.is_stopped());
         }
         if let Some(path) = path {
             path.begin();
@@ -290,7 +290,7 @@ impl Campaign {
         let reset = self.reset(request, *tester)?;
         let mut watch =
             Watcher { observer: *observer, intervals: Vec::new(), keeps: plan.streams.len() <= STREAMS_KEPT };
-        let document = tester.run(plan, &mut watch)?;
+        let document = tester.run(plan, commands, &mut watch)?;
         let intervals = watch.intervals;
         if let Some(reset) = reset {
             reset
@@ -318,10 +318,10 @@ impl Campaign {
         &self,
         request: &TrialRequest,
         tester: &mut dyn Tester,
-        observer: &mut dyn Observer,
+        commands: &mut Commands,
     ) -> Result<(), CampaignError> {
         let Some(plan) = addresses::probe(&self.plan, &self.bed, request)? else { return Ok(()) };
-        let document = tester.run(plan, &mut Unseen { observer })?;
+        let document = tester.run(plan, commands, &mut Unseen)?;
         addresses::has_forgotten(&self.plan, request, &document)
     }
 
@@ -449,16 +449,12 @@ struct Watcher<'a> {
     keeps: bool,
 }
 
-impl Watch for Watcher<'_> {
+impl TrialObserver for Watcher<'_> {
     fn interval(&self) -> Nanos {
         INTERVAL
     }
 
-    fn stop(&self) -> bool {
-        self.observer.stop()
-    }
-
-    fn look(&mut self, view: &View<'_>) {
+    fn snapshot(&mut self, view: &View<'_>) {
         if self.keeps {
             self.intervals.extend(serde_json::to_value(view.document()).ok());
         }
@@ -466,19 +462,13 @@ impl Watch for Watcher<'_> {
     }
 }
 
-/// Nobody looks at learning frames.
-struct Unseen<'a> {
-    observer: &'a mut dyn Observer,
-}
+/// Sees nothing of learning frames.
+struct Unseen;
 
-impl Watch for Unseen<'_> {
+impl TrialObserver for Unseen {
     fn interval(&self) -> Nanos {
         INTERVAL
     }
 
-    fn stop(&self) -> bool {
-        self.observer.stop()
-    }
-
-    fn look(&mut self, _: &View<'_>) {}
+    fn snapshot(&mut self, _: &View<'_>) {}
 }

@@ -1,6 +1,6 @@
 //! Whoever runs the trials: ports with real time, or a simulation.
 
-use engine::{EngineError, Rig, RunOptions, Session, Watch};
+use engine::{Commands, EngineError, Rig, RunOptions, Session, TrialObserver};
 use os::TscClock;
 use profile::Plan;
 use profile::plan::Sizes;
@@ -21,10 +21,15 @@ pub trait Tester {
     ///
     /// # Errors
     /// The trial could not be run.
-    fn run(&mut self, plan: Plan, watch: &mut dyn Watch) -> Result<ResultDocument, EngineError>;
+    fn run(
+        &mut self,
+        plan: Plan,
+        commands: &mut Commands,
+        observer: &mut dyn TrialObserver,
+    ) -> Result<ResultDocument, EngineError>;
 
     /// Lets time pass, until `stop` says otherwise.
-    fn wait(&mut self, span: Nanos, stop: &dyn Fn() -> bool);
+    fn wait(&mut self, span: Nanos, stop: &mut dyn FnMut() -> bool);
 
     /// Whether time is real: then whoever asks a device for its counters gets an answer.
     fn is_real(&self) -> bool;
@@ -62,15 +67,20 @@ impl Tester for PortTester {
         self.rig.iter().flat_map(Rig::facts).map(|facts| facts.speed_bps).collect()
     }
 
-    fn run(&mut self, plan: Plan, watch: &mut dyn Watch) -> Result<ResultDocument, EngineError> {
+    fn run(
+        &mut self,
+        plan: Plan,
+        commands: &mut Commands,
+        observer: &mut dyn TrialObserver,
+    ) -> Result<ResultDocument, EngineError> {
         let rig = self.rig.take().expect("a rig comes back from every trial");
         let mut session = Session::load(plan, rig);
-        let document = session.run(&self.options, &self.clock, watch);
+        let document = session.run(&self.options, &self.clock, commands, observer);
         self.rig = Some(session.into_rig());
         document
     }
 
-    fn wait(&mut self, span: Nanos, stop: &dyn Fn() -> bool) {
+    fn wait(&mut self, span: Nanos, stop: &mut dyn FnMut() -> bool) {
         let end = Instant::now() + Duration::from_nanos(span.0);
         while !stop() {
             let left = end.saturating_duration_since(Instant::now());

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)]
 
 use campaign::{Bed, Campaign, Choice, Ended, Observer, Report, Running, Settings, Tester};
-use engine::{EngineError, Rig, Session, View, Watch};
+use engine::{Commands, EngineError, Rig, Session, TrialObserver, View};
 use methods::{Attributes, Findings, SessionRow, TrialOutcome, TrialRequest};
 use port::{Port, PortRequest};
 use profile::Plan;
@@ -23,7 +23,12 @@ impl Tester for Simulated {
         vec![Some(self.link.speed_bps); 2]
     }
 
-    fn run(&mut self, plan: Plan, watch: &mut dyn Watch) -> Result<ResultDocument, EngineError> {
+    fn run(
+        &mut self,
+        plan: Plan,
+        commands: &mut Commands,
+        observer: &mut dyn TrialObserver,
+    ) -> Result<ResultDocument, EngineError> {
         let port = |index: usize| (plan.ports[index].device.clone(), [2, 0, 0, 0, 0, index as u8], self.link);
         let topology = Topology {
             ports: vec![port(0), port(1)],
@@ -35,10 +40,10 @@ impl Tester for Simulated {
         let request = PortRequest { queues: 1, frame_len_max: 9_018 };
         let (ports, clock) = sim::build_behind(topology, request, self.firewall);
         let rig = Rig::new(ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect());
-        Session::load(plan, rig).simulate(1, true, &clock, watch)
+        Session::load(plan, rig).simulate(1, true, &clock, commands, observer)
     }
 
-    fn wait(&mut self, _: Nanos, _: &dyn Fn() -> bool) {}
+    fn wait(&mut self, _: Nanos, _: &mut dyn FnMut() -> bool) {}
 
     fn is_real(&self) -> bool {
         false
@@ -56,10 +61,6 @@ impl Observer for Told {
     fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
         println!("{}: {:?} {:?} {:?}", request.label, outcome.sessions, outcome.drops, outcome.reasons);
         println!("  {:?} {:?}", outcome.path, outcome.tcp);
-    }
-
-    fn stop(&self) -> bool {
-        false
     }
 }
 
@@ -102,7 +103,9 @@ fn campaign(profile: &str, method: &str, set: &[(&str, &str)]) -> Result<Campaig
 fn run(profile: &str, method: &str, set: &[(&str, &str)], mut world: Simulated) -> Result<Report, String> {
     let campaign = campaign(profile, method, set)?;
     campaign.check().map_err(|error| error.to_string())?;
-    let report = campaign.run(&mut world, None, &mut Told).map_err(|error| error.to_string())?;
+    let report = campaign
+        .run(&mut world, None, &mut Commands::none(), &mut Told)
+        .map_err(|error| error.to_string())?;
     report.results.iter().for_each(|result| println!("{:?} {:?}", result.summary, result.remarks));
     Ok(report)
 }

@@ -9,51 +9,38 @@
 //! | `resume`, `resume NAME` | send at the profile's rate |
 //! | `stop` | end the run early and write the result |
 
-use engine::{Change, Speed};
+use engine::{Command, Control, RateCommand, Speed};
 use std::io::BufRead;
-use std::sync::mpsc::{Receiver, channel};
 use units::Load;
 
-/// One command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ControlCommand {
-    /// Change rates.
-    Change(Change),
-    /// End the run.
-    Stop,
-}
-
-/// Reads commands from standard input; reports unknown ones on standard error.
-pub(crate) fn listen() -> Receiver<ControlCommand> {
-    let (commands, inbox) = channel();
+/// Sends commands from standard input one after the other; reports unknown and refused ones on standard error.
+pub(crate) fn listen(control: Control) {
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             let line = match line {
                 Ok(line) => line,
                 Err(error) => return eprintln!("eagre: standard input: {error}; no more commands are read"),
             };
-            match parse(&line) {
-                Ok(Some(command)) => {
-                    if commands.send(command).is_err() {
-                        return;
-                    }
-                }
-                Ok(None) => {}
-                Err(reason) => eprintln!("eagre: {reason}"),
+            let outcome = match parse(&line) {
+                Ok(Some(command)) => control.request(command).wait().map_err(|error| error.to_string()),
+                Ok(None) => continue,
+                Err(reason) => Err(reason),
+            };
+            if let Err(reason) = outcome {
+                eprintln!("eagre: {reason}");
             }
         }
     });
-    inbox
 }
 
-fn parse(line: &str) -> Result<Option<ControlCommand>, String> {
+fn parse(line: &str) -> Result<Option<Command>, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let change = |stream: Option<&str>, speed| {
-        Ok(Some(ControlCommand::Change(Change { stream: stream.map(str::to_owned), speed })))
+        Ok(Some(Command::SetRate(RateCommand { stream: stream.map(str::to_owned), speed })))
     };
     match &words[..] {
         [] => Ok(None),
-        ["stop"] => Ok(Some(ControlCommand::Stop)),
+        ["stop"] => Ok(Some(Command::Stop)),
         ["pause", name @ ..] if name.len() <= 1 => change(name.first().copied(), Speed::Share(0)),
         ["resume", name @ ..] if name.len() <= 1 => change(name.first().copied(), Speed::Share(1_000_000)),
         ["rate", name @ .., rate] if name.len() <= 1 => {
@@ -88,14 +75,14 @@ mod tests {
     #[test]
     fn reads_every_command() {
         let change = |stream: Option<&str>, speed| {
-            Ok(Some(ControlCommand::Change(Change { stream: stream.map(str::to_owned), speed })))
+            Ok(Some(Command::SetRate(RateCommand { stream: stream.map(str::to_owned), speed })))
         };
         assert_eq!(parse("rate 2Mpps"), change(None, Speed::Rate("2Mpps".parse().unwrap())));
         assert_eq!(parse(" rate web 40% "), change(Some("web"), Speed::Rate(Load::LinkShare(400_000))));
         assert_eq!(parse("scale web 250%"), change(Some("web"), Speed::Share(2_500_000)));
         assert_eq!(parse("pause"), change(None, Speed::Share(0)));
         assert_eq!(parse("resume web"), change(Some("web"), Speed::Share(1_000_000)));
-        assert_eq!((parse("stop"), parse("")), (Ok(Some(ControlCommand::Stop)), Ok(None)));
+        assert_eq!((parse("stop"), parse("")), (Ok(Some(Command::Stop)), Ok(None)));
         for bad in ["rate", "rate fast", "scale 50", "scale -1%", "pause a b", "go"] {
             assert!(parse(bad).is_err(), "{bad}");
         }

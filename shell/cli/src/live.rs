@@ -2,38 +2,36 @@
 
 use crate::Failure;
 use crate::args::Common;
-use crate::control::{self, ControlCommand};
+use crate::control;
 use crate::output::Sinks;
 use crate::table::table;
-use engine::{Change, View, Watch};
+use engine::{Commands, TrialObserver, View};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Receiver;
 use units::{Nanos, count, quantity, whole};
 
 /// Time between two snapshots without interval output.
 const SNAPSHOT: Nanos = Nanos::from_millis(500);
 const BAR: &str = "{bar:40} {percent:>3}%  {prefix}\n{msg}";
 
-/// Shows progress on a terminal, writes intervals, listens for Ctrl-C.
+/// Shows progress on a terminal and writes intervals.
 pub(crate) struct Live {
     bar: Option<ProgressBar>,
     sinks: Sinks,
     every: Nanos,
-    stop: Arc<AtomicBool>,
-    /// Commands from standard input, with `--control`.
-    commands: Option<Receiver<ControlCommand>>,
     error: Option<Failure>,
 }
 
 impl Live {
-    pub(crate) fn new(common: &Common, sinks: Sinks) -> Result<Self, Failure> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = stop.clone();
-        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+    /// The output, and the commands of Ctrl-C and, with `--control`, of standard input.
+    pub(crate) fn new(common: &Common, sinks: Sinks) -> Result<(Self, Commands), Failure> {
+        let (control, commands) = engine::channel();
+        let interrupt = control.clone();
+        ctrlc::set_handler(move || interrupt.stop())
             .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))?;
+        if common.control {
+            control::listen(control);
+        }
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
             // The template is constant; the default bar is only a fallback.
@@ -42,8 +40,7 @@ impl Live {
         });
         let every =
             if sinks.wants_intervals() { common.interval.max(Nanos::from_millis(10)) } else { SNAPSHOT };
-        let commands = common.control.then(control::listen);
-        Ok(Self { bar, sinks, every, stop, commands, error: None })
+        Ok((Self { bar, sinks, every, error: None }, commands))
     }
 
     /// Clears the progress bar and returns the open files.
@@ -91,30 +88,12 @@ impl Live {
     }
 }
 
-impl Watch for Live {
+impl TrialObserver for Live {
     fn interval(&self) -> Nanos {
         self.every
     }
 
-    fn stop(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    fn change(&mut self) -> Option<Change> {
-        match self.commands.as_ref()?.try_recv().ok()? {
-            ControlCommand::Change(change) => Some(change),
-            ControlCommand::Stop => {
-                self.stop.store(true, Ordering::Relaxed);
-                None
-            }
-        }
-    }
-
-    fn refused(&mut self, _change: &Change, reason: &str) {
-        eprintln!("eagre: {reason}");
-    }
-
-    fn look(&mut self, view: &View<'_>) {
+    fn snapshot(&mut self, view: &View<'_>) {
         if let Some(bar) = &self.bar {
             Self::show(bar, view);
         }

@@ -196,8 +196,8 @@ fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {
     let clock = TscClock::calibrate(CALIBRATION);
     let options = RunOptions { cores, histograms: !common.no_histograms };
     let mut session = Session::load(plan, rig);
-    let mut live = Live::new(common, sinks)?;
-    let document = session.run(&options, &clock, &mut live);
+    let (mut live, mut commands) = Live::new(common, sinks)?;
+    let document = session.run(&options, &clock, &mut commands, &mut live);
     let sinks = live.finish();
     conclude(&document?, sinks, common)
 }

@@ -6,7 +6,7 @@ use crate::output::Sinks;
 use crate::run::{conclude, load, read};
 use crate::{Exit, Failure};
 use campaign::Tester;
-use engine::{EngineError, Rig, Session, Watch};
+use engine::{Commands, EngineError, Rig, Session, TrialObserver};
 use pcap::{Packet, PcapWriter};
 use port::{Port, PortRequest};
 use profile::Plan;
@@ -27,8 +27,9 @@ pub(crate) fn sim(path: &Path, options: &SimArgs, common: &Common) -> Result<Exi
     let (ports, clock) = build_topology(&plan, options.dut, common.cores, tap);
     let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
     let mut session = Session::load(plan, rig);
-    let mut live = Live::new(common, sinks)?;
-    let document = session.simulate(usize::from(common.cores), !common.no_histograms, &clock, &mut live);
+    let (mut live, mut commands) = Live::new(common, sinks)?;
+    let cores = usize::from(common.cores);
+    let document = session.simulate(cores, !common.no_histograms, &clock, &mut commands, &mut live);
     let sinks = live.finish();
     let mut document = document?;
     let counts = clock.counts();
@@ -118,14 +119,19 @@ impl Tester for SimTester {
         self.speeds.clone()
     }
 
-    fn run(&mut self, plan: Plan, watch: &mut dyn Watch) -> Result<ResultDocument, EngineError> {
+    fn run(
+        &mut self,
+        plan: Plan,
+        commands: &mut Commands,
+        observer: &mut dyn TrialObserver,
+    ) -> Result<ResultDocument, EngineError> {
         let (ports, clock) = build_topology(&plan, self.dut, self.cores, None);
         let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
-        Session::load(plan, rig).simulate(usize::from(self.cores), true, &clock, watch)
+        Session::load(plan, rig).simulate(usize::from(self.cores), true, &clock, commands, observer)
     }
 
     /// Nothing to wait for: every trial starts idle.
-    fn wait(&mut self, _: Nanos, _: &dyn Fn() -> bool) {}
+    fn wait(&mut self, _: Nanos, _: &mut dyn FnMut() -> bool) {}
 
     fn is_real(&self) -> bool {
         false

@@ -8,38 +8,29 @@
 #![forbid(unsafe_code)]
 
 pub mod capture;
-mod captures;
-mod change;
+mod control;
+mod counts;
 mod error;
-mod flow_sink;
-mod flows;
-mod hosts;
-mod interval;
-mod pings;
-mod players;
-mod receive;
-mod rig;
+mod figures;
+mod observer;
 mod rows;
 mod session;
 mod session_rows;
-mod steer;
 mod sums;
-mod template;
-mod transmit;
 mod trial;
 pub mod trust;
-mod varied;
-mod watch;
 mod worker;
 
-pub use captures::CaptureSwitch;
-pub use change::{Change, Speed};
+pub use control::commands::{
+    CaptureCommand, Command, CommandError, Commands, Control, PendingReply, PingCommand, PingReply,
+    RateCommand, Reply, ReplyFuture, Speed, channel,
+};
 pub use error::EngineError;
-pub use hosts::host_macs;
-pub use pings::{PingOrder, Pinged};
-pub use rig::Rig;
+pub use figures::{NeighbourView, PortView, SessionView, StreamView};
+pub use observer::{TrialObserver, View};
 pub use session::{RunOptions, Session};
-pub use watch::{NeighbourView, PortView, SessionView, StreamView, View, Watch};
+pub use trial::hosts::host_macs;
+pub use trial::rig::Rig;
 
 /// Version of DPDK, which opens the ports.
 pub fn dpdk_version() -> String {

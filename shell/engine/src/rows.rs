@@ -1,12 +1,11 @@
 //! Rows of result documents from counts: streams, groups and ports, of the whole trial or of an interval.
 
 use crate::capture::CaptureOutcome;
+use crate::control::commands::{RateCommand, Speed};
+use crate::observer::View;
 use crate::session_rows::sessions;
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
-use crate::watch::View;
-use crate::{Change as RateOrder, Speed};
-use histogram::Timing;
 use measure::{Change, Counts, Jitter, Moments, Span, Spans, StreamTotals};
 use port::DriverDrops;
 use result::{
@@ -31,12 +30,12 @@ impl From<CaptureOutcome> for CaptureResult {
 }
 
 /// A change of rates that takes effect `at` this time.
-pub(crate) fn rate_change(change: &RateOrder, at: Nanos) -> RateChange {
-    let to = match change.speed {
+pub(crate) fn rate_change(command: &RateCommand, at: Nanos) -> RateChange {
+    let to = match command.speed {
         Speed::Share(ppm) => format!("{} of the profile's rate", Load::LinkShare(ppm)),
         Speed::Rate(load) => load.to_string(),
     };
-    RateChange { at_s: at.as_secs_f64(), stream: change.stream.clone(), to }
+    RateChange { at_s: at.as_secs_f64(), stream: command.stream.clone(), to }
 }
 
 /// Bits at layer 1 of `packets` frames of `bytes` in all.
@@ -59,23 +58,6 @@ pub(crate) fn latency(moments: &Moments, histogram: Option<&histogram::Histogram
         p99_99: quantile(0.9999),
         max: moments.max,
         samples: moments.samples,
-    })
-}
-
-/// Times that sessions measured; `None` if there are none.
-pub(crate) fn timing(times: &Timing) -> Option<LatencyResult> {
-    let quantile = |q| times.histogram.quantile(q).map(|v| v.clamp(times.min, times.max));
-    Some(LatencyResult {
-        min: times.min,
-        mean: times.mean()?,
-        stddev: times.stddev()?,
-        p50: quantile(0.5),
-        p90: quantile(0.9),
-        p99: quantile(0.99),
-        p99_9: quantile(0.999),
-        p99_99: quantile(0.9999),
-        max: times.max,
-        samples: times.samples(),
     })
 }
 

@@ -1,10 +1,10 @@
 //! Rows of sessions of result documents, from counts.
 
-use crate::flows::SessionCounts;
-use crate::rows::timing;
+use crate::counts::sessions::SessionCounts;
 use crate::sums::Sums;
 use crate::trial::Trial;
-use result::{Counters, Named, SessionResult, SideDetails, SideResult, TlsResult};
+use histogram::Timing;
+use result::{Counters, LatencyResult, Named, SessionResult, SideDetails, SideResult, TlsResult};
 use session::plan::{OpenRate, SessionPlan, Side};
 use session::{Counts, Reason};
 use units::Nanos;
@@ -119,4 +119,21 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
             (plan.name.clone(), result)
         })
         .collect()
+}
+
+/// Times that sessions measured; `None` if there are none.
+fn timing(times: &Timing) -> Option<LatencyResult> {
+    let quantile = |q| times.histogram.quantile(q).map(|v| v.clamp(times.min, times.max));
+    Some(LatencyResult {
+        min: times.min,
+        mean: times.mean()?,
+        stddev: times.stddev()?,
+        p50: quantile(0.5),
+        p90: quantile(0.9),
+        p99: quantile(0.99),
+        p99_9: quantile(0.999),
+        p99_99: quantile(0.9999),
+        max: times.max,
+        samples: times.samples(),
+    })
 }

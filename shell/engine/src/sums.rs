@@ -1,7 +1,7 @@
 //! What all workers counted, added up.
 
-use crate::flows::SessionCounts;
-use crate::interval::{Interval, PortCounts, Shape};
+use crate::counts::interval::{Interval, PortCounts, Shape};
+use crate::counts::sessions::SessionCounts;
 use measure::Totals;
 use sched::PacingRecord;
 use session::plan::Side;

@@ -1,14 +1,15 @@
 //! How far a result can be trusted: the tester's own latency, and the verdict.
 
-use crate::flows::Local;
-use crate::interval::Shape;
-use crate::receive::{ANY_PORT, Expected, Receiver};
+use crate::counts::interval::Shape;
 use crate::rows::{self, PortEnd};
 use crate::sums::Sums;
-use crate::template::{Blocks, Template};
-use crate::transmit::{Transmitter, TxContent, TxStream};
 use crate::trial::Trial;
 use crate::worker::Worker;
+use crate::worker::flows::Local;
+use crate::worker::receive::{ANY_PORT, Expected, Receiver};
+use crate::worker::template::{Blocks, Template};
+use crate::worker::transmit::{Transmitter, TxStream};
+use crate::worker::varied::TxContent;
 use measure::Recorder;
 use neighbour::Hosts;
 use port::{Clock, Port, PortRequest, TxOffload, ring};

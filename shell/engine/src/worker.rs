@@ -3,15 +3,23 @@
 //! A turn of the loop: send what is due, take in what has come, answer what is asked. Time is asked of a clock that is
 //! handed in, so the same worker runs on the processor's counter and in a simulation.
 
-use crate::change::Order;
-use crate::flows::{Flows, Local};
-use crate::interval::Interval;
-use crate::pings::{Errand, Heard};
-use crate::receive::{Expected, Receiver};
-use crate::transmit::Transmitter;
+pub(crate) mod commands;
+mod flow_sink;
+pub(crate) mod flows;
+pub(crate) mod receive;
+pub(crate) mod steer;
+pub(crate) mod template;
+pub(crate) mod transmit;
+pub(crate) mod varied;
+
+use crate::counts::interval::Interval;
+use commands::{PingEvent, WorkerCommand};
+use flows::{Flows, Local};
 use measure::{Jitter, Recorder};
 use neighbour::Hosts;
 use port::{Clock, PortError};
+use receive::{Expected, Receiver};
+use transmit::Transmitter;
 use units::Nanos;
 
 /// Turns for which timers may wait while frames are taken in.
@@ -55,10 +63,10 @@ pub(crate) struct Worker<'a> {
     /// Whether everything was sent, and servers of sessions know.
     through: bool,
     last_departure: Nanos,
-    /// Whether there are pings, so that somebody wants what may be their answers.
+    /// Whether there are pings, whose answers other frames may be.
     overhears: bool,
     /// Departures of their frames.
-    left: Vec<Heard>,
+    ping_frames_sent: Vec<PingEvent>,
 }
 
 impl<'a> Worker<'a> {
@@ -93,7 +101,7 @@ impl<'a> Worker<'a> {
             through: false,
             last_departure: Nanos::ZERO,
             overhears: false,
-            left: Vec::new(),
+            ping_frames_sent: Vec::new(),
         }
     }
 
@@ -192,39 +200,38 @@ impl<'a> Worker<'a> {
         self.flows().map(|flows| flows.next_due(self.epoch)).fold(packets, Nanos::min)
     }
 
-    /// Changes the speed of streams.
-    pub(crate) fn scale(&mut self, order: &Order) {
-        self.sending.iter_mut().filter(|s| !s.done).for_each(|s| s.transmitter.scale(order));
-    }
-
-    /// Does what a ping needs.
-    pub(crate) fn run_errand(&mut self, errand: Errand, now: Nanos) {
-        match errand {
-            Errand::Overhear(on) => {
+    /// Carries out a command.
+    pub(crate) fn apply(&mut self, command: WorkerCommand, now: Nanos) {
+        match command {
+            WorkerCommand::SetRate(step) => {
+                self.sending.iter_mut().filter(|s| !s.done).for_each(|s| s.transmitter.set_rate(&step));
+            }
+            WorkerCommand::Overhear(on) => {
                 self.overhears = on;
                 self.receivers.iter_mut().for_each(|receiver| receiver.overhear(on));
             }
-            Errand::Send { port, frame, tag } => {
+            WorkerCommand::SendFrame { port, frame, tag } => {
                 let sent = answer(&mut self.sending, port, now, &[frame]);
                 self.interval.ports[port].tx_answers += sent;
-                // What the port does not take is not told of, and asked for again.
-                self.left.extend((sent > 0).then_some(Heard::Left { tag, at: now }));
+                // A frame the port does not take is not reported, and asked for again.
+                self.ping_frames_sent.extend((sent > 0).then_some(PingEvent::Sent { tag, at: now }));
             }
+            WorkerCommand::Stop => self.stop(now),
         }
     }
 
-    /// Whether there may be something to hand over to pings.
+    /// Whether there may be events of pings to hand over.
     pub(crate) fn overhears(&self) -> bool {
         self.overhears
     }
 
-    /// Takes out what pings want to know.
-    pub(crate) fn heard(&mut self) -> impl Iterator<Item = Heard> {
-        self.left.drain(..).chain(self.receivers.iter_mut().flat_map(Receiver::heard))
+    /// Takes out the events of pings.
+    pub(crate) fn ping_events(&mut self) -> impl Iterator<Item = PingEvent> {
+        self.ping_frames_sent.drain(..).chain(self.receivers.iter_mut().flat_map(Receiver::overheard))
     }
 
     /// Sends nothing more that is not due by `now`.
-    pub(crate) fn stop(&mut self, now: Nanos) {
+    fn stop(&mut self, now: Nanos) {
         for sending in &mut self.sending {
             sending.transmitter.stop(now.since(self.epoch));
         }

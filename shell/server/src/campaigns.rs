@@ -7,7 +7,7 @@ use api::{Names, Point, PointSessions, State};
 use campaign::{
     Bed, Campaign, CampaignError, Ended, Kept, Observer, Part, PortTester, Report, Running, Tester,
 };
-use engine::{RunOptions, View};
+use engine::{Commands, RunOptions, View};
 use lab::Variables;
 use methods::{Attributes, GroupOutcome, Timing, TrialOutcome, TrialRequest};
 use os::TscClock;
@@ -97,7 +97,7 @@ impl CampaignJob {
     }
 
     /// Opens the ports and runs all trials; the end is told when the ports are given back.
-    pub(crate) fn play(&self, setup: Setup, cores: &CoresInUse) -> Ending {
+    pub(crate) fn play(&self, setup: Setup, cores: &CoresInUse, commands: &mut Commands) -> Ending {
         let _span = tracing::info_span!("campaign", id = %self.job.about.id, method = %self.method).entered();
         tracing::info!("begins");
         let Setup { plan, parts, timing, attributes, profile, mut store, id } = setup;
@@ -122,7 +122,7 @@ impl CampaignJob {
             campaign.check()?;
             self.job.goes_on(State::Running);
             let kept = Kept { store: &mut store, id: id.clone(), finished: Vec::new() };
-            let report = campaign.run(&mut tester, Some(kept), &mut observer)?;
+            let report = campaign.run(&mut tester, Some(kept), commands, &mut observer)?;
             Ok((campaign, report))
         })();
         self.concludes(played, &mut store, &id)
@@ -203,10 +203,6 @@ impl Observer for Watcher<'_> {
         progress.points.push(Arc::new(point(part, request, outcome)));
         drop(progress);
         self.campaign.job.looks.ring();
-    }
-
-    fn stop(&self) -> bool {
-        self.campaign.job.is_stopped()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::looks::Looks;
 use api::State;
+use engine::{Commands, Control};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +26,8 @@ pub(crate) struct Job {
     pub(crate) looks: Looks,
     status: Mutex<Status>,
     stop: AtomicBool,
+    /// Where its commands are sent.
+    pub(crate) control: Control,
 }
 
 /// What is known of a job from its beginning.
@@ -61,14 +64,18 @@ pub(crate) struct Ending {
 }
 
 impl Job {
-    pub(crate) fn new(about: About) -> Self {
-        Self {
+    /// A job, and the commands it will get.
+    pub(crate) fn new(about: About) -> (Self, Commands) {
+        let (control, commands) = engine::channel();
+        let job = Self {
             about,
             started: now(),
             looks: Looks::default(),
             status: Mutex::new(Status { state: State::Starting, reason: None, ended: None }),
             stop: AtomicBool::new(false),
-        }
+            control,
+        };
+        (job, commands)
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -101,6 +108,7 @@ impl Job {
         let mut status = lock(&self.status);
         if !status.state.has_ended() && !self.stop.swap(true, Ordering::Relaxed) {
             status.reason = Some(why.to_owned());
+            self.control.stop();
         }
     }
 

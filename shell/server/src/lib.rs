@@ -32,7 +32,6 @@ mod runs;
 mod service;
 mod shelf;
 mod starting;
-mod switches;
 mod tls;
 
 pub use access::{Caller, Token, TokenError};

@@ -1,15 +1,13 @@
-//! Pings from the ports of a run: asked for by clients, carried out by the engine, told to whoever asked.
+//! Pings from the ports of a run, requested by clients and sent by the engine.
 
 use crate::fault::Fault;
-use crate::jobs::{Job, lock};
+use crate::jobs::Job;
 use api::NewPing;
 use axum::http::StatusCode;
-use engine::{PingOrder, Pinged};
-use std::collections::{BTreeMap, VecDeque};
+use engine::{Command, CommandError, PingCommand, PingReply, Reply};
 use std::net::IpAddr;
-use std::sync::Mutex;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use units::Nanos;
 
@@ -22,81 +20,56 @@ const AT_A_TIME: usize = 1024;
 /// For a run to begin, its neighbours to be asked, and the engine to look.
 const BEFORE: Duration = Duration::from_secs(20);
 
-/// Pings of a run.
-#[derive(Default)]
+/// Pings of a run: how many more there may be at a time.
 pub(crate) struct Pings {
-    queue: Mutex<Queue>,
+    left: Semaphore,
 }
 
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<PingOrder>,
-    /// Who asked, of those that wait and of those under way.
-    askers: BTreeMap<u64, oneshot::Sender<Pinged>>,
-    asked: u64,
+impl Default for Pings {
+    fn default() -> Self {
+        Self { left: Semaphore::new(AT_A_TIME) }
+    }
 }
 
 impl Pings {
-    /// The next one to send.
-    pub(crate) fn next(&self) -> Option<PingOrder> {
-        lock(&self.queue).waiting.pop_front()
-    }
-
-    /// One is over.
-    pub(crate) fn over(&self, pinged: Pinged) {
-        let asker = lock(&self.queue).askers.remove(&pinged.number);
-        // Who asked may be gone.
-        let _ = asker.map(|asker| asker.send(pinged));
-    }
-
-    /// Sends a ping from a port of `job`, and waits for what comes of it.
-    pub(crate) async fn ask(&self, new: &NewPing, ports: &[String], job: &Job) -> Result<api::Pinged, Fault> {
-        let mut order = understood(new, ports)?;
+    /// Sends a ping from a port of `job`, and waits for its outcome. A ping nobody waits for any more is not sent.
+    pub(crate) async fn send(
+        &self,
+        new: &NewPing,
+        ports: &[String],
+        job: &Job,
+    ) -> Result<api::Pinged, Fault> {
+        let command = understood(new, ports)?;
         let patience =
-            Duration::from_nanos(order.timeout.0).saturating_mul(2 * u32::from(order.attempts)) + BEFORE;
-        let (asker, answer) = oneshot::channel();
-        let number = {
-            let mut queue = lock(&self.queue);
-            if queue.askers.len() >= AT_A_TIME {
-                let most = format!("{AT_A_TIME} pings of this run are under way, and that is the most");
-                return Err(Fault::new(StatusCode::TOO_MANY_REQUESTS, most));
-            }
-            queue.asked += 1;
-            order.number = queue.asked;
-            queue.askers.insert(order.number, asker);
-            queue.waiting.push_back(order);
-            queue.asked
+            Duration::from_nanos(command.timeout.0).saturating_mul(2 * u32::from(command.attempts)) + BEFORE;
+        let Ok(_one) = self.left.try_acquire() else {
+            let most = format!("{AT_A_TIME} pings of this run are under way, and that is the most");
+            return Err(Fault::new(StatusCode::TOO_MANY_REQUESTS, most));
         };
-        let _forgets = Asked { pings: self, number };
-        tokio::select! {
+        let reply = job.control.request(Command::Ping(command)).into_future();
+        let reply = tokio::select! {
             biased;
-            pinged = timeout(patience, answer) => match pinged {
-                Ok(Ok(pinged)) => Ok(document(new, &pinged)),
-                _ => Err(Fault::machine(format!("no word of the ping within {} s", patience.as_secs()))),
-            },
-            () = job.ended() => Err(Fault::conflict(match job.status().reason {
-                Some(reason) => format!("the run has ended: {reason}"),
-                None => "the run has ended".to_owned(),
-            })),
+            reply = timeout(patience, reply) => reply,
+            () = job.ended() => Ok(Err(CommandError::Ended)),
+        };
+        match reply {
+            Ok(Ok(Reply::Ping(reply))) => Ok(document(new, &reply)),
+            Ok(Err(CommandError::Refused(reason))) => Ok(refused(new, reason)),
+            Ok(Err(CommandError::Ended)) => {
+                job.ended().await;
+                Err(Fault::conflict(match job.status().reason {
+                    Some(reason) => format!("the run has ended: {reason}"),
+                    None => "the run has ended".to_owned(),
+                }))
+            }
+            Ok(Ok(Reply::Done)) | Err(_) => {
+                Err(Fault::machine(format!("no reply to the ping within {} s", patience.as_secs())))
+            }
         }
     }
 }
 
-/// A ping somebody waits for. Whoever does so no longer is not told of it, and what was not sent never is.
-struct Asked<'a> {
-    pings: &'a Pings,
-    number: u64,
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        let mut queue = lock(&self.pings.queue);
-        queue.askers.remove(&self.number);
-        queue.waiting.retain(|order| order.number != self.number);
-    }
-}
-
-fn understood(new: &NewPing, ports: &[String]) -> Result<PingOrder, Fault> {
+fn understood(new: &NewPing, ports: &[String]) -> Result<PingCommand, Fault> {
     if !ports.contains(&new.port) {
         return Err(Fault::value("port", format!("there is no port '{}'", new.port)));
     }
@@ -117,19 +90,32 @@ fn understood(new: &NewPing, ports: &[String]) -> Result<PingOrder, Fault> {
     }
     let timeout = Nanos((timeout_s * 1e9) as u64);
     let (port, host) = (new.port.clone(), new.host.clone());
-    Ok(PingOrder { number: 0, port, host, from, to, attempts, timeout })
+    Ok(PingCommand { port, host, from, to, attempts, timeout })
 }
 
-fn document(new: &NewPing, pinged: &Pinged) -> api::Pinged {
-    let text = |ip: Option<IpAddr>| ip.map(|ip| ip.to_string());
+fn document(new: &NewPing, reply: &PingReply) -> api::Pinged {
     api::Pinged {
         port: new.port.clone(),
-        from: text(pinged.from),
+        from: Some(reply.from.to_string()),
         to: new.to.clone(),
-        via: text(pinged.via),
-        answered: pinged.round_trip.is_ok(),
-        sent: pinged.sent,
-        rtt_ns: pinged.round_trip.as_ref().ok().map(|time| time.0),
-        reason: pinged.round_trip.as_ref().err().cloned(),
+        via: Some(reply.via.to_string()),
+        answered: reply.round_trip.is_ok(),
+        sent: reply.sent,
+        rtt_ns: reply.round_trip.as_ref().ok().map(|time| time.0),
+        reason: reply.round_trip.as_ref().err().cloned(),
+    }
+}
+
+/// A ping that was not sent.
+fn refused(new: &NewPing, reason: String) -> api::Pinged {
+    api::Pinged {
+        port: new.port.clone(),
+        from: new.from.clone(),
+        to: new.to.clone(),
+        via: None,
+        answered: false,
+        sent: 0,
+        rtt_ns: None,
+        reason: Some(reason),
     }
 }

@@ -5,14 +5,16 @@ use crate::jobs::{CoresInUse, Ending, Job, lock};
 use crate::limits::Limits;
 use crate::looks::{EVERY, Painter};
 use crate::pings::Pings;
-use crate::switches::Switches;
 use api::{Names, NewPing, Run, Snapshot, State, Totals};
-use engine::{CaptureSwitch, Change, PingOrder, Pinged, Rig, RunOptions, Session, Speed, View, Watch};
+use engine::{
+    CaptureCommand, Command, CommandError, Commands, RateCommand, Reply, Rig, RunOptions, Session, Speed,
+    TrialObserver, View,
+};
 use os::TscClock;
 use profile::Plan;
 use result::ResultDocument;
 use serde_json::Value;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -26,8 +28,8 @@ pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 const INTERVALS_MAX: usize = 1_000;
 /// Intervals of runs with more streams are not kept.
 const STREAMS_KEPT: usize = 200;
-/// From a change being asked for to the engine's answer, at most.
-const CHANGE_ANSWER: Duration = Duration::from_millis(500);
+/// How long to wait for a command to be carried out: one sent before traffic starts is carried out then.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A run and what has come of it so far.
 pub(crate) struct RunJob {
@@ -40,7 +42,6 @@ pub(crate) struct RunJob {
     plan: Mutex<Plan>,
     /// Whether neighbours that do not answer are none of its business.
     listens: bool,
-    switches: Switches,
     changes: Mutex<Changes>,
     pings: Pings,
     end: Mutex<End>,
@@ -55,15 +56,18 @@ pub(crate) struct Manner {
     pub(crate) quiet: Vec<String>,
 }
 
-/// Changes of rates.
+/// Rates that were changed, and those the engine refused, in words.
 #[derive(Default)]
 struct Changes {
-    waiting: VecDeque<(u64, Change)>,
-    asked: u64,
-    /// What was said to each, by its number.
-    answers: BTreeMap<u64, Result<(), String>>,
     made: Vec<String>,
     refused: Vec<String>,
+}
+
+/// A rate command, and what it changes of the plan.
+struct Change {
+    command: RateCommand,
+    /// For each stream that gets a rate of its own, by index, its rate before and after.
+    rates: Vec<(usize, Load, Load)>,
 }
 
 /// What came of it.
@@ -90,6 +94,9 @@ impl RunJob {
             groups: plan.groups.iter().map(|group| group.name.clone()).collect(),
             sessions: plan.sessions.iter().map(|entry| entry.session.name.clone()).collect(),
         };
+        for port in &manner.quiet {
+            drop(job.control.request(Command::SetCapture(CaptureCommand { port: port.clone(), on: false })));
+        }
         Self {
             job,
             duration: plan.duration,
@@ -97,7 +104,6 @@ impl RunJob {
             captures,
             plan: Mutex::new(plan),
             listens: manner.listens,
-            switches: Switches::off(&manner.quiet),
             changes: Mutex::default(),
             pings: Pings::default(),
             end: Mutex::default(),
@@ -150,37 +156,54 @@ impl RunJob {
         lock(&self.end).result.clone()
     }
 
-    /// Changes rates, and waits until it is known whether that can be done.
-    pub(crate) async fn change(&self, wanted: &api::Change, limits: &Limits) -> Result<(), Fault> {
+    /// Changes rates; returns once that is done or refused, or at once known to happen when traffic starts.
+    pub(crate) async fn change(self: &Arc<Self>, wanted: &api::Change, limits: &Limits) -> Result<(), Fault> {
         let change = self.understood(wanted, limits)?;
-        let (number, mut bell) = {
-            let mut changes = lock(&self.changes);
-            changes.asked += 1;
-            let number = changes.asked;
-            changes.waiting.push_back((number, change));
-            (number, self.job.looks.listen())
-        };
-        let answer = async {
-            loop {
-                if let Some(answer) = lock(&self.changes).answers.remove(&number) {
-                    return answer;
-                }
-                if self.job.has_ended() || bell.changed().await.is_err() {
-                    return Err("the run has ended".to_owned());
+        let reply = self.job.control.request(Command::SetRate(change.command.clone()));
+        let run = self.clone();
+        // What the engine says is noted even if the client is gone.
+        let noted = tokio::spawn(async move {
+            let reply = reply.await;
+            run.note(&change, &reply);
+            reply
+        });
+        match tokio::time::timeout(PATIENCE, noted).await {
+            Ok(Ok(Err(CommandError::Refused(reason)))) => Err(Fault::conflict(reason)),
+            Ok(Ok(Err(CommandError::Ended))) => Err(Fault::conflict("the run has ended")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes what the engine said to a change. A rate that was refused counts no longer for the limits.
+    fn note(&self, change: &Change, reply: &Result<Reply, CommandError>) {
+        if reply.is_err() {
+            let mut plan = lock(&self.plan);
+            for (index, before, after) in &change.rates {
+                let rate = &mut plan.streams[*index].rate;
+                // A later change may have followed.
+                if rate == after {
+                    *rate = *before;
                 }
             }
-        };
-        match tokio::time::timeout(CHANGE_ANSWER, answer).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(reason)) => Err(Fault::conflict(reason)),
-            // It begins with its traffic; what was asked for is done then.
-            Err(_) => Ok(()),
         }
+        let words = in_words(&change.command);
+        let mut changes = lock(&self.changes);
+        match reply {
+            Ok(_) => changes.made.push(words),
+            Err(CommandError::Refused(reason)) => changes.refused.push(format!("{words}: {reason}")),
+            Err(CommandError::Ended) => {}
+        }
+        drop(changes);
+        self.job.looks.ring();
     }
 
     /// Switches the capture of a port on or off.
     pub(crate) async fn capture(&self, port: &str, on: bool) {
-        self.switches.ask(CaptureSwitch { port: port.to_owned(), on }, &self.job).await;
+        let command = Command::SetCapture(CaptureCommand { port: port.to_owned(), on });
+        let reply = self.job.control.request(command).into_future();
+        if let Ok(Err(CommandError::Refused(reason))) = tokio::time::timeout(PATIENCE, reply).await {
+            tracing::warn!(port, on, "capture not switched: {reason}");
+        }
     }
 
     /// Sends a ping from one of its ports, and waits for what comes of it.
@@ -188,7 +211,7 @@ impl RunJob {
         if self.job.has_ended() {
             return Err(Fault::conflict("the run has ended"));
         }
-        self.pings.ask(new, &self.names.ports, &self.job).await
+        self.pings.send(new, &self.names.ports, &self.job).await
     }
 
     /// The change somebody wants, if it makes sense and is within the limits.
@@ -205,12 +228,16 @@ impl RunJob {
         if let Some(name) = wanted.stream.as_ref().filter(|_| !plan.streams.iter().any(|s| meant(&s.name))) {
             return Err(Fault::value("stream", format!("there is no stream '{name}'")));
         }
+        let mut rates = Vec::new();
         let speed = match (&wanted.rate, wanted.scale) {
             (Some(rate), None) => {
                 let load: Load =
                     rate.parse().map_err(|e: units::QuantityError| Fault::value("rate", e.to_string()))?;
                 let mut changed = plan.clone();
-                changed.streams.iter_mut().filter(|s| meant(&s.name)).for_each(|s| s.rate = load);
+                for (index, stream) in changed.streams.iter_mut().enumerate().filter(|(_, s)| meant(&s.name))
+                {
+                    rates.push((index, std::mem::replace(&mut stream.rate, load), load));
+                }
                 limits.check(&changed)?;
                 *plan = changed;
                 Speed::Rate(load)
@@ -226,7 +253,7 @@ impl RunJob {
             (None, Some(_)) => return Err(Fault::value("scale", "it is from 0 to 4000")),
             _ => return Err(Fault::value("rate", "either 'rate' or 'scale' is expected")),
         };
-        Ok(Change { stream: wanted.stream.clone(), speed })
+        Ok(Change { command: RateCommand { stream: wanted.stream.clone(), speed }, rates })
     }
 
     /// Opens the ports, says whether that went well, and runs to the end, which is told when the ports are given back.
@@ -235,6 +262,7 @@ impl RunJob {
         plan: Plan,
         cores: &CoresInUse,
         mut kept: Option<KeptRun>,
+        commands: &mut Commands,
         opened: impl FnOnce(Result<(), Fault>),
     ) -> Ending {
         let _span =
@@ -259,10 +287,14 @@ impl RunJob {
             stride: 1,
             looks: 0,
             keeps,
-            underway: None,
         };
         tracing::info!("begins");
-        let result = Session::load(plan, rig).run(&options, &clock, &mut watcher);
+        let result = Session::load(plan, rig).allow_silent_neighbours(self.listens).run(
+            &options,
+            &clock,
+            commands,
+            &mut watcher,
+        );
         let intervals = std::mem::take(&mut watcher.intervals);
         match result {
             Ok(document) => {
@@ -341,76 +373,28 @@ struct Watcher<'a> {
     stride: usize,
     looks: usize,
     keeps: bool,
-    /// The change the engine has in hand.
-    underway: Option<(u64, Change)>,
-}
-
-impl Watcher<'_> {
-    /// Notes what the engine said to the change in hand.
-    fn answer(&mut self, answer: Result<(), String>) {
-        let Some((number, change)) = self.underway.take() else { return };
-        let mut changes = lock(&self.run.changes);
-        let words = in_words(&change);
-        match &answer {
-            Ok(()) => changes.made.push(words),
-            Err(reason) => changes.refused.push(format!("{words}: {reason}")),
-        }
-        changes.answers.insert(number, answer);
-        drop(changes);
-        self.run.job.looks.ring();
-    }
 }
 
 /// `west at 2Mpps`, `all streams at 50%`.
-fn in_words(change: &Change) -> String {
-    let who = change.stream.as_deref().unwrap_or("all streams");
-    match change.speed {
+fn in_words(command: &RateCommand) -> String {
+    let who = command.stream.as_deref().unwrap_or("all streams");
+    match command.speed {
         Speed::Share(0) => format!("{who} paused"),
         Speed::Share(ppm) => format!("{who} at {}% of the profile's rate", f64::from(ppm) / 1e4),
         Speed::Rate(load) => format!("{who} at {load}"),
     }
 }
 
-impl Watch for Watcher<'_> {
+impl TrialObserver for Watcher<'_> {
     fn interval(&self) -> Nanos {
         EVERY
     }
 
-    fn stop(&self) -> bool {
-        self.run.job.is_stopped()
+    fn neighbours_silent(&mut self, port: &str, neighbours: &[IpAddr]) {
+        tracing::warn!(port, ?neighbours, "neighbours do not answer");
     }
 
-    fn change(&mut self) -> Option<Change> {
-        // Asked again, the engine has made the change before.
-        self.answer(Ok(()));
-        self.underway = lock(&self.run.changes).waiting.pop_front();
-        self.underway.as_ref().map(|(_, change)| change.clone())
-    }
-
-    fn refused(&mut self, _: &Change, reason: &str) {
-        self.answer(Err(reason.to_owned()));
-    }
-
-    fn switch(&mut self) -> Option<CaptureSwitch> {
-        self.run.switches.next(&self.run.job)
-    }
-
-    fn ping(&mut self) -> Option<PingOrder> {
-        self.run.pings.next()
-    }
-
-    fn pinged(&mut self, pinged: Pinged) {
-        self.run.pings.over(pinged);
-    }
-
-    fn goes_without(&mut self, port: &str, silent: &[IpAddr]) -> bool {
-        if self.run.listens {
-            tracing::warn!(port, ?silent, "neighbours do not answer");
-        }
-        self.run.listens
-    }
-
-    fn look(&mut self, view: &View<'_>) {
+    fn snapshot(&mut self, view: &View<'_>) {
         self.painter.paint(view, &self.run.job.looks);
         self.run.job.goes_on(if view.is_draining() { State::Draining } else { State::Running });
         if self.keeps && self.looks.is_multiple_of(self.stride) {

@@ -15,6 +15,7 @@ use crate::runs::{KeptRun, Manner, RunJob};
 use crate::service::{Service, Work, served};
 use api::{NewCampaign, NewRun, State};
 use campaign::{Choice, Settings};
+use engine::Commands;
 use methods::Attributes;
 use profile::{Overrides, Plan};
 use serde_json::{Value, json};
@@ -54,8 +55,8 @@ struct Held {
 }
 
 impl Held {
-    /// The job that holds this.
-    fn job(&self, id: String, name: String, plan: &Plan, caller: &Caller) -> Job {
+    /// The job that holds this, and the commands it will get.
+    fn job(&self, id: String, name: String, plan: &Plan, caller: &Caller) -> (Job, Commands) {
         let mut warnings = plan.warnings.clone();
         if self.cores.shared {
             let cores = self.cores.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -142,13 +143,13 @@ impl Service {
                 let _ = kept.keep(State::Failed, Some(&fault.problem().detail), None);
             }
         })?;
-        let job = held.job(id, name, &plan, caller);
+        let (job, mut commands) = held.job(id, name, &plan, caller);
         let run = Arc::new(RunJob::new(job, plan.clone(), captures, manner));
         self.remember(Work::Run(run.clone()));
         let (opened, is_open) = mpsc::channel();
         let body = run.clone();
         let thread = go_on(Work::Run(run.clone()), held, move |cores| {
-            body.play(plan, cores, kept, |answer| drop(opened.send(answer)))
+            body.play(plan, cores, kept, &mut commands, |answer| drop(opened.send(answer)))
         })?;
         // A thread that failed says nothing; its state does.
         if let Err(fault) = is_open.recv().unwrap_or(Ok(())) {
@@ -195,14 +196,14 @@ impl Service {
             config: json!({"served": served(), "by": caller.name, "parts": parts, "attributes": attributes}),
             ..entry(&name, &new.method, &plan, &written.text, &new.tags)
         })?;
-        let job = held.job(id.to_string(), name, &plan, caller);
+        let (job, mut commands) = held.job(id.to_string(), name, &plan, caller);
         let campaign = Arc::new(CampaignJob::new(job, new.method.clone()));
         self.remember(Work::Campaign(campaign.clone()));
         let profile = written.name.map_or_else(|| "profile.yaml".to_owned(), |name| format!("{name}.yaml"));
         let timing = settings.timing();
         let setup = Setup { plan, parts, timing, attributes, profile, store, id };
         let body = campaign.clone();
-        go_on(Work::Campaign(campaign.clone()), held, move |cores| body.play(setup, cores))?;
+        go_on(Work::Campaign(campaign.clone()), held, move |cores| body.play(setup, cores, &mut commands))?;
         Ok(campaign)
     }
 

@@ -1,7 +1,7 @@
 //! A tester whose ports are simulated, for tests of whole campaigns.
 
 use campaign::{Bed, Campaign, Choice, Observer, Report, Running, Settings, Tester};
-use engine::{EngineError, Rig, Session, View, Watch};
+use engine::{Commands, EngineError, Rig, Session, TrialObserver, View};
 use lab::Variables;
 use methods::{Attributes, Timing, TrialOutcome, TrialRequest};
 use port::{Port, PortRequest};
@@ -76,7 +76,12 @@ impl Tester for Simulated {
         Vec::new()
     }
 
-    fn run(&mut self, plan: Plan, watch: &mut dyn Watch) -> Result<ResultDocument, EngineError> {
+    fn run(
+        &mut self,
+        plan: Plan,
+        commands: &mut Commands,
+        observer: &mut dyn TrialObserver,
+    ) -> Result<ResultDocument, EngineError> {
         let request = PortRequest { queues: 1, frame_len_max: 1518 };
         let topology = self.topology(&plan);
         let (ports, clock) = match self.device {
@@ -87,10 +92,10 @@ impl Tester for Simulated {
             }
         };
         let rig = Rig::new(ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect());
-        Session::load(plan, rig).simulate(1, true, &clock, watch)
+        Session::load(plan, rig).simulate(1, true, &clock, commands, observer)
     }
 
-    fn wait(&mut self, _: Nanos, _: &dyn Fn() -> bool) {}
+    fn wait(&mut self, _: Nanos, _: &mut dyn FnMut() -> bool) {}
 
     fn is_real(&self) -> bool {
         false
@@ -106,9 +111,6 @@ impl Observer for Kept {
     fn looks(&mut self, _: &View<'_>) {}
     fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
         self.0.push((request.clone(), outcome.clone()));
-    }
-    fn stop(&self) -> bool {
-        false
     }
 }
 
@@ -137,6 +139,6 @@ pub fn campaign(method: &str, text: &str, set: &[(&str, &str)], attributes: Attr
 pub fn run(campaign: &Campaign, tester: &mut Simulated) -> (Report, Kept) {
     let mut kept = Kept::default();
     campaign.check().unwrap();
-    let report = campaign.run(tester, None, &mut kept).unwrap();
+    let report = campaign.run(tester, None, &mut Commands::none(), &mut kept).unwrap();
     (report, kept)
 }

@@ -1,36 +1,28 @@
 //! Progress output while a campaign runs.
 
-use crate::Failure;
 use campaign::{Observer, Running};
 use engine::View;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use methods::{TrialOutcome, TrialRequest};
 use std::io::IsTerminal;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use units::{count, quantity, rough_time};
 
 const BAR: &str = "{bar:40} {percent:>3}%  {prefix}\n{msg}";
 
-/// Shows progress on a terminal, else one line per trial; listens for Ctrl-C.
+/// Shows progress on a terminal, else one line per trial.
 pub(super) struct BenchLive {
     bar: Option<ProgressBar>,
-    stop: Arc<AtomicBool>,
     label: String,
 }
 
 impl BenchLive {
-    pub(super) fn new() -> Result<Self, Failure> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = stop.clone();
-        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-            .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))?;
+    pub(super) fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
             bar.set_style(ProgressStyle::with_template(BAR).unwrap_or(ProgressStyle::default_bar()));
             bar
         });
-        Ok(Self { bar, stop, label: String::new() })
+        Self { bar, label: String::new() }
     }
 
     /// Clears the progress bar.
@@ -96,9 +88,5 @@ impl Observer for BenchLive {
         for (counter, count) in &outcome.drops {
             eprintln!("       {counter}: {count}");
         }
-    }
-
-    fn stop(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
     }
 }

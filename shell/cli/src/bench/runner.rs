@@ -5,8 +5,8 @@ use super::{BenchArgs, Setup, now};
 use crate::run::CALIBRATION;
 use crate::simulate::SimTester;
 use crate::{Exit, Failure, args};
-use campaign::{Bed, Campaign, Ended, Kept, Observer, PortTester, Report, Tester};
-use engine::RunOptions;
+use campaign::{Bed, Campaign, Ended, Kept, PortTester, Report, Tester};
+use engine::{Commands, RunOptions};
 use lab::{Hook, Moment, Template, Variables};
 use os::TscClock;
 use profile::Plan;
@@ -21,6 +21,8 @@ use units::FrameLen;
 pub(super) struct CampaignRunner {
     tester: Box<dyn Tester>,
     live: BenchLive,
+    /// Sent by Ctrl-C.
+    commands: Commands,
 }
 
 /// A campaign that has ended.
@@ -50,7 +52,10 @@ impl CampaignRunner {
             let options = RunOptions { cores: cores(setup.cores)?, histograms: true };
             Box::new(PortTester::open(plan, longest, options, TscClock::calibrate(CALIBRATION))?)
         };
-        Ok(Self { tester, live: BenchLive::new()? })
+        let (control, commands) = engine::channel();
+        ctrlc::set_handler(move || control.stop())
+            .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))?;
+        Ok(Self { tester, live: BenchLive::new(), commands })
     }
 
     /// A campaign on these ports.
@@ -86,15 +91,15 @@ impl CampaignRunner {
     }
 
     /// Whether the user requested a stop.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.live.stop()
+    pub(super) fn is_stopped(&mut self) -> bool {
+        self.commands.is_stopped()
     }
 
     /// Runs the remaining trials of a campaign.
     pub(super) fn run(&mut self, campaign: &Campaign, kept: Kept<'_>) -> Result<FinishedCampaign, Failure> {
         let Kept { store, id, finished } = kept;
         let kept = Kept { store: &mut *store, id: id.clone(), finished };
-        let outcome = campaign.run(self.tester.as_mut(), Some(kept), &mut self.live);
+        let outcome = campaign.run(self.tester.as_mut(), Some(kept), &mut self.commands, &mut self.live);
         self.live.pause();
         let (state, reason) = match &outcome {
             Ok(Report { ended: Ended::Done, .. }) => (State::Done, None),

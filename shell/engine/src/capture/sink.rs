@@ -1,6 +1,9 @@
 //! Where captured packets end up: a file, one file after the other, or memory until the end.
 
-use super::{CaptureError, CaptureOptions, Every, Head, Keep, Shared};
+use super::options::{CaptureOptions, Every, Keep};
+use super::outcome::CaptureError;
+use super::record::RecordHead;
+use super::shared::Shared;
 use pcap::{ETHERNET, NewInterface, Packet, PcapngWriter, Statistics};
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -16,7 +19,7 @@ const KEPT_BYTES: u64 = (size_of::<Kept>() + 16) as u64;
 
 /// A packet in memory.
 struct Kept {
-    head: Head,
+    head: RecordHead,
     bytes: Box<[u8]>,
 }
 
@@ -58,7 +61,7 @@ impl Sink {
     }
 
     /// Takes a packet.
-    pub(super) fn take(&mut self, head: Head, bytes: &[u8]) -> Result<(), Failure> {
+    pub(super) fn take(&mut self, head: RecordHead, bytes: &[u8]) -> Result<(), Failure> {
         match &mut self.last {
             Some(last) => {
                 last.bytes += KEPT_BYTES + bytes.len() as u64;
@@ -212,7 +215,7 @@ impl Files {
         Ok(())
     }
 
-    fn write(&mut self, head: &Head, bytes: &[u8]) -> Result<(), Failure> {
+    fn write(&mut self, head: &RecordHead, bytes: &[u8]) -> Result<(), Failure> {
         let at = Nanos(head.at.0.wrapping_add(self.wall_zero.0));
         if self.is_full(at, bytes.len()) {
             self.close()?;

@@ -1,6 +1,8 @@
 //! A worker's end of a capture.
 
-use super::{CaptureOptions, Directions, Head, Shared};
+use super::options::{CaptureOptions, Directions};
+use super::record::RecordHead;
+use super::shared::Shared;
 use filter::Filter;
 use pcap::Direction;
 use port::BURST;
@@ -133,7 +135,7 @@ impl Tap {
             return Fate::Unmatched;
         }
         let kept = &frame[..frame.len().min(self.snap_len)];
-        let head = Head { at, direction, original_len, captured_len: kept.len() as u32 };
+        let head = RecordHead { at, direction, original_len, captured_len: kept.len() as u32 };
         if self.sender.write(&head.to_bytes(), kept) { Fate::Captured } else { Fate::Dropped }
     }
 

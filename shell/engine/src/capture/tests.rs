@@ -1,8 +1,11 @@
 use super::*;
 use pcap::{Capture, Record};
 use std::fs::{self, File};
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use units::Nanos;
 
 /// A folder of its own, gone when the test ends.
 struct Folder(PathBuf);

@@ -1,7 +1,10 @@
 //! The control side of a capture.
 
+use super::options::CaptureOptions;
+use super::outcome::{CaptureCounts, CaptureError, CaptureOutcome};
+use super::record::RecordHead;
+use super::shared::Shared;
 use super::sink::{Failure, Sink};
-use super::{CaptureCounts, CaptureError, CaptureOptions, CaptureOutcome, Head, Shared};
 use port::bytes::ByteReceiver;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,7 +86,7 @@ impl Drop for CaptureWriter {
 /// A worker's ring and the packet that is next in it.
 struct Ring {
     receiver: ByteReceiver,
-    next: Option<Head>,
+    next: Option<RecordHead>,
 }
 
 impl Ring {
@@ -94,18 +97,18 @@ impl Ring {
     /// When the next packet was, if there is one.
     fn look(&mut self) -> Option<Nanos> {
         if self.next.is_none() {
-            let mut head = [0; Head::LEN];
-            self.next = self.receiver.peek(0, &mut head).then(|| Head::from_bytes(head));
+            let mut head = [0; RecordHead::LEN];
+            self.next = self.receiver.peek(0, &mut head).then(|| RecordHead::from_bytes(head));
         }
         self.next.as_ref().map(|head| head.at)
     }
 
     /// Takes the next packet out.
-    fn take(&mut self, packet: &mut Vec<u8>) -> Option<Head> {
+    fn take(&mut self, packet: &mut Vec<u8>) -> Option<RecordHead> {
         let head = self.next.take()?;
         packet.resize(head.captured_len as usize, 0);
-        self.receiver.peek(Head::LEN, packet);
-        self.receiver.skip(Head::LEN + packet.len());
+        self.receiver.peek(RecordHead::LEN, packet);
+        self.receiver.skip(RecordHead::LEN + packet.len());
         Some(head)
     }
 }

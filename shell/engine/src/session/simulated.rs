@@ -1,77 +1,100 @@
 //! Workers in turn on this thread, time jumping from event to event.
 
-use super::*;
+use super::collector::{Collector, WorkerResults};
+use super::control_loop::{ControlLoop, Workers};
+use super::start::{LEAD, workers};
+use crate::control::commands::Commands;
+use crate::error::EngineError;
+use crate::observer::TrialObserver;
+use crate::trial::Trial;
+use crate::trial::rig::Rig;
+use crate::worker::Worker;
+use crate::worker::commands::{PingEvent, WorkerCommand};
+use port::VirtualClock;
+use units::Nanos;
 
 pub(super) fn run<V: VirtualClock>(
     trial: &Trial<'_>,
     rig: &mut Rig,
     count: usize,
     clock: &V,
-    watch: &mut dyn Watch,
-) -> Result<Harvest, EngineError> {
+    commands: &mut Commands,
+    observer: &mut dyn TrialObserver,
+) -> Result<WorkerResults, EngineError> {
     let (mut workers, mut background) = workers(trial, rig, count, Nanos::ZERO)?;
-    background.captures.follow(watch);
+    background.captures.request(commands.take_captures());
     let epoch = clock.now() + LEAD;
-    workers.iter_mut().try_for_each(|w| w.attach(epoch))?;
+    workers.iter_mut().try_for_each(|worker| worker.attach(epoch))?;
     let mut collector = Collector::new(trial, count, epoch);
-    let mut progress = Progress::new(epoch, watch);
-    let mut pings = Pings::new(trial);
-    loop {
-        let mut busy = false;
-        for worker in &mut workers {
-            busy |= worker.turn(clock);
-        }
-        let now = clock.now();
-        if busy && now < progress.next_look {
-            continue;
-        }
-        if watch.stop() && progress.stopped.is_none() {
-            progress.stopped = Some(now);
-            workers.iter_mut().for_each(|w| w.stop(now));
-        }
-        background.captures.follow(watch);
-        for order in collector.orders(now, watch) {
-            workers.iter_mut().for_each(|worker| worker.scale(&order));
-        }
-        let hear = workers.iter_mut().filter(|worker| worker.overhears());
-        let heard = hear.flat_map(Worker::heard).collect();
-        for errand in pings.turn(now, heard, watch) {
-            let whom = if matches!(errand, Errand::Overhear(_)) { workers.len() } else { 1 };
-            workers[..whom].iter_mut().for_each(|worker| worker.run_errand(errand.clone(), now));
-            busy = true;
-        }
-        if progress.sent.is_none()
-            && (progress.stopped.is_some() || collector.may_end(now))
-            && workers.iter_mut().all(Worker::is_done_sending)
-        {
-            progress.sent = Some(now);
-        }
-        if now >= progress.next_look {
-            gather(&mut collector, &mut workers);
-            collector.show(now, progress.sent.is_some(), watch);
-            progress.next_look = now.saturating_add(progress.look_every);
-        }
-        if progress.is_over(now, trial.plan.drain) {
-            break;
-        }
-        if !busy {
-            let due = workers.iter().map(Worker::next_due).min().unwrap_or(Nanos::MAX);
-            let drained = progress.sent.map_or(Nanos::MAX, |sent| sent.saturating_add(trial.plan.drain));
-            let deadline = epoch.saturating_add(trial.plan.duration).saturating_add(trial.grace);
-            let deadline = if now <= deadline { Nanos(deadline.0.saturating_add(1)) } else { Nanos::MAX };
-            let due = due.min(pings.next_due()).min(progress.next_look);
-            clock.advance(due.min(drained).min(deadline));
-        }
-    }
-    pings.end(watch);
-    let lasts = workers.into_iter().map(|w| (w.finish(clock.now(), collector.empty()), None)).collect();
-    let now = clock.now();
-    Ok(collector.end(lasts, background, progress.stopped, now, watch))
+    let mut turns = Turns { workers, clock, idle: false };
+    let captures = &mut background.captures;
+    let stopped = ControlLoop { collector: &mut collector, captures, commands, observer }.run(&mut turns);
+    let finish = |worker: Worker<'_>| (worker.finish(clock.now(), collector.empty()), None);
+    let lasts = turns.workers.into_iter().map(finish).collect();
+    Ok(collector.end(lasts, background, stopped, clock.now(), observer))
 }
 
-fn gather(collector: &mut Collector<'_>, workers: &mut [Worker<'_>]) {
-    for (index, worker) in workers.iter_mut().enumerate() {
-        let report = worker.swap(collector.empty());
-        collector.take(index, report);
+/// Workers in turn.
+struct Turns<'a, V> {
+    workers: Vec<Worker<'a>>,
+    clock: &'a V,
+    /// Whether none of them has anything to do before time passes.
+    idle: bool,
+}
+
+impl<V: VirtualClock> Workers for Turns<'_, V> {
+    fn run_until(&mut self, due: Nanos) -> Nanos {
+        if self.idle {
+            let own = self.workers.iter().map(Worker::next_due).min().unwrap_or(Nanos::MAX);
+            self.clock.advance(own.min(due));
+        }
+        loop {
+            let mut busy = false;
+            for worker in &mut self.workers {
+                busy |= worker.turn(self.clock);
+            }
+            let now = self.clock.now();
+            if !busy || now >= due {
+                self.idle = !busy;
+                return now;
+            }
+        }
+    }
+
+    fn tell(&mut self, command: &WorkerCommand) {
+        let now = self.clock.now();
+        self.workers.iter_mut().for_each(|worker| worker.apply(command.clone(), now));
+        self.idle = false;
+    }
+
+    fn tell_first(&mut self, command: WorkerCommand) {
+        let now = self.clock.now();
+        self.workers.iter_mut().take(1).for_each(|worker| worker.apply(command.clone(), now));
+        self.idle = false;
+    }
+
+    fn ping_events(&mut self) -> Vec<PingEvent> {
+        let overhearing = self.workers.iter_mut().filter(|worker| worker.overhears());
+        overhearing.flat_map(Worker::ping_events).collect()
+    }
+
+    fn is_sending(&mut self) -> bool {
+        !self.workers.iter_mut().all(Worker::is_done_sending)
+    }
+
+    fn gather(&mut self, collector: &mut Collector<'_>) {
+        for (index, worker) in self.workers.iter_mut().enumerate() {
+            let report = worker.swap(collector.empty());
+            collector.take(index, report);
+        }
+    }
+
+    /// Virtual time costs nothing: late packets are always waited for to the end.
+    fn gather_every_while_draining(&self, _: usize) -> Option<Nanos> {
+        None
+    }
+
+    fn has_failed(&self) -> bool {
+        false
     }
 }

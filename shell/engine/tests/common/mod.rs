@@ -1,7 +1,7 @@
 //! Plans and ports for the engine's tests.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use engine::{Rig, RunOptions, Session, View, Watch};
+use engine::{Commands, Rig, RunOptions, Session, TrialObserver, View};
 use os::TscClock;
 use port::{Port, PortRequest, ring};
 use profile::plan::{
@@ -13,15 +13,15 @@ use std::time::Duration;
 use units::{FrameLen, Load, Nanos};
 use wire::{Header, PacketSpec, protocol};
 
-/// Nobody looks.
+/// Sees nothing.
 pub struct Blind;
 
-impl Watch for Blind {
+impl TrialObserver for Blind {
     fn interval(&self) -> Nanos {
         Nanos::from_millis(500)
     }
 
-    fn look(&mut self, _view: &View<'_>) {}
+    fn snapshot(&mut self, _view: &View<'_>) {}
 }
 
 pub fn header(name: &str) -> Header {
@@ -104,7 +104,7 @@ pub fn run(plan: Plan, workers: usize) -> ResultDocument {
     let allowed = os::cpu::allowed();
     let cores = (0..workers).map(|i| allowed[i % allowed.len()]).collect();
     let clock = TscClock::calibrate(Duration::from_millis(20));
-    session.run(&RunOptions { cores, histograms: true }, &clock, &mut Blind).unwrap()
+    session.run(&RunOptions { cores, histograms: true }, &clock, &mut Commands::none(), &mut Blind).unwrap()
 }
 
 /// A number of the document by path.

@@ -1,7 +1,6 @@
 //! A stream whose packets differ: in length, in fields, or altogether.
 
-use crate::template::{Blocks, Template};
-use crate::transmit::TxContent;
+use super::template::{Blocks, Template};
 use field::Choice;
 use jit::Runner;
 use port::Burst;
@@ -16,6 +15,14 @@ pub(crate) struct Varied {
     choice: Choice,
     /// Writes the fields that vary, if any do.
     runner: Option<Runner>,
+}
+
+/// What a stream's packets are.
+pub(crate) enum TxContent {
+    /// All of one template.
+    Same(Template),
+    /// Index among the streams whose packets differ.
+    Varied(u32),
 }
 
 /// Packets to build: some of the frames of a burst, from a number on.

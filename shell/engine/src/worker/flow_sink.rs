@@ -1,7 +1,7 @@
 //! Frames of flows on their way into a transmit queue.
 
 use crate::capture::Tap;
-use crate::interval::PortCounts;
+use crate::counts::interval::PortCounts;
 use port::{BURST, Burst, TxQueue};
 use tcp::Sink;
 use units::{FrameLen, Nanos};

@@ -3,7 +3,7 @@
 //! Control hands a worker an empty interval, the worker hands back the full one: a swap of pointers, however many
 //! streams there are.
 
-use crate::flows::SessionCounts;
+use super::sessions::SessionCounts;
 use histogram::Scale;
 use measure::Table;
 use sched::PacingRecord;

@@ -1,87 +1,23 @@
-//! Looking at a trial while it runs.
+//! Figures of a trial as it stands.
 
+use crate::observer::View;
 use crate::rows;
-use crate::sums::Sums;
-use crate::trial::Trial;
-use crate::{CaptureSwitch, Change, PingOrder, Pinged};
-use measure::Spans;
 use result::{IntervalDocument, LatencyResult, TotalDocument};
 use session::plan::Side;
 use std::net::IpAddr;
-use units::Nanos;
-
-/// Somebody who looks at a trial while it runs, and may stop it.
-pub trait Watch {
-    /// Time from one look to the next.
-    fn interval(&self) -> Nanos;
-
-    /// Whether the trial is to be stopped now.
-    fn stop(&self) -> bool {
-        false
-    }
-
-    /// The next change to make, if there is one.
-    fn change(&mut self) -> Option<Change> {
-        None
-    }
-
-    /// A change that can't be made, and why.
-    fn refused(&mut self, _change: &Change, _reason: &str) {}
-
-    /// The next capture to switch, if there is one. Asked before traffic begins, too; a capture begins switched on.
-    fn switch(&mut self) -> Option<CaptureSwitch> {
-        None
-    }
-
-    /// The next ping to send, if there is one.
-    fn ping(&mut self) -> Option<PingOrder> {
-        None
-    }
-
-    /// What came of a ping. Each is told of once.
-    fn pinged(&mut self, _pinged: Pinged) {}
-
-    /// Whether to go on although `silent` neighbours of a port did not answer. Asked only if nothing is sent that needs
-    /// them.
-    fn goes_without(&mut self, _port: &str, _silent: &[IpAddr]) -> bool {
-        false
-    }
-
-    /// A look at the trial.
-    fn look(&mut self, view: &View<'_>);
-}
-
-/// A trial as it stands.
-pub struct View<'a> {
-    pub(crate) trial: &'a Trial<'a>,
-    /// Counted since the last look.
-    pub(crate) interval: &'a Sums,
-    /// Counted since the start.
-    pub(crate) total: &'a Sums,
-    /// When the first and the last packet of each stream arrived.
-    pub(crate) spans: &'a Spans,
-    /// When traffic started, on the workers' clock.
-    pub(crate) epoch: Nanos,
-    /// Since traffic started.
-    pub(crate) at: Nanos,
-    /// Since the last look.
-    pub(crate) span: Nanos,
-    /// Whether sending is over and late packets are waited for.
-    pub(crate) draining: bool,
-}
 
 /// One port in a [`View`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PortView {
     /// The port's name.
     pub name: String,
-    /// Packets per second sent since the last look.
+    /// Packets per second sent since the last snapshot.
     pub tx_pps: f64,
-    /// Packets per second received since the last look.
+    /// Packets per second received since the last snapshot.
     pub rx_pps: f64,
-    /// Bits per second at layer 1 sent since the last look.
+    /// Bits per second at layer 1 sent since the last snapshot.
     pub tx_bps_l1: f64,
-    /// Bits per second at layer 1 received since the last look.
+    /// Bits per second at layer 1 received since the last snapshot.
     pub rx_bps_l1: f64,
     /// Packets sent since the start.
     pub tx_packets: u64,
@@ -94,9 +30,9 @@ pub struct PortView {
 pub struct StreamView<'a> {
     /// The stream's name.
     pub name: &'a str,
-    /// Packets per second sent since the last look.
+    /// Packets per second sent since the last snapshot.
     pub tx_pps: f64,
-    /// Test packets per second received since the last look.
+    /// Test packets per second received since the last snapshot.
     pub rx_pps: f64,
     /// Packets sent since the start.
     pub tx: u64,
@@ -104,7 +40,7 @@ pub struct StreamView<'a> {
     pub rx: Option<u64>,
     /// Sent and not received since the start: lost, or still under way. `None` as for `rx`.
     pub missing: Option<u64>,
-    /// Latencies since the last look; `None` if nothing was measured.
+    /// Latencies since the last snapshot; `None` if nothing was measured.
     pub latency: Option<LatencyResult>,
 }
 
@@ -130,38 +66,18 @@ pub struct SessionView {
     pub active: i64,
     /// Sessions established since the start.
     pub established: u64,
-    /// Sessions established per second since the last look.
+    /// Sessions established per second since the last snapshot.
     pub open_per_s: f64,
-    /// Responses per second since the last look.
+    /// Responses per second since the last snapshot.
     pub transactions_per_s: f64,
     /// Sessions that failed since the start.
     pub failed: u64,
-    /// Bits of applications received per second since the last look.
+    /// Bits of applications received per second since the last snapshot.
     pub rx_bps_goodput: f64,
 }
 
 impl View<'_> {
-    /// Since traffic started.
-    pub fn at(&self) -> Nanos {
-        self.at
-    }
-
-    /// Since the last look.
-    pub fn span(&self) -> Nanos {
-        self.span
-    }
-
-    /// How long traffic is sent.
-    pub fn duration(&self) -> Nanos {
-        self.trial.plan.duration
-    }
-
-    /// Whether sending is over and late packets are waited for.
-    pub fn is_draining(&self) -> bool {
-        self.draining
-    }
-
-    /// Each port's rates since the last look.
+    /// Each port's rates since the last snapshot.
     pub fn ports(&self) -> Vec<PortView> {
         let seconds = self.span.as_secs_f64().max(1e-9);
         let l1 = |bytes: u64, packets: u64| rows::l1_bits(bytes, packets) / seconds;
@@ -179,7 +95,7 @@ impl View<'_> {
         view.collect()
     }
 
-    /// Each stream's rates and latencies since the last look, and its packets since the start.
+    /// Each stream's rates and latencies since the last snapshot, and its packets since the start.
     pub fn streams(&self) -> impl Iterator<Item = StreamView<'_>> {
         let seconds = self.span.as_secs_f64().max(1e-9);
         self.trial.plan.streams.iter().zip(&self.trial.streams).enumerate().map(
@@ -201,12 +117,12 @@ impl View<'_> {
         )
     }
 
-    /// Latencies of all streams together since the last look; `None` if nothing was measured or histograms are not kept.
+    /// Latencies of all streams together since the last snapshot; `None` if nothing was measured or histograms are not kept.
     pub fn latency(&self) -> Option<LatencyResult> {
         rows::latency_of_all(&self.interval.arrivals.streams)
     }
 
-    /// The share of its time each worker was busy since the last look.
+    /// The share of its time each worker was busy since the last snapshot.
     pub fn busy_ratios(&self) -> impl Iterator<Item = f64> {
         self.interval.workers.iter().map(|time| time.busy_ns as f64 / time.total_ns.max(1) as f64)
     }
@@ -246,7 +162,7 @@ impl View<'_> {
     pub fn neighbours(&self) -> impl Iterator<Item = NeighbourView<'_>> {
         let trial = self.trial;
         trial.known.iter().map(|(port, host, ip, mac)| {
-            let host = trial.played.plan(trial.plan, *port, *host);
+            let host = trial.hosts.plan(trial.plan, *port, *host);
             NeighbourView { port: &trial.plan.ports[*port].name, host: &host.name, ip: *ip, mac: *mac }
         })
     }
@@ -261,7 +177,7 @@ impl View<'_> {
         rows::total_document(self)
     }
 
-    /// Everything about the time since the last look.
+    /// Everything about the time since the last snapshot.
     pub fn document(&self) -> IntervalDocument {
         rows::interval_document(self)
     }

@@ -1,6 +1,6 @@
 //! Open ports with their queues: what a Plan runs on, trial after trial.
 
-use crate::EngineError;
+use crate::error::EngineError;
 use port::ring::{self, RingName};
 use port::{DriverDrops, Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues};
 use profile::Plan;

@@ -1,9 +1,9 @@
 //! One worker's receiving side of one port.
 
+use super::commands::PingEvent;
+use super::flows::Local;
 use crate::capture::{Direction, Tap};
-use crate::flows::Local;
-use crate::interval::{Interval, PortCounts};
-use crate::pings::Heard;
+use crate::counts::interval::{Interval, PortCounts};
 use measure::{Arrival, Recorder};
 use neighbour::Hosts;
 use port::{BURST, Burst, Clock, RxQueue};
@@ -34,11 +34,11 @@ pub(crate) struct Receiver<'a> {
     full: bool,
     tap: Option<Tap>,
     /// What may be answers to pings, while there are some.
-    heard: Option<Vec<Heard>>,
+    overheard: Option<Vec<PingEvent>>,
 }
 
 /// Frames that are kept for pings from one turn to the next; a ping whose answer finds no room is repeated.
-const HEARD_MAX: usize = 64;
+const OVERHEARD_MAX: usize = 64;
 
 /// How far ahead frames are loaded into the cache.
 const AHEAD: usize = 6;
@@ -53,7 +53,7 @@ impl<'a> Receiver<'a> {
             arrivals: [Arrival::default(); BURST],
             full: false,
             tap: None,
-            heard: None,
+            overheard: None,
         }
     }
 
@@ -73,12 +73,12 @@ impl<'a> Receiver<'a> {
 
     /// Keeps what may be an answer to a ping, or does so no more.
     pub(crate) fn overhear(&mut self, on: bool) {
-        self.heard = on.then(Vec::new);
+        self.overheard = on.then(Vec::new);
     }
 
     /// Takes out what may be answers to pings.
-    pub(crate) fn heard(&mut self) -> impl Iterator<Item = Heard> {
-        self.heard.iter_mut().flat_map(|heard| heard.drain(..))
+    pub(crate) fn overheard(&mut self) -> impl Iterator<Item = PingEvent> {
+        self.overheard.iter_mut().flat_map(|frames| frames.drain(..))
     }
 
     pub(crate) fn attach(&mut self) -> Result<(), port::PortError> {
@@ -160,7 +160,7 @@ impl<'a> Receiver<'a> {
                 None => match look_closer(self.mark, data, counts, hosts, answers) {
                     Some(found) => found,
                     None => {
-                        overheard(&mut self.heard, self.port, now, data);
+                        keep_for_pings(&mut self.overheard, self.port, now, data);
                         continue;
                     }
                 },
@@ -236,10 +236,10 @@ fn look_closer(
 
 /// Keeps a foreign frame if it may be the answer to a ping.
 #[inline]
-fn overheard(heard: &mut Option<Vec<Heard>>, port: usize, at: Nanos, data: &[u8]) {
-    let Some(heard) = heard else { return };
-    if heard.len() < HEARD_MAX && neighbour::may_answer(data) {
-        heard.push(Heard::Frame { port, at, frame: data.to_vec() });
+fn keep_for_pings(overheard: &mut Option<Vec<PingEvent>>, port: usize, at: Nanos, data: &[u8]) {
+    let Some(overheard) = overheard else { return };
+    if overheard.len() < OVERHEARD_MAX && neighbour::may_answer(data) {
+        overheard.push(PingEvent::Received { port, at, frame: data.to_vec() });
     }
 }
 

@@ -1,33 +1,27 @@
 //! The captures of a trial: a tap for each endpoint that wants one, a writer for each port.
 
-use crate::EngineError;
+use super::commands::{CaptureCommand, Command, Request};
 use crate::capture::{self, CaptureOptions, CaptureWriter, Directions, Every, Keep};
-use crate::trial::Endpoints;
-use crate::watch::Watch;
+use crate::error::EngineError;
+use crate::trial::endpoints::Endpoints;
 use profile::Plan;
 use profile::plan::{CapturePlan, CaptureStorage, PortPlan};
 use result::{CaptureResult, Named};
+use std::collections::VecDeque;
 use units::Nanos;
 
-/// A capture that is to be switched on or off while its trial goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaptureSwitch {
-    /// Name of the port.
-    pub port: String,
-    /// Whether packets are taken from now on.
-    pub on: bool,
-}
-
-/// Captures that run.
+/// The captures of a running trial.
 pub(crate) struct Captures {
     /// By port name.
     writers: Vec<(String, CaptureWriter)>,
-    /// The one that was switched last, until its file has all it captured.
-    unsettled: Option<usize>,
+    /// The one that is being switched off, until its file has all it captured.
+    stopping: Option<(usize, Request)>,
+    /// Switches to make after it.
+    waiting: VecDeque<Request>,
 }
 
 impl Captures {
-    /// Starts what the plan asks for. `wall_zero` is the wall clock's time at the workers' zero.
+    /// Starts the captures of the plan. `wall_zero` is the wall clock's time at the workers' zero.
     pub(crate) fn start(
         plan: &Plan,
         endpoints: &mut [Endpoints<'_>],
@@ -49,21 +43,37 @@ impl Captures {
             rx.into_iter().zip(taps).for_each(|(rx, tap)| rx.tap(tap));
             writers.push((port.name.clone(), writer));
         }
-        Ok(Self { writers, unsettled: None })
+        Ok(Self { writers, stopping: None, waiting: VecDeque::new() })
     }
 
-    /// Switches what somebody wants switched. Asks for the next once the one before is in effect, down to the file.
-    pub(crate) fn follow(&mut self, watch: &mut dyn Watch) {
+    /// Takes requests to switch captures; carries out the first at once if none is under way.
+    pub(crate) fn request(&mut self, requests: impl IntoIterator<Item = Request>) {
+        self.waiting.extend(requests);
+        self.turn();
+    }
+
+    /// Answers a switch that has taken effect, down to the file, and makes the next.
+    pub(crate) fn turn(&mut self) {
         loop {
-            if self.unsettled.is_some_and(|last| !self.writers[last].1.is_settled()) {
+            if self.stopping.as_ref().is_some_and(|(index, _)| !self.writers[*index].1.is_settled()) {
                 return;
             }
-            let Some(switch) = watch.switch() else { return };
-            let meant = self.writers.iter().position(|(port, _)| *port == switch.port);
-            if let Some(meant) = meant {
-                self.writers[meant].1.switch(switch.on);
+            if let Some((_, request)) = self.stopping.take() {
+                request.conclude(Ok(()));
             }
-            self.unsettled = meant.filter(|_| !switch.on);
+            let Some(request) = self.waiting.pop_front() else { return };
+            let Command::SetCapture(CaptureCommand { port, on }) = &request.command else { continue };
+            let Some(index) = self.writers.iter().position(|(name, _)| name == port) else {
+                let reason = format!("port '{port}' has no capture");
+                request.conclude(Err(reason));
+                continue;
+            };
+            self.writers[index].1.switch(*on);
+            if *on {
+                request.conclude(Ok(()));
+            } else {
+                self.stopping = Some((index, request));
+            }
         }
     }
 

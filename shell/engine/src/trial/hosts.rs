@@ -3,7 +3,7 @@
 //!
 //! Not here: frames of hosts (`neighbour`).
 
-use crate::EngineError;
+use crate::error::EngineError;
 use neighbour::{Host, Hosts, Mac, Resolver};
 use port::PortFacts;
 use profile::Plan;
@@ -18,7 +18,7 @@ const LOCAL: u8 = 0x02;
 
 /// The hosts behind all ports.
 #[derive(Debug, Default)]
-pub(crate) struct Played {
+pub(crate) struct EmulatedHosts {
     /// Of each port.
     pub(crate) ports: Vec<Hosts>,
     /// Of each port, for each of its hosts the index of what the plan says of it.
@@ -27,7 +27,7 @@ pub(crate) struct Played {
     sessions: Vec<(usize, usize)>,
 }
 
-impl Played {
+impl EmulatedHosts {
     /// Those of `plan` on ports of which `facts` are known.
     pub(crate) fn new(plan: &Plan, facts: &[&PortFacts]) -> Result<Self, EngineError> {
         let ports: Vec<Mac> = facts.iter().map(|facts| facts.mac).collect();
@@ -49,32 +49,32 @@ impl Played {
             .zip(&macs)
             .map(|(port, macs)| port.hosts.iter().zip(macs).map(host).collect())
             .collect();
-        let mut played =
+        let mut all =
             Self { plans: hosts.iter().map(|hosts| (0..hosts.len()).collect()).collect(), ..Self::default() };
         for (port, hosts) in plan.ports.iter().zip(&hosts) {
             refuse_twins(port, hosts)?;
         }
         for entry in &plan.sessions {
             let session = &entry.session;
-            let mut play = |side: &Option<SidePlan>, host, pool| {
-                side.as_ref().map_or(0, |side| played.play(&mut hosts, side, host, pool))
+            let mut assign = |side: &Option<SidePlan>, host, pool| {
+                side.as_ref().map_or(0, |side| all.assign(&mut hosts, side, host, pool))
             };
-            let client = play(&session.client, entry.client_host, &session.clients);
-            let server = play(&session.server, entry.server_host, &session.servers);
-            played.sessions.push((client, server));
+            let client = assign(&session.client, entry.client_host, &session.clients);
+            let server = assign(&session.server, entry.server_host, &session.servers);
+            all.sessions.push((client, server));
         }
         let sent_to = |port: usize| -> Vec<RangeInclusive<IpAddr>> {
             let streams = plan.streams.iter().filter(|stream| stream.to == Some(port));
             streams.filter_map(|stream| stream.destinations.map(|(low, high)| low..=high)).collect()
         };
-        played.ports =
+        all.ports =
             hosts.into_iter().enumerate().map(|(port, hosts)| Hosts::new(hosts, sent_to(port))).collect();
-        Ok(played)
+        Ok(all)
     }
 
     /// Lets the host number `host` of a side's port answer for the addresses of `pool`; returns the host that does. In VLANs
     /// that are not the host's own it is another one, with the same hardware address.
-    fn play(&mut self, hosts: &mut [Vec<Host>], side: &SidePlan, host: usize, pool: &PoolPlan) -> usize {
+    fn assign(&mut self, hosts: &mut [Vec<Host>], side: &SidePlan, host: usize, pool: &PoolPlan) -> usize {
         let (hosts, plans) = (&mut hosts[side.port], &mut self.plans[side.port]);
         let mac = hosts[host].mac;
         let is_it = |other: &usize| hosts[*other].vlans == side.vlans && hosts[*other].mac == mac;
@@ -90,7 +90,7 @@ impl Played {
         number
     }
 
-    /// The host that plays a side of the entry `session`, on the side's port.
+    /// The host that is a side of the entry `session`, on the side's port.
     pub(crate) fn of_session(&self, session: usize, side: Side) -> usize {
         let (client, server) = self.sessions[session];
         match side {
@@ -193,7 +193,7 @@ sessions:
   - {name: v, client: {port: west, vlan: 5, addresses: 10.0.0.50}, server: {addresses: 10.0.0.51, ports: 9}, open: 1/s, app: {bulk: {from: client}}}
 "#;
 
-    fn played(text: &str) -> (Plan, Result<Played, EngineError>) {
+    fn emulated(text: &str) -> (Plan, Result<EmulatedHosts, EngineError>) {
         let plan = profile::load(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
         let ports: Vec<_> = plan.ports.iter().map(|port| port::ring::mac_of(&port.device)).collect();
         let [west, east] =
@@ -201,8 +201,8 @@ sessions:
                 .unwrap();
         let facts = [port::Port::facts(&west), port::Port::facts(&east)];
         assert_eq!(ports, [facts[0].mac, facts[1].mac]);
-        let played = Played::new(&plan, &facts);
-        (plan, played)
+        let hosts = EmulatedHosts::new(&plan, &facts);
+        (plan, hosts)
     }
 
     fn ip(text: &str) -> IpAddr {
@@ -211,9 +211,9 @@ sessions:
 
     #[test]
     fn hardware_addresses_are_local_and_nobody_elses() {
-        let (_, played) = played(PROFILE);
-        let played = played.unwrap();
-        let macs: Vec<Mac> = played.ports.iter().flat_map(Hosts::all).map(|host| host.mac).collect();
+        let (_, hosts) = emulated(PROFILE);
+        let hosts = hosts.unwrap();
+        let macs: Vec<Mac> = hosts.ports.iter().flat_map(Hosts::all).map(|host| host.mac).collect();
         assert_eq!(macs[0], port::ring::mac_of("ring:a"));
         assert!(macs[1..5].iter().all(|mac| mac[0] == LOCAL));
         assert_eq!(macs[1..4].iter().map(|mac| mac[5]).collect::<Vec<_>>(), [1, 2, 3]);
@@ -224,9 +224,9 @@ sessions:
 
     #[test]
     fn addresses_are_answered_for_in_their_vlans() {
-        let (_, played) = played(PROFILE);
-        let played = played.unwrap();
-        let (west, east) = (&played.ports[0], &played.ports[1]);
+        let (_, hosts) = emulated(PROFILE);
+        let hosts = hosts.unwrap();
+        let (west, east) = (&hosts.ports[0], &hosts.ports[1]);
         assert_eq!(west.owner(&[], ip("10.0.0.2")), Some(0));
         assert_eq!(west.owner(&[7], ip("10.0.0.2")), Some(1));
         assert_eq!(
@@ -245,20 +245,20 @@ sessions:
 
     #[test]
     fn hosts_ask_for_their_own_neighbours() {
-        let (plan, played) = played(PROFILE);
-        let played = played.unwrap();
-        let resolvers = played.neighbours(&plan);
+        let (plan, hosts) = emulated(PROFILE);
+        let hosts = hosts.unwrap();
+        let resolvers = hosts.neighbours(&plan);
         let asked: Vec<(usize, IpAddr)> = resolvers[0].unknown().collect();
         assert_eq!(asked, [(0, ip("10.0.0.1")), (1, ip("10.0.7.77")), (5, ip("10.0.0.51"))]);
         assert_eq!(resolvers[0].known().collect::<Vec<_>>(), [(1, ip("10.0.0.1"), [2, 0, 0, 0, 0, 0x99])]);
-        assert_eq!(played.plan(&plan, 0, 5).name, "west");
+        assert_eq!(hosts.plan(&plan, 0, 5).name, "west");
     }
 
     #[test]
     fn a_host_with_the_ports_own_hardware_address_is_an_error() {
         let mac = port::ring::mac_of("ring:b").map(|byte| format!("{byte:02x}")).join(":");
-        let (_, played) = played(&PROFILE.replace("02:00:00:00:00:33", &mac));
-        let said = played.unwrap_err().to_string();
+        let (_, hosts) = emulated(&PROFILE.replace("02:00:00:00:00:33", &mac));
+        let said = hosts.unwrap_err().to_string();
         assert_eq!(
             said,
             "port east: the hosts 'east' and 'host1' have one hardware address; give one of them another 'mac'"

@@ -1,10 +1,10 @@
 //! From a trial's sessions to what each worker plays of them on each port.
 
-use crate::EngineError;
-use crate::flows::{Flows, Local, Opening, Role};
-use crate::rig::Rig;
-use crate::steer::Steer;
-use crate::trial::Trial;
+use super::resolved::Trial;
+use super::rig::Rig;
+use crate::error::EngineError;
+use crate::worker::flows::{Flows, Local, Opening, Role};
+use crate::worker::steer::Steer;
 use port::PortFacts;
 use session::plan::{SessionPlan, Side, SidePlan};
 use session::secure::SecureSide;
@@ -20,7 +20,7 @@ const PAIRED: &str = "pair";
 const FLOWS: u64 = 4_096;
 
 /// What all workers' sessions are made from.
-pub(crate) struct Players {
+pub(crate) struct SessionEndpoints {
     plans: Vec<SessionPlan>,
     groups: Vec<GroupKey>,
     /// Encryption of each entry that has some.
@@ -31,7 +31,7 @@ pub(crate) struct Players {
     steers: Vec<Vec<Option<Steer>>>,
 }
 
-impl Players {
+impl SessionEndpoints {
     /// For the sessions of `trial` on the ports of `rig`, which have queues for `workers`.
     pub(crate) fn new(trial: &Trial<'_>, rig: &Rig, workers: usize) -> Result<Self, EngineError> {
         let plans: Vec<SessionPlan> = trial.plan.sessions.iter().map(|entry| entry.session.clone()).collect();
@@ -121,7 +121,7 @@ impl Players {
             tos: side.tos,
             vlans: side.vlans.clone(),
             mtu: side.mtu,
-            own_mac: trial.played.ports[side.port].host(trial.played.of_session(key.session, key.side)).mac,
+            own_mac: trial.hosts.ports[side.port].host(trial.hosts.of_session(key.session, key.side)).mac,
             hop_mac: hop,
         }
     }

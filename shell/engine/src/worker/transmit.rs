@@ -1,11 +1,11 @@
 //! One worker's sending side of one port.
 
+use super::commands::RateStep;
+use super::flow_sink::{FlowSink, Outbox};
+use super::template::Blocks;
+use super::varied::{Slice, TxContent, Varied};
 use crate::capture::{Direction, Tap};
-use crate::change::Order;
-use crate::flow_sink::{FlowSink, Outbox};
-use crate::interval::{Interval, PortCounts, Shape};
-use crate::template::{Blocks, Template};
-use crate::varied::{Slice, Varied};
+use crate::counts::interval::{Interval, PortCounts, Shape};
 use port::{BURST, Burst, Clock, TxQueue};
 use sched::{Pacing, Schedule, Slot};
 use units::Nanos;
@@ -23,14 +23,6 @@ pub(crate) struct TxStream {
 }
 
 const _: () = assert!(size_of::<TxStream>() == 64);
-
-/// What a stream's packets are.
-pub(crate) enum TxContent {
-    /// All of one template.
-    Same(Template),
-    /// Index among the streams whose packets differ.
-    Varied(u32),
-}
 
 impl TxStream {
     pub(crate) fn new(index: u32, content: TxContent, paced: bool) -> Self {
@@ -297,15 +289,15 @@ impl<'a> Transmitter<'a> {
         self.schedule.end()
     }
 
-    /// Changes the speed of those of `order`'s streams that are sent from here.
-    pub(crate) fn scale(&mut self, order: &Order) {
+    /// Sets the rate of those of `step`'s streams that are sent from here.
+    pub(crate) fn set_rate(&mut self, step: &RateStep) {
         let here = |streams: &Vec<u32>| -> Vec<u32> {
             let all = self.streams.iter().zip(0..);
             all.filter(|(stream, _)| streams.binary_search(&stream.index).is_ok()).map(|(_, at)| at).collect()
         };
-        let streams = order.streams.as_ref().map(here);
+        let streams = step.streams.as_ref().map(here);
         if streams.as_ref().is_none_or(|streams| !streams.is_empty()) {
-            self.schedule.scale(streams.as_deref(), order.factor, order.at);
+            self.schedule.scale(streams.as_deref(), step.factor, step.at);
         }
     }
 

@@ -2,8 +2,9 @@
 //!
 //! Invariant: what was counted is handed over with every interval; nothing is counted in two.
 
-use crate::flow_sink::FlowSink;
-use crate::steer::Steer;
+use super::flow_sink::FlowSink;
+use super::steer::Steer;
+use crate::counts::sessions::SessionCounts;
 use session::plan::{Carrier, Side};
 use session::{Apps, Clients, Counts, Flow, GroupKey};
 use std::net::IpAddr;
@@ -19,51 +20,6 @@ const TRIES: usize = 64;
 const END_AT_ONCE: usize = 64;
 /// Flows that are reset after the end at most.
 const RESETS_MAX: usize = 1 << 20;
-
-/// What was counted of one side of one entry.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SessionCounts {
-    pub(crate) app: Counts,
-    pub(crate) tcp: TcpCounts,
-    pub(crate) frames: StackCounts,
-    /// Sessions that were due and not opened because the worker was too slow: of an interval, how many more.
-    pub(crate) unopened: i64,
-    /// Sessions that were due and not opened because there were as many as there may be.
-    pub(crate) withheld: u64,
-}
-
-impl SessionCounts {
-    /// Where those of an entry's side are in a list of all.
-    pub(crate) fn index(entry: usize, side: Side) -> usize {
-        2 * entry + usize::from(side == Side::Server)
-    }
-
-    /// Adds those of another worker.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.app.merge(&other.app);
-        self.add_rest(other);
-    }
-
-    /// Adds those of a later interval of the same worker.
-    pub(crate) fn append(&mut self, later: &Self) {
-        self.app.append(&later.app);
-        self.add_rest(later);
-    }
-
-    fn add_rest(&mut self, other: &Self) {
-        self.tcp.merge(&other.tcp);
-        self.frames.merge(&other.frames);
-        self.unopened += other.unopened;
-        self.withheld += other.withheld;
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.app.clear();
-        self.tcp.clear();
-        self.frames.clear();
-        (self.unopened, self.withheld) = (0, 0);
-    }
-}
 
 /// The clients of one entry.
 pub(crate) struct Opening {

@@ -1,0 +1,6 @@
+//! What control does beside the workers: takes commands, sets rates, switches captures, sends pings.
+
+pub(crate) mod captures;
+pub(crate) mod commands;
+pub(crate) mod pings;
+mod rates;

@@ -1,0 +1,280 @@
+//! Commands to a running trial, each answered once: done, or why not.
+//!
+//! [`channel`] makes both ends. Whoever steers a trial keeps a [`Control`]; the trial takes its [`Commands`].
+//!
+//! Invariant: a request is answered or dropped, and a dropped one reads as [`CommandError::Ended`].
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::mpsc;
+use std::task::{Context, Poll};
+use units::{Load, Nanos};
+
+/// What a running trial can be asked to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Change the rate of streams.
+    SetRate(RateCommand),
+    /// Switch the capture of a port on or off. Before traffic starts, this is done first.
+    SetCapture(CaptureCommand),
+    /// Send echo requests until one is answered. Not sent if nobody awaits the reply any more.
+    Ping(PingCommand),
+    /// End traffic, wait for late packets, and make the result.
+    Stop,
+}
+
+/// A new rate for running streams.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RateCommand {
+    /// Name of the stream, or of a stream with copies for all of them; `None` is all streams.
+    pub stream: Option<String>,
+    /// The new rate.
+    pub speed: Speed,
+}
+
+/// A rate, by itself or as a share of the profile's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speed {
+    /// Millionths of the profile's rate: 0 pauses the stream, 1,000,000 resumes it.
+    Share(u32),
+    /// A rate of its own.
+    Rate(Load),
+}
+
+/// A capture to switch on or off. A capture starts switched on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureCommand {
+    /// Name of the port.
+    pub port: String,
+    /// Whether packets are captured from now on.
+    pub on: bool,
+}
+
+/// A ping from a host behind a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PingCommand {
+    /// Name of the port it is sent from.
+    pub port: String,
+    /// Name of the host behind the port that sends it; `None` is any.
+    pub host: Option<String>,
+    /// Source address; `None` is the host's address on the target's network, or else its first of the IP version.
+    pub from: Option<IpAddr>,
+    /// Target address.
+    pub to: IpAddr,
+    /// Most echo requests.
+    pub attempts: u16,
+    /// Time from one request to the next.
+    pub timeout: Nanos,
+}
+
+/// What came back for a command that was carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// Done.
+    Done,
+    /// The ping is over.
+    Ping(PingReply),
+}
+
+/// Outcome of a ping.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PingReply {
+    /// Source address.
+    pub from: IpAddr,
+    /// The neighbour it went through.
+    pub via: IpAddr,
+    /// Echo requests sent.
+    pub sent: u16,
+    /// Time from departure to arrival on a worker's clock, or why there is none.
+    pub round_trip: Result<Nanos, String>,
+}
+
+/// Why a command was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// The trial can't do it.
+    #[error("{0}")]
+    Refused(String),
+    /// The trial ended first.
+    #[error("the trial has ended")]
+    Ended,
+}
+
+/// Sends commands to a trial. Clones send to the same one.
+#[derive(Debug, Clone)]
+pub struct Control {
+    requests: mpsc::Sender<Request>,
+}
+
+/// The commands a trial gets, in the order they were sent.
+#[derive(Debug)]
+pub struct Commands {
+    requests: mpsc::Receiver<Request>,
+    /// Received and not yet carried out.
+    waiting: VecDeque<Request>,
+    /// Whether one of them was [`Command::Stop`]; it holds for later trials too.
+    stopped: bool,
+}
+
+/// A reply that is still to come: await it, or block with [`PendingReply::wait`].
+#[derive(Debug)]
+#[must_use = "the reply says whether the command was carried out"]
+pub struct PendingReply {
+    reply: oneshot::Receiver<Result<Reply, CommandError>>,
+}
+
+/// A [`PendingReply`] that is awaited.
+#[derive(Debug)]
+pub struct ReplyFuture {
+    reply: oneshot::AsyncReceiver<Result<Reply, CommandError>>,
+}
+
+/// A command, and where its reply goes.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) command: Command,
+    reply: oneshot::Sender<Result<Reply, CommandError>>,
+}
+
+/// Both ends of the way commands take.
+pub fn channel() -> (Control, Commands) {
+    let (sender, requests) = mpsc::channel();
+    (Control { requests: sender }, Commands { requests, waiting: VecDeque::new(), stopped: false })
+}
+
+impl Control {
+    /// Sends a command.
+    pub fn request(&self, command: Command) -> PendingReply {
+        let (sender, reply) = oneshot::channel();
+        // If the trial is gone, so is the sender of the reply.
+        let _ = self.requests.send(Request { command, reply: sender });
+        PendingReply { reply }
+    }
+
+    /// Ends the trial, or the one after if none is running.
+    pub fn stop(&self) {
+        drop(self.request(Command::Stop));
+    }
+}
+
+impl Commands {
+    /// For a trial that nobody steers.
+    pub fn none() -> Self {
+        channel().1
+    }
+
+    /// Whether the trial is to stop.
+    pub fn is_stopped(&mut self) -> bool {
+        self.receive();
+        self.stopped
+    }
+
+    /// The requests that have come since.
+    pub(crate) fn take(&mut self) -> VecDeque<Request> {
+        self.receive();
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Those of them that switch captures.
+    pub(crate) fn take_captures(&mut self) -> Vec<Request> {
+        let is_capture = |request: &Request| matches!(request.command, Command::SetCapture(_));
+        let (captures, others) = self.take().into_iter().partition(is_capture);
+        self.waiting = others;
+        Vec::from(captures)
+    }
+
+    fn receive(&mut self) {
+        while let Ok(request) = self.requests.try_recv() {
+            if request.command == Command::Stop {
+                self.stopped = true;
+                request.answer(Ok(Reply::Done));
+            } else {
+                self.waiting.push_back(request);
+            }
+        }
+    }
+}
+
+impl Request {
+    pub(crate) fn answer(self, reply: Result<Reply, CommandError>) {
+        // Whoever asked may be gone.
+        let _ = self.reply.send(reply);
+    }
+
+    /// Says that it is done, or why not.
+    pub(crate) fn conclude(self, outcome: Result<(), String>) {
+        self.answer(outcome.map(|()| Reply::Done).map_err(CommandError::Refused));
+    }
+
+    /// Whether somebody still waits for the reply.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.reply.is_closed()
+    }
+}
+
+impl PendingReply {
+    /// Blocks until the command is carried out or refused.
+    ///
+    /// # Errors
+    /// Why it was not carried out.
+    pub fn wait(self) -> Result<Reply, CommandError> {
+        self.reply.recv().unwrap_or(Err(CommandError::Ended))
+    }
+}
+
+impl IntoFuture for PendingReply {
+    type Output = Result<Reply, CommandError>;
+    type IntoFuture = ReplyFuture;
+
+    fn into_future(self) -> ReplyFuture {
+        ReplyFuture { reply: self.reply.into_future() }
+    }
+}
+
+impl Future for ReplyFuture {
+    type Output = Result<Reply, CommandError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.reply).poll(context).map(|reply| reply.unwrap_or(Err(CommandError::Ended)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capture(port: &str) -> Command {
+        Command::SetCapture(CaptureCommand { port: port.to_owned(), on: false })
+    }
+
+    #[test]
+    fn every_command_is_answered() {
+        let (control, mut commands) = channel();
+        let (done, refused) = (control.request(capture("west")), control.request(capture("east")));
+        let ping =
+            control.clone().request(Command::SetRate(RateCommand { stream: None, speed: Speed::Share(0) }));
+        let mut captures = commands.take_captures().into_iter();
+        captures.next().unwrap().conclude(Ok(()));
+        captures.next().unwrap().conclude(Err("no".to_owned()));
+        assert_eq!(done.wait(), Ok(Reply::Done));
+        assert_eq!(refused.wait(), Err(CommandError::Refused("no".to_owned())));
+        assert_eq!(commands.take().len(), 1, "and forgotten");
+        assert_eq!(ping.wait(), Err(CommandError::Ended));
+        drop(commands);
+        assert_eq!(control.request(Command::Stop).wait(), Err(CommandError::Ended));
+    }
+
+    #[test]
+    fn a_stop_overtakes_and_holds() {
+        let (control, mut commands) = channel();
+        let waiting = control.request(capture("west"));
+        let stop = control.request(Command::Stop);
+        assert!(commands.is_stopped() && commands.is_stopped());
+        assert_eq!(stop.wait(), Ok(Reply::Done));
+        let requests = commands.take();
+        assert_eq!((requests.len(), requests[0].is_awaited()), (1, true));
+        drop(waiting);
+        assert!(!requests[0].is_awaited());
+    }
+}

@@ -1,0 +1,187 @@
+//! Pings from the hosts behind a running trial's ports.
+//!
+//! Control keeps what is under way ([`neighbour::Ping`]); workers send the frames and hand over, with the instants of their
+//! clock, what may be an answer. So a round trip is measured where frames leave and arrive, on any number of workers.
+//!
+//! Not here: pings before a trial's traffic begins or after its end.
+
+use super::commands::{Command, PingCommand, PingReply, Reply, Request};
+use crate::trial::Trial;
+use crate::worker::commands::{PingEvent, PingTag, WorkerCommand};
+use neighbour::{Echo, Outcome, Ping};
+use profile::plan::{HostPlan, PortPlan};
+use std::net::IpAddr;
+use units::Nanos;
+
+/// One ping under way.
+struct Active {
+    number: u64,
+    port: usize,
+    /// Index of the host behind the port.
+    host: usize,
+    ping: Ping,
+    request: Request,
+}
+
+/// All pings of a trial.
+pub(crate) struct Pings<'a> {
+    trial: &'a Trial<'a>,
+    active: Vec<Active>,
+    /// Those begun so far.
+    begun: u64,
+    /// Whether workers were asked to hand over answers.
+    overhears: bool,
+}
+
+impl<'a> Pings<'a> {
+    pub(crate) fn new(trial: &'a Trial<'a>) -> Self {
+        Self { trial, active: Vec::new(), begun: 0, overhears: false }
+    }
+
+    /// Begins a ping, or refuses it.
+    pub(crate) fn request(&mut self, request: Request) {
+        let Command::Ping(command) = &request.command else { return };
+        if !request.is_awaited() {
+            return;
+        }
+        match self.route(command) {
+            Ok((port, host, echo)) => {
+                self.begun += 1;
+                let ping = Ping::new(echo);
+                self.active.push(Active { number: self.begun, port, host, ping, request });
+            }
+            Err(reason) => request.conclude(Err(reason)),
+        }
+    }
+
+    /// Takes in what workers handed over; returns the commands for them. Answers pings that are over.
+    pub(crate) fn turn(&mut self, now: Nanos, mut events: Vec<PingEvent>) -> Vec<WorkerCommand> {
+        // Workers are asked one after the other, and an answer may come to another one than its request left.
+        events.sort_by_key(PingEvent::at);
+        events.iter().for_each(|event| self.take(event));
+        let mut commands = Vec::new();
+        for Active { number, port, host, ping, .. } in &mut self.active {
+            let host = self.trial.hosts.ports[*port].host(*host);
+            if let Some(due) = ping.poll(now, host) {
+                let tag = PingTag { number: *number, sequence: due.sequence };
+                commands.push(WorkerCommand::SendFrame { port: *port, frame: due.frame, tag });
+            }
+        }
+        let over = self.active.extract_if(.., |active| active.ping.outcome().is_some());
+        over.for_each(Active::conclude);
+        if self.overhears == self.active.is_empty() {
+            self.overhears = !self.overhears;
+            commands.insert(0, WorkerCommand::Overhear(self.overhears));
+        }
+        commands
+    }
+
+    /// When there is something to do that workers don't know of.
+    pub(crate) fn next_due(&self) -> Nanos {
+        self.active.iter().map(|active| active.ping.next_due()).min().unwrap_or(Nanos::MAX)
+    }
+
+    /// Ends those under way with the trial.
+    pub(crate) fn end(self) {
+        let ended = "the run ended before there was an answer";
+        self.active.into_iter().for_each(|active| active.answer(Err(ended.to_owned())));
+    }
+
+    fn take(&mut self, event: &PingEvent) {
+        match event {
+            PingEvent::Sent { tag, at } => {
+                let ping = self.active.iter_mut().find(|active| active.number == tag.number);
+                if let Some((active, sequence)) = ping.zip(tag.sequence) {
+                    active.ping.departed(sequence, *at);
+                }
+            }
+            PingEvent::Received { port, at, frame } => {
+                let hosts = &self.trial.hosts.ports[*port];
+                let here = self.active.iter_mut().filter(|active| active.port == *port);
+                here.for_each(|active| active.ping.take(*at, hosts.host(active.host), frame));
+            }
+        }
+    }
+
+    /// The port, the host behind it and the echo a command means, or why there is none.
+    fn route(&self, command: &PingCommand) -> Result<(usize, usize, Echo), String> {
+        let ports = &self.trial.plan.ports;
+        let found = ports.iter().position(|port| port.name == command.port);
+        let port = found.ok_or_else(|| format!("there is no port '{}'", command.port))?;
+        let (host, own, hop) = first_hop(&ports[port], command)?;
+        let neighbour =
+            |(at, asker, ip, _): &&(usize, usize, IpAddr, _)| (*at, *asker, *ip) == (port, host, hop);
+        let known = self.trial.known.iter().find(neighbour);
+        // Apart from what a stream may number from 0 or 1 on, and the same for the same seed.
+        let id = (self.trial.mark as u16).wrapping_add(1).wrapping_add(self.begun as u16);
+        let echo = Echo {
+            from: own,
+            to: command.to,
+            hop,
+            mac: known.map(|(_, _, _, mac)| *mac),
+            id,
+            attempts: command.attempts,
+            timeout: command.timeout,
+        };
+        Ok((port, host, echo))
+    }
+}
+
+impl Active {
+    fn answer(self, round_trip: Result<Nanos, String>) {
+        let echo = self.ping.echo();
+        let reply = PingReply { from: echo.from, via: echo.hop, sent: self.ping.sent(), round_trip };
+        self.request.answer(Ok(Reply::Ping(reply)));
+    }
+
+    /// Answers a ping that is over.
+    fn conclude(self) {
+        let (echo, sent) = (self.ping.echo(), self.ping.sent());
+        let waited_s = Nanos(echo.timeout.0.saturating_mul(echo.attempts.into())).as_secs_f64();
+        let protocol = if echo.to.is_ipv4() { "ARP" } else { "neighbour discovery" };
+        let round_trip = match self.ping.outcome() {
+            Some(Outcome::Answered { round_trip }) => Ok(round_trip),
+            Some(Outcome::NoNeighbour) => {
+                Err(format!("{} did not answer {protocol} within {waited_s} s", echo.hop))
+            }
+            Some(Outcome::Silent) => {
+                Err(format!("no answer to {sent} echo requests through {} within {waited_s} s", echo.hop))
+            }
+            Some(Outcome::Spoilt) => {
+                Err("the echo replies did not carry the data of the requests".to_owned())
+            }
+            None => return,
+        };
+        self.answer(round_trip);
+    }
+}
+
+/// The host behind `port` that sends a ping, by index, its source address and the next hop.
+fn first_hop(port: &PortPlan, command: &PingCommand) -> Result<(usize, IpAddr, IpAddr), String> {
+    let family = if command.to.is_ipv4() { "IPv4" } else { "IPv6" };
+    let is_meant = |host: &HostPlan| command.host.as_ref().is_none_or(|name| host.name == *name);
+    let whose = match &command.host {
+        Some(name) if !port.hosts.iter().any(is_meant) => {
+            return Err(format!("port '{}' has no host '{name}'", port.name));
+        }
+        Some(name) => format!("host '{name}' of port '{}'", port.name),
+        None => format!("port '{}'", port.name),
+    };
+    let meant = port.hosts.iter().enumerate().filter(|(_, host)| is_meant(host));
+    let mut own = meant
+        .flat_map(|(number, host)| host.addresses.iter().map(move |own| (number, own)))
+        .filter(|(_, own)| own.ip.is_ipv4() == command.to.is_ipv4());
+    let (host, own) = match command.from {
+        Some(from) => own
+            .find(|(_, own)| own.ip == from)
+            .ok_or_else(|| format!("{from} is no {family} address of {whose}"))?,
+        None => {
+            let on_link = own.clone().find(|(_, own)| own.on_link(command.to));
+            on_link.or_else(|| own.next()).ok_or_else(|| format!("{whose} has no {family} address"))?
+        }
+    };
+    let hop = if own.is_next_to(command.to) { Some(command.to) } else { port.hosts[host].gateway(own) };
+    let hop =
+        hop.ok_or_else(|| format!("{} is on no network of {whose}, which has no gateway", command.to))?;
+    Ok((host, own.ip, hop))
+}

@@ -1,0 +1,50 @@
+//! What a worker counts of sessions.
+
+use session::Counts;
+use session::plan::Side;
+use tcp::{StackCounts, TcpCounts};
+
+/// What was counted of one side of one entry.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SessionCounts {
+    pub(crate) app: Counts,
+    pub(crate) tcp: TcpCounts,
+    pub(crate) frames: StackCounts,
+    /// Sessions that were due and not opened because the worker was too slow: of an interval, how many more.
+    pub(crate) unopened: i64,
+    /// Sessions that were due and not opened because there were as many as there may be.
+    pub(crate) withheld: u64,
+}
+
+impl SessionCounts {
+    /// Where those of an entry's side are in a list of all.
+    pub(crate) fn index(entry: usize, side: Side) -> usize {
+        2 * entry + usize::from(side == Side::Server)
+    }
+
+    /// Adds those of another worker.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.app.merge(&other.app);
+        self.add_rest(other);
+    }
+
+    /// Adds those of a later interval of the same worker.
+    pub(crate) fn append(&mut self, later: &Self) {
+        self.app.append(&later.app);
+        self.add_rest(later);
+    }
+
+    fn add_rest(&mut self, other: &Self) {
+        self.tcp.merge(&other.tcp);
+        self.frames.merge(&other.frames);
+        self.unopened += other.unopened;
+        self.withheld += other.withheld;
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.app.clear();
+        self.tcp.clear();
+        self.frames.clear();
+        (self.unopened, self.withheld) = (0, 0);
+    }
+}

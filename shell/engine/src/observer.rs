@@ -1,0 +1,60 @@
+//! What can be seen of a trial while it runs.
+
+use crate::sums::Sums;
+use crate::trial::Trial;
+use measure::Spans;
+use std::net::IpAddr;
+use units::Nanos;
+
+/// Sees a trial while it runs.
+pub trait TrialObserver {
+    /// Time from one snapshot to the next.
+    fn interval(&self) -> Nanos;
+
+    /// Neighbours of a port did not answer, and the trial goes on without them.
+    fn neighbours_silent(&mut self, _port: &str, _neighbours: &[IpAddr]) {}
+
+    /// A snapshot of the trial.
+    fn snapshot(&mut self, view: &View<'_>);
+}
+
+/// A trial as it stands.
+pub struct View<'a> {
+    pub(crate) trial: &'a Trial<'a>,
+    /// Counted since the last snapshot.
+    pub(crate) interval: &'a Sums,
+    /// Counted since the start.
+    pub(crate) total: &'a Sums,
+    /// When the first and the last packet of each stream arrived.
+    pub(crate) spans: &'a Spans,
+    /// When traffic started, on the workers' clock.
+    pub(crate) epoch: Nanos,
+    /// Since traffic started.
+    pub(crate) at: Nanos,
+    /// Since the last snapshot.
+    pub(crate) span: Nanos,
+    /// Whether sending is over and late packets are waited for.
+    pub(crate) draining: bool,
+}
+
+impl View<'_> {
+    /// Since traffic started.
+    pub fn at(&self) -> Nanos {
+        self.at
+    }
+
+    /// Since the last snapshot.
+    pub fn span(&self) -> Nanos {
+        self.span
+    }
+
+    /// How long traffic is sent.
+    pub fn duration(&self) -> Nanos {
+        self.trial.plan.duration
+    }
+
+    /// Whether sending is over and late packets are waited for.
+    pub fn is_draining(&self) -> bool {
+        self.draining
+    }
+}

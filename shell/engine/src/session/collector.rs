@@ -1,0 +1,149 @@
+//! Adds up what workers hand over, and publishes it.
+
+use super::start::Background;
+use crate::control::commands::RateCommand;
+use crate::counts::interval::Interval;
+use crate::observer::{TrialObserver, View};
+use crate::rows;
+use crate::sums::Sums;
+use crate::trial::Trial;
+use crate::worker::LastReport;
+use crate::worker::commands::RateStep;
+use measure::{Jitter, Spans};
+use os::ThreadUsage;
+use profile::plan::SessionEntry;
+use result::{CaptureResult, Named, RateChange};
+use units::Nanos;
+
+/// What all workers handed over.
+pub(super) struct WorkerResults {
+    pub(super) total: Sums,
+    pub(super) spans: Spans,
+    pub(super) jitter: Vec<Jitter>,
+    pub(super) unsent: Vec<u64>,
+    pub(super) last_departure: Nanos,
+    pub(super) usage: Vec<Option<ThreadUsage>>,
+    pub(super) epoch: Nanos,
+    /// When it was stopped, if it was.
+    pub(super) stopped: Option<Nanos>,
+    pub(super) rate_changes: Vec<RateChange>,
+    pub(super) captures: Named<CaptureResult>,
+    pub(super) field_programs: Option<&'static str>,
+}
+
+/// Adds up what workers hand over, and shows it.
+pub(super) struct Collector<'a> {
+    pub(super) trial: &'a Trial<'a>,
+    total: Sums,
+    spans: Spans,
+    current: Sums,
+    /// Cleared intervals, ready to be handed to workers.
+    #[expect(clippy::vec_box, reason = "workers swap the boxes, not what is in them")]
+    spare: Vec<Box<Interval>>,
+    pub(super) epoch: Nanos,
+    /// When a snapshot was published last.
+    published: Nanos,
+    measured: Vec<bool>,
+    rate_changes: Vec<RateChange>,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(trial: &'a Trial<'a>, workers: usize, epoch: Nanos) -> Self {
+        let sums = Sums::new(trial.shape, workers);
+        Self {
+            trial,
+            current: sums.clone(),
+            total: sums,
+            spans: Spans::new(trial.shape.streams, workers),
+            spare: Vec::new(),
+            epoch,
+            published: epoch,
+            measured: trial.measured(),
+            rate_changes: Vec::new(),
+        }
+    }
+
+    pub(super) fn empty(&mut self) -> Box<Interval> {
+        self.spare.pop().unwrap_or_else(|| Box::new(self.trial.shape.interval()))
+    }
+
+    pub(super) fn take(&mut self, worker: usize, mut interval: Box<Interval>) {
+        self.current.add(worker, &interval);
+        self.total.add(worker, &interval);
+        self.spans.add(worker, &interval.arrivals);
+        interval.clear();
+        self.spare.push(interval);
+    }
+
+    /// Publishes what came in since the last time.
+    pub(super) fn publish(&mut self, now: Nanos, draining: bool, observer: &mut dyn TrialObserver) {
+        let view = View {
+            trial: self.trial,
+            interval: &self.current,
+            total: &self.total,
+            spans: &self.spans,
+            epoch: self.epoch,
+            at: now.since(self.epoch),
+            span: now.since(self.published),
+            draining,
+        };
+        observer.snapshot(&view);
+        self.published = now;
+        self.current.clear();
+    }
+
+    /// The steps workers take at `at` to follow a rate command, which is noted for the result.
+    pub(super) fn rate_steps(&mut self, command: &RateCommand, at: Nanos) -> Result<Vec<RateStep>, String> {
+        let steps = command.steps(self.trial, at)?;
+        self.rate_changes.push(rows::rate_change(command, at));
+        Ok(steps)
+    }
+
+    /// Whether the trial may be over once all is sent. One that begins nothing listens for its whole duration.
+    pub(super) fn may_end(&self, now: Nanos) -> bool {
+        let plan = self.trial.plan;
+        let begins = |entry: &SessionEntry| entry.session.client.is_some();
+        !plan.streams.is_empty()
+            || plan.sessions.iter().any(begins)
+            || now >= self.epoch.saturating_add(plan.duration)
+    }
+
+    pub(super) fn all_arrived(&self) -> bool {
+        self.total.all_arrived(&self.measured) && self.total.sessions_ended()
+    }
+
+    /// Takes what the workers hand over last, shows it, and ends.
+    pub(super) fn end(
+        mut self,
+        lasts: Vec<(LastReport, Option<ThreadUsage>)>,
+        background: Background,
+        stopped: Option<Nanos>,
+        now: Nanos,
+        observer: &mut dyn TrialObserver,
+    ) -> WorkerResults {
+        let mut jitter = vec![Jitter::default(); self.trial.shape.streams];
+        let mut unsent = vec![0; self.trial.shape.ports];
+        let (mut last_departure, mut usage) = (Nanos::ZERO, Vec::new());
+        for (worker, (last, used)) in lasts.into_iter().enumerate() {
+            self.take(worker, last.interval);
+            jitter.iter_mut().zip(last.jitter).for_each(|(sum, jitter)| sum.merge(jitter));
+            unsent.iter_mut().zip(&last.unsent).for_each(|(sum, n)| *sum += n);
+            last_departure = last_departure.max(last.last_departure);
+            usage.push(used);
+        }
+        self.publish(now, true, observer);
+        WorkerResults {
+            captures: background.captures.finish(),
+            field_programs: background.field_programs,
+            jitter,
+            unsent,
+            last_departure,
+            usage,
+            epoch: self.epoch,
+            stopped,
+            rate_changes: self.rate_changes,
+            total: self.total,
+            spans: self.spans,
+        }
+    }
+}

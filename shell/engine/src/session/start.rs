@@ -1,0 +1,59 @@
+//! Makes the workers of a trial and starts what runs beside them.
+
+use crate::control::captures::Captures;
+use crate::error::EngineError;
+use crate::trial::Trial;
+use crate::trial::rig::Rig;
+use crate::trial::session_endpoints::SessionEndpoints;
+use crate::worker::Worker;
+use measure::Recorder;
+use units::Nanos;
+
+/// From the moment all workers are ready to the first packet.
+pub(super) const LEAD: Nanos = Nanos::from_millis(1);
+
+/// What goes on beside the workers, and what there is to say of them.
+pub(super) struct Background {
+    pub(super) captures: Captures,
+    /// How varying fields are written, if any vary.
+    pub(super) field_programs: Option<&'static str>,
+}
+
+/// Workers for a trial.
+pub(super) fn workers<'a>(
+    trial: &'a Trial<'_>,
+    rig: &'a mut Rig,
+    count: usize,
+    wall_zero: Nanos,
+) -> Result<(Vec<Worker<'a>>, Background), EngineError> {
+    let shape = trial.shape;
+    refuse_too_large(shape.bytes(count), shape.streams)?;
+    let mut jit = None;
+    let mut sessions = SessionEndpoints::new(trial, rig, count)?;
+    let mut endpoints = trial.endpoints(rig, count, &mut jit)?;
+    let captures = Captures::start(trial.plan, &mut endpoints, wall_zero)?;
+    let field_programs = jit.map(|jit| if jit.compiles() { "compiled" } else { "interpreted" });
+    let worker = |(index, (transmitters, receivers))| {
+        let local = sessions.local(trial, index)?;
+        let recorder = Recorder::new(shape.table(), count);
+        let interval = Box::new(shape.interval());
+        let (hosts, expected) = (&trial.hosts.ports, &trial.expected);
+        Ok(Worker::new(transmitters, receivers, local, hosts, expected, recorder, interval, trial.grace))
+    };
+    let workers = endpoints.into_iter().enumerate().map(worker).collect::<Result<_, EngineError>>()?;
+    Ok((workers, Background { captures, field_programs }))
+}
+
+/// Counters are taken all at once and kept; a trial that does not fit is told so before it starts.
+fn refuse_too_large(needed: u64, streams: usize) -> Result<(), EngineError> {
+    let available = os::memory::available_bytes();
+    if needed <= available {
+        return Ok(());
+    }
+    Err(EngineError::Machine(format!(
+        "counters of {streams} streams take {} MB, and {} MB of memory are available; leave out latency histograms with \
+         --no-histograms, or use fewer streams",
+        needed / 1_000_000,
+        available / 1_000_000
+    )))
+}

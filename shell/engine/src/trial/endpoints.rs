@@ -1,0 +1,160 @@
+//! What each worker has of a trial's ports: a transmitter with its streams, a receiver.
+
+use super::resolved::Trial;
+use super::rig::Rig;
+use crate::error::EngineError;
+use crate::worker::receive::Receiver;
+use crate::worker::template::{Blocks, Template};
+use crate::worker::transmit::{Transmitter, TxStream};
+use crate::worker::varied::Varied;
+use field::{Program, SignatureId};
+use jit::{Jit, Runner};
+use port::TxOffload;
+use profile::plan::{ChainPlan, ChecksumBy};
+use replay::TracePacket;
+use sched::{Chain, Link, Schedule, Share};
+use std::collections::HashMap;
+use units::{FrameLen, Nanos};
+use wire::signature::Stamp;
+use wire::{Packet, PacketSpec};
+
+/// One worker's side of every port.
+pub(crate) type Endpoints<'q> = (Vec<Transmitter<'q>>, Vec<Receiver<'q>>);
+
+impl Trial<'_> {
+    /// Both sides of every port for each worker. If fields vary, what writes them is made in `jit`.
+    pub(crate) fn endpoints<'q>(
+        &self,
+        rig: &'q mut Rig,
+        workers: usize,
+        jit: &mut Option<Jit>,
+    ) -> Result<Vec<Endpoints<'q>>, EngineError> {
+        let mut all: Vec<Endpoints<'q>> = (0..workers).map(|_| (Vec::new(), Vec::new())).collect();
+        for (index, port) in rig.ports.iter_mut().enumerate() {
+            let senders = port.queues.tx.len().min(workers) as u16;
+            for (worker, queue) in port.queues.tx.iter_mut().take(workers).enumerate() {
+                let share = Share { index: worker as u16, of: senders };
+                let transmitter = self.transmitter(queue.as_mut(), index, share, jit)?;
+                all[worker].0.push(transmitter);
+            }
+            // A port with more receive queues than there are workers: they take turns at them.
+            for (n, queue) in port.queues.rx.iter_mut().enumerate() {
+                all[n % workers].1.push(Receiver::new(queue.as_mut(), index, self.mark));
+            }
+        }
+        Ok(all)
+    }
+
+    fn transmitter<'q>(
+        &self,
+        queue: &'q mut dyn port::TxQueue,
+        port: usize,
+        share: Share,
+        jit: &mut Option<Jit>,
+    ) -> Result<Transmitter<'q>, EngineError> {
+        let (mut streams, mut loads) = (Vec::new(), Vec::new());
+        let (mut blocks, mut varied) = (Blocks::default(), Vec::new());
+        // Place of each stream among those of this port.
+        let mut places = HashMap::new();
+        for (index, stream) in self.streams.iter().enumerate().filter(|(_, s)| s.from == port) {
+            let templates = self.templates(index, share.index as u8, &mut blocks, jit)?;
+            places.insert(index, streams.len() as u32);
+            if !stream.chained {
+                loads.push((streams.len() as u32, stream.load.clone()));
+            }
+            let paced = stream.load.pace.is_paced();
+            streams.push(TxStream::new(index as u32, templates.content(&mut varied), paced));
+        }
+        let chains: Vec<Chain> =
+            self.plan.chains.iter().filter_map(|chain| self.chain(chain, &places)).collect();
+        let schedule = Schedule::new(&loads, &chains, Nanos::ZERO, self.plan.duration, share);
+        Ok(Transmitter::new(queue, port, schedule, streams, blocks, varied, self.shape))
+    }
+
+    /// A chain of the plan as the schedule of its port has it; `None` if it is another port's.
+    fn chain(&self, chain: &ChainPlan, places: &HashMap<usize, u32>) -> Option<Chain> {
+        let link = |(index, gap): &(usize, Nanos)| {
+            let load = self.streams[*index].load.clone();
+            Some(Link { stream: *places.get(index)?, load, gap: *gap })
+        };
+        let links = chain.links.iter().map(link).collect::<Option<Vec<_>>>()?;
+        Some(Chain { links, loops: chain.loops, start_delay: Nanos::ZERO })
+    }
+
+    /// What a stream sends, as lane `lane` does.
+    fn templates(
+        &self,
+        index: usize,
+        lane: u8,
+        blocks: &mut Blocks,
+        jit: &mut Option<Jit>,
+    ) -> Result<Varied, EngineError> {
+        let (stream, plan) = (&self.streams[index], &self.plan.streams[index]);
+        let bad = |reason: String| EngineError::Stream { stream: plan.name.clone(), reason };
+        if let Some(trace) = &plan.replay {
+            let template = |packet: &TracePacket| {
+                let mut frame = packet.bytes.clone();
+                for (place, mac) in stream.macs.iter().enumerate() {
+                    if let Some(mac) = mac {
+                        frame[6 * place..][..6].copy_from_slice(mac);
+                    }
+                }
+                Template::of_bytes(blocks, &frame)
+            };
+            let templates = trace.packets.iter().map(template).collect();
+            return Ok(Varied::in_turn(templates));
+        }
+        let built = |size: &FrameLen| stream.packet.build(*size).map_err(|e| bad(e.to_string()));
+        if let Some(vary) = &plan.vary {
+            let signature =
+                stream.measured.then_some(SignatureId { mark: self.mark, stream: index as u32, lane });
+            let (mut templates, mut programs) = (Vec::new(), Vec::new());
+            for size in &plan.sizes.lengths {
+                let mut packet = built(size)?;
+                programs.push(Program::new(vary, &mut packet, signature).map_err(|e| bad(e.to_string()))?);
+                templates.push(Template::new(blocks, &packet, None, TxOffload::default()));
+            }
+            let made = match jit.take() {
+                Some(jit) => jit,
+                None => Jit::new().map_err(|e| EngineError::Machine(e.to_string()))?,
+            };
+            let runner = Runner::new(jit.insert(made), programs).map_err(|e| bad(e.to_string()))?;
+            return Ok(Varied::new(templates, &plan.sizes, Some(runner)));
+        }
+        let templates = plan.sizes.lengths.iter().map(|size| self.signed(index, lane, built(size)?, blocks));
+        Ok(Varied::new(templates.collect::<Result<_, _>>()?, &plan.sizes, None))
+    }
+
+    /// The template of a packet in which nothing varies but the signature, if it has one.
+    fn signed(
+        &self,
+        index: usize,
+        lane: u8,
+        mut packet: Packet,
+        blocks: &mut Blocks,
+    ) -> Result<Template, EngineError> {
+        let stream = &self.streams[index];
+        if !stream.measured {
+            return Ok(Template::new(blocks, &packet, None, TxOffload::default()));
+        }
+        let (mark, number) = (self.mark, index as u32);
+        if self.plan.ports[stream.from].checksum == ChecksumBy::Offload
+            && let Some((stamp, l2_len, l3_len)) = Stamp::prepare_offload(&mut packet, mark, number, lane)
+        {
+            let offload = offload(&stream.packet, l2_len as u8, l3_len as u16);
+            return Ok(Template::new(blocks, &packet, Some(stamp), offload));
+        }
+        let stamp = Stamp::prepare(&mut packet, mark, number, lane).ok_or_else(|| EngineError::Stream {
+            stream: self.plan.streams[index].name.clone(),
+            reason: format!("a frame of {} bytes has no room for the signature", packet.bytes.len() + 4),
+        })?;
+        Ok(Template::new(blocks, &packet, Some(stamp), TxOffload::default()))
+    }
+}
+
+fn offload(packet: &PacketSpec, l2_len: u8, l3_len: u16) -> TxOffload {
+    let has = |name: &str| packet.headers.iter().any(|h| h.protocol.name == name);
+    let family = if has("ipv4") { port::TX_FLAG_IPV4 } else { port::TX_FLAG_IPV6 };
+    let transport = if has("tcp") { port::TX_FLAG_TCP_CHECKSUM } else { port::TX_FLAG_UDP_CHECKSUM };
+    TxOffload { flags: family | transport, l2_len, l3_len }
+}

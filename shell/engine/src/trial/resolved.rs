@@ -1,0 +1,222 @@
+//! A Plan resolved against open ports: rates, addresses, packets, what is expected where.
+
+use super::hosts::EmulatedHosts;
+use crate::counts::interval::Shape;
+use crate::error::EngineError;
+use crate::worker::receive::{ANY_PORT, Expected};
+use neighbour::Resolver;
+use port::PortFacts;
+use profile::Plan;
+use profile::plan::{ChecksumBy, HopBy, NextHop, Pattern, StreamPlan};
+use sched::{CurvePoint, CurveShape, GapOrder, Pace, StreamLoad};
+use session::plan::Side;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use units::{Load, Nanos, Pps};
+use wire::signature;
+use wire::{Header, PacketSpec};
+
+/// Speed of a link that neither port nor profile states. A share of the link needs a stated one.
+const UNSTATED_SPEED: u64 = 0;
+
+/// A stream with everything known.
+#[derive(Debug, Clone)]
+pub(crate) struct TrialStream {
+    pub(crate) from: usize,
+    pub(crate) to: Option<usize>,
+    pub(crate) measured: bool,
+    /// Layer-1 speed of the link it is sent on; 0 if nobody says.
+    pub(crate) speed_bps: u64,
+    /// Destination and source hardware address, where the ports and their neighbours give them.
+    pub(super) macs: [Option<[u8; 6]>; 2],
+    /// With these filled in.
+    pub(super) packet: PacketSpec,
+    pub(crate) load: StreamLoad,
+    /// Whether it is sent in turn with others; its load then counts from its turn.
+    pub(crate) chained: bool,
+}
+
+/// A Plan resolved against open ports.
+pub(crate) struct Trial<'p> {
+    pub(crate) plan: &'p Plan,
+    pub(crate) streams: Vec<TrialStream>,
+    pub(crate) hosts: EmulatedHosts,
+    pub(crate) expected: Vec<Expected>,
+    pub(crate) shape: Shape,
+    pub(crate) mark: u32,
+    pub(crate) grace: Nanos,
+    /// For each entry under `sessions`: servers and the hardware address their clients send to.
+    pub(crate) hops: Vec<Vec<(RangeInclusive<IpAddr>, [u8; 6])>>,
+    /// Neighbours that have answered or were given, with the port and the host behind it that asked.
+    pub(crate) known: Vec<(usize, usize, IpAddr, [u8; 6])>,
+}
+
+impl<'p> Trial<'p> {
+    pub(crate) fn new(
+        plan: &'p Plan,
+        facts: &[&PortFacts],
+        hosts: EmulatedHosts,
+        neighbours: &[Resolver],
+        histograms: bool,
+    ) -> Result<Self, EngineError> {
+        let mut streams = (0..plan.streams.len())
+            .map(|index| stream(plan, index, facts, &hosts, neighbours))
+            .collect::<Result<Vec<_>, _>>()?;
+        for (index, _) in plan.chains.iter().flat_map(|chain| &chain.links) {
+            streams[*index].chained = true;
+        }
+        let expected = plan.streams.iter().map(|s| Expected {
+            port: s.to.map_or(ANY_PORT, |to| to as u16),
+            shortest: s.sizes.shortest().without_fcs() as u16,
+            longest: s.sizes.longest().without_fcs() as u16,
+        });
+        let answered = neighbours.iter().enumerate();
+        let known =
+            answered.flat_map(|(port, all)| all.known().map(move |(host, ip, mac)| (port, host, ip, mac)));
+        Ok(Self {
+            plan,
+            known: known.collect(),
+            expected: expected.collect(),
+            shape: Shape::new(streams.len(), plan.ports.len(), plan.sessions.len(), histograms),
+            mark: signature::run_mark(plan.seed),
+            // Long enough for a core that was taken away to catch up, too short to change the rate.
+            grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),
+            hops: (0..plan.sessions.len()).map(|index| hops(plan, index, &hosts, neighbours)).collect(),
+            streams,
+            hosts,
+        })
+    }
+
+    /// Which streams should come back here.
+    pub(crate) fn measured(&self) -> Vec<bool> {
+        self.streams.iter().map(|s| s.measured && s.to.is_some()).collect()
+    }
+}
+
+/// Servers of an entry and the hardware address its clients send to.
+fn hops(
+    plan: &Plan,
+    index: usize,
+    hosts: &EmulatedHosts,
+    neighbours: &[Resolver],
+) -> Vec<(RangeInclusive<IpAddr>, [u8; 6])> {
+    let entry = &plan.sessions[index];
+    let Some(client) = &entry.session.client else { return Vec::new() };
+    let server = entry.session.server.as_ref();
+    let mac = |by| match by {
+        HopBy::Given(mac) => Some(mac),
+        HopBy::Resolve(ip) => neighbours[client.port].mac(hosts.of_session(index, Side::Client), ip),
+        HopBy::PeerPort => {
+            server.map(|server| hosts.ports[server.port].host(hosts.of_session(index, Side::Server)).mac)
+        }
+    };
+    entry.hops.iter().filter_map(|hop| Some((hop.first..=hop.last, mac(hop.by)?))).collect()
+}
+
+fn stream(
+    plan: &Plan,
+    index: usize,
+    facts: &[&PortFacts],
+    hosts: &EmulatedHosts,
+    neighbours: &[Resolver],
+) -> Result<TrialStream, EngineError> {
+    let stream = &plan.streams[index];
+    let bad = |reason: String| EngineError::Stream { stream: stream.name.clone(), reason };
+    let (port, fact) = (&plan.ports[stream.from], facts[stream.from]);
+    let longest = stream.sizes.longest();
+    if longest.bytes() > fact.frame_len_max {
+        return Err(bad(format!(
+            "a frame of {longest} is longer than the {} bytes port {} carries; raise its MTU or choose smaller frames",
+            fact.frame_len_max, port.name
+        )));
+    }
+    if port.checksum == ChecksumBy::Offload && !fact.tx_checksum_offload {
+        return Err(bad(format!(
+            "port {} can't compute checksums; leave out 'checksum: offload'",
+            port.name
+        )));
+    }
+    let speed = port.speed_bps.or(fact.speed_bps).unwrap_or(UNSTATED_SPEED);
+    let share = loads(stream).find(|load| matches!(load, Load::LinkShare(_)));
+    if let Some(share) = share.filter(|_| speed == UNSTATED_SPEED) {
+        return Err(bad(format!(
+            "{share} of what? the link of port {} has no speed of its own; declare one, such as 'speed: 10Gbps'",
+            port.name
+        )));
+    }
+    let load = load(stream, index, speed);
+    let next_hop = match stream.next_hop {
+        NextHop::Given => None,
+        NextHop::PeerPort => stream.to.map(|to| hosts.ports[to].host(stream.to_host).mac),
+        NextHop::Resolve(ip) => neighbours[stream.from].mac(stream.from_host, ip),
+    };
+    let source = stream.fill_source_mac.then_some(hosts.ports[stream.from].host(stream.from_host).mac);
+    let mut packet = PacketSpec::clone(&stream.packet);
+    for (field, mac) in [("dst", next_hop), ("src", source)] {
+        if let Some(mac) = mac {
+            set_mac(&mut packet.headers, field, mac);
+        }
+    }
+    Ok(TrialStream {
+        from: stream.from,
+        to: stream.to,
+        measured: stream.measure,
+        speed_bps: speed,
+        macs: [next_hop, source],
+        packet,
+        load,
+        chained: false,
+    })
+}
+
+/// Every load a stream's author wrote.
+fn loads(stream: &StreamPlan) -> impl Iterator<Item = Load> + '_ {
+    let points = match &stream.pattern {
+        Pattern::Curve { points, .. } => &points[..],
+        _ => &[],
+    };
+    std::iter::once(stream.rate).chain(points.iter().map(|(_, rate)| *rate))
+}
+
+/// What the stream `index` asks of the schedule, on a link of `speed` bit/s.
+fn load(stream: &StreamPlan, index: usize, speed: u64) -> StreamLoad {
+    let mix = stream.sizes.mix();
+    let pps = |load: Load| load.packets(mix, speed);
+    let rate = pps(stream.rate);
+    // Copies of a random stream are not to leave together.
+    let own = |seed: u64| seed.wrapping_add(index as u64);
+    let (pace, group) = match &stream.pattern {
+        Pattern::Continuous => (rate.map_or(Pace::Max, Pace::Even), 1),
+        Pattern::Bursts { packets } => (rate.map_or(Pace::Max, Pace::Even), *packets),
+        Pattern::Poisson { seed } => {
+            (rate.map_or(Pace::Max, |rate| Pace::Poisson { rate, seed: own(*seed) }), 1)
+        }
+        Pattern::MultiBurst { packets, every, bursts } => {
+            (Pace::Bursts { packets: *packets, rate, every: *every, bursts: *bursts }, 1)
+        }
+        Pattern::OnOff { on, off } => {
+            (rate.map_or(Pace::Max, |rate| Pace::OnOff { rate, on: *on, off: *off }), 1)
+        }
+        Pattern::Gaps { gaps, random } => {
+            let order = random.map_or(GapOrder::Sequential, |seed| GapOrder::Random { seed: own(seed) });
+            (Pace::Gaps { gaps: gaps.clone(), order }, 1)
+        }
+        Pattern::Curve { points, steps, repeat } => {
+            let point =
+                |(at, load): &(Nanos, Load)| CurvePoint { at: *at, rate: pps(*load).unwrap_or(Pps::ZERO) };
+            let shape = if *steps { CurveShape::Step } else { CurveShape::Linear };
+            (Pace::Curve { points: points.iter().map(point).collect(), shape, repeat: *repeat }, 1)
+        }
+        Pattern::Captured { times, period } => (Pace::Trace { times: times.clone(), period: *period }, 1),
+    };
+    StreamLoad { pace, group, count: stream.count, start_delay: stream.start_delay }
+}
+
+fn set_mac(headers: &mut [Header], field: &str, mac: [u8; 6]) {
+    let number = mac.iter().fold(0u128, |n, b| n << 8 | u128::from(*b));
+    if let Some(ethernet) = headers.first_mut()
+        && let Some(field) = ethernet.protocol.field(field)
+    {
+        ethernet.put(field, number);
+    }
+}

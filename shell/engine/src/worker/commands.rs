@@ -1,0 +1,56 @@
+//! What control tells a running worker, and what a worker hands back for pings.
+
+use sched::Factor;
+use units::Nanos;
+
+/// What control tells a running worker.
+#[derive(Debug, Clone)]
+pub(crate) enum WorkerCommand {
+    /// Send some streams at another rate.
+    SetRate(RateStep),
+    /// Hand over frames that may answer a ping, or no longer.
+    Overhear(bool),
+    /// Send a frame of a ping. For the first worker, which has a queue of every port.
+    SendFrame {
+        /// Index of the port.
+        port: usize,
+        frame: Vec<u8>,
+        tag: PingTag,
+    },
+    /// Send nothing that is not due yet.
+    Stop,
+}
+
+/// Another rate for some streams.
+#[derive(Debug, Clone)]
+pub(crate) struct RateStep {
+    /// Indices of the streams, ascending; `None` is all.
+    pub(crate) streams: Option<Vec<u32>>,
+    pub(crate) factor: Factor,
+    /// When, on the schedule's time.
+    pub(crate) at: Nanos,
+}
+
+/// The ping a frame belongs to, and the sequence number of an echo request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PingTag {
+    pub(crate) number: u64,
+    pub(crate) sequence: Option<u16>,
+}
+
+/// What a worker saw of pings.
+#[derive(Debug)]
+pub(crate) enum PingEvent {
+    /// A frame it was told to send left.
+    Sent { tag: PingTag, at: Nanos },
+    /// A frame that may be an answer arrived.
+    Received { port: usize, at: Nanos, frame: Vec<u8> },
+}
+
+impl PingEvent {
+    pub(crate) fn at(&self) -> Nanos {
+        match self {
+            Self::Sent { at, .. } | Self::Received { at, .. } => *at,
+        }
+    }
+}
