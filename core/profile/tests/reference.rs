@@ -14,12 +14,12 @@ use wire::{Auto, BY_LENGTH, Field, Found, Kind, Protocol};
 const INTRODUCTION: &str = "\
 # Reference
 
-Everything a profile can say. This page is made from the program's own schema and protocol catalogue (by the test \
-`reference` of the crate `profile`); `eagre schema profile` prints the same for machines. The \
-[cookbook](cookbook.md) shows how things are done, and [sessions](sessions.md) is a tour of those.
+Every key and value of a profile. This page is generated from the program's schema and protocol catalogue (by the test \
+`reference` of the crate `profile`); `eagre schema profile` prints the JSON Schema. The [cookbook](cookbook.md) has \
+answers by task, and [sessions](sessions.md) explains sessions.
 
 - [Profile](#profile): every key of the document
-- [Texts with a meaning](#texts-with-a-meaning): how rates, times, sizes and addresses are written
+- [Value formats](#value-formats): rates, times, sizes and addresses
 - [Frame lengths](#frame-lengths): mixes and genomes by name
 - [Headers](#headers): every protocol and its fields
 ";
@@ -40,7 +40,7 @@ fn the_reference_is_up_to_date() {
     let differs = page.lines().zip(found.lines()).position(|(expected, found)| expected != found);
     assert!(
         page == found,
-        "docs/reference.md is not what the program says, from line {}; run with UPDATE_GOLDEN=1",
+        "docs/reference.md is out of date from line {}; run with UPDATE_GOLDEN=1",
         differs.unwrap_or_else(|| page.lines().count().min(found.lines().count())) + 1
     );
 }
@@ -120,13 +120,13 @@ fn kind(schema: &Value) -> String {
         return if protocols { "the name of a [header](#headers)".to_owned() } else { words.join(" or ") };
     }
     if let (Some(format), Some(_)) = (schema["format"].as_str(), schema["type"].as_array()) {
-        return format!("[{format}](#texts-with-a-meaning)");
+        return format!("[{format}](#value-formats)");
     }
     if let Some(types) = schema["type"].as_array() {
         return types.iter().filter_map(Value::as_str).map(type_name).collect::<Vec<_>>().join(" or ");
     }
     if let Some(format) = schema["format"].as_str().filter(|_| schema["type"] == "string") {
-        return format!("[{format}](#texts-with-a-meaning)");
+        return format!("[{format}](#value-formats)");
     }
     match schema["type"].as_str() {
         Some("array") => format!("list of {}", kind(&schema["items"])),
@@ -141,10 +141,7 @@ fn mapping(schema: &Value) -> String {
     let keys = schema["propertyNames"]["format"].as_str();
     match (&schema["additionalProperties"], keys) {
         (Value::Object(_), Some(keys)) => {
-            format!(
-                "mapping from [{keys}](#texts-with-a-meaning) to {}",
-                kind(&schema["additionalProperties"])
-            )
+            format!("mapping from [{keys}](#value-formats) to {}", kind(&schema["additionalProperties"]))
         }
         (Value::Object(_), None) => format!("mapping to {}", kind(&schema["additionalProperties"])),
         _ if schema["required"].as_array().is_some_and(|keys| keys.len() == 1) => {
@@ -223,7 +220,7 @@ fn formats_section(schema: &Value) -> String {
     }
     let mut formats = BTreeMap::new();
     collect(schema, &mut formats);
-    let mut page = "\n## Texts with a meaning\n\n| kind | such as |\n|---|---|\n".to_owned();
+    let mut page = "\n## Value formats\n\n| format | examples |\n|---|---|\n".to_owned();
     for (format, examples) in formats {
         let examples: Vec<String> = examples.iter().map(|example| format!("`{example}`")).collect();
         writeln!(page, "| {format} | {} |", examples.join(", ")).unwrap();
@@ -232,17 +229,18 @@ fn formats_section(schema: &Value) -> String {
 }
 
 fn lengths_section() -> String {
-    let mut page = "\n## Frame lengths\n\nBytes with FCS. Lengths too short for a packet are raised to the shortest that \
-        holds it. A mix is evenly mixed; with `random` behind its name the lengths are drawn.\n\n\
+    let mut page =
+        "\n## Frame lengths\n\nBytes with FCS. A length too short for its packet becomes the shortest that \
+        holds it. A mix is evenly mixed; with `random` after its name, its lengths are drawn at random.\n\n\
         | mix | from | length: weight |\n|---|---|---|\n"
-        .to_owned();
+            .to_owned();
     for mix in MIXES {
         let lengths: Vec<String> =
             mix.lengths.iter().map(|(bytes, weight)| format!("{bytes}: {weight}")).collect();
         writeln!(page, "| `{}` | {} | {} |", mix.name, mix.source, lengths.join(", ")).unwrap();
     }
-    page += "\nA genome (RFC 6985) is a word of letters, taken in turn: `genome abceg`. Capital letters and `z` mean what \
-        is written behind it: `genome aAz A=200B z=1400B`.\n\n| letter | length |\n|---|---|\n";
+    page += "\nA genome (RFC 6985) is a sequence of letters, used in turn: `genome abceg`. Define capital letters and `z` \
+        after it: `genome aAz A=200B z=1400B`.\n\n| letter | length |\n|---|---|\n";
     for (letter, bytes) in GENOME {
         writeln!(page, "| `{letter}` | {bytes} |").unwrap();
     }
@@ -253,10 +251,10 @@ fn lengths_section() -> String {
 
 fn headers_section() -> String {
     let mut page = "\n## Headers\n\n\
-        `packet` lists headers from the outside in; `vary` names a field as `udp.dst`, the second of two VLAN tags as \
-        `vlan[1].id`, and what is inside a tunnel as `vxlan.inner.ipv4.src`. A field that is *computed* is right by \
-        itself; what you set stays, even if it is wrong. Options and optional fields are headers of their own, \
-        written behind the header they are part of.\n"
+        `packet` lists headers from the outermost inwards; `vary` names a field as `udp.dst`, the second of two VLAN \
+        tags as `vlan[1].id`, and a field inside a tunnel as `vxlan.inner.ipv4.src`. A *computed* field is correct by \
+        default; a value you set stays, even a wrong one. Options and optional fields are headers of their own, \
+        written after the header they are part of.\n"
         .to_owned();
     let (parts, wholes): (Vec<&Protocol>, Vec<&Protocol>) =
         wire::protocols::ALL.iter().copied().partition(|protocol| protocol.part.is_some());
@@ -301,11 +299,11 @@ fn place(protocol: &Protocol) -> String {
             };
             write!(said, " Part of {}{when}.", links(part.of.to_vec())).unwrap();
         }
-        None if protocol.anywhere => said += " May stand anywhere.",
+        None if protocol.anywhere => said += " Can be anywhere.",
         None if !protocol.follows.is_empty() => {
             write!(said, " Follows {}.", numbers(protocol)).unwrap();
             if let Some(number) = protocol.first_of_several {
-                write!(said, " The first of several in a row is named {number:#x}.").unwrap();
+                write!(said, " The first of several in a row has {number:#x}.").unwrap();
             }
         }
         None => {}
