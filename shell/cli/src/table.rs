@@ -11,29 +11,28 @@ pub(crate) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
 pub(crate) fn aligned(left: usize, head: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = plain(rows);
     table.set_header(head);
-    for (index, column) in table.column_iter_mut().enumerate().skip(left) {
+    for column in table.column_iter_mut().skip(left) {
         column.set_cell_alignment(CellAlignment::Right);
-        column.set_padding(if index == 0 { (2, 0) } else { (3, 0) });
     }
-    text(&table)
+    text(table)
 }
 
 /// Names with descriptions, without a heading.
 pub(crate) fn list(rows: Vec<Vec<String>>) -> String {
-    text(&plain(rows))
+    text(plain(rows))
 }
 
 fn plain(rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).add_rows(rows);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding(if index == 0 { (2, 0) } else { (3, 0) });
-    }
     table
 }
 
-/// Lines without trailing blanks.
-fn text(table: &Table) -> String {
+/// Indented lines without trailing blanks.
+fn text(mut table: Table) -> String {
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding(if index == 0 { (2, 0) } else { (3, 0) });
+    }
     table.trim_fmt() + "\n"
 }
 
