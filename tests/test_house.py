@@ -103,6 +103,11 @@ def test_lints_of_the_house_are_not_switched_off(lint):
     assert [name for name in names if not re.match(EXCEPTIONS[lint], name)] == []
 
 
+def test_methods_are_named_in_their_own_files_only():
+    """A campaign, the store and a report ask a method; a match on methods in shell is a second place to keep in step."""
+    assert hits(r"\b(MethodConfig|Findings)::[A-Z]", of("shell")) == []
+
+
 def test_core_uses_no_dependency_that_touches_the_machine():
     """Libraries in core are for documents and file formats only."""
     pure = {"indexmap", "pcap-file", "saphyr-parser", "schemars", "serde", "serde_json", "sha2", "strsim", "thiserror"}

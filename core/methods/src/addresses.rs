@@ -1,9 +1,13 @@
 //! Address caching capacity and address learning rate of a switch (RFC 2889 sections 5.7 and 5.8).
 
-use crate::ConfigError;
 use crate::bisect::Bisect;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
-use crate::result::{Findings, bounded_by};
+use crate::finding::Finding;
+use crate::list::Findings;
+use crate::method::Method;
+use crate::result::bounded_by;
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Requirement, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsText, grouped};
 use crate::trial::TrialKind;
@@ -50,17 +54,54 @@ impl Default for AddressConfig {
 }
 
 impl AddressConfig {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) const ABOUT: About = About {
+        name: "addresses",
+        about: "address table size and learning rate of a switch (RFC 2889)",
+        result_names: &["rfc2889-addresses"],
+        makes_curves: true,
+        goals: &[],
+    };
+}
+
+impl Settings for AddressConfig {
+    fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
         if self.first == 0 || self.maximum < self.first || self.learn_rate == 0 {
             return Err(ConfigError::new("maximum", "1 ≤ first ≤ maximum and learn_rate ≥ 1 must hold"));
         }
         if !(self.share > 0.0 && self.share <= 1.0 && self.resolution > 0.0 && self.resolution < 1.0) {
-            return Err(ConfigError::new("share", "share and resolution must lie between 0 and 1"));
+            return Err(ConfigError::new("share", "share and resolution must be between 0 and 1"));
         }
         if self.duration < Nanos::from_secs(1) || self.duration > Nanos::from_secs(300) {
             return Err(ConfigError::new("duration", "must be 1 to 300 s (RFC 2889 section 5.7)"));
         }
         Ok(())
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(Addresses::new(self, testbed), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.duration = Nanos::from_secs(2);
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.duration = trial;
+    }
+
+    fn sizes(&self) -> Vec<Frames> {
+        vec![self.frames.clone()]
+    }
+
+    /// One length is enough: the first.
+    fn set_sizes(&mut self, sizes: &[Frames]) {
+        if let Some(first) = sizes.first() {
+            self.frames = first.clone();
+        }
+    }
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::AddressPorts]
     }
 }
 
@@ -77,6 +118,22 @@ pub struct AddressRow {
     pub limit: Limit,
     /// Why the smallest that failed did: frames lost and flooded.
     pub failed_by: Option<(u64, u64)>,
+}
+
+impl Row for AddressRow {
+    fn findings(&self) -> Vec<Finding> {
+        let number = |value: Option<u64>| value.map(|value| value as f64);
+        vec![Finding {
+            value: number(self.value),
+            lower: number(self.value),
+            upper: number(self.failed),
+            ..Finding::new(&*self.what, "").note(self.limit.note())
+        }]
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        vec![self.limit]
+    }
 }
 
 /// Which of the two.
@@ -160,8 +217,8 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    pub(crate) fn new(config: &AddressConfig, bed: &Testbed) -> Self {
-        let line = bed.line_rate(&config.frames);
+    pub(crate) fn new(config: &AddressConfig, testbed: &Testbed) -> Self {
+        let line = testbed.line_rate(&config.frames);
         let rate = Pps::from_micro((line.micro() as f64 * config.share) as u64);
         let capacity = Search {
             what: What::Capacity,

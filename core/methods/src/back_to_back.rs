@@ -1,17 +1,24 @@
 //! Back-to-back frames: the longest burst without loss, and the buffer it implies (RFC 9004, updates RFC 2544
 //! section 26.4).
 
-use crate::ConfigError;
 use crate::bisect::Bisect;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
+use crate::finding::{Finding, GoalMeaning};
+use crate::list::Findings;
+use crate::method::Method;
 use crate::rates::{AtRate, FindThen, RateSource};
-use crate::result::{Findings, Spread};
+use crate::result::Spread;
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsText, grouped};
 use crate::trial::TrialKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
+
+/// No burst is longer (RFC 9004 section 5.3).
+const BURST_MAX: Nanos = Nanos::from_secs(30);
 
 /// How bursts are searched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,14 +54,65 @@ impl Default for BackToBackConfig {
 }
 
 impl BackToBackConfig {
-    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
-        if self.burst_max == Nanos::ZERO || self.burst_max > Nanos::from_secs(30) {
+    pub(crate) const ABOUT: About = About {
+        name: "back-to-back",
+        about: "longest burst at the line rate without loss (RFC 9004)",
+        result_names: &["rfc9004-back-to-back"],
+        makes_curves: false,
+        goals: &[
+            GoalMeaning {
+                goal: "back_to_back",
+                name: "Back-to-back frames",
+                definition: "the longest burst with the smallest gaps that was forwarded whole (RFC 2544 section 26.4, \
+                             RFC 9004)",
+            },
+            GoalMeaning {
+                goal: "buffer_time",
+                name: "Buffer time",
+                definition: "the buffer the longest burst implies, corrected for what is forwarded meanwhile (RFC 9004)",
+            },
+        ],
+    };
+}
+
+impl Settings for BackToBackConfig {
+    fn check(&self, testbed: &Testbed) -> Result<(), ConfigError> {
+        if self.burst_max == Nanos::ZERO || self.burst_max > BURST_MAX {
             return Err(ConfigError::new("burst_max", "must be above 0 s and at most 30 s (RFC 9004)"));
         }
         if self.repeats == 0 || self.resolution_frames == 0 {
             return Err(ConfigError::new("repeats", "repeats and resolution_frames must be at least 1"));
         }
-        self.rates.check(bed)
+        self.rates.check(testbed)
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(BackToBack::new(self, testbed), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.rates.quicken();
+        self.repeats = 2;
+        self.burst_max = Nanos::from_millis(500);
+        self.resolution_frames = 64;
+        self.wait = Nanos::from_millis(100);
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.rates.set_trial(trial);
+        self.burst_max = trial.min(BURST_MAX);
+    }
+
+    fn sizes(&self) -> Vec<Frames> {
+        self.rates.sizes()
+    }
+
+    fn set_sizes(&mut self, sizes: &[Frames]) {
+        self.rates.set_sizes(sizes);
+    }
+
+    fn rates(&mut self) -> Option<&mut RateSource> {
+        Some(&mut self.rates)
     }
 }
 
@@ -84,6 +142,14 @@ pub struct BackToBackRow {
     pub skipped: Option<String>,
 }
 
+impl Row for BackToBackRow {
+    fn findings(&self) -> Vec<Finding> {
+        let burst = Finding::at(&self.frames, "back_to_back", "frames").repeats(self.burst.as_ref());
+        let buffer = |seconds: f64| Finding::at(&self.frames, "buffer_time", "s").value(seconds);
+        [burst.note(self.skipped.as_deref())].into_iter().chain(self.corrected_buffer_s.map(buffer)).collect()
+    }
+}
+
 /// Searches at one frame length.
 #[derive(Debug, Clone)]
 struct Bursts {
@@ -98,8 +164,8 @@ struct Bursts {
 }
 
 impl Bursts {
-    fn new(frames: &Frames, config: &BackToBackConfig, bed: &Testbed) -> Self {
-        let line = bed.line_rate(frames);
+    fn new(frames: &Frames, config: &BackToBackConfig, testbed: &Testbed) -> Self {
+        let line = testbed.line_rate(frames);
         let max = line.packets_in(config.burst_max);
         Self {
             frames: frames.clone(),
@@ -228,9 +294,10 @@ pub(crate) struct BackToBack {
 }
 
 impl BackToBack {
-    pub(crate) fn new(config: &BackToBackConfig, bed: &Testbed) -> Self {
-        let finders = config.rates.finders(bed).into_iter();
-        let stages = finders.map(|(frames, finder)| FindThen::new(finder, Bursts::new(&frames, config, bed)));
+    pub(crate) fn new(config: &BackToBackConfig, testbed: &Testbed) -> Self {
+        let finders = config.rates.finders(testbed).into_iter();
+        let stages =
+            finders.map(|(frames, finder)| FindThen::new(finder, Bursts::new(&frames, config, testbed)));
         Self { config: config.clone(), sizes: InTurn::new(stages) }
     }
 

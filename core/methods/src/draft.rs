@@ -1,7 +1,7 @@
 //! Between a method and the machinery that runs it: a trial before it has a number, and an outcome with its judgement.
 
+use crate::list::Findings;
 use crate::outcome::TrialOutcome;
-use crate::result::Findings;
 use crate::testbed::{Frames, Testbed};
 use crate::trial::{Phase, TrialKind, TrialRequest};
 use schemars::JsonSchema;
@@ -59,7 +59,7 @@ impl Draft {
     }
 
     /// The request that comes of it.
-    pub(crate) fn request(&self, bed: &Testbed, method: &str, number: u64) -> TrialRequest {
+    pub(crate) fn request(&self, testbed: &Testbed, method: &str, number: u64) -> TrialRequest {
         let mut request = TrialRequest {
             number,
             key: String::new(),
@@ -68,10 +68,10 @@ impl Draft {
             label: self.label.clone(),
             kind: self.kind.clone(),
             frames: self.frames.clone(),
-            offered: self.rate.map_or_else(Vec::new, |rate| bed.offered(&self.frames, rate)),
+            offered: self.rate.map_or_else(Vec::new, |rate| testbed.offered(&self.frames, rate)),
             duration: self.duration,
-            around: bed.timing.into(),
-            attributes: bed.attributes,
+            around: testbed.timing.into(),
+            attributes: testbed.attributes,
         };
         request.key = request.fingerprint();
         request
@@ -124,6 +124,19 @@ pub enum Limit {
     Impossible,
     /// The search has not ended.
     Open,
+}
+
+impl Limit {
+    /// What tables remark, unless the DUT is the limit.
+    pub(crate) fn note(self) -> Option<&'static str> {
+        match self {
+            Self::Dut => None,
+            Self::Maximum => Some("the largest value tried"),
+            Self::Tester => Some("the tester was the limit; the device may do more"),
+            Self::Impossible => Some("the device failed at the smallest value"),
+            Self::Open => Some("the search has not ended"),
+        }
+    }
 }
 
 /// A part of a method that asks for trials in turn.

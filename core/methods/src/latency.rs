@@ -1,10 +1,14 @@
 //! Latency at the throughput (RFC 2544 section 26.2), or at shares of a rate that a search found.
 
-use crate::ConfigError;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage};
+use crate::finding::{Finding, GoalMeaning};
+use crate::list::Findings;
+use crate::method::Method;
 use crate::outcome::LatencySummary;
 use crate::rates::{AtRate, FindThen, RateSource};
-use crate::result::{Findings, FoundRate, Spread};
+use crate::result::{FoundRate, Spread};
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsNanos, AsText, percent};
 use schemars::JsonSchema;
@@ -33,14 +37,77 @@ impl Default for LatencyConfig {
 }
 
 impl LatencyConfig {
-    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
+    pub(crate) const ABOUT: About = About {
+        name: "latency",
+        about: "latency at the throughput (RFC 2544 section 26.2)",
+        result_names: &["rfc2544-latency"],
+        makes_curves: true,
+        goals: &[
+            GoalMeaning {
+                goal: "latency_mean",
+                name: "Mean latency",
+                definition: "one-way delay (RFC 2544 section 26.2); mean over repeated trials",
+            },
+            GoalMeaning {
+                goal: "latency_p50",
+                name: "Typical latency",
+                definition: "one-way delay that half of the packets do not exceed",
+            },
+            GoalMeaning {
+                goal: "latency_p99",
+                name: "Latency, 99%",
+                definition: "one-way delay that 99% of the packets do not exceed",
+            },
+            GoalMeaning {
+                goal: "latency_p99_9",
+                name: "Latency, 99.9%",
+                definition: "one-way delay that 99.9% of the packets do not exceed: the worst case of RFC 8219",
+            },
+            GoalMeaning {
+                goal: "latency_max",
+                name: "Longest latency",
+                definition: "one-way delay of the slowest packet",
+            },
+        ],
+    };
+}
+
+impl Settings for LatencyConfig {
+    fn check(&self, testbed: &Testbed) -> Result<(), ConfigError> {
         if self.shares.is_empty() || self.shares.iter().any(|share| !(*share > 0.0 && *share <= 1.0)) {
-            return Err(ConfigError::new("shares", "must lie above 0 and not above 1"));
+            return Err(ConfigError::new("shares", "must be above 0 and at most 1"));
         }
         if self.repeats == 0 || self.duration == Nanos::ZERO {
-            return Err(ConfigError::new("repeats", "there must be a trial, and it must take time"));
+            return Err(ConfigError::new("repeats", "repeats must be at least 1, duration longer than 0"));
         }
-        self.rates.check(bed)
+        self.rates.check(testbed)
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(Latency::new(self, testbed), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.rates.quicken();
+        self.repeats = self.repeats.min(3);
+        self.duration = Nanos::from_secs(2);
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.rates.set_trial(trial);
+        self.duration = trial;
+    }
+
+    fn sizes(&self) -> Vec<Frames> {
+        self.rates.sizes()
+    }
+
+    fn set_sizes(&mut self, sizes: &[Frames]) {
+        self.rates.set_sizes(sizes);
+    }
+
+    fn rates(&mut self) -> Option<&mut RateSource> {
+        Some(&mut self.rates)
     }
 }
 
@@ -90,6 +157,30 @@ pub struct GroupLatency {
     pub pdv_ns: f64,
 }
 
+impl Row for LatencyRow {
+    fn findings(&self) -> Vec<Finding> {
+        let at = |goal: &str, unit: &str| {
+            let share = match self.share_of_rate {
+                1.0 => String::new(),
+                share => format!(" at {}", percent(share)),
+            };
+            Finding::at(&self.frames, format!("{goal}{share}"), unit)
+        };
+        // Of several directions the slowest.
+        let slowest = |of: fn(&GroupLatency) -> f64| self.groups.iter().map(of).reduce(f64::max);
+        let quantiles: [(&str, fn(&GroupLatency) -> f64); 4] = [
+            ("latency_p50", |group| group.p50_ns),
+            ("latency_p99", |group| group.p99_ns),
+            ("latency_p99_9", |group| group.p99_9_ns),
+            ("latency_max", |group| group.max_ns),
+        ];
+        let quantiles =
+            quantiles.into_iter().filter_map(|(goal, of)| Some(at(goal, "ns").value(slowest(of)?)));
+        let mean = at("latency_mean", "ns").repeats(self.mean.as_ref());
+        std::iter::once(mean).chain(quantiles).chain([at("loss", "ratio").value(self.loss_ratio)]).collect()
+    }
+}
+
 /// The trials of one load.
 #[derive(Debug, Clone, Default)]
 struct Point {
@@ -124,7 +215,7 @@ impl Point {
 #[derive(Debug, Clone)]
 struct Points {
     frames: Frames,
-    bed: Testbed,
+    testbed: Testbed,
     rate: Option<Pps>,
     points: Vec<Point>,
     repeats: u32,
@@ -132,11 +223,11 @@ struct Points {
 }
 
 impl Points {
-    fn new(frames: &Frames, config: &LatencyConfig, bed: &Testbed) -> Self {
+    fn new(frames: &Frames, config: &LatencyConfig, testbed: &Testbed) -> Self {
         let point = |share: &f64| Point { share: *share, ..Point::default() };
         Self {
             frames: frames.clone(),
-            bed: bed.clone(),
+            testbed: testbed.clone(),
             rate: None,
             points: config.shares.iter().map(point).collect(),
             repeats: config.repeats,
@@ -166,7 +257,7 @@ impl Points {
         LatencyRow {
             frames: self.frames.clone(),
             share_of_rate: point.share,
-            load: FoundRate::new(&self.bed, &self.frames, Self::at(rate, point.share)),
+            load: FoundRate::new(&self.testbed, &self.frames, Self::at(rate, point.share)),
             trials,
             limited: point.limited,
             duration: self.duration,
@@ -237,9 +328,9 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    pub(crate) fn new(config: &LatencyConfig, bed: &Testbed) -> Self {
-        let finders = config.rates.finders(bed);
-        let stage = |(frames, finder)| FindThen::new(finder, Points::new(&frames, config, bed));
+    pub(crate) fn new(config: &LatencyConfig, testbed: &Testbed) -> Self {
+        let finders = config.rates.finders(testbed);
+        let stage = |(frames, finder)| FindThen::new(finder, Points::new(&frames, config, testbed));
         Self { config: config.clone(), sizes: InTurn::new(finders.into_iter().map(stage)) }
     }
 

@@ -16,9 +16,9 @@
 //! ```
 //! use methods::{MethodConfig, Step, Testbed, ThroughputConfig, TrialOutcome};
 //!
-//! let bed = Testbed::one_way(10_000_000_000);
+//! let testbed = Testbed::one_way(10_000_000_000);
 //! let config = ThroughputConfig { sizes: vec!["64B".parse().unwrap()], ..ThroughputConfig::default() };
-//! let mut method = MethodConfig::Throughput(config).build(&bed).unwrap();
+//! let mut method = MethodConfig::Throughput(config).build(&testbed).unwrap();
 //! while let Step::Trial(trial) = method.next_trial() {
 //!     // A DUT that forwards 9 million frames per second.
 //!     let capacity = 9_000_000 * trial.duration.0 / 1_000_000_000;
@@ -33,11 +33,12 @@
 mod addresses;
 mod back_to_back;
 mod bisect;
-mod config;
 mod draft;
 mod fault;
+mod finding;
 mod forecast;
 mod latency;
+mod list;
 mod loss;
 mod method;
 mod mlr;
@@ -45,11 +46,15 @@ mod mrr;
 mod outcome;
 mod rates;
 mod recovery;
+mod reset;
 mod result;
 mod run;
 mod self_test;
+mod session_latency;
 mod sessions;
+mod settings;
 mod soak;
+mod suite;
 mod sweep;
 mod tcp;
 mod testbed;
@@ -57,33 +62,28 @@ mod text;
 mod throughput;
 mod trial;
 
-pub use addresses::{AddressConfig, AddressRow};
-pub use back_to_back::{BackToBackConfig, BackToBackRow};
-pub use config::{ConfigError, MethodConfig, session_series};
 pub use draft::Limit;
 pub use fault::{Fault, FaultKind, PROBE_SHARE, PROBES};
-pub use latency::{GroupLatency, LatencyConfig, LatencyRow};
-pub use loss::{LossConfig, LossPoint, LossRow};
+pub use finding::{Finding, GoalMeaning};
+pub use latency::GroupLatency;
+pub use list::*;
+pub use loss::LossPoint;
 pub use method::{Estimate, Method, Progress, ReplayError, Step, StoredTrial, replay};
-pub use mlr::{Durations, Goal, GoalResult, LoadClass, MlrBound, MlrConfig, MlrRow, Threshold};
-pub use mrr::{MrrConfig, MrrRow};
+pub use mlr::{Durations, Goal, GoalResult, LoadClass, MlrBound, Threshold};
 pub use outcome::{
     GroupOutcome, JitterSummary, LatencySummary, Outage, PathOutcome, Recovery, SessionOutcome, TcpOutcome,
     TrialOutcome,
 };
 pub use rates::{KnownRate, RateSource};
-pub use recovery::{RecoveryConfig, RecoveryRow, ResetConfig, ResetRow};
-pub use result::{Findings, FoundRate, MethodResult, Spread, Standing, Status, TrialNote};
-pub use self_test::{SelfTestConfig, SelfTestRow};
-pub use sessions::{
-    Criteria, SessionConfig, SessionLatencyConfig, SessionLatencyRow, SessionPoint, SessionRow,
-};
-pub use soak::{SoakConfig, SoakInterval, SoakRow, Trend};
-pub use sweep::{SweepConfig, SweepPoint, SweepRow};
-pub use tcp::{TcpConfig, TcpFigures, TcpRow, TcpRun};
+pub use result::{FoundRate, MethodResult, Spread, Standing, Status, TrialNote};
+pub use sessions::{Criteria, SessionPoint};
+pub use settings::{About, ConfigError, Requirement};
+pub use soak::{SoakInterval, Trend};
+pub use suite::{SUITES, Suite, session_series};
+pub use sweep::SweepPoint;
+pub use tcp::{TcpFigures, TcpRun};
 pub use testbed::{
     Around, Attributes, Frames, Group, MIXES, Modifier, OfferedLoad, RFC2544_BYTES, RFC5180_JUMBO_BYTES,
     Testbed, Timing,
 };
-pub use throughput::{ThroughputConfig, ThroughputRow};
 pub use trial::{Application, Objective, Phase, Phases, SessionLoad, TrialKind, TrialRequest};

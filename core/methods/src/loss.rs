@@ -1,8 +1,11 @@
 //! Frame loss rate over load: from full load down in steps (RFC 2544 section 26.3).
 
-use crate::ConfigError;
 use crate::draft::{Draft, InTurn, Procedure, Seen, Stage};
-use crate::result::Findings;
+use crate::finding::{Finding, GoalMeaning};
+use crate::list::Findings;
+use crate::method::Method;
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsText, percent};
 use schemars::JsonSchema;
@@ -32,7 +35,21 @@ impl Default for LossConfig {
 }
 
 impl LossConfig {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) const ABOUT: About = About {
+        name: "frame-loss",
+        about: "loss over load from the line rate down (RFC 2544 section 26.3)",
+        result_names: &["rfc2544-frame-loss"],
+        makes_curves: true,
+        goals: &[GoalMeaning {
+            goal: "loss",
+            name: "Frame loss rate",
+            definition: "share of the frames offered that were not forwarded (RFC 1242 section 3.6, RFC 2544 section 26.3)",
+        }],
+    };
+}
+
+impl Settings for LossConfig {
+    fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
         if self.sizes.is_empty() {
             return Err(ConfigError::new("sizes", "no frame length is given"));
         }
@@ -40,6 +57,26 @@ impl LossConfig {
             return Err(ConfigError::new("step_percent", "must be 1 to 10 (RFC 2544 section 26.3)"));
         }
         Ok(())
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(FrameLoss::new(self, testbed), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.duration = Nanos::from_secs(2);
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.duration = trial;
+    }
+
+    fn sizes(&self) -> Vec<Frames> {
+        self.sizes.clone()
+    }
+
+    fn set_sizes(&mut self, sizes: &[Frames]) {
+        self.sizes = sizes.to_vec();
     }
 }
 
@@ -68,6 +105,17 @@ pub struct LossPoint {
     pub groups_percent: Vec<f64>,
     /// What the tester really offered, percent of the line rate.
     pub achieved_percent: f64,
+}
+
+impl Row for LossRow {
+    fn findings(&self) -> Vec<Finding> {
+        let of = |point: &LossPoint| {
+            let goal = format!("loss at {}% of line rate", point.load_percent);
+            let ratio = point.loss_percent.map(|percent| percent / 100.0);
+            Finding::at(&self.frames, goal, "ratio").value(ratio)
+        };
+        self.points.iter().map(of).collect()
+    }
 }
 
 /// The curve at one frame length, as it grows.
@@ -132,7 +180,7 @@ pub(crate) struct FrameLoss {
 }
 
 impl FrameLoss {
-    pub(crate) fn new(config: &LossConfig, bed: &Testbed) -> Self {
+    pub(crate) fn new(config: &LossConfig, testbed: &Testbed) -> Self {
         let curve = |frames: &Frames| Curve {
             row: LossRow {
                 frames: frames.clone(),
@@ -140,7 +188,7 @@ impl FrameLoss {
                 ended_loss_free: false,
                 left_out_percent: Vec::new(),
             },
-            line: bed.line_rate(frames),
+            line: testbed.line_rate(frames),
             step: config.step_percent,
             duration: config.duration,
             percent: 100,

@@ -1,8 +1,12 @@
 //! Maximum receive rate: what arrives at full load, whatever is lost (FD.io CSIT's MRR).
 
-use crate::ConfigError;
 use crate::draft::{Draft, InTurn, Procedure, Seen, Stage};
-use crate::result::{Findings, Spread};
+use crate::finding::{Finding, GoalMeaning};
+use crate::list::Findings;
+use crate::method::Method;
+use crate::result::Spread;
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsText, grouped};
 use schemars::JsonSchema;
@@ -29,14 +33,46 @@ impl Default for MrrConfig {
 }
 
 impl MrrConfig {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) const ABOUT: About = About {
+        name: "mrr",
+        about: "rate received at the line rate (maximum receive rate of FD.io CSIT)",
+        result_names: &["mrr"],
+        makes_curves: true,
+        goals: &[GoalMeaning {
+            goal: "mrr",
+            name: "Maximum receive rate",
+            definition: "the rate forwarded when the line is filled, whatever is lost",
+        }],
+    };
+}
+
+impl Settings for MrrConfig {
+    fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
         if self.sizes.is_empty() || self.repeats == 0 || self.duration == Nanos::ZERO {
-            return Err(ConfigError::new(
-                "sizes",
-                "there must be a frame length and a trial that takes time",
-            ));
+            let reason = "needs a frame length; repeats must be at least 1, duration longer than 0";
+            return Err(ConfigError::new("sizes", reason));
         }
         Ok(())
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(Mrr::new(self, testbed), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.repeats = 3;
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.duration = trial;
+    }
+
+    fn sizes(&self) -> Vec<Frames> {
+        self.sizes.clone()
+    }
+
+    fn set_sizes(&mut self, sizes: &[Frames]) {
+        self.sizes = sizes.to_vec();
     }
 }
 
@@ -55,6 +91,13 @@ pub struct MrrRow {
     pub offered: Option<Spread>,
     /// Trials that the tester limited: there the offered load was below the line rate.
     pub tester_limited: u32,
+}
+
+impl Row for MrrRow {
+    fn findings(&self) -> Vec<Finding> {
+        let found = Finding::at(&self.frames, "mrr", "pps").repeats(self.received.as_ref());
+        vec![Finding { line: Some(self.line_rate_pps), ..found }]
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -101,10 +144,10 @@ pub(crate) struct Mrr {
 }
 
 impl Mrr {
-    pub(crate) fn new(config: &MrrConfig, bed: &Testbed) -> Self {
+    pub(crate) fn new(config: &MrrConfig, testbed: &Testbed) -> Self {
         let stage = |frames: &Frames| FullLoad {
             frames: frames.clone(),
-            line: bed.line_rate(frames),
+            line: testbed.line_rate(frames),
             config: config.clone(),
             received: Vec::new(),
             offered: Vec::new(),

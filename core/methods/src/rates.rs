@@ -2,13 +2,14 @@
 
 use crate::draft::{Draft, Limit, Seen, Stage};
 use crate::mlr::MlrSearch;
+use crate::settings::{ConfigError, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::AsText;
 use crate::throughput::RateSearch;
-use crate::{ConfigError, MlrConfig, ThroughputConfig};
+use crate::{MlrConfig, ThroughputConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Pps;
+use units::{Nanos, Pps};
 
 /// A rate that is known already.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,38 +46,72 @@ impl Default for RateSource {
 }
 
 impl RateSource {
-    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, testbed: &Testbed) -> Result<(), ConfigError> {
         match self {
             Self::Known(rates) if rates.is_empty() => Err(ConfigError::new("rates", "no rate is given")),
             Self::Known(rates) => {
-                let wrong =
-                    |known: &&KnownRate| known.rate == Pps::ZERO || known.rate > bed.line_rate(&known.frames);
+                let wrong = |known: &&KnownRate| {
+                    known.rate == Pps::ZERO || known.rate > testbed.line_rate(&known.frames)
+                };
                 rates.iter().find(wrong).map_or(Ok(()), |known| {
                     let reason =
                         format!("{} of {} is nothing, or more than the link takes", known.rate, known.frames);
                     Err(ConfigError::new("rates", reason))
                 })
             }
-            Self::Throughput(config) => config.check(),
+            Self::Throughput(config) => config.check(testbed),
             Self::Mlr { search, goal } if *goal >= search.goals.len() => {
                 Err(ConfigError::new("goal", format!("there is no goal {goal}")))
             }
-            Self::Mlr { search, .. } => search.check(bed),
+            Self::Mlr { search, .. } => search.check(testbed),
+        }
+    }
+
+    /// The frames it searches at; none if the rates are known.
+    pub(crate) fn sizes(&self) -> Vec<Frames> {
+        match self {
+            Self::Known(_) => Vec::new(),
+            Self::Throughput(config) => config.sizes.clone(),
+            Self::Mlr { search, .. } => search.sizes.clone(),
+        }
+    }
+
+    pub(crate) fn set_sizes(&mut self, sizes: &[Frames]) {
+        match self {
+            Self::Known(_) => {}
+            Self::Throughput(config) => config.set_sizes(sizes),
+            Self::Mlr { search, .. } => search.set_sizes(sizes),
+        }
+    }
+
+    /// Minutes instead of hours; the goals of MLRsearch say themselves how long they take.
+    pub(crate) fn quicken(&mut self) {
+        if let Self::Throughput(config) = self {
+            config.quicken();
+        }
+    }
+
+    /// Changes the length of the trials of a search for the throughput.
+    pub(crate) fn set_trial(&mut self, trial: Nanos) {
+        if let Self::Throughput(config) = self {
+            config.set_trial(trial);
         }
     }
 
     /// One finder for each frame length.
-    pub(crate) fn finders(&self, bed: &Testbed) -> Vec<(Frames, RateFinder)> {
+    pub(crate) fn finders(&self, testbed: &Testbed) -> Vec<(Frames, RateFinder)> {
         match self {
             Self::Known(rates) => {
                 rates.iter().map(|known| (known.frames.clone(), RateFinder::Known(known.rate))).collect()
             }
             Self::Throughput(config) => {
-                let finder = |frames| RateFinder::Throughput(Box::new(RateSearch::new(frames, config, bed)));
+                let finder =
+                    |frames| RateFinder::Throughput(Box::new(RateSearch::new(frames, config, testbed)));
                 config.sizes.iter().map(|frames| (frames.clone(), finder(frames))).collect()
             }
             Self::Mlr { search, goal } => {
-                let finder = |frames| RateFinder::Mlr(Box::new(MlrSearch::new(frames, search, bed)), *goal);
+                let finder =
+                    |frames| RateFinder::Mlr(Box::new(MlrSearch::new(frames, search, testbed)), *goal);
                 search.sizes.iter().map(|frames| (frames.clone(), finder(frames))).collect()
             }
         }

@@ -1,11 +1,15 @@
-//! System recovery (RFC 2544 section 26.5) and reset (section 26.6, RFC 6201).
+//! System recovery: how soon the DUT stops losing frames after an overload (RFC 2544 section 26.5).
 
-use crate::ConfigError;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage};
+use crate::finding::{Finding, GoalMeaning};
+use crate::list::Findings;
+use crate::method::Method;
 use crate::rates::{AtRate, FindThen, RateSource};
-use crate::result::{Findings, FoundRate, Spread};
+use crate::result::{FoundRate, Spread};
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{AsNanos, AsText};
+use crate::text::AsText;
 use crate::trial::TrialKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,11 +35,52 @@ impl Default for RecoveryConfig {
 }
 
 impl RecoveryConfig {
-    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
+    pub(crate) const ABOUT: About = About {
+        name: "recovery",
+        about: "time to recover from overload (RFC 2544 section 26.5)",
+        result_names: &["rfc2544-recovery"],
+        makes_curves: false,
+        goals: &[GoalMeaning {
+            goal: "recovery",
+            name: "System recovery",
+            definition: "time from the end of the overload to the last lost frame (RFC 2544 section 26.5)",
+        }],
+    };
+}
+
+impl Settings for RecoveryConfig {
+    fn check(&self, testbed: &Testbed) -> Result<(), ConfigError> {
         if self.repeats == 0 || self.overload == Nanos::ZERO {
-            return Err(ConfigError::new("repeats", "there must be a trial, and it must take time"));
+            return Err(ConfigError::new("repeats", "repeats must be at least 1, overload longer than 0"));
         }
-        self.rates.check(bed)
+        self.rates.check(testbed)
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(SystemRecovery::new(self, testbed), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.rates.quicken();
+        self.overload = Nanos::from_secs(2);
+        self.repeats = 2;
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.rates.set_trial(trial);
+        self.overload = trial;
+    }
+
+    fn sizes(&self) -> Vec<Frames> {
+        self.rates.sizes()
+    }
+
+    fn set_sizes(&mut self, sizes: &[Frames]) {
+        self.rates.set_sizes(sizes);
+    }
+
+    fn rates(&mut self) -> Option<&mut RateSource> {
+        Some(&mut self.rates)
     }
 }
 
@@ -57,6 +102,14 @@ pub struct RecoveryRow {
     pub tester_limited: u32,
 }
 
+impl Row for RecoveryRow {
+    fn findings(&self) -> Vec<Finding> {
+        let never =
+            (self.not_recovered > 0).then(|| format!("did not recover in {} trials", self.not_recovered));
+        vec![Finding::at(&self.frames, "recovery", "ns").repeats(self.recovery.as_ref()).note(never)]
+    }
+}
+
 /// The share the load drops to.
 const DROP: f64 = 0.5;
 
@@ -64,7 +117,7 @@ const DROP: f64 = 0.5;
 struct Overload {
     frames: Frames,
     line: Pps,
-    bed: Testbed,
+    testbed: Testbed,
     duration: Nanos,
     repeats: u32,
     rate: Option<Pps>,
@@ -84,7 +137,7 @@ impl Overload {
         RecoveryRow {
             frames: self.frames.clone(),
             throughput_pps: self.rate.map(Pps::as_f64),
-            overload: self.rate.map(|rate| FoundRate::new(&self.bed, &self.frames, self.load(rate))),
+            overload: self.rate.map(|rate| FoundRate::new(&self.testbed, &self.frames, self.load(rate))),
             recovery: Spread::of(&self.times),
             not_recovered: self.not_recovered,
             tester_limited: self.limited,
@@ -147,11 +200,11 @@ pub(crate) struct SystemRecovery {
 }
 
 impl SystemRecovery {
-    pub(crate) fn new(config: &RecoveryConfig, bed: &Testbed) -> Self {
+    pub(crate) fn new(config: &RecoveryConfig, testbed: &Testbed) -> Self {
         let then = |frames: Frames| Overload {
-            line: bed.line_rate(&frames),
+            line: testbed.line_rate(&frames),
             frames,
-            bed: bed.clone(),
+            testbed: testbed.clone(),
             duration: config.overload,
             repeats: config.repeats,
             rate: None,
@@ -160,7 +213,7 @@ impl SystemRecovery {
             not_recovered: 0,
             limited: 0,
         };
-        let finders = config.rates.finders(bed).into_iter();
+        let finders = config.rates.finders(testbed).into_iter();
         let stages = finders.map(|(frames, finder)| FindThen::new(finder, then(frames)));
         Self { config: config.clone(), sizes: InTurn::new(stages) }
     }
@@ -203,182 +256,5 @@ impl Procedure for SystemRecovery {
             remarks.push(format!("At {frames} the throughput is the line rate, so there was no overload."));
         }
         remarks
-    }
-}
-
-/// How outages after a reset are measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ResetConfig {
-    /// The throughput; the first frame length is used, the smallest by the RFC.
-    pub rates: RateSource,
-    /// The kinds of reset, in the words of whoever does them.
-    pub resets: Vec<String>,
-    /// Trials of each kind.
-    pub repeats: u32,
-    /// Length of a trial: the reset and the return of the DUT must fit.
-    #[serde(with = "AsText")]
-    pub duration: Nanos,
-}
-
-impl Default for ResetConfig {
-    fn default() -> Self {
-        Self {
-            rates: RateSource::default(),
-            resets: ["hardware", "software", "power"].map(String::from).to_vec(),
-            repeats: 1,
-            duration: Nanos::from_secs(600),
-        }
-    }
-}
-
-impl ResetConfig {
-    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
-        if self.resets.is_empty() || self.repeats == 0 || self.duration == Nanos::ZERO {
-            return Err(ConfigError::new(
-                "resets",
-                "there must be a kind of reset and a trial that takes time",
-            ));
-        }
-        self.rates.check(bed)
-    }
-}
-
-/// Outage after one kind of reset.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ResetRow {
-    /// How the DUT was reset.
-    pub how: String,
-    /// The frames.
-    pub frames: Frames,
-    /// Length of a trial.
-    #[serde(rename = "duration_ns", with = "AsNanos")]
-    pub duration: Nanos,
-    /// Lost frames ÷ offered rate, s (RFC 6201 section 4.1).
-    #[serde(rename = "by_loss_s")]
-    pub by_loss: Option<Spread>,
-    /// Last arrival before to first arrival after, s (RFC 6201 section 4.2).
-    #[serde(rename = "by_arrivals_s")]
-    pub by_arrivals: Option<Spread>,
-    /// Trials at whose end the DUT was still away.
-    pub not_back: u32,
-}
-
-#[derive(Debug, Clone, Default)]
-struct ResetKind {
-    how: String,
-    done: u32,
-    by_loss: Vec<f64>,
-    by_arrivals: Vec<f64>,
-    not_back: u32,
-}
-
-#[derive(Debug, Clone)]
-struct Resets {
-    frames: Frames,
-    rate: Option<Pps>,
-    duration: Nanos,
-    repeats: u32,
-    kinds: Vec<ResetKind>,
-}
-
-impl Stage for Resets {
-    fn next(&mut self) -> Option<Draft> {
-        let rate = self.rate?;
-        let kind = self.kinds.iter().find(|kind| kind.done < self.repeats)?;
-        let label = format!("{}: {} reset, {} of {}", self.frames, kind.how, kind.done + 1, self.repeats);
-        let trial = TrialKind::Reset { how: kind.how.clone() };
-        Some(Draft::load(&self.frames, rate, self.duration).kind(trial).label(label))
-    }
-
-    fn take(&mut self, _: &Draft, seen: &Seen<'_>) {
-        let Some(kind) = self.kinds.iter_mut().find(|kind| kind.done < self.repeats) else { return };
-        kind.done += 1;
-        let Some(outage) = seen.outcome.outage.filter(|_| !seen.limited) else { return };
-        if !outage.came_back {
-            kind.not_back += 1;
-            return;
-        }
-        let offered: f64 = seen.outcome.groups.iter().map(|group| group.achieved.as_f64()).sum();
-        kind.by_loss.push(seen.outcome.lost() as f64 / offered.max(1e-9));
-        kind.by_arrivals.extend(outage.between_arrivals_ns.map(|ns| ns as f64 / 1e9));
-    }
-}
-
-impl AtRate for Resets {
-    fn begin(&mut self, rate: Pps, _: Limit) {
-        self.rate = Some(rate);
-    }
-}
-
-/// Outages after all kinds of reset.
-#[derive(Debug, Clone)]
-pub(crate) struct Reset {
-    sizes: InTurn<FindThen<Resets>>,
-}
-
-impl Reset {
-    pub(crate) fn new(config: &ResetConfig, bed: &Testbed) -> Self {
-        let kind = |how: &String| ResetKind { how: how.clone(), ..ResetKind::default() };
-        let then = |frames| Resets {
-            frames,
-            rate: None,
-            duration: config.duration,
-            repeats: config.repeats,
-            kinds: config.resets.iter().map(kind).collect(),
-        };
-        let first = config.rates.finders(bed).into_iter().take(1);
-        Self { sizes: InTurn::new(first.map(|(frames, finder)| FindThen::new(finder, then(frames)))) }
-    }
-
-    fn rows(&self) -> Vec<ResetRow> {
-        let of = |resets: &Resets| {
-            let row = |kind: &ResetKind| ResetRow {
-                how: kind.how.clone(),
-                frames: resets.frames.clone(),
-                duration: resets.duration,
-                by_loss: Spread::of(&kind.by_loss),
-                by_arrivals: Spread::of(&kind.by_arrivals),
-                not_back: kind.not_back,
-            };
-            resets.kinds.iter().map(row).collect::<Vec<_>>()
-        };
-        self.sizes.stages.iter().flat_map(|stage| of(&stage.then)).collect()
-    }
-}
-
-impl Stage for Reset {
-    fn next(&mut self) -> Option<Draft> {
-        self.sizes.next()
-    }
-
-    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
-        self.sizes.take(draft, seen);
-    }
-}
-
-impl Procedure for Reset {
-    fn name(&self) -> &'static str {
-        "rfc6201-reset"
-    }
-
-    fn findings(&self) -> Findings {
-        Findings::Reset(self.rows())
-    }
-
-    /// One statement for each kind of reset (RFC 2544 section 26.6).
-    fn summary(&self) -> Vec<String> {
-        let sentence = |row: &ResetRow| match &row.by_loss {
-            Some(outage) => format!(
-                "After a {} reset the DUT was away for {:.3} s (lost frames ÷ offered rate, {}).",
-                row.how, outage.mean, row.frames
-            ),
-            None if row.not_back > 0 => {
-                let (how, duration) = (&row.how, row.duration);
-                format!("After a {how} reset the DUT did not come back within a trial of {duration}.")
-            }
-            None => format!("After a {} reset: not measured.", row.how),
-        };
-        self.rows().iter().map(sentence).collect()
     }
 }

@@ -2,13 +2,11 @@
 
 use crate::draft::Limit;
 use crate::fault::Fault;
+use crate::list::Findings;
+use crate::outcome::TrialOutcome;
 use crate::testbed::{Frames, OfferedLoad, Testbed};
 use crate::text::{AsNanos, grouped, percent};
 use crate::trial::{Phase, TrialRequest};
-use crate::{
-    AddressRow, BackToBackRow, LatencyRow, LossRow, MlrRow, MrrRow, RecoveryRow, ResetRow, SelfTestRow,
-    SessionLatencyRow, SessionRow, SoakRow, SweepRow, TcpRow, ThroughputRow, TrialOutcome,
-};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Layer, Nanos, Pps};
@@ -44,68 +42,6 @@ pub enum Status {
     Complete,
     /// It stopped.
     Failed(Fault),
-}
-
-/// Findings by method; one row for each frame length, mix, object size or goal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", tag = "type", content = "rows")]
-pub enum Findings {
-    /// RFC 2544 section 26.1.
-    Throughput(Vec<ThroughputRow>),
-    /// RFC 2544 section 26.2.
-    Latency(Vec<LatencyRow>),
-    /// RFC 2544 section 26.3.
-    FrameLoss(Vec<LossRow>),
-    /// RFC 9004.
-    BackToBack(Vec<BackToBackRow>),
-    /// RFC 2544 section 26.5.
-    Recovery(Vec<RecoveryRow>),
-    /// RFC 6201.
-    Reset(Vec<ResetRow>),
-    /// MLRsearch.
-    Mlr(Vec<MlrRow>),
-    /// Forwarding rate at full load.
-    Mrr(Vec<MrrRow>),
-    /// A long trial and its trend.
-    Soak(Vec<SoakRow>),
-    /// Loss and latency over load.
-    Sweep(Vec<SweepRow>),
-    /// RFC 2889 sections 5.7 and 5.8.
-    Addresses(Vec<AddressRow>),
-    /// RFC 9411 sections 7.2, 7.3, 7.5.
-    Sessions(Vec<SessionRow>),
-    /// RFC 9411 section 7.4.
-    SessionLatency(Vec<SessionLatencyRow>),
-    /// What the tester itself can do.
-    SelfTest(Vec<SelfTestRow>),
-    /// RFC 6349.
-    Tcp(Vec<TcpRow>),
-}
-
-impl Findings {
-    /// Whether the device failed at the smallest value of any search.
-    pub fn has_impossible(&self) -> bool {
-        fn impossible(mut limits: impl Iterator<Item = Limit>) -> bool {
-            limits.any(|limit| limit == Limit::Impossible)
-        }
-        match self {
-            Self::Throughput(rows) => impossible(rows.iter().map(|row| row.limit)),
-            Self::Mlr(rows) => impossible(rows.iter().flat_map(|row| &row.goals).map(|goal| goal.limit)),
-            Self::Addresses(rows) => impossible(rows.iter().map(|row| row.limit)),
-            Self::Sessions(rows) => impossible(rows.iter().map(|row| row.limit)),
-            Self::Latency(_)
-            | Self::FrameLoss(_)
-            | Self::BackToBack(_)
-            | Self::Recovery(_)
-            | Self::Reset(_)
-            | Self::Mrr(_)
-            | Self::Soak(_)
-            | Self::Sweep(_)
-            | Self::SessionLatency(_)
-            | Self::SelfTest(_)
-            | Self::Tcp(_) => false,
-        }
-    }
 }
 
 /// A trial in a result: enough to draw and to doubt.
@@ -184,8 +120,8 @@ pub struct FoundRate {
 }
 
 impl FoundRate {
-    pub(crate) fn new(bed: &Testbed, frames: &Frames, rate: Pps) -> Self {
-        let groups = bed.offered(frames, rate);
+    pub(crate) fn new(testbed: &Testbed, frames: &Frames, rate: Pps) -> Self {
+        let groups = testbed.offered(frames, rate);
         let total: u64 = groups.iter().map(|load| load.rate.micro()).sum();
         let total = Pps::from_micro(total);
         Self {
@@ -195,6 +131,17 @@ impl FoundRate {
             total_bps_l2: frames.bit_rate(total, Layer::L2),
             groups,
         }
+    }
+
+    /// All groups in relation to the first.
+    pub(crate) fn total_by_first(&self) -> Option<f64> {
+        let first = self.first().as_f64();
+        (first > 0.0).then(|| self.total_pps / first)
+    }
+
+    /// Frames per second that fill the links of all groups; `None` if a group offers nothing.
+    pub(crate) fn line_pps(&self) -> Option<f64> {
+        line_pps(&self.groups)
     }
 
     /// Frames per second of the first group.
@@ -217,6 +164,12 @@ impl std::fmt::Display for FoundRate {
         }
         Ok(())
     }
+}
+
+/// Frames per second that fill the links of groups: each offers a rate that is a share of its line.
+pub(crate) fn line_pps(groups: &[OfferedLoad]) -> Option<f64> {
+    let line = |load: &OfferedLoad| (load.share > 0.0).then(|| load.rate.as_f64() / load.share);
+    groups.iter().map(line).reduce(|sum, line| Some(sum? + line?))?
 }
 
 /// What to say of a bound.

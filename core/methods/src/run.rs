@@ -25,7 +25,7 @@ const PROBE: Nanos = Nanos::from_secs(1);
 #[derive(Debug, Clone)]
 pub(crate) struct Run<P> {
     procedure: P,
-    bed: Testbed,
+    testbed: Testbed,
     pending: Option<(Draft, TrialRequest)>,
     /// The procedure's trial that waits until a probe is done.
     shelved: Option<Draft>,
@@ -42,10 +42,10 @@ pub(crate) struct Run<P> {
 }
 
 impl<P: Procedure> Run<P> {
-    pub(crate) fn new(procedure: P, bed: &Testbed) -> Self {
+    pub(crate) fn new(procedure: P, testbed: &Testbed) -> Self {
         Self {
             procedure,
-            bed: bed.clone(),
+            testbed: testbed.clone(),
             pending: None,
             shelved: None,
             number: 0,
@@ -81,14 +81,14 @@ impl<P: Procedure> Run<P> {
     }
 
     fn ask(&mut self, draft: Draft) {
-        let request = draft.request(&self.bed, self.procedure.name(), self.number);
+        let request = draft.request(&self.testbed, self.procedure.name(), self.number);
         self.number += 1;
         self.last_label.clone_from(&request.label);
         self.pending = Some((draft, request));
     }
 
     fn probe(&self, draft: &Draft) -> Draft {
-        let line = self.bed.line_rate(&draft.frames).as_f64();
+        let line = self.testbed.line_rate(&draft.frames).as_f64();
         let rate = Pps::from_micro((line * PROBE_SHARE * 1e6) as u64);
         Draft::load(&draft.frames, rate, PROBE)
             .phase(Phase::Probe)
@@ -150,7 +150,7 @@ impl<P: Procedure> Run<P> {
     fn remarks(&self) -> Vec<String> {
         let mut remarks = self.procedure.remarks();
         let count = |standing| self.journal.iter().filter(|note| note.standing == standing).count();
-        let attributes = self.bed.attributes;
+        let attributes = self.testbed.attributes;
         if attributes.random_stimuli {
             remarks.push(
                 "Addresses and ports were pseudorandom, the same set in every trial (RFC 4814).".into(),
@@ -239,7 +239,7 @@ impl<P: Procedure> Method for Run<P> {
             },
             summary: self.procedure.summary(),
             remarks: self.remarks(),
-            testbed: self.bed.clone(),
+            testbed: self.testbed.clone(),
             findings: self.procedure.findings(),
             traffic_s: self.traffic.as_secs_f64(),
             trials: self.journal.clone(),

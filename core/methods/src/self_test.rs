@@ -1,10 +1,13 @@
 //! What the tester itself can do, without the DUT: the most frames per second, and the shortest frame that fills the
 //! link. A campaign begins with it, because a tester that is the limit measures nothing but itself.
 
-use crate::ConfigError;
 use crate::bisect::Bisect;
 use crate::draft::{Draft, Procedure, Seen, Stage, Verdict};
-use crate::result::Findings;
+use crate::finding::Finding;
+use crate::list::Findings;
+use crate::method::Method;
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsText, grouped, percent};
 use crate::trial::TrialKind;
@@ -37,14 +40,39 @@ impl Default for SelfTestConfig {
 }
 
 impl SelfTestConfig {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) const ABOUT: About = About {
+        name: "self-test",
+        about: "highest rate of the tester itself",
+        result_names: &["self-test"],
+        makes_curves: false,
+        goals: &[],
+    };
+}
+
+impl Settings for SelfTestConfig {
+    fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
         if !(self.full > 0.0 && self.full <= 1.0) || self.duration == Nanos::ZERO {
-            return Err(ConfigError::new(
-                "full",
-                "must lie above 0 and not above 1, and a trial must take time",
-            ));
+            let reason = "must be above 0 and at most 1, duration longer than 0";
+            return Err(ConfigError::new("full", reason));
         }
         Ok(())
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(SelfTest::new(self, testbed), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.duration = Nanos::from_secs(1);
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.duration = trial;
+    }
+
+    /// The shortest and the longest; it chooses between them.
+    fn sizes(&self) -> Vec<Frames> {
+        [FrameLen::MIN, self.longest].map(Frames::of).to_vec()
     }
 }
 
@@ -59,19 +87,31 @@ pub struct SelfTestRow {
     pub shortest_full_bytes: Option<u32>,
 }
 
+impl Row for SelfTestRow {
+    fn findings(&self) -> Vec<Finding> {
+        let most = Finding::new("most the tester can do", "pps").value(self.most_pps);
+        vec![Finding { line: Some(self.line_rate_pps), ..most }]
+    }
+}
+
 /// The search. Frames get shorter as its number grows.
 #[derive(Debug, Clone)]
 pub(crate) struct SelfTest {
-    bed: Testbed,
+    testbed: Testbed,
     config: SelfTestConfig,
     search: Bisect,
     most: Option<f64>,
 }
 
 impl SelfTest {
-    pub(crate) fn new(config: &SelfTestConfig, bed: &Testbed) -> Self {
+    pub(crate) fn new(config: &SelfTestConfig, testbed: &Testbed) -> Self {
         let lengths = u64::from(config.longest.bytes() - FrameLen::MIN.bytes()) + 1;
-        Self { bed: bed.clone(), config: config.clone(), search: Bisect::new(1, lengths, 1), most: None }
+        Self {
+            testbed: testbed.clone(),
+            config: config.clone(),
+            search: Bisect::new(1, lengths, 1),
+            most: None,
+        }
     }
 
     fn frames(&self, number: u64) -> Frames {
@@ -81,7 +121,7 @@ impl SelfTest {
 
     fn row(&self) -> SelfTestRow {
         let shortest = self.search.passed().map(|number| self.frames(number));
-        let line = |frames: &Frames| self.bed.offered(frames, self.bed.line_rate(frames));
+        let line = |frames: &Frames| self.testbed.offered(frames, self.testbed.line_rate(frames));
         SelfTestRow {
             most_pps: self.most,
             line_rate_pps: line(&Frames::of(FrameLen::MIN)).iter().map(|load| load.rate.as_f64()).sum(),
@@ -94,13 +134,13 @@ impl Stage for SelfTest {
     fn next(&mut self) -> Option<Draft> {
         let frames = self.frames(self.search.probe()?);
         let label = format!("tester alone: {frames} at the line rate");
-        let draft = Draft::load(&frames, self.bed.line_rate(&frames), self.config.duration);
+        let draft = Draft::load(&frames, self.testbed.line_rate(&frames), self.config.duration);
         Some(draft.kind(TrialKind::SelfTest).label(label).once())
     }
 
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         let groups = &seen.outcome.groups;
-        let wanted = self.bed.offered(&draft.frames, draft.rate.unwrap_or(Pps::ZERO));
+        let wanted = self.testbed.offered(&draft.frames, draft.rate.unwrap_or(Pps::ZERO));
         let full = groups.iter().zip(&wanted).all(|(group, wanted)| {
             group.achieved.as_f64() >= wanted.rate.as_f64() * self.config.full && group.lost == 0
         });

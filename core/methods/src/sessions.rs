@@ -1,11 +1,16 @@
-//! Session methods in the manner of RFC 9411: the most connections per second, concurrent connections, transactions or
-//! goodput at which the criteria hold; latency at a share of it; and a load in steps up to failure.
+//! Sessions (RFC 9411): the most connections per second, concurrent connections, transactions or goodput at which the
+//! criteria hold, by search or in steps up to failure.
 
-use crate::ConfigError;
 use crate::bisect::Bisect;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
+use crate::finding::{Finding, GoalMeaning};
+use crate::list::Findings;
+use crate::method::Method;
 use crate::outcome::SessionOutcome;
-use crate::result::{Findings, bounded_by};
+use crate::result::bounded_by;
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
+use crate::testbed::Testbed;
 use crate::text::{grouped, percent};
 use crate::trial::{Application, Objective, Phases, SessionLoad, TrialKind};
 use schemars::JsonSchema;
@@ -71,7 +76,7 @@ impl Criteria {
 }
 
 /// What was reached of an objective.
-fn reached(objective: Objective, outcome: &SessionOutcome) -> f64 {
+pub(crate) fn reached(objective: Objective, outcome: &SessionOutcome) -> f64 {
     match objective {
         Objective::ConnectionsPerSecond => outcome.open_per_s,
         Objective::ConcurrentConnections => outcome.concurrent_mean,
@@ -125,6 +130,31 @@ impl Default for SessionConfig {
 }
 
 impl SessionConfig {
+    pub(crate) const ABOUT: About = About {
+        name: "sessions",
+        about: "most connections per second, or of what 'objective' names (RFC 9411)",
+        result_names: &[
+            "rfc9411-connections-per-second",
+            "rfc9411-concurrent-connections",
+            "rfc9411-transactions-per-second",
+            "rfc9411-throughput",
+            "session-ramp",
+        ],
+        makes_curves: true,
+        goals: &[
+            GoalMeaning {
+                goal: "connections_per_s",
+                name: "TCP/HTTP connections per second",
+                definition: "the highest sustained rate that meets the criteria (RFC 9411 section 7.2)",
+            },
+            GoalMeaning {
+                goal: "concurrent_connections",
+                name: "Concurrent connections",
+                definition: "the most that can be held while the criteria are met (RFC 9411 section 7.5)",
+            },
+        ],
+    };
+
     /// Concurrent connections of ten paced GETs for 1 KB (section 7.5), opened at no more than half of `highest_cps`.
     pub fn concurrent(target: u64, maximum: u64, highest_cps: u64) -> Self {
         Self {
@@ -163,28 +193,6 @@ impl SessionConfig {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if self.apps.is_empty() || self.apps.iter().any(|app| app.transactions == 0) {
-            return Err(ConfigError::new("apps", "there must be an application, and it must do something"));
-        }
-        if self.target == 0 || self.maximum == 0 {
-            return Err(ConfigError::new("target", "target and maximum must be at least 1"));
-        }
-        if !(self.resolution > 0.0 && self.resolution < 1.0) {
-            return Err(ConfigError::new("resolution", "must lie between 0 and 1"));
-        }
-        if self.step > 0 && self.maximum / self.step > 10_000 {
-            return Err(ConfigError::new("step", "makes more than 10,000 steps"));
-        }
-        if self.phases.sustain == Nanos::ZERO {
-            return Err(ConfigError::new(
-                "phases.sustain",
-                "is the phase that is measured and must take time",
-            ));
-        }
-        Ok(())
-    }
-
     fn ladder(&self) -> Vec<u64> {
         match self.step {
             0 => vec![(self.target / 10).max(1), self.target.min(self.maximum)],
@@ -192,7 +200,7 @@ impl SessionConfig {
         }
     }
 
-    fn draft(&self, app: &Application, value: u64) -> Draft {
+    pub(crate) fn draft(&self, app: &Application, value: u64) -> Draft {
         let load = SessionLoad {
             app: app.clone(),
             objective: self.objective,
@@ -206,8 +214,47 @@ impl SessionConfig {
     }
 }
 
+impl Settings for SessionConfig {
+    fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
+        if self.apps.is_empty() || self.apps.iter().any(|app| app.transactions == 0) {
+            return Err(ConfigError::new("apps", "needs an application with at least one transaction"));
+        }
+        if self.target == 0 || self.maximum == 0 {
+            return Err(ConfigError::new("target", "target and maximum must be at least 1"));
+        }
+        if !(self.resolution > 0.0 && self.resolution < 1.0) {
+            return Err(ConfigError::new("resolution", "must be between 0 and 1"));
+        }
+        if self.step > 0 && self.maximum / self.step > 10_000 {
+            return Err(ConfigError::new("step", "makes more than 10,000 steps"));
+        }
+        if self.phases.sustain == Nanos::ZERO {
+            return Err(ConfigError::new(
+                "phases.sustain",
+                "must be longer than 0: it is the phase that is measured",
+            ));
+        }
+        Ok(())
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(SessionSearch::new(self), testbed))
+    }
+
+    fn quicken(&mut self) {
+        let s = Nanos::from_secs;
+        let init = Nanos::from_millis(200);
+        self.phases = Phases { init, ramp_up: s(1), sustain: s(3), ramp_down: s(1), collection: s(1) };
+        self.resolution = self.resolution.max(0.05);
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.phases.sustain = trial;
+    }
+}
+
 /// `http 1,024 B × 10`.
-fn described(app: &Application) -> String {
+pub(crate) fn described(app: &Application) -> String {
     let times = if app.transactions == 1 { String::new() } else { format!(" × {}", app.transactions) };
     format!("{} {} B{times}", app.name, grouped(app.response_bytes))
 }
@@ -244,18 +291,53 @@ pub struct SessionPoint {
     pub drops: Vec<(String, u64)>,
 }
 
+impl SessionRow {
+    /// What the objective is called among findings, and its unit there.
+    fn goal(&self) -> (&'static str, &'static str) {
+        match self.objective {
+            Objective::ConnectionsPerSecond => ("connections_per_s", "/s"),
+            Objective::ConcurrentConnections => ("concurrent_connections", "sessions"),
+            Objective::TransactionsPerSecond => ("transactions_per_s", "/s"),
+            Objective::GoodputBps => ("goodput", "bps"),
+        }
+    }
+}
+
+impl Row for SessionRow {
+    fn findings(&self) -> Vec<Finding> {
+        let (goal, unit) = self.goal();
+        let bound = |point: &Option<SessionPoint>| point.as_ref().map(|point| point.value as f64);
+        vec![Finding {
+            frame: frame_column(&self.app),
+            value: self.best.as_ref().map(|point| point.reached),
+            lower: bound(&self.best),
+            upper: bound(&self.failed),
+            ..Finding::new(goal, unit).note(self.limit.note())
+        }]
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        vec![self.limit]
+    }
+}
+
+/// What stands where other findings have frames: `http 1024B`.
+pub(crate) fn frame_column(app: &Application) -> String {
+    format!("{} {}B", app.name, app.response_bytes)
+}
+
 #[derive(Debug, Clone)]
-struct Search {
+pub(crate) struct Search {
     app: Application,
     config: SessionConfig,
     bisect: Bisect,
-    best: Option<SessionPoint>,
+    pub(crate) best: Option<SessionPoint>,
     failed: Option<SessionPoint>,
     first_failed: Option<SessionPoint>,
 }
 
 impl Search {
-    fn new(app: &Application, config: &SessionConfig) -> Self {
+    pub(crate) fn new(app: &Application, config: &SessionConfig) -> Self {
         Self {
             app: app.clone(),
             config: config.clone(),
@@ -381,7 +463,7 @@ impl Stage for SessionSearch {
 }
 
 /// What the RFC asks for and the configuration leaves out.
-fn phase_remarks(phases: Phases) -> Vec<String> {
+pub(crate) fn phase_remarks(phases: Phases) -> Vec<String> {
     let short = phases.sustain < Nanos::from_secs(300);
     let remark = format!("The sustain phase took {}; RFC 9411 asks for at least 300 s.", phases.sustain);
     short.then_some(remark).into_iter().collect()
@@ -408,165 +490,5 @@ impl Procedure for SessionSearch {
 
     fn remarks(&self) -> Vec<String> {
         if self.config.step > 0 { Vec::new() } else { phase_remarks(self.config.phases) }
-    }
-}
-
-/// How the latency of transactions is measured (RFC 9411 section 7.4).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SessionLatencyConfig {
-    /// How the most is searched first.
-    pub search: SessionConfig,
-    /// The most, if it is known already: one for each application. Then nothing is searched.
-    pub known: Vec<u64>,
-    /// Share of the most at which latency is measured.
-    pub share: f64,
-}
-
-impl Default for SessionLatencyConfig {
-    fn default() -> Self {
-        Self { search: SessionConfig::default(), known: Vec::new(), share: 0.5 }
-    }
-}
-
-impl SessionLatencyConfig {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if !(self.share > 0.0 && self.share <= 1.0) {
-            return Err(ConfigError::new("share", "must lie above 0 and not above 1"));
-        }
-        if !self.known.is_empty() && self.known.len() != self.search.apps.len() {
-            return Err(ConfigError::new("known", "must have one value for each application"));
-        }
-        self.search.check()
-    }
-}
-
-/// Latency at one application.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SessionLatencyRow {
-    /// What sessions carried.
-    pub app: Application,
-    /// What was held.
-    pub objective: Objective,
-    /// The most that passed, as searched or given; absent: nothing did.
-    pub most: Option<u64>,
-    /// Latency at a share of it.
-    pub point: Option<SessionPoint>,
-    /// The tester was the limit.
-    pub tester_limited: bool,
-}
-
-#[derive(Debug, Clone)]
-struct AtShare {
-    search: Option<Search>,
-    row: SessionLatencyRow,
-    config: SessionLatencyConfig,
-    done: bool,
-}
-
-impl Stage for AtShare {
-    fn next(&mut self) -> Option<Draft> {
-        if let Some(search) = &mut self.search {
-            if let Some(draft) = search.next() {
-                return Some(draft);
-            }
-            self.row.most = search.best.as_ref().map(|best| best.value);
-            self.search = None;
-        }
-        let most = self.row.most.filter(|_| !self.done)?;
-        self.done = true;
-        let value = ((most as f64 * self.config.share) as u64).max(1);
-        let draft = self.config.search.draft(&self.row.app, value);
-        let label = format!("{}, latency", draft.label);
-        Some(draft.label(label))
-    }
-
-    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
-        if let Some(search) = &mut self.search {
-            return search.take(draft, seen);
-        }
-        let (TrialKind::Sessions(load), Some(sessions)) = (&draft.kind, &seen.outcome.sessions) else {
-            return;
-        };
-        self.row.tester_limited = seen.limited;
-        self.row.point = Some(SessionPoint {
-            value: load.value,
-            reached: reached(load.objective, sessions),
-            sessions: sessions.clone(),
-            violations: self.config.search.criteria.violations(load, sessions),
-            drops: seen.outcome.drops.clone(),
-        });
-    }
-}
-
-/// Latency of all applications.
-#[derive(Debug, Clone)]
-pub(crate) struct SessionLatency {
-    config: SessionLatencyConfig,
-    apps: InTurn<AtShare>,
-}
-
-impl SessionLatency {
-    pub(crate) fn new(config: &SessionLatencyConfig) -> Self {
-        let stage = |(i, app): (usize, &Application)| {
-            let known = config.known.get(i).copied();
-            AtShare {
-                search: known.is_none().then(|| Search::new(app, &config.search)),
-                row: SessionLatencyRow {
-                    app: app.clone(),
-                    objective: config.search.objective,
-                    most: known,
-                    point: None,
-                    tester_limited: false,
-                },
-                config: config.clone(),
-                done: false,
-            }
-        };
-        let apps = config.search.apps.iter().enumerate().map(stage);
-        Self { config: config.clone(), apps: InTurn::new(apps) }
-    }
-}
-
-impl Stage for SessionLatency {
-    fn next(&mut self) -> Option<Draft> {
-        self.apps.next()
-    }
-
-    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
-        self.apps.take(draft, seen);
-    }
-}
-
-impl Procedure for SessionLatency {
-    fn name(&self) -> &'static str {
-        "rfc9411-latency"
-    }
-
-    fn findings(&self) -> Findings {
-        Findings::SessionLatency(self.apps.stages.iter().map(|stage| stage.row.clone()).collect())
-    }
-
-    fn summary(&self) -> Vec<String> {
-        let sentence = |row: &SessionLatencyRow| {
-            let what = described(&row.app);
-            let Some(point) = &row.point else { return format!("{what}: latency was not measured.") };
-            let mean = |of: &Option<crate::LatencySummary>| {
-                of.as_ref().map_or("unknown".into(), |latency| format!("{:.3} ms", latency.mean / 1e6))
-            };
-            format!(
-                "{what} at {} {} ({} of the most): first byte {}, last byte {}, on average.",
-                grouped(point.value),
-                row.objective.unit(),
-                percent(self.config.share),
-                mean(&point.sessions.ttfb),
-                mean(&point.sessions.ttlb)
-            )
-        };
-        self.apps.stages.iter().map(|stage| sentence(&stage.row)).collect()
-    }
-
-    fn remarks(&self) -> Vec<String> {
-        phase_remarks(self.config.search.phases)
     }
 }

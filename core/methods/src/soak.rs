@@ -2,10 +2,14 @@
 //!
 //! An interval is a trial, so a soak survives an interruption with all but one of its intervals.
 
-use crate::ConfigError;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage};
+use crate::finding::Finding;
+use crate::list::Findings;
+use crate::method::Method;
 use crate::rates::{AtRate, FindThen, RateSource};
-use crate::result::{Findings, FoundRate};
+use crate::result::FoundRate;
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsText, percent};
 use schemars::JsonSchema;
@@ -40,14 +44,52 @@ impl Default for SoakConfig {
 }
 
 impl SoakConfig {
-    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
+    pub(crate) const ABOUT: About = About {
+        name: "soak",
+        about: "a load held for long: loss and rising latency",
+        result_names: &["soak"],
+        makes_curves: true,
+        goals: &[],
+    };
+}
+
+impl Settings for SoakConfig {
+    fn check(&self, testbed: &Testbed) -> Result<(), ConfigError> {
         if !(self.share > 0.0 && self.share <= 1.0) {
-            return Err(ConfigError::new("share", "must lie above 0 and not above 1"));
+            return Err(ConfigError::new("share", "must be above 0 and at most 1"));
         }
         if self.interval == Nanos::ZERO || self.interval > self.duration {
-            return Err(ConfigError::new("interval", "must be above 0 s and no longer than the duration"));
+            return Err(ConfigError::new("interval", "must be longer than 0 and at most the duration"));
         }
-        self.rates.check(bed)
+        self.rates.check(testbed)
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(Soak::new(self, testbed), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.rates.quicken();
+        self.duration = Nanos::from_secs(30);
+        self.interval = Nanos::from_secs(2);
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.rates.set_trial(trial);
+        self.duration = trial;
+        self.interval = self.interval.min(trial);
+    }
+
+    fn sizes(&self) -> Vec<Frames> {
+        self.rates.sizes()
+    }
+
+    fn set_sizes(&mut self, sizes: &[Frames]) {
+        self.rates.set_sizes(sizes);
+    }
+
+    fn rates(&mut self) -> Option<&mut RateSource> {
+        Some(&mut self.rates)
     }
 }
 
@@ -66,6 +108,12 @@ pub struct SoakRow {
     pub loss_trend: Option<Trend>,
     /// Growth of the mean latency, ns per hour.
     pub latency_trend: Option<Trend>,
+}
+
+impl Row for SoakRow {
+    fn findings(&self) -> Vec<Finding> {
+        vec![Finding::at(&self.frames, "loss", "ratio").value(self.loss_ratio)]
+    }
 }
 
 /// One interval.
@@ -114,7 +162,7 @@ impl Trend {
 #[derive(Debug, Clone)]
 struct Hold {
     frames: Frames,
-    bed: Testbed,
+    testbed: Testbed,
     config: SoakConfig,
     rate: Option<Pps>,
     intervals: Vec<SoakInterval>,
@@ -131,7 +179,7 @@ impl Hold {
         };
         SoakRow {
             frames: self.frames.clone(),
-            load: self.rate.map(|rate| FoundRate::new(&self.bed, &self.frames, rate)),
+            load: self.rate.map(|rate| FoundRate::new(&self.testbed, &self.frames, rate)),
             intervals: self.intervals.clone(),
             loss_ratio: if self.sent > 0 { self.lost as f64 / self.sent as f64 } else { 0.0 },
             loss_trend: Trend::of(&points(|interval| interval.loss_ratio)),
@@ -198,17 +246,17 @@ pub(crate) struct Soak {
 }
 
 impl Soak {
-    pub(crate) fn new(config: &SoakConfig, bed: &Testbed) -> Self {
+    pub(crate) fn new(config: &SoakConfig, testbed: &Testbed) -> Self {
         let then = |frames| Hold {
             frames,
-            bed: bed.clone(),
+            testbed: testbed.clone(),
             config: config.clone(),
             rate: None,
             intervals: Vec::new(),
             sent: 0,
             lost: 0,
         };
-        let finders = config.rates.finders(bed).into_iter();
+        let finders = config.rates.finders(testbed).into_iter();
         Self { sizes: InTurn::new(finders.map(|(frames, finder)| FindThen::new(finder, then(frames)))) }
     }
 }

@@ -1,9 +1,13 @@
 //! Load sweep: loss and latency over load, with more points around the knee.
 
-use crate::ConfigError;
 use crate::draft::{Draft, InTurn, Procedure, Seen, Stage};
+use crate::finding::Finding;
+use crate::list::Findings;
+use crate::method::Method;
 use crate::outcome::{JitterSummary, LatencySummary};
-use crate::result::{Findings, FoundRate};
+use crate::result::FoundRate;
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsText, percent};
 use schemars::JsonSchema;
@@ -43,20 +47,47 @@ impl Default for SweepConfig {
 }
 
 impl SweepConfig {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) const ABOUT: About = About {
+        name: "sweep",
+        about: "loss and latency over load, with more points around the knee",
+        result_names: &["load-sweep"],
+        makes_curves: true,
+        goals: &[],
+    };
+}
+
+impl Settings for SweepConfig {
+    fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
         if !(self.from > 0.0 && self.from <= self.to && self.to <= 1.0) {
             return Err(ConfigError::new("from", "0 < from ≤ to ≤ 1 must hold"));
         }
         if !(self.step > 0.0 && (self.to - self.from) / self.step <= 10_000.0) {
-            return Err(ConfigError::new("step", "must be above 0, and make at most 10,000 loads"));
+            return Err(ConfigError::new("step", "must be above 0 and make at most 10,000 loads"));
         }
         if self.sizes.is_empty() || self.duration == Nanos::ZERO {
-            return Err(ConfigError::new(
-                "sizes",
-                "there must be a frame length and a trial that takes time",
-            ));
+            return Err(ConfigError::new("sizes", "needs a frame length; duration must be longer than 0"));
         }
         Ok(())
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(Sweep::new(self, testbed), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.duration = Nanos::from_secs(1);
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.duration = trial;
+    }
+
+    fn sizes(&self) -> Vec<Frames> {
+        self.sizes.clone()
+    }
+
+    fn set_sizes(&mut self, sizes: &[Frames]) {
+        self.sizes = sizes.to_vec();
     }
 }
 
@@ -71,6 +102,18 @@ pub struct SweepRow {
     pub loss_free: Option<f64>,
     /// The lowest load with loss, share of the line rate.
     pub first_loss: Option<f64>,
+}
+
+impl Row for SweepRow {
+    fn findings(&self) -> Vec<Finding> {
+        let found = self.loss_free.map(|share| Finding {
+            value: Some(share),
+            lower: Some(share),
+            upper: self.first_loss,
+            ..Finding::at(&self.frames, "loss-free share of line rate", "ratio")
+        });
+        found.into_iter().collect()
+    }
 }
 
 /// A point of the curve.
@@ -101,7 +144,7 @@ impl SweepPoint {
 struct Curve {
     frames: Frames,
     line: Pps,
-    bed: Testbed,
+    testbed: Testbed,
     config: SweepConfig,
     coarse: Vec<u64>,
     points: Vec<SweepPoint>,
@@ -109,8 +152,8 @@ struct Curve {
 }
 
 impl Curve {
-    fn new(frames: &Frames, config: &SweepConfig, bed: &Testbed) -> Self {
-        let line = bed.line_rate(frames);
+    fn new(frames: &Frames, config: &SweepConfig, testbed: &Testbed) -> Self {
+        let line = testbed.line_rate(frames);
         let micro =
             |share: f64| if share >= 1.0 { line.micro() } else { (line.micro() as f64 * share) as u64 };
         let steps = ((config.to - config.from) / config.step + 1e-9).floor() as u32;
@@ -121,7 +164,7 @@ impl Curve {
         Self {
             frames: frames.clone(),
             line,
-            bed: bed.clone(),
+            testbed: testbed.clone(),
             config: config.clone(),
             coarse,
             points: Vec::new(),
@@ -189,7 +232,7 @@ impl Stage for Curve {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         let rate = draft.rate.unwrap_or(Pps::ZERO);
         let point = SweepPoint {
-            load: FoundRate::new(&self.bed, &self.frames, rate),
+            load: FoundRate::new(&self.testbed, &self.frames, rate),
             loss_ratio: (!seen.limited).then(|| seen.loss_ratio()),
             received_pps: seen.outcome.forwarding_rate(),
             latency: seen.outcome.groups.iter().map(|group| group.latency.clone()).collect(),
@@ -207,8 +250,8 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
-    pub(crate) fn new(config: &SweepConfig, bed: &Testbed) -> Self {
-        Self { curves: InTurn::new(config.sizes.iter().map(|frames| Curve::new(frames, config, bed))) }
+    pub(crate) fn new(config: &SweepConfig, testbed: &Testbed) -> Self {
+        Self { curves: InTurn::new(config.sizes.iter().map(|frames| Curve::new(frames, config, testbed))) }
     }
 }
 

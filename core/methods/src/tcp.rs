@@ -1,15 +1,18 @@
 //! TCP throughput (RFC 6349): the path's MTU and idle round-trip time, its bottleneck bandwidth, then TCP connections
 //! each way and both ways.
 
-use crate::ConfigError;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage};
-use crate::outcome::PathOutcome;
+use crate::finding::{Finding, GoalMeaning};
+use crate::list::Findings;
+use crate::method::Method;
+use crate::outcome::{PathOutcome, TcpOutcome};
 use crate::rates::{AtRate, FindThen, RateSource};
-use crate::result::Findings;
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsText, percent};
+use crate::throughput::ThroughputConfig;
 use crate::trial::TrialKind;
-use crate::{TcpOutcome, ThroughputConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{L1_OVERHEAD_BYTES, Nanos, Pps};
@@ -50,19 +53,53 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
-    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
+    pub(crate) const ABOUT: About = About {
+        name: "tcp",
+        about: "TCP throughput, efficiency and buffer delay (RFC 6349)",
+        result_names: &["rfc6349-tcp-throughput"],
+        makes_curves: true,
+        goals: &[GoalMeaning {
+            goal: "tcp_throughput",
+            name: "TCP throughput",
+            definition: "application data delivered, of what TCP can carry at best over this path (RFC 6349 section 4.1)",
+        }],
+    };
+}
+
+impl Settings for TcpConfig {
+    fn check(&self, testbed: &Testbed) -> Result<(), ConfigError> {
         if self.window_shares.is_empty()
             || self.window_shares.iter().any(|share| !(*share > 0.0 && *share <= 100.0))
         {
             return Err(ConfigError::new("window_shares", "must be above 0 and at most 100"));
         }
         if self.connections == 0 || self.duration == Nanos::ZERO {
-            return Err(ConfigError::new(
-                "connections",
-                "there must be a connection, and a trial must take time",
-            ));
+            return Err(ConfigError::new("connections", "must be at least 1, duration longer than 0"));
         }
-        self.rates.check(bed)
+        self.rates.check(testbed)
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(TcpThroughput::new(self, testbed), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.rates.quicken();
+        self.duration = Nanos::from_secs(3);
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.rates.set_trial(trial);
+        self.duration = trial;
+    }
+
+    /// Those of the search for the bottleneck, which fill the MTU and so stay.
+    fn sizes(&self) -> Vec<Frames> {
+        self.rates.sizes()
+    }
+
+    fn rates(&mut self) -> Option<&mut RateSource> {
+        Some(&mut self.rates)
     }
 }
 
@@ -79,6 +116,22 @@ pub struct TcpRow {
     pub ideal_bps: Option<f64>,
     /// One for each window and choice of senders.
     pub runs: Vec<TcpRun>,
+}
+
+impl Row for TcpRow {
+    fn findings(&self) -> Vec<Finding> {
+        let of = |run: &TcpRun, sender: &TcpFigures| {
+            let both = if run.senders.len() > 1 { ", both ways" } else { "" };
+            Finding {
+                frame: format!("{}, {} B window{both}", sender.group, run.window_bytes),
+                value: Some(sender.achieved_bps),
+                line: self.ideal_bps,
+                note: run.tester_limited.then(|| "the tester was the limit".into()),
+                ..Finding::new("tcp_throughput", "bps")
+            }
+        };
+        self.runs.iter().flat_map(|run| run.results.iter().map(move |sender| of(run, sender))).collect()
+    }
 }
 
 /// TCP with one window.
@@ -123,8 +176,8 @@ struct Runs {
 }
 
 impl Runs {
-    fn new(frames: Frames, config: &TcpConfig, bed: &Testbed) -> Self {
-        let groups: Vec<_> = bed.groups.iter().map(|group| group.name.clone()).collect();
+    fn new(frames: Frames, config: &TcpConfig, testbed: &Testbed) -> Self {
+        let groups: Vec<_> = testbed.groups.iter().map(|group| group.name.clone()).collect();
         // Each way, then both ways (section 3.3).
         let mut senders: Vec<Vec<String>> = groups.iter().map(|name| vec![name.clone()]).collect();
         if groups.len() > 1 {
@@ -238,9 +291,9 @@ pub(crate) struct TcpThroughput {
 }
 
 impl TcpThroughput {
-    pub(crate) fn new(config: &TcpConfig, bed: &Testbed) -> Self {
-        let first = config.rates.finders(bed).into_iter().take(1);
-        let stages = first.map(|(frames, finder)| FindThen::new(finder, Runs::new(frames, config, bed)));
+    pub(crate) fn new(config: &TcpConfig, testbed: &Testbed) -> Self {
+        let first = config.rates.finders(testbed).into_iter().take(1);
+        let stages = first.map(|(frames, finder)| FindThen::new(finder, Runs::new(frames, config, testbed)));
         Self { config: config.clone(), sizes: InTurn::new(stages) }
     }
 }

@@ -225,6 +225,14 @@ impl Frames {
         RFC2544_BYTES.iter().chain(more).copied().filter_map(Self::bytes).collect()
     }
 
+    /// The length with FCS, bytes; `None` for a mix.
+    pub fn one_length(&self) -> Option<u32> {
+        match self.parts[..] {
+            [(length, _)] => Some(length.bytes()),
+            _ => None,
+        }
+    }
+
     /// Lengths and weights.
     pub fn parts(&self) -> &[(FrameLen, u64)] {
         &self.parts
@@ -372,10 +380,10 @@ mod tests {
 
     #[test]
     fn groups_of_different_speed_offer_the_same_share() {
-        let bed = Testbed::of(&[("up", 1_000_000_000), ("down", 10_000_000_000)]);
+        let testbed = Testbed::of(&[("up", 1_000_000_000), ("down", 10_000_000_000)]);
         let frames = Frames::bytes(64).unwrap();
-        let half = Pps::from_micro(bed.line_rate(&frames).micro() / 2);
-        let offered = bed.offered(&frames, half);
+        let half = Pps::from_micro(testbed.line_rate(&frames).micro() / 2);
+        let offered = testbed.offered(&frames, half);
         assert!((offered[0].share - 0.5).abs() < 1e-9 && (offered[1].share - 0.5).abs() < 1e-9);
         assert!((offered[1].rate.as_f64() / offered[0].rate.as_f64() - 10.0).abs() < 1e-6);
     }
@@ -383,7 +391,7 @@ mod tests {
     #[test]
     fn the_clean_run_comes_first() {
         let runs = Testbed::one_way(1).with_each(&[Modifier::Broadcast, Modifier::Filters(25)]);
-        let modifiers: Vec<_> = runs.iter().map(|bed| bed.attributes.modifier).collect();
+        let modifiers: Vec<_> = runs.iter().map(|testbed| testbed.attributes.modifier).collect();
         assert_eq!(modifiers, [None, Some(Modifier::Broadcast), Some(Modifier::Filters(25))]);
     }
 }

@@ -4,11 +4,17 @@
 
 use crate::bisect::Bisect;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
-use crate::result::{Findings, FoundRate, bounded_by};
+use crate::finding::{Finding, GoalMeaning};
+use crate::list::Findings;
+use crate::method::Method;
+use crate::outcome::GroupOutcome;
+use crate::rates::KnownRate;
+use crate::result::{FoundRate, bounded_by};
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsNanos, AsText, AsTextOrNone, grouped, percent};
 use crate::trial::Phase;
-use crate::{ConfigError, GroupOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
@@ -56,7 +62,22 @@ impl Default for ThroughputConfig {
 }
 
 impl ThroughputConfig {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) const ABOUT: About = About {
+        name: "throughput",
+        about: "highest rate without loss (RFC 2544 section 26.1)",
+        result_names: &["rfc2544-throughput"],
+        makes_curves: true,
+        goals: &[GoalMeaning {
+            goal: "throughput",
+            name: "Throughput",
+            definition: "the highest rate at which none of the offered frames was dropped (RFC 1242 section 3.17, \
+                         RFC 2544 section 26.1)",
+        }],
+    };
+}
+
+impl Settings for ThroughputConfig {
+    fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
         let range = 0.0..=1.0;
         if self.sizes.is_empty() {
             return Err(ConfigError::new("sizes", "no frame length is given"));
@@ -71,9 +92,33 @@ impl ThroughputConfig {
             return Err(ConfigError::new("loss_ratio", "must be at least 0 and below 1"));
         }
         if self.final_trial == Nanos::ZERO || self.exploratory == Some(Nanos::ZERO) {
-            return Err(ConfigError::new("final_trial", "a trial must take time"));
+            return Err(ConfigError::new("final_trial", "must be longer than 0"));
         }
         Ok(())
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(Throughput::new(self, testbed), testbed))
+    }
+
+    /// Short trials narrow the search; a loss is believed when it is seen twice.
+    fn quicken(&mut self) {
+        self.exploratory = Some(Nanos::from_millis(500));
+        self.final_trial = Nanos::from_secs(2);
+        self.loss_verification = 1;
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.final_trial = trial;
+        self.exploratory = self.exploratory.map(|exploratory| exploratory.min(trial));
+    }
+
+    fn sizes(&self) -> Vec<Frames> {
+        self.sizes.clone()
+    }
+
+    fn set_sizes(&mut self, sizes: &[Frames]) {
+        self.sizes = sizes.to_vec();
     }
 }
 
@@ -99,12 +144,36 @@ pub struct ThroughputRow {
     pub loss_at_minimum: Option<f64>,
 }
 
+impl Row for ThroughputRow {
+    fn findings(&self) -> Vec<Finding> {
+        let found = self.throughput.as_ref();
+        let value = found.map(|rate| rate.total_pps);
+        // Rates that failed are those of the first group; findings add all groups up.
+        let groups = found.and_then(FoundRate::total_by_first).unwrap_or(1.0);
+        vec![Finding {
+            value,
+            lower: value,
+            upper: self.failed_pps.map(|pps| pps * groups),
+            line: found.and_then(FoundRate::line_pps).or(Some(self.line_rate_pps)),
+            ..Finding::at(&self.frames, "throughput", "pps").note(self.limit.note())
+        }]
+    }
+
+    fn known_rate(&self) -> Option<KnownRate> {
+        Some(KnownRate { frames: self.frames.clone(), rate: self.throughput.as_ref()?.first() })
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        vec![self.limit]
+    }
+}
+
 /// The search at one frame length.
 #[derive(Debug, Clone)]
 pub(crate) struct RateSearch {
     frames: Frames,
     line: Pps,
-    bed: Testbed,
+    testbed: Testbed,
     config: ThroughputConfig,
     explore: Option<Bisect>,
     confirm: Option<Bisect>,
@@ -115,12 +184,12 @@ pub(crate) struct RateSearch {
 }
 
 impl RateSearch {
-    pub(crate) fn new(frames: &Frames, config: &ThroughputConfig, bed: &Testbed) -> Self {
-        let line = bed.line_rate(frames);
+    pub(crate) fn new(frames: &Frames, config: &ThroughputConfig, testbed: &Testbed) -> Self {
+        let line = testbed.line_rate(frames);
         let search = Self {
             frames: frames.clone(),
             line,
-            bed: bed.clone(),
+            testbed: testbed.clone(),
             config: config.clone(),
             explore: None,
             confirm: None,
@@ -183,7 +252,7 @@ impl RateSearch {
     pub(crate) fn row(&self) -> ThroughputRow {
         ThroughputRow {
             frames: self.frames.clone(),
-            throughput: self.found().map(|rate| FoundRate::new(&self.bed, &self.frames, rate)),
+            throughput: self.found().map(|rate| FoundRate::new(&self.testbed, &self.frames, rate)),
             line_rate_pps: self.line.as_f64(),
             failed_pps: self.search().and_then(Bisect::failed).map(|micro| micro as f64 / 1e6),
             limit: self.limit(),
@@ -288,8 +357,8 @@ pub(crate) struct Throughput {
 }
 
 impl Throughput {
-    pub(crate) fn new(config: &ThroughputConfig, bed: &Testbed) -> Self {
-        let searches = config.sizes.iter().map(|frames| RateSearch::new(frames, config, bed));
+    pub(crate) fn new(config: &ThroughputConfig, testbed: &Testbed) -> Self {
+        let searches = config.sizes.iter().map(|frames| RateSearch::new(frames, config, testbed));
         Self { config: config.clone(), searches: InTurn::new(searches) }
     }
 }

@@ -20,6 +20,18 @@ pub enum Phase {
     Measure,
 }
 
+impl Phase {
+    /// As documents write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::WarmUp => "warm_up",
+            Self::Probe => "probe",
+            Self::Explore => "explore",
+            Self::Measure => "measure",
+        }
+    }
+}
+
 /// One trial: what to send, how, and for how long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRequest {
@@ -220,6 +232,11 @@ impl TrialRequest {
             _ => self.duration,
         };
         traffic + self.around.learning + self.around.drain + self.around.settle
+    }
+
+    /// Frames per second that fill the links of all groups; `None` if it offers no load.
+    pub fn line_pps(&self) -> Option<f64> {
+        crate::result::line_pps(&self.offered)
     }
 
     /// Frames of group `i` that are due.

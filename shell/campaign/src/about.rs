@@ -1,7 +1,9 @@
-//! What the store and programs are told of a campaign: the machine it ran on, what it found.
+//! The document of a campaign, and the machine it ran on.
 
 use crate::{Campaign, Report};
 use profile::Plan;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The doctor's findings.
@@ -32,21 +34,37 @@ pub fn environment(plan: &Plan) -> Value {
     })
 }
 
+/// The document of a campaign, `eagre.campaign/1`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CampaignDocument<'a> {
+    /// `eagre.campaign/1`.
+    pub schema: &'static str,
+    /// Version of Eagre.
+    pub version: &'static str,
+    /// Its name in the store.
+    pub id: &'a str,
+    /// Its name for people.
+    pub name: &'a str,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// SHA-256 of the profile.
+    pub profile_sha256: &'a str,
+    /// The outcome.
+    #[serde(flatten)]
+    pub report: &'a Report,
+}
+
 impl Campaign {
-    /// What was found, `eagre.campaign/1`; `id` is the campaign's name in the store.
-    pub fn document(&self, id: &str, report: &Report) -> Value {
-        let mut document = json!({
-            "schema": "eagre.campaign/1",
-            "version": env!("CARGO_PKG_VERSION"),
-            "id": id,
-            "name": self.name,
-            "seed": self.plan.seed,
-            "profile_sha256": self.plan.profile_sha256,
-        });
-        let found = serde_json::to_value(report).unwrap_or_default();
-        if let (Some(all), Some(found)) = (document.as_object_mut(), found.as_object()) {
-            all.extend(found.clone());
+    /// The document of this campaign; `id` is its name in the store.
+    pub fn document<'a>(&'a self, id: &'a str, report: &'a Report) -> CampaignDocument<'a> {
+        CampaignDocument {
+            schema: "eagre.campaign/1",
+            version: env!("CARGO_PKG_VERSION"),
+            id,
+            name: &self.name,
+            seed: self.plan.seed,
+            profile_sha256: &self.plan.profile_sha256,
+            report,
         }
-        document
     }
 }

@@ -8,7 +8,7 @@
 //! knows the way, the trial is refused, because what it remembers from an earlier one counts as learnt.
 
 use crate::CampaignError;
-use crate::bed::Bed;
+use crate::directions::Directions;
 use crate::outcome::{latency, of_any};
 use crate::shape::{fit, sizes, without_schedule};
 use field::{Source, Target, Variable, Vary, Write};
@@ -42,9 +42,13 @@ const PROBE_RATE: Pps = Pps::new(1_000);
 ///
 /// # Errors
 /// The profile has not three ports, or not one stream from the first to the second.
-pub(crate) fn shape(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<Plan, CampaignError> {
+pub(crate) fn shape(
+    plan: &Plan,
+    directions: &Directions,
+    request: &TrialRequest,
+) -> Result<Plan, CampaignError> {
     let (count, learn_rate) = asked(request);
-    let (mut shaped, test) = prepared(plan, bed, request)?;
+    let (mut shaped, test) = prepared(plan, directions, request)?;
     let rate = request.offered.first().map_or(Pps::ZERO, |load| load.rate);
     let begins = learning_time(count, learn_rate) + PAUSE;
     let traffic = request.duration.max(time_of(count, rate));
@@ -60,9 +64,13 @@ pub(crate) fn shape(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<Pl
 ///
 /// # Errors
 /// As for [`shape`].
-pub(crate) fn probe(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<Option<Plan>, CampaignError> {
+pub(crate) fn probe(
+    plan: &Plan,
+    directions: &Directions,
+    request: &TrialRequest,
+) -> Result<Option<Plan>, CampaignError> {
     let (count, _) = asked(request);
-    let (mut shaped, test) = prepared(plan, bed, request)?;
+    let (mut shaped, test) = prepared(plan, directions, request)?;
     if count < 2 {
         return Ok(None);
     }
@@ -110,7 +118,7 @@ pub(crate) fn has_forgotten(
 /// What came of it.
 pub(crate) fn outcome(
     plan: &Plan,
-    bed: &Bed,
+    directions: &Directions,
     request: &TrialRequest,
     document: &ResultDocument,
 ) -> TrialOutcome {
@@ -124,7 +132,7 @@ pub(crate) fn outcome(
             Nanos(late_ns)
         ));
     }
-    let (Some(direction), Some(load)) = (bed.directions.first(), request.offered.first()) else {
+    let (Some(direction), Some(load)) = (directions.all.first(), request.offered.first()) else {
         return outcome;
     };
     let row = &document.streams[&plan.streams[direction.streams[0].0].name];
@@ -166,7 +174,10 @@ fn asked(request: &TrialRequest) -> (u64, u64) {
 ///
 /// # Errors
 /// The profile has not three ports, or not one stream from the first to the second.
-pub(crate) fn test_stream<'p>(plan: &'p Plan, bed: &Bed) -> Result<&'p StreamPlan, CampaignError> {
+pub(crate) fn test_stream<'p>(
+    plan: &'p Plan,
+    directions: &Directions,
+) -> Result<&'p StreamPlan, CampaignError> {
     let names: Vec<&str> = plan.ports.iter().map(|port| port.name.as_str()).collect();
     if names.len() != 3 {
         let reason = format!(
@@ -177,7 +188,7 @@ pub(crate) fn test_stream<'p>(plan: &'p Plan, bed: &Bed) -> Result<&'p StreamPla
         );
         return Err(CampaignError::profile("ports", reason));
     }
-    let own = match &bed.directions[..] {
+    let own = match &directions.all[..] {
         [one] if one.from == TEST && one.streams.len() == 1 => plan.streams.get(one.streams[0].0),
         _ => None,
     };
@@ -193,8 +204,12 @@ pub(crate) fn test_stream<'p>(plan: &'p Plan, bed: &Bed) -> Result<&'p StreamPla
 
 /// The profile without gateways, which would be asked and learnt, and its test stream with the trial's lengths. Where its
 /// frames arrive is what is asked, so any port will do.
-fn prepared(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<(Plan, StreamPlan), CampaignError> {
-    let stream = test_stream(plan, bed)?;
+fn prepared(
+    plan: &Plan,
+    directions: &Directions,
+    request: &TrialRequest,
+) -> Result<(Plan, StreamPlan), CampaignError> {
+    let stream = test_stream(plan, directions)?;
     let mut shaped = without_schedule(plan, request);
     shaped.groups.clear();
     shaped.ports.iter_mut().flat_map(|port| &mut port.hosts).for_each(|host| host.gateways.clear());

@@ -1,32 +1,34 @@
-//! Plays the parts of a campaign: asks for a trial, runs it with what surrounds it, keeps it, tells the method.
+//! Runs the parts of a campaign: takes a trial from the method, runs it with what surrounds it, stores it, reports the
+//! outcome to the method.
 
-use crate::bed::Bed;
 use crate::choice::{self, Part};
+use crate::directions::Directions;
 use crate::shape::{fits, learning, shape};
 use crate::{CampaignError, Tester, addresses, outcome};
 use counters::{PathConfig, PathReport, Poller};
 use engine::{Commands, TrialObserver, View};
 use lab::{Hook, Moment, Template, Variables};
 use methods::{
-    Estimate, Fault, Method, MethodResult, Progress, Step, StoredTrial, TrialKind, TrialOutcome,
+    Estimate, Fault, Method, MethodResult, Progress, Requirement, Step, StoredTrial, TrialKind, TrialOutcome,
     TrialRequest, replay,
 };
 use profile::Plan;
 use result::ResultDocument;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
-use store::{CampaignId, Finding, NewTrial, Store};
+use store::{CampaignId, NewTrial, Store};
 use units::{FrameLen, Nanos};
 
 /// In the store trials of the second part are numbered from this on, of the third from twice this.
 const STRIDE: u32 = 1_000_000;
 /// From one interval of a trial to the next.
 const INTERVAL: Nanos = Nanos::from_secs(1);
-/// Intervals of trials with more streams are not kept.
-const STREAMS_KEPT: usize = 200;
+/// Intervals of trials with more streams are not stored.
+const STREAMS_RECORDED: usize = 200;
 /// A device is reset when this share of the trial is over.
 const RESET_AT: f64 = 0.2;
 
@@ -39,7 +41,7 @@ pub struct Campaign {
     /// The methods.
     pub parts: Vec<Part>,
     /// The testbed.
-    pub bed: Bed,
+    pub directions: Directions,
     /// The profile.
     pub plan: Plan,
     /// Commands before and after trials; those around the campaign and its configurations are the caller's to run.
@@ -53,26 +55,26 @@ pub struct Campaign {
 }
 
 /// How a campaign ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "ended", content = "why")]
 pub enum Ended {
-    /// Every method has what it asked for.
+    /// Every method is complete.
     Done,
-    /// A method stopped: what is wrong with the testbed.
+    /// A method stopped: the reason.
     Failed(String),
-    /// Somebody stopped it; it can be resumed.
+    /// Stopped by the user; it can be resumed.
     Interrupted,
 }
 
-/// What a campaign found.
-#[derive(Debug, Clone, Serialize)]
+/// The outcome of a campaign.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Report {
     /// How it ended.
     #[serde(flatten)]
     pub ended: Ended,
-    /// What each method found, as far as they came.
+    /// Results of the methods that began.
     pub results: Vec<MethodResult>,
-    /// Parts that were left out, and why.
+    /// Parts that were left out, with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -106,8 +108,8 @@ struct Runner<'a> {
     observer: &'a mut dyn Observer,
 }
 
-/// Where trials are kept.
-pub struct Kept<'a> {
+/// Where trials are stored.
+pub struct StoredCampaign<'a> {
     /// The store.
     pub store: &'a mut Store,
     /// The campaign.
@@ -127,19 +129,21 @@ impl Campaign {
     /// # Errors
     /// The first setting that makes no sense; a hook with a variable nobody knows.
     pub fn check(&self) -> Result<(), CampaignError> {
-        let streams = self.bed.directions.iter().flat_map(|direction| &direction.streams);
+        let streams = self.directions.all.iter().flat_map(|direction| &direction.streams);
         for (index, _) in streams {
             let stream = &self.plan.streams[*index];
             fits(stream, choice::shortest(&self.parts))
                 .map_err(|reason| CampaignError::profile(format!("stream {}", stream.name), reason))?;
         }
         for part in &self.parts {
-            self.checked(part, part.config.check(&self.bed.testbed))?;
-            if let methods::MethodConfig::Reset(config) = &part.config {
-                self.check_resets(&config.resets)?;
-            }
-            if let methods::MethodConfig::Addresses(_) = &part.config {
-                addresses::test_stream(&self.plan, &self.bed)?;
+            self.checked(part, part.config.check(&self.directions.testbed))?;
+            for requirement in part.config.requirements() {
+                match requirement {
+                    Requirement::Reset(name) => self.check_reset(&name)?,
+                    Requirement::AddressPorts => {
+                        addresses::test_stream(&self.plan, &self.directions).map(drop)?
+                    }
+                }
             }
         }
         let names: Vec<&str> =
@@ -148,14 +152,12 @@ impl Campaign {
         Ok(())
     }
 
-    fn check_resets(&self, wanted: &[String]) -> Result<(), CampaignError> {
-        let missing = wanted.iter().find(|how| !self.resets.contains_key(*how));
-        missing.map_or(Ok(()), |how| {
-            let reason = format!(
-                "nobody says how to do the reset '{how}'; give its command with --reset '{how}=COMMAND'"
-            );
-            Err(CampaignError::Setting { setting: "resets".to_owned(), reason })
-        })
+    fn check_reset(&self, name: &str) -> Result<(), CampaignError> {
+        if self.resets.contains_key(name) {
+            return Ok(());
+        }
+        let reason = format!("no command for the reset '{name}': give one with --reset '{name}=COMMAND'");
+        Err(CampaignError::Setting { setting: "resets".to_owned(), reason })
     }
 
     fn checked<T>(&self, part: &Part, result: Result<T, methods::ConfigError>) -> Result<T, CampaignError> {
@@ -173,7 +175,7 @@ impl Campaign {
     fn estimate_from(&self, part: usize) -> Result<Estimate, CampaignError> {
         let mut all = Estimate { trials: 0, traffic_s: 0.0, wall_s: 0.0 };
         for part in &self.parts[part..] {
-            let one = self.checked(part, part.config.build(&self.bed.testbed))?.estimate();
+            let one = self.checked(part, part.config.build(&self.directions.testbed))?.estimate();
             all.trials += one.trials;
             all.traffic_s += one.traffic_s;
             all.wall_s += one.wall_s;
@@ -184,11 +186,11 @@ impl Campaign {
     /// Runs all parts, or what is left of them.
     ///
     /// # Errors
-    /// A trial could not be run, or not be kept. What has finished is in the store.
+    /// A trial could not be run, or not be stored. What has finished is in the store.
     pub fn run(
         &self,
         tester: &mut dyn Tester,
-        mut kept: Option<Kept<'_>>,
+        mut stored: Option<StoredCampaign<'_>>,
         commands: &mut Commands,
         observer: &mut dyn Observer,
     ) -> Result<Report, CampaignError> {
@@ -199,17 +201,17 @@ impl Campaign {
             let Some(config) = part.with_rates(&report.results) else {
                 report.left_out.push(format!("{}: no rate was found to run it at", part.name));
                 // Later parts find their places.
-                report.results.push(nothing(part, &self.bed));
+                report.results.push(nothing(part, &self.directions));
                 continue;
             };
-            let mut method = self.checked(part, config.build(&self.bed.testbed))?;
-            if let Some(kept) = &kept {
-                replay(method.as_mut(), &stored(&kept.finished, number)?)?;
+            let mut method = self.checked(part, config.build(&self.directions.testbed))?;
+            if let Some(stored) = &stored {
+                replay(method.as_mut(), &finished_trials(&stored.finished, number)?)?;
             }
-            let ended = self.play(number, method.as_mut(), &mut runner, &mut kept);
+            let ended = self.play(number, method.as_mut(), &mut runner, &mut stored);
             report.results.push(method.result());
-            if let Some(kept) = &mut kept {
-                conclude(kept, &report.results)?;
+            if let Some(stored) = &mut stored {
+                stored.store.conclude(&stored.id, &report.results)?;
             }
             match ended? {
                 Ended::Done => {}
@@ -238,7 +240,7 @@ impl Campaign {
         number: usize,
         method: &mut dyn Method,
         runner: &mut Runner<'_>,
-        kept: &mut Option<Kept<'_>>,
+        stored: &mut Option<StoredCampaign<'_>>,
     ) -> Result<Ended, CampaignError> {
         let later = self.estimate_from(number + 1)?;
         loop {
@@ -263,8 +265,8 @@ impl Campaign {
             if trial.outcome.interrupted && runner.commands.is_stopped() {
                 return Ok(Ended::Interrupted);
             }
-            if let Some(kept) = kept {
-                kept.store.record(&kept.id, &trial.stored(number as u32, &request)?)?;
+            if let Some(stored) = stored {
+                stored.store.record(&stored.id, &trial.record(number as u32, &request)?)?;
             }
             method.record(&trial.outcome);
             runner.tester.wait(request.around.settle, &mut || runner.commands.is_stopped());
@@ -276,7 +278,7 @@ impl Campaign {
         let Runner { tester, path, commands, observer } = runner;
         let variables = self.variables_of(request);
         self.hooks(Moment::BeforeTrial, &variables)?;
-        let plan = shape(&self.plan, &self.bed, request)?;
+        let plan = shape(&self.plan, &self.directions, request)?;
         if let TrialKind::Addresses { .. } = request.kind {
             self.probe_addresses(request, *tester, commands)?;
         } else if let Some(plan) = learning(&plan, request) {
@@ -288,8 +290,11 @@ impl Campaign {
             path.begin();
         }
         let reset = self.reset(request, *tester)?;
-        let mut watch =
-            Watcher { observer: *observer, intervals: Vec::new(), keeps: plan.streams.len() <= STREAMS_KEPT };
+        let mut watch = Watcher {
+            observer: *observer,
+            intervals: Vec::new(),
+            keeps: plan.streams.len() <= STREAMS_RECORDED,
+        };
         let document = tester.run(plan, commands, &mut watch)?;
         let intervals = watch.intervals;
         if let Some(reset) = reset {
@@ -299,7 +304,7 @@ impl Campaign {
                 .map_err(|reason| CampaignError::Trial { label: request.label.clone(), reason })?;
         }
         self.hooks(Moment::AfterTrial, &variables)?;
-        let mut outcome = outcome::of(&self.plan, &self.bed, request, &document, &intervals);
+        let mut outcome = outcome::of(&self.plan, &self.directions, request, &document, &intervals);
         let offered = counters::Offered { sent: outcome.sent(), received: outcome.received() };
         let path = path.as_mut().map(|path| path.finish((offered.sent > 0).then_some(offered)));
         if let Some(weakest) = path.as_ref().and_then(|path| path.weakest.as_ref()) {
@@ -320,7 +325,7 @@ impl Campaign {
         tester: &mut dyn Tester,
         commands: &mut Commands,
     ) -> Result<(), CampaignError> {
-        let Some(plan) = addresses::probe(&self.plan, &self.bed, request)? else { return Ok(()) };
+        let Some(plan) = addresses::probe(&self.plan, &self.directions, request)? else { return Ok(()) };
         let document = tester.run(plan, commands, &mut Unseen)?;
         addresses::has_forgotten(&self.plan, request, &document)
     }
@@ -385,21 +390,21 @@ impl Campaign {
 }
 
 /// What a part that was left out found.
-fn nothing(part: &Part, bed: &Bed) -> MethodResult {
+fn nothing(part: &Part, directions: &Directions) -> MethodResult {
     MethodResult {
         method: part.name.clone(),
         status: methods::Status::Complete,
         summary: Vec::new(),
         remarks: vec!["Left out: no rate was found to run it at.".to_owned()],
-        testbed: bed.testbed.clone(),
-        findings: methods::Findings::Throughput(Vec::new()),
+        testbed: directions.testbed.clone(),
+        findings: part.config.no_findings(),
         traffic_s: 0.0,
         trials: Vec::new(),
     }
 }
 
 /// The finished trials of a part.
-fn stored(finished: &[NewTrial], part: usize) -> Result<Vec<StoredTrial>, CampaignError> {
+fn finished_trials(finished: &[NewTrial], part: usize) -> Result<Vec<StoredTrial>, CampaignError> {
     let own = finished.iter().filter(|trial| (trial.number / STRIDE) as usize == part);
     own.map(|trial| {
         let outcome = serde_json::from_value(trial.outcome.clone())
@@ -407,14 +412,6 @@ fn stored(finished: &[NewTrial], part: usize) -> Result<Vec<StoredTrial>, Campai
         Ok(StoredTrial { number: u64::from(trial.number % STRIDE), key: trial.key.clone(), outcome })
     })
     .collect()
-}
-
-/// Keeps what the methods have found so far.
-fn conclude(kept: &mut Kept<'_>, results: &[MethodResult]) -> Result<(), CampaignError> {
-    let documents: Result<Vec<Value>, _> = results.iter().map(serde_json::to_value).collect();
-    let documents = documents.map_err(|error| CampaignError::Stored(error.to_string()))?;
-    let findings: Vec<Finding> = documents.iter().flat_map(Finding::of_method).collect();
-    Ok(kept.store.conclude(&kept.id, &documents, &findings)?)
 }
 
 /// A trial that has run.
@@ -426,17 +423,15 @@ struct Trial {
 }
 
 impl Trial {
-    fn stored(&self, part: u32, request: &TrialRequest) -> Result<NewTrial, CampaignError> {
+    fn record(&self, part: u32, request: &TrialRequest) -> Result<NewTrial, CampaignError> {
         let value = |made: Result<Value, serde_json::Error>| {
             made.map_err(|error| CampaignError::Stored(error.to_string()))
         };
-        let request = value(serde_json::to_value(request))?;
-        let outcome = value(serde_json::to_value(&self.outcome))?;
         let mut document = value(serde_json::to_value(&self.document))?;
         if let (Some(path), Some(fields)) = (&self.path, document.as_object_mut()) {
             fields.insert("path".to_owned(), value(serde_json::to_value(path))?);
         }
-        let mut trial = NewTrial::of_request(&request, outcome, document, self.intervals.clone());
+        let mut trial = NewTrial::of_request(request, &self.outcome, document, self.intervals.clone())?;
         trial.number += part * STRIDE;
         Ok(trial)
     }

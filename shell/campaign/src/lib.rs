@@ -11,8 +11,8 @@
 
 mod about;
 mod addresses;
-mod bed;
 mod choice;
+mod directions;
 pub mod document;
 mod drive;
 mod error;
@@ -23,9 +23,9 @@ mod stimuli;
 mod tester;
 
 pub use about::{environment, findings};
-pub use bed::{Bed, Direction};
 pub use choice::{Choice, Part, Settings, choices, sizes};
-pub use drive::{Campaign, Ended, Kept, Observer, Report, Running};
+pub use directions::{Direction, Directions};
+pub use drive::{Campaign, Ended, Observer, Report, Running, StoredCampaign};
 pub use error::CampaignError;
 pub use shape::shape;
 pub use tester::{PortTester, Tester};

@@ -1,6 +1,6 @@
 //! From the result document of a trial to what its method is told.
 
-use crate::bed::Bed;
+use crate::directions::Directions;
 use crate::shape::{DIRECTIONS, SLICES};
 use crate::{addresses, sessions};
 use methods::{
@@ -14,30 +14,30 @@ use units::{Nanos, Pps};
 /// What came of a trial.
 pub(crate) fn of(
     plan: &Plan,
-    bed: &Bed,
+    directions: &Directions,
     request: &TrialRequest,
     document: &ResultDocument,
     intervals: &[Value],
 ) -> TrialOutcome {
     match &request.kind {
         TrialKind::Sessions(_) | TrialKind::Path | TrialKind::Tcp { .. } => {
-            sessions::outcome(plan, bed, request, document, intervals)
+            sessions::outcome(plan, directions, request, document, intervals)
         }
-        TrialKind::Addresses { .. } => addresses::outcome(plan, bed, request, document),
-        _ => of_streams(bed, request, document, intervals),
+        TrialKind::Addresses { .. } => addresses::outcome(plan, directions, request, document),
+        _ => of_streams(directions, request, document, intervals),
     }
 }
 
 /// What came of a trial of streams.
 pub(crate) fn of_streams(
-    bed: &Bed,
+    directions: &Directions,
     request: &TrialRequest,
     document: &ResultDocument,
     intervals: &[Value],
 ) -> TrialOutcome {
     let rows = &document.groups[DIRECTIONS];
     let astray = misrouted(document);
-    let received: u64 = bed.directions.iter().map(|d| rows[&d.name].rx.unwrap_or(0)).sum();
+    let received: u64 = directions.all.iter().map(|d| rows[&d.name].rx.unwrap_or(0)).sum();
     let group = |(direction, load): (&crate::Direction, &methods::OfferedLoad)| {
         let row = &rows[&direction.name];
         let mut group = group(&direction.name, row);
@@ -56,10 +56,10 @@ pub(crate) fn of_streams(
         group
     };
     let mut outcome = of_any(document);
-    outcome.groups = bed.directions.iter().zip(&request.offered).map(group).collect();
+    outcome.groups = directions.all.iter().zip(&request.offered).map(group).collect();
     match &request.kind {
         TrialKind::Overload { .. } => outcome.recovery = Some(recovery(&document.groups[SLICES])),
-        TrialKind::Reset { .. } => outcome.outage = Some(outage(bed, rows, intervals)),
+        TrialKind::Reset { .. } => outcome.outage = Some(outage(directions, rows, intervals)),
         TrialKind::SelfTest => {
             // The tester's limit is the answer here.
             outcome.valid |= outcome.generator_limited;
@@ -140,11 +140,11 @@ fn recovery(slices: &Named<StreamResult>) -> Recovery {
 }
 
 /// The longest silence between two frames of a direction, and whether frames came in the last interval of sending.
-fn outage(bed: &Bed, rows: &Named<StreamResult>, intervals: &[Value]) -> Outage {
-    let gaps = bed.directions.iter().map(|d| Some(rows[&d.name].interarrival_ns.as_ref()?.max));
+fn outage(directions: &Directions, rows: &Named<StreamResult>, intervals: &[Value]) -> Outage {
+    let gaps = directions.all.iter().map(|d| Some(rows[&d.name].interarrival_ns.as_ref()?.max));
     let sending = |interval: &&Value| interval["draining"] == false;
     let last = intervals.iter().rev().find(sending).map(|interval| &interval["groups"][DIRECTIONS]);
-    let comes = |last: &Value| bed.directions.iter().all(|d| number(&last[&d.name], "rx") > 0);
+    let comes = |last: &Value| directions.all.iter().all(|d| number(&last[&d.name], "rx") > 0);
     Outage { between_arrivals_ns: gaps.flatten().max(), came_back: last.is_some_and(comes) }
 }
 

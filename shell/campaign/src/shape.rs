@@ -3,7 +3,7 @@
 //! The profile says which packets, between which ports; the trial says how long they are, how many, how fast, for how
 //! long. Rates, patterns, counts, delays and lengths of the profile give way.
 
-use crate::bed::{Bed, Direction};
+use crate::directions::{Direction, Directions};
 use crate::{CampaignError, addresses, sessions, stimuli};
 use field::Choice;
 use methods::{Frames, TrialKind, TrialRequest};
@@ -28,26 +28,26 @@ const SLICE: Nanos = Nanos::from_millis(1);
 ///
 /// # Errors
 /// The packets do not fit the frames; the trial is of a kind that the profile has nothing for.
-pub fn shape(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<Plan, CampaignError> {
+pub fn shape(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Result<Plan, CampaignError> {
     match &request.kind {
         TrialKind::Sessions(_) | TrialKind::Path | TrialKind::Tcp { .. } => {
-            sessions::shape(plan, bed, request)
+            sessions::shape(plan, directions, request)
         }
-        TrialKind::Addresses { .. } => addresses::shape(plan, bed, request),
-        _ => streams(plan, bed, request),
+        TrialKind::Addresses { .. } => addresses::shape(plan, directions, request),
+        _ => streams(plan, directions, request),
     }
 }
 
 /// The Plan of a trial of the profile's streams.
-fn streams(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<Plan, CampaignError> {
+fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Result<Plan, CampaignError> {
     let refuse = |reason: String| CampaignError::Trial { label: request.label.clone(), reason };
     let mut shaped = without_schedule(plan, request);
-    if bed.directions.is_empty() {
+    if directions.all.is_empty() {
         return Err(refuse("the profile has no streams, and this method needs some".to_owned()));
     }
     let sizes = Arc::new(sizes(&request.frames)?);
     let modifier = request.attributes.modifier;
-    for direction in &bed.directions {
+    for direction in &directions.all {
         for (index, _) in &direction.streams {
             let stream = &mut shaped.streams[*index];
             fit(stream, &sizes).map_err(&refuse)?;
@@ -56,14 +56,14 @@ fn streams(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<Plan, Campa
     stimuli::vary(&mut shaped, plan, request)?;
     match &request.kind {
         TrialKind::Load | TrialKind::SelfTest | TrialKind::Reset { .. } => {
-            for (direction, load) in bed.directions.iter().zip(&request.offered) {
+            for (direction, load) in directions.all.iter().zip(&request.offered) {
                 share_out(direction, stimuli::test_rate(modifier, load.rate).micro(), |index, micro| {
                     shaped.streams[index].rate = Load::Packets(Pps::from_micro(micro));
                 });
             }
         }
         TrialKind::Burst { frames } => {
-            for (direction, load) in bed.directions.iter().zip(&request.offered) {
+            for (direction, load) in directions.all.iter().zip(&request.offered) {
                 share_out(direction, stimuli::test_rate(modifier, load.rate).micro(), |index, micro| {
                     shaped.streams[index].rate = Load::Packets(Pps::from_micro(micro));
                 });
@@ -74,14 +74,14 @@ fn streams(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<Plan, Campa
             // So long that the burst, sent at the line rate, has time.
             shaped.duration = shaped.duration.max(Nanos::from_millis(1));
         }
-        TrialKind::Overload { share } => overload(&mut shaped, bed, request, *share),
+        TrialKind::Overload { share } => overload(&mut shaped, directions, request, *share),
         // Served elsewhere.
         TrialKind::Addresses { .. } | TrialKind::Sessions(_) | TrialKind::Path | TrialKind::Tcp { .. } => {}
     }
-    stimuli::modify(&mut shaped, bed, request, &sizes)?;
-    shaped.groups = vec![directions(&shaped, bed)];
+    stimuli::modify(&mut shaped, directions, request, &sizes)?;
+    shaped.groups = vec![direction_group(&shaped, directions)];
     if let TrialKind::Overload { .. } = request.kind {
-        shaped.groups.push(slices(&shaped, request.duration));
+        shaped.groups.push(slice_group(&shaped, request.duration));
     }
     Ok(shaped)
 }
@@ -184,11 +184,11 @@ fn share_out(direction: &Direction, whole: u64, mut give: impl FnMut(usize, u64)
 ///
 /// After the drop each direction's packets are those of many streams, one behind the other: what each of them lost tells
 /// when the last loss was, without knowing when any single packet was lost.
-fn overload(shaped: &mut Plan, bed: &Bed, request: &TrialRequest, share: f64) {
+fn overload(shaped: &mut Plan, directions: &Directions, request: &TrialRequest, share: f64) {
     let drop_at = request.duration;
     let cuts = cuts(drop_at);
     let mut after = Vec::new();
-    for (direction, load) in bed.directions.iter().zip(&request.offered) {
+    for (direction, load) in directions.all.iter().zip(&request.offered) {
         let modifier = request.attributes.modifier;
         share_out(direction, stimuli::test_rate(modifier, load.rate).micro(), |index, micro| {
             let stream = &mut shaped.streams[index];
@@ -235,18 +235,18 @@ fn cuts(span: Nanos) -> Vec<Nanos> {
 }
 
 /// The test streams of each direction added up, those after a drop among them. What is not measured is no test stream.
-fn directions(shaped: &Plan, bed: &Bed) -> GroupPlan {
+fn direction_group(shaped: &Plan, directions: &Directions) -> GroupPlan {
     let row = |direction: &Direction| {
         let own = |(at, stream): (usize, &StreamPlan)| {
             (stream.from == direction.from && stream.measure).then_some(at as u32)
         };
         (direction.name.clone(), shaped.streams.iter().enumerate().filter_map(own).collect())
     };
-    GroupPlan { name: DIRECTIONS.to_owned(), rows: bed.directions.iter().map(row).collect() }
+    GroupPlan { name: DIRECTIONS.to_owned(), rows: directions.all.iter().map(row).collect() }
 }
 
 /// The slices after a drop by the time since then at which they end, ns.
-fn slices(shaped: &Plan, drop_at: Nanos) -> GroupPlan {
+fn slice_group(shaped: &Plan, drop_at: Nanos) -> GroupPlan {
     let mut rows: Vec<(String, Vec<u32>)> = Vec::new();
     let after = |stream: &StreamPlan| stream.measure && stream.start_delay >= drop_at;
     for (index, stream) in shaped.streams.iter().enumerate().filter(|(_, stream)| after(stream)) {

@@ -10,7 +10,7 @@ mod modifier;
 pub(crate) use modifier::{test_frames, test_rate};
 
 use crate::CampaignError;
-use crate::bed::Bed;
+use crate::directions::Directions;
 use field::{Order, Program, ProgramError, Source, Target, Variable, Vary, Write};
 use methods::{Modifier, TrialRequest};
 use profile::Plan;
@@ -63,13 +63,13 @@ pub(crate) fn vary(shaped: &mut Plan, plan: &Plan, request: &TrialRequest) -> Re
 /// The profile has nothing that the modifier could be made of.
 pub(crate) fn modify(
     shaped: &mut Plan,
-    bed: &Bed,
+    directions: &Directions,
     request: &TrialRequest,
     sizes: &Arc<Sizes>,
 ) -> Result<(), CampaignError> {
     let made = match request.attributes.modifier {
         Some(Modifier::HopByHop(percent)) => modifier::hop_by_hop(shaped, percent, sizes),
-        Some(modifier) => modifier::mix_in(shaped, bed, request, modifier, sizes),
+        Some(modifier) => modifier::mix_in(shaped, directions, request, modifier, sizes),
         None => Ok(()),
     };
     made.map_err(|reason| CampaignError::Trial { label: request.label.clone(), reason })

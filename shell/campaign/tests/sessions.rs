@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use campaign::{Bed, Campaign, Choice, Ended, Observer, Report, Running, Settings, Tester};
+use campaign::{Campaign, Choice, Directions, Ended, Observer, Report, Running, Settings, Tester};
 use engine::{Commands, EngineError, Rig, Session, TrialObserver, View};
 use methods::{Attributes, Findings, SessionRow, TrialOutcome, TrialRequest};
 use port::{Port, PortRequest};
@@ -86,12 +86,13 @@ fn campaign(profile: &str, method: &str, set: &[(&str, &str)]) -> Result<Campaig
     let parts = Choice::by_name(method).and_then(|choice| choice.parts(&settings));
     let parts = parts.map_err(|error| error.to_string())?;
     let plan = profile::load(profile).map_err(|errors| format!("{errors:?}"))?;
-    let bed = Bed::of(&plan, &[Some(1_000_000_000); 2], settings.timing(), Attributes::default());
+    let directions =
+        Directions::of(&plan, &[Some(1_000_000_000); 2], settings.timing(), Attributes::default());
     Ok(Campaign {
         name: "test".to_owned(),
         profile: "test.yaml".to_owned(),
         parts,
-        bed: bed.map_err(|error| error.to_string())?,
+        directions: directions.map_err(|error| error.to_string())?,
         plan,
         hooks: Vec::new(),
         variables: lab::Variables::new(),

@@ -5,8 +5,8 @@ use crate::table::table;
 use crate::{Exit, Failure};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use result::ResultDocument;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -273,9 +273,8 @@ fn show(store: &Store, reference: &str, json: bool) -> Result<Exit, Failure> {
     if let Some(reason) = &campaign.reason {
         println!("  failed: {reason}");
     }
-    for document in store.method_results(&id)? {
-        let text = serde_json::from_value::<MethodText>(document).unwrap_or_default();
-        text.summary.iter().chain(&text.remarks).for_each(|sentence| println!("  {sentence}"));
+    for result in store.method_results(&id)? {
+        result.summary.iter().chain(&result.remarks).for_each(|sentence| println!("  {sentence}"));
     }
     let or_dash =
         |value: Option<f64>, unit: &str| value.map_or("-".to_owned(), |value| quantity(value, unit));
@@ -320,14 +319,6 @@ fn show(store: &Store, reference: &str, json: bool) -> Result<Exit, Failure> {
     reasons.dedup();
     reasons.iter().for_each(|reason| println!("    - {reason}"));
     Ok(Exit::Done)
-}
-
-/// The text of a method's result, of this or an older version.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct MethodText {
-    summary: Vec<String>,
-    remarks: Vec<String>,
 }
 
 /// Value, difference in percent, and whether the difference exceeds the noise.

@@ -5,7 +5,8 @@ use crate::looks::{Painter, names};
 use crate::runs::CALIBRATION;
 use api::{Names, Point, PointSessions, State};
 use campaign::{
-    Bed, Campaign, CampaignError, Ended, Kept, Observer, Part, PortTester, Report, Running, Tester,
+    Campaign, CampaignError, Directions, Ended, Observer, Part, PortTester, Report, Running, StoredCampaign,
+    Tester,
 };
 use engine::{Commands, RunOptions, View};
 use lab::Variables;
@@ -107,12 +108,12 @@ impl CampaignJob {
             let options = RunOptions { cores: cores.cores.clone(), histograms: true };
             let clock = TscClock::calibrate(CALIBRATION);
             let mut tester = PortTester::open(&plan, Campaign::longest_of(&parts), options, clock)?;
-            let bed = Bed::of(&plan, &tester.speeds(), timing, attributes)?;
+            let directions = Directions::of(&plan, &tester.speeds(), timing, attributes)?;
             let campaign = Campaign {
                 name: self.job.about.name.clone(),
                 profile,
                 parts,
-                bed,
+                directions,
                 plan,
                 hooks: Vec::new(),
                 variables: Variables::new(),
@@ -121,7 +122,7 @@ impl CampaignJob {
             };
             campaign.check()?;
             self.job.goes_on(State::Running);
-            let kept = Kept { store: &mut store, id: id.clone(), finished: Vec::new() };
+            let kept = StoredCampaign { store: &mut store, id: id.clone(), finished: Vec::new() };
             let report = campaign.run(&mut tester, Some(kept), commands, &mut observer)?;
             Ok((campaign, report))
         })();

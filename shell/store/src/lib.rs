@@ -13,21 +13,23 @@ mod compare;
 mod error;
 pub mod export;
 mod figures;
-mod methods;
 mod model;
 mod read;
 
 pub mod report;
 mod schema;
+mod stored;
 mod trend;
 mod write;
 
 pub use compare::{Cell, Comparison, ComparisonRow, Difference, Matrix, compare};
 pub use error::StoreError;
 pub use figures::{Column, Figures, Kind};
+pub use methods::Finding;
 pub use model::{
-    Campaign, CampaignId, Filter, Finding, Loaded, NewCampaign, NewTrial, State, Summary, TrialRow, sha256,
+    Campaign, CampaignId, Filter, Loaded, NewCampaign, NewTrial, State, Summary, TrialRow, sha256,
 };
+pub use stored::StoredResult;
 pub use trend::{Trend, TrendPoint, TrendQuery};
 pub(crate) use units::{percent, quantity};
 

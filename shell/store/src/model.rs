@@ -1,7 +1,8 @@
 //! What a store holds: campaigns, trials, findings.
 
-use crate::StoreError;
 use crate::figures::Figures;
+use crate::{StoreError, StoredResult};
+use methods::Finding;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -208,43 +209,6 @@ pub struct TrialRow {
     pub figures: Figures,
 }
 
-/// What a method found out for a frame length and a goal.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Finding {
-    /// Frame length or mix as people write it.
-    pub frame: String,
-    /// Frame length with FCS, bytes; `None` for a mix.
-    pub frame_bytes: Option<u32>,
-    /// `throughput`, `ndr`, `pdr`, `latency_p99`, `back_to_back`, `connections_per_s` …
-    pub goal: String,
-    /// `pps`, `bps`, `ns`, `s`, `frames`, `ratio`, `/s`, or empty.
-    pub unit: String,
-    /// The answer; `None` if there is none, and `note` says why.
-    pub value: Option<f64>,
-    /// Largest value known to be reached, in `unit`.
-    pub lower: Option<f64>,
-    /// Smallest value known not to be reached, in `unit`.
-    pub upper: Option<f64>,
-    /// Standard deviation of repeats, in `unit`.
-    pub spread: Option<f64>,
-    /// Theoretical maximum, in `unit`.
-    pub line: Option<f64>,
-    /// A reason or a warning.
-    pub note: Option<String>,
-    /// All the method has to say.
-    pub document: Value,
-}
-
-impl Finding {
-    /// How far the value may be off either way, in its unit: half the distance of the bounds, or two standard
-    /// deviations, whichever is more. `None` if nothing is known.
-    pub fn noise(&self) -> Option<f64> {
-        let bounds = self.lower.zip(self.upper).map(|(lower, upper)| (upper - lower).abs() / 2.0);
-        let spread = self.spread.map(|spread| 2.0 * spread);
-        bounds.into_iter().chain(spread).reduce(f64::max)
-    }
-}
-
 /// A campaign in a list.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
@@ -296,8 +260,8 @@ pub struct Loaded {
     pub results: Vec<Value>,
     /// Interval documents of the trials that have some, by trial number.
     pub intervals: Vec<(u32, Vec<Value>)>,
-    /// What its methods have to say: documents with `method`, `status`, `summary`, `remarks`, `findings`.
-    pub method_results: Vec<Value>,
+    /// What its methods found.
+    pub method_results: Vec<StoredResult>,
     /// The same as values.
     pub findings: Vec<Finding>,
 }
@@ -456,13 +420,5 @@ pub(crate) mod tests {
         assert_eq!(date("2026-11-30").unwrap(), "2026-11-30T00:00:00.000Z");
         assert_eq!(date("2026-11-30T12:30").unwrap(), "2026-11-30T12:30:00.000Z");
         assert!(date("2026").is_err() && date("last week!").is_err());
-    }
-
-    #[test]
-    fn noise_is_the_larger_of_bounds_and_spread() {
-        let finding = Finding { lower: Some(90.0), upper: Some(100.0), ..Finding::default() };
-        assert_eq!(finding.noise(), Some(5.0));
-        assert_eq!(Finding { spread: Some(4.0), ..finding }.noise(), Some(8.0));
-        assert_eq!(Finding::default().noise(), None);
     }
 }

@@ -3,7 +3,8 @@
 use crate::figures::Figures;
 use crate::model::date;
 use crate::{
-    Campaign, CampaignId, Filter, Finding, Loaded, NewTrial, State, Store, StoreError, Summary, TrialRow,
+    Campaign, CampaignId, Filter, Finding, Loaded, NewTrial, State, Store, StoreError, StoredResult, Summary,
+    TrialRow,
 };
 use rusqlite::types::Value as Sql;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
@@ -150,15 +151,15 @@ impl Store {
         rows.map(|text| Ok(serde_json::from_str(&text?)?)).collect()
     }
 
-    /// What its methods have to say.
+    /// What its methods found.
     ///
     /// # Errors
     /// The store can't be read.
-    pub fn method_results(&self, id: &CampaignId) -> Result<Vec<Value>, StoreError> {
+    pub fn method_results(&self, id: &CampaignId) -> Result<Vec<StoredResult>, StoreError> {
         let sql = "SELECT document FROM method_result WHERE campaign = ?1 ORDER BY position";
         let mut query = self.connection.prepare(sql)?;
         let rows = query.query_map([&id.0], |row| row.get::<_, String>(0))?;
-        rows.map(|text| Ok(serde_json::from_str(&text?)?)).collect()
+        rows.map(|text| Ok(serde_json::from_str::<Value>(&text?)?.into())).collect()
     }
 
     /// What its methods found, as values.

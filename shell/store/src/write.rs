@@ -2,10 +2,10 @@
 
 use crate::figures::Figures;
 use crate::model::{instant, sha256};
-use crate::{Campaign, CampaignId, Finding, NewCampaign, NewTrial, State, Store, StoreError, TrialRow};
+use crate::{Campaign, CampaignId, NewCampaign, NewTrial, State, Store, StoreError, TrialRow};
+use methods::MethodResult;
 use rusqlite::types::Value as Sql;
 use rusqlite::{ErrorCode, Transaction, TransactionBehavior, params, params_from_iter};
-use serde_json::Value;
 
 /// Columns of the table `trial` before the figures.
 const ABOUT: &[&str] = &[
@@ -78,25 +78,22 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
-    /// Keeps what the methods found, instead of what they had found before: their documents, and the same as values.
+    /// Keeps what the methods found, instead of what they had found before: their documents and the findings in them.
     ///
     /// # Errors
     /// There is no such campaign; the store can't be written.
-    pub fn conclude(
-        &mut self,
-        campaign: &CampaignId,
-        documents: &[Value],
-        findings: &[Finding],
-    ) -> Result<(), StoreError> {
+    pub fn conclude(&mut self, campaign: &CampaignId, results: &[MethodResult]) -> Result<(), StoreError> {
         let transaction = self.writing()?;
         must_be(&transaction, campaign)?;
         transaction.execute("DELETE FROM method_result WHERE campaign = ?1", [&campaign.0])?;
         transaction.execute("DELETE FROM finding WHERE campaign = ?1", [&campaign.0])?;
-        for (position, document) in documents.iter().enumerate() {
+        let mut findings = Vec::new();
+        for (position, result) in results.iter().enumerate() {
             transaction.execute(
                 "INSERT INTO method_result VALUES (?1, ?2, ?3)",
-                params![campaign.0, position as i64, document.to_string()],
+                params![campaign.0, position as i64, serde_json::to_string(result)?],
             )?;
+            findings.extend(result.findings.values()?);
         }
         for (position, f) in findings.iter().enumerate() {
             transaction.execute(

@@ -231,8 +231,11 @@ fn names_can_not_become_markup() {
     loaded.trials[0].label = HOSTILE.into();
     loaded.trials[0].frame = HOSTILE.into();
     let single = report::campaign(&loaded);
-    loaded.method_results = vec![json!({"method": HOSTILE, "summary": [HOSTILE], "remarks": [HOSTILE],
-        "findings": {"rows": [{HOSTILE: HOSTILE}]}})];
+    loaded.method_results = vec![
+        json!({"method": HOSTILE, "summary": [HOSTILE], "remarks": [HOSTILE],
+        "findings": {"rows": [{HOSTILE: HOSTILE}]}})
+        .into(),
+    ];
     loaded.findings = vec![Finding {
         frame: HOSTILE.into(),
         goal: HOSTILE.into(),

@@ -1,9 +1,10 @@
 //! What is put into a store comes out of it, whatever it is.
 
+use methods::MethodResult;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
-use store::{Campaign, Filter, Finding, NewCampaign, NewTrial, State, Store, StoreError, TrialRow, export};
+use store::{Campaign, Filter, NewCampaign, NewTrial, State, Store, StoreError, TrialRow, export};
 
 /// A file of its own, gone afterwards.
 struct Scratch(PathBuf);
@@ -40,6 +41,11 @@ fn about(name: &str, started: &str, tags: &[&str]) -> NewCampaign {
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
         ..NewCampaign::default()
     }
+}
+
+/// Results of every method.
+fn results() -> Vec<MethodResult> {
+    serde_json::from_str(include_str!("data/method-results.json")).unwrap()
 }
 
 fn trial(number: u32, offered_pps: f64, valid: bool) -> NewTrial {
@@ -174,7 +180,7 @@ fn what_is_deleted_is_gone_and_gives_its_room_back() {
         large.intervals = vec![json!({"text": "x".repeat(50_000)})];
         store.record(&id, &large).unwrap();
     }
-    store.conclude(&id, &[json!({})], &[Finding::default()]).unwrap();
+    store.conclude(&id, &results()).unwrap();
     drop(store);
     let before = std::fs::metadata(&file.0).unwrap().len();
     let mut store = file.open();
@@ -193,23 +199,14 @@ fn findings_replace_each_other_and_come_back() {
     let file = Scratch::new("findings");
     let mut store = file.open();
     let id = store.begin(&about("a", "2026-11-01T10:00:00Z", &[])).unwrap();
-    let finding = |value| Finding {
-        frame: "64B".into(),
-        frame_bytes: Some(64),
-        goal: "throughput".into(),
-        unit: "pps".into(),
-        value: Some(value),
-        lower: Some(1.0),
-        upper: None,
-        spread: Some(0.5),
-        line: Some(9.0),
-        note: Some("note".into()),
-        document: json!({"a": [1, 2]}),
-    };
-    store.conclude(&id, &[json!({"method": "throughput"})], &[finding(1.0), finding(2.0)]).unwrap();
-    store.conclude(&id, &[json!({"method": "throughput"})], &[finding(3.0)]).unwrap();
-    assert_eq!(store.findings(&id).unwrap(), [finding(3.0)]);
-    assert_eq!(store.method_results(&id).unwrap(), [json!({"method": "throughput"})]);
+    let [first, second, ..] = &results()[..] else { panic!() };
+    store.conclude(&id, &[first.clone(), second.clone()]).unwrap();
+    store.conclude(&id, std::slice::from_ref(second)).unwrap();
+    let findings = store.findings(&id).unwrap();
+    assert_eq!(findings, second.findings.values().unwrap());
+    assert!(findings.iter().any(|finding| finding.spread.is_some() && !finding.document.is_null()));
+    let [stored] = &store.method_results(&id).unwrap()[..] else { panic!() };
+    assert_eq!((&stored.typed().unwrap(), &stored.summary), (second, &second.summary));
 }
 
 #[test]

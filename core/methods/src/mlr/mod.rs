@@ -12,9 +12,16 @@ mod search;
 pub use classify::{Durations, LoadClass, Threshold};
 pub(crate) use search::MlrSearch;
 
-use crate::ConfigError;
+use crate::MethodConfig;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage};
-use crate::result::{Findings, FoundRate, bounded_by};
+use crate::finding::{Finding, GoalMeaning};
+use crate::latency::LatencyConfig;
+use crate::list::Findings;
+use crate::method::Method;
+use crate::rates::KnownRate;
+use crate::result::{FoundRate, bounded_by};
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsText, AsTextOrNone, percent};
 use schemars::JsonSchema;
@@ -146,18 +153,78 @@ impl Default for MlrConfig {
 }
 
 impl MlrConfig {
-    pub(crate) fn check(&self, bed: &Testbed) -> Result<(), ConfigError> {
+    pub(crate) const ABOUT: About = About {
+        name: "mlrsearch",
+        about: "several loss goals at once: no drop, 0.1%, 0.5% (MLRsearch); then latency at 90, 50 and 10% of the last",
+        result_names: &["mlrsearch"],
+        makes_curves: true,
+        goals: &[
+            GoalMeaning {
+                goal: "ndr",
+                name: "Non-drop rate",
+                definition: "the highest load without loss that MLRsearch found",
+            },
+            GoalMeaning {
+                goal: "pdr",
+                name: "Partial drop rate",
+                definition: "the highest load with a loss ratio within the goal's that MLRsearch found",
+            },
+        ],
+    };
+}
+
+impl Settings for MlrConfig {
+    fn check(&self, testbed: &Testbed) -> Result<(), ConfigError> {
         if self.sizes.is_empty() || self.goals.is_empty() {
             return Err(ConfigError::new("goals", "there must be a frame length and a goal"));
         }
         if !(self.minimum > 0.0 && self.minimum < self.maximum && self.maximum <= 1.0) {
             return Err(ConfigError::new("minimum", "0 < minimum < maximum ≤ 1 must hold"));
         }
-        let slowest = self.sizes.iter().map(|frames| bed.line_rate(frames)).min();
+        let slowest = self.sizes.iter().map(|frames| testbed.line_rate(frames)).min();
         if slowest.is_some_and(|rate| rate.as_f64() * self.minimum < 1e-3) {
             return Err(ConfigError::new("minimum", "is less than a frame in a thousand seconds"));
         }
         self.goals.iter().try_for_each(Goal::check)
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(Mlr::new(self, testbed), testbed))
+    }
+
+    fn quicken(&mut self) {
+        for goal in &mut self.goals {
+            goal.initial_trial = Nanos::from_millis(200);
+            goal.final_trial = Nanos::from_millis(500);
+            goal.duration_sum = Nanos::from_secs(3);
+            goal.width = goal.width.max(0.02);
+        }
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        for goal in &mut self.goals {
+            goal.final_trial = trial;
+            goal.initial_trial = goal.initial_trial.min(trial);
+            goal.duration_sum = goal.duration_sum.max(trial);
+        }
+    }
+
+    fn sizes(&self) -> Vec<Frames> {
+        self.sizes.clone()
+    }
+
+    fn set_sizes(&mut self, sizes: &[Frames]) {
+        self.sizes = sizes.to_vec();
+    }
+
+    /// Latency at shares of the last goal's rate, as CSIT measures it.
+    fn followed_by(&self) -> Option<MethodConfig> {
+        Some(MethodConfig::Latency(LatencyConfig {
+            shares: vec![0.9, 0.5, 0.1],
+            repeats: 1,
+            duration: Nanos::from_secs(5),
+            ..LatencyConfig::default()
+        }))
     }
 }
 
@@ -170,6 +237,22 @@ pub struct MlrRow {
     pub goals: Vec<GoalResult>,
     /// Seconds of traffic for all goals.
     pub traffic_s: f64,
+}
+
+impl Row for MlrRow {
+    fn findings(&self) -> Vec<Finding> {
+        self.goals.iter().map(|goal| goal.finding(&self.frames)).collect()
+    }
+
+    /// That of the last goal.
+    fn known_rate(&self) -> Option<KnownRate> {
+        let lower = self.goals.last()?.lower.as_ref()?;
+        Some(KnownRate { frames: self.frames.clone(), rate: lower.load.first() })
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        self.goals.iter().map(|goal| goal.limit).collect()
+    }
 }
 
 /// What was found for one goal.
@@ -201,6 +284,22 @@ pub struct MlrBound {
 }
 
 impl GoalResult {
+    /// The relevant lower bound, between the bounds.
+    fn finding(&self, frames: &Frames) -> Finding {
+        let [lower, upper] = [&self.lower, &self.upper].map(|bound| bound.as_ref().map(|bound| &bound.load));
+        let irregular = (!self.regular).then_some("the bounds are farther apart than the goal's width");
+        let value = lower.map(|load| load.total_pps);
+        Finding {
+            value,
+            lower: value,
+            upper: upper.map(|load| load.total_pps),
+            line: lower.and_then(FoundRate::line_pps).or_else(|| upper.and_then(FoundRate::line_pps)),
+            // Not the row, which has the other goals as well.
+            document: serde_json::to_value(self).unwrap_or_default(),
+            ..Finding::at(frames, self.name.to_lowercase(), "pps").note(self.limit.note().or(irregular))
+        }
+    }
+
     fn sentence(&self, frames: &Frames) -> String {
         let what = format!("{} at {frames}", self.name);
         match (&self.conditional_throughput, self.limit) {
@@ -220,8 +319,8 @@ pub(crate) struct Mlr {
 }
 
 impl Mlr {
-    pub(crate) fn new(config: &MlrConfig, bed: &Testbed) -> Self {
-        let searches = config.sizes.iter().map(|frames| MlrSearch::new(frames, config, bed));
+    pub(crate) fn new(config: &MlrConfig, testbed: &Testbed) -> Self {
+        let searches = config.sizes.iter().map(|frames| MlrSearch::new(frames, config, testbed));
         Self { config: config.clone(), searches: InTurn::new(searches) }
     }
 }

@@ -76,7 +76,7 @@ type Trials = Vec<(Nanos, f64)>;
 #[derive(Debug, Clone)]
 pub(crate) struct MlrSearch {
     frames: Frames,
-    bed: Testbed,
+    testbed: Testbed,
     grid: Grid,
     goals: Vec<GoalState>,
     trials: BTreeMap<u32, Trials>,
@@ -90,8 +90,8 @@ pub(crate) struct MlrSearch {
 }
 
 impl MlrSearch {
-    pub(crate) fn new(frames: &Frames, config: &MlrConfig, bed: &Testbed) -> Self {
-        let line = bed.line_rate(frames).as_f64();
+    pub(crate) fn new(frames: &Frames, config: &MlrConfig, testbed: &Testbed) -> Self {
+        let line = testbed.line_rate(frames).as_f64();
         let widths: Vec<_> = config.goals.iter().map(|goal| goal.width).collect();
         let grid = Grid::new(line * config.minimum, line * config.maximum, &widths);
         let state = |goal: &Goal| GoalState {
@@ -101,7 +101,7 @@ impl MlrSearch {
         };
         Self {
             frames: frames.clone(),
-            bed: bed.clone(),
+            testbed: testbed.clone(),
             goals: config.goals.iter().map(state).collect(),
             grid,
             trials: BTreeMap::new(),
@@ -307,7 +307,7 @@ impl MlrSearch {
     fn opened(&mut self, load: u32, seen: &Seen<'_>) {
         // Of all groups together; they share the load, so they share the rate that is tried next.
         let rate = self.grid.load(load);
-        let due: f64 = self.bed.offered(&self.frames, rate).iter().map(|load| load.rate.as_f64()).sum();
+        let due: f64 = self.testbed.offered(&self.frames, rate).iter().map(|load| load.rate.as_f64()).sum();
         let forwarded = rate.as_f64() * seen.outcome.forwarding_rate() / due.max(1e-9);
         let spare = self.goals.iter().map(|goal| goal.goal.loss_ratio).fold(1.0, f64::min);
         let usable = |load: u32| self.ceiling.is_none_or(|ceiling| load < ceiling);
@@ -340,7 +340,7 @@ impl MlrSearch {
 
     fn draft(&self, load: u32, trial: Nanos, why: &str) -> Draft {
         let rate = self.grid.load(load);
-        let share = rate.as_f64() / self.bed.line_rate(&self.frames).as_f64();
+        let share = rate.as_f64() / self.testbed.line_rate(&self.frames).as_f64();
         Draft::load(&self.frames, rate, trial).label(format!(
             "{} at {} of the line rate: {why}",
             self.frames,
@@ -375,7 +375,7 @@ impl MlrSearch {
 
     fn bound(&self, load: u32, target: &Target) -> MlrBound {
         MlrBound {
-            load: FoundRate::new(&self.bed, &self.frames, self.grid.load(load)),
+            load: FoundRate::new(&self.testbed, &self.frames, self.grid.load(load)),
             durations: self.durations(load, target),
         }
     }
@@ -392,7 +392,7 @@ impl MlrSearch {
             regular: limit == Limit::Dut,
             lower: bounds.lower.map(|load| self.bound(load, target)),
             upper: bounds.upper.map(|load| self.bound(load, target)),
-            conditional_throughput: found.map(|rate| FoundRate::new(&self.bed, &self.frames, rate)),
+            conditional_throughput: found.map(|rate| FoundRate::new(&self.testbed, &self.frames, rate)),
             limit,
         }
     }

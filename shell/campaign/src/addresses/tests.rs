@@ -10,10 +10,11 @@ streams:
 - {name: frames, from: test, to: learn, packet: [ipv4, udp], rate: max}
 ";
 
-fn bed_of(text: &str) -> (Plan, Bed) {
+fn bed_of(text: &str) -> (Plan, Directions) {
     let plan = profile::load(text).unwrap();
-    let bed = Bed::of(&plan, &vec![None; plan.ports.len()], Timing::NONE, Attributes::default()).unwrap();
-    (plan, bed)
+    let directions =
+        Directions::of(&plan, &vec![None; plan.ports.len()], Timing::NONE, Attributes::default()).unwrap();
+    (plan, directions)
 }
 
 fn request(count: u64, learn_rate: u64, rate: u64) -> TrialRequest {
@@ -34,8 +35,8 @@ fn request(count: u64, learn_rate: u64, rate: u64) -> TrialRequest {
 
 #[test]
 fn addresses_are_taught_and_then_tried() {
-    let (plan, bed) = bed_of(SWITCH);
-    let made = shape(&plan, &bed, &request(500, 1_000, 2_000)).unwrap();
+    let (plan, directions) = bed_of(SWITCH);
+    let made = shape(&plan, &directions, &request(500, 1_000, 2_000)).unwrap();
     let [taught, tried] = &made.streams[..] else { panic!("{:?}", made.streams) };
     assert_eq!(
         (taught.from, taught.count, taught.rate),
@@ -51,33 +52,33 @@ fn addresses_are_taught_and_then_tried() {
 
 #[test]
 fn every_address_is_tried_at_least_once() {
-    let (plan, bed) = bed_of(SWITCH);
-    let made = shape(&plan, &bed, &request(10_000, 10_000, 2_000)).unwrap();
+    let (plan, directions) = bed_of(SWITCH);
+    let made = shape(&plan, &directions, &request(10_000, 10_000, 2_000)).unwrap();
     assert_eq!(made.streams[1].count, Some(10_000));
     assert_eq!(made.duration, Nanos::from_millis(1_000 + 1_000 + 5_000 + 1));
 }
 
 #[test]
 fn probes_take_no_place_of_their_own() {
-    let (plan, bed) = bed_of(SWITCH);
-    let made = probe(&plan, &bed, &request(500, 1_000, 2_000)).unwrap().unwrap();
+    let (plan, directions) = bed_of(SWITCH);
+    let made = probe(&plan, &directions, &request(500, 1_000, 2_000)).unwrap().unwrap();
     let stream = &made.streams[0];
     assert_eq!(stream.packet.headers[0].value("src"), Some(FIRST + 499));
     let source = Source::Range { first: FIRST, step: 31, count: 16, width: 48 };
     assert_eq!(stream.vary.as_ref().map(|vary| vary.variables[0].source.clone()), Some(source));
-    assert!(probe(&plan, &bed, &request(1, 1_000, 2_000)).unwrap().is_none());
-    assert_ne!(made.seed, shape(&plan, &bed, &request(500, 1_000, 2_000)).unwrap().seed);
+    assert!(probe(&plan, &directions, &request(1, 1_000, 2_000)).unwrap().is_none());
+    assert_ne!(made.seed, shape(&plan, &directions, &request(500, 1_000, 2_000)).unwrap().seed);
 }
 
 #[test]
 fn a_profile_of_two_ports_is_no_switch() {
     let two = SWITCH.replace("  watch: {device: 'ring:c', speed: 1Gbps}\n", "");
-    let (plan, bed) = bed_of(&two);
-    let error = shape(&plan, &bed, &request(1, 1, 1)).unwrap_err().to_string();
+    let (plan, directions) = bed_of(&two);
+    let error = shape(&plan, &directions, &request(1, 1, 1)).unwrap_err().to_string();
     assert!(error.starts_with("ports: three ports must be on the switch, in this order"), "{error}");
     assert!(error.ends_with("the profile has 2: test, learn"), "{error}");
-    let (plan, bed) = bed_of(&SWITCH.replace("from: test, to: learn", "from: learn, to: test"));
-    let error = shape(&plan, &bed, &request(1, 1, 1)).unwrap_err().to_string();
+    let (plan, directions) = bed_of(&SWITCH.replace("from: test, to: learn", "from: learn, to: test"));
+    let error = shape(&plan, &directions, &request(1, 1, 1)).unwrap_err().to_string();
     assert!(
         error.contains("one stream is needed, from the test port 'test' to the learning port 'learn'"),
         "{error}"

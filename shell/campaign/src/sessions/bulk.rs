@@ -4,7 +4,7 @@
 //! on the port a direction begins at sends. Where it has sessions only, groups are entries, and clients send to servers.
 
 use super::{entry, keep};
-use crate::bed::Bed;
+use crate::directions::Directions;
 use methods::{TcpOutcome, TrialOutcome};
 use profile::Plan;
 use profile::plan::SessionEntry;
@@ -20,14 +20,14 @@ const LARGEST: u64 = 1 << 30;
 /// Makes the Plan of a trial.
 pub(super) fn shape(
     shaped: &mut Plan,
-    bed: &Bed,
+    directions: &Directions,
     senders: &[String],
     connections: u32,
     window_bytes: u64,
 ) -> Result<(), String> {
     let mut entries: Vec<(SessionEntry, Vec<Side>)> = Vec::new();
     for sender in senders {
-        let (entry, side) = sending(shaped, bed, sender)?;
+        let (entry, side) = sending(shaped, directions, sender)?;
         match entries.iter_mut().find(|(own, _)| own.session.name == entry.session.name) {
             Some((_, sides)) => sides.push(side),
             None => entries.push((entry.clone(), vec![side])),
@@ -51,10 +51,14 @@ pub(super) fn shape(
 }
 
 /// The entry and the end of it that sends for a group.
-fn sending<'p>(plan: &'p Plan, bed: &Bed, sender: &str) -> Result<(&'p SessionEntry, Side), String> {
+fn sending<'p>(
+    plan: &'p Plan,
+    directions: &Directions,
+    sender: &str,
+) -> Result<(&'p SessionEntry, Side), String> {
     let usable =
         |entry: &&SessionEntry| entry.session.client.is_some() && entry.session.carrier == Carrier::Tcp;
-    let Some(direction) = bed.directions.iter().find(|direction| direction.name == sender) else {
+    let Some(direction) = directions.all.iter().find(|direction| direction.name == sender) else {
         let named = plan.sessions.iter().filter(usable).find(|entry| entry.session.name == sender);
         let reason = || {
             format!("sessions {sender}: its clients are someone else's, or it is not TCP, so it can't send")
@@ -103,15 +107,15 @@ fn source(session: &SessionPlan, sides: &[Side]) -> Result<AppPlan, String> {
 }
 
 /// Adds what each sender's connections did.
-pub(super) fn tell(
+pub(super) fn report(
     outcome: &mut TrialOutcome,
     plan: &Plan,
-    bed: &Bed,
+    directions: &Directions,
     senders: &[String],
     document: &ResultDocument,
 ) {
     let figures = |sender: &String| {
-        let (entry, side) = sending(plan, bed, sender).ok()?;
+        let (entry, side) = sending(plan, directions, sender).ok()?;
         let row = &document.sessions[&entry.session.name];
         let (own, other) = match side {
             Side::Client => (&row.client, &row.server),

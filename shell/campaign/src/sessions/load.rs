@@ -13,7 +13,7 @@ pub(super) const HOLD: Nanos = Nanos::from_millis(100);
 const SECOND: u64 = 1_000_000_000;
 /// Transactions a second of each kept connection: enough if answers come within 100 ms.
 const TRANSACTIONS_OF_EACH: f64 = 10.0;
-/// Kept connections at least.
+/// StoredCampaign connections at least.
 const KEPT_LEAST: f64 = 16.0;
 /// The first port clients may have (RFC 9411 section 4.3.1.1).
 const FIRST_CLIENT_PORT: u16 = 1024;

@@ -14,7 +14,7 @@ mod path;
 mod sustain;
 
 use crate::CampaignError;
-use crate::bed::Bed;
+use crate::directions::Directions;
 use crate::shape::without_schedule;
 use methods::{TrialKind, TrialOutcome, TrialRequest};
 use profile::Plan;
@@ -26,13 +26,17 @@ use serde_json::Value;
 ///
 /// # Errors
 /// The profile has no entry that can carry what the trial asks for.
-pub(crate) fn shape(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<Plan, CampaignError> {
+pub(crate) fn shape(
+    plan: &Plan,
+    directions: &Directions,
+    request: &TrialRequest,
+) -> Result<Plan, CampaignError> {
     let mut shaped = without_streams(plan, request);
     let made = match &request.kind {
         TrialKind::Sessions(load) => load::shape(&mut shaped, load),
         TrialKind::Path => path::shape(&mut shaped),
         TrialKind::Tcp { senders, connections, window_bytes } => {
-            bulk::shape(&mut shaped, bed, senders, *connections, *window_bytes)
+            bulk::shape(&mut shaped, directions, senders, *connections, *window_bytes)
         }
         _ => Err("this is no trial of sessions".to_owned()),
     };
@@ -43,16 +47,16 @@ pub(crate) fn shape(plan: &Plan, bed: &Bed, request: &TrialRequest) -> Result<Pl
 /// What came of it.
 pub(crate) fn outcome(
     plan: &Plan,
-    bed: &Bed,
+    directions: &Directions,
     request: &TrialRequest,
     document: &ResultDocument,
     intervals: &[Value],
 ) -> TrialOutcome {
     let mut outcome = crate::outcome::of_any(document);
     match &request.kind {
-        TrialKind::Sessions(load) => sustain::tell(&mut outcome, plan, load, document, intervals),
-        TrialKind::Path => path::tell(&mut outcome, plan, document),
-        TrialKind::Tcp { senders, .. } => bulk::tell(&mut outcome, plan, bed, senders, document),
+        TrialKind::Sessions(load) => sustain::report(&mut outcome, plan, load, document, intervals),
+        TrialKind::Path => path::report(&mut outcome, plan, document),
+        TrialKind::Tcp { senders, .. } => bulk::report(&mut outcome, plan, directions, senders, document),
         _ => {}
     }
     outcome

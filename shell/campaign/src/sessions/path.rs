@@ -60,7 +60,7 @@ fn growing(session: &SessionPlan) -> AppPlan {
 }
 
 /// Adds what the path is like.
-pub(super) fn tell(outcome: &mut TrialOutcome, plan: &Plan, document: &ResultDocument) {
+pub(super) fn report(outcome: &mut TrialOutcome, plan: &Plan, document: &ResultDocument) {
     let Ok(entry) = entry::over_tcp(plan) else { return };
     let name = &entry.session.name;
     let row = &document.sessions[name];

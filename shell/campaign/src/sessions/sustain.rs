@@ -161,7 +161,7 @@ impl Sustained {
 }
 
 /// Adds what came of the sessions of a trial.
-pub(super) fn tell(
+pub(super) fn report(
     outcome: &mut TrialOutcome,
     plan: &Plan,
     load: &SessionLoad,

@@ -3,7 +3,7 @@
 //! Modifier frames replace test frames: what they take of a direction's load is what test frames leave. They are streams
 //! of their own that nobody measures, but for packets with a hop-by-hop header, which are test packets.
 
-use crate::bed::{Bed, Direction};
+use crate::directions::{Direction, Directions};
 use crate::shape::{fit, part_of};
 use field::{Source, Target, Variable, Vary, Write};
 use methods::{Modifier, TrialKind, TrialRequest};
@@ -69,12 +69,12 @@ fn taken_of_burst(modifier: Option<Modifier>, frames: u64) -> u64 {
 /// A port has no address or gateway of which its frames could be made.
 pub(super) fn mix_in(
     shaped: &mut Plan,
-    bed: &Bed,
+    directions: &Directions,
     request: &TrialRequest,
     modifier: Modifier,
     sizes: &Arc<Sizes>,
 ) -> Result<(), String> {
-    for (direction, load) in bed.directions.iter().zip(&request.offered) {
+    for (direction, load) in directions.all.iter().zip(&request.offered) {
         let port = &shaped.ports[direction.from];
         let mut stream = match modifier {
             Modifier::Broadcast => broadcast(direction, port, sizes),

@@ -24,17 +24,17 @@ streams:
 - {name: down, from: east, to: west, packet: [ipv4, udp], rate: 1kpps}
 ";
 
-fn routed(packet: &str) -> (Plan, Bed) {
+fn routed(packet: &str) -> (Plan, Directions) {
     bed_of(&ROUTED.replace("PACKET", packet))
 }
 
-fn bed_of(text: &str) -> (Plan, Bed) {
+fn bed_of(text: &str) -> (Plan, Directions) {
     let plan = profile::load(text).unwrap();
-    let bed = Bed::of(&plan, &[None, None], Timing::NONE, Attributes::default()).unwrap();
-    (plan, bed)
+    let directions = Directions::of(&plan, &[None, None], Timing::NONE, Attributes::default()).unwrap();
+    (plan, directions)
 }
 
-fn request(bed: &Bed, kind: TrialKind, attributes: Attributes) -> TrialRequest {
+fn request(directions: &Directions, kind: TrialKind, attributes: Attributes) -> TrialRequest {
     let load = |group: &methods::Group| OfferedLoad {
         group: group.name.clone(),
         rate: Pps::new(100_000),
@@ -48,7 +48,7 @@ fn request(bed: &Bed, kind: TrialKind, attributes: Attributes) -> TrialRequest {
         label: "test".to_owned(),
         kind,
         frames: Frames::bytes(128).unwrap(),
-        offered: bed.testbed.groups.iter().map(load).collect(),
+        offered: directions.testbed.groups.iter().map(load).collect(),
         duration: Nanos::from_secs(2),
         around: Timing { learning: Nanos::from_millis(500), ..Timing::NONE }.into(),
         attributes,
@@ -95,8 +95,9 @@ fn number(bytes: &[u8]) -> u64 {
 
 #[test]
 fn one_frame_in_a_hundred_is_a_broadcast() {
-    let (plan, bed) = routed("ipv4, udp");
-    let made = shape(&plan, &bed, &request(&bed, TrialKind::Load, with(Modifier::Broadcast))).unwrap();
+    let (plan, directions) = routed("ipv4, udp");
+    let made =
+        shape(&plan, &directions, &request(&directions, TrialKind::Load, with(Modifier::Broadcast))).unwrap();
     let (tests, others) = (named(&made, "up"), named(&made, "west to east broadcast"));
     assert_eq!((micro(tests), micro(others)), (99_000_000_000, 1_000_000_000));
     assert!(tests.measure && !others.measure && others.to.is_none());
@@ -107,8 +108,8 @@ fn one_frame_in_a_hundred_is_a_broadcast() {
         (number(&frame[..6]), number(&frame[12..14]), frame.len() + 4),
         (0xffff_ffff_ffff, 0x88b5, 128)
     );
-    let burst = request(&bed, TrialKind::Burst { frames: 1_000 }, with(Modifier::Broadcast));
-    let made = shape(&plan, &bed, &burst).unwrap();
+    let burst = request(&directions, TrialKind::Burst { frames: 1_000 }, with(Modifier::Broadcast));
+    let made = shape(&plan, &directions, &burst).unwrap();
     assert_eq!(
         [named(&made, "up").count, named(&made, "west to east broadcast").count],
         [Some(990), Some(10)]
@@ -117,9 +118,9 @@ fn one_frame_in_a_hundred_is_a_broadcast() {
 
 #[test]
 fn broadcasts_follow_the_drop_of_an_overload() {
-    let (plan, bed) = routed("ipv4, udp");
-    let asked = request(&bed, TrialKind::Overload { share: 0.5 }, with(Modifier::Broadcast));
-    let made = shape(&plan, &bed, &asked).unwrap();
+    let (plan, directions) = routed("ipv4, udp");
+    let asked = request(&directions, TrialKind::Overload { share: 0.5 }, with(Modifier::Broadcast));
+    let made = shape(&plan, &directions, &asked).unwrap();
     let counts = |from: &str, measure: bool| -> u64 {
         let own = |s: &&StreamPlan| plan.ports[s.from].name == from && s.measure == measure;
         made.streams.iter().filter(own).filter_map(|s| s.count).sum()
@@ -137,8 +138,9 @@ fn broadcasts_follow_the_drop_of_an_overload() {
 
 #[test]
 fn a_query_is_the_first_frame_of_each_second() {
-    let (plan, bed) = routed("ipv4, udp");
-    let made = shape(&plan, &bed, &request(&bed, TrialKind::Load, with(Modifier::Management))).unwrap();
+    let (plan, directions) = routed("ipv4, udp");
+    let made = shape(&plan, &directions, &request(&directions, TrialKind::Load, with(Modifier::Management)))
+        .unwrap();
     let (tests, queries) = (named(&made, "up"), named(&made, "west to east queries"));
     assert_eq!((micro(tests), micro(queries)), (99_999_000_000, 1_000_000));
     // The schedule begins with a port's first stream.
@@ -150,8 +152,9 @@ fn a_query_is_the_first_frame_of_each_second() {
     // BER: the lengths are those of what follows.
     let snmp = &frame[42..];
     assert_eq!((usize::from(snmp[1]), usize::from(snmp[14])), (snmp.len() - 2, snmp.len() - 15));
-    let (plan, bed) = bed_of(SWITCHED);
-    let error = shape(&plan, &bed, &request(&bed, TrialKind::Load, with(Modifier::Management))).unwrap_err();
+    let (plan, directions) = bed_of(SWITCHED);
+    let error = shape(&plan, &directions, &request(&directions, TrialKind::Load, with(Modifier::Management)))
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         "trial 'test': management queries go to the device, and port west has no 'gateway' to ask"
@@ -160,8 +163,10 @@ fn a_query_is_the_first_frame_of_each_second() {
 
 #[test]
 fn routing_updates_change_a_route_that_no_test_frame_takes() {
-    let (plan, bed) = routed("ipv4, udp");
-    let made = shape(&plan, &bed, &request(&bed, TrialKind::Load, with(Modifier::RoutingUpdates))).unwrap();
+    let (plan, directions) = routed("ipv4, udp");
+    let made =
+        shape(&plan, &directions, &request(&directions, TrialKind::Load, with(Modifier::RoutingUpdates)))
+            .unwrap();
     let updates = named(&made, "west to east routing updates");
     assert_eq!(micro(updates) + micro(named(&made, "up")), 100_000_000_000);
     assert_eq!(micro(updates), 33_333);
@@ -176,16 +181,21 @@ fn routing_updates_change_a_route_that_no_test_frame_takes() {
 
 #[test]
 fn filters_change_nothing() {
-    let (plan, bed) = routed("ipv4, udp");
-    let clean = shape(&plan, &bed, &request(&bed, TrialKind::Load, Attributes::default())).unwrap();
-    let filtered = shape(&plan, &bed, &request(&bed, TrialKind::Load, with(Modifier::Filters(25)))).unwrap();
+    let (plan, directions) = routed("ipv4, udp");
+    let clean =
+        shape(&plan, &directions, &request(&directions, TrialKind::Load, Attributes::default())).unwrap();
+    let filtered =
+        shape(&plan, &directions, &request(&directions, TrialKind::Load, with(Modifier::Filters(25))))
+            .unwrap();
     assert_eq!(format!("{:?}", clean.streams), format!("{:?}", filtered.streams));
 }
 
 #[test]
 fn a_share_of_ipv6_packets_has_a_hop_by_hop_header() {
-    let (plan, bed) = routed("ipv6, udp");
-    let made = shape(&plan, &bed, &request(&bed, TrialKind::Load, with(Modifier::HopByHop(10)))).unwrap();
+    let (plan, directions) = routed("ipv6, udp");
+    let made =
+        shape(&plan, &directions, &request(&directions, TrialKind::Load, with(Modifier::HopByHop(10))))
+            .unwrap();
     let (tests, twin) = (named(&made, "up"), named(&made, "hop-by-hop up"));
     assert_eq!((micro(tests), micro(twin)), (90_000_000_000, 10_000_000_000));
     assert!(tests.measure && twin.measure);
@@ -193,18 +203,22 @@ fn a_share_of_ipv6_packets_has_a_hop_by_hop_header() {
     let frame = frames(twin, 1).remove(0);
     // Next header 0; the header says UDP, 8 bytes, PadN.
     assert_eq!((frame[20], &frame[54..62]), (0, &[17, 0, 1, 4, 0, 0, 0, 0][..]));
-    let all = shape(&plan, &bed, &request(&bed, TrialKind::Load, with(Modifier::HopByHop(100)))).unwrap();
+    let all =
+        shape(&plan, &directions, &request(&directions, TrialKind::Load, with(Modifier::HopByHop(100))))
+            .unwrap();
     assert_eq!(row(&all, DIRECTIONS, "west to east"), ["hop-by-hop up"]);
-    let (plan, bed) = routed("ipv4, udp");
-    let error = shape(&plan, &bed, &request(&bed, TrialKind::Load, with(Modifier::HopByHop(1)))).unwrap_err();
+    let (plan, directions) = routed("ipv4, udp");
+    let error =
+        shape(&plan, &directions, &request(&directions, TrialKind::Load, with(Modifier::HopByHop(1))))
+            .unwrap_err();
     assert!(error.to_string().contains("no stream's outermost IP header is ipv6"), "{error}");
 }
 
 #[test]
 fn what_varies_moves_behind_the_hop_by_hop_header() {
-    let (plan, bed) = routed("ipv6, udp");
+    let (plan, directions) = routed("ipv6, udp");
     let attributes = Attributes { random_stimuli: true, ..with(Modifier::HopByHop(50)) };
-    let made = shape(&plan, &bed, &request(&bed, TrialKind::Load, attributes)).unwrap();
+    let made = shape(&plan, &directions, &request(&directions, TrialKind::Load, attributes)).unwrap();
     let (tests, twin) = (frames(named(&made, "up"), 3), frames(named(&made, "hop-by-hop up"), 3));
     for (plain, longer) in tests.iter().zip(&twin) {
         assert_eq!(plain[54..58], longer[62..66]);
@@ -213,11 +227,11 @@ fn what_varies_moves_behind_the_hop_by_hop_header() {
 
 #[test]
 fn ports_are_random_and_the_same_in_every_trial() {
-    let (plan, bed) = routed("ipv4, udp");
+    let (plan, directions) = routed("ipv4, udp");
     let attributes = Attributes { random_stimuli: true, ..Attributes::default() };
     let of = |trial: u64| {
-        let asked = TrialRequest { number: trial, ..request(&bed, TrialKind::Load, attributes) };
-        let made = shape(&plan, &bed, &asked).unwrap();
+        let asked = TrialRequest { number: trial, ..request(&directions, TrialKind::Load, attributes) };
+        let made = shape(&plan, &directions, &asked).unwrap();
         (made.seed, frames(named(&made, "up"), 2_000), frames(named(&made, "down"), 2_000))
     };
     let ((one, up, down), (two, again, _)) = (of(0), of(1));
@@ -235,9 +249,9 @@ fn ports_are_random_and_the_same_in_every_trial() {
 #[test]
 fn what_the_profile_varies_stays() {
     let text = ROUTED.replace("PACKET", "ipv4, udp");
-    let (plan, bed) = bed_of(&text.replace("rate: 1kpps", "rate: 1kpps, vary: {udp.src: 7..9}"));
+    let (plan, directions) = bed_of(&text.replace("rate: 1kpps", "rate: 1kpps, vary: {udp.src: 7..9}"));
     let attributes = Attributes { random_stimuli: true, ..Attributes::default() };
-    let made = shape(&plan, &bed, &request(&bed, TrialKind::Load, attributes)).unwrap();
+    let made = shape(&plan, &directions, &request(&directions, TrialKind::Load, attributes)).unwrap();
     let sent = frames(named(&made, "up"), 4);
     assert_eq!(sent.iter().map(|f| number(&f[34..36])).collect::<Vec<_>>(), [7, 8, 9, 7]);
     assert_ne!(sent[0][36..38], sent[1][36..38]);
@@ -247,8 +261,8 @@ fn what_the_profile_varies_stays() {
 fn a_tunnel_keeps_its_port_and_no_label_is_special() {
     let attributes = Attributes { random_stimuli: true, ..Attributes::default() };
     let sent = |packet: &str| {
-        let (plan, bed) = routed(packet);
-        let made = shape(&plan, &bed, &request(&bed, TrialKind::Load, attributes)).unwrap();
+        let (plan, directions) = routed(packet);
+        let made = shape(&plan, &directions, &request(&directions, TrialKind::Load, attributes)).unwrap();
         frames(named(&made, "up"), 500)
     };
     let tunnel = sent("ipv4, udp, vxlan, ethernet");
@@ -261,10 +275,10 @@ fn a_tunnel_keeps_its_port_and_no_label_is_special() {
 
 #[test]
 fn a_switch_sees_random_hardware_addresses_and_learns_them() {
-    let (plan, bed) = bed_of(SWITCHED);
+    let (plan, directions) = bed_of(SWITCHED);
     let attributes = Attributes { random_stimuli: true, ..Attributes::default() };
-    let asked = request(&bed, TrialKind::Load, attributes);
-    let made = shape(&plan, &bed, &asked).unwrap();
+    let asked = request(&directions, TrialKind::Load, attributes);
+    let made = shape(&plan, &directions, &asked).unwrap();
     let macs = |name: &str, at: usize| -> BTreeSet<u64> {
         frames(named(&made, name), 4_000).iter().map(|frame| number(&frame[at..at + 6])).collect()
     };
@@ -283,9 +297,9 @@ fn a_switch_sees_random_hardware_addresses_and_learns_them() {
 
 #[test]
 fn destinations_lie_in_so_many_networks() {
-    let (plan, bed) = routed("ipv4, udp");
+    let (plan, directions) = routed("ipv4, udp");
     let attributes = Attributes { networks: 256, ..Attributes::default() };
-    let made = shape(&plan, &bed, &request(&bed, TrialKind::Load, attributes)).unwrap();
+    let made = shape(&plan, &directions, &request(&directions, TrialKind::Load, attributes)).unwrap();
     let up = named(&made, "up");
     let hits = frames(up, 25_600).iter().fold(std::collections::BTreeMap::new(), |mut hits, frame| {
         *hits.entry(number(&frame[30..34])).or_insert(0u32) += 1;
@@ -297,11 +311,11 @@ fn destinations_lie_in_so_many_networks() {
     // About a hundred for each; six standard deviations.
     assert!(hits.values().all(|n| (40..160).contains(n)));
     assert_eq!(up.destinations, Some(([10, 0, 1, 2].into(), [10, 1, 0, 2].into())));
-    let (plan, bed) = routed("ipv6, udp");
-    let made = shape(&plan, &bed, &request(&bed, TrialKind::Load, attributes)).unwrap();
+    let (plan, directions) = routed("ipv6, udp");
+    let made = shape(&plan, &directions, &request(&directions, TrialKind::Load, attributes)).unwrap();
     let nets: BTreeSet<u64> = frames(named(&made, "up"), 9_000).iter().map(|f| number(&f[38..46])).collect();
     assert_eq!((nets.len(), nets.first()), (256, Some(&0x2001_0002_0000_0001)));
-    let (plan, bed) = routed("{arp: {}}");
-    let error = shape(&plan, &bed, &request(&bed, TrialKind::Load, attributes)).unwrap_err();
+    let (plan, directions) = routed("{arp: {}}");
+    let error = shape(&plan, &directions, &request(&directions, TrialKind::Load, attributes)).unwrap_err();
     assert!(error.to_string().contains("there is nothing to spread over networks"), "{error}");
 }

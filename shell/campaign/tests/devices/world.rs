@@ -1,6 +1,6 @@
 //! A tester whose ports are simulated, for tests of whole campaigns.
 
-use campaign::{Bed, Campaign, Choice, Observer, Report, Running, Settings, Tester};
+use campaign::{Campaign, Choice, Directions, Observer, Report, Running, Settings, Tester};
 use engine::{Commands, EngineError, Rig, Session, TrialObserver, View};
 use lab::Variables;
 use methods::{Attributes, Timing, TrialOutcome, TrialRequest};
@@ -121,12 +121,12 @@ pub fn campaign(method: &str, text: &str, set: &[(&str, &str)], attributes: Attr
     let settings = Settings { quick: true, set, ..Settings::default() };
     let parts = Choice::by_name(method).unwrap().parts(&settings).unwrap();
     let timing = Timing { learning: Nanos::from_millis(100), ..Timing::NONE };
-    let bed = Bed::of(&plan, &vec![None; plan.ports.len()], timing, attributes).unwrap();
+    let directions = Directions::of(&plan, &vec![None; plan.ports.len()], timing, attributes).unwrap();
     Campaign {
         name: "test".to_owned(),
         profile: "test".to_owned(),
         parts,
-        bed,
+        directions,
         plan,
         hooks: Vec::new(),
         variables: Variables::new(),

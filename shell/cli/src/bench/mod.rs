@@ -7,7 +7,7 @@ mod series;
 use crate::results::default_store;
 use crate::run::{files_beside, read};
 use crate::{Exit, Failure, args, table};
-use campaign::{Campaign, CampaignError, Choice, Kept, Part, Settings, choices};
+use campaign::{Campaign, CampaignError, Choice, Part, Settings, StoredCampaign, choices};
 use clap::Args as ClapArgs;
 use lab::Variables;
 use methods::{Attributes, Estimate, Frames, Modifier, Timing};
@@ -277,7 +277,7 @@ fn begin(args: &BenchArgs, store: &Path) -> Result<Exit, Failure> {
     eprintln!("  {}: {}", setup.method, about(&estimate));
     let mut open = Store::open(store)?;
     let id = open.begin(&new)?;
-    let finished = runner.run(&campaign, Kept { store: &mut open, id, finished: Vec::new() })?;
+    let finished = runner.run(&campaign, StoredCampaign { store: &mut open, id, finished: Vec::new() })?;
     conclude(args, &open, &campaign, &finished)
 }
 
@@ -302,7 +302,7 @@ fn resume(args: &BenchArgs, store: &Path, reference: &str) -> Result<Exit, Failu
     let campaign = runner.campaign(&setup, plan, &kept.name, Vec::new(), Variables::new())?;
     let (_, trials) = open.resume(&id)?;
     eprintln!("  {id}: {} trials already done", trials.len());
-    let finished = runner.run(&campaign, Kept { store: &mut open, id, finished: trials })?;
+    let finished = runner.run(&campaign, StoredCampaign { store: &mut open, id, finished: trials })?;
     conclude(args, &open, &campaign, &finished)
 }
 

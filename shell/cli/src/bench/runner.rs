@@ -5,7 +5,7 @@ use super::{BenchArgs, Setup, now};
 use crate::run::CALIBRATION;
 use crate::simulate::SimTester;
 use crate::{Exit, Failure, args};
-use campaign::{Bed, Campaign, Ended, Kept, PortTester, Report, Tester};
+use campaign::{Campaign, Directions, Ended, PortTester, Report, StoredCampaign, Tester};
 use engine::{Commands, RunOptions};
 use lab::{Hook, Moment, Template, Variables};
 use os::TscClock;
@@ -74,12 +74,12 @@ impl CampaignRunner {
             resets.insert(name.clone(), template);
         }
         let hooks = [hooks, around_trials(setup)?].concat();
-        let bed = Bed::of(&plan, &self.tester.speeds(), setup.timing, setup.attributes)?;
+        let directions = Directions::of(&plan, &self.tester.speeds(), setup.timing, setup.attributes)?;
         let campaign = Campaign {
             name: name.to_owned(),
             profile: setup.profile.display().to_string(),
             parts: setup.parts.clone(),
-            bed,
+            directions,
             plan,
             hooks,
             variables,
@@ -96,9 +96,13 @@ impl CampaignRunner {
     }
 
     /// Runs the remaining trials of a campaign.
-    pub(super) fn run(&mut self, campaign: &Campaign, kept: Kept<'_>) -> Result<FinishedCampaign, Failure> {
-        let Kept { store, id, finished } = kept;
-        let kept = Kept { store: &mut *store, id: id.clone(), finished };
+    pub(super) fn run(
+        &mut self,
+        campaign: &Campaign,
+        kept: StoredCampaign<'_>,
+    ) -> Result<FinishedCampaign, Failure> {
+        let StoredCampaign { store, id, finished } = kept;
+        let kept = StoredCampaign { store: &mut *store, id: id.clone(), finished };
         let outcome = campaign.run(self.tester.as_mut(), Some(kept), &mut self.commands, &mut self.live);
         self.live.pause();
         let (state, reason) = match &outcome {

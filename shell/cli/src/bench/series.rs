@@ -8,7 +8,7 @@ use super::{BenchArgs, Series, Setup, absolute, check_resume, load, new_campaign
 use crate::run::read;
 use crate::{Exit, Failure};
 use campaign::document::{self, Document};
-use campaign::{Campaign, Choice, Ended, Kept};
+use campaign::{Campaign, Choice, Ended, StoredCampaign};
 use lab::{Hook, MatrixRun, Moment};
 use methods::Attributes;
 use profile::Plan;
@@ -259,7 +259,7 @@ impl SeriesRunner {
                 (store.begin(&new_campaign(setup, campaign, self.script.profile.clone(), tags)?)?, Vec::new())
             }
         };
-        self.runner.run(campaign, Kept { store, id, finished })
+        self.runner.run(campaign, StoredCampaign { store, id, finished })
     }
 
     /// Writes the report of the whole series, including campaigns done before a resume.

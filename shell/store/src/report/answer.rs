@@ -49,9 +49,10 @@ pub(super) fn answer(loaded: &Loaded) -> Markup {
 }
 
 fn sentences(loaded: &Loaded) -> Vec<String> {
-    let told = texts(loaded, "summary");
-    if !told.is_empty() {
-        return told;
+    let summaries = loaded.method_results.iter().flat_map(|result| result.summary.iter().cloned());
+    let summaries: Vec<String> = summaries.collect();
+    if !summaries.is_empty() {
+        return summaries;
     }
     if !loaded.findings.is_empty() {
         return loaded.findings.iter().map(words::sentence).collect();
@@ -63,12 +64,6 @@ fn sentences(loaded: &Loaded) -> Vec<String> {
             vec![format!("{} trials have finished; no conclusion has been drawn from them.", trials.len())]
         }
     }
-}
-
-/// Sentences of the methods' documents under a name.
-pub(super) fn texts(loaded: &Loaded, name: &str) -> Vec<String> {
-    let all = loaded.method_results.iter().filter_map(|document| document[name].as_array()).flatten();
-    all.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn of_trial(trial: &TrialRow) -> Vec<String> {
@@ -119,7 +114,7 @@ pub(super) fn verdict(loaded: &Loaded) -> Markup {
         mood = mood.max(Mood::Warn);
     }
     let reasons = reasons(&loaded.trials);
-    let remarks = texts(loaded, "remarks");
+    let remarks: Vec<&String> = loaded.method_results.iter().flat_map(|result| &result.remarks).collect();
     let mut notes = state_notes(loaded);
     if failed > 0 {
         let word = if failed == 1 { "criterion was" } else { "criteria were" };
@@ -130,7 +125,7 @@ pub(super) fn verdict(loaded: &Loaded) -> Markup {
             p { (headline) }
             @if !notes.is_empty() || !reasons.is_empty() || !remarks.is_empty() {
                 ul {
-                    @for note in notes.iter().chain(&remarks) { li { (note) } }
+                    @for note in notes.iter().chain(remarks) { li { (note) } }
                     @for shared in &reasons {
                         li { (shared.reason) @if loaded.trials.len() > 1 { " " span.soft { "(" (in_trials(shared)) ")" } } }
                     }

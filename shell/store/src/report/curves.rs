@@ -6,6 +6,7 @@ use crate::compare::answers;
 use crate::figures::{members, number};
 use crate::{Figures, Finding, Loaded, TrialRow, percent, quantity};
 use maud::{Markup, html};
+use methods::makes_curves;
 use serde_json::Value;
 use units::whole as count;
 
@@ -85,12 +86,12 @@ pub(super) fn curve(trials: &[&TrialRow], share: bool, of: Of) -> Vec<(f64, f64)
         .collect()
 }
 
-/// Trials whose figures say something about the device at a load. Bursts do not, and what narrowed a search gives way to
-/// what was measured then.
+/// Trials whose figures say something about the device at a load. Bursts do not. Trials
+/// that narrow a search give way to those that count.
 pub(super) fn meaningful(loaded: &Loaded) -> Vec<&TrialRow> {
-    let is_load = |t: &TrialRow| !t.part.ends_with("back-to-back");
-    let usable =
-        |t: &&TrialRow| t.counts() && t.valid && !t.interrupted && !t.generator_limited && is_load(t);
+    let usable = |t: &&TrialRow| {
+        t.counts() && t.valid && !t.interrupted && !t.generator_limited && makes_curves(&t.part)
+    };
     let all: Vec<&TrialRow> = loaded.trials.iter().filter(usable).collect();
     let measured: Vec<&TrialRow> = all.iter().copied().filter(|t| t.phase != "explore").collect();
     if measured.len() > 1 { measured } else { all }

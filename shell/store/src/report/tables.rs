@@ -4,7 +4,7 @@ use super::curves::{percentile_chart, quantiles};
 use super::words;
 use crate::chart::Series;
 use crate::figures::{members, number};
-use crate::{Finding, Loaded, TrialRow, percent, quantity};
+use crate::{Finding, Loaded, StoredResult, TrialRow, percent, quantity};
 use maud::{Markup, html};
 use serde_json::Value;
 use units::whole as count;
@@ -87,9 +87,8 @@ pub(super) fn findings(loaded: &Loaded) -> Option<Markup> {
 }
 
 /// A method's own rows, whatever their columns are.
-fn method_rows(document: &Value) -> Option<Markup> {
-    let rows: Vec<Vec<(String, String)>> =
-        document["findings"]["rows"].as_array()?.iter().map(|row| leaves(row, 3)).collect();
+fn method_rows(result: &StoredResult) -> Option<Markup> {
+    let rows: Vec<Vec<(String, String)>> = result.rows().iter().map(|row| leaves(row, 3)).collect();
     let mut heads: Vec<&str> = Vec::new();
     for (head, _) in rows.iter().flatten() {
         if !heads.contains(&head.as_str()) {
@@ -102,8 +101,8 @@ fn method_rows(document: &Value) -> Option<Markup> {
         })
     };
     let columns: Vec<Column> = heads.iter().map(|head| cell(head)).collect();
-    let method = document["method"].as_str().unwrap_or("the method");
-    let rows = table(&format!("All that {method} has to say, in its own names and units"), &columns)?;
+    let method = &result.method;
+    let rows = table(&format!("All figures of {method}, under its own names and units"), &columns)?;
     Some(html! { details { summary { "All figures of " (method) } (rows) } })
 }
 

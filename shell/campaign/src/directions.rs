@@ -1,4 +1,4 @@
-//! The testbed a profile describes: who sends, at which line rate, and which streams that is.
+//! The directions of a profile: which port sends which streams, and the testbed they make for a method.
 
 use crate::CampaignError;
 use methods::{Attributes, Group, Testbed, Timing};
@@ -6,16 +6,16 @@ use profile::Plan;
 use profile::plan::StreamPlan;
 use units::Load;
 
-/// Speed of the link that results of sessions are held against where nobody knows it, bits/s at layer 1.
+/// Link speed that results of sessions are compared with if it is unknown, bits/s at layer 1.
 const UNKNOWN_BPS: u64 = 10_000_000_000;
 
-/// What a method is told of a profile, and what it takes to serve its trials.
+/// The directions of a profile, and the testbed they make.
 #[derive(Debug, Clone)]
-pub struct Bed {
-    /// What methods know.
+pub struct Directions {
+    /// What methods know of the profile.
     pub testbed: Testbed,
     /// A direction for each group of the testbed; none for a profile with sessions only.
-    pub directions: Vec<Direction>,
+    pub all: Vec<Direction>,
 }
 
 /// The streams that are sent from one port: a group of the testbed.
@@ -29,11 +29,11 @@ pub struct Direction {
     pub streams: Vec<(usize, u64)>,
 }
 
-impl Bed {
+impl Directions {
     /// The testbed of a plan whose ports have these speeds, bits/s at layer 1.
     ///
     /// # Errors
-    /// A stream that methods can't use; a link whose speed nobody knows.
+    /// A stream that methods can't use; a link of unknown speed.
     pub fn of(
         plan: &Plan,
         speeds: &[Option<u64>],
@@ -41,20 +41,20 @@ impl Bed {
         attributes: Attributes,
     ) -> Result<Self, CampaignError> {
         plan.streams.iter().try_for_each(|stream| usable(plan, stream))?;
-        let mut directions: Vec<Direction> = Vec::new();
+        let mut all: Vec<Direction> = Vec::new();
         for port in 0..plan.ports.len() {
             let of = (0..plan.streams.len()).filter(|i| plan.streams[*i].from == port);
             let streams = of.collect::<Vec<_>>();
             if !streams.is_empty() {
-                directions.push(direction(plan, port, streams));
+                all.push(direction(plan, port, streams));
             }
         }
         let speed = |port: usize| plan.ports[port].speed_bps.or(speeds.get(port).copied().flatten());
         let mut groups = Vec::new();
-        for direction in &directions {
+        for direction in &all {
             let name = &plan.ports[direction.from].name;
             let line_bps = speed(direction.from).ok_or_else(|| {
-                let reason = "the speed of the link is not known; give 'speed', such as 10Gbps";
+                let reason = "unknown link speed: set 'speed', such as 10Gbps";
                 CampaignError::profile(format!("ports.{name}"), reason)
             })?;
             groups.push(Group { name: direction.name.clone(), line_bps });
@@ -66,7 +66,7 @@ impl Bed {
                 groups.push(Group { name: entry.session.name.clone(), line_bps });
             }
         }
-        Ok(Self { testbed: Testbed { groups, timing, attributes }, directions })
+        Ok(Self { testbed: Testbed { groups, timing, attributes }, all })
     }
 }
 
@@ -74,13 +74,13 @@ impl Bed {
 fn usable(plan: &Plan, stream: &StreamPlan) -> Result<(), CampaignError> {
     let bad = |reason: &str| Err(CampaignError::profile(format!("stream {}", stream.name), reason));
     if stream.to.is_none() {
-        return bad("a method must know where it should arrive: give 'to'");
+        return bad("no destination port: methods need 'to'");
     }
     if stream.replay.is_some() || !stream.measure {
-        return bad("its packets carry no signature, so their loss can't be measured; leave it out");
+        return bad("its packets carry no signature, so their loss can't be measured: remove the stream");
     }
     if !plan.chains.is_empty() {
-        return bad("methods say when packets are sent; leave out 'then' and 'loops'");
+        return bad("methods decide when packets are sent: remove 'then' and 'loops'");
     }
     Ok(())
 }
@@ -127,12 +127,13 @@ mod tests {
                     - {name: b, from: west, to: east, packet: [ipv4, udp], rate: 2kpps}\n\
                     - {name: c, from: east, to: west, packet: [ipv4, udp], rate: 2kpps}\n";
         let plan = profile::load(text).unwrap();
-        let bed = |speeds: &[Option<u64>]| Bed::of(&plan, speeds, Timing::NONE, Attributes::default());
-        let known = bed(&[None, Some(10_000_000_000)]).unwrap();
+        let directions =
+            |speeds: &[Option<u64>]| Directions::of(&plan, speeds, Timing::NONE, Attributes::default());
+        let known = directions(&[None, Some(10_000_000_000)]).unwrap();
         let names: Vec<_> = known.testbed.groups.iter().map(|g| (g.name.as_str(), g.line_bps)).collect();
         assert_eq!(names, [("west to east", 1_000_000_000), ("east to west", 10_000_000_000)]);
-        assert_eq!(known.directions[0].streams.len(), 2);
-        let error = bed(&[None, None]).unwrap_err().to_string();
-        assert!(error.starts_with("ports.east: the speed of the link is not known"), "{error}");
+        assert_eq!(known.all[0].streams.len(), 2);
+        let error = directions(&[None, None]).unwrap_err().to_string();
+        assert!(error.starts_with("ports.east: unknown link speed"), "{error}");
     }
 }

@@ -1,0 +1,106 @@
+//! What a method's file says of the method: its name, its settings, its rows.
+//!
+//! [`crate::list`] names the methods; nothing else does. Campaigns, the store and reports ask [`crate::MethodConfig`] and
+//! [`crate::Findings`], which pass every question on to the traits here.
+
+use crate::MethodConfig;
+use crate::draft::Limit;
+use crate::finding::{Finding, GoalMeaning};
+use crate::method::Method;
+use crate::rates::{KnownRate, RateSource};
+use crate::testbed::{Frames, Testbed};
+use units::Nanos;
+
+/// What is wrong with a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {reason}")]
+pub struct ConfigError {
+    /// The setting.
+    pub field: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl ConfigError {
+    pub(crate) fn new(field: &str, reason: impl Into<String>) -> Self {
+        Self { field: field.into(), reason: reason.into() }
+    }
+}
+
+/// A method's names, and what reports say of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct About {
+    /// Name on the command line, in campaign documents and in the API: `throughput`.
+    pub name: &'static str,
+    /// What it measures, in one line.
+    pub about: &'static str,
+    /// Names in requests and results: `rfc2544-throughput`. More than one if settings make different tests of it.
+    pub result_names: &'static [&'static str],
+    /// Whether its trials are points of curves over the offered load.
+    pub makes_curves: bool,
+    /// What its findings mean.
+    pub goals: &'static [GoalMeaning],
+}
+
+/// What a method needs besides streams or sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requirement {
+    /// A command that resets the DUT, by its name.
+    Reset(String),
+    /// Ports that teach and watch addresses (RFC 2889 section 5.7).
+    AddressPorts,
+}
+
+/// The settings of a method, as its file defines them.
+pub(crate) trait Settings {
+    /// # Errors
+    /// The first setting that makes no sense.
+    fn check(&self, testbed: &Testbed) -> Result<(), ConfigError>;
+
+    /// The method at its beginning; the settings have been checked.
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method>;
+
+    /// Minutes instead of hours.
+    fn quicken(&mut self);
+
+    /// Changes the length of every trial that counts.
+    fn set_trial(&mut self, trial: Nanos);
+
+    /// The frames it sends.
+    fn sizes(&self) -> Vec<Frames> {
+        Vec::new()
+    }
+
+    /// Changes the frames, if they can be chosen.
+    fn set_sizes(&mut self, _: &[Frames]) {}
+
+    /// Where it takes the rates from that it begins at.
+    fn rates(&mut self) -> Option<&mut RateSource> {
+        None
+    }
+
+    fn requirements(&self) -> Vec<Requirement> {
+        Vec::new()
+    }
+
+    /// A method that usually runs after it, at the rates it found.
+    fn followed_by(&self) -> Option<MethodConfig> {
+        None
+    }
+}
+
+/// A row of a method's findings.
+pub(crate) trait Row {
+    /// The same as values.
+    fn findings(&self) -> Vec<Finding>;
+
+    /// The rate found, for methods that begin at one.
+    fn known_rate(&self) -> Option<KnownRate> {
+        None
+    }
+
+    /// What bounds its answers from above.
+    fn limits(&self) -> Vec<Limit> {
+        Vec::new()
+    }
+}
