@@ -87,7 +87,7 @@ def test_rfc2544_is_one_campaign(desk):
     assert loss[100] == pytest.approx(100 - 100 * CAPACITY / (2 * line_pps(512)), abs=0.5) and loss[80] == 0
     assert rows(document, 3)[0]["burst_frames"]["mean"] > BUFFER / 2
     text = page.read_text()
-    assert "Back-to-back" in text and "How to do it again" in text and "<svg" in text
+    assert "Back-to-back" in text and "Reproduction" in text and "<svg" in text
 
 
 def test_bursts_tell_the_buffer(desk):
@@ -134,7 +134,7 @@ def test_settings_are_said(desk, lab):
     done.ok()
     assert "resolution=0.001" in done.out and "repeats=50" in done.out
     desk.run("throughput", "--set", "resolutoin=0.1").refused(2, "resolutoin=0.1: there is no such setting", "resolution")
-    desk.run("throughput", "--set", "resolution=2").refused(2, "resolution: must lie between 0 and 1")
+    desk.run("throughput", "--set", "resolution=2").refused(2, "resolution: must be between 0 and 1")
     desk.run("thruput").refused(2, "there is no method 'thruput'", "throughput")
     listed = lab.eagre("bench", "list")
     listed.ok()
@@ -270,7 +270,7 @@ table inet limits {
     for outcome in lossy:
         dropped = sum(count for name, count in outcome["drops"] if "router: nft" in name)
         assert dropped == pytest.approx(sum(group["lost"] for group in outcome["groups"]), rel=0.02), outcome["drops"]
-    assert "Where the packets went" in page.read_text()
+    assert "Losses along the path" in page.read_text()
     with sqlite3.connect(folder / "results.db") as db:
         [(environment, command)] = db.execute("SELECT environment, command FROM campaign").fetchall()
     assert json.loads(environment)["kernel"] == os.uname().release and command.startswith("eagre bench throughput")

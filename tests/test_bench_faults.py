@@ -55,7 +55,7 @@ class TestWiring:
         assert done.exit == 1, str(done)
         said = why(done)
         assert said.startswith("Wrong cable: of ") and "'west to east'" in said, said
-        assert "came to a port where they should not, and 0 where they should." in said, said
+        assert "arrived at a wrong port and 0 at the right one." in said, said
 
     def test_a_cable_that_is_missing(self, lab):
         """Nothing says that frames do not arrive but that they do not arrive."""

@@ -133,7 +133,7 @@ def test_silence_is_one_sentence(router):
     done = bench(router, "sessions", *FAST, *options)
     assert done.exit == 1, str(done)
     assert done.json["ended"] == "failed"
-    assert done.json["why"].startswith("No session ever came to be, 3 trials in a row"), done.json["why"]
+    assert done.json["why"].startswith("No session was established in 3 trials in a row"), done.json["why"]
 
 
 def test_a_size_that_nobody_names(router, nginx):

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// How addresses are searched.
+/// Settings of the address tests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AddressConfig {
@@ -23,13 +23,13 @@ pub struct AddressConfig {
     pub frames: Frames,
     /// Addresses to begin with.
     pub first: u64,
-    /// No more addresses than this are tried.
+    /// Largest number of addresses tried.
     pub maximum: u64,
     /// Learning frames per second while the capacity is searched.
     pub learn_rate: u64,
-    /// No more learning frames per second than this are tried; 0 leaves the learning rate out.
+    /// Highest rate of learning frames tried, per second; 0 skips the learning rate.
     pub learn_rate_max: u64,
-    /// The searches end when what passed and what failed are this share apart.
+    /// A search ends when its bounds are this share apart.
     pub resolution: f64,
     /// Load of the test frames, share of the line rate.
     pub share: f64,

@@ -20,7 +20,7 @@ use units::{Nanos, Pps};
 /// No burst is longer (RFC 9004 section 5.3).
 const BURST_MAX: Nanos = Nanos::from_secs(30);
 
-/// How bursts are searched.
+/// Settings of the burst search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BackToBackConfig {
@@ -31,11 +31,11 @@ pub struct BackToBackConfig {
     /// The longest burst, at full load; up to 30 s.
     #[serde(with = "AsText")]
     pub burst_max: Nanos,
-    /// A search ends when the bursts that passed and failed are so many frames apart.
+    /// A search ends when its bounds are this many frames apart.
     pub resolution_frames: u64,
-    /// How often a burst is tried again before its loss is believed (RFC 9004 section 5.4).
+    /// Number of times a burst that lost frames is tried again (RFC 9004 section 5.4).
     pub loss_verification: u32,
-    /// Added to the time of the burst, for the DUT's buffer to empty; at least 2 s.
+    /// Wait after the burst, for the DUT's buffer to drain; at least 2 s.
     #[serde(with = "AsText")]
     pub wait: Nanos,
 }
@@ -226,7 +226,7 @@ impl Bursts {
                 row.corrected_buffer_s.unwrap_or(0.0) * 1e3
             ),
             (None, None) if row.tester_limited > 0 => {
-                format!("{what}: not found; the tester can't send bursts at full load.")
+                format!("{what}: not found; the tester cannot send bursts at full load.")
             }
             (None, None) => format!("{what}: not yet known."),
         }
@@ -276,11 +276,13 @@ impl AtRate for Bursts {
         self.rate = Some(rate);
         // RFC 9004 section 5.2: only where the throughput is below the theoretical maximum is there a buffer to fill.
         self.skipped = match limit {
-            Limit::Tester => {
-                Some("the tester bounded the throughput, so bursts at full load say nothing.".into())
+            Limit::Tester => Some(
+                "the tester limited the throughput, so bursts at full load say nothing about the DUT.".into(),
+            ),
+            Limit::Maximum => Some("the throughput is the line rate, so no burst is too long.".into()),
+            _ if rate >= self.line => {
+                Some("the throughput is the line rate, so no burst is too long.".into())
             }
-            Limit::Maximum => Some("the throughput is the line rate; no burst is too long.".into()),
-            _ if rate >= self.line => Some("the throughput is the line rate; no burst is too long.".into()),
             _ => None,
         };
     }
@@ -333,7 +335,7 @@ impl Procedure for BackToBack {
         let mut remarks = Vec::new();
         if self.config.repeats < 50 {
             let repeats = self.config.repeats;
-            remarks.push(format!("{repeats} searches each; RFC 2544 section 26.4 asks for at least 50."));
+            remarks.push(format!("{repeats} searches each; RFC 2544 section 26.4 requires at least 50."));
         }
         for row in self.rows() {
             let most = row.line_rate_pps * self.config.burst_max.as_secs_f64();

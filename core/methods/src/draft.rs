@@ -116,7 +116,7 @@ pub(crate) enum Verdict {
 pub enum Limit {
     /// The DUT failed above it.
     Dut,
-    /// It is the most that was to be tried: the line rate, or the configured maximum.
+    /// It is the highest value tried: the line rate, or the configured maximum.
     Maximum,
     /// The tester could not do more; the DUT may well.
     Tester,

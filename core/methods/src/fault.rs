@@ -1,4 +1,4 @@
-//! What is wrong with a testbed, told from outcomes: nothing sent, nothing arrives, wrong cable, loop.
+//! Faults of a testbed, detected from outcomes: nothing sent, nothing arrives, wrong cable, loop.
 //!
 //! A DUT that forwards nothing under full load may well forward under less, so silence is believed only after
 //! [`PROBES`] trials at [`PROBE_SHARE`] of the line rate.
@@ -20,7 +20,7 @@ pub const PROBES: u32 = 3;
 pub struct Fault {
     /// What kind of fault.
     pub kind: FaultKind,
-    /// What is wrong, for people.
+    /// What is wrong, in a sentence.
     pub sentence: String,
 }
 
@@ -34,17 +34,17 @@ impl fmt::Display for Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// The tester sent nothing.
+    /// The tester sent no frame.
     NothingSent,
-    /// Nothing of a group arrives anywhere.
+    /// No frame of a group arrives.
     Silent,
-    /// A group arrives at another port than it should.
+    /// A group arrives at a wrong port.
     WrongPort,
-    /// More arrives than was sent.
+    /// More frames arrive than were sent.
     Loop,
-    /// Trials were interrupted again and again.
+    /// A trial was interrupted repeatedly.
     Interrupted,
-    /// An outcome lacks the part that was asked for.
+    /// An outcome lacks a part of its request.
     Unanswered,
 }
 
@@ -77,7 +77,7 @@ impl Health {
         outcome.answers(&request.kind).map_err(|part| {
             Fault::new(
                 FaultKind::Unanswered,
-                format!("The outcome of trial {} has no '{part}', which it was asked for.", request.number),
+                format!("The outcome of trial {} lacks '{part}'.", request.number),
             )
         })?;
         if let Some(sessions) = &outcome.sessions {
@@ -164,8 +164,8 @@ impl Health {
             return Ok(());
         }
         let sentence = format!(
-            "No session ever came to be, {PROBES} trials in a row ({} tried in the last). Does the server listen, and \
-             does the DUT let sessions through?",
+            "No session was established in {PROBES} trials in a row ({} attempted in the last). Is the server \
+             listening, does the DUT let sessions through?",
             grouped(attempted)
         );
         Err(Fault::new(FaultKind::Silent, sentence))
@@ -179,7 +179,7 @@ fn misdirected(request: &TrialRequest, group: &GroupOutcome) -> Result<(), Fault
         return Err(Fault::new(
             FaultKind::WrongPort,
             format!(
-                "Wrong cable: of {} frames of '{}', {} came to a port where they should not, and {} where they should.",
+                "Wrong cable: of {} frames of '{}', {} arrived at a wrong port and {} at the right one.",
                 grouped(group.sent),
                 group.group,
                 grouped(group.wrong_port),

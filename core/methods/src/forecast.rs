@@ -1,4 +1,4 @@
-//! What the DUT would probably answer, so that a method can be played to its end on paper and its length be told.
+//! Forecasts outcomes, so that a method can run to its end without traffic and its duration be estimated.
 
 use crate::outcome::{Outage, PathOutcome, Recovery, SessionOutcome, TcpOutcome, TrialOutcome};
 use crate::trial::{SessionLoad, TrialKind, TrialRequest};

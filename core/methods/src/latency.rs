@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// How latency is measured.
+/// Settings of the latency measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LatencyConfig {
@@ -361,8 +361,8 @@ impl Procedure for Latency {
     fn summary(&self) -> Vec<String> {
         let noun = self.config.rates.noun();
         let none = self.sizes.stages.iter().filter(|stage| stage.then.rate.is_none());
-        let none = none
-            .map(|stage| format!("Latency at {}: no rate was found to measure it at.", stage.then.frames));
+        let none =
+            none.map(|stage| format!("Latency at {}: not measured; no rate was found.", stage.then.frames));
         let rows = self.rows();
         let some = rows.iter().map(|row| {
             let (frames, share, load) = (&row.frames, percent(row.share_of_rate), &row.load);
@@ -381,11 +381,11 @@ impl Procedure for Latency {
         let mut remarks = Vec::new();
         if self.config.repeats < 20 || self.config.duration < Nanos::from_secs(120) {
             remarks.push(format!(
-                "{} trials of {} each; RFC 2544 section 26.2 asks for at least 20 of at least 120 s.",
+                "{} trials of {} each; RFC 2544 section 26.2 requires at least 20 of at least 120 s.",
                 self.config.repeats, self.config.duration
             ));
         }
-        remarks.push("All frames are measured, not one tagged frame of each trial.".into());
+        remarks.push("Every frame is measured, not one tagged frame per trial.".into());
         remarks
     }
 }

@@ -15,7 +15,7 @@ use units::{Nanos, Pps};
 /// How far above what the tester offered at best loads still are tried.
 const MARGIN: f64 = 1.25;
 
-/// How the loss curve is measured.
+/// Settings of the loss curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LossConfig {
@@ -51,7 +51,7 @@ impl LossConfig {
 impl Settings for LossConfig {
     fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
         if self.sizes.is_empty() {
-            return Err(ConfigError::new("sizes", "no frame length is given"));
+            return Err(ConfigError::new("sizes", "needs a frame length"));
         }
         if !(1..=10).contains(&self.step_percent) {
             return Err(ConfigError::new("step_percent", "must be 1 to 10 (RFC 2544 section 26.3)"));
@@ -232,7 +232,7 @@ impl Procedure for FrameLoss {
         let mut remarks = Vec::new();
         if self.config.duration < Nanos::from_secs(60) {
             let duration = self.config.duration;
-            remarks.push(format!("Trials took {duration}; RFC 2544 section 24 asks for at least 60 s."));
+            remarks.push(format!("Trials took {duration}; RFC 2544 section 24 requires at least 60 s."));
         }
         for row in self.curves.stages.iter().map(|curve| &curve.row) {
             if let (Some(most), Some(least)) = (row.left_out_percent.first(), row.left_out_percent.last()) {

@@ -1,4 +1,4 @@
-//! What all methods have in common for whoever drives them.
+//! The interface of a method for whoever runs its trials.
 
 use crate::fault::Fault;
 use crate::outcome::TrialOutcome;
@@ -81,7 +81,7 @@ pub struct StoredTrial {
     pub number: u64,
     /// [`TrialRequest::key`].
     pub key: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: TrialOutcome,
 }
 
@@ -96,7 +96,7 @@ impl StoredTrial {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
     /// The trial with this number is not the one that was stored.
-    #[error("trial {number} ({label}) is not the trial that was stored: the configuration has changed since")]
+    #[error("trial {number} ({label}) differs from the stored one: the configuration has changed")]
     Other {
         /// Its number.
         number: u64,
@@ -104,7 +104,7 @@ pub enum ReplayError {
         label: String,
     },
     /// More outcomes than the method asks for.
-    #[error("the method is done after {number} trials, and more are stored")]
+    #[error("the method ends after {number} trials, but more are stored")]
     TooMany {
         /// How many it asked for.
         number: u64,

@@ -1,4 +1,4 @@
-//! What came of a trial.
+//! Outcomes of trials.
 
 use crate::text::{AsNanos, AsPps};
 use crate::trial::{TrialKind, TrialRequest};
@@ -8,24 +8,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// What came of a trial, as whoever served it reports.
+/// The outcome of a trial, as the tester reports it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TrialOutcome {
-    /// How long traffic really flowed.
+    /// How long traffic flowed.
     #[serde(rename = "duration_ns", with = "AsNanos")]
     pub duration: Nanos,
     /// One for each group of the request, in its order.
     pub groups: Vec<GroupOutcome>,
-    /// Nothing speaks against the figures.
+    /// Whether the figures can be trusted.
     pub valid: bool,
-    /// The tester did not reach the requested load, or could not take in all that came.
+    /// The tester did not reach the requested load, or could not receive everything.
     pub generator_limited: bool,
-    /// Why not valid, or why limited.
+    /// Why it is not valid, or limited.
     pub reasons: Vec<String>,
-    /// Stopped before its time.
+    /// Stopped early.
     pub interrupted: bool,
-    /// Where frames or sessions were seen to vanish: a counter's name and its growth.
+    /// Counters of lost frames or failed sessions: name and growth.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<(String, u64)>,
     /// Of an overload trial.
@@ -45,31 +45,31 @@ pub struct TrialOutcome {
     pub tcp: Vec<TcpOutcome>,
 }
 
-/// What came of one group's frames.
+/// The outcome for one group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GroupOutcome {
     /// The group's name.
     pub group: String,
-    /// What was asked for, frames/s.
+    /// Requested rate, frames/s.
     #[serde(rename = "requested_pps", with = "AsPps")]
     pub requested: Pps,
-    /// What really left, frames/s.
+    /// Rate sent, frames/s.
     #[serde(rename = "achieved_pps", with = "AsPps")]
     pub achieved: Pps,
-    /// Frames that left.
+    /// Frames sent.
     pub sent: u64,
-    /// Of those, frames that came back where they should, each counted once.
+    /// Frames received at the right port, each counted once.
     pub received: u64,
-    /// Frames that did not.
+    /// Frames lost.
     pub lost: u64,
-    /// Frames that came more than once.
+    /// Frames received again.
     pub duplicates: u64,
-    /// Frames that came late (RFC 4737).
+    /// Frames received out of order (RFC 4737).
     pub reordered: u64,
-    /// Frames that came to a port where they should not.
+    /// Frames received at a wrong port.
     pub wrong_port: u64,
-    /// Frames that came to a listening port because the DUT did not know their address (RFC 2889).
+    /// Frames that the DUT flooded to the monitor port because it did not know their address (RFC 2889).
     pub flooded: u64,
     /// Latency, ns.
     #[serde(rename = "latency_ns", skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ impl Default for GroupOutcome {
     }
 }
 
-/// Where latencies lie, ns. Which two instants they lie between is the tester's to say (RFC 1242 section 3.8).
+/// A distribution of latencies, ns. The tester defines the two instants (RFC 1242 section 3.8).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LatencySummary {
@@ -112,13 +112,13 @@ pub struct LatencySummary {
     pub stddev: f64,
     /// Median.
     pub p50: f64,
-    /// 90% are not above it.
+    /// 90th percentile.
     pub p90: f64,
-    /// 99% are not above it.
+    /// 99th percentile.
     pub p99: f64,
-    /// 99.9% are not above it: the worst case of RFC 8219.
+    /// 99.9th percentile: the worst case of RFC 8219.
     pub p99_9: f64,
-    /// 99.99% are not above it.
+    /// 99.99th percentile.
     pub p99_99: f64,
     /// Largest.
     pub max: f64,
@@ -196,7 +196,7 @@ pub struct JitterSummary {
     pub rfc4689_max: f64,
 }
 
-/// How the DUT came back from overload.
+/// How the DUT recovered from overload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Recovery {
@@ -207,41 +207,41 @@ pub struct Recovery {
     pub lost_after_drop: u64,
 }
 
-/// How long the DUT was away.
+/// How long the DUT forwarded nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Outage {
     /// From the last frame before to the first frame after, by arrival (RFC 6201 section 4.2, timestamps).
     pub between_arrivals_ns: Option<u64>,
-    /// Did frames come again before the trial ended?
+    /// Whether frames arrived again before the trial ended.
     pub came_back: bool,
 }
 
-/// What came of sessions, over the sustain phase unless said.
+/// The outcome of sessions; of the sustain phase, unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SessionOutcome {
-    /// Sessions tried.
+    /// Sessions attempted.
     pub attempted: u64,
-    /// Sessions that came to be.
+    /// Sessions established.
     pub established: u64,
-    /// Transactions tried.
+    /// Transactions attempted.
     pub transactions: u64,
-    /// Transactions that failed, those of sessions that never came to be among them.
+    /// Transactions that failed, including those of sessions that were never established.
     pub transactions_failed: u64,
-    /// Resets that nobody asked for.
+    /// Unexpected resets.
     pub resets: u64,
     /// Sessions opened per second, mean.
     pub open_per_s: f64,
     /// Sessions open at the same time, mean.
     pub concurrent_mean: f64,
-    /// The most of them.
+    /// Most sessions open at the same time.
     pub concurrent_max: u64,
     /// Transactions per second, mean.
     pub transactions_per_s: f64,
     /// Application bytes received, bits/s, mean.
     pub goodput_bps: f64,
-    /// Largest distance of the forwarding rate from its mean over samples of at most 2 s, as a share of the mean.
+    /// Largest deviation of the forwarding rate from its mean over samples of at most 2 s, as a share of the mean.
     pub rate_deviation: f64,
     /// The same of the number of open sessions.
     pub concurrent_deviation: f64,
@@ -256,7 +256,7 @@ pub struct SessionOutcome {
     pub ttlb: Option<LatencySummary>,
 }
 
-/// What an idle path is like.
+/// An idle path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PathOutcome {
@@ -266,7 +266,7 @@ pub struct PathOutcome {
     pub rtt_min_ns: u64,
 }
 
-/// What came of one sender's TCP connections.
+/// The outcome of one sender's TCP connections.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TcpOutcome {
@@ -274,9 +274,9 @@ pub struct TcpOutcome {
     pub group: String,
     /// Application bytes that arrived.
     pub delivered_bytes: u64,
-    /// Bytes sent, retransmitted ones among them.
+    /// Bytes sent, including retransmissions.
     pub sent_bytes: u64,
-    /// Bytes sent again.
+    /// Bytes retransmitted.
     pub retransmitted_bytes: u64,
     /// Mean round-trip time during the transfer, ns.
     pub rtt_mean_ns: f64,

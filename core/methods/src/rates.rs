@@ -48,14 +48,16 @@ impl Default for RateSource {
 impl RateSource {
     pub(crate) fn check(&self, testbed: &Testbed) -> Result<(), ConfigError> {
         match self {
-            Self::Known(rates) if rates.is_empty() => Err(ConfigError::new("rates", "no rate is given")),
+            Self::Known(rates) if rates.is_empty() => Err(ConfigError::new("rates", "needs a rate")),
             Self::Known(rates) => {
                 let wrong = |known: &&KnownRate| {
                     known.rate == Pps::ZERO || known.rate > testbed.line_rate(&known.frames)
                 };
                 rates.iter().find(wrong).map_or(Ok(()), |known| {
-                    let reason =
-                        format!("{} of {} is nothing, or more than the link takes", known.rate, known.frames);
+                    let reason = format!(
+                        "{} at {} must be above 0 and at most the line rate",
+                        known.rate, known.frames
+                    );
                     Err(ConfigError::new("rates", reason))
                 })
             }

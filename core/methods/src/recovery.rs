@@ -15,13 +15,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// How recovery is measured.
+/// Settings of the recovery measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecoveryConfig {
     /// The throughput, one for each frame length.
     pub rates: RateSource,
-    /// Overload lasts so long; at least 60 s by the RFC.
+    /// Length of the overload; at least 60 s by the RFC.
     #[serde(with = "AsText")]
     pub overload: Nanos,
     /// Trials at each frame length.
@@ -147,7 +147,7 @@ impl Overload {
     fn sentence(&self) -> String {
         let what = format!("System recovery at {}", self.frames);
         match (Spread::of(&self.times), self.rate) {
-            (_, None) => format!("{what}: no throughput is known to begin with."),
+            (_, None) => format!("{what}: not measured; no throughput was found."),
             _ if self.not_recovered > 0 => {
                 format!(
                     "{what}: the DUT was still losing frames at the end of {} trials.",
@@ -247,7 +247,7 @@ impl Procedure for SystemRecovery {
         if self.config.overload < Nanos::from_secs(60) {
             let overload = self.config.overload;
             remarks
-                .push(format!("Overload lasted {overload}; RFC 2544 section 26.5 asks for at least 60 s."));
+                .push(format!("Overload lasted {overload}; RFC 2544 section 26.5 requires at least 60 s."));
         }
         let at_line =
             |stage: &&FindThen<Overload>| stage.then.rate.is_some_and(|rate| rate >= stage.then.line);

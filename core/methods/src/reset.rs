@@ -15,17 +15,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// How outages after a reset are measured.
+/// Settings of the reset measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResetConfig {
     /// The throughput; the first frame length is used, the smallest by the RFC.
     pub rates: RateSource,
-    /// The kinds of reset, in the words of whoever does them.
+    /// Names of the resets.
     pub resets: Vec<String>,
     /// Trials of each kind.
     pub repeats: u32,
-    /// Length of a trial: the reset and the return of the DUT must fit.
+    /// Length of a trial, including the reset and the return of the DUT.
     #[serde(with = "AsText")]
     pub duration: Nanos,
 }

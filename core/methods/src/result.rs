@@ -1,4 +1,4 @@
-//! What a method found.
+//! Results of methods.
 
 use crate::draft::Limit;
 use crate::fault::Fault;
@@ -11,20 +11,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Layer, Nanos, Pps};
 
-/// What a method found, and how far it can be trusted.
+/// The result of a method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MethodResult {
     /// The method.
     pub method: String,
     /// How it ended.
     pub status: Status,
-    /// What was found, in sentences.
+    /// Findings, in sentences.
     pub summary: Vec<String>,
-    /// What the reader must know: choices that differ from the RFC, limits of the tester, invalid trials.
+    /// Caveats: settings below what the RFC requires, limits of the tester, invalid trials.
     pub remarks: Vec<String>,
-    /// Where it was found.
+    /// The testbed.
     pub testbed: Testbed,
-    /// What was found.
+    /// Findings, by type.
     pub findings: Findings,
     /// Seconds of traffic.
     pub traffic_s: f64,
@@ -36,15 +36,15 @@ pub struct MethodResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It has not.
+    /// It runs.
     Running,
-    /// It asked for all it needs.
+    /// All its trials have run.
     Complete,
-    /// It stopped.
+    /// It stopped because of a fault.
     Failed(Fault),
 }
 
-/// A trial in a result: enough to draw and to doubt.
+/// A trial in a method's result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialNote {
     /// Its number.
@@ -55,7 +55,7 @@ pub struct TrialNote {
     pub phase: Phase,
     /// Its label.
     pub label: String,
-    /// [`TrialRequest::magnitude`].
+    /// What the trial varies: share of the line rate, or number of frames, addresses or sessions.
     pub magnitude: f64,
     /// Its length.
     #[serde(rename = "duration_ns", with = "AsNanos")]
@@ -64,26 +64,26 @@ pub struct TrialNote {
     pub sent: u64,
     /// Frames lost.
     pub lost: u64,
-    /// What it counts for.
+    /// Whether it counts, and for what.
     pub standing: Standing,
-    /// Why it does not count.
+    /// Reasons why it does not count.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub reasons: Vec<String>,
 }
 
-/// What a trial counts for.
+/// Whether a trial counts, and for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It says something about the DUT.
+    /// It counts for the DUT.
     Counted,
-    /// The tester was the limit: it says something about the tester.
+    /// The tester was the limit: it does not count for the DUT.
     TesterLimited,
-    /// Not valid: it says nothing.
+    /// Not valid: it does not count.
     Invalid,
-    /// Stopped before its time: it says nothing.
+    /// Stopped early: it does not count.
     Interrupted,
-    /// Warm-up or probe: not meant to count.
+    /// Warm-up or probe: never counts.
     Aside,
 }
 
@@ -104,7 +104,7 @@ impl TrialNote {
     }
 }
 
-/// A load in all the units that reports use.
+/// A load, in the units that reports use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundRate {
     /// Each group's.
@@ -176,7 +176,7 @@ pub(crate) fn line_pps(groups: &[OfferedLoad]) -> Option<f64> {
 pub(crate) fn bounded_by(limit: Limit) -> &'static str {
     match limit {
         Limit::Dut => "",
-        Limit::Maximum => ", the most that was to be tried",
+        Limit::Maximum => ", the highest value tried",
         Limit::Tester => ", where the tester was the limit; the DUT may do more",
         Limit::Impossible => ", impossible",
         Limit::Open => ", so far",
@@ -186,7 +186,7 @@ pub(crate) fn bounded_by(limit: Limit) -> &'static str {
 /// Mean and standard deviation (n − 1), smallest and largest.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// How many.
+    /// Number of values.
     pub samples: u64,
     /// Arithmetic mean.
     pub mean: f64,

@@ -12,9 +12,9 @@ use crate::testbed::Testbed;
 use crate::trial::{Phase, TrialKind, TrialRequest};
 use units::{Nanos, Pps};
 
-/// A trial interrupted so often is given up.
+/// A method fails when a trial is interrupted this many times.
 const INTERRUPTIONS_MAX: u32 = 3;
-/// On paper no method is longer.
+/// A forecast ends after this many trials.
 const FORECAST_MAX: u64 = 20_000;
 /// A tester that sends less than this share of what was asked for is not tried again.
 const SHORT: f64 = 0.9;
@@ -130,7 +130,7 @@ impl<P: Procedure> Run<P> {
         }
     }
 
-    /// Plays the rest on paper.
+    /// Runs the rest with forecast outcomes.
     fn play(mut self) -> Estimate {
         let (trials, traffic, wall) = (self.journal.len(), self.traffic, self.wall);
         while let Some(request) = self.next_trial().trial() {
@@ -160,7 +160,7 @@ impl<P: Procedure> Run<P> {
             remarks.push(format!("With modifier {modifier:?} (RFC 2544 section 11)."));
         }
         for (standing, why) in [
-            (Standing::TesterLimited, "were limited by the tester and count nothing against the DUT"),
+            (Standing::TesterLimited, "were limited by the tester and do not count against the DUT"),
             (Standing::Invalid, "were not valid and do not count"),
             (Standing::Interrupted, "were interrupted and run again"),
         ] {

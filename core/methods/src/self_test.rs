@@ -15,14 +15,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{FrameLen, Nanos, Pps};
 
-/// How the tester is tested.
+/// Settings of the self-test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SelfTestConfig {
-    /// The longest frame that is tried.
+    /// Longest frame tried.
     #[serde(with = "AsText")]
     pub longest: FrameLen,
-    /// A link is full at this share of its line rate.
+    /// Share of the line rate at which a link counts as full.
     pub full: f64,
     /// Length of a trial.
     #[serde(with = "AsText")]

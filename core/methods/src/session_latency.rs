@@ -15,15 +15,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// How the latency of transactions is measured (RFC 9411 section 7.4).
+/// Settings of the latency of transactions (RFC 9411 section 7.4).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionLatencyConfig {
     /// How the most is searched first.
     pub search: SessionConfig,
-    /// The most, if it is known already: one for each application. Then nothing is searched.
+    /// The highest values, if known: one for each application. Then nothing is searched.
     pub known: Vec<u64>,
-    /// Share of the most at which latency is measured.
+    /// Share of the highest value at which latency is measured.
     pub share: f64,
 }
 

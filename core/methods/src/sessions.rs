@@ -64,11 +64,11 @@ impl Criteria {
         unless(resets < self.resets, format!("{} of the connections were reset", percent(resets)));
         unless(
             outcome.rate_deviation < self.rate_deviation,
-            format!("the forwarding rate strayed by {}", percent(outcome.rate_deviation)),
+            format!("the forwarding rate deviated by {}", percent(outcome.rate_deviation)),
         );
         unless(
             !steady || outcome.concurrent_deviation < self.concurrent_deviation,
-            format!("the number of connections strayed by {}", percent(outcome.concurrent_deviation)),
+            format!("the number of connections deviated by {}", percent(outcome.concurrent_deviation)),
         );
         unless(reached >= self.reached, format!("only {} of the objective was reached", percent(reached)));
         why
@@ -85,29 +85,29 @@ pub(crate) fn reached(objective: Objective, outcome: &SessionOutcome) -> f64 {
     }
 }
 
-/// How the most is searched.
+/// Settings of a session test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionConfig {
     /// One search for each, in this order.
     pub apps: Vec<Application>,
-    /// What is driven up.
+    /// What the search increases.
     pub objective: Objective,
-    /// What the DUT is expected to do. Trials begin at a tenth of it, then it is tried itself (section 4.3).
+    /// Expected value. Trials begin at a tenth of it, then at the value itself (section 4.3).
     pub target: u64,
-    /// No more than this is tried.
+    /// Largest value tried.
     pub maximum: u64,
     /// If not 0, the load rises from `step` in steps of this size to failure instead of by way of the target.
     pub step: u64,
-    /// The search ends when what passed and what failed are this share apart.
+    /// The search ends when its bounds are this share apart.
     pub resolution: f64,
-    /// What must hold.
+    /// Pass criteria.
     pub criteria: Criteria,
     /// The phases of a trial.
     pub phases: Phases,
-    /// Sessions are opened no faster than this; 0 is no bound.
+    /// Highest rate of opening sessions, per second; 0 is unlimited.
     pub open_per_s_max: u64,
-    /// Client ports × server ports; 0 leaves it to the tester.
+    /// Number of flows, client ports × server ports; 0 leaves it to the tester.
     pub flows: u64,
 }
 
@@ -264,7 +264,7 @@ pub(crate) fn described(app: &Application) -> String {
 pub struct SessionRow {
     /// What sessions carried.
     pub app: Application,
-    /// What was driven up.
+    /// What the search increased.
     pub objective: Objective,
     /// The most that passed.
     pub best: Option<SessionPoint>,
@@ -465,7 +465,7 @@ impl Stage for SessionSearch {
 /// What the RFC asks for and the configuration leaves out.
 pub(crate) fn phase_remarks(phases: Phases) -> Vec<String> {
     let short = phases.sustain < Nanos::from_secs(300);
-    let remark = format!("The sustain phase took {}; RFC 9411 asks for at least 300 s.", phases.sustain);
+    let remark = format!("The sustain phase took {}; RFC 9411 requires at least 300 s.", phases.sustain);
     short.then_some(remark).into_iter().collect()
 }
 

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// How long, at which load.
+/// Settings of a soak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SoakConfig {
@@ -24,10 +24,10 @@ pub struct SoakConfig {
     pub rates: RateSource,
     /// Share of the rate that is held.
     pub share: f64,
-    /// How long.
+    /// Length of the soak.
     #[serde(with = "AsText")]
     pub duration: Nanos,
-    /// Cut into intervals of this length.
+    /// Length of its intervals.
     #[serde(with = "AsText")]
     pub interval: Nanos,
 }
@@ -190,7 +190,7 @@ impl Hold {
     fn sentence(&self) -> String {
         let row = self.row();
         let Some(load) = &row.load else {
-            return format!("Soak at {}: no rate was found to hold.", row.frames);
+            return format!("Soak at {}: not run; no rate was found.", row.frames);
         };
         let trend = |what: &str, trend: Option<Trend>| match trend {
             Some(trend) if trend.rising() => format!("; {what} is rising"),

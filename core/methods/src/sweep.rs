@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// Which loads.
+/// Settings of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SweepConfig {
@@ -26,7 +26,7 @@ pub struct SweepConfig {
     pub to: f64,
     /// Distance of the loads in between.
     pub step: f64,
-    /// So many more points around each knee: where loss begins, and where latency doubles.
+    /// Number of additional points around each knee: where loss begins, and where latency doubles.
     pub refine: u32,
     /// Length of a trial.
     #[serde(with = "AsText")]

@@ -22,13 +22,13 @@ const L2_BYTES: u32 = 18;
 /// Bytes of the IPv4 and TCP headers without options (section 2.3.3).
 const L4_BYTES: u32 = 40;
 
-/// How TCP is tested.
+/// Settings of the TCP test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TcpConfig {
     /// Where the bottleneck bandwidth is from: a rate of frames that fill the MTU.
     pub rates: RateSource,
-    /// Windows that are tried, as shares of the bandwidth-delay product.
+    /// Windows to try, as shares of the bandwidth-delay product.
     pub window_shares: Vec<f64>,
     /// Connections of each sender, which share the window.
     pub connections: u32,
@@ -340,11 +340,11 @@ impl Procedure for TcpThroughput {
         let mut remarks = Vec::new();
         if self.config.duration <= Nanos::from_secs(30) {
             let duration = self.config.duration;
-            remarks.push(format!("Trials took {duration}; RFC 6349 section 4 asks for more than 30 s."));
+            remarks.push(format!("Trials took {duration}; RFC 6349 section 4 requires more than 30 s."));
         }
         let groups = self.sizes.stages.first().map_or(0, |stage| stage.then.groups.len());
         if groups < 2 {
-            remarks.push("Only one direction was tested; RFC 6349 asks for each and both.".into());
+            remarks.push("Only one direction was tested; RFC 6349 requires each and both.".into());
         }
         remarks
     }

@@ -1,4 +1,4 @@
-//! What a method is told about the testbed: who sends at which line rate, and what surrounds every trial.
+//! The testbed as methods know it: senders, line rates, and the times around trials.
 //!
 //! Not here: addresses, ports, packets. A group is a name and a speed; whoever serves the trials knows the rest.
 
@@ -15,7 +15,7 @@ use units::{BitRate, FrameLen, FrameMix, Layer, Nanos, Pps};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// What results call it.
+    /// Name in results.
     pub name: String,
     /// Speed of its link, bits/s at layer 1.
     pub line_bps: u64,
@@ -25,13 +25,13 @@ pub struct Group {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timing {
-    /// For routing updates and learning frames before the traffic.
+    /// Time for routing updates and learning frames before the traffic.
     #[serde(with = "AsText")]
     pub learning: Nanos,
-    /// For frames still on their way after the traffic; counters are read after it.
+    /// How long to wait for late frames; counters are read after it.
     #[serde(with = "AsText")]
     pub drain: Nanos,
-    /// For the DUT to come to rest before the next trial.
+    /// How long the DUT rests before the next trial.
     #[serde(with = "AsText")]
     pub settle: Nanos,
 }
@@ -63,9 +63,9 @@ pub enum Modifier {
     Management,
     /// Routing updates as the DUT's protocol has them (section 11.3).
     RoutingUpdates,
-    /// So many filter rules; the one that permits the test frames is the last (section 11.4, and its erratum).
+    /// This many filter rules; the last one permits the test frames (section 11.4, and its erratum).
     Filters(u16),
-    /// So many percent of the packets carry an IPv6 hop-by-hop header (RFC 5180 section 5.3).
+    /// This many percent of the packets carry an IPv6 hop-by-hop header (RFC 5180 section 5.3).
     HopByHop(u8),
 }
 
@@ -75,9 +75,9 @@ pub enum Modifier {
 pub struct Attributes {
     /// Pseudorandom addresses and ports, the same set in every trial (RFC 4814).
     pub random_stimuli: bool,
-    /// Addresses are uniformly random over so many networks; 0 is one pair (RFC 2544 section 12: 1, then 256).
+    /// Number of destination networks, uniformly random; 0 is one pair of addresses (RFC 2544 section 12: 1, then 256).
     pub networks: u16,
-    /// What is mixed in.
+    /// Frames mixed in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modifier: Option<Modifier>,
 }
@@ -86,12 +86,12 @@ pub struct Attributes {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Testbed {
-    /// Who sends; all send the same share of their line rate (RFC 2544 section 14).
+    /// The senders; all send the same share of their line rate (RFC 2544 section 14).
     pub groups: Vec<Group>,
-    /// What surrounds the traffic of a trial.
+    /// Times around the traffic of a trial.
     #[serde(default)]
     pub timing: Timing,
-    /// How frames are made.
+    /// Addresses, ports and modifiers of the frames.
     #[serde(default)]
     pub attributes: Attributes,
 }
@@ -146,16 +146,19 @@ impl Testbed {
     /// All groups must have a speed, and there must be one.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if self.groups.is_empty() {
-            return Err(ConfigError::new("testbed.groups", "there is no group that sends"));
+            return Err(ConfigError::new("testbed.groups", "no group sends"));
         }
         let again =
             |(i, group): &(usize, &Group)| self.groups[..*i].iter().any(|other| other.name == group.name);
         if let Some((_, group)) = self.groups.iter().enumerate().find(again) {
-            return Err(ConfigError::new("testbed.groups", format!("there are two groups '{}'", group.name)));
+            return Err(ConfigError::new(
+                "testbed.groups",
+                format!("group '{}' is listed twice", group.name),
+            ));
         }
         match self.groups.iter().find(|group| group.line_bps == 0) {
             Some(group) => {
-                Err(ConfigError::new("testbed.groups", format!("the link of '{}' has no speed", group.name)))
+                Err(ConfigError::new("testbed.groups", format!("unknown link speed of '{}'", group.name)))
             }
             None => Ok(()),
         }
@@ -291,14 +294,14 @@ impl FromStr for Frames {
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if let Some((_, parts)) = MIXES.iter().find(|(name, _)| *name == text) {
-            return named(parts).ok_or_else(|| format!("'{text}' has a length that no frame has"));
+            return named(parts).ok_or_else(|| format!("'{text}' has an invalid frame length"));
         }
         let part = |part: &str| {
             let (length, weight) = part.split_once(':').unwrap_or((part, "1"));
             let length: FrameLen = length.parse().map_err(|error| format!("{error}"))?;
             match weight.trim().parse() {
                 Ok(weight) if weight > 0 => Ok((length, weight)),
-                _ => Err(format!("'{weight}' is not a weight such as 7")),
+                _ => Err(format!("'{weight}' is not a weight: use a number above 0, such as 7")),
             }
         };
         let parts: Result<Vec<_>, String> = text.split('+').map(part).collect();

@@ -22,19 +22,19 @@ use units::{Nanos, Pps};
 /// How far above what the tester offered at best a search still goes.
 const MARGIN: f64 = 1.25;
 
-/// How throughput is searched.
+/// Settings of the throughput search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ThroughputConfig {
     /// One search for each, in this order.
     pub sizes: Vec<Frames>,
-    /// The search ends when what passed and what failed are this share of the line rate apart.
+    /// The search ends when its bounds are this share of the line rate apart.
     pub resolution: f64,
-    /// No load below this share of the line rate is tried.
+    /// Smallest load tried, share of the line rate.
     pub minimum: f64,
-    /// No load above this share of the line rate is tried.
+    /// Largest load tried, share of the line rate.
     pub maximum: f64,
-    /// What may be lost; 0 by the RFC. With more, the result is a rate at that loss and not called throughput.
+    /// Loss ratio that still passes; 0 by the RFC. Above 0 the result is not called throughput.
     pub loss_ratio: f64,
     /// Length of the trials that narrow the search; absent: all trials are of full length.
     #[serde(with = "AsTextOrNone", skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub struct ThroughputConfig {
     /// Length of the trials that count; at least 60 s by the RFC.
     #[serde(with = "AsText")]
     pub final_trial: Nanos,
-    /// How often a load is tried again before its loss is believed (binary search with loss verification).
+    /// Number of times a load that lost frames is tried again (binary search with loss verification).
     pub loss_verification: u32,
 }
 
@@ -80,10 +80,10 @@ impl Settings for ThroughputConfig {
     fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
         let range = 0.0..=1.0;
         if self.sizes.is_empty() {
-            return Err(ConfigError::new("sizes", "no frame length is given"));
+            return Err(ConfigError::new("sizes", "needs a frame length"));
         }
         if !(self.resolution > 0.0 && self.resolution < 1.0) {
-            return Err(ConfigError::new("resolution", "must lie between 0 and 1"));
+            return Err(ConfigError::new("resolution", "must be between 0 and 1"));
         }
         if !(self.minimum > 0.0 && self.minimum <= self.maximum && self.maximum <= 1.0) {
             return Err(ConfigError::new("minimum", "0 < minimum ≤ maximum ≤ 1 must hold"));
@@ -390,13 +390,13 @@ impl Procedure for Throughput {
         let mut remarks = Vec::new();
         if self.config.final_trial < Nanos::from_secs(60) {
             remarks.push(format!(
-                "Final trials took {}; RFC 2544 section 24 asks for at least 60 s.",
+                "Final trials took {}; RFC 2544 section 24 requires at least 60 s.",
                 self.config.final_trial
             ));
         }
         if let Some(short) = self.config.exploratory {
             remarks.push(format!(
-                "Trials of {short} narrowed the search; the bound from above may rest on one."
+                "Trials of {short} narrowed the search; the upper bound may rest on one of them."
             ));
         }
         if self.config.loss_ratio > 0.0 {

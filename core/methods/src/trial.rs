@@ -1,4 +1,4 @@
-//! What a method asks for.
+//! Requests for trials.
 
 use crate::testbed::{Around, Attributes, Frames, OfferedLoad};
 use crate::text::{AsNanos, AsText};
@@ -10,9 +10,9 @@ use units::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Its outcome is thrown away.
+    /// Its outcome is discarded.
     WarmUp,
-    /// Is anything alive at all?
+    /// Checks whether anything arrives.
     Probe,
     /// Short trials that narrow a search.
     Explore,
@@ -37,38 +37,38 @@ impl Phase {
 pub struct TrialRequest {
     /// Trials of this method are numbered from 0; a repeated trial has a number of its own.
     pub number: u64,
-    /// A fingerprint of everything asked for but the number, so that a stored outcome finds its request again.
+    /// Fingerprint of the request without its number; matches a stored outcome to its request.
     pub key: String,
     /// Which method asks.
     pub method: String,
     /// Which part of it.
     pub phase: Phase,
-    /// For people.
+    /// Description for people.
     pub label: String,
-    /// What kind of trial.
+    /// What it does.
     pub kind: TrialKind,
     /// The frames.
     pub frames: Frames,
-    /// What each group offers; empty if the kind says it all.
+    /// Load of each group; empty if the kind defines it.
     pub offered: Vec<OfferedLoad>,
-    /// How long traffic flows.
+    /// Length of the traffic.
     #[serde(rename = "duration_ns", with = "AsNanos")]
     pub duration: Nanos,
-    /// What surrounds it.
+    /// Times around it.
     pub around: Around,
-    /// How frames are made.
+    /// Addresses, ports and modifiers of the frames.
     pub attributes: Attributes,
 }
 
-/// What a trial does. Every kind says by which field of [`crate::TrialOutcome`] it is answered.
+/// What a trial does, and which fields of the outcome answer it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum TrialKind {
     /// An even load. Answer: `groups`.
     Load,
-    /// The tester against itself, without the DUT: its limit is what is asked for. Answer: `groups`.
+    /// The tester alone: finds its own limit. Answer: `groups`.
     SelfTest,
-    /// So many frames at the smallest gap, then nothing (RFC 9004 section 5). Answer: `groups`.
+    /// A burst at the smallest gap, then nothing (RFC 9004 section 5). Answer: `groups`.
     Burst {
         /// Frames of each group.
         frames: u64,
@@ -81,13 +81,13 @@ pub enum TrialKind {
     },
     /// An even load during which the DUT is reset (RFC 6201). Answer: `groups`, `outage`.
     Reset {
-        /// How, in the words of whoever does it.
+        /// Name of the reset.
         how: String,
     },
-    /// So many addresses are taught at `learn_rate`, then test frames go to all of them (RFC 2889 sections 5.7, 5.8).
+    /// Teaches addresses at `learn_rate`, then sends test frames to all of them (RFC 2889 sections 5.7, 5.8).
     /// Answer: `groups` with `flooded`.
     Addresses {
-        /// How many.
+        /// Number of addresses.
         count: u64,
         /// Learning frames per second.
         learn_rate: u64,
@@ -97,7 +97,7 @@ pub enum TrialKind {
     /// The largest packet the path carries, and the smallest round-trip time of an idle path
     /// (RFC 6349 sections 3.1, 3.2.1). Answer: `path`.
     Path,
-    /// TCP connections that send as much as they can (RFC 6349 section 4). Answer: `tcp`.
+    /// TCP connections that send as fast as possible (RFC 6349 section 4). Answer: `tcp`.
     Tcp {
         /// Names of the groups that send.
         senders: Vec<String>,
@@ -112,7 +112,7 @@ pub enum TrialKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
-    /// As results call it: `http`, `https`, `raw`.
+    /// Name in results: `http`, `https`, `raw`.
     pub name: String,
     /// Bytes of a request.
     pub request_bytes: u64,
@@ -134,7 +134,7 @@ impl Application {
     }
 }
 
-/// What is driven up and held while sessions run.
+/// What a session test increases and sustains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
@@ -164,19 +164,19 @@ impl Objective {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Phases {
-    /// Neighbours are resolved, one session per address is tried.
+    /// Before any load.
     #[serde(with = "AsText")]
     pub init: Nanos,
-    /// The load grows evenly.
+    /// The load rises linearly.
     #[serde(with = "AsText")]
     pub ramp_up: Nanos,
-    /// The load stays.
+    /// The load is constant; this phase is measured.
     #[serde(with = "AsText")]
     pub sustain: Nanos,
-    /// Sessions end.
+    /// The load falls.
     #[serde(with = "AsText")]
     pub ramp_down: Nanos,
-    /// Late results come in.
+    /// How long to wait for late results.
     #[serde(with = "AsText")]
     pub collection: Nanos,
 }

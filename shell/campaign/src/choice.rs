@@ -240,7 +240,7 @@ fn set(parts: &mut [Part], name: &str, value: &str) -> Result<(), CampaignError>
     }
     known.sort_unstable();
     known.dedup();
-    Err(bad(format!("there is no such setting; there are {}", known.join(", "))))
+    Err(bad(format!("unknown setting; known settings: {}", known.join(", "))))
 }
 
 /// The value at a path such as `phases.sustain` or `rates.throughput.resolution`. Notes what there is where it fails.
@@ -309,14 +309,14 @@ mod tests {
     fn what_is_wrong_is_said() {
         let text = |name, set: &[(&str, &str)]| parts(name, set).unwrap_err().to_string();
         let unknown = text("mrr", &[("resolutoin", "1")]);
-        assert_eq!(unknown, "resolutoin=1: there is no such setting; there are duration, repeats, sizes");
+        assert_eq!(unknown, "resolutoin=1: unknown setting; known settings: duration, repeats, sizes");
         assert!(text("mrr", &[("repeats", "many")]).contains("repeats=many: invalid type"));
         assert!(text("mrr", &[("duration", "5")]).contains("5"));
         assert!(
             Choice::by_name("rfc2455")
                 .unwrap_err()
                 .to_string()
-                .starts_with("there is no method 'rfc2455'; there are rfc2544")
+                .starts_with("unknown method 'rfc2455'; known methods: rfc2544")
         );
     }
 

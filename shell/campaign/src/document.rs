@@ -1,4 +1,4 @@
-//! The document that describes a whole campaign: methods and configurations of the device, gone through unattended.
+//! The campaign document: methods and configurations of the device, run unattended.
 //!
 //! Read as profiles are, with line and path of every error. Hooks say how the device is configured.
 
@@ -15,7 +15,7 @@ use units::Nanos;
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Eagre campaign")]
 pub struct Document {
-    /// What results are called.
+    /// Name of the results.
     #[schemars(extend("format" = "name"))]
     pub name: String,
     /// The profile, relative to this document.
@@ -27,19 +27,19 @@ pub struct Document {
     /// Frame lengths and mixes, instead of the methods' own: 64B, imix, or all of rfc2544, rfc5180, jumbo.
     #[serde(default)]
     pub sizes: Vec<String>,
-    /// Minutes instead of hours.
+    /// Short trials and few repeats: minutes instead of hours.
     #[serde(default)]
     pub quick: bool,
     /// Length of every trial that counts.
     #[schemars(extend("format" = "duration"))]
     pub trial: Option<String>,
-    /// For routes and tables to be learnt before each trial.
+    /// Time before each trial for routes and tables to be learnt.
     #[schemars(extend("format" = "duration"))]
     pub learning: Option<String>,
-    /// For late frames after each trial.
+    /// How long to wait for late frames after each trial.
     #[schemars(extend("format" = "duration"))]
     pub drain: Option<String>,
-    /// For the device to come to rest between trials.
+    /// How long the device rests between trials.
     #[schemars(extend("format" = "duration"))]
     pub settle: Option<String>,
     /// Settings of the methods by their names: 'latency.repeats: 5'.
@@ -49,12 +49,12 @@ pub struct Document {
     /// Pseudorandom addresses and ports, the same in every trial (RFC 4814).
     #[serde(default)]
     pub random_stimuli: bool,
-    /// Destinations uniformly random over so many networks (RFC 2544 section 12).
+    /// Number of destination networks, uniformly random (RFC 2544 section 12).
     #[serde(default)]
     pub networks: u32,
-    /// What is mixed in: broadcast, management, routing-updates, 'filters:N', 'hop-by-hop:PERCENT'.
+    /// Modifier: broadcast, management, routing-updates, 'filters:N', 'hop-by-hop:PERCENT'.
     pub modifier: Option<String>,
-    /// What is changed about the device, and the values it takes. Every combination is gone through; hooks know them as
+    /// Parameters of the device's configuration and their values. Every combination runs; hooks get them as
     /// '{config.NAME}'.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Vec<AnySetting>>")]
@@ -62,13 +62,13 @@ pub struct Document {
     /// Commands before and after the campaign, each configuration, each trial.
     #[serde(default)]
     pub hooks: Vec<HookDocument>,
-    /// Commands that reset the device, by the names that the method 'reset' has for them.
+    /// Commands that reset the device, by the names in the settings of method 'reset'.
     #[serde(default)]
     pub resets: BTreeMap<String, String>,
-    /// The document that names the devices along the path, whose counters are read beside every trial; relative to this
+    /// The document of the devices along the path, whose counters are read around every trial; relative to this
     /// document.
     pub path: Option<String>,
-    /// Words to find results by; 'key=value' makes tables.
+    /// Tags to find results by; 'key=value' makes tables.
     #[serde(default)]
     pub tags: Vec<String>,
 }
@@ -89,9 +89,9 @@ pub struct HookDocument {
     /// The command, for a shell. '{config.NAME}', '{trial.number}', '{rate_pps}' and others are filled in.
     #[schemars(length(min = 1))]
     pub run: String,
-    /// Where: the destination for ssh. Without it, here.
+    /// Destination for ssh; without it the command runs here.
     pub ssh: Option<String>,
-    /// How long it may take.
+    /// Longest time it can take.
     #[schemars(extend("format" = "duration"))]
     pub timeout: Option<String>,
 }
@@ -150,7 +150,7 @@ impl Document {
         }
         for name in self.set.keys() {
             let known = |method: &String| Choice::by_name(method).is_ok_and(|choice| choice.has(name));
-            let reason = "none of the methods has such a setting; 'eagre bench METHOD --settings' lists them";
+            let reason = "no method has this setting; 'eagre bench METHOD --settings' lists settings";
             note(
                 format!("set.{name}"),
                 if self.methods.iter().any(known) { Ok(()) } else { Err(reason.to_owned()) },
@@ -259,12 +259,12 @@ fn time(text: Option<&str>) -> Option<Nanos> {
 pub fn modifier(text: &str) -> Result<Modifier, String> {
     let (name, value) = text.split_once(':').unwrap_or((text, ""));
     let number =
-        |what: &str| value.parse::<u16>().map_err(|_| format!("'{text}': give {what} behind the colon"));
+        |what: &str| value.parse::<u16>().map_err(|_| format!("'{text}': give {what} after the colon"));
     Ok(match name {
         "broadcast" => Modifier::Broadcast,
         "management" => Modifier::Management,
         "routing-updates" => Modifier::RoutingUpdates,
-        "filters" => Modifier::Filters(number("how many rules there are")?),
+        "filters" => Modifier::Filters(number("the number of rules")?),
         "hop-by-hop" => {
             let percent = number("a percentage")?;
             let percent = u8::try_from(percent).ok().filter(|percent| *percent <= 100);
@@ -316,11 +316,11 @@ mod tests {
             "{said}"
         );
         let said = errors(&GOOD.replace("sweep]", "sweeep]").replace("{config.rules}", "{config.rulez}"));
-        assert!(said.contains("methods[1]: there is no method 'sweeep'"), "{said}");
+        assert!(said.contains("methods[1]: unknown method 'sweeep'"), "{said}");
         assert!(said.contains("hooks[0]: ") && said.contains("config.rulez"), "{said}");
         assert!(
             errors(&GOOD.replace("repeats: 3", "repeatz: 3"))
-                .contains("set.repeatz: none of the methods has such a setting")
+                .contains("set.repeatz: no method has this setting")
         );
     }
 }

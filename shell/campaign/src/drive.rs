@@ -13,7 +13,7 @@ use methods::{
     TrialRequest, replay,
 };
 use profile::Plan;
-use result::ResultDocument;
+use result::{IntervalDocument, ResultDocument};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -23,20 +23,20 @@ use std::time::Duration;
 use store::{CampaignId, NewTrial, Store};
 use units::{FrameLen, Nanos};
 
-/// In the store trials of the second part are numbered from this on, of the third from twice this.
+/// In the store, trials of the second part are numbered from this, of the third from twice this.
 const STRIDE: u32 = 1_000_000;
 /// From one interval of a trial to the next.
 const INTERVAL: Nanos = Nanos::from_secs(1);
 /// Intervals of trials with more streams are not stored.
 const STREAMS_RECORDED: usize = 200;
-/// A device is reset when this share of the trial is over.
+/// Share of the trial after which a device is reset.
 const RESET_AT: f64 = 0.2;
 
-/// Methods on a profile, and what surrounds their trials.
+/// Methods on a profile, and the hooks around their trials.
 pub struct Campaign {
     /// Its name.
     pub name: String,
-    /// What hooks call the profile.
+    /// Name of the profile for hooks.
     pub profile: String,
     /// The methods.
     pub parts: Vec<Part>,
@@ -44,13 +44,13 @@ pub struct Campaign {
     pub directions: Directions,
     /// The profile.
     pub plan: Plan,
-    /// Commands before and after trials; those around the campaign and its configurations are the caller's to run.
+    /// Commands before and after trials. The caller runs those around the campaign and its configurations.
     pub hooks: Vec<Hook>,
-    /// What hooks know of the configuration.
+    /// Variables of the configuration, for hooks.
     pub variables: Variables,
-    /// Commands that reset the device, by the names the method has for them.
+    /// Commands that reset the device, by name.
     pub resets: BTreeMap<String, Template>,
-    /// Devices along the path whose counters are read beside every trial.
+    /// Devices along the path whose counters are read around every trial.
     pub path: Option<PathConfig>,
 }
 
@@ -86,21 +86,21 @@ pub struct Running<'a> {
     pub request: &'a TrialRequest,
     /// Where the method stands.
     pub progress: Progress,
-    /// What the campaign has before it, this trial included, if the device goes on as it seems.
+    /// What is left of the campaign, including this trial, by forecast.
     pub left: Estimate,
 }
 
-/// Sees a campaign while it runs.
+/// Watches a campaign.
 pub trait Observer {
     /// A trial begins.
     fn begins(&mut self, running: &Running<'_>);
-    /// A look at the trial.
+    /// A snapshot of the trial.
     fn looks(&mut self, view: &View<'_>);
     /// A trial has ended.
     fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome);
 }
 
-/// All it takes to run a trial.
+/// What runs a trial.
 struct Runner<'a> {
     tester: &'a mut dyn Tester,
     path: Option<Poller>,
@@ -164,7 +164,7 @@ impl Campaign {
         result.map_err(|error| CampaignError::Config { method: part.name.clone(), error })
     }
 
-    /// What all parts take, if nothing is known of the device.
+    /// Forecast of all parts, with nothing known of the device.
     ///
     /// # Errors
     /// A setting that makes no sense.
@@ -224,11 +224,11 @@ impl Campaign {
         Ok(report)
     }
 
-    /// Opens the counters along the path.
+    /// Starts reading the counters along the path.
     fn poller(&self, tester: &dyn Tester) -> Result<Option<Poller>, CampaignError> {
         let Some(path) = &self.path else { return Ok(None) };
         if !tester.is_real() {
-            let reason = "a simulated device has no counters to ask for".to_owned();
+            let reason = "a simulated device has no counters".to_owned();
             return Err(CampaignError::Setting { setting: "path".to_owned(), reason });
         }
         Ok(Some(Poller::start(path)?))
@@ -300,7 +300,7 @@ impl Campaign {
         if let Some(reset) = reset {
             reset
                 .join()
-                .unwrap_or_else(|_| Err("the command that resets the device ended oddly".to_owned()))
+                .unwrap_or_else(|_| Err("the command that resets the device panicked".to_owned()))
                 .map_err(|reason| CampaignError::Trial { label: request.label.clone(), reason })?;
         }
         self.hooks(Moment::AfterTrial, &variables)?;
@@ -318,7 +318,7 @@ impl Campaign {
         Ok(Trial { outcome, document, intervals, path })
     }
 
-    /// Makes sure that the switch has forgotten the addresses of earlier trials.
+    /// Checks that the switch has forgotten the addresses of earlier trials.
     fn probe_addresses(
         &self,
         request: &TrialRequest,
@@ -342,7 +342,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// What hooks know when no trial runs.
+    /// Variables of hooks when no trial runs.
     pub fn own_variables(&self) -> Variables {
         self.variables.clone().with("campaign.name", &self.name).with("profile", &self.profile)
     }
@@ -372,9 +372,10 @@ impl Campaign {
         let refuse =
             |reason: &str| CampaignError::Trial { label: request.label.clone(), reason: reason.to_owned() };
         if !tester.is_real() {
-            return Err(refuse("a simulated device can't be reset"));
+            return Err(refuse("a simulated device cannot be reset"));
         }
-        let command = self.resets.get(how).ok_or_else(|| refuse("nobody says how to do this reset"))?;
+        let command =
+            self.resets.get(how).ok_or_else(|| refuse("no command for this reset: give one with --reset"))?;
         let hook = Hook {
             when: Moment::BeforeTrial,
             command: command.clone(),
@@ -418,7 +419,7 @@ fn finished_trials(finished: &[NewTrial], part: usize) -> Result<Vec<StoredTrial
 struct Trial {
     outcome: TrialOutcome,
     document: ResultDocument,
-    intervals: Vec<Value>,
+    intervals: Vec<IntervalDocument>,
     path: Option<PathReport>,
 }
 
@@ -431,7 +432,9 @@ impl Trial {
         if let (Some(path), Some(fields)) = (&self.path, document.as_object_mut()) {
             fields.insert("path".to_owned(), value(serde_json::to_value(path))?);
         }
-        let mut trial = NewTrial::of_request(request, &self.outcome, document, self.intervals.clone())?;
+        let intervals = self.intervals.iter().map(|interval| value(serde_json::to_value(interval)));
+        let intervals = intervals.collect::<Result<_, _>>()?;
+        let mut trial = NewTrial::of_request(request, &self.outcome, document, intervals)?;
         trial.number += part * STRIDE;
         Ok(trial)
     }
@@ -440,7 +443,7 @@ impl Trial {
 /// Keeps the intervals of a trial and shows them.
 struct Watcher<'a> {
     observer: &'a mut dyn Observer,
-    intervals: Vec<Value>,
+    intervals: Vec<IntervalDocument>,
     keeps: bool,
 }
 
@@ -451,13 +454,13 @@ impl TrialObserver for Watcher<'_> {
 
     fn snapshot(&mut self, view: &View<'_>) {
         if self.keeps {
-            self.intervals.extend(serde_json::to_value(view.document()).ok());
+            self.intervals.push(view.document());
         }
         self.observer.looks(view);
     }
 }
 
-/// Sees nothing of learning frames.
+/// Learning frames, which nobody watches.
 struct Unseen;
 
 impl TrialObserver for Unseen {

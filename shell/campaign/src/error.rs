@@ -1,14 +1,14 @@
-//! Why a campaign can't be run.
+//! Errors of campaigns.
 
 use engine::EngineError;
 use methods::{ConfigError, ReplayError};
 use store::StoreError;
 
-/// Why a campaign can't be run, or could not go on.
+/// Why a campaign cannot run or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignError {
     /// There is no such method.
-    #[error("there is no method '{name}'; there are {known}")]
+    #[error("unknown method '{name}'; known methods: {known}")]
     Unknown {
         /// What was asked for.
         name: String,
@@ -51,10 +51,10 @@ pub enum CampaignError {
     #[error("{0}")]
     Hook(#[from] lab::HookError),
     /// What is in the store does not fit.
-    #[error("the campaign can't be resumed: {0}")]
+    #[error("cannot resume the campaign: {0}")]
     Replay(#[from] ReplayError),
     /// What is in the store can't be read.
-    #[error("the campaign can't be resumed: {0}")]
+    #[error("cannot resume the campaign: {0}")]
     Stored(String),
     /// The store.
     #[error(transparent)]

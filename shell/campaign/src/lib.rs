@@ -1,11 +1,11 @@
-//! Campaigns: test methods driven on the engine, trial after trial, with what surrounds a trial.
+//! Campaigns: run test methods on the engine, trial by trial, with hooks and waits around each trial.
 //!
-//! A method asks for a trial; [`shape`](fn@shape) makes a Plan of it and of the profile; a [`Tester`] runs the Plan; what
-//! came of it is told to the method and kept in the store, before the next trial is asked for. So a campaign whose process
-//! was killed goes on where it was, and no trial that has finished is run again.
+//! A method requests a trial; [`shape`](fn@shape) makes a Plan of the request and the profile; a [`Tester`] runs the Plan;
+//! the outcome goes to the store and to the method, before it requests the next trial. So a campaign whose process was
+//! killed resumes where it was, and no finished trial runs again.
 //!
-//! Not here: the terminal, files, how simulated ports are made. Which method asks is all the same to the engine, and
-//! which engine serves it all the same to the method.
+//! Not here: the terminal, files, how simulated ports are made. The engine does not know the method, nor the method the
+//! engine.
 
 #![forbid(unsafe_code)]
 

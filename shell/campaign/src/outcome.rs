@@ -1,4 +1,4 @@
-//! From the result document of a trial to what its method is told.
+//! Turns the result document of a trial into the outcome that its method takes.
 
 use crate::directions::Directions;
 use crate::shape::{DIRECTIONS, SLICES};
@@ -7,8 +7,7 @@ use methods::{
     GroupOutcome, JitterSummary, LatencySummary, Outage, Recovery, TrialKind, TrialOutcome, TrialRequest,
 };
 use profile::Plan;
-use result::{JitterResult, LatencyResult, Named, ResultDocument, StreamResult};
-use serde_json::Value;
+use result::{IntervalDocument, JitterResult, LatencyResult, Named, ResultDocument, StreamResult};
 use units::{Nanos, Pps};
 
 /// What came of a trial.
@@ -17,7 +16,7 @@ pub(crate) fn of(
     directions: &Directions,
     request: &TrialRequest,
     document: &ResultDocument,
-    intervals: &[Value],
+    intervals: &[IntervalDocument],
 ) -> TrialOutcome {
     match &request.kind {
         TrialKind::Sessions(_) | TrialKind::Path | TrialKind::Tcp { .. } => {
@@ -33,7 +32,7 @@ pub(crate) fn of_streams(
     directions: &Directions,
     request: &TrialRequest,
     document: &ResultDocument,
-    intervals: &[Value],
+    intervals: &[IntervalDocument],
 ) -> TrialOutcome {
     let rows = &document.groups[DIRECTIONS];
     let astray = misrouted(document);
@@ -140,14 +139,11 @@ fn recovery(slices: &Named<StreamResult>) -> Recovery {
 }
 
 /// The longest silence between two frames of a direction, and whether frames came in the last interval of sending.
-fn outage(directions: &Directions, rows: &Named<StreamResult>, intervals: &[Value]) -> Outage {
+fn outage(directions: &Directions, rows: &Named<StreamResult>, intervals: &[IntervalDocument]) -> Outage {
     let gaps = directions.all.iter().map(|d| Some(rows[&d.name].interarrival_ns.as_ref()?.max));
-    let sending = |interval: &&Value| interval["draining"] == false;
-    let last = intervals.iter().rev().find(sending).map(|interval| &interval["groups"][DIRECTIONS]);
-    let comes = |last: &Value| directions.all.iter().all(|d| number(&last[&d.name], "rx") > 0);
-    Outage { between_arrivals_ns: gaps.flatten().max(), came_back: last.is_some_and(comes) }
-}
-
-pub(crate) fn number(row: &Value, key: &str) -> u64 {
-    row[key].as_u64().unwrap_or(0)
+    let last = intervals.iter().rev().find(|interval| !interval.draining);
+    let last = last.and_then(|interval| interval.groups.get(DIRECTIONS));
+    let receives = |rows: &Named<StreamResult>, name: &str| rows.get(name).and_then(|row| row.rx) > Some(0);
+    let came_back = last.is_some_and(|rows| directions.all.iter().all(|d| receives(rows, &d.name)));
+    Outage { between_arrivals_ns: gaps.flatten().max(), came_back }
 }

@@ -43,7 +43,7 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
     let refuse = |reason: String| CampaignError::Trial { label: request.label.clone(), reason };
     let mut shaped = without_schedule(plan, request);
     if directions.all.is_empty() {
-        return Err(refuse("the profile has no streams, and this method needs some".to_owned()));
+        return Err(refuse("this method needs streams, and the profile has none".to_owned()));
     }
     let sizes = Arc::new(sizes(&request.frames)?);
     let modifier = request.attributes.modifier;
@@ -161,8 +161,8 @@ pub(crate) fn fits(stream: &StreamPlan, shortest: Option<FrameLen>) -> Result<()
     let least = stream.packet.shortest(SIGNATURE);
     match shortest.filter(|shortest| *shortest < least) {
         Some(shortest) => Err(format!(
-            "its packets take {least} with FCS and the test signature, and {shortest} is asked for; leave lengths below \
-             {least} out with --sizes"
+            "its packets need {least} with FCS and test signature, more than {shortest}: set lengths from {least} on \
+             with --sizes"
         )),
         None => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Whoever runs the trials: ports with real time, or a simulation.
+//! Testers: what runs the trials, on ports in real time or in a simulation.
 
 use engine::{Commands, EngineError, Rig, RunOptions, Session, TrialObserver};
 use os::TscClock;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::{FrameLen, Nanos};
 
-/// How often somebody who waits looks whether to go on.
+/// How often a waiting tester checks whether to stop.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Runs the trials of a campaign.
@@ -28,10 +28,10 @@ pub trait Tester {
         observer: &mut dyn TrialObserver,
     ) -> Result<ResultDocument, EngineError>;
 
-    /// Lets time pass, until `stop` says otherwise.
+    /// Waits for `span`, or until `stop` is true.
     fn wait(&mut self, span: Nanos, stop: &mut dyn FnMut() -> bool);
 
-    /// Whether time is real: then whoever asks a device for its counters gets an answer.
+    /// Whether time is real, so that a device's counters can be read.
     fn is_real(&self) -> bool;
 }
 

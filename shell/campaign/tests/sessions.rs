@@ -201,7 +201,7 @@ fn silence_ends_in_a_sentence() {
     let world = Simulated { link: link(Nanos::from_millis(1)), firewall: firewall(0, None) };
     let report = run(PROFILE, "sessions", &set, world).unwrap();
     let Ended::Failed(why) = &report.ended else { panic!("{:?}", report.ended) };
-    assert!(why.starts_with("No session ever came to be, 3 trials in a row"), "{why}");
+    assert!(why.starts_with("No session was established in 3 trials in a row"), "{why}");
 }
 
 #[test]
@@ -243,9 +243,9 @@ fn what_a_profile_has_nothing_for_is_said() {
     assert!(why.contains("sessions http: objects of 1024 B are asked for"), "{why}");
     let clear = PROFILE.replace("name: https", "name: s").replace(", tls: true", "");
     let why = refused(&clear, &APP.replace("http", "https"), &[]);
-    assert!(why.contains("no entry under 'sessions' can carry 'https' (there are raw, http, s)"), "{why}");
+    assert!(why.contains("no entry under 'sessions' can carry 'https' (entries: raw, http, s)"), "{why}");
     let why = refused(PROFILE, APP, &[("phases.sustain", "500ms")]);
-    assert!(why.contains("must take at least 1s"), "{why}");
+    assert!(why.contains("must be at least 1s"), "{why}");
     let why = refused(PROFILE, APP, &[("open_per_s_max", "5"), ("target", "1000")]);
     assert!(why.contains("open_per_s_max"), "{why}");
 }

@@ -28,7 +28,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// What is searched: a rate at which few enough trials lose too much.
+/// A goal of the search: a rate at which few enough trials lose too much.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Goal {
@@ -44,12 +44,12 @@ pub struct Goal {
     /// Length of a full-length trial.
     #[serde(with = "AsText")]
     pub final_trial: Nanos,
-    /// Full-length trials of this sum decide about a load.
+    /// Sum of full-length trials that decides about a load.
     #[serde(with = "AsText")]
     pub duration_sum: Nanos,
-    /// How many looser targets are reached on the way.
+    /// Number of looser targets on the way.
     pub preceding: u32,
-    /// The step from a bound into the unknown grows by this factor each time.
+    /// Factor by which the step beyond a bound grows each time.
     pub expansion: u32,
 }
 
@@ -103,7 +103,7 @@ impl Goal {
             return bad("goals", "loss_ratio and exceed_ratio must be at least 0 and below 1");
         }
         if !(self.width > 0.0 && self.width < 1.0) {
-            return bad("goals.width", "must lie between 0 and 1");
+            return bad("goals.width", "must be between 0 and 1");
         }
         let ordered = Nanos::ZERO < self.initial_trial
             && self.initial_trial <= self.final_trial
@@ -118,7 +118,7 @@ impl Goal {
     }
 }
 
-/// How MLRsearch runs.
+/// Settings of MLRsearch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MlrConfig {
@@ -130,10 +130,10 @@ pub struct MlrConfig {
     pub minimum: f64,
     /// The largest load, as a share of the line rate.
     pub maximum: f64,
-    /// A trial at the largest load before all others, whose outcome is thrown away.
+    /// Length of a first trial at the largest load, whose outcome is discarded.
     #[serde(with = "AsTextOrNone", skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<Nanos>,
-    /// A search ends after so much traffic, found or not.
+    /// Longest traffic time of a search, found or not.
     #[serde(with = "AsTextOrNone", skip_serializing_if = "Option::is_none")]
     pub traffic_max: Option<Nanos>,
 }
@@ -176,14 +176,14 @@ impl MlrConfig {
 impl Settings for MlrConfig {
     fn check(&self, testbed: &Testbed) -> Result<(), ConfigError> {
         if self.sizes.is_empty() || self.goals.is_empty() {
-            return Err(ConfigError::new("goals", "there must be a frame length and a goal"));
+            return Err(ConfigError::new("goals", "needs a frame length and a goal"));
         }
         if !(self.minimum > 0.0 && self.minimum < self.maximum && self.maximum <= 1.0) {
             return Err(ConfigError::new("minimum", "0 < minimum < maximum ≤ 1 must hold"));
         }
         let slowest = self.sizes.iter().map(|frames| testbed.line_rate(frames)).min();
         if slowest.is_some_and(|rate| rate.as_f64() * self.minimum < 1e-3) {
-            return Err(ConfigError::new("minimum", "is less than a frame in a thousand seconds"));
+            return Err(ConfigError::new("minimum", "is less than one frame in 1,000 seconds"));
         }
         self.goals.iter().try_for_each(Goal::check)
     }

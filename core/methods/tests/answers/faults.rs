@@ -86,7 +86,7 @@ fn a_wrong_cable() {
     };
     let (_, kind, sentence) = fault(swap, &Testbed::one_way(LINE));
     assert_eq!(kind, FaultKind::WrongPort);
-    assert!(sentence.contains("came to a port where they should not, and 0 where they should"), "{sentence}");
+    assert!(sentence.contains("arrived at a wrong port and 0 at the right one"), "{sentence}");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_tester_that_sends_nothing() {
 fn an_outcome_that_does_not_answer() {
     let (_, kind, sentence) = fault(|_, outcome| outcome.groups.clear(), &Testbed::one_way(LINE));
     assert_eq!(kind, FaultKind::Unanswered);
-    assert_eq!(sentence, "The outcome of trial 0 has no 'groups', which it was asked for.");
+    assert_eq!(sentence, "The outcome of trial 0 lacks 'groups'.");
 }
 
 #[test]
@@ -177,9 +177,9 @@ fn a_mrr_tells_what_was_really_offered() {
 fn senseless_configurations_are_refused() {
     let refused = |config: MethodConfig| config.check(&Testbed::one_way(LINE)).unwrap_err().to_string();
     let config = ThroughputConfig { resolution: 0.0, ..quick() };
-    assert_eq!(refused(MethodConfig::Throughput(config)), "resolution: must lie between 0 and 1");
+    assert_eq!(refused(MethodConfig::Throughput(config)), "resolution: must be between 0 and 1");
     let config = MlrConfig { goals: Vec::new(), ..MlrConfig::default() };
-    assert_eq!(refused(MethodConfig::Mlr(config)), "goals: there must be a frame length and a goal");
+    assert_eq!(refused(MethodConfig::Mlr(config)), "goals: needs a frame length and a goal");
     for groups in [&[][..], &[("a", 0)], &[("a", 1), ("a", 1)]] {
         let error = MethodConfig::Throughput(quick()).check(&Testbed::of(groups)).unwrap_err();
         assert_eq!(error.field, "testbed.groups");

@@ -177,7 +177,7 @@ fn rfc2544_goals_take_full_trials() {
 fn a_device_as_fast_as_the_line_has_no_upper_bound() {
     let (row, result) = search(csit(), &mut Dut::new(2.0 * LINE_PPS, 1));
     assert!(row.goals.iter().all(|goal| goal.limit == Limit::Maximum && !goal.regular));
-    assert!(result.summary[0].contains("the most that was to be tried"), "{}", result.summary[0]);
+    assert!(result.summary[0].contains("the highest value tried"), "{}", result.summary[0]);
 }
 
 #[test]

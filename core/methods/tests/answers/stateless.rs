@@ -204,7 +204,7 @@ fn latency_is_taken_at_the_throughput() {
         assert_eq!(row.groups.len(), 2);
         assert!((row.groups[0].pdv_ns - 1.5 * mean).abs() < 1.0);
     }
-    assert!(result.remarks[0].contains("RFC 2544 section 26.2 asks for at least 20"), "{:?}", result.remarks);
+    assert!(result.remarks[0].contains("RFC 2544 section 26.2 requires at least 20"), "{:?}", result.remarks);
 }
 
 #[test]

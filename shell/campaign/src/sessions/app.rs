@@ -54,9 +54,7 @@ fn raw(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, 
         }
     }
     if session.server.is_none() && speaks_http(session) {
-        return Err(format!(
-            "sessions {name}: its server is someone else's and speaks HTTP, so it can't be asked for 'raw'"
-        ));
+        return Err(format!("sessions {name}: its external server speaks HTTP, not 'raw'"));
     }
     let (request, response) = (Size::Fixed(app.request_bytes), Size::Fixed(app.response_bytes));
     Ok(AppPlan::raw(request, response, pace.transactions, pace.think))
@@ -66,10 +64,10 @@ fn raw(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, 
 fn http(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, String> {
     let name = &session.name;
     if session.carrier != Carrier::Tcp {
-        return Err(format!("sessions {name}: HTTP goes over TCP, and this is UDP"));
+        return Err(format!("sessions {name}: HTTP needs TCP, and this entry is UDP"));
     }
     if app.name == "https" && session.tls.is_none() {
-        return Err(format!("sessions {name}: HTTPS needs TLS; give it 'tls: true'"));
+        return Err(format!("sessions {name}: HTTPS needs TLS: set 'tls: true'"));
     }
     let own = match own_app(session) {
         Some(AppPlan::Http(own)) => Some(own.as_ref()),
@@ -78,9 +76,7 @@ fn http(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan,
     let mut plan = match own {
         Some(own) if !is_ours(session) => asked_of_others(own, app, name)?,
         None if !is_ours(session) => {
-            return Err(format!(
-                "sessions {name}: its server is someone else's and does not speak HTTP; give it 'app: http'"
-            ));
+            return Err(format!("sessions {name}: its external server does not speak HTTP: set 'app: http'"));
         }
         own => served_here(own, app),
     };

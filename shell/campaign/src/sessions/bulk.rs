@@ -60,9 +60,7 @@ fn sending<'p>(
         |entry: &&SessionEntry| entry.session.client.is_some() && entry.session.carrier == Carrier::Tcp;
     let Some(direction) = directions.all.iter().find(|direction| direction.name == sender) else {
         let named = plan.sessions.iter().filter(usable).find(|entry| entry.session.name == sender);
-        let reason = || {
-            format!("sessions {sender}: its clients are someone else's, or it is not TCP, so it can't send")
-        };
+        let reason = || format!("sessions {sender}: cannot send: its clients are external, or it is not TCP");
         return named.map(|entry| (entry, Side::Client)).ok_or_else(reason);
     };
     entry::over_tcp(plan)?;
@@ -75,7 +73,7 @@ fn sending<'p>(
     };
     plan.sessions.iter().filter(usable).find_map(end).ok_or_else(|| {
         format!(
-            "no entry under 'sessions' has an end on port {}, so no TCP can send from {sender}",
+            "no entry under 'sessions' uses port {}, so no TCP can send from {sender}",
             plan.ports[direction.from].name
         )
     })
@@ -86,9 +84,7 @@ fn source(session: &SessionPlan, sides: &[Side]) -> Result<AppPlan, String> {
     if session.server.is_none() {
         let name = &session.name;
         if sides.contains(&Side::Server) {
-            return Err(format!(
-                "sessions {name}: its server is someone else's, so it can't be made to send"
-            ));
+            return Err(format!("sessions {name}: its server is external and cannot be made to send"));
         }
         if entry::speaks_http(session) {
             return Err(format!(

@@ -38,7 +38,7 @@ pub(super) fn carrying<'p>(plan: &'p Plan, app: &str) -> Result<&'p SessionEntry
     found.ok_or_else(|| {
         let entries: Vec<&str> = clients.iter().map(|entry| entry.session.name.as_str()).collect();
         format!(
-            "no entry under 'sessions' can carry '{app}' (there are {}); give one named '{app}', with {}",
+            "no entry under 'sessions' can carry '{app}' (entries: {}): add one named '{app}', with {}",
             entries.join(", "),
             match app {
                 "raw" => "'app: {raw: {request: 100B}}'",

@@ -57,7 +57,7 @@ impl Times {
 pub(super) fn shape(shaped: &mut Plan, load: &SessionLoad) -> Result<(), String> {
     let times = Times::of(load);
     if load.phases.sustain < Nanos(SECOND) {
-        return Err("phases.sustain is sampled every second and must take at least 1s".to_owned());
+        return Err("phases.sustain must be at least 1s: it is sampled every second".to_owned());
     }
     let mut entry = entry::carrying(shaped, &load.app.name)?.clone();
     let session = &mut entry.session;
@@ -92,9 +92,7 @@ fn load_plan(load: &SessionLoad, times: &Times) -> Result<LoadPlan, String> {
         Objective::TransactionsPerSecond => asked(load, times, load.value as f64),
         Objective::GoodputBps => {
             if load.app.response_bytes == 0 {
-                return Err(
-                    "a goodput is made of responses; say how long they are (response_bytes)".to_owned()
-                );
+                return Err("goodput needs responses: set response_bytes".to_owned());
             }
             asked(load, times, load.value as f64 / (8.0 * load.app.response_bytes as f64))
         }

@@ -19,8 +19,7 @@ use crate::shape::without_schedule;
 use methods::{TrialKind, TrialOutcome, TrialRequest};
 use profile::Plan;
 use profile::plan::SessionEntry;
-use result::ResultDocument;
-use serde_json::Value;
+use result::{IntervalDocument, ResultDocument};
 
 /// The Plan of a trial of sessions.
 ///
@@ -50,7 +49,7 @@ pub(crate) fn outcome(
     directions: &Directions,
     request: &TrialRequest,
     document: &ResultDocument,
-    intervals: &[Value],
+    intervals: &[IntervalDocument],
 ) -> TrialOutcome {
     let mut outcome = crate::outcome::of_any(document);
     match &request.kind {

@@ -75,7 +75,7 @@ pub(super) fn report(outcome: &mut TrialOutcome, plan: &Plan, document: &ResultD
     if row.seen.completed == 0 {
         let failed: Vec<String> = row.seen.failed.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
         outcome.reasons.push(format!(
-            "sessions {name}: none came to its end ({}); packets larger than {} B may vanish on the path",
+            "sessions {name}: none completed ({}); packets larger than {} B may be lost on the path",
             failed.join(", "),
             packet.unwrap_or(0)
         ));

@@ -1,16 +1,15 @@
-//! What came of sessions in the sustain phase (RFC 9411 section 4.3.4), from the samples taken every second.
+//! The outcome of sessions in the sustain phase (RFC 9411 section 4.3.4), from samples taken every second.
 //!
-//! Rates and numbers are those of that phase alone. Failures are those of the whole trial if they are more: what was asked
-//! for in the sustain phase may fail only when patience is over. Times to set up, to the first and to the last byte are of
-//! the whole trial: percentiles of samples can't be added up.
+//! Rates and numbers are those of that phase alone. Failures are those of the whole trial if they are more: a request of
+//! the sustain phase may time out after it. Times to set up, to the first and to the last byte are of the whole trial:
+//! percentiles of samples can't be added up.
 
 use super::entry;
 use super::load::{HOLD, Times};
-use crate::outcome::{latency, number};
+use crate::outcome::latency;
 use methods::{Objective, SessionLoad, SessionOutcome, TrialOutcome};
 use profile::Plan;
-use result::{ResultDocument, SessionResult};
-use serde_json::Value;
+use result::{IntervalDocument, ResultDocument, SessionResult, SideResult};
 
 /// Failures of sessions that never came to be.
 const NEVER: [&str; 4] = ["setup_timeout", "refused", "unreachable", "no_port"];
@@ -45,23 +44,22 @@ struct Counted {
 }
 
 impl Counted {
-    fn read(interval: &Value, row: &Value) -> Self {
-        let seconds = interval["interval_s"].as_f64().unwrap_or(0.0);
-        let n = |key: &str| number(row, key) as i64;
-        let of = |reasons: &[&str]| reasons.iter().map(|reason| number(&row["failed"], reason) as i64).sum();
-        let failed = row["failed"].as_object().into_iter().flatten().filter_map(|(_, n)| n.as_i64()).sum();
-        let received = n("rx_bytes_goodput") as f64;
+    fn of(seconds: f64, row: &SideResult) -> Self {
+        let of = |reasons: &[&str]| {
+            reasons.iter().filter_map(|reason| row.failed.get(*reason)).sum::<u64>() as i64
+        };
+        let received = row.rx_bytes_goodput as f64;
         Self {
             seconds,
-            attempted: n("attempted"),
-            established: n("established"),
-            completed: n("completed"),
-            failed,
+            attempted: row.attempted as i64,
+            established: row.established as i64,
+            completed: row.completed as i64,
+            failed: row.failed.values().sum::<u64>() as i64,
             never: of(&NEVER),
             resets: of(&RESETS),
-            requests: n("requests"),
-            transactions: n("transactions"),
-            bytes: received + n("tx_bytes_goodput") as f64,
+            requests: row.requests as i64,
+            transactions: row.transactions as i64,
+            bytes: received + row.tx_bytes_goodput as f64,
             received,
         }
     }
@@ -104,13 +102,14 @@ struct Sustained {
 }
 
 impl Sustained {
-    fn of(times: &Times, name: &str, intervals: &[Value]) -> Self {
+    fn of(times: &Times, name: &str, intervals: &[IntervalDocument]) -> Self {
         let mut sustained = Self::default();
         let mut until = Counted::default();
         for interval in intervals {
-            let sample = Counted::read(interval, &interval["sessions"][name]);
+            let Some(row) = interval.sessions.get(name) else { continue };
+            let sample = Counted::of(interval.interval_s, &row.seen);
             until.add(&sample);
-            let to = interval["at_s"].as_f64().unwrap_or(0.0);
+            let to = interval.at_s;
             // A sample begins at a whole second or just after it, and ends likewise.
             let begins = to - sample.seconds >= times.sustain.as_secs_f64() - 1e-3;
             if begins && to <= (times.sustained + HOLD).as_secs_f64() {
@@ -166,7 +165,7 @@ pub(super) fn report(
     plan: &Plan,
     load: &SessionLoad,
     document: &ResultDocument,
-    intervals: &[Value],
+    intervals: &[IntervalDocument],
 ) {
     let Ok(entry) = entry::carrying(plan, &load.app.name) else { return };
     let name = &entry.session.name;
@@ -174,7 +173,7 @@ pub(super) fn report(
     let sustained = Sustained::of(&Times::of(load), name, intervals);
     if sustained.samples.is_empty() && !outcome.interrupted {
         outcome.valid = false;
-        outcome.reasons.push("no sample lies within the sustain phase: the tester was too slow".to_owned());
+        outcome.reasons.push("the sustain phase has no whole sample: the tester was too slow".to_owned());
     }
     outcome.drops = whole.seen.failed.iter().map(|(reason, n)| (format!("{name}: {reason}"), *n)).collect();
     let sessions = sessions(load, &sustained, whole);
@@ -192,28 +191,26 @@ pub(super) fn report(
         && let Some(why) = own_limit(document)
     {
         outcome.generator_limited = true;
-        outcome
-            .reasons
-            .push(format!("sessions {name}: what was asked for was not reached evenly, and {why}"));
+        outcome.reasons.push(format!("sessions {name}: load not reached evenly, and {why}"));
     }
     outcome.sessions = Some(sessions);
 }
 
-/// What of the tester itself may be why a load was not kept. In virtual time it is never late.
+/// Why the tester itself may have missed the load. In virtual time it is never late.
 fn own_limit(document: &ResultDocument) -> Option<String> {
     if document.clock.source == "virtual" {
         return None;
     }
     if document.workers.iter().any(|worker| worker.busy_ratio > FULL) {
-        return Some("the tester's cores had no time left".to_owned());
+        return Some("the tester's cores were fully busy".to_owned());
     }
     let stall = document.workers.iter().map(|worker| worker.stall_max_ns).max()?;
-    (stall > STALL_NS).then(|| format!("a core of the tester stood still for {} ms", stall / 1_000_000))
+    (stall > STALL_NS).then(|| format!("a core of the tester stalled for {} ms", stall / 1_000_000))
 }
 
 fn sessions(load: &SessionLoad, sustained: &Sustained, whole: &SessionResult) -> SessionOutcome {
     let all = &sustained.all;
-    let whole_trial = Counted::read(&Value::Null, &serde_json::to_value(whole).unwrap_or_default());
+    let whole_trial = Counted::of(0.0, &whole.seen);
     let count = |n: i64| n.max(0) as u64;
     let late = sustained.late();
     let per_second = |n: f64| if all.seconds > 0.0 { n / all.seconds } else { 0.0 };
@@ -244,16 +241,28 @@ fn sessions(load: &SessionLoad, sustained: &Sustained, whole: &SessionResult) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use result::Named;
     use units::Nanos;
 
     /// Samples of a second each, with sessions begun, come to be and ended, and bytes received.
-    fn intervals(rows: &[(u64, u64, u64, u64)]) -> Vec<Value> {
+    fn intervals(rows: &[(u64, u64, u64, u64)]) -> Vec<IntervalDocument> {
         let one = |(i, (attempted, established, completed, bytes)): (usize, &(u64, u64, u64, u64))| {
-            json!({"at_s": i as f64 + 1.001, "interval_s": 1.0, "sessions": {"web": {
-                "attempted": attempted, "established": established, "completed": completed, "failed": {},
-                "requests": established, "transactions": completed, "rx_bytes_goodput": bytes, "tx_bytes_goodput": 0,
-            }}})
+            let seen = SideResult {
+                attempted: *attempted,
+                established: *established,
+                completed: *completed,
+                requests: *established,
+                transactions: *completed,
+                rx_bytes_goodput: *bytes,
+                ..SideResult::default()
+            };
+            let web = SessionResult { seen, ..SessionResult::default() };
+            IntervalDocument {
+                at_s: i as f64 + 1.001,
+                interval_s: 1.0,
+                sessions: Named::from_iter([("web".to_owned(), web)]),
+                ..IntervalDocument::default()
+            }
         };
         rows.iter().enumerate().map(one).collect()
     }

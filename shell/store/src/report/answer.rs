@@ -58,10 +58,10 @@ fn sentences(loaded: &Loaded) -> Vec<String> {
         return loaded.findings.iter().map(words::sentence).collect();
     }
     match &loaded.trials[..] {
-        [] => vec!["No trial has finished.".to_owned()],
+        [] => vec!["No finished trials.".to_owned()],
         [trial] => of_trial(trial),
         trials => {
-            vec![format!("{} trials have finished; no conclusion has been drawn from them.", trials.len())]
+            vec![format!("{} finished trials, no findings.", trials.len())]
         }
     }
 }
@@ -74,11 +74,9 @@ fn of_trial(trial: &TrialRow) -> Vec<String> {
         all.push(format!("{} packets were sent, at {}{during}.", count(tx), quantity(offered, "pps")));
     }
     match (f.lost, f.loss_ratio) {
-        (Some(0.0), _) => {
-            all.push("Every packet that should have come back did: the frame loss rate is zero.".into())
-        }
+        (Some(0.0), _) => all.push("No packet was lost: the frame loss rate is zero.".into()),
         (Some(lost), Some(ratio)) => all.push(format!(
-            "{} packets did not come back: a frame loss rate of {} (RFC 1242 section 3.6).",
+            "{} packets were lost: a frame loss rate of {} (RFC 1242 section 3.6).",
             count(lost),
             percent(ratio)
         )),
@@ -86,9 +84,7 @@ fn of_trial(trial: &TrialRow) -> Vec<String> {
     }
     if let (Some(p50), Some(p99), Some(max)) = (f.latency_p50_ns, f.latency_p99_ns, f.latency_max_ns) {
         let [p50, p99, max] = [p50, p99, max].map(|ns| quantity(ns, "ns"));
-        all.push(format!(
-            "Half of the packets took no more than {p50} one way, 99% no more than {p99}, the slowest {max}."
-        ));
+        all.push(format!("One-way delay: {p50} median, {p99} for 99% of the packets, {max} at most."));
     }
     if let Some(attempted) = f.sessions_attempted {
         let part =
@@ -143,14 +139,11 @@ pub(super) fn headline(loaded: &Loaded) -> (Mood, String) {
     let limited = trials.iter().filter(|trial| trial.generator_limited).count();
     let unfinished = loaded.campaign.state != State::Done;
     match (total, invalid, limited) {
-        (0, _, _) => (Mood::Bad, "There is nothing to judge yet.".into()),
+        (0, _, _) => (Mood::Bad, "No results yet.".into()),
         (1, 1, _) => (Mood::Bad, "Not valid: do not use these figures.".into()),
-        (1, _, 1) => (
-            Mood::Warn,
-            "Valid, but the tester was the limit: this says nothing about the device's limit.".into(),
-        ),
+        (1, _, 1) => (Mood::Warn, "Valid, but the tester was the limit: the device may do more.".into()),
         (1, _, _) if unfinished => (Mood::Warn, "Valid as far as it went.".into()),
-        (1, _, _) => (Mood::Good, "Valid: nothing speaks against these figures.".into()),
+        (1, _, _) => (Mood::Good, "Valid.".into()),
         (_, 0, 0) if unfinished => (Mood::Warn, format!("All {total} trials so far are valid.")),
         (_, 0, 0) => (Mood::Good, format!("All {total} trials are valid.")),
         (_, 0, _) => (
@@ -158,7 +151,7 @@ pub(super) fn headline(loaded: &Loaded) -> (Mood, String) {
             format!("All {total} trials are valid; in {limited} of them the tester was the limit."),
         ),
         _ if invalid == total => (Mood::Bad, format!("None of the {total} trials is valid.")),
-        _ => (Mood::Warn, format!("{invalid} of {total} trials are not valid and count for nothing.")),
+        _ => (Mood::Warn, format!("{invalid} of {total} trials are not valid and do not count.")),
     }
 }
 
@@ -173,8 +166,10 @@ fn state_notes(loaded: &Loaded) -> Vec<String> {
     let mut notes = Vec::new();
     match campaign.state {
         State::Done => {}
-        State::Running => notes.push("The campaign has not ended; this is what it has so far.".to_owned()),
-        State::Interrupted => notes.push("It was interrupted before its end.".to_owned()),
+        State::Running => {
+            notes.push("The campaign is still running; these are its results so far.".to_owned())
+        }
+        State::Interrupted => notes.push("It was interrupted.".to_owned()),
         State::Failed => notes.push(match &campaign.reason {
             Some(reason) => format!("It failed: {reason}"),
             None => "It failed.".to_owned(),

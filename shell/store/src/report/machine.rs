@@ -11,7 +11,7 @@ const LINES_MAX: usize = 60;
 /// The machine, its doctor's findings, and the clock that stamped the packets.
 pub(super) fn environment(loaded: &Loaded) -> Option<Markup> {
     let facts = facts(loaded);
-    let facts = pairs("The machine, and the clock that stamped the packets", &facts);
+    let facts = pairs("Machine and clock", &facts);
     let findings = loaded.campaign.environment["doctor"].as_array().and_then(|all| doctor(all));
     (facts.is_some() || findings.is_some()).then(|| {
         html! {
@@ -45,7 +45,7 @@ pub(super) fn reproduce(loaded: &Loaded) -> Markup {
     let id = campaign.id.as_str();
     html! {
         ol {
-            @if !campaign.profile.is_empty() { li { "Save the profile below under the name the command has for it." } }
+            @if !campaign.profile.is_empty() { li { "Save the profile below under the name in the command." } }
             @if !campaign.command.is_empty() { li { "Run " code { (campaign.command) } } }
             li { "Use version " code { (campaign.version) } " and seed " code { (campaign.seed) }
                 ": a seed, a profile and a version give the same packets." }
@@ -53,7 +53,7 @@ pub(super) fn reproduce(loaded: &Loaded) -> Markup {
                 li { "The SHA-256 of the profile is " code { (campaign.profile_sha256) } }
             }
             @if !id.is_empty() {
-                li { "Put both side by side: " code { "eagre results compare " (id) " latest" } }
+                li { "Compare both: " code { "eagre results compare " (id) " latest" } }
             }
         }
         @if let Some(config) = config {

@@ -34,7 +34,7 @@ impl Section {
 pub fn campaign(loaded: &Loaded) -> String {
     let campaign = &loaded.campaign;
     let sections = [
-        Section::new("answer", "The answer", Some(answer::answer(loaded))),
+        Section::new("answer", "Summary", Some(answer::answer(loaded))),
         Section::new("findings", "Findings", tables::findings(loaded)),
         Section::new("criteria", "Pass criteria", tables::criteria(loaded)),
         Section::new("throughput", "Throughput against line rate", curves::throughput(loaded)),
@@ -42,11 +42,11 @@ pub fn campaign(loaded: &Loaded) -> String {
         Section::new("percentiles", "Latency percentiles", curves::percentiles(loaded)),
         Section::new("sessions", "Sessions", tables::sessions(loaded)),
         Section::new("streams", "Streams and ports", tables::streams_and_ports(loaded)),
-        Section::new("path", "Where the packets went", tables::path(loaded)),
+        Section::new("path", "Losses along the path", tables::path(loaded)),
         Section::new("trials", "Trials", tables::trials(loaded)),
         Section::new("time", "Over time", curves::over_time(loaded)),
         Section::new("environment", "Environment", machine::environment(loaded)),
-        Section::new("reproduce", "How to do it again", Some(machine::reproduce(loaded))),
+        Section::new("reproduce", "Reproduction", Some(machine::reproduce(loaded))),
     ];
     let name = if campaign.name.is_empty() { "Unnamed run" } else { campaign.name.as_str() };
     let about = html! {
@@ -92,7 +92,7 @@ fn page(title: &str, about: &Markup, sections: &[Section]) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                a.skip href="#answer" { "Skip to the answer" }
+                a.skip href="#answer" { "Skip to the summary" }
                 header { h1 { (title) } (about) }
                 nav aria-label="Sections" {
                     ul { @for section in sections { li { a href=(format!("#{}", section.id)) { (section.title) } } } }

@@ -23,14 +23,14 @@ pub fn comparison(campaigns: &[Loaded], down: &str, across: &str) -> String {
     let comparison = compare(campaigns);
     let matrices = comparison.matrices(down, across);
     let sections = [
-        Section::new("answer", "The answer", Some(answer(campaigns, &comparison, &names))),
+        Section::new("answer", "Summary", Some(answer(campaigns, &comparison, &names))),
         Section::new("findings", "Findings side by side", findings(&comparison, &names)),
         Section::new("tables", "By tags", matrix_tables(&matrices, down, across)),
         Section::new("throughput", "Rates side by side", throughput(campaigns, &names)),
         Section::new("load", "Loss and latency over load", over_load(campaigns, &names)),
         Section::new("percentiles", "Latency percentiles", percentiles(campaigns, &names)),
         Section::new("environment", "What differed", differences(campaigns, &names)),
-        Section::new("reproduce", "How to do it again", Some(reproduce(campaigns, &names))),
+        Section::new("reproduce", "Reproduction", Some(reproduce(campaigns, &names))),
     ];
     let about = html! { p.soft { (campaigns.len()) " campaigns; differences are from the first" } };
     page(&names.join(" · "), &about, &sections.into_iter().flatten().collect::<Vec<_>>())
@@ -69,9 +69,9 @@ fn answer(campaigns: &[Loaded], comparison: &Comparison, names: &[String]) -> Ma
     let verdicts: Vec<(Mood, String)> = campaigns.iter().map(headline).collect();
     let worst = verdicts.iter().map(|(mood, _)| *mood).max().unwrap_or(Mood::Bad);
     let title = match worst {
-        Mood::Good => "All of them can be believed.",
-        Mood::Warn => "Some of this is in doubt.",
-        Mood::Bad => "Some of this is not valid: do not compare it.",
+        Mood::Good => "All campaigns are valid.",
+        Mood::Warn => "Some results are in doubt.",
+        Mood::Bad => "Some results are not valid: do not compare them.",
     };
     html! {
         div class=(format!("verdict {}", worst.class())) role="note" {
@@ -98,12 +98,12 @@ fn in_a_sentence(comparison: &Comparison, index: usize, name: &str, first: &str)
     let parts = [
         (beyond, "beyond the noise"),
         (within, "within the noise"),
-        (unknown, "where the noise is not known: repeat the trials to know it"),
+        (unknown, "with unknown noise: repeat the trials"),
     ];
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     if parts.is_empty() {
-        return format!("{name} has nothing in common with {first}.");
+        return format!("{name} and {first} have no values in common.");
     }
     format!("{name} against {first}: of {} values {}.", beyond + within + unknown, parts.join(", "))
 }
@@ -136,8 +136,8 @@ fn findings(comparison: &Comparison, names: &[String]) -> Option<Markup> {
         let doubt = doubt(&comparison.campaigns[index]);
         columns.push(Column { head: format!("{name}{doubt}"), is_text: false, cells });
     }
-    let caption = "Values, how far they may be off, and the difference from the first; bold: beyond the noise of both. \
-                   A dagger (†) marks campaigns with trials that are not valid or that the tester limited.";
+    let caption = "Values, their uncertainty, and the difference from the first; bold: beyond the noise of both. A dagger (†) \
+                   marks campaigns with trials that are not valid or limited by the tester.";
     table(caption, &columns)
 }
 
@@ -264,7 +264,7 @@ fn differences(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
     for (own, name) in all.iter().zip(names) {
         columns.push(Column::text(name, &keys, |key| value(own, key)));
     }
-    table("Only what is not the same everywhere", &columns)
+    table("Differences only", &columns)
 }
 
 fn reproduce(campaigns: &[Loaded], names: &[String]) -> Markup {

@@ -67,8 +67,7 @@ pub(super) fn findings(loaded: &Loaded) -> Option<Markup> {
     let value = |of: fn(&Finding) -> Option<f64>| move |f: &Finding| Some(quantity(of(f)?, &f.unit));
     let share = |f: &Finding| Some(percent(f.value? / f.line.filter(|line| *line > 0.0)?));
     let known = table(
-        "A row for each frame length and goal. 'At least' is the largest value known to be reached, 'below' the smallest \
-         known not to be.",
+        "A row for each frame length and goal. 'At least' is the largest value reached, 'below' the smallest not reached.",
         &[
             Column::text("frames", rows, |f| Some(f.frame.clone())),
             Column::text("goal", rows, |f| Some(words::name(&f.goal))),
@@ -155,7 +154,10 @@ pub(super) fn criteria(loaded: &Loaded) -> Option<Markup> {
     let failed = all.iter().filter(|(_, one)| one["passed"] != Value::Bool(true)).count();
     let caption = match failed {
         0 => format!("All {} criteria were met.", all.len()),
-        n => format!("{n} of {} criteria were not met. What was not measured was not met.", all.len()),
+        n => format!(
+            "{n} of {} criteria were not met. A value that was not measured does not meet its criterion.",
+            all.len()
+        ),
     };
     table(
         &caption,
@@ -237,7 +239,7 @@ fn session_times(rows: &[(&String, &Value)]) -> Option<Markup> {
         .map(|(name, record)| Series { name: name.clone(), points: quantiles(record) })
         .filter(|series| !series.points.is_empty())
         .collect();
-    let chart = percentile_chart("c-sessions", "How long set-up, first byte and last byte took", &series);
+    let chart = percentile_chart("c-sessions", "Time to set up, to first byte and to last byte", &series);
     let rows = latency_table("Times of sessions", "what", &all);
     (chart.is_some() || rows.is_some()).then(|| {
         html! {
@@ -360,7 +362,7 @@ pub(super) fn path(loaded: &Loaded) -> Option<Markup> {
         all.collect::<Vec<_>>().join("; ")
     };
     table(
-        "The weakest link of the path in each trial, by the counters of its devices.",
+        "Hop with the highest loss in each trial, by the counters of the devices.",
         &[
             Column::new("trial", rows, |(t, _)| Some(t.number.to_string())),
             Column::text("what", rows, |(t, _)| Some(t.label.clone())),
@@ -450,8 +452,8 @@ pub(super) fn doctor(findings: &[Value]) -> Option<Markup> {
     let text = |key: &'static str| move |f: &&Value| f[key].as_str().map(str::to_owned);
     let doubtful = rows.iter().filter(|finding| is_doubtful(finding)).count();
     let caption = match doubtful {
-        0 => "The doctor's findings: nothing that spoils measurements.".to_owned(),
-        n => format!("The doctor's findings: {n} may spoil measurements."),
+        0 => "'eagre doctor': no problems.".to_owned(),
+        n => format!("'eagre doctor': {n} findings can affect measurements."),
     };
     table(
         &caption,

@@ -41,7 +41,7 @@ pub(super) fn sentence(finding: &Finding) -> String {
         frame => format!(" ({frame})"),
     };
     let Some(value) = finding.value else {
-        let why = finding.note.as_deref().unwrap_or("no trial answers it");
+        let why = finding.note.as_deref().unwrap_or("no trial found it");
         return format!("{name}{frame}: none found; {why}.");
     };
     let mut text = format!("{name}{frame}: {}", quantity(value, &finding.unit));
@@ -49,7 +49,7 @@ pub(super) fn sentence(finding: &Finding) -> String {
         text += &format!(", {} of the line rate", percent(value / line));
     }
     if let Some(noise) = finding.noise().filter(|noise| *noise > 0.0) {
-        text += &format!(", give or take {}", quantity(noise, &finding.unit));
+        text += &format!(", ± {}", quantity(noise, &finding.unit));
     }
     text += ".";
     if let Some(note) = &finding.note {
@@ -76,7 +76,7 @@ mod tests {
             line: Some(2e6),
             ..Finding::default()
         };
-        let text = "Throughput with 64B frames: 1 Mpps, 50% of the line rate, give or take 5 kpps.";
+        let text = "Throughput with 64B frames: 1 Mpps, 50% of the line rate, ± 5 kpps.";
         assert_eq!(sentence(&finding), text);
         let none = Finding { value: None, note: Some("every load lost frames".into()), ..finding };
         assert_eq!(sentence(&none), "Throughput with 64B frames: none found; every load lost frames.");
