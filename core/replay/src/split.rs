@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
+use units::Mac;
 use wire::{ReadHeader, read};
 
 /// How the two directions are told apart.
@@ -91,7 +92,7 @@ pub fn split(capture: &Capture, by: &SplitBy) -> Result<[Trace; 2], ReplayError>
     }
     let clients = match by {
         SplitBy::FirstSource => String::new(),
-        SplitBy::Mac(macs) => macs.iter().map(print_mac).collect::<Vec<_>>().join(", "),
+        SplitBy::Mac(macs) => macs.iter().map(|mac| Mac(*mac).to_string()).collect::<Vec<_>>().join(", "),
         SplitBy::Network(networks) => networks.iter().map(Network::to_string).collect::<Vec<_>>().join(", "),
         SplitBy::Interface(index) => format!("interface {index}"),
     };
@@ -101,10 +102,6 @@ pub fn split(capture: &Capture, by: &SplitBy) -> Result<[Trace; 2], ReplayError>
     let span = traces[0].last().max(traces[1].last());
     traces.iter_mut().for_each(|trace| trace.span = span);
     Ok(traces)
-}
-
-fn print_mac(mac: &[u8; 6]) -> String {
-    mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 /// The side a packet comes from; also the index of its trace.

@@ -8,12 +8,14 @@
 
 mod decimal;
 mod length;
+mod mac;
 mod rate;
 mod text;
 mod time;
 
 pub use decimal::QuantityError;
 pub use length::{FrameLen, FrameMix};
+pub use mac::{Mac, NotAMac};
 pub use rate::{BitRate, Layer, Load, Pps};
 pub use text::{count, percent, quantity, rough_time, signed_percent, whole};
 pub use time::Nanos;

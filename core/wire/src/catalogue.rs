@@ -4,6 +4,7 @@ use crate::variable::Variable;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
+use units::Mac;
 
 /// A header: everything that is known about it. One file in `protocols` for each, together with its parts.
 ///
@@ -191,7 +192,7 @@ impl Field {
         let given = text.trim();
         let value = match self.kind {
             Kind::Number | Kind::Hex => parse_number(given),
-            Kind::Mac => parse_mac(given),
+            Kind::Mac => given.parse::<Mac>().ok().map(|mac| mac.number().into()),
             Kind::Ipv4 => given.parse().ok().map(|ip: Ipv4Addr| u128::from(u32::from(ip))),
             Kind::Ipv6 => given.parse().ok().map(|ip: Ipv6Addr| u128::from(ip)),
         };
@@ -205,10 +206,7 @@ impl Field {
         match self.kind {
             Kind::Number => value.to_string(),
             Kind::Hex => format!("{value:#x}"),
-            Kind::Mac => {
-                let bytes = value.to_be_bytes();
-                bytes[10..].iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":")
-            }
+            Kind::Mac => Mac::from_number(value as u64).to_string(),
             Kind::Ipv4 => Ipv4Addr::from(value as u32).to_string(),
             Kind::Ipv6 => Ipv6Addr::from(value).to_string(),
         }
@@ -284,23 +282,6 @@ fn parse_number(text: &str) -> Option<u128> {
     let digits: String = digits.chars().filter(|c| *c != '_').collect();
     // `from_str_radix` would take a sign.
     if digits.starts_with('+') { None } else { u128::from_str_radix(&digits, radix).ok() }
-}
-
-/// `02:00:00:00:00:01`, or with `-` as IEEE 802 writes it.
-fn parse_mac(text: &str) -> Option<u128> {
-    let separator = if text.contains('-') { '-' } else { ':' };
-    let (mut value, mut bytes) = (0, 0);
-    for byte in text.split(separator) {
-        if byte.len() != 2 || !byte.chars().all(|c| c.is_ascii_hexdigit()) {
-            return None;
-        }
-        value = value << 8 | u128::from_str_radix(byte, 16).ok()?;
-        bytes += 1;
-        if bytes > 6 {
-            return None;
-        }
-    }
-    (bytes == 6).then_some(value)
 }
 
 impl Auto {

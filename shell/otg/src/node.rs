@@ -4,12 +4,13 @@
 //! Invariant: after [`Log::unread`] nothing of the document was silently ignored. Every field was read, has its default,
 //! or is reported.
 
-use crate::check::{hex_bytes, join, mac, sentence, whole};
+use crate::check::{hex_bytes, join, sentence, whole};
 use crate::model::{Field, FieldType, Message, TextFormat};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use units::Mac;
 
 /// Fields read of a document, with errors and warnings.
 #[derive(Default)]
@@ -273,7 +274,7 @@ impl<'a> Node<'a> {
 
 fn bits(value: &Value, form: Option<TextFormat>) -> Option<u128> {
     match (form, value.as_str()) {
-        (Some(TextFormat::Mac), Some(text)) => mac(text).map(u128::from),
+        (Some(TextFormat::Mac), Some(text)) => text.parse::<Mac>().ok().map(|mac| mac.number().into()),
         (Some(TextFormat::Ipv4), Some(text)) => text.parse::<Ipv4Addr>().ok().map(|ip| u32::from(ip).into()),
         (Some(TextFormat::Ipv6), Some(text)) => text.parse::<Ipv6Addr>().ok().map(u128::from),
         (Some(TextFormat::Hex), Some(text)) => {

@@ -3,6 +3,7 @@
 use crate::node::Node;
 use serde_json::{Map, Value, json};
 use std::net::{Ipv4Addr, Ipv6Addr};
+use units::Mac;
 use wire::Kind;
 
 /// Maximum number of tag value combinations of a flow, and of values in a list.
@@ -202,11 +203,7 @@ pub(crate) fn ones(width: u16) -> u128 {
 /// A field's value in a profile.
 pub(crate) fn value_json(kind: Kind, value: u128) -> Value {
     match kind {
-        Kind::Mac => {
-            let bytes: Vec<String> =
-                (0..6).rev().map(|at| format!("{:02x}", (value >> (8 * at)) as u8)).collect();
-            bytes.join(":").into()
-        }
+        Kind::Mac => Mac::from_number(value as u64).to_string().into(),
         Kind::Ipv4 => Ipv4Addr::from(value as u32).to_string().into(),
         Kind::Ipv6 => Ipv6Addr::from(value).to_string().into(),
         Kind::Number | Kind::Hex => number_json(kind, value),

@@ -208,6 +208,6 @@ pub(crate) fn totals(document: &impl serde::Serialize) -> Totals {
 }
 
 fn neighbour(found: NeighbourView<'_>) -> Neighbour {
-    let mac = found.mac.map(|byte| format!("{byte:02x}")).join(":");
+    let mac = units::Mac(found.mac).to_string();
     Neighbour { port: found.port.to_owned(), host: found.host.to_owned(), ip: found.ip.to_string(), mac }
 }

@@ -141,7 +141,7 @@ quantities! {
     Speedup(pub (NonZeroU64, NonZeroU64)) = "speedup", "a factor above zero such as 2x, 0.5x or 1.25x",
         ["2x", "0.5x"], speedup, |(num, den)| format!("{}x", num.get() as f64 / den.get() as f64);
     Mac(pub [u8; 6]) = "mac", "a MAC address such as 02:00:00:00:00:01",
-        ["02:00:00:00:00:01"], mac, |m| print_mac(*m);
+        ["02:00:00:00:00:01"], |text| text.parse().ok().map(|units::Mac(mac)| mac), |m| units::Mac(*m).to_string();
     Hex(pub Vec<u8>) = "hex", "bytes as pairs of hexadecimal digits such as '00 ff'",
         ["00ff", "de ad be ef"], wire::parse_bytes, |bytes| bytes.iter().map(|b| format!("{b:02x}")).collect();
     SessionRate(pub Pps) = "session-rate", "a rate such as 1000/s, 10k/s or 1.5M/s",
@@ -285,21 +285,6 @@ pub(crate) fn network(text: &str) -> Option<Address> {
     let ip: IpAddr = ip.parse().ok()?;
     let prefix_len: u8 = prefix_len.parse().ok()?;
     (prefix_len <= if ip.is_ipv4() { 32 } else { 128 }).then_some(Address { ip, prefix_len })
-}
-
-fn mac(text: &str) -> Option<[u8; 6]> {
-    let mut mac = [0; 6];
-    let mut pairs = text.split(':');
-    for byte in &mut mac {
-        let pair = pairs.next().filter(|pair| pair.len() == 2 && !pair.starts_with('+'))?;
-        *byte = u8::from_str_radix(pair, 16).ok()?;
-    }
-    pairs.next().is_none().then_some(mac)
-}
-
-/// `02:00:00:00:00:01`.
-pub(crate) fn print_mac(mac: [u8; 6]) -> String {
-    mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 #[cfg(test)]

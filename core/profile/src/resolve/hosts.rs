@@ -182,7 +182,7 @@ impl Resolver<'_> {
             if let Some(mac) = host.mac
                 && let Some(other) = macs.insert((&host.vlans, mac), &host.name)
             {
-                let mac = crate::document::quantity::print_mac(mac);
+                let mac = units::Mac(mac);
                 found.push(("mac", format!("{mac} is already used by host '{other}'{}", of(&host.vlans))));
             }
             let is_new = said != Some(path.as_str()) && !self.reading.is_broken(path);

@@ -256,7 +256,7 @@ sessions:
 
     #[test]
     fn a_host_with_the_ports_own_hardware_address_is_an_error() {
-        let mac = port::ring::mac_of("ring:b").map(|byte| format!("{byte:02x}")).join(":");
+        let mac = units::Mac(port::ring::mac_of("ring:b")).to_string();
         let (_, hosts) = emulated(&PROFILE.replace("02:00:00:00:00:33", &mac));
         let said = hosts.unwrap_err().to_string();
         assert_eq!(
