@@ -133,9 +133,9 @@ def test_settings_are_said(desk, lab):
     done = lab.eagre("bench", "rfc2544", "--settings")
     done.ok()
     assert "resolution=0.001" in done.out and "repeats=50" in done.out
-    desk.run("throughput", "--set", "resolutoin=0.1").refused(2, "resolutoin=0.1: there is no such setting", "resolution")
+    desk.run("throughput", "--set", "resolutoin=0.1").refused(2, "resolutoin=0.1: unknown setting", "resolution")
     desk.run("throughput", "--set", "resolution=2").refused(2, "resolution: must be between 0 and 1")
-    desk.run("thruput").refused(2, "there is no method 'thruput'", "throughput")
+    desk.run("thruput").refused(2, "unknown method 'thruput'", "throughput")
     listed = lab.eagre("bench", "list")
     listed.ok()
     assert all(name in listed.out for name in ("rfc2544", "mlrsearch", "sessions", "campaign"))
@@ -148,7 +148,7 @@ def test_a_profile_that_does_not_suit(desk, lab):
     """Each with the place and the reason."""
     streams = PROFILE["streams"]
     cases = [
-        ({**PROFILE, "streams": [{**streams[0], "to": None, "packet": [{"ipv4": {"dst": "10.0.1.2"}}, "udp"]}]}, "stream eastward: a method must know where"),
+        ({**PROFILE, "streams": [{**streams[0], "to": None, "packet": [{"ipv4": {"dst": "10.0.1.2"}}, "udp"]}]}, "stream eastward: no destination port"),
         ({**PROFILE, "streams": [{**streams[0], "measure": False}]}, "stream eastward: its packets carry no signature"),
         ({**PROFILE, "streams": [{**streams[0], "packet": ["ipv4", "udp", {"hex": "00" * 100}]}]}, "stream eastward: its packets take 164B"),
     ]  # fmt: skip
@@ -186,7 +186,7 @@ def test_a_campaign_document(desk, lab):
     document["methods"], document["hooks"][0]["run"] = ["mrr", "nothing"], "{config.cores}"
     path.write_text(json.dumps(document))
     done = lab.eagre("bench", "campaign", path, "--sim", "--store", desk.store)
-    done.refused(2, "methods[1]: there is no method 'nothing'", "hooks[0]: ", "config.cores")
+    done.refused(2, "methods[1]: unknown method 'nothing'", "hooks[0]: ", "config.cores")
 
 
 def test_a_failing_hook_stops_the_campaign(desk, lab):

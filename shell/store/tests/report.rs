@@ -114,7 +114,7 @@ fn a_campaign_has_every_section_it_has_data_for() {
         "RFC 2544 section 26.1",
         "eagre bench rfc2544 profile.yaml",
         "powersave",
-        "1 may spoil measurements",
+        "1 can affect measurements",
         "nics.0.driver",
     ] {
         assert!(page.contains(text), "{text}");

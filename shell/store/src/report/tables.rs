@@ -453,7 +453,7 @@ pub(super) fn doctor(findings: &[Value]) -> Option<Markup> {
     let doubtful = rows.iter().filter(|finding| is_doubtful(finding)).count();
     let caption = match doubtful {
         0 => "'eagre doctor': no problems.".to_owned(),
-        n => format!("'eagre doctor': {n} findings can affect measurements."),
+        n => format!("'eagre doctor': {n} can affect measurements."),
     };
     table(
         &caption,
