@@ -40,7 +40,7 @@ class Crate:
     def __init__(self, src):
         files = [path for path in sorted(src.rglob("*.rs")) if path.stem != "tests"]
         self.code = {module_of(src, path): library_code(path.read_text()) for path in files}
-        declaration = re.compile(r"^\s*(?:pub(?:\([\w ]+\))? )?use ([^;]+);", re.MULTILINE)
+        declaration = re.compile(r"^\s*(?:pub(?:\([\w ]+\))? )?use ([\w:{},*\s]+);", re.MULTILINE)
         self.imports = {
             module: [path for tree in declaration.findall(code) for path in flat(tree)]
             for module, code in self.code.items()

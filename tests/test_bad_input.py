@@ -200,7 +200,7 @@ def test_checksums_by_a_port_that_computes_none(lab):
 def test_a_share_of_a_link_without_a_speed(lab):
     """40% of what?"""
     profile = short(lab, pair(), [stream("s", "west", "east", rate="40%")])
-    lab.eagre("run", profile).refused(2, "stream s: 40% of what?", "'speed: 10Gbps'")
+    lab.eagre("run", profile).refused(2, "stream s: 40% needs a link speed", "'speed: 10Gbps'")
 
 
 # The default route.

@@ -87,7 +87,7 @@ class TestWiring:
             router.router.ip("address", "add", new, "dev", inner)
         profile = lab.profile(named(router), [stream(*UP)])
         done = soon(Bench(lab, router.tester).run("throughput", profile))
-        done.refused(3, "no answer from 10.0.", "is the cable on the right port")
+        done.refused(3, "no answer from 10.0.", "check that the device under test is up")
 
 
 class TestDevice:

@@ -20,4 +20,4 @@ pub use choice::{Choice, ChoiceError};
 pub use error::ProgramError;
 pub use program::{Inputs, Patch, Program, SIGNATURE_VARYING, SignatureId, checksum_bytes};
 pub use value::{Bound, Draw, Parts, Weights};
-pub use vary::{FlowOrder, Flows, Order, Source, Target, Variable, Vary, Write};
+pub use vary::{FlowOrder, Flows, ListOrder, Source, Target, Variable, Vary, Write};

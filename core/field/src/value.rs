@@ -1,7 +1,7 @@
 //! The value of a variable at each of its turns.
 
 use crate::error::ProgramError;
-use crate::vary::{Order, Source, Variable};
+use crate::vary::{ListOrder, Source, Variable};
 use std::sync::Arc;
 
 /// A variable, verified.
@@ -80,10 +80,10 @@ impl Bound {
                 first.wrapping_add(step.wrapping_mul(u128::from(k) % count)) & low_bits(*width)
             }
             (_, Prepared::Draw(draw)) => draw.value(k),
-            (Source::List { values, order: Order::Sequential }, _) => {
+            (Source::List { values, order: ListOrder::Sequential }, _) => {
                 values[(k % values.len() as u64) as usize]
             }
-            (Source::List { values, order: Order::Random { seed } }, _) => {
+            (Source::List { values, order: ListOrder::Random { seed } }, _) => {
                 values[random::below(random::word(random::key(*seed), k), values.len() as u64) as usize]
             }
             (Source::Weighted { values, seed, .. }, Prepared::Weights(weights)) => {
@@ -113,7 +113,7 @@ impl Bound {
     fn period(&self) -> Option<u128> {
         match &self.source {
             Source::Range { count, .. } => Some(*count),
-            Source::List { values, order: Order::Sequential } => Some(values.len() as u128),
+            Source::List { values, order: ListOrder::Sequential } => Some(values.len() as u128),
             _ => None,
         }
     }

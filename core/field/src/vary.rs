@@ -63,7 +63,7 @@ pub enum Source {
         /// The values, at least one.
         values: Arc<[u128]>,
         /// In which order.
-        order: Order,
+        order: ListOrder,
     },
     /// One of a list by chance.
     Weighted {
@@ -92,7 +92,7 @@ pub enum Source {
 
 /// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum ListOrder {
     /// One after the other, then again from the first.
     Sequential,
     /// Each at random, independently.

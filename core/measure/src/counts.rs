@@ -43,7 +43,7 @@ impl Moments {
 
 /// Count, maximum and sum of a quantity in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Change {
+pub struct DelayVariation {
     /// How many values.
     pub samples: u64,
     /// Largest.
@@ -51,7 +51,7 @@ pub struct Change {
     sum: u128,
 }
 
-impl Change {
+impl DelayVariation {
     /// Adds what another has taken.
     pub fn merge(&mut self, other: &Self) {
         self.samples += other.samples;
@@ -81,7 +81,7 @@ pub struct Counts {
     /// One-way delay, ns.
     pub latency: Moments,
     /// |D(i) − D(i−1)| of consecutive received packets (RFC 4689 section 3.2.5), ns.
-    pub delay_change: Change,
+    pub delay_change: DelayVariation,
     /// Time between consecutive arrivals, ns.
     pub interarrival: Moments,
 }
@@ -195,7 +195,7 @@ impl Row {
             stale: rare.stale,
             reorder_distance_max: rare.reorder_distance_max,
             latency: self.latency.moments(self.received),
-            delay_change: Change {
+            delay_change: DelayVariation {
                 samples: self.pairs,
                 max: self.change_max,
                 sum: u128::from(self.change_sum),

@@ -16,8 +16,8 @@ mod recorder;
 mod span;
 mod totals;
 
-pub use counts::{Change, Counts, Moments};
-pub use order::{Order, WINDOW};
+pub use counts::{Counts, DelayVariation, Moments};
+pub use order::{ArrivalOrder, WINDOW};
 pub use recorder::{Arrival, Recorder, Table};
 pub use span::{Span, Spans};
 pub use totals::{Jitter, StreamTotals, Totals};

@@ -1,4 +1,4 @@
-//! Order, loss and duplicates of one lane, by sequence number.
+//! ArrivalOrder, loss and duplicates of one lane, by sequence number.
 
 /// How far back a late packet is still recognised, in sequence numbers.
 pub const WINDOW: u64 = 8192;
@@ -7,7 +7,7 @@ const WORDS: usize = WINDOW as usize / 64;
 
 /// What an arrival turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum ArrivalOrder {
     /// As expected, or after a gap.
     InOrder,
     /// Received for the first time, but after a packet sent later (RFC 4737 section 3: s < NextExp). Holds how many
@@ -60,16 +60,16 @@ pub(crate) struct Lane {
 impl Lane {
     /// Takes the low 32 bits of a sequence number.
     #[inline(always)]
-    pub(crate) fn arrived(&mut self, low: u32) -> Order {
+    pub(crate) fn arrived(&mut self, low: u32) -> ArrivalOrder {
         if low == self.next as u32 && self.missing.as_ref().is_none_or(|m| m.live == 0) {
             self.next += 1;
-            return Order::InOrder;
+            return ArrivalOrder::InOrder;
         }
         self.out_of_line(low)
     }
 
     #[inline(never)]
-    fn out_of_line(&mut self, low: u32) -> Order {
+    fn out_of_line(&mut self, low: u32) -> ArrivalOrder {
         // The number nearest to the expected one; 2^31 packets either way.
         let ahead = i64::from(low.wrapping_sub(self.next as u32) as i32);
         if ahead < 0 {
@@ -82,16 +82,16 @@ impl Lane {
         }
         missing.clear(sequence);
         self.next = sequence + 1;
-        Order::InOrder
+        ArrivalOrder::InOrder
     }
 
-    fn behind(&mut self, distance: u64) -> Order {
+    fn behind(&mut self, distance: u64) -> ArrivalOrder {
         if distance > WINDOW || distance > self.next {
-            return Order::Stale;
+            return ArrivalOrder::Stale;
         }
         let sequence = self.next - distance;
         let first_time = self.missing.as_mut().is_some_and(|m| m.clear(sequence));
-        if first_time { Order::Reordered(distance) } else { Order::Duplicate }
+        if first_time { ArrivalOrder::Reordered(distance) } else { ArrivalOrder::Duplicate }
     }
 
     /// Sequence numbers seen or skipped so far: how many packets the sender had sent up to the newest arrival.
@@ -103,9 +103,9 @@ impl Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Order::*;
+    use ArrivalOrder::*;
 
-    fn orders(sequences: &[u32]) -> Vec<Order> {
+    fn orders(sequences: &[u32]) -> Vec<ArrivalOrder> {
         let mut lane = Lane::default();
         sequences.iter().map(|s| lane.arrived(*s)).collect()
     }

@@ -1,7 +1,7 @@
 //! Takes arrivals, a burst at a time, on the worker's core.
 
 use crate::counts::{Counts, Rare, Row};
-use crate::order::{Lane, Order};
+use crate::order::{ArrivalOrder, Lane};
 use crate::totals::Jitter;
 use histogram::Scale;
 use units::Nanos;
@@ -139,17 +139,17 @@ impl Recorder {
         }
         let first = stream * self.lanes;
         match self.states[first + usize::from(a.lane)].lane.arrived(a.sequence) {
-            Order::InOrder => {}
-            Order::Reordered(distance) => {
+            ArrivalOrder::InOrder => {}
+            ArrivalOrder::Reordered(distance) => {
                 let rare = &mut self.table.rare[stream];
                 rare.reordered += 1;
                 rare.reorder_distance_max = rare.reorder_distance_max.max(distance);
             }
-            Order::Duplicate => {
+            ArrivalOrder::Duplicate => {
                 self.table.rare[stream].duplicates += 1;
                 return true;
             }
-            Order::Stale => {
+            ArrivalOrder::Stale => {
                 self.table.rare[stream].stale += 1;
                 return true;
             }

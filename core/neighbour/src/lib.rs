@@ -20,7 +20,7 @@ pub use hosts::{Hosts, twins};
 pub use ping::{Due, Echo, Outcome, Ping, may_answer};
 pub use resolver::Resolver;
 
-use question::{Kind, Question};
+use question::{Question, QuestionKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 use wire::{Header, PacketSpec, ReadHeader, protocol, read};
@@ -184,11 +184,13 @@ impl Host {
     /// The answer to a question in its VLAN, for an address it answers for.
     fn reply(&self, question: &Question<'_>) -> Option<Vec<u8>> {
         match (question.target, &question.kind) {
-            (IpAddr::V4(target), Kind::Arp { asker }) => self.reply_arp(target, question.from, *asker),
-            (IpAddr::V6(target), Kind::Solicit { asker }) => {
+            (IpAddr::V4(target), QuestionKind::Arp { asker }) => {
+                self.reply_arp(target, question.from, *asker)
+            }
+            (IpAddr::V6(target), QuestionKind::Solicit { asker }) => {
                 self.reply_solicit(target, question.from, *asker)
             }
-            (target, Kind::Echo { icmp, reply, asker, id, seq, payload }) => {
+            (target, QuestionKind::Echo { icmp, reply, asker, id, seq, payload }) => {
                 let (version, target) = match target {
                     IpAddr::V4(target) => ("ipv4", v4(target)),
                     IpAddr::V6(target) => ("ipv6", u128::from(target)),

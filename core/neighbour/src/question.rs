@@ -17,11 +17,11 @@ pub(crate) struct Question<'f> {
     pub(crate) vlans: Vec<u16>,
     /// The address it is about.
     pub(crate) target: IpAddr,
-    pub(crate) kind: Kind<'f>,
+    pub(crate) kind: QuestionKind<'f>,
 }
 
 /// What is asked. `asker` is the asking address as a number.
-pub(crate) enum Kind<'f> {
+pub(crate) enum QuestionKind<'f> {
     /// By ARP for the target's hardware address.
     Arp { asker: u128 },
     /// By neighbour discovery for the same.
@@ -44,7 +44,7 @@ impl<'f> Question<'f> {
         match last.protocol.name {
             "arp" if value(last, "operation") == ARP_REQUEST => {
                 let target = IpAddr::V4((value(last, "target_ip") as u32).into());
-                let kind = Kind::Arp { asker: value(last, "sender_ip") };
+                let kind = QuestionKind::Arp { asker: value(last, "sender_ip") };
                 Some(Self { from: mac_of(value(last, "sender_mac")), vlans, target, kind })
             }
             "nd_solicit" => solicit(from, vlans, ip?, value(last, "target")),
@@ -70,7 +70,8 @@ fn solicit<'f>(from: Mac, vlans: Vec<u16>, ip: &ReadHeader, target: u128) -> Opt
     // An unspecified source is duplicate address detection; a host claims nothing there.
     // A hop limit below 255 came through a router, which no neighbour's question does (RFC 4861 section 7.1.1).
     let is_near = value(ip, "hop_limit") == ND_HOP_LIMIT;
-    let question = Question { from, vlans, target: IpAddr::V6(target.into()), kind: Kind::Solicit { asker } };
+    let question =
+        Question { from, vlans, target: IpAddr::V6(target.into()), kind: QuestionKind::Solicit { asker } };
     (asker != 0 && is_near).then_some(question)
 }
 
@@ -90,7 +91,7 @@ fn echo<'f>(
     };
     let (id, seq) = (value(echo, "id"), value(echo, "seq"));
     let payload = frame.get(behind..end)?;
-    let kind = Kind::Echo { icmp, reply, asker: value(ip, "src"), id, seq, payload };
+    let kind = QuestionKind::Echo { icmp, reply, asker: value(ip, "src"), id, seq, payload };
     Some(Question { from, vlans, target, kind })
 }
 

@@ -1,6 +1,6 @@
 //! Reading pcap. Source: draft-ietf-opsawg-pcap.
 
-use crate::source::{Fields, Order, Source};
+use crate::source::{ByteOrder, Fields, Source};
 use crate::{Capture, Interface, PcapError, Record};
 use std::io::Read;
 use units::Nanos;
@@ -72,9 +72,9 @@ pub(crate) fn read(mut source: Source<impl Read>, magic: [u8; 4]) -> Result<Capt
 }
 
 /// Byte order, and nanoseconds in the unit of the second half of times.
-fn kind(magic: [u8; 4]) -> Result<(Order, u64), PcapError> {
+fn kind(magic: [u8; 4]) -> Result<(ByteOrder, u64), PcapError> {
     for (order, value) in
-        [(Order::Big, u32::from_be_bytes(magic)), (Order::Little, u32::from_le_bytes(magic))]
+        [(ByteOrder::Big, u32::from_be_bytes(magic)), (ByteOrder::Little, u32::from_le_bytes(magic))]
     {
         match value {
             MICROSECONDS => return Ok((order, 1_000)),

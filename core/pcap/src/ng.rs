@@ -1,6 +1,6 @@
 //! Reading pcapng. Source: draft-ietf-opsawg-pcapng.
 
-use crate::source::{Fields, Order, Source};
+use crate::source::{ByteOrder, Fields, Source};
 use crate::{Capture, Interface, PcapError, Record};
 use std::io::Read;
 use units::Nanos;
@@ -40,7 +40,7 @@ struct Timescale {
 /// Reads what is behind the type of the first block.
 pub(crate) fn read(mut source: Source<impl Read>) -> Result<Capture, PcapError> {
     let mut reader =
-        Reader { order: Order::Little, first: 0, timescales: Vec::new(), capture: Capture::default() };
+        Reader { order: ByteOrder::Little, first: 0, timescales: Vec::new(), capture: Capture::default() };
     let (mut start, mut body) = (Vec::new(), Vec::new());
     for number in 1.. {
         // The type of the first block was read as the file's magic number.
@@ -93,7 +93,7 @@ impl Unplaced {
 
 /// A file on its way into a capture.
 struct Reader {
-    order: Order,
+    order: ByteOrder,
     /// Index of the section's first interface.
     first: usize,
     /// Of each interface of the capture.
@@ -120,8 +120,8 @@ impl Reader {
                 return Ok(None);
             }
             self.order = match body.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)) {
-                Some(BYTE_ORDER) => Order::Big,
-                Some(magic) if magic.swap_bytes() == BYTE_ORDER => Order::Little,
+                Some(BYTE_ORDER) => ByteOrder::Big,
+                Some(magic) if magic.swap_bytes() == BYTE_ORDER => ByteOrder::Little,
                 other => {
                     let other = other.unwrap_or_default();
                     return Err(Unplaced::Here(format!("its byte order mark is {other:#010x}")));

@@ -38,7 +38,7 @@ impl<R: Read> Source<R> {
 
 /// The order of the bytes of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum ByteOrder {
     Big,
     Little,
 }
@@ -47,7 +47,7 @@ pub(crate) enum Order {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields<'a> {
     pub(crate) bytes: &'a [u8],
-    pub(crate) order: Order,
+    pub(crate) order: ByteOrder,
 }
 
 impl<'a> Fields<'a> {
@@ -60,16 +60,16 @@ impl<'a> Fields<'a> {
     pub(crate) fn u16(&mut self) -> Option<u16> {
         let bytes = *self.take(2)?.first_chunk()?;
         Some(match self.order {
-            Order::Big => u16::from_be_bytes(bytes),
-            Order::Little => u16::from_le_bytes(bytes),
+            ByteOrder::Big => u16::from_be_bytes(bytes),
+            ByteOrder::Little => u16::from_le_bytes(bytes),
         })
     }
 
     pub(crate) fn u32(&mut self) -> Option<u32> {
         let bytes = *self.take(4)?.first_chunk()?;
         Some(match self.order {
-            Order::Big => u32::from_be_bytes(bytes),
-            Order::Little => u32::from_le_bytes(bytes),
+            ByteOrder::Big => u32::from_be_bytes(bytes),
+            ByteOrder::Little => u32::from_le_bytes(bytes),
         })
     }
 
@@ -77,8 +77,8 @@ impl<'a> Fields<'a> {
     pub(crate) fn u64(&mut self) -> Option<u64> {
         let bytes = *self.take(8)?.first_chunk()?;
         Some(match self.order {
-            Order::Big => u64::from_be_bytes(bytes),
-            Order::Little => u64::from_le_bytes(bytes),
+            ByteOrder::Big => u64::from_be_bytes(bytes),
+            ByteOrder::Little => u64::from_le_bytes(bytes),
         })
     }
 

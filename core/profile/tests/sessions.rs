@@ -5,8 +5,8 @@
 use profile::plan::{HopBy, Plan, SessionEntry, SessionHop};
 use profile::{Overrides, load, load_with};
 use session::plan::{
-    AppPlan, AtEnd, By, Carrier, Content, Delay, Expect, HttpBody, HttpPath, Op, OpenRate, Order, Part,
-    ServerIdentity, Size, TlsVerify, Values,
+    AppPlan, AtEnd, By, Carrier, Content, Delay, Expect, HttpBody, HttpPath, Op, OpenRate, Part,
+    SelectionOrder, ServerIdentity, Size, TlsVerify, Values,
 };
 use std::net::IpAddr;
 use tcp::{Congestion, TimeWait};
@@ -54,7 +54,7 @@ fn fills_in_what_was_left_out() {
     assert_eq!((plan.servers.addresses[0].first, plan.servers.ports.clone()), (ip("10.0.1.2"), 80..=80));
     assert_eq!(
         (plan.carrier, plan.order, plan.verify, plan.tls.is_none()),
-        (Carrier::Tcp, Order::Sequential, false, true)
+        (Carrier::Tcp, SelectionOrder::Sequential, false, true)
     );
     assert_eq!((plan.patience.response, plan.patience.idle), (Some(Nanos::from_secs(30)), None));
     let load = &plan.load;

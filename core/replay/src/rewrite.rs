@@ -269,11 +269,11 @@ impl<'a> Frame<'a> {
         }
         let (sums, crcs) = (sums(&self.headers, self.bytes), self.right_crcs());
         let range = target.bytes(offset);
-        let mut changes = vec![Change { at: range.start, old: self.bytes[range].to_vec() }];
+        let mut changes = vec![SavedBytes { at: range.start, old: self.bytes[range].to_vec() }];
         target.field.set(&mut self.bytes[offset..], new);
         for crc in crcs {
             let field = crc.offset..crc.offset + crc.algorithm.bytes();
-            changes.push(Change { at: field.start, old: self.bytes[field].to_vec() });
+            changes.push(SavedBytes { at: field.start, old: self.bytes[field].to_vec() });
             crc.write(self.bytes);
         }
         for sum in sums {
@@ -320,7 +320,7 @@ impl<'a> Frame<'a> {
 }
 
 /// Bytes that changed, as they were before.
-struct Change {
+struct SavedBytes {
     at: usize,
     old: Vec<u8>,
 }
@@ -369,7 +369,7 @@ fn addresses(headers: &[ReadHeader]) -> Range<usize> {
 
 impl Sum {
     /// Puts right what the changes made wrong, and returns the change that is.
-    fn update(&self, frame: &mut [u8], changes: &[Change]) -> Option<Change> {
+    fn update(&self, frame: &mut [u8], changes: &[SavedBytes]) -> Option<SavedBytes> {
         let field = self.at..self.at + 2;
         let before = u16::from_be_bytes(*frame.get(field.clone())?.first_chunk()?);
         if self.zero_is_none && before == 0 {
@@ -391,7 +391,7 @@ impl Sum {
         let after = checksum::finish(u64::from(!before) + covered * 0xffff - old + new);
         let after = if self.zero_is_none && after == 0 { 0xffff } else { after };
         frame[field].copy_from_slice(&after.to_be_bytes());
-        Some(Change { at: self.at, old: before.to_be_bytes().to_vec() })
+        Some(SavedBytes { at: self.at, old: before.to_be_bytes().to_vec() })
     }
 }
 

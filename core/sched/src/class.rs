@@ -20,7 +20,7 @@ pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// Where a class is among those of its schedule.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct ClassPosition {
     /// Its number among the paced classes, and how many there are: its phase.
     pub(crate) index: usize,
     pub(crate) of: usize,
@@ -128,7 +128,7 @@ impl Timing {
 #[derive(Debug, Clone)]
 pub(crate) struct Class {
     streams: Vec<u32>,
-    /// Place in `streams` of the next slot's stream.
+    /// ClassPosition in `streams` of the next slot's stream.
     turn: usize,
     /// Packet number of that slot in its stream.
     number: u64,
@@ -152,7 +152,7 @@ impl Class {
         load: &StreamLoad,
         start: Nanos,
         share: Share,
-        place: Place,
+        place: ClassPosition,
     ) -> Self {
         let rate = match &load.pace {
             Pace::Even(rate) => Some(*rate),

@@ -130,7 +130,7 @@ pub(crate) struct Gaps {
     random: Option<(u64, u64)>,
     /// Whether there is any time in the list.
     moves: bool,
-    /// Place in the list, or number of the draw, of the gap behind the current packet.
+    /// ClassPosition in the list, or number of the draw, of the gap behind the current packet.
     next: u64,
     time: u64,
 }

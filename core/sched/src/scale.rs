@@ -19,7 +19,7 @@ const SINGLY: usize = 16;
 
 /// A change of speed.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
+pub(crate) struct RateChange {
     at: Nanos,
     factor: Factor,
     /// Ids of what it changes, ascending; `None` is everything.
@@ -51,7 +51,7 @@ impl Schedule {
     pub fn scale(&mut self, streams: Option<&[u32]>, factor: Factor, at: Nanos) {
         let targets = streams.map(|streams| self.separate(streams));
         let place = self.changes.partition_point(|change| change.at <= at);
-        self.changes.insert(place, Change { at, factor, targets });
+        self.changes.insert(place, RateChange { at, factor, targets });
         self.change_at = self.changes[0].at;
     }
 
@@ -78,8 +78,9 @@ impl Schedule {
 
     /// Changes still to come for what is `id`.
     pub(crate) fn changes_of(&self, id: u32) -> impl Iterator<Item = (Nanos, Factor)> + '_ {
-        let concerned =
-            move |change: &&Change| change.targets.as_ref().is_none_or(|ids| ids.binary_search(&id).is_ok());
+        let concerned = move |change: &&RateChange| {
+            change.targets.as_ref().is_none_or(|ids| ids.binary_search(&id).is_ok())
+        };
         self.changes.iter().filter(concerned).map(|change| (change.at, change.factor))
     }
 

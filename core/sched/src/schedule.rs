@@ -1,11 +1,11 @@
 //! All streams of one port on one worker, and the order in which their slots are due.
 
-use crate::class::{Class, Place};
+use crate::class::{Class, ClassPosition};
 use crate::factor::Factor;
 use crate::heap::Heap;
 use crate::load::{Chain, Pace, StreamLoad};
 use crate::process::Process;
-use crate::scale::{Change, Home};
+use crate::scale::{Home, RateChange};
 use crate::train::Curves;
 use std::collections::{HashMap, VecDeque};
 use units::Nanos;
@@ -95,7 +95,7 @@ pub struct Schedule {
     pub(crate) greedy: Vec<Class>,
     greedy_turn: usize,
     /// Changes of speed still to come, and when the first does.
-    pub(crate) changes: VecDeque<Change>,
+    pub(crate) changes: VecDeque<RateChange>,
     pub(crate) change_at: Nanos,
     /// Where every stream is, once somebody asked.
     pub(crate) homes: Option<Vec<Home>>,
@@ -134,7 +134,7 @@ impl Schedule {
         let alone = greedy.iter().map(|(_, streams)| streams.len()).sum::<usize>() == 1;
         let of = paced.len();
         let class = |(index, (load, streams)): (usize, (&StreamLoad, Vec<u32>))| {
-            Class::new(streams, load, start, share, Place { index, of, alone })
+            Class::new(streams, load, start, share, ClassPosition { index, of, alone })
         };
         let classes = paced.into_iter().enumerate().map(class).map(Source::Class);
         let mut schedule = Self {

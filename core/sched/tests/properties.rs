@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Change, packets, run};
+use common::{RateChange, packets, run};
 use proptest::prelude::*;
 use sched::{Chain, CurvePoint, CurveShape, Factor, GapOrder, Link, Pace, Schedule, Share, Slot, StreamLoad};
 use units::{Nanos, Pps};
@@ -78,7 +78,7 @@ fn loads() -> impl Strategy<Value = (Vec<(u32, StreamLoad)>, Vec<Chain>)> {
     })
 }
 
-fn changes() -> impl Strategy<Value = Vec<Change>> {
+fn changes() -> impl Strategy<Value = Vec<RateChange>> {
     let factor = prop_oneof![
         Just(Factor::ZERO),
         Just(Factor::ONE),
@@ -93,18 +93,18 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
             .into_iter()
             .map(|(streams, factor, after)| {
                 at += after;
-                Change { streams, factor, at: Nanos(at + 1) }
+                RateChange { streams, factor, at: Nanos(at + 1) }
             })
             .collect()
     })
 }
 
-fn scale(schedule: &mut Schedule, change: &Change) {
+fn scale(schedule: &mut Schedule, change: &RateChange) {
     schedule.scale(change.streams.as_deref(), change.factor, change.at);
 }
 
 /// All that is sent if each change is told `notice` before it is made, as far as `next_due` lets.
-fn sent(schedule: &mut Schedule, changes: &[Change], notice: u64) -> Vec<Slot> {
+fn sent(schedule: &mut Schedule, changes: &[RateChange], notice: u64) -> Vec<Slot> {
     let (mut slots, mut out) = (Vec::new(), [Slot::default(); 7]);
     let mut changes = changes.iter().peekable();
     loop {

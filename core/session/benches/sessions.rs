@@ -7,7 +7,7 @@
 
 use session::plan::{
     AddressRange, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix,
-    OpenRate, Order, Patience, PoolPlan, SessionPlan, SidePlan, Size,
+    OpenRate, Patience, PoolPlan, SelectionOrder, SessionPlan, SidePlan, Size,
 };
 use session::{Apps, Clients, groups};
 use std::hint::black_box;
@@ -34,7 +34,7 @@ fn http(bytes: u64, requests: u32) -> AppPlan {
     let request = HttpRequest::get(&format!("/{bytes}"), "server.example");
     AppPlan::Http(Arc::new(HttpPlan {
         requests: vec![(request, 1)],
-        order: Order::Sequential,
+        order: SelectionOrder::Sequential,
         per_connection: Some(requests),
         pipeline: 1,
         think: Delay::NONE,
@@ -65,7 +65,7 @@ fn plan(app: AppPlan) -> SessionPlan {
         server: Some(side),
         clients: pool("10.0.0.1", "10.0.0.200", 1024..=65_535),
         servers: pool("10.0.1.1", "10.0.1.1", 80..=80),
-        order: Order::Sequential,
+        order: SelectionOrder::Sequential,
         mix: Mix::one(app),
         tls: None,
         load: LoadPlan::at(OpenRate::Constant(Pps::new(1_000_000))),

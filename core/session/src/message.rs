@@ -3,7 +3,7 @@
 //! Invariant: a message's bytes depend on the message and its [`Vars`] alone.
 
 use crate::pattern;
-use crate::vary::{By, Content, Order, Part, Size, Values};
+use crate::vary::{By, Content, Part, SelectionOrder, Size, Values};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) enum Piece {
     Bytes(Arc<[u8]>),
     Generated(Size),
     Number(Values, Radix, u8),
-    List(Arc<[Arc<[u8]>]>, Order, By),
+    List(Arc<[Arc<[u8]>]>, SelectionOrder, By),
     /// The body's length in decimal digits.
     BodyLength,
     /// The body.
@@ -224,14 +224,16 @@ impl Piece {
         }
     }
 
-    fn item<'a>(items: &'a [Arc<[u8]>], order: Order, by: By, vars: &Vars) -> &'a [u8] {
+    fn item<'a>(items: &'a [Arc<[u8]>], order: SelectionOrder, by: By, vars: &Vars) -> &'a [u8] {
         if items.is_empty() {
             return &[];
         }
         let count = items.len() as u64;
         let index = match order {
-            Order::Sequential => by.turn(vars.session, vars.request) % count,
-            Order::Random { seed } => random::below(by.word(seed, vars.session, vars.request), count),
+            SelectionOrder::Sequential => by.turn(vars.session, vars.request) % count,
+            SelectionOrder::Random { seed } => {
+                random::below(by.word(seed, vars.session, vars.request), count)
+            }
         };
         &items[index as usize]
     }
@@ -350,7 +352,7 @@ mod tests {
                 Part::Bytes(b" hex="[..].into()),
                 Part::Hex(Values::Range { first: 255, step: 1, count: 2, by: By::Request }, 0),
                 Part::Bytes(b" "[..].into()),
-                Part::List { items: list, order: Order::Sequential, by: By::Each },
+                Part::List { items: list, order: SelectionOrder::Sequential, by: By::Each },
             ],
         };
         assert!(content.follows_session());

@@ -10,7 +10,7 @@ pub use crate::http::{
     HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, Method, RequestBody,
 };
 pub use crate::program::{Expect, Op, Program};
-pub use crate::vary::{By, Content, Delay, Order, Part, Size, Values, Weighted};
+pub use crate::vary::{By, Content, Delay, Part, SelectionOrder, Size, Values, Weighted};
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -61,7 +61,7 @@ pub struct SessionPlan {
     /// Where servers are, whoever plays them. Of the same family of addresses as the clients.
     pub servers: PoolPlan,
     /// In which order pairs of client and server are gone through.
-    pub order: Order,
+    pub order: SelectionOrder,
     /// What is said: one application, or several by weight.
     pub mix: Mix,
     /// Encryption around every application; `None` is in the clear. TCP only.
@@ -129,14 +129,14 @@ pub struct Mix {
     /// The applications, at least one.
     pub members: Vec<Member>,
     /// Whether they come by turns, spread out exactly by weight, or by chance.
-    pub order: Order,
+    pub order: SelectionOrder,
 }
 
 impl Mix {
     /// One application.
     pub fn one(app: AppPlan) -> Self {
         let member = Member { name: String::new(), weight: 1, app, server_ports: None };
-        Self { members: vec![member], order: Order::Sequential }
+        Self { members: vec![member], order: SelectionOrder::Sequential }
     }
 }
 

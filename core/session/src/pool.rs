@@ -4,7 +4,7 @@
 //! pair comes again before all others have. A worker passes over pairs that are not its own.
 
 use crate::plan::{AddressRange, PoolPlan};
-use crate::vary::Order;
+use crate::vary::SelectionOrder;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
@@ -39,7 +39,7 @@ impl Pool {
         clients: &PoolPlan,
         servers: &PoolPlan,
         server_ports: Option<&RangeInclusive<u16>>,
-        order: Order,
+        order: SelectionOrder,
     ) -> Self {
         let server_ports = server_ports.unwrap_or(&servers.ports).clone();
         let (of_clients, of_servers) =
@@ -182,11 +182,11 @@ enum Permutation {
 }
 
 impl Permutation {
-    fn new(order: Order, count: u64) -> Self {
+    fn new(order: SelectionOrder, count: u64) -> Self {
         match order {
-            Order::Sequential => Self::Same,
-            Order::Random { .. } if count < 2 => Self::Same,
-            Order::Random { seed } => {
+            SelectionOrder::Sequential => Self::Same,
+            SelectionOrder::Random { .. } if count < 2 => Self::Same,
+            SelectionOrder::Random { seed } => {
                 let bits = 64 - (count - 1).leading_zeros();
                 Self::Mixed { key: random::key(seed), half_bits: bits.div_ceil(2).max(1), count }
             }

@@ -1,6 +1,6 @@
 //! Which of several things comes at which turn.
 
-use crate::vary::Order;
+use crate::vary::SelectionOrder;
 use field::Choice;
 
 /// Picks by turn.
@@ -8,15 +8,15 @@ use field::Choice;
 pub(crate) struct Turns(Option<Choice>);
 
 impl Turns {
-    pub(crate) fn new(weights: &[u32], order: Order) -> Self {
+    pub(crate) fn new(weights: &[u32], order: SelectionOrder) -> Self {
         if weights.len() <= 1 {
             return Self(None);
         }
         // Weights that come out right only after very many turns are dealt by chance.
         let by_chance = |seed| Choice::random(weights, seed);
         Self(match order {
-            Order::Sequential => Choice::weighted(weights).or_else(|_| by_chance(0)).ok(),
-            Order::Random { seed } => by_chance(seed).ok(),
+            SelectionOrder::Sequential => Choice::weighted(weights).or_else(|_| by_chance(0)).ok(),
+            SelectionOrder::Random { seed } => by_chance(seed).ok(),
         })
     }
 

@@ -7,7 +7,7 @@ use units::Nanos;
 
 /// One after the other, or by chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum SelectionOrder {
     /// One after the other, then again from the first.
     Sequential,
     /// By chance.
@@ -198,7 +198,7 @@ pub enum Part {
         /// The texts, at least one.
         items: Arc<[Arc<[u8]>]>,
         /// One after the other or by chance.
-        order: Order,
+        order: SelectionOrder,
         /// What the turn is.
         by: By,
     },

@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use tcp::{Busy, Endpoint, Env, Events, Outgoing, Segment, TcpCounts, TcpOptions, TimeWait};
+use tcp::{BoxPool, Endpoint, Env, Events, Outgoing, Segment, TcpCounts, TcpOptions, TimeWait};
 use units::Nanos;
 
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Events for Seen {
 
 struct Bench {
     options: TcpOptions,
-    busy: Busy,
+    busy: BoxPool,
     counts: TcpCounts,
     now: Nanos,
     as_bytes: bool,
@@ -115,7 +115,7 @@ impl Bench {
 fn main() {
     let options = TcpOptions { time_wait: TimeWait::Skip, ..TcpOptions::default() };
     for as_bytes in [false, true] {
-        let (busy, counts) = (Busy::new(), TcpCounts::new());
+        let (busy, counts) = (BoxPool::new(), TcpCounts::new());
         let mut bench = Bench {
             options: options.clone(),
             busy,

@@ -12,7 +12,7 @@ pub(crate) const REPEATED_MAX: usize = 72;
 
 /// What an error says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ErrorKind {
     /// The packet can't get there.
     Unreachable,
     /// Nobody listens there.
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 /// An error, and the beginning of the packet it tells of: as it was sent from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Error {
-    pub kind: Kind,
+    pub kind: ErrorKind,
     pub addresses: Addresses,
     pub protocol: u8,
     /// Both ports as they stand in the packet, the source's in the upper half.
@@ -48,24 +48,24 @@ pub(crate) fn read(icmp: u8, message: &[u8]) -> Option<Error> {
     Some(Error { kind, addresses, protocol, ports: frame::u32_at(inner, at)? })
 }
 
-fn kind_v4(message: &[u8]) -> Option<Kind> {
+fn kind_v4(message: &[u8]) -> Option<ErrorKind> {
     match message.get(..HEADER)? {
         // Fragmentation needed and DF set; old routers leave the size out (RFC 1191 section 4).
-        [3, 4, _, _, _, _, 0, 0] => Some(Kind::TooBig(576)),
-        [3, 4, _, _, _, _, high, low] => Some(Kind::TooBig(u16::from_be_bytes([*high, *low]))),
-        [3, 3, ..] => Some(Kind::PortUnreachable),
-        [3, ..] => Some(Kind::Unreachable),
+        [3, 4, _, _, _, _, 0, 0] => Some(ErrorKind::TooBig(576)),
+        [3, 4, _, _, _, _, high, low] => Some(ErrorKind::TooBig(u16::from_be_bytes([*high, *low]))),
+        [3, 3, ..] => Some(ErrorKind::PortUnreachable),
+        [3, ..] => Some(ErrorKind::Unreachable),
         _ => None,
     }
 }
 
-fn kind_v6(message: &[u8]) -> Option<Kind> {
+fn kind_v6(message: &[u8]) -> Option<ErrorKind> {
     match message.get(..HEADER)? {
-        [1, 4, ..] => Some(Kind::PortUnreachable),
-        [1, ..] => Some(Kind::Unreachable),
+        [1, 4, ..] => Some(ErrorKind::PortUnreachable),
+        [1, ..] => Some(ErrorKind::Unreachable),
         [2, _, _, _, size @ ..] => {
             let size = u32::from_be_bytes(size.try_into().ok()?);
-            Some(Kind::TooBig(size.min(u16::MAX.into()) as u16))
+            Some(ErrorKind::TooBig(size.min(u16::MAX.into()) as u16))
         }
         _ => None,
     }

@@ -11,7 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod app;
-mod busy;
+mod box_pool;
 mod counts;
 mod endpoint;
 mod frame;
@@ -29,7 +29,7 @@ mod template;
 mod wheel;
 
 pub use app::{App, End, FlowId, GroupId, Io};
-pub use busy::Busy;
+pub use box_pool::BoxPool;
 pub use counts::TcpCounts;
 pub use endpoint::{Endpoint, Env, Events, Outgoing, State, Tick};
 pub use frame_counts::StackCounts;

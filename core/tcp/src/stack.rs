@@ -17,7 +17,7 @@ mod slot;
 mod udp;
 
 use crate::app::{App, End, FlowId, GroupId, Io};
-use crate::busy::Busy;
+use crate::box_pool::BoxPool;
 use crate::counts::TcpCounts;
 use crate::endpoint::{Endpoint, Env, Events, State};
 use crate::frame::Addresses;
@@ -27,11 +27,11 @@ use crate::key::{self, Key, Keys, Transport};
 use crate::names::Names;
 use crate::slab::Slab;
 use crate::table::Table;
-use crate::wheel::{self, Place, Wheel};
+use crate::wheel::{self, Wheel, WheelPosition};
 use inward::Inward;
 use outward::{Reply, Stalled};
 use places::Places;
-use slot::{IS_V6, Kind, QUEUED, Slot, TOLD, WAKE};
+use slot::{FlowKind, IS_V6, QUEUED, Slot, TOLD, WAKE};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -83,7 +83,7 @@ pub struct Stack<A: App> {
     slots: Slab<Slot<A::Flow>>,
     table: Table,
     wheel: Wheel,
-    busy: Busy,
+    busy: BoxPool,
     groups: Vec<Group>,
     places: Places,
     addresses: Names<u128>,
@@ -103,7 +103,7 @@ pub struct Stack<A: App> {
 }
 
 /// Passes on what happens on a TCP flow.
-struct Teller<'a, A: App> {
+struct AppEvents<'a, A: App> {
     now: Nanos,
     app: &'a mut A,
     flow: &'a mut A::Flow,
@@ -111,7 +111,7 @@ struct Teller<'a, A: App> {
     acknowledged: u64,
 }
 
-impl<A: App> Events for Teller<'_, A> {
+impl<A: App> Events for AppEvents<'_, A> {
     #[inline]
     fn opened(&mut self) {
         self.app.opened(self.now, self.flow, &mut self.io);
@@ -136,7 +136,7 @@ impl<A: App> Events for Teller<'_, A> {
 
 /// What an endpoint is called with, from the parts of the stack that are not lent otherwise.
 #[inline(always)]
-fn env<'a>(now: Nanos, group: &'a mut Group, busy: &'a mut Busy, is_v6: bool) -> Env<'a> {
+fn env<'a>(now: Nanos, group: &'a mut Group, busy: &'a mut BoxPool, is_v6: bool) -> Env<'a> {
     let mss_limit = group.mss_limit(is_v6);
     Env { now, options: &group.config.tcp, mss_limit, busy, counts: &mut group.tcp }
 }
@@ -167,7 +167,7 @@ impl<A: App> Stack<A> {
             slots: Slab::new(),
             table: Table::new(expected_flows),
             wheel: Wheel::new(),
-            busy: Busy::new(),
+            busy: BoxPool::new(),
             places: Places::default(),
             addresses: Names::new(random::word(seed, 2)),
             hops,
@@ -237,12 +237,12 @@ impl<A: App> Stack<A> {
             Transport::Tcp => {
                 let iss = self.keys.initial_sequence(hash, now.0);
                 let mut env = env(now, own, &mut self.busy, slot.is_v6());
-                slot.kind = Kind::Tcp(Endpoint::connect(&mut env, iss));
-                self.tend(now, index);
+                slot.kind = FlowKind::Tcp(Endpoint::connect(&mut env, iss));
+                self.schedule(now, index);
             }
             Transport::Udp => {
                 own.stack.udp_opened += 1;
-                slot.kind = Kind::Udp(Udp::new(tick(now)));
+                slot.kind = FlowKind::Udp(Udp::new(tick(now)));
                 self.tell_udp(now, app, index, |app, flow, io| app.opened(now, flow, io));
             }
         }
@@ -261,7 +261,7 @@ impl<A: App> Stack<A> {
         if id.0 >= self.slots.end() || self.slots[id.0].is_free() || self.slots[id.0].has(TOLD) {
             return false;
         }
-        if matches!(self.slots[id.0].kind, Kind::Udp(_)) {
+        if matches!(self.slots[id.0].kind, FlowKind::Udp(_)) {
             self.tell_udp(now, app, id.0, f);
         } else {
             let slot = &mut self.slots[id.0];
@@ -302,7 +302,7 @@ impl<A: App> Stack<A> {
             };
             let slot = &mut self.slots[index];
             if slot.place == place {
-                slot.place = Place::NOWHERE;
+                slot.place = WheelPosition::NOWHERE;
                 self.fire(now, app, index);
             }
         }
@@ -352,9 +352,9 @@ impl<A: App> Stack<A> {
     fn is_flow(&self, index: u32, key: &Key) -> bool {
         let slot = &self.slots[index];
         let is_udp = match slot.kind {
-            Kind::Tcp(_) => false,
-            Kind::Udp(_) => true,
-            Kind::Free => return false,
+            FlowKind::Tcp(_) => false,
+            FlowKind::Udp(_) => true,
+            FlowKind::Free => return false,
         };
         let is_same_address = match key.addresses {
             Addresses::V4 { from, to } => !slot.is_v6() && slot.local == from && slot.remote == to,
@@ -408,7 +408,7 @@ impl<A: App> Stack<A> {
         if slot.is_in_time_wait() && !slot.holds(&self.busy) {
             self.tell_closed(now, app, index, End::Closed);
         }
-        self.tend(now, index);
+        self.schedule(now, index);
         true
     }
 
@@ -430,7 +430,7 @@ impl<A: App> Stack<A> {
             let slot = &mut self.slots[index];
             set_wake(slot, now, io.wake);
             let mut env = env(now, &mut self.groups[usize::from(slot.group)], &mut self.busy, slot.is_v6());
-            let Kind::Tcp(endpoint) = &mut slot.kind else { return false };
+            let FlowKind::Tcp(endpoint) = &mut slot.kind else { return false };
             if io.abort {
                 endpoint.abort(&mut env);
                 self.end(now, app, index, End::Aborted);
@@ -452,9 +452,9 @@ impl<A: App> Stack<A> {
                     next
                 }
                 Some(true) => {
-                    let mut teller = Teller { now, app, flow: &mut slot.flow, io: next, acknowledged: 0 };
-                    endpoint.resume(&mut env, &mut teller);
-                    teller.io
+                    let mut events = AppEvents { now, app, flow: &mut slot.flow, io: next, acknowledged: 0 };
+                    endpoint.resume(&mut env, &mut events);
+                    events.io
                 }
                 None => next,
             };
@@ -480,7 +480,7 @@ impl<A: App> Stack<A> {
         let addresses =
             if slot.is_v6() { Addresses::V6 { from: 0, to: 0 } } else { Addresses::V4 { from: 0, to: 0 } };
         let most = group.datagram_max(&addresses);
-        let Kind::Udp(udp) = &mut slot.kind else { return false };
+        let FlowKind::Udp(udp) = &mut slot.kind else { return false };
         for len in lengths.drain(..) {
             if udp.closing {
                 break;
@@ -499,7 +499,7 @@ impl<A: App> Stack<A> {
         };
         match end {
             Some(end) => self.end(now, app, index, end),
-            None => self.tend(now, index),
+            None => self.schedule(now, index),
         }
         end.is_none()
     }
@@ -507,16 +507,16 @@ impl<A: App> Stack<A> {
     /// Puts the flow into the queue if it owes something; else into the wheel if it waits for something. A flow in the
     /// queue waits for nothing but room, and to be woken; it is tended again when it has been sent.
     #[inline]
-    fn tend(&mut self, now: Nanos, index: u32) {
+    fn schedule(&mut self, now: Nanos, index: u32) {
         let slot = &mut self.slots[index];
         let group = &self.groups[usize::from(slot.group)];
         let (owes, deadline) = match &slot.kind {
-            Kind::Tcp(endpoint) => {
+            FlowKind::Tcp(endpoint) => {
                 let owes = endpoint.owes();
                 (owes, if owes { None } else { tcp_deadline(now, endpoint, group, slot.place) })
             }
-            Kind::Udp(udp) => (udp.next().is_some(), udp_deadline(udp, group)),
-            Kind::Free => return,
+            FlowKind::Udp(udp) => (udp.next().is_some(), udp_deadline(udp, group)),
+            FlowKind::Free => return,
         };
         if owes && !slot.has(QUEUED) {
             slot.set(QUEUED, true);
@@ -536,13 +536,13 @@ impl<A: App> Stack<A> {
         let slot = &mut self.slots[index];
         let group = &mut self.groups[usize::from(slot.group)];
         match &mut slot.kind {
-            Kind::Tcp(endpoint) if endpoint.deadline().is_some_and(|tick| until(now, tick.0) <= 0) => {
+            FlowKind::Tcp(endpoint) if endpoint.deadline().is_some_and(|tick| until(now, tick.0) <= 0) => {
                 let io = Io::new(FlowId(index), GroupId(slot.group));
                 let is_v6 = slot.flags & IS_V6 != 0;
                 let mut env = env(now, group, &mut self.busy, is_v6);
-                let mut teller = Teller { now, app, flow: &mut slot.flow, io, acknowledged: 0 };
-                let end = endpoint.on_timer(&mut env, &mut teller);
-                let io = teller.io;
+                let mut events = AppEvents { now, app, flow: &mut slot.flow, io, acknowledged: 0 };
+                let end = endpoint.on_timer(&mut env, &mut events);
+                let io = events.io;
                 if let Some(end) = end {
                     self.end(now, app, index, end);
                     return;
@@ -551,11 +551,13 @@ impl<A: App> Stack<A> {
                     return;
                 }
             }
-            Kind::Udp(udp) if udp_deadline(udp, group).is_some_and(|deadline| until(now, deadline) <= 0) => {
+            FlowKind::Udp(udp)
+                if udp_deadline(udp, group).is_some_and(|deadline| until(now, deadline) <= 0) =>
+            {
                 self.end(now, app, index, End::IdleTimeout);
                 return;
             }
-            Kind::Free => return,
+            FlowKind::Free => return,
             _ => {}
         }
         self.wake(now, app, index);
@@ -565,11 +567,11 @@ impl<A: App> Stack<A> {
     fn wake(&mut self, now: Nanos, app: &mut A, index: u32) {
         let slot = &mut self.slots[index];
         if !slot.has(WAKE) || until(now, slot.wake) > 0 {
-            self.tend(now, index);
+            self.schedule(now, index);
             return;
         }
         slot.set(WAKE, false);
-        if matches!(slot.kind, Kind::Udp(_)) {
+        if matches!(slot.kind, FlowKind::Udp(_)) {
             self.tell_udp(now, app, index, |app, flow, io| app.woke(now, flow, io));
         } else {
             let mut io = Io::new(FlowId(index), GroupId(slot.group));
@@ -586,7 +588,7 @@ impl<A: App> Stack<A> {
         self.tell_closed(now, app, index, end);
         let slot = &mut self.slots[index];
         self.wheel.disarm(&mut slot.place);
-        slot.kind = Kind::Free;
+        slot.kind = FlowKind::Free;
         slot.set(TOLD, false);
         self.slots.give_back(index);
         if self.stalled.as_ref().is_some_and(|stalled| stalled.index == index) {
@@ -613,16 +615,16 @@ fn key_of<F>(slot: &Slot<F>, addresses: &Names<u128>, groups: &[Group]) -> Key {
     } else {
         Addresses::V4 { from: slot.local, to: slot.remote }
     };
-    let transport = if matches!(slot.kind, Kind::Udp(_)) { Transport::Udp } else { Transport::Tcp };
+    let transport = if matches!(slot.kind, FlowKind::Udp(_)) { Transport::Udp } else { Transport::Tcp };
     Key { addresses, ports: slot.ports, transport, tags: groups[usize::from(slot.group)].tags }
 }
 
 /// When the flow wants to be called. A flow that is being opened has a long time-out, and soon a short one: it comes up
 /// early, so that it needs one entry and not two.
 #[inline]
-fn tcp_deadline(now: Nanos, endpoint: &Endpoint, group: &Group, place: Place) -> Option<u32> {
+fn tcp_deadline(now: Nanos, endpoint: &Endpoint, group: &Group, place: WheelPosition) -> Option<u32> {
     let deadline = endpoint.deadline()?.0;
-    if place != Place::NOWHERE || !matches!(endpoint.state(), State::SynSent | State::SynReceived) {
+    if place != WheelPosition::NOWHERE || !matches!(endpoint.state(), State::SynSent | State::SynReceived) {
         return Some(deadline);
     }
     let soon = tick(now).wrapping_add((group.config.tcp.rto_min.0 >> wheel::TICK_BITS) as u32);

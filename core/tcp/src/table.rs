@@ -72,10 +72,10 @@ fn behind(at: usize, buckets: usize) -> usize {
 }
 
 /// Where an entry stands: its bucket, its lane.
-type Place = (usize, usize);
+type LanePosition = (usize, usize);
 
 #[inline]
-fn find_in(buckets: &[Bucket], hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<Place> {
+fn find_in(buckets: &[Bucket], hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<LanePosition> {
     let (mut at, tag) = (home(hash, buckets.len()), tag(hash));
     for _ in 0..buckets.len() {
         let bucket = &buckets[at];
@@ -110,7 +110,7 @@ fn insert_in(buckets: &mut [Bucket], hash: u64, slot: u32) {
     }
 }
 
-fn remove_at(buckets: &mut [Bucket], hash: u64, (last, lane): Place) {
+fn remove_at(buckets: &mut [Bucket], hash: u64, (last, lane): LanePosition) {
     let (mut at, len) = (home(hash, buckets.len()), buckets.len());
     (buckets[last].tags[lane], buckets[last].slots[lane]) = (EMPTY, NONE);
     while at != last {

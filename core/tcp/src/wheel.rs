@@ -35,9 +35,9 @@ fn tick_of(now: Nanos) -> u64 {
 
 /// Where an entry is: level, bucket and which sweeping of it, or nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(u16);
+pub(crate) struct WheelPosition(u16);
 
-impl Place {
+impl WheelPosition {
     /// In no bucket.
     pub(crate) const NOWHERE: Self = Self(u16::MAX);
     const SWEPT: u16 = 1 << 10;
@@ -62,7 +62,7 @@ struct Bucket {
     entries: u32,
     /// Entries that are their flows' places.
     live: u32,
-    /// Changes with every sweeping; see [`Place`].
+    /// Changes with every sweeping; see [`WheelPosition`].
     swept: u16,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Wheel {
     blocks: Slab<Block>,
     /// The entries being taken out, and the place they had.
     due: u32,
-    due_place: Place,
+    due_place: WheelPosition,
     /// A bucket with more entries than it should have.
     crowded: Option<usize>,
 }
@@ -93,7 +93,7 @@ impl Wheel {
             filled: [[0; BUCKETS / 64]; LEVELS],
             blocks: Slab::new(),
             due: NIL,
-            due_place: Place::NOWHERE,
+            due_place: WheelPosition::NOWHERE,
             crowded: None,
         }
     }
@@ -109,7 +109,7 @@ impl Wheel {
 
     /// The tick (mod 2^32) at which an entry at `place` fires.
     #[inline(always)]
-    fn fires(&self, place: Place) -> u32 {
+    fn fires(&self, place: WheelPosition) -> u32 {
         let (level, digit) = (place.bucket() / BUCKETS, (place.bucket() % BUCKETS) as u32);
         let shift = 8 * level as u32;
         let above = if level == LEVELS - 1 { 0 } else { self.now as u32 >> (shift + 8) << (shift + 8) };
@@ -126,13 +126,13 @@ impl Wheel {
     /// Sees to it that flow `index`, whose entry is at `place`, comes up not later than `tick`, but not in the tick that
     /// is being worked off.
     #[inline]
-    pub(crate) fn arm(&mut self, now: Nanos, index: u32, place: &mut Place, tick: u32) {
+    pub(crate) fn arm(&mut self, now: Nanos, index: u32, place: &mut WheelPosition, tick: u32) {
         if self.next == u64::MAX {
             // Nothing waits: the wheel may stand where it stood long ago, too far back to tell later from earlier.
             self.now = self.now.max(tick_of(now));
         }
         let ahead = self.ahead(tick).max(1);
-        if *place != Place::NOWHERE && self.ahead(self.fires(*place)) <= ahead {
+        if *place != WheelPosition::NOWHERE && self.ahead(self.fires(*place)) <= ahead {
             return;
         }
         self.disarm(place);
@@ -141,19 +141,19 @@ impl Wheel {
 
     /// The flow's entry counts no more.
     #[inline]
-    pub(crate) fn disarm(&mut self, place: &mut Place) {
-        if *place == Place::NOWHERE {
+    pub(crate) fn disarm(&mut self, place: &mut WheelPosition) {
+        if *place == WheelPosition::NOWHERE {
             return;
         }
         let bucket = &mut self.buckets[place.bucket()];
         // What is being taken out is not counted any more.
-        if place.0 & Place::SWEPT == bucket.swept {
+        if place.0 & WheelPosition::SWEPT == bucket.swept {
             bucket.live -= 1;
         }
-        *place = Place::NOWHERE;
+        *place = WheelPosition::NOWHERE;
     }
 
-    fn put(&mut self, index: u32, ahead: u32) -> Place {
+    fn put(&mut self, index: u32, ahead: u32) -> WheelPosition {
         let tick = self.now + u64::from(ahead);
         // The first of the four digits, from above, in which the two differ.
         let level = (31 - ((tick ^ self.now) as u32 | 1).leading_zeros()) as usize / 8;
@@ -167,7 +167,7 @@ impl Wheel {
         if bucket.entries > 2 * bucket.live + UNSWEPT {
             self.crowded = Some(at);
         }
-        Place(at as u16 | bucket.swept)
+        WheelPosition(at as u16 | bucket.swept)
     }
 
     fn push(&mut self, at: usize, index: u32) {
@@ -206,7 +206,7 @@ impl Wheel {
     /// An entry that is due at `now` and the place it had. It counts if that is its flow's place: the flow is nowhere
     /// then, and is armed again or called.
     #[inline]
-    pub(crate) fn pop_due(&mut self, now: Nanos) -> Option<(u32, Place)> {
+    pub(crate) fn pop_due(&mut self, now: Nanos) -> Option<(u32, WheelPosition)> {
         let tick = tick_of(now);
         if self.due == NIL {
             if tick < self.next {
@@ -230,11 +230,11 @@ impl Wheel {
             };
             self.now = self.now.max(start);
             let bucket = &mut self.buckets[at];
-            self.due_place = Place(at as u16 | bucket.swept);
+            self.due_place = WheelPosition(at as u16 | bucket.swept);
             self.due = std::mem::replace(&mut bucket.block, NIL);
             (bucket.entries, bucket.live) = (0, 0);
             // What comes into the bucket from now on is not what is being taken out.
-            bucket.swept ^= Place::SWEPT;
+            bucket.swept ^= WheelPosition::SWEPT;
             self.filled[at / BUCKETS][at % BUCKETS / 64] &= !(1 << (at % 64));
             self.next = self.now;
             if self.due != NIL {
@@ -261,7 +261,7 @@ impl Wheel {
 
     /// Forgets the entries that do not count in a bucket that holds too many of them. `claim` is given an entry, the
     /// place it has and the one it gets, and changes the flow's place if it was that.
-    pub(crate) fn sweep(&mut self, mut claim: impl FnMut(u32, Place, Place) -> bool) {
+    pub(crate) fn sweep(&mut self, mut claim: impl FnMut(u32, WheelPosition, WheelPosition) -> bool) {
         // What is being taken out must be told from what is swept.
         if self.due != NIL {
             return;
@@ -271,9 +271,9 @@ impl Wheel {
         if bucket.entries <= 2 * bucket.live + UNSWEPT {
             return;
         }
-        let before = Place(at as u16 | bucket.swept);
-        bucket.swept ^= Place::SWEPT;
-        let after = Place(at as u16 | bucket.swept);
+        let before = WheelPosition(at as u16 | bucket.swept);
+        bucket.swept ^= WheelPosition::SWEPT;
+        let after = WheelPosition(at as u16 | bucket.swept);
         let mut block = std::mem::replace(&mut bucket.block, NIL);
         (bucket.entries, bucket.live) = (0, 0);
         while block != NIL {
@@ -322,7 +322,7 @@ mod tests {
     /// Flows with deadlines, and a wheel that is asked about them.
     struct Model {
         wheel: Wheel,
-        places: Vec<Place>,
+        places: Vec<WheelPosition>,
         deadlines: BTreeMap<u32, u32>,
         now: u64,
     }
@@ -331,7 +331,7 @@ mod tests {
         fn new(flows: usize) -> Self {
             Self {
                 wheel: Wheel::new(),
-                places: vec![Place::NOWHERE; flows],
+                places: vec![WheelPosition::NOWHERE; flows],
                 deadlines: BTreeMap::new(),
                 now: 0,
             }
@@ -356,7 +356,7 @@ mod tests {
                 if *mine != place {
                     continue;
                 }
-                *mine = Place::NOWHERE;
+                *mine = WheelPosition::NOWHERE;
                 match self.deadlines.get(&flow) {
                     Some(tick) if tick.wrapping_sub(to as u32) as i32 > 0 => {
                         self.wheel.arm(Nanos(to << TICK_BITS), flow, mine, *tick)
@@ -380,7 +380,7 @@ mod tests {
         }
 
         fn check(&self) {
-            let armed = self.places.iter().filter(|place| **place != Place::NOWHERE).count();
+            let armed = self.places.iter().filter(|place| **place != WheelPosition::NOWHERE).count();
             assert_eq!(self.wheel.live() as usize, armed);
             let first = self.deadlines.values().map(|tick| tick.wrapping_sub(self.now as u32) as i32).min();
             let next = self.wheel.next_due();
@@ -413,7 +413,7 @@ mod tests {
                         called.sort_unstable();
                         // What was armed for a tick already being worked off comes with the next one.
                         let missing: Vec<_> = late.iter().filter(|flow| !called.contains(flow)).collect();
-                        prop_assert!(missing.iter().all(|flow| model.places[**flow as usize] != Place::NOWHERE));
+                        prop_assert!(missing.iter().all(|flow| model.places[**flow as usize] != WheelPosition::NOWHERE));
                         prop_assert!(called.iter().all(|flow| late.contains(flow)));
                         if to > model.now { prop_assert!(missing.is_empty()); }
                     }

@@ -5,8 +5,8 @@
 //! how long the pieces are (the others); the rest is what the end receives.
 
 use session::plan::{
-    AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix, OpenRate, Order,
-    Patience, PoolPlan, SessionPlan, SidePlan, Size,
+    AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix, OpenRate, Patience,
+    PoolPlan, SelectionOrder, SessionPlan, SidePlan, Size,
 };
 use session::{Apps, Counts, Flow, Reason};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
     let pool = PoolPlan { addresses: Vec::new(), ports: 1..=1 };
     let http = HttpPlan {
         requests: vec![(HttpRequest::get("/", "h"), 1)],
-        order: Order::Sequential,
+        order: SelectionOrder::Sequential,
         per_connection: Some(requests),
         pipeline: 2,
         think: Delay::NONE,
@@ -58,7 +58,7 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
         server: Some(side),
         clients: pool.clone(),
         servers: pool,
-        order: Order::Sequential,
+        order: SelectionOrder::Sequential,
         mix: Mix::one(AppPlan::Http(Arc::new(http))),
         tls: None,
         load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),

@@ -5,7 +5,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use field::{FlowOrder, Flows, Order, Program, SignatureId, Source, Target, Variable, Vary, Write};
+use field::{FlowOrder, Flows, ListOrder, Program, SignatureId, Source, Target, Variable, Vary, Write};
 use jit::{Jit, Runner};
 use port::memory::FreeFrames;
 use port::{BURST, Burst};
@@ -95,7 +95,7 @@ fn signed() {
 fn others() {
     let nothing = Vary::default();
     time("nothing varies, signature", bind(nothing, true));
-    let list = Source::List { values: (0..1000).collect(), order: Order::Sequential };
+    let list = Source::List { values: (0..1000).collect(), order: ListOrder::Sequential };
     time("1 list", bind(vary(vec![Variable::new(list)], &[(2, "udp.src")]), false));
     let one_of = Source::Weighted { values: (0..4).collect(), weights: [7, 4, 2, 1].into(), seed: 1 };
     time("1 weighted list", bind(vary(vec![Variable::new(one_of)], &[(2, "udp.src")]), false));

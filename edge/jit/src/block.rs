@@ -1,7 +1,7 @@
 //! The blocks of numbers that compiled code reads: a program's constants, what a frame length adds, and the state.
 
-use crate::shape::{Advance, Hold, Kind, Shape, Span, VariableShape, Way, Wraps, divisor};
-use field::{Bound, Draw, FlowOrder, Order, Program, SIGNATURE_VARYING, Source, checksum_bytes};
+use crate::shape::{Advance, Hold, Shape, Span, ValueKind, VariableShape, Way, Wraps, divisor};
+use field::{Bound, Draw, FlowOrder, ListOrder, Program, SIGNATURE_VARYING, Source, checksum_bytes};
 
 /// Words before those of the variables: how flows advance.
 pub(crate) const FLOW_WORDS: usize = 3;
@@ -115,7 +115,7 @@ fn variable_words(variable: &Bound, shape: &VariableShape, words: &mut [u64; VAR
             pair(word::ADD, *add);
             pair(word::MASK, mask & (u128::MAX >> (128 - width)));
         }
-        _ if shape.kind == Kind::Called => words[word::ADDRESS] = std::ptr::from_ref(variable) as u64,
+        _ if shape.kind == ValueKind::Called => words[word::ADDRESS] = std::ptr::from_ref(variable) as u64,
         Source::Random { from, .. } => {
             pair(word::ADD, *from);
             if let Some(draw) = variable.draw() {
@@ -125,7 +125,7 @@ fn variable_words(variable: &Bound, shape: &VariableShape, words: &mut [u64; VAR
         Source::List { values, order } => {
             words[word::ADDRESS] = values.as_ptr() as u64;
             words[word::PERIOD] = values.len() as u64;
-            if let Order::Random { seed } = order {
+            if let ListOrder::Random { seed } = order {
                 words[word::KEY] = random::key(*seed);
             }
         }
@@ -140,15 +140,17 @@ fn variable_words(variable: &Bound, shape: &VariableShape, words: &mut [u64; VAR
     }
 }
 
-fn random_words(draw: &Draw, kind: Kind, words: &mut [u64; VARIABLE_WORDS]) {
+fn random_words(draw: &Draw, kind: ValueKind, words: &mut [u64; VARIABLE_WORDS]) {
     words[word::KEY] = draw.key;
     match kind {
-        Kind::Random(Span::Shift) => words[word::SPAN] = 64 - u64::from((draw.last + 1).trailing_zeros()),
-        Kind::Random(Span::Multiply) => words[word::SPAN] = low(draw.last) + 1,
-        Kind::Random(Span::WideShift(_)) => {
+        ValueKind::Random(Span::Shift) => {
+            words[word::SPAN] = 64 - u64::from((draw.last + 1).trailing_zeros())
+        }
+        ValueKind::Random(Span::Multiply) => words[word::SPAN] = low(draw.last) + 1,
+        ValueKind::Random(Span::WideShift(_)) => {
             words[word::OTHER_KEY] = random::other_key(draw.key).wrapping_sub(draw.key);
         }
-        Kind::Random(Span::Parts) => {
+        ValueKind::Random(Span::Parts) => {
             if let Some(parts) = draw.parts {
                 words[word::PARTS..][..4].copy_from_slice(&[
                     parts.count,
@@ -210,19 +212,19 @@ pub(crate) fn seed(program: &Program, shape: &Shape, constants: &[u64], state: &
     for ((variable, shape), (words, state)) in variables {
         let turn = turn(shape.hold, words[word::DIVISOR], number, &mut state[state::LEFT]);
         match shape.kind {
-            Kind::Range { wraps, .. } => {
+            ValueKind::Range { wraps, .. } => {
                 let index = if wraps != Wraps::Never { turn % words[word::PERIOD] } else { turn };
                 let Source::Range { first, step, .. } = variable.source() else { continue };
                 let value = first.wrapping_add(step.wrapping_mul(u128::from(index)));
                 (state[state::VALUE], state[state::VALUE + 1]) = (low(value), high(value));
                 state[state::INDEX] = index;
             }
-            Kind::List => state[state::INDEX] = turn % words[word::PERIOD],
-            Kind::Random(_) | Kind::RandomList | Kind::WeightedList => {
+            ValueKind::List => state[state::INDEX] = turn % words[word::PERIOD],
+            ValueKind::Random(_) | ValueKind::RandomList | ValueKind::WeightedList => {
                 state[state::VALUE] = words[word::KEY].wrapping_add(turn.wrapping_mul(random::STEP));
             }
-            Kind::Called => state[state::VALUE] = turn,
-            Kind::Unused | Kind::Derived { .. } => {}
+            ValueKind::Called => state[state::VALUE] = turn,
+            ValueKind::Unused | ValueKind::Derived { .. } => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Not here: constants. Programs that differ only in first values, steps, counts, seeds, lists, template bytes or the
 //! frame's length have the same shape and share their code.
 
-use field::{Bound, Draw, FlowOrder, Order, Patch, Program, SIGNATURE_VARYING, Source, checksum_bytes};
+use field::{Bound, Draw, FlowOrder, ListOrder, Patch, Program, SIGNATURE_VARYING, Source, checksum_bytes};
 use std::ops::Range;
 use wire::{Algorithm, Checksum};
 
@@ -34,7 +34,7 @@ pub(crate) enum Advance {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct VariableShape {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ValueKind,
     pub(crate) hold: Hold,
     /// Whether the upper 64 bits of the value matter.
     pub(crate) wide: bool,
@@ -53,7 +53,7 @@ pub(crate) enum Hold {
 
 /// How a variable's value is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     /// Nobody needs it.
     Unused,
     Range {
@@ -192,7 +192,7 @@ fn variables(program: &Program) -> Vec<VariableShape> {
     // Last ones first: a derived one says what is needed of its original.
     for (index, variable) in bound.iter().enumerate().rev() {
         let shape = variable_shape(program, variable, uses[index]);
-        if let Kind::Derived { of, shift } = shape.kind {
+        if let ValueKind::Derived { of, shift } = shape.kind {
             uses[of].bits = if shape.wide || shift < 0 { 128 } else { uses[of].bits.max(64) };
         }
         shapes.push(shape);
@@ -209,7 +209,7 @@ struct Use {
 
 fn variable_shape(program: &Program, variable: &Bound, used: Use) -> VariableShape {
     let wide = used.bits > 64 && may_be_wide(variable.source());
-    let kind = if used.bits == 0 { Kind::Unused } else { kind(variable, used, wide) };
+    let kind = if used.bits == 0 { ValueKind::Unused } else { kind(variable, used, wide) };
     let hold = match divisor(program, variable) {
         1 => Hold::Never,
         divisor if divisor > u128::from(u64::MAX) => Hold::Forever,
@@ -227,20 +227,22 @@ fn may_be_wide(source: &Source) -> bool {
     }
 }
 
-fn kind(variable: &Bound, used: Use, wide: bool) -> Kind {
+fn kind(variable: &Bound, used: Use, wide: bool) -> ValueKind {
     match variable.source() {
-        Source::Range { step, count, width, .. } => Kind::Range {
+        Source::Range { step, count, width, .. } => ValueKind::Range {
             wraps: wraps(*step, *count, *width, wide),
             unit: *step == 1,
             masked: used.bits > u32::from(*width) && *width != 64,
         },
-        Source::Random { .. } => variable.draw().map_or(Kind::Called, random),
-        Source::List { order: Order::Sequential, .. } => Kind::List,
-        Source::List { order: Order::Random { .. }, .. } => Kind::RandomList,
-        Source::Weighted { .. } => Kind::WeightedList,
+        Source::Random { .. } => variable.draw().map_or(ValueKind::Called, random),
+        Source::List { order: ListOrder::Sequential, .. } => ValueKind::List,
+        Source::List { order: ListOrder::Random { .. }, .. } => ValueKind::RandomList,
+        Source::Weighted { .. } => ValueKind::WeightedList,
         // Shifts that leave nothing of what is there.
-        Source::Derived { of, shift, .. } if !wide && *shift >= 64 => Kind::Derived { of: *of, shift: 64 },
-        Source::Derived { of, shift, .. } => Kind::Derived { of: *of, shift: *shift },
+        Source::Derived { of, shift, .. } if !wide && *shift >= 64 => {
+            ValueKind::Derived { of: *of, shift: 64 }
+        }
+        Source::Derived { of, shift, .. } => ValueKind::Derived { of: *of, shift: *shift },
     }
 }
 
@@ -255,21 +257,23 @@ fn wraps(step: u128, count: u128, width: u16, wide: bool) -> Wraps {
     if !wide && count <= different && step as u64 != 0 { Wraps::ByValue } else { Wraps::ByIndex }
 }
 
-fn random(draw: &Draw) -> Kind {
+fn random(draw: &Draw) -> ValueKind {
     let narrow = u128::from(u64::MAX);
     match draw.parts {
-        Some(parts) if draw.from + draw.last <= narrow && parts.length < narrow => Kind::Random(Span::Parts),
-        Some(_) => Kind::Called,
+        Some(parts) if draw.from + draw.last <= narrow && parts.length < narrow => {
+            ValueKind::Random(Span::Parts)
+        }
+        Some(_) => ValueKind::Called,
         None if draw.last > narrow => match draw.last.checked_add(1) {
-            None => Kind::Random(Span::WideShift(0)),
+            None => ValueKind::Random(Span::WideShift(0)),
             Some(span) if span.is_power_of_two() => {
-                Kind::Random(Span::WideShift(span.leading_zeros() as u8 + 1))
+                ValueKind::Random(Span::WideShift(span.leading_zeros() as u8 + 1))
             }
-            Some(_) => Kind::Called,
+            Some(_) => ValueKind::Called,
         },
         // A span of one would be a shift by 64.
-        None if draw.last > 0 && (draw.last + 1).is_power_of_two() => Kind::Random(Span::Shift),
-        None => Kind::Random(Span::Multiply),
+        None if draw.last > 0 && (draw.last + 1).is_power_of_two() => ValueKind::Random(Span::Shift),
+        None => ValueKind::Random(Span::Multiply),
     }
 }
 

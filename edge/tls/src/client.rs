@@ -7,11 +7,11 @@ use rustls::client::{ClientConnection, Resumption, WebPkiServerVerifier};
 use rustls::pki_types::ServerName;
 use rustls::sign::SingleCertAndKey;
 use rustls::{ClientConfig, RootCertStore};
-use session::plan::{By, Content, Order, Part, ServerIdentity, TlsPlan, TlsVerify, Values};
+use session::plan::{By, Content, Part, SelectionOrder, ServerIdentity, TlsPlan, TlsVerify, Values};
 use session::secure::{Secure, SecureError, SecureSide};
 use units::Nanos;
 
-use crate::flow::{Flow, Stillborn};
+use crate::flow::{FailedFlow, Flow};
 use crate::store::Sessions;
 use crate::trust::AcceptAnyCertificate;
 use crate::{TlsError, alpn, failure, identity, names};
@@ -84,7 +84,7 @@ impl SecureSide for Client {
     fn start(&mut self, _now: Nanos, number: u64) -> Box<dyn Secure> {
         match self.flow(number) {
             Ok(flow) => Box::new(flow),
-            Err(error) => Box::new(Stillborn(error)),
+            Err(error) => Box::new(FailedFlow(error)),
         }
     }
 }
@@ -140,11 +140,11 @@ fn rendered(content: &Content, number: u64) -> Result<ServerName<'static>, TlsEr
     server_name(&name)
 }
 
-fn pick(items: &[Arc<[u8]>], order: Order, by: By, number: u64) -> &[u8] {
+fn pick(items: &[Arc<[u8]>], order: SelectionOrder, by: By, number: u64) -> &[u8] {
     let count = items.len() as u64;
     let values = match order {
-        Order::Sequential => Values::Range { first: 0, step: 1, count, by },
-        Order::Random { seed } => Values::Random { from: 0, to: count.saturating_sub(1), seed, by },
+        SelectionOrder::Sequential => Values::Range { first: 0, step: 1, count, by },
+        SelectionOrder::Random { seed } => Values::Random { from: 0, to: count.saturating_sub(1), seed, by },
     };
     items.get(values.value(number, 0) as usize).map_or(&[], |item| item)
 }

@@ -128,9 +128,9 @@ where
 }
 
 /// A flow that could not begin: the machine had no randomness, or no time.
-pub struct Stillborn(pub(crate) SecureError);
+pub struct FailedFlow(pub(crate) SecureError);
 
-impl Secure for Stillborn {
+impl Secure for FailedFlow {
     fn receive(&mut self, _: Nanos, _: &[u8], _: &mut Vec<u8>) -> Result<(), SecureError> {
         Err(self.0.clone())
     }

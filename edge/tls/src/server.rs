@@ -10,7 +10,7 @@ use session::plan::TlsPlan;
 use session::secure::{Secure, SecureSide};
 use units::Nanos;
 
-use crate::flow::{Flow, Stillborn};
+use crate::flow::{FailedFlow, Flow};
 use crate::{TlsError, alpn, failure, identity, names};
 
 /// Makes the encryption of servers' flows. A clone shows the same certificate and takes the same tickets.
@@ -61,7 +61,7 @@ impl SecureSide for Server {
     fn start(&mut self, _now: Nanos, _number: u64) -> Box<dyn Secure> {
         match ServerConnection::new(self.config.clone()) {
             Ok(connection) => Box::new(Flow::new(connection)),
-            Err(error) => Box::new(Stillborn(failure::of_library(error))),
+            Err(error) => Box::new(FailedFlow(failure::of_library(error))),
         }
     }
 }

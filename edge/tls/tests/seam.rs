@@ -5,7 +5,7 @@ mod common;
 use common::{Authority, NAME, Trouble, Wire, plan, sides};
 use proptest::prelude::*;
 use session::plan::{
-    By, Content, Identity, KeyKind, Order, Part, ServerIdentity, TlsPlan, TlsVerify, Values,
+    By, Content, Identity, KeyKind, Part, SelectionOrder, ServerIdentity, TlsPlan, TlsVerify, Values,
 };
 use session::secure::{Secure, SecureError};
 use std::sync::Arc;
@@ -202,7 +202,7 @@ fn the_servers_name_follows_the_flows_number() {
     ];
     let cases = [
         (Some(vec![Part::Bytes(b"one.test"[..].into())]), [Some("one.test"); 3]),
-        (Some(vec![listed(Order::Sequential)]), [Some("a.test"), Some("b.test"), Some("a.test")]),
+        (Some(vec![listed(SelectionOrder::Sequential)]), [Some("a.test"), Some("b.test"), Some("a.test")]),
         (Some(numbered), [Some("h007.test"), Some("h008.test"), Some("h007.test")]),
         (None, [None; 3]),
     ];
@@ -215,7 +215,7 @@ fn the_servers_name_follows_the_flows_number() {
         }
     }
     let mut plan = plan();
-    plan.client.server_name = Some(Content { parts: vec![listed(Order::Random { seed: 1 })] });
+    plan.client.server_name = Some(Content { parts: vec![listed(SelectionOrder::Random { seed: 1 })] });
     let mut client = sides(plan).client().expect("a client");
     let mut names: Vec<_> =
         (0..64).map(|number| said_name(&mut *client.start(Nanos::ZERO, number))).collect();
@@ -228,8 +228,9 @@ fn the_servers_name_follows_the_flows_number() {
 fn a_flow_whose_name_is_none_fails_alone() {
     let items: Arc<[Arc<[u8]>]> = Arc::new([b"a.test"[..].into(), b"not a name"[..].into()]);
     let mut plan = plan();
-    plan.client.server_name =
-        Some(Content { parts: vec![Part::List { items, order: Order::Sequential, by: By::Session }] });
+    plan.client.server_name = Some(Content {
+        parts: vec![Part::List { items, order: SelectionOrder::Sequential, by: By::Session }],
+    });
     let mut client = sides(plan).client().expect("a client");
     let mut flow = client.start(Nanos::ZERO, 1);
     flow.send(b"x");

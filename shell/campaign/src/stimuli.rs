@@ -11,7 +11,7 @@ pub(crate) use modifier::{test_frames, test_rate};
 
 use crate::CampaignError;
 use crate::directions::Directions;
-use field::{Order, Program, ProgramError, Source, Target, Variable, Vary, Write};
+use field::{ListOrder, Program, ProgramError, Source, Target, Variable, Vary, Write};
 use methods::{Modifier, TrialRequest};
 use profile::Plan;
 use profile::plan::{NextHop, PortPlan, Sizes, StreamPlan};
@@ -166,11 +166,11 @@ fn macs(seed: u64, port: usize) -> Arc<[u128]> {
 /// Hardware addresses: each port's in turn as the source, those of the other one at random as the destination.
 fn addresses(fields: &mut Fields, stream: &StreamPlan, seed: u64, key: u64) {
     if stream.fill_source_mac {
-        let source = Source::List { values: macs(seed, stream.from), order: Order::Sequential };
+        let source = Source::List { values: macs(seed, stream.from), order: ListOrder::Sequential };
         fields.add_named(0, "src", source);
     }
     if let Some(to) = stream.to {
-        let order = Order::Random { seed: random::word(key, 2) };
+        let order = ListOrder::Random { seed: random::word(key, 2) };
         fields.add_named(0, "dst", Source::List { values: macs(seed, to), order });
     }
 }
@@ -203,7 +203,7 @@ fn networks(
     };
     let values: Arc<[u128]> = (0..u128::from(count)).map(|k| first + k * step).collect();
     let index = packet.headers.iter().position(|header| is_ip(&header)).unwrap_or_default();
-    let order = Order::Random { seed: random::word(key, 3) };
+    let order = ListOrder::Random { seed: random::word(key, 3) };
     if !fields.add_named(index, "dst", Source::List { values, order }) {
         return Ok(false);
     }
@@ -248,7 +248,7 @@ fn answer(stream: &StreamPlan, to: usize, sources: Arc<[u128]>, rate: Load) -> S
     if let Some(field) = ETHERNET.field("src") {
         let target = Target::Field { header: 0, field };
         vary.writes.push(Write { variable: 0, target, mask: field.max() });
-        vary.variables.push(Variable::new(Source::List { values: sources, order: Order::Sequential }));
+        vary.variables.push(Variable::new(Source::List { values: sources, order: ListOrder::Sequential }));
     }
     let packet = PacketSpec { headers: vec![Header::new(&ETHERNET)], ..PacketSpec::default() };
     StreamPlan {

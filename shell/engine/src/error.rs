@@ -17,7 +17,7 @@ pub enum EngineError {
         /// What is wrong.
         reason: String,
     },
-    /// Sessions can't be played as they are.
+    /// Sessions that can't run as they are.
     #[error("sessions {name}: {reason}")]
     Sessions {
         /// The entry's name.
@@ -27,8 +27,8 @@ pub enum EngineError {
     },
     /// The interface carries the machine's default route.
     #[error(
-        "port {port}: {netdev} carries this machine's default route; a tester on a live network harms it (RFC 6815). \
-         If you mean it, say 'allow_default_route: true'"
+        "port {port}: {netdev} carries this machine's default route, and test traffic harms a live network (RFC 6815); to \
+         use it all the same, set 'allow_default_route: true'"
     )]
     DefaultRoute {
         /// The port's name.
@@ -36,7 +36,7 @@ pub enum EngineError {
         /// The interface.
         netdev: String,
     },
-    /// Hosts behind a port get in each other's way.
+    /// Hosts behind a port conflict.
     #[error("port {port}: {reason}")]
     Hosts {
         /// The port's name.
@@ -44,21 +44,21 @@ pub enum EngineError {
         /// How.
         reason: String,
     },
-    /// A neighbour did not answer.
+    /// A neighbour did not answer ARP or neighbour discovery.
     #[error(
-        "port {port}: no answer from {} after {waited_s} s; is the device under test up, is the cable on the right \
-         port, and does it own the address?",
+        "port {port}: no answer from {} after {waited_s} s; check that the device under test is up, connected to this \
+         port, and has the address",
         list(neighbours)
     )]
     Neighbour {
         /// The port's name.
         port: String,
-        /// Who did not answer, with the host that asked if it is not the port's own.
+        /// The addresses, with the host that asked if it is not the port's own.
         neighbours: Vec<String>,
         /// How long they were asked, s.
         waited_s: u64,
     },
-    /// A capture did not begin.
+    /// A capture can't start.
     #[error("port {port}: capture: {error}")]
     Capture {
         /// The port's name.
@@ -66,12 +66,12 @@ pub enum EngineError {
         /// Why not.
         error: CaptureError,
     },
-    /// The machine has not what was asked for.
+    /// The machine lacks what the trial needs.
     #[error("{0}")]
     Machine(String),
 }
 
-/// Neighbours that are named one by one.
+/// Most neighbours listed in an error.
 const LISTED_MAX: usize = 8;
 
 fn list(neighbours: &[String]) -> String {
@@ -83,7 +83,7 @@ fn list(neighbours: &[String]) -> String {
 }
 
 impl EngineError {
-    /// Whether the user's input was at fault, and not the machine or the device under test.
+    /// Whether the input is at fault, not the machine or the device under test.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Port(error) => error.kind == PortErrorKind::Name,

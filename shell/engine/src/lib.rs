@@ -1,9 +1,10 @@
 //! Runs Plans: spreads them over workers, resolves neighbours, keeps snapshots, and makes the result.
 //!
-//! [`Session`] is the one handle: load a Plan, run it on a [`Rig`] of open ports or on simulated ones, watch it, stop
-//! it. The engine does not know which method asked for the trial, nor whether time is real.
+//! [`Session`] is the one handle: load a Plan and run it on a [`Rig`] of open ports or on simulated ones. A
+//! [`TrialObserver`] receives snapshots, a [`Control`] sends commands. The engine knows neither the method behind a trial
+//! nor whether time is real.
 //!
-//! Invariant: traffic stops and drains before counters are read, so there is no loss that is not one.
+//! Invariant: traffic stops and drains before counters are read, so packets in flight never count as lost.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What can be seen of a trial while it runs.
+//! Snapshots of a running trial.
 
 use crate::sums::Sums;
 use crate::trial::Trial;
@@ -6,7 +6,7 @@ use measure::Spans;
 use std::net::IpAddr;
 use units::Nanos;
 
-/// Sees a trial while it runs.
+/// Receives snapshots of a running trial.
 pub trait TrialObserver {
     /// Time from one snapshot to the next.
     fn interval(&self) -> Nanos;
@@ -33,7 +33,7 @@ pub struct View<'a> {
     pub(crate) at: Nanos,
     /// Since the last snapshot.
     pub(crate) span: Nanos,
-    /// Whether sending is over and late packets are waited for.
+    /// Whether sending has ended and late packets may still arrive.
     pub(crate) draining: bool,
 }
 
@@ -53,7 +53,7 @@ impl View<'_> {
         self.trial.plan.duration
     }
 
-    /// Whether sending is over and late packets are waited for.
+    /// Whether sending has ended and late packets may still arrive.
     pub fn is_draining(&self) -> bool {
         self.draining
     }

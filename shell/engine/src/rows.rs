@@ -6,7 +6,7 @@ use crate::observer::View;
 use crate::session_rows::sessions;
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
-use measure::{Change, Counts, Jitter, Moments, Span, Spans, StreamTotals};
+use measure::{Counts, DelayVariation, Jitter, Moments, Span, Spans, StreamTotals};
 use port::DriverDrops;
 use result::{
     CaptureResult, Counters, INTERVAL_SCHEMA, IntervalDocument, JitterResult, LatencyResult, Named,
@@ -61,7 +61,7 @@ pub(crate) fn latency(moments: &Moments, histogram: Option<&histogram::Histogram
     })
 }
 
-fn jitter(change: &Change, jitter: Option<Jitter>) -> Option<JitterResult> {
+fn jitter(change: &DelayVariation, jitter: Option<Jitter>) -> Option<JitterResult> {
     let rfc3550 = jitter.and_then(Jitter::ns);
     Some(JitterResult { rfc3550, rfc4689_mean: change.mean()?, rfc4689_max: change.max })
 }

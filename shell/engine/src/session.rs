@@ -1,4 +1,4 @@
-//! The one handle on a trial: load, run, watch, stop.
+//! Loads a Plan on open ports and runs it.
 
 mod baseline;
 mod collector;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::vary::{Order, Source, Variable};
+use crate::vary::{ListOrder, Source, Variable};
 use std::collections::HashSet;
 use std::sync::Arc;
 use wire::{Header, PacketSpec, protocol, read};
@@ -118,7 +118,7 @@ fn a_written_checksum_is_not_computed() {
 #[test]
 fn odometers() {
     let wheel = |digits, every, after| Variable { every, after, ..counter(0, digits, 8) };
-    let list = Source::List { values: Arc::from([5, 6]), order: Order::Sequential };
+    let list = Source::List { values: Arc::from([5, 6]), order: ListOrder::Sequential };
     let copy = Source::Derived { of: 1, shift: 0, add: 0, mask: u128::MAX, width: 8 };
     let vary = vary(
         vec![
@@ -215,7 +215,7 @@ fn says_what_is_wrong() {
     assert_eq!(bind(variable(none, 1, None)), zero("distinct"));
     let backwards = Source::Random { from: 1, to: 0, distinct: None, seed: 0 };
     assert_eq!(bind(variable(backwards, 1, None)), ProgramError::Backwards { variable: 0 });
-    let empty = Source::List { values: Arc::from([]), order: Order::Sequential };
+    let empty = Source::List { values: Arc::from([]), order: ListOrder::Sequential };
     assert_eq!(bind(variable(empty, 1, None)), ProgramError::Empty { variable: 0 });
     for weights in [&[0, 0][..], &[1], &[1, 2, 3]] {
         assert_eq!(bind(variable(weighted(weights), 1, None)), ProgramError::Weights { variable: 0 });

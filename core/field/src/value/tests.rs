@@ -1,5 +1,5 @@
 use super::*;
-use crate::vary::{Order, Source, Variable};
+use crate::vary::{ListOrder, Source, Variable};
 use std::collections::HashSet;
 
 fn bound(source: Source) -> Bound {
@@ -53,9 +53,9 @@ fn long_ranges_never_begin_again() {
 #[test]
 fn lists_go_round() {
     let values: Arc<[u128]> = Arc::from([9, u128::MAX, 4]);
-    let source = Source::List { values: values.clone(), order: Order::Sequential };
+    let source = Source::List { values: values.clone(), order: ListOrder::Sequential };
     assert_eq!(first_values(source), [9, u128::MAX, 4, 9, u128::MAX]);
-    let shuffled = bound(Source::List { values: values.clone(), order: Order::Random { seed: 1 } });
+    let shuffled = bound(Source::List { values: values.clone(), order: ListOrder::Random { seed: 1 } });
     let counts = values.iter().map(|v| (0..30_000).filter(|k| shuffled.value(*k) == *v).count() as i64);
     // Four standard deviations.
     counts.for_each(|count| assert!((count - 10_000).abs() < 330, "{count}"));

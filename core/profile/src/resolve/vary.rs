@@ -4,7 +4,7 @@ use super::Resolver;
 use crate::document::packet::FieldValue;
 use crate::document::vary::{FlowsDoc, GeneratorDoc, OrderDoc, VaryDoc, Weight};
 use crate::error::unknown;
-use field::{FlowOrder, Flows, Order, Source, Target, Variable, Vary, Write};
+use field::{FlowOrder, Flows, ListOrder, Source, Target, Variable, Vary, Write};
 use indexmap::IndexMap;
 use std::net::IpAddr;
 use wire::path::{self, Place};
@@ -243,8 +243,8 @@ impl Resolver<'_> {
             (None, None) => return None,
         };
         let order = match doc.order.unwrap_or_default() {
-            OrderDoc::Sequential => Order::Sequential,
-            OrderDoc::Random => Order::Random { seed: self.own_seed(varied, doc) },
+            OrderDoc::Sequential => ListOrder::Sequential,
+            OrderDoc::Random => ListOrder::Random { seed: self.own_seed(varied, doc) },
         };
         Some(Source::List { values: values.into(), order })
     }

@@ -6,7 +6,7 @@ use units::{Nanos, Pps};
 
 /// A call of `Schedule::scale`.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct RateChange {
     pub streams: Option<Vec<u32>>,
     pub factor: Factor,
     pub at: Nanos,

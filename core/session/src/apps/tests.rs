@@ -360,7 +360,7 @@ fn closings_and_requests_keep_their_rates_together() {
     let raw = AppPlan::raw(Size::Fixed(100), Size::Fixed(1), None, Delay::NONE);
     let http = HttpPlan {
         requests: vec![(HttpRequest::get("/", "h"), 1)],
-        order: Order::Sequential,
+        order: SelectionOrder::Sequential,
         per_connection: None,
         pipeline: 1,
         think: Delay::NONE,

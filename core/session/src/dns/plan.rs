@@ -1,6 +1,6 @@
 //! What clients ask and what servers answer. Pure data.
 
-use crate::vary::{Content, Delay, Order};
+use crate::vary::{Content, Delay, SelectionOrder};
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::Nanos;
@@ -13,7 +13,7 @@ pub struct DnsPlan {
     pub queries: Vec<(DnsQuery, u32)>,
     /// In which order queries come: by turns, spread out exactly by weight, or by chance. Each session begins one
     /// further than the one before.
-    pub order: Order,
+    pub order: SelectionOrder,
     /// Queries of a session, one after the other; `None`: until it is closed from outside.
     pub per_session: Option<u32>,
     /// From an answer to the next query.

@@ -25,7 +25,7 @@ fn address(first: &str, count: u64) -> DnsAnswer {
 fn dns(queries: Vec<(DnsQuery, u32)>, per_session: u32, rules: Vec<DnsRule>) -> DnsPlan {
     DnsPlan {
         queries,
-        order: Order::Sequential,
+        order: SelectionOrder::Sequential,
         per_session: Some(per_session),
         think: Delay::NONE,
         retries: 2,

@@ -1,6 +1,6 @@
 //! What clients ask for and what servers answer. Pure data.
 
-use crate::vary::{Content, Delay, Order, Size};
+use crate::vary::{Content, Delay, SelectionOrder, Size};
 use std::sync::Arc;
 
 /// HTTP/1.1, both ends.
@@ -10,7 +10,7 @@ pub struct HttpPlan {
     pub requests: Vec<(HttpRequest, u32)>,
     /// In which order requests come: by turns, spread out exactly by weight, or by chance. Each session begins one
     /// further than the one before.
-    pub order: Order,
+    pub order: SelectionOrder,
     /// Requests on a connection; `None`: until it is closed from outside.
     pub per_connection: Option<u32>,
     /// Requests sent before their responses have come, 1 to 255.

@@ -13,7 +13,7 @@ const MINUTE: Nanos = Nanos::from_secs(60);
 fn http(requests: Vec<(HttpRequest, u32)>, per_connection: u32) -> HttpPlan {
     HttpPlan {
         requests,
-        order: Order::Sequential,
+        order: SelectionOrder::Sequential,
         per_connection: Some(per_connection),
         pipeline: 1,
         think: Delay::NONE,

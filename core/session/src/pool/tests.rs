@@ -5,7 +5,7 @@ use crate::testing::addresses;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-fn pool(order: Order) -> Pool {
+fn pool(order: SelectionOrder) -> Pool {
     let clients = addresses("10.0.0.1", "10.0.0.3", 5_000..=5_001);
     let servers = addresses("10.0.1.1", "10.0.1.2", 80..=81);
     Pool::new(&clients, &servers, None, order)
@@ -17,7 +17,7 @@ fn text(tuple: &Tuple) -> String {
 
 #[test]
 fn goes_through_all_pairs_in_order() {
-    let pool = pool(Order::Sequential);
+    let pool = pool(SelectionOrder::Sequential);
     assert_eq!(pool.pairs(), 24);
     let all: Vec<String> = (0..24).map(|n| text(&pool.tuple(n).unwrap())).collect();
     assert_eq!(
@@ -39,11 +39,11 @@ fn goes_through_all_pairs_in_order() {
 
 #[test]
 fn random_order_is_a_permutation() {
-    let pool = pool(Order::Random { seed: 7 });
+    let pool = pool(SelectionOrder::Random { seed: 7 });
     let all: Vec<String> = (0..24).map(|n| text(&pool.tuple(n).unwrap())).collect();
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 24);
     let sequential: Vec<String> =
-        (0..24).map(|n| text(&self::pool(Order::Sequential).tuple(n).unwrap())).collect();
+        (0..24).map(|n| text(&self::pool(SelectionOrder::Sequential).tuple(n).unwrap())).collect();
     assert_ne!(all, sequential);
 }
 
@@ -54,7 +54,7 @@ fn weights_count_and_pairs_stay_apart() {
         .addresses
         .push(AddressRange { weight: 3, ..addresses("10.0.0.8", "10.0.0.9", 0..=0).addresses[0] });
     let servers = addresses("2001:db8::1", "2001:db8::1", 80..=80);
-    let pool = Pool::new(&clients, &servers, Some(&(443..=443)), Order::Sequential);
+    let pool = Pool::new(&clients, &servers, Some(&(443..=443)), SelectionOrder::Sequential);
     let mut by_address = BTreeMap::<_, u32>::new();
     let mut seen = BTreeSet::new();
     for number in 0..7 * 33 {
@@ -70,7 +70,7 @@ fn weights_count_and_pairs_stay_apart() {
 fn workers_take_what_is_theirs() {
     let mut all = BTreeSet::new();
     for worker in 0..3u16 {
-        let mut pool = pool(Order::Random { seed: 3 });
+        let mut pool = pool(SelectionOrder::Random { seed: 3 });
         let owned = |tuple: &Tuple| tuple.client.port().wrapping_add(tuple.server.port()) % 3 == worker;
         let mine = (0..24).filter(|n| owned(&pool.tuple(*n).unwrap())).count();
         for _ in 0..mine {
@@ -81,13 +81,13 @@ fn workers_take_what_is_theirs() {
     }
     assert_eq!(all.len(), 24);
     let empty = PoolPlan { addresses: Vec::new(), ports: 1..=2 };
-    assert_eq!(Pool::new(&empty, &empty, None, Order::Sequential).tuple(0), None);
+    assert_eq!(Pool::new(&empty, &empty, None, SelectionOrder::Sequential).tuple(0), None);
 }
 
 proptest! {
     #[test]
     fn permutations_are(count in 1u64..3_000, seed: u64) {
-        let permutation = Permutation::new(Order::Random { seed }, count);
+        let permutation = Permutation::new(SelectionOrder::Random { seed }, count);
         let image: BTreeSet<u64> = (0..count).map(|n| permutation.apply(n)).collect();
         prop_assert_eq!(image.len() as u64, count);
         prop_assert!(image.last() < Some(&count));

@@ -90,7 +90,7 @@ enum Item {
 }
 
 /// Where a step is.
-struct Place<'a> {
+struct StepPosition<'a> {
     item: &'a Item,
     sends: u64,
     expects: u64,
@@ -184,7 +184,7 @@ impl Machine {
         Self { block: Block::new(&program.ops) }
     }
 
-    fn locate(&self, step: u32) -> Option<Place<'_>> {
+    fn locate(&self, step: u32) -> Option<StepPosition<'_>> {
         let (mut step, mut sends, mut expects) = (u64::from(step), 0, 0);
         let mut block = &self.block;
         loop {
@@ -207,7 +207,7 @@ impl Machine {
                     }
                     block = inner;
                 }
-                item => return Some(Place { item, sends, expects }),
+                item => return Some(StepPosition { item, sends, expects }),
             }
         }
     }
@@ -238,7 +238,7 @@ impl Machine {
         flow.state = state::TURN;
         if ctx.is_client()
             && ctx.common.up.is_some()
-            && matches!(self.locate(0), Some(Place { item: Item::Stream | Item::End, .. }))
+            && matches!(self.locate(0), Some(StepPosition { item: Item::Stream | Item::End, .. }))
         {
             let end = flow.up_end(ctx.now);
             ctx.wake_at(flow, end);
@@ -460,7 +460,7 @@ impl Machine {
         &self,
         ctx: &mut Ctx<'_>,
         flow: &mut Flow,
-        place: &Place<'_>,
+        place: &StepPosition<'_>,
         data: &[u8],
     ) -> Option<(usize, bool)> {
         let got = flow.left();
@@ -544,7 +544,7 @@ impl Machine {
     fn peer_closed(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         match flow.state {
             state::EXPECT => {
-                if matches!(self.locate(flow.step), Some(Place { item: Item::End, .. })) {
+                if matches!(self.locate(flow.step), Some(StepPosition { item: Item::End, .. })) {
                     self.expected(ctx, flow);
                     return self.run(ctx, flow);
                 }
@@ -595,7 +595,7 @@ impl Machine {
             }
             state::TURN => self.advance(ctx, flow),
             state::EXPECT if ctx.is_client() => {
-                let sink = matches!(self.locate(flow.step), Some(Place { item: Item::End, .. }));
+                let sink = matches!(self.locate(flow.step), Some(StepPosition { item: Item::End, .. }));
                 if sink && ctx.shall_end(flow) {
                     flow.set(Flag::Stopped);
                     ctx.end_client(flow);
@@ -624,7 +624,7 @@ impl Machine {
         let at_boundary = match flow.state {
             0 => return,
             state::EXPECT if ctx.is_client() => {
-                matches!(self.locate(flow.step), Some(Place { item: Item::End, .. }))
+                matches!(self.locate(flow.step), Some(StepPosition { item: Item::End, .. }))
             }
             state::EXPECT => flow.left() == 0,
             _ => true,

@@ -142,7 +142,7 @@ fn http(bytes: u64, requests: u32) -> AppPlan {
     let request = HttpRequest { response_bytes: Some(bytes), ..HttpRequest::get(&format!("/{bytes}"), "h") };
     AppPlan::Http(Arc::new(HttpPlan {
         requests: vec![(request, 1)],
-        order: Order::Sequential,
+        order: SelectionOrder::Sequential,
         per_connection: Some(requests),
         pipeline: 2,
         think: Delay::NONE,

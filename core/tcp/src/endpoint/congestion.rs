@@ -4,7 +4,7 @@
 //! All arithmetic is on integers, so a run is the same on every machine.
 
 use super::{Endpoint, Env, bit};
-use crate::busy::BoxId;
+use crate::box_pool::BoxId;
 use crate::options::Congestion;
 
 /// `ssthresh` before anything was lost.

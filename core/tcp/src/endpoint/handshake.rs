@@ -4,7 +4,7 @@ use super::sequence::{after, before};
 use super::timers::{AFTER_SYN_TIMEOUT, Timer, coarse};
 use super::{Endpoint, Env, Events, State, Tick, bit, congestion};
 use crate::app::End;
-use crate::busy::BoxId;
+use crate::box_pool::BoxId;
 use crate::segment::{Flags, Segment, SegmentHeader};
 
 /// RFC 9293 section 3.7.1: what a peer takes that does not say.

@@ -3,7 +3,7 @@
 //! Segments and timers come in as calls, segments to send are asked for by [`Endpoint::transmit`]. Payload is named by
 //! its stream offset; whoever sends a segment asks the application for the bytes, once more if it must be repeated.
 //!
-//! An endpoint is 76 bytes. What only some flows need lies in a box of [`Busy`]: the scoreboard and state of a repair,
+//! An endpoint is 76 bytes. What only some flows need lies in a box of [`BoxPool`]: the scoreboard and state of a repair,
 //! bytes ahead of a gap, bytes a paused application has not taken, CUBIC's curve, stream offsets above 4 GiB.
 //!
 //! Not here: the urgent mechanism (RFC 9293 section 3.8.5 advises against it; URG is ignored), data on SYN segments
@@ -30,7 +30,7 @@ pub(crate) use recovery::{Recovery, Scoreboard};
 pub use timers::Tick;
 
 use crate::app::End;
-use crate::busy::{BoxId, Busy, Work};
+use crate::box_pool::{BoxId, BoxPool, Work};
 use crate::counts::TcpCounts;
 use crate::options::{TcpOptions, TimeWait};
 use crate::segment::SegmentHeader;
@@ -47,7 +47,7 @@ pub struct Env<'a> {
     /// Largest payload the MTU allows without TCP options: MTU - 40 for IPv4, MTU - 60 for IPv6.
     pub mss_limit: u16,
     /// Boxes for flows that need more.
-    pub busy: &'a mut Busy,
+    pub busy: &'a mut BoxPool,
     /// Counters of the flow's group.
     pub counts: &'a mut TcpCounts,
 }
@@ -226,13 +226,13 @@ impl Endpoint {
         self.snd_nxt.wrapping_sub(self.snd_una)
     }
 
-    /// Whether it has a box of [`Busy`].
+    /// Whether it has a box of [`BoxPool`].
     pub fn is_busy(&self) -> bool {
         self.busy.is_some()
     }
 
     /// Whether bytes or a FIN came that a paused application was not told yet.
-    pub fn holds(&self, busy: &Busy) -> bool {
+    pub fn holds(&self, busy: &BoxPool) -> bool {
         self.busy.is_some() && busy.work(self.busy).holds()
     }
 
@@ -240,7 +240,7 @@ impl Endpoint {
     #[inline]
     pub fn deadline(&self) -> Option<Tick> {
         let ack = self.has(bit::ACK_LATER).then_some(self.ack_due);
-        let other = (self.timer.kind() != timers::Kind::Off).then_some(self.due);
+        let other = (self.timer.kind() != timers::TimerKind::Off).then_some(self.due);
         match (ack, other) {
             (Some(ack), Some(other)) => Some(if ack.before(other) { ack } else { other }),
             (one, None) | (None, one) => one,
@@ -304,7 +304,7 @@ impl Endpoint {
     /// Tells what was kept, and opens the window again.
     pub fn resume(&mut self, env: &mut Env<'_>, events: &mut impl Events) {
         self.clear(bit::PAUSED);
-        self.hand_on_held(env, events);
+        self.deliver_held(env, events);
         if self.state.receives() && self.window_grew(env) {
             self.set(bit::ACK_NOW);
         }
@@ -332,7 +332,7 @@ impl Endpoint {
     }
 
     /// Gives the box back. For an endpoint that is dropped before its end was told; one that ended has none.
-    pub fn release(&mut self, busy: &mut Busy) {
+    pub fn release(&mut self, busy: &mut BoxPool) {
         if self.busy.is_some() {
             busy.take_back(self.busy);
             self.busy = BoxId::NONE;
@@ -396,7 +396,7 @@ impl Endpoint {
         if self.unsent == 0 && !self.busy.is_some() && !self.has(bit::CLOSE) {
             // Nothing to send, nothing out of the ordinary.
             self.clear(bit::READY);
-            if env.options.keep_alive.is_none() && self.timer.kind() != timers::Kind::Persist {
+            if env.options.keep_alive.is_none() && self.timer.kind() != timers::TimerKind::Persist {
                 return;
             }
         }
@@ -440,7 +440,7 @@ impl Endpoint {
         match env.options.time_wait {
             TimeWait::Skip => Some(End::Closed),
             TimeWait::For(time) => {
-                self.start(timers::Kind::TimeWait, env.now, time);
+                self.start(timers::TimerKind::TimeWait, env.now, time);
                 None
             }
         }

@@ -1,7 +1,7 @@
 //! Segments coming in (RFC 9293 section 3.10.7.4): the common case first, then everything else in the RFC's order.
 
 use super::sequence::{after, before, earlier};
-use super::timers::Kind;
+use super::timers::TimerKind;
 use super::{Endpoint, Env, Events, State, bit};
 use crate::app::End;
 use crate::segment::{Flags, Segment, SegmentHeader};
@@ -24,7 +24,7 @@ impl Endpoint {
             self.take_plain(env, segment, events);
         } else if let Some(end) = self.take_any(env, segment, events) {
             if end == End::Closed {
-                self.hand_on_held(env, events);
+                self.deliver_held(env, events);
             }
             return self.over(env, end);
         }
@@ -339,7 +339,7 @@ impl Endpoint {
     /// Whether `ack` is for the byte a window probe carried, which then counts as sent.
     fn acknowledges_probe(&mut self, env: &mut Env<'_>, ack: u32) -> bool {
         let probed =
-            self.timer.kind() == Kind::Persist && self.unsent > 0 && ack == self.snd_nxt.wrapping_add(1);
+            self.timer.kind() == TimerKind::Persist && self.unsent > 0 && ack == self.snd_nxt.wrapping_add(1);
         if probed {
             self.snd_nxt = ack;
             self.unsent -= 1;
@@ -403,7 +403,7 @@ impl Endpoint {
         match self.state {
             State::FinWait1 => {
                 self.state = State::FinWait2;
-                self.start(Kind::FinWait2, env.now, env.options.fin_timeout);
+                self.start(TimerKind::FinWait2, env.now, env.options.fin_timeout);
                 Taken::On
             }
             State::Closing => self.enter_time_wait(env).map_or(Taken::On, Taken::Over),
@@ -556,7 +556,7 @@ impl Endpoint {
     }
 
     /// Tells what was kept for a paused application.
-    pub(super) fn hand_on_held(&mut self, env: &mut Env<'_>, events: &mut impl Events) {
+    pub(super) fn deliver_held(&mut self, env: &mut Env<'_>, events: &mut impl Events) {
         if !self.busy.is_some() {
             return;
         }

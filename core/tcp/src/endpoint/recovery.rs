@@ -5,7 +5,7 @@
 
 use super::sequence::{after, before, earlier, later};
 use super::{Endpoint, Env, bit};
-use crate::busy::Work;
+use crate::box_pool::Work;
 use crate::segment::SegmentHeader;
 
 /// RFC 5681: duplicate acknowledgements that mean a loss.

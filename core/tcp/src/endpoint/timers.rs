@@ -48,7 +48,7 @@ impl Tick {
 /// What the timer is for; the acknowledgement has one of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum TimerKind {
     Off,
     Retransmit,
     Persist,
@@ -66,25 +66,25 @@ impl Timer {
     const KIND: u8 = 0b111;
 
     #[inline(always)]
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> TimerKind {
         match self.0 & Self::KIND {
-            1 => Kind::Retransmit,
-            2 => Kind::Persist,
-            3 => Kind::KeepAlive,
-            4 => Kind::FinWait2,
-            5 => Kind::TimeWait,
-            _ => Kind::Off,
+            1 => TimerKind::Retransmit,
+            2 => TimerKind::Persist,
+            3 => TimerKind::KeepAlive,
+            4 => TimerKind::FinWait2,
+            5 => TimerKind::TimeWait,
+            _ => TimerKind::Off,
         }
     }
 
     #[inline(always)]
-    pub fn set_kind(&mut self, kind: Kind) {
+    pub fn set_kind(&mut self, kind: TimerKind) {
         self.0 = self.0 & !Self::KIND | kind as u8;
     }
 
     #[inline(always)]
     pub fn stop(&mut self) {
-        self.set_kind(Kind::Off);
+        self.set_kind(TimerKind::Off);
     }
 
     #[inline(always)]
@@ -130,7 +130,7 @@ impl Endpoint {
     }
 
     #[inline(always)]
-    pub(super) fn start(&mut self, kind: Kind, now: Nanos, time: Nanos) {
+    pub(super) fn start(&mut self, kind: TimerKind, now: Nanos, time: Nanos) {
         self.timer.set_kind(kind);
         self.due = Tick::at_or_after(now.saturating_add(time));
     }
@@ -148,7 +148,7 @@ impl Endpoint {
 
     #[inline]
     pub(super) fn start_retransmit(&mut self, env: &Env<'_>) {
-        self.start(Kind::Retransmit, env.now, self.time_out(env));
+        self.start(TimerKind::Retransmit, env.now, self.time_out(env));
     }
 
     /// Takes in a round-trip time in 64 ns (RFC 6298 section 2).
@@ -193,12 +193,12 @@ impl Endpoint {
             self.clear(bit::ACK_LATER);
             self.set(bit::ACK_NOW);
         }
-        if self.timer.kind() != Kind::Off
+        if self.timer.kind() != TimerKind::Off
             && self.due.is_due(env.now)
             && let Some(end) = self.expired(env)
         {
             if end == End::Closed {
-                self.hand_on_held(env, events);
+                self.deliver_held(env, events);
             }
             return self.over(env, end);
         }
@@ -208,24 +208,24 @@ impl Endpoint {
 
     fn expired(&mut self, env: &mut Env<'_>) -> Option<End> {
         match self.timer.kind() {
-            Kind::Off => {}
-            Kind::TimeWait => return Some(End::Closed),
-            Kind::FinWait2 => return Some(End::IdleTimeout),
-            Kind::Retransmit => return self.retransmit_expired(env),
-            Kind::Persist => {
+            TimerKind::Off => {}
+            TimerKind::TimeWait => return Some(End::Closed),
+            TimerKind::FinWait2 => return Some(End::IdleTimeout),
+            TimerKind::Retransmit => return self.retransmit_expired(env),
+            TimerKind::Persist => {
                 if self.tried_enough(env.options.data_retries) {
                     return Some(End::Timeout);
                 }
                 self.set(bit::PROBE);
-                self.start(Kind::Persist, env.now, self.time_out(env));
+                self.start(TimerKind::Persist, env.now, self.time_out(env));
             }
-            Kind::KeepAlive => {
+            TimerKind::KeepAlive => {
                 if self.tried_enough(env.options.data_retries) {
                     return Some(End::Timeout);
                 }
                 self.set(bit::PROBE);
                 let interval = env.options.keep_alive.unwrap_or(KEEP_ALIVE_INTERVAL).min(KEEP_ALIVE_INTERVAL);
-                self.start(Kind::KeepAlive, env.now, interval);
+                self.start(TimerKind::KeepAlive, env.now, interval);
             }
         }
         None
@@ -273,18 +273,18 @@ impl Endpoint {
         let kind = self.timer.kind();
         if self.unsent > 0 && !self.has(bit::READY) {
             // RFC 9293 section 3.8.6.1.
-            if kind != Kind::Persist {
+            if kind != TimerKind::Persist {
                 self.retries = 0;
                 self.timer.forget_doublings();
-                self.start(Kind::Persist, env.now, self.time_out(env));
+                self.start(TimerKind::Persist, env.now, self.time_out(env));
             }
-        } else if kind == Kind::Persist {
+        } else if kind == TimerKind::Persist {
             self.clear(bit::PROBE);
             self.timer = Timer::OFF;
         } else if let Some(silence) = env.options.keep_alive
-            && kind == Kind::Off
+            && kind == TimerKind::Off
         {
-            self.start(Kind::KeepAlive, env.now, silence);
+            self.start(TimerKind::KeepAlive, env.now, silence);
         }
     }
 
@@ -292,15 +292,19 @@ impl Endpoint {
     #[inline]
     pub(super) fn heard(&mut self, env: &Env<'_>) {
         match self.timer.kind() {
-            Kind::KeepAlive => {
+            TimerKind::KeepAlive => {
                 self.retries = 0;
                 self.timer.forget_doublings();
                 self.clear(bit::PROBE);
-                self.start(Kind::KeepAlive, env.now, env.options.keep_alive.unwrap_or(KEEP_ALIVE_INTERVAL));
+                self.start(
+                    TimerKind::KeepAlive,
+                    env.now,
+                    env.options.keep_alive.unwrap_or(KEEP_ALIVE_INTERVAL),
+                );
             }
-            Kind::FinWait2 => self.start(Kind::FinWait2, env.now, env.options.fin_timeout),
+            TimerKind::FinWait2 => self.start(TimerKind::FinWait2, env.now, env.options.fin_timeout),
             // RFC 9293 section 3.8.6.1: a closed window may stay closed as long as probes are answered.
-            Kind::Persist => self.retries = 0,
+            TimerKind::Persist => self.retries = 0,
             _ => {}
         }
     }
@@ -327,16 +331,21 @@ mod tests {
     #[test]
     fn kinds_and_doublings_are_apart() {
         let mut timer = Timer::OFF;
-        for kind in
-            [Kind::Retransmit, Kind::Persist, Kind::KeepAlive, Kind::FinWait2, Kind::TimeWait, Kind::Off]
-        {
+        for kind in [
+            TimerKind::Retransmit,
+            TimerKind::Persist,
+            TimerKind::KeepAlive,
+            TimerKind::FinWait2,
+            TimerKind::TimeWait,
+            TimerKind::Off,
+        ] {
             timer.set_kind(kind);
             timer.double();
             assert_eq!(timer.kind(), kind);
         }
         assert_eq!(timer.doublings(), 6);
         (0..40).for_each(|_| timer.double());
-        assert_eq!((timer.doublings(), timer.kind()), (31, Kind::Off));
+        assert_eq!((timer.doublings(), timer.kind()), (31, TimerKind::Off));
         timer.forget_doublings();
         assert_eq!(timer, Timer::OFF);
     }

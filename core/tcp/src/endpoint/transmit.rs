@@ -1,7 +1,7 @@
 //! Segments going out: which is next, and how it looks.
 
 use super::recovery::Repair;
-use super::timers::Kind;
+use super::timers::TimerKind;
 use super::{Endpoint, Env, Outgoing, State, bit};
 use crate::segment::{Flags, SackBlocks, SegmentHeader, Timestamps};
 
@@ -208,7 +208,7 @@ impl Endpoint {
             self.set(bit::TIMING);
             (self.timed_seq, self.timed_at) = (self.snd_nxt, self.clock(env));
         }
-        if self.timer.kind() != Kind::Retransmit {
+        if self.timer.kind() != TimerKind::Retransmit {
             self.leave_idle_timer();
             self.start_retransmit(env);
         }
@@ -219,7 +219,7 @@ impl Endpoint {
     /// Something is in flight now: what waited for it no longer does.
     #[inline]
     fn leave_idle_timer(&mut self) {
-        if matches!(self.timer.kind(), Kind::Persist | Kind::KeepAlive) {
+        if matches!(self.timer.kind(), TimerKind::Persist | TimerKind::KeepAlive) {
             self.clear(bit::PROBE);
             self.retries = 0;
             self.timer.forget_doublings();
@@ -331,7 +331,7 @@ impl Endpoint {
             self.clear(bit::TIMING);
             env.counts.retransmitted_syn += 1;
         }
-        if self.timer.kind() != Kind::Retransmit {
+        if self.timer.kind() != TimerKind::Retransmit {
             self.start_retransmit(env);
         }
         Outgoing { header, offset: 0, len: 0, ecn_capable: false }
@@ -341,7 +341,7 @@ impl Endpoint {
     /// (section 3.8.6.2.1), or a keep-alive (section 3.8.4).
     fn compose_probe(&mut self, env: &mut Env<'_>) -> Outgoing {
         self.clear(bit::PROBE);
-        if self.timer.kind() == Kind::KeepAlive {
+        if self.timer.kind() == TimerKind::KeepAlive {
             env.counts.keep_alives += 1;
             return self.plain(env, self.snd_nxt.wrapping_sub(1), Flags::ACK);
         }

@@ -1,8 +1,8 @@
 //! From frames to the flows they are for.
 
 use super::outward::{Body, REPLIES_MAX, Reply};
-use super::slot::Kind;
-use super::{BURST, Stack, Teller, Udp, env, tick};
+use super::slot::FlowKind;
+use super::{AppEvents, BURST, Stack, Udp, env, tick};
 use crate::app::{App, End, FlowId, GroupId, Io};
 use crate::endpoint::Endpoint;
 use crate::frame::{self, Addresses, IPV4, IPV6, Tags};
@@ -165,12 +165,12 @@ impl<A: App> Stack<A> {
         let is_v6 = slot.is_v6();
         let packet = inward.transport(bytes).len() + if is_v6 { IPV6 } else { IPV4 };
         own.tcp.packet_max = own.tcp.packet_max.max(packet as u64);
-        let Kind::Tcp(endpoint) = &mut slot.kind else { return false };
+        let FlowKind::Tcp(endpoint) = &mut slot.kind else { return false };
         let mut env = env(now, own, &mut self.busy, is_v6);
         let io = Io::new(FlowId(index), GroupId(group));
-        let mut teller = Teller { now, app, flow: &mut slot.flow, io, acknowledged: 0 };
-        let end = endpoint.on_segment(&mut env, &segment, &mut teller);
-        let (io, acknowledged) = (teller.io, teller.acknowledged);
+        let mut events = AppEvents { now, app, flow: &mut slot.flow, io, acknowledged: 0 };
+        let end = endpoint.on_segment(&mut env, &segment, &mut events);
+        let (io, acknowledged) = (events.io, events.acknowledged);
         if acknowledged > 0 {
             self.trim_stalled(index, acknowledged);
         }
@@ -236,8 +236,8 @@ impl<A: App> Stack<A> {
         let is_v6 = slot.is_v6();
         let mut env = env(now, &mut self.groups[usize::from(group.0)], &mut self.busy, is_v6);
         let iss = self.keys.initial_sequence(inward.hash, now.0);
-        slot.kind = Kind::Tcp(Endpoint::accept(&mut env, iss, segment));
-        self.tend(now, index);
+        slot.kind = FlowKind::Tcp(Endpoint::accept(&mut env, iss, segment));
+        self.schedule(now, index);
     }
 
     /// Where the answers to a frame go: the group's hop, or the address it came from. `None` if there are too many.
@@ -298,7 +298,7 @@ impl<A: App> Stack<A> {
         let stack = &mut self.groups[usize::from(group.0)].stack;
         stack.datagrams_in += 1;
         stack.datagram_bytes_in += payload.len() as u64;
-        if let Kind::Udp(udp) = &mut self.slots[index].kind {
+        if let FlowKind::Udp(udp) = &mut self.slots[index].kind {
             udp.heard = tick(now);
         }
         self.tell_udp(now, app, index, |app, flow, io| app.received(now, flow, io, payload));
@@ -335,7 +335,7 @@ impl<A: App> Stack<A> {
             self.groups[usize::from(group.0)].stack.flows_refused += 1;
             return None;
         };
-        self.slots[index].kind = Kind::Udp(Udp::new(tick(now)));
+        self.slots[index].kind = FlowKind::Udp(Udp::new(tick(now)));
         self.groups[usize::from(group.0)].stack.udp_accepted += 1;
         self.tell_udp(now, app, index, |app, flow, io| app.opened(now, flow, io)).then_some(index)
     }
@@ -378,18 +378,18 @@ impl<A: App> Stack<A> {
         let is_v6 = slot.is_v6();
         let mut env = env(now, own, &mut self.busy, is_v6);
         let end = match (&mut slot.kind, error.kind) {
-            (Kind::Tcp(endpoint), icmp::Kind::TooBig(mtu)) => {
+            (FlowKind::Tcp(endpoint), icmp::ErrorKind::TooBig(mtu)) => {
                 let mtu = mtu.max(if is_v6 { MTU_MIN_V6 } else { MTU_MIN_V4 });
                 endpoint.path_mtu(&mut env, mss_of(mtu, is_v6));
                 None
             }
-            (Kind::Tcp(endpoint), _) => endpoint.unreachable(&mut env),
-            (Kind::Udp(_), icmp::Kind::PortUnreachable) => Some(End::Refused),
+            (FlowKind::Tcp(endpoint), _) => endpoint.unreachable(&mut env),
+            (FlowKind::Udp(_), icmp::ErrorKind::PortUnreachable) => Some(End::Refused),
             _ => None,
         };
         match end {
             Some(end) => self.end(now, app, index, end),
-            None => self.tend(now, index),
+            None => self.schedule(now, index),
         }
         Some(())
     }

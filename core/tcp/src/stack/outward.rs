@@ -1,6 +1,6 @@
 //! From what flows owe to frames.
 
-use super::slot::{Kind, QUEUED, Slot};
+use super::slot::{FlowKind, QUEUED, Slot};
 use super::{Sink, Stack, env, tick};
 use crate::app::{App, End, GroupId};
 use crate::endpoint::Outgoing;
@@ -85,7 +85,7 @@ impl<A: App> Stack<A> {
         let slot = &mut self.slots[index];
         let group = &mut self.groups[usize::from(slot.group)];
         let outer = outer_of(slot, &self.addresses, &self.hops);
-        let Kind::Tcp(endpoint) = &mut slot.kind else {
+        let FlowKind::Tcp(endpoint) = &mut slot.kind else {
             return self.send_datagrams(now, app, index, sink);
         };
         let is_v6 = matches!(outer.addresses, frame::Addresses::V6 { .. });
@@ -103,7 +103,7 @@ impl<A: App> Stack<A> {
             sent += 1;
         }
         slot.set(QUEUED, false);
-        self.tend(now, index);
+        self.schedule(now, index);
         Sent::All
     }
 
@@ -111,7 +111,7 @@ impl<A: App> Stack<A> {
         let slot = &mut self.slots[index];
         let group = &mut self.groups[usize::from(slot.group)];
         let outer = outer_of(slot, &self.addresses, &self.hops);
-        let Kind::Udp(udp) = &mut slot.kind else {
+        let FlowKind::Udp(udp) = &mut slot.kind else {
             // It ended while it waited.
             slot.set(QUEUED, false);
             return Sent::All;
@@ -190,7 +190,7 @@ impl<A: App> Stack<A> {
         let outer = outer_of(slot, &self.addresses, &self.hops);
         let is_v6 = slot.is_v6();
         match &mut slot.kind {
-            Kind::Tcp(endpoint) => {
+            FlowKind::Tcp(endpoint) => {
                 let mut env = env(now, group, &mut self.busy, is_v6);
                 for _ in 0..LAST_WORDS {
                     let Some(out) = endpoint.transmit(&mut env) else { break };
@@ -201,8 +201,8 @@ impl<A: App> Stack<A> {
                 }
                 endpoint.release(&mut self.busy);
             }
-            Kind::Udp(udp) => udp.forget(&mut self.backlogs),
-            Kind::Free => {}
+            FlowKind::Udp(udp) => udp.forget(&mut self.backlogs),
+            FlowKind::Free => {}
         }
     }
 }
@@ -215,7 +215,7 @@ fn outer_of<F>(slot: &Slot<F>, addresses: &Names<u128>, hops: &Names<[u8; 6]>) -
     } else {
         frame::Addresses::V4 { from: slot.local, to: slot.remote }
     };
-    let protocol = if matches!(slot.kind, Kind::Udp(_)) { frame::UDP } else { frame::TCP };
+    let protocol = if matches!(slot.kind, FlowKind::Udp(_)) { frame::UDP } else { frame::TCP };
     Outer { addresses, hop: hops.thing(slot.hop.into()), protocol, ecn_capable: false }
 }
 

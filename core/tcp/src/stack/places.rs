@@ -34,7 +34,7 @@ impl Range {
 }
 
 #[derive(Debug)]
-struct Place {
+struct OwnedRange {
     group: GroupId,
     tags: Tags,
     range: Range,
@@ -45,7 +45,7 @@ struct Place {
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    places: Vec<Place>,
+    places: Vec<OwnedRange>,
 }
 
 impl Places {
@@ -58,18 +58,23 @@ impl Places {
         ports: RangeInclusive<u16>,
     ) {
         let served = Some((transport, *ports.start(), *ports.end()));
-        self.places.extend(Range::new(&addresses).map(|range| Place { group, tags, range, served }));
+        self.places.extend(Range::new(&addresses).map(|range| OwnedRange { group, tags, range, served }));
     }
 
     pub(crate) fn own(&mut self, group: GroupId, tags: Tags, addresses: RangeInclusive<IpAddr>) {
-        self.places.extend(Range::new(&addresses).map(|range| Place { group, tags, range, served: None }));
+        self.places.extend(Range::new(&addresses).map(|range| OwnedRange {
+            group,
+            tags,
+            range,
+            served: None,
+        }));
     }
 
     /// Whose flow begins with `key`.
     #[inline]
     pub(crate) fn listener(&self, key: &Key) -> Option<GroupId> {
         let port = key.local_port();
-        let serves = |place: &&Place| {
+        let serves = |place: &&OwnedRange| {
             place.served.is_some_and(|(transport, first, last)| {
                 transport == key.transport && first <= port && port <= last
             }) && place.tags == key.tags
@@ -80,7 +85,7 @@ impl Places {
 
     /// Whose address `from` is.
     pub(crate) fn owner(&self, addresses: &Addresses, tags: Tags) -> Option<GroupId> {
-        let owns = |place: &&Place| place.tags == tags && place.range.has(addresses);
+        let owns = |place: &&OwnedRange| place.tags == tags && place.range.has(addresses);
         self.places.iter().find(owns).map(|place| place.group)
     }
 }

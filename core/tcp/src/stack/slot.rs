@@ -1,13 +1,13 @@
 //! What is kept for a flow.
 
-use crate::busy::Busy;
+use crate::box_pool::BoxPool;
 use crate::endpoint::{Endpoint, State};
 use crate::stack::udp::Udp;
-use crate::wheel::Place;
+use crate::wheel::WheelPosition;
 
 /// What a flow is.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum FlowKind {
     Tcp(Endpoint),
     Udp(Udp),
     /// No flow: the number waits for the next one.
@@ -26,11 +26,11 @@ pub(crate) struct Slot<F> {
     pub group: u16,
     /// Number of the hardware address its frames go to.
     pub hop: u16,
-    pub kind: Kind,
+    pub kind: FlowKind,
     /// The tick the application asked to be woken at, if [`WAKE`] is set.
     pub wake: u32,
     /// Where its entry in the wheel is.
-    pub place: Place,
+    pub place: WheelPosition,
     pub flags: u8,
     pub flow: F,
 }
@@ -55,9 +55,9 @@ impl<F: Default> Slot<F> {
             remote: 0,
             group: 0,
             hop: 0,
-            kind: Kind::Free,
+            kind: FlowKind::Free,
             wake: 0,
-            place: Place::NOWHERE,
+            place: WheelPosition::NOWHERE,
             flags: 0,
             flow: F::default(),
         }
@@ -73,19 +73,19 @@ impl<F> Slot<F> {
     /// Whether it is a TCP flow of which nothing but TIME-WAIT is left.
     #[inline(always)]
     pub(crate) fn is_in_time_wait(&self) -> bool {
-        matches!(&self.kind, Kind::Tcp(endpoint) if endpoint.state() == State::TimeWait)
+        matches!(&self.kind, FlowKind::Tcp(endpoint) if endpoint.state() == State::TimeWait)
     }
 
     /// Whether something came that a paused application was not told yet.
-    pub(crate) fn holds(&self, busy: &Busy) -> bool {
-        matches!(&self.kind, Kind::Tcp(endpoint) if endpoint.holds(busy))
+    pub(crate) fn holds(&self, busy: &BoxPool) -> bool {
+        matches!(&self.kind, FlowKind::Tcp(endpoint) if endpoint.holds(busy))
     }
 
     /// Reads a little of each cache line.
     #[inline(always)]
     pub(crate) fn touch(&self) -> u32 {
         let middle = match &self.kind {
-            Kind::Tcp(endpoint) => endpoint.state() as u32,
+            FlowKind::Tcp(endpoint) => endpoint.state() as u32,
             _ => 0,
         };
         self.ports ^ middle ^ u32::from(self.flags)
@@ -93,7 +93,7 @@ impl<F> Slot<F> {
 
     #[inline(always)]
     pub(crate) fn is_free(&self) -> bool {
-        matches!(self.kind, Kind::Free)
+        matches!(self.kind, FlowKind::Free)
     }
 
     #[inline(always)]

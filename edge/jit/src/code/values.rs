@@ -2,7 +2,7 @@
 
 use super::{Pair, Writer};
 use crate::block::{FLOW_WORDS, STATE_WORDS, VARIABLE_WORDS, flow, state, word};
-use crate::shape::{Advance, Hold, Kind, Span, VariableShape, Wraps};
+use crate::shape::{Advance, Hold, Span, ValueKind, VariableShape, Wraps};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::Variable;
@@ -54,11 +54,13 @@ impl Writer<'_> {
         let VariableShape { kind, hold, wide } = self.shape.variables[index];
         let (value, high) = (state::VALUE, state::VALUE + 1);
         let mut words = match kind {
-            Kind::Unused | Kind::Derived { .. } => return vec![],
-            Kind::Range { wraps: Wraps::ByIndex, .. } => vec![value, high, state::INDEX],
-            Kind::Range { .. } => vec![value, high],
-            Kind::List => vec![state::INDEX],
-            Kind::Random(_) | Kind::RandomList | Kind::WeightedList | Kind::Called => vec![value],
+            ValueKind::Unused | ValueKind::Derived { .. } => return vec![],
+            ValueKind::Range { wraps: Wraps::ByIndex, .. } => vec![value, high, state::INDEX],
+            ValueKind::Range { .. } => vec![value, high],
+            ValueKind::List => vec![state::INDEX],
+            ValueKind::Random(_) | ValueKind::RandomList | ValueKind::WeightedList | ValueKind::Called => {
+                vec![value]
+            }
         };
         words.retain(|at| wide || *at != high);
         words.extend((hold == Hold::Counted).then_some(state::LEFT));
@@ -75,21 +77,23 @@ impl Writer<'_> {
         for index in 0..self.shape.variables.len() {
             let VariableShape { kind, hold, wide } = self.shape.variables[index];
             let standing = match flow {
-                Some(flow) if kind != Kind::Unused => Standing::Turn(self.turn(index, hold, flow)),
+                Some(flow) if kind != ValueKind::Unused => Standing::Turn(self.turn(index, hold, flow)),
                 _ => Standing::State,
             };
             let value = match kind {
-                Kind::Unused => None,
-                Kind::Derived { of, shift } => {
+                ValueKind::Unused => None,
+                ValueKind::Derived { of, shift } => {
                     let original = values[of].expect("the original of what is used is used");
                     Some(self.derived(index, original, shift, wide))
                 }
-                Kind::Range { wraps, masked, .. } => Some(self.range(index, standing, wraps, masked, wide)),
-                Kind::Random(span) => Some(self.random(index, standing, span, wide)),
-                Kind::List | Kind::RandomList | Kind::WeightedList => {
+                ValueKind::Range { wraps, masked, .. } => {
+                    Some(self.range(index, standing, wraps, masked, wide))
+                }
+                ValueKind::Random(span) => Some(self.random(index, standing, span, wide)),
+                ValueKind::List | ValueKind::RandomList | ValueKind::WeightedList => {
                     Some(self.list(index, standing, kind, wide))
                 }
-                Kind::Called => Some(self.called(index, standing, wide)),
+                ValueKind::Called => Some(self.called(index, standing, wide)),
             };
             values.push(value.map(|value| Pair { high: value.high.filter(|_| wide), ..value }));
         }
@@ -203,15 +207,15 @@ impl Writer<'_> {
         self.build.ins().iadd(before, inside)
     }
 
-    fn list(&mut self, index: usize, standing: Standing, kind: Kind, wide: bool) -> Pair {
+    fn list(&mut self, index: usize, standing: Standing, kind: ValueKind, wide: bool) -> Pair {
         let len = |writer: &mut Self| writer.constant(index, word::PERIOD);
         let at = match (kind, standing) {
-            (Kind::RandomList, _) => {
+            (ValueKind::RandomList, _) => {
                 let state = self.random_standing(index, standing);
                 let (word, len) = (self.mix(state), len(self));
                 self.build.ins().umulhi(word, len)
             }
-            (Kind::WeightedList, _) => {
+            (ValueKind::WeightedList, _) => {
                 let state = self.random_standing(index, standing);
                 let word = self.mix(state);
                 self.by_weight(index, word)
@@ -335,13 +339,13 @@ impl Writer<'_> {
     fn next_turn(&mut self, index: usize) {
         let VariableShape { kind, wide, .. } = self.shape.variables[index];
         match kind {
-            Kind::Unused | Kind::Derived { .. } => {}
-            Kind::Range { wraps, unit, .. } => self.next_in_range(index, wraps, unit, wide),
-            Kind::List => self.next_index(index, None),
-            Kind::Random(_) | Kind::RandomList | Kind::WeightedList => {
+            ValueKind::Unused | ValueKind::Derived { .. } => {}
+            ValueKind::Range { wraps, unit, .. } => self.next_in_range(index, wraps, unit, wide),
+            ValueKind::List => self.next_index(index, None),
+            ValueKind::Random(_) | ValueKind::RandomList | ValueKind::WeightedList => {
                 self.add_to_state(index, random::STEP as i64)
             }
-            Kind::Called => self.add_to_state(index, 1),
+            ValueKind::Called => self.add_to_state(index, 1),
         }
     }
 

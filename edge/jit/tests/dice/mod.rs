@@ -1,6 +1,6 @@
 //! Random packets and programs.
 
-use field::{FlowOrder, Flows, Order, Source, Target, Variable, Vary, Write};
+use field::{FlowOrder, Flows, ListOrder, Source, Target, Variable, Vary, Write};
 use std::sync::Arc;
 use units::FrameLen;
 use wire::{Algorithm, Checksum, Header, Packet, PacketSpec, Protocol, protocol};
@@ -183,7 +183,7 @@ impl Dice {
             0 | 1 => self.range(),
             2 | 3 => self.random(seed),
             4 => {
-                let order = if self.chance(2) { Order::Sequential } else { Order::Random { seed } };
+                let order = if self.chance(2) { ListOrder::Sequential } else { ListOrder::Random { seed } };
                 Source::List { values: self.values(), order }
             }
             5 => {
@@ -252,7 +252,7 @@ impl Dice {
 
 fn goes_round(variables: &[Variable], index: usize) -> bool {
     match &variables[index].source {
-        Source::Range { .. } | Source::List { order: Order::Sequential, .. } => true,
+        Source::Range { .. } | Source::List { order: ListOrder::Sequential, .. } => true,
         Source::Derived { of, .. } => goes_round(variables, *of),
         _ => false,
     }

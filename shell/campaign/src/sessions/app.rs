@@ -109,7 +109,7 @@ fn served_here(own: Option<&HttpPlan>, app: &Application) -> HttpPlan {
     let server = HttpServer { rules: vec![rule], keep_alive: None, name: named };
     HttpPlan {
         requests: vec![(request, 1)],
-        order: own.map_or(session::plan::Order::Sequential, |own| own.order),
+        order: own.map_or(session::plan::SelectionOrder::Sequential, |own| own.order),
         per_connection: Some(1),
         pipeline: own.map_or(1, |own| own.pipeline),
         think: Delay::NONE,

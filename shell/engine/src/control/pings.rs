@@ -83,7 +83,7 @@ impl<'a> Pings<'a> {
 
     /// Ends those under way with the trial.
     pub(crate) fn end(self) {
-        let ended = "the run ended before there was an answer";
+        let ended = "the run ended before an answer came";
         self.active.into_iter().for_each(|active| active.answer(Err(ended.to_owned())));
     }
 

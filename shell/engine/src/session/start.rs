@@ -12,7 +12,7 @@ use units::Nanos;
 /// From the moment all workers are ready to the first packet.
 pub(super) const LEAD: Nanos = Nanos::from_millis(1);
 
-/// What goes on beside the workers, and what there is to say of them.
+/// What runs beside the workers, and facts about them for the result.
 pub(super) struct Background {
     pub(super) captures: Captures,
     /// How varying fields are written, if any vary.
@@ -44,15 +44,14 @@ pub(super) fn workers<'a>(
     Ok((workers, Background { captures, field_programs }))
 }
 
-/// Counters are taken all at once and kept; a trial that does not fit is told so before it starts.
+/// Counters are allocated before a trial starts, so one that does not fit is refused.
 fn refuse_too_large(needed: u64, streams: usize) -> Result<(), EngineError> {
     let available = os::memory::available_bytes();
     if needed <= available {
         return Ok(());
     }
     Err(EngineError::Machine(format!(
-        "counters of {streams} streams take {} MB, and {} MB of memory are available; leave out latency histograms with \
-         --no-histograms, or use fewer streams",
+        "counters of {streams} streams need {} MB, and {} MB of memory are available; use --no-histograms or fewer streams",
         needed / 1_000_000,
         available / 1_000_000
     )))

@@ -1,5 +1,5 @@
-//! From a Plan and open ports to the hosts behind each port: their hardware addresses, what they answer for, and whom they
-//! ask before a trial.
+//! The hosts behind each port: their hardware addresses, the addresses they answer for, and the neighbours they resolve
+//! before a trial.
 //!
 //! Not here: frames of hosts (`neighbour`).
 
@@ -142,8 +142,7 @@ impl EmulatedHosts {
 fn refuse_twins(port: &PortPlan, hosts: &[Host]) -> Result<(), EngineError> {
     let Some((one, other)) = neighbour::twins(hosts) else { return Ok(()) };
     let (one, other) = (&port.hosts[one].name, &port.hosts[other].name);
-    let reason =
-        format!("the hosts '{one}' and '{other}' have one hardware address; give one of them another 'mac'");
+    let reason = format!("hosts '{one}' and '{other}' have the same MAC address; change the 'mac' of one");
     Err(EngineError::Hosts { port: port.name.clone(), reason })
 }
 
@@ -261,7 +260,7 @@ sessions:
         let said = hosts.unwrap_err().to_string();
         assert_eq!(
             said,
-            "port east: the hosts 'east' and 'host1' have one hardware address; give one of them another 'mac'"
+            "port east: hosts 'east' and 'host1' have the same MAC address; change the 'mac' of one"
         );
     }
 }

@@ -16,7 +16,7 @@ use units::{Load, Nanos, Pps};
 use wire::signature;
 use wire::{Header, PacketSpec};
 
-/// Speed of a link that neither port nor profile states. A share of the link needs a stated one.
+/// Speed of a link that neither port nor profile gives. A share of the link needs one.
 const UNSTATED_SPEED: u64 = 0;
 
 /// A stream with everything known.
@@ -131,16 +131,13 @@ fn stream(
         )));
     }
     if port.checksum == ChecksumBy::Offload && !fact.tx_checksum_offload {
-        return Err(bad(format!(
-            "port {} can't compute checksums; leave out 'checksum: offload'",
-            port.name
-        )));
+        return Err(bad(format!("port {} can't compute checksums; remove 'checksum: offload'", port.name)));
     }
     let speed = port.speed_bps.or(fact.speed_bps).unwrap_or(UNSTATED_SPEED);
     let share = loads(stream).find(|load| matches!(load, Load::LinkShare(_)));
     if let Some(share) = share.filter(|_| speed == UNSTATED_SPEED) {
         return Err(bad(format!(
-            "{share} of what? the link of port {} has no speed of its own; declare one, such as 'speed: 10Gbps'",
+            "{share} needs a link speed, and port {} has none; set one, such as 'speed: 10Gbps'",
             port.name
         )));
     }

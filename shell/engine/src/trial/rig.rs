@@ -1,4 +1,4 @@
-//! Open ports with their queues: what a Plan runs on, trial after trial.
+//! Open ports with their queues. Trials run on them one after the other.
 
 use crate::error::EngineError;
 use port::ring::{self, RingName};
@@ -19,7 +19,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Ports somebody else opened.
+    /// Ports that are open already.
     pub fn new(ports: Vec<Box<dyn Port>>) -> Self {
         let open = |mut port: Box<dyn Port>| RigPort { queues: port.take_queues(), port };
         Self { ports: ports.into_iter().map(open).collect() }
@@ -45,7 +45,7 @@ impl Rig {
         Ok(Self::new(ports))
     }
 
-    /// What the ports are.
+    /// Facts about the ports.
     pub fn facts(&self) -> Vec<&PortFacts> {
         self.ports.iter().map(|p| p.port.facts()).collect()
     }
@@ -73,7 +73,7 @@ fn ring_ports(ports: &[PortPlan], request: PortRequest) -> Result<HashMap<usize,
             return Err(PortError::new(
                 device,
                 PortErrorKind::State,
-                "two ports can't share one end of a pair",
+                "two ports use the same end of a pair",
                 "",
             ));
         }

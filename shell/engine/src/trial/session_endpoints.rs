@@ -1,4 +1,4 @@
-//! From a trial's sessions to what each worker plays of them on each port.
+//! Each worker's share of a trial's sessions on each port.
 
 use super::resolved::Trial;
 use super::rig::Rig;
@@ -19,13 +19,13 @@ const PAIRED: &str = "pair";
 /// Room for flows at first, if nothing says how many there will be.
 const FLOWS: u64 = 4_096;
 
-/// What all workers' sessions are made from.
+/// What the sessions of all workers are made from.
 pub(crate) struct SessionEndpoints {
     plans: Vec<SessionPlan>,
     groups: Vec<GroupKey>,
     /// Encryption of each entry that has some.
     secure: Vec<Option<Sides>>,
-    /// Workers that play sessions: the first of all.
+    /// Number of workers that have sessions; they are the first.
     workers: usize,
     /// Of each port whose frames may come to any worker: each worker's ways to the others.
     steers: Vec<Vec<Option<Steer>>>,
@@ -55,7 +55,7 @@ impl SessionEndpoints {
         Ok(Self { workers: owners, steers: steers.collect(), plans, groups, secure })
     }
 
-    /// What worker `worker` plays on each port; to be asked once.
+    /// The share of worker `worker` on each port. Call it once for each.
     pub(crate) fn local(&mut self, trial: &Trial<'_>, worker: usize) -> Result<Vec<Local>, EngineError> {
         let port = |port: usize| {
             let steer = self.steers[port].get_mut(worker).and_then(Option::take);

@@ -4,14 +4,14 @@ use crate::document::content::{ByDoc, ContentDoc, OtherDoc, PartDoc, SizeDoc, Te
 use crate::document::quantity::bytes;
 use crate::document::vary::{OrderDoc, Weight};
 use crate::resolve::Resolver;
-use session::plan::{By, Content, Order, Part, Size, Values, Weighted};
+use session::plan::{By, Content, Part, SelectionOrder, Size, Values, Weighted};
 use std::sync::Arc;
 
 impl Resolver<'_> {
-    pub(super) fn session_order(&self, path: &str, order: OrderDoc) -> Order {
+    pub(super) fn session_order(&self, path: &str, order: OrderDoc) -> SelectionOrder {
         match order {
-            OrderDoc::Sequential => Order::Sequential,
-            OrderDoc::Random => Order::Random { seed: self.seed_of(path, "order") },
+            OrderDoc::Sequential => SelectionOrder::Sequential,
+            OrderDoc::Random => SelectionOrder::Random { seed: self.seed_of(path, "order") },
         }
     }
 

@@ -18,7 +18,9 @@ use crate::document::session::SessionDoc;
 use crate::plan::SessionEntry;
 use app::{Apps, Surroundings};
 use pool::{Ends, Pools};
-use session::plan::{Carrier, LoadPlan, Mix, OpenRate, Order, Patience, PoolPlan, SessionPlan, SidePlan};
+use session::plan::{
+    Carrier, LoadPlan, Mix, OpenRate, Patience, PoolPlan, SelectionOrder, SessionPlan, SidePlan,
+};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use units::Nanos;
@@ -120,7 +122,7 @@ impl Resolver<'_> {
             clients: PoolPlan { addresses: pools.clients.clone(), ports: range(pools.client_ports) },
             servers: PoolPlan { addresses: pools.servers.clone(), ports: range(apps.server_ports) },
             order: self.session_order(&format!("{path}.order"), doc.order),
-            mix: Mix { members, order: Order::Sequential },
+            mix: Mix { members, order: SelectionOrder::Sequential },
             tls: None,
             load,
             patience: Patience { response: doc.response_timeout.0, idle: doc.idle_timeout.0 },

@@ -1,7 +1,7 @@
 //! Two endpoints on a seeded link that loses, repeats, delays and reorders, in virtual time.
 
 use crate::app::End;
-use crate::busy::Busy;
+use crate::box_pool::BoxPool;
 use crate::counts::TcpCounts;
 use crate::endpoint::{Endpoint, Env, Events, Outgoing, State};
 use crate::options::TcpOptions;
@@ -74,7 +74,7 @@ pub struct Host {
     pub endpoint: Option<Endpoint>,
     pub options: TcpOptions,
     pub mss_limit: u16,
-    pub busy: Busy,
+    pub busy: BoxPool,
     pub counts: TcpCounts,
     pub told: Told,
     pub end: Option<End>,
@@ -96,7 +96,7 @@ impl Host {
             endpoint: None,
             options,
             mss_limit: MSS,
-            busy: Busy::new(),
+            busy: BoxPool::new(),
             counts: TcpCounts::new(),
             told: Told { from: 1 - side, ..Told::default() },
             end: None,

@@ -28,7 +28,7 @@ const KEPT_BYTES: usize = 4_096;
 
 /// The boxes of a stack.
 #[derive(Debug, Default)]
-pub struct Busy {
+pub struct BoxPool {
     #[expect(clippy::vec_box, reason = "growing must not move all of them")]
     boxes: Vec<Box<Work>>,
     free: Vec<u32>,
@@ -36,7 +36,7 @@ pub struct Busy {
     challenges: u32,
 }
 
-impl Busy {
+impl BoxPool {
     /// Without any box yet.
     pub fn new() -> Self {
         Self::default()
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_box_lent_again_is_as_new() {
-        let mut busy = Busy::new();
+        let mut busy = BoxPool::new();
         let (first, second) = (busy.lend(), busy.lend());
         assert_eq!((busy.in_use(), busy.capacity()), (2, 2));
         let work = busy.work_mut(first);
