@@ -112,7 +112,7 @@ def test_mrr_sweep_and_soak(desk):
     lossy = [point for point in points if point["loss_ratio"] > 0]
     knee = CAPACITY / (2 * line_pps(512))
     assert min(point["load"]["share"] for point in lossy) > knee * 0.99
-    assert len(points) > 6, "denser around the knee"
+    assert len(points) > 6, "more points around the knee"
     soak = rows(desk.bench("soak", "--sizes", "512B", "--trial", "4s"))[0]
     assert len(soak["intervals"]) >= 2
 
@@ -150,7 +150,7 @@ def test_a_profile_that_does_not_suit(desk, lab):
     cases = [
         ({**PROFILE, "streams": [{**streams[0], "to": None, "packet": [{"ipv4": {"dst": "10.0.1.2"}}, "udp"]}]}, "stream eastward: no destination port"),
         ({**PROFILE, "streams": [{**streams[0], "measure": False}]}, "stream eastward: its packets carry no signature"),
-        ({**PROFILE, "streams": [{**streams[0], "packet": ["ipv4", "udp", {"hex": "00" * 100}]}]}, "stream eastward: its packets take 164B"),
+        ({**PROFILE, "streams": [{**streams[0], "packet": ["ipv4", "udp", {"hex": "00" * 100}]}]}, "stream eastward: its packets need 164B"),
     ]  # fmt: skip
     for number, (profile, text) in enumerate(cases):
         profile["streams"] = [{k: v for k, v in stream.items() if v is not None} for stream in profile["streams"]]
