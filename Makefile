@@ -19,7 +19,7 @@ build: web
 # Builds the dashboard if its sources are newer than web/dist.
 web: web/dist/index.html
 
-web/dist/index.html: $(wildcard web/src/* web/src/*/* web/*.json web/*.mjs) web/node_modules/.package-lock.json
+web/dist/index.html: docs/openapi.json $(wildcard web/src/* web/src/*/* web/*.json web/*.mjs) web/node_modules/.package-lock.json
 	cd web && npm run --silent build
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json web/.npmrc

@@ -374,7 +374,7 @@ def test_a_method_from_the_page(page, server):
     wait_until(lambda: page.run(points) >= 2, "two points", 30, 0.1)
     assert figures(page)["charts"] >= 2
     press_button(page, "Stop")
-    says(page, "■ stopped", "Kept result and report")
+    says(page, "■ stopped", "Stored result and report")
     known = server.get(f"/api/v1/campaigns/{campaign}")["points"]
     assert page.run(points) == len(known) >= 2
     assert page.run(EXAMINE) == [] and page.console() == []
@@ -451,7 +451,7 @@ def test_a_token_is_asked_for_and_stays_out_of_addresses(page, server, lab, tmp_
     guarded = Server(lab, "--tokens", tokens, token="sesame-0123456789-sesame-0123456789")
     run = start(guarded, profile=rings(duration="60s"), name="behind a token")
     show(page, guarded, f"runs/{run['id']}")
-    says(page, "This server wants a token")
+    says(page, "Token required")
     enter = """
         const field = document.querySelector('input[type=password]');
         field.value = arguments[0];

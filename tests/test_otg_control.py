@@ -126,10 +126,10 @@ def test_pings_that_make_no_sense(lab):
 
     assert ask().json()["answered"]
     for wrong, detail in (
-        ({"port": "south"}, "port: there is no port 'south'"),
-        ({"to": "nowhere"}, "to: 'nowhere' is no IP address"),
-        ({"from": "::1"}, "from: it is of another IP version than 'to'"),
-        ({"attempts": 0}, "attempts: from 1 to 100 are expected"),
+        ({"port": "south"}, "port: no port 'south'"),
+        ({"to": "nowhere"}, "to: 'nowhere' is not an IP address"),
+        ({"from": "::1"}, "from: its IP version differs from that of 'to'"),
+        ({"attempts": 0}, "attempts: expected 1 to 100"),
     ):
         answer = ask(**wrong)
         assert (answer.status, answer.detail) == (422, detail)

@@ -104,7 +104,7 @@ def test_ports_and_rates_an_operator_does_not_allow(guarded):
     outside = rings("100pps")
     outside["ports"]["west"]["device"] = "afpacket:lo"
     refusals = [
-        ({"profile": outside}, "does not let 'afpacket:lo' be used"),
+        ({"profile": outside}, "port 'afpacket:lo' is not allowed"),
         ({"profile": rings("1001pps")}, "1kpps"),
         ({"profile": rings("600pps", streams=2)}, "together"),
         ({"profile": rings("max")}, "as fast as the port can"),
@@ -115,7 +115,7 @@ def test_ports_and_rates_an_operator_does_not_allow(guarded):
         assert answer.status == 403 and words in answer.detail, answer
     assert guarded.ask("POST", "/api/v1/leases", {"ports": ["lo"]}).status == 403
     campaign = guarded.ask("POST", "/api/v1/campaigns", {"method": "throughput", "profile": rings("100pps")})
-    assert campaign.status == 403 and "cap" in campaign.detail
+    assert campaign.status == 403 and "limits rates" in campaign.detail
     healthy(guarded)
     run = guarded.start(profile=rings("100pps", streams=2), keep=False)
     for change in ({"rate": "600pps"}, {"stream": "s0", "rate": "950pps"}, {"scale": 2}, {"rate": "max"}):

@@ -24,7 +24,7 @@ export function Controls({ run, stream, changed }: Controlled) {
   const apply = async () => {
     if (unit === "rate") return rate({ ...target, rate: value.trim() });
     const share = Number(value.trim().replace(/%$/, ""));
-    if (!Number.isFinite(share) || share < 0 || !value.trim()) throw new Error(`'${value}' is not a share in percent.`);
+    if (!Number.isFinite(share) || share < 0 || !value.trim()) throw new Error(`'${value}' is not a percentage.`);
     await rate({ ...target, scale: share / 100 });
     return setPaused(share === 0 && !("stream" in target));
   };

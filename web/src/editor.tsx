@@ -5,7 +5,7 @@ import { duration, several } from "./format";
 import { Action, Wrong } from "./parts";
 import { usePoll } from "./poll";
 import { call, read, sentence } from "./server";
-import type { Check, Fault, ProfileEntry } from "./types";
+import type { Check, ProblemPlace, ProfileEntry } from "./types";
 
 /** A profile as a request wants it: by name while its text is unchanged. */
 export interface Chosen {
@@ -70,7 +70,7 @@ export function ProfileEditor({ chosen, choose }: { chosen: Chosen; choose: (nex
         </select>
       </label>
       {about && <p class="muted">{about}</p>}
-      <TextWithLines text={chosen.text} edit={edit} faults={chosen.check?.errors ?? []} area={area} />
+      <TextWithLines text={chosen.text} edit={edit} errors={chosen.check?.errors ?? []} area={area} />
       <Wrong problem={wrong ?? profiles.problem} />
       <Findings chosen={chosen} show={(line) => select(area.current, line)} />
       <Keep chosen={chosen} kept={(name) => { choose({ ...chosen, name }); setPicked(name); profiles.again(); }} />
@@ -95,14 +95,14 @@ function ProfileOptions({ entries, builtIn, label }: { entries: ProfileEntry[]; 
 interface Written {
   text: string;
   edit: (text: string) => void;
-  faults: Fault[];
+  errors: ProblemPlace[];
   area: { current: HTMLTextAreaElement | null };
 }
 
 /** The text with its line numbers; a line with a fault has a cross. */
-function TextWithLines({ text, edit, faults, area }: Written) {
+function TextWithLines({ text, edit, errors, area }: Written) {
   const gutter = useRef<HTMLDivElement>(null);
-  const at = new Set(faults.map((fault) => fault.line));
+  const at = new Set(errors.map((error) => error.line));
   const lines = text.split("\n").length;
   return (
     <div class="editor">
@@ -116,7 +116,7 @@ function TextWithLines({ text, edit, faults, area }: Written) {
       </div>
       <textarea
         ref={area}
-        aria-label="Text of the profile, YAML or JSON"
+        aria-label="Profile text, YAML or JSON"
         spellcheck={false}
         autocapitalize="off"
         value={text}
@@ -166,7 +166,7 @@ function Findings({ chosen, show }: { chosen: Chosen; show: (line: number) => vo
 function goodWords(check: Check): string {
   const parts = [];
   if (check.streams) parts.push(several(check.streams, "stream"));
-  if (check.sessions) parts.push(check.sessions === 1 ? "1 kind of session" : `${check.sessions} kinds of sessions`);
+  if (check.sessions) parts.push(`${check.sessions} session ${check.sessions === 1 ? "entry" : "entries"}`);
   const ports = check.ports.map((port) => `${port.name} (${port.device})`).join(", ");
   const time = check.duration_s == null ? "until stopped" : `for ${duration(check.duration_s)}`;
   return `Good: ${parts.join(", ")} between ${ports}, ${time}.`;
@@ -183,7 +183,7 @@ function Keep({ chosen, kept }: { chosen: Chosen; kept: (name: string) => void }
   };
   return (
     <details>
-      <summary>Keep this profile on the server</summary>
+      <summary>Store this profile on the server</summary>
       <div class="row end">
         <label>
           Name

@@ -1,22 +1,23 @@
-/** What is known of a run: the newest of everything, and what came before as charts want it. Draws nothing. */
+/** Data of a run, from its events: the newest figures, and history for charts. Draws nothing. */
 
 import { Source } from "./frame";
 import { lossOverTime, type Merge, StreamRing, Track, type View } from "./history";
 import { follow, type Problem } from "./server";
-import { ENDED, type Interval, type Live, type Result, type Run } from "./types";
+import { hasEnded } from "./state";
+import type { IntervalDocument, Live, ResultDocument, Run } from "./types";
 
-/** What is kept over time of all streams and sessions together. */
+/** Columns recorded over time, of all streams and sessions together. */
 export const COLUMNS = [
   "tx_pps", "rx_pps", "tx_bps_l1", "rx_bps_l1",
   "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns",
   "tx", "missing", "active", "open_per_s", "transactions_per_s", "rx_bps_goodput",
 ] as const;
-type Kept = (typeof COLUMNS)[number];
-/** What charts show: what is kept, and the share lost, which follows from totals. */
-export type Column = Exclude<Kept, "tx" | "missing"> | "loss_ratio";
-type Sample = Partial<Record<Kept, number | null>>;
+type Sampled = (typeof COLUMNS)[number];
+/** Columns of charts: the recorded ones, and the loss ratio, which follows from totals. */
+export type Column = Exclude<Sampled, "tx" | "missing"> | "loss_ratio";
+type Sample = Partial<Record<Sampled, number | null>>;
 
-function mergeOf(name: Kept): Merge {
+function mergeOf(name: Sampled): Merge {
   if (name === "tx" || name === "missing") return "last";
   return name.endsWith("_ns") ? "max" : "mean";
 }
@@ -34,7 +35,7 @@ export function total(values: readonly (number | null)[] | undefined): number | 
   return any ? sum : null;
 }
 
-/** How often a run's figures are wanted: with very many streams a message is large. */
+/** Time between updates, s: with many streams a message is large. */
 function every(streams: number): number {
   if (streams <= 2_000) return 0.1;
   return streams <= 20_000 ? 0.5 : 1;
@@ -43,15 +44,15 @@ function every(streams: number): number {
 export class RunFeed extends Source {
   run: Run | null = null;
   live: Live | null = null;
-  result: Result | null = null;
+  result: ResultDocument | null = null;
   refused: Problem | null = null;
   /** All columns over the whole run, and at full resolution over the last minute. */
   readonly whole = new Track(MERGES, 4_000, "halve");
   readonly recent = new Track(MERGES, 1_200, "forget");
   streams: StreamRing | null = null;
-  /** Messages with figures that came. */
+  /** Number of `live` events received. */
   received = 0;
-  /** What had not arrived at each message of the last second. */
+  /** Packets missing at each event of the last second. */
   private lately: { at_s: number; missing: number }[] = [];
   private stop: () => void = () => undefined;
 
@@ -59,7 +60,7 @@ export class RunFeed extends Source {
     super();
   }
 
-  /** Begins to follow the run on the server; the returned function ends it. */
+  /** Follows the run on the server until the returned function is called. */
   open(streams: number): () => void {
     const path = `runs/${encodeURIComponent(this.id)}/events?form=live&every_s=${every(streams)}`;
     this.stop = follow(path, (name, data) => this.take(name, data), (problem) => {
@@ -70,13 +71,13 @@ export class RunFeed extends Source {
   }
 
   get ended(): boolean {
-    return this.run !== null && ENDED.has(this.run.state);
+    return this.run !== null && hasEnded(this.run);
   }
 
-  /** Takes in one event; true if it was the last. */
+  /** Handles one event; true if it was the last. */
   take(name: string, data: unknown): boolean {
     if (name === "run") this.run = data as Run;
-    if (name === "result") this.result = data as Result;
+    if (name === "result") this.result = data as ResultDocument;
     if (name === "live") this.takeLive(data as Live);
     this.changed();
     return name === "run" && this.ended;
@@ -88,7 +89,7 @@ export class RunFeed extends Source {
     const { ports, streams, sessions, latency } = live;
     const sample: Sample = { ...latency, tx: total(streams.tx), missing: total(streams.lost) };
     this.remember(live.at_s, sample.missing ?? null);
-    // A rate over the end of sending and the wait for late packets is no rate of either.
+    // The interval in which sending ends has no meaningful rate.
     for (const name of ["tx_pps", "rx_pps", "tx_bps_l1", "rx_bps_l1"] as const) sample[name] = live.draining ? null : total(ports[name]);
     for (const name of ["active", "open_per_s", "transactions_per_s", "rx_bps_goodput"] as const) {
       sample[name] = total(sessions?.[name]);
@@ -103,7 +104,7 @@ export class RunFeed extends Source {
     if (missing !== null) this.lately.push({ at_s, missing });
   }
 
-  /** Packets of all streams that have been missing for the last second: lost, or slower than that. Null: not counted. */
+  /** Packets of all streams that have been missing for a second: lost, or later than that. Null: not counted. */
   get missing(): number | null {
     return this.lately.length ? Math.min(...this.lately.map((past) => past.missing)) : null;
   }
@@ -113,8 +114,8 @@ export class RunFeed extends Source {
     return this.whole.push(at_s, values) && this.recent.push(at_s, values);
   }
 
-  /** Takes the intervals that the store kept of a run that ended before this page was opened. */
-  takeIntervals(intervals: Interval[]): void {
+  /** Loads stored intervals of a run that ended before this page was opened. */
+  takeIntervals(intervals: IntervalDocument[]): void {
     if (this.whole.length) return;
     let [tx, rx] = [0, 0];
     for (const interval of intervals) {
@@ -151,8 +152,8 @@ export class RunFeed extends Source {
   }
 }
 
-/** An interval of a result, summed up; percentiles are the largest of any stream. */
-function sampleOf(interval: Interval): Sample {
+/** Sums of an interval; percentiles are the largest of any stream. */
+function sampleOf(interval: IntervalDocument): Sample {
   const ports = Object.values(interval.ports);
   const latencies = Object.values(interval.streams).flatMap((stream) => stream.latency_ns ?? []);
   const most = (name: "p50" | "p90" | "p99" | "p99_9" | "max"): number | null => {

@@ -2,11 +2,11 @@
 
 import { count, ratio } from "./format";
 
-/** How much was lost, in words; `loose`: packets under way count as well. */
+/** Loss in words; up to `loose` missing packets may be on the way. */
 export function lossWords(lost: number | null, tx: number | null, loose: number): { text: string; more: string; bad: boolean } {
   if (lost === null || tx === null) return { text: "not measured", more: "", bad: false };
   if (lost <= 0) return { text: "none lost", more: `of ${count(tx)} packets`, bad: false };
-  if (lost <= loose) return { text: "none seen", more: `${count(lost)} under way`, bad: false };
+  if (lost <= loose) return { text: "none seen", more: `${count(lost)} on the way`, bad: false };
   return { text: `${count(lost)} lost`, more: `${ratio(lost / tx)} of ${count(tx)} packets`, bad: true };
 }
 

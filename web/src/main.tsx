@@ -45,7 +45,7 @@ function Page({ parts: [page, id] }: { parts: string[] }) {
         <>
           <Title name="No such page" />
           <p>
-            There is no page '{page}'. <a href={to("now")}>What runs now</a>
+            Page '{page}' does not exist. <a href={to("now")}>Go to the start page</a>
           </p>
         </>
       );
@@ -146,8 +146,8 @@ function TokenPrompt({ reason, done }: { reason: string; done: () => void }) {
   return (
     <main id="main" class="narrow">
       <section class="panel" aria-label="Sign in">
-        <h1>This server wants a token</h1>
-        <p class="muted">{wrong ? "" : `${reason} `}The token is kept in this window only, until it is closed.</p>
+        <h1>Token required</h1>
+        <p class="muted">{wrong ? "" : `${reason} `}The token stays in this window and is forgotten when it is closed.</p>
         <form onSubmit={enter}>
           <div class="row end">
             <input type="text" name="username" autocomplete="username" value="eagre" hidden />

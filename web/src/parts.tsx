@@ -21,7 +21,7 @@ export function Badge({ state }: { state: State }) {
   return <span class={`state ${look}`}>{text}</span>;
 }
 
-/** Whether a result can be believed, and why not. */
+/** A verdict in words. */
 export function verdictWords(verdict: Verdict): { text: string; look: "good" | "warn" | "bad" } {
   const why = verdict.reasons.length ? `: ${verdict.reasons.join("; ")}` : "";
   if (!verdict.valid) return { text: `Not valid${why}.`, look: "bad" };
@@ -29,7 +29,7 @@ export function verdictWords(verdict: Verdict): { text: string; look: "good" | "
   return { text: `Valid${why}.`, look: "good" };
 }
 
-/** What went wrong, with every place. */
+/** An error, with every place in the document. */
 export function Wrong({ problem }: { problem: unknown }) {
   if (!problem) return null;
   const errors = problem instanceof Problem ? problem.errors : [];
@@ -59,7 +59,7 @@ export function Panel({ title, children, id }: { title: string; children: Compon
   );
 }
 
-/** A heading that takes the focus when its page opens, so that a keyboard or a screen reader begins there. */
+/** A heading that takes the focus when its page opens, so that keyboards and screen readers start there. */
 export function Title({ children, name }: { children?: ComponentChildren; name: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -87,8 +87,8 @@ export function Tile({ name, value, more, bad }: { name: string; value: string; 
   );
 }
 
-/** Says to screen readers what has changed. */
-export function Said({ text }: { text: string }) {
+/** Announces changes to screen readers. */
+export function Announcement({ text }: { text: string }) {
   return (
     <p class="hidden" aria-live="polite" role="status">
       {text}
@@ -96,7 +96,7 @@ export function Said({ text }: { text: string }) {
   );
 }
 
-/** A button whose work takes time: not pressed twice, and what went wrong is told to `failed`. */
+/** A button for work that takes time: disabled meanwhile; errors go to `failed`. */
 export function Action({ does, failed, look, children, disabled }: {
   does: () => Promise<unknown>;
   failed: (problem: unknown) => void;

@@ -1,7 +1,7 @@
 /** Figures of all streams as the table of streams has them, live or from a result, and their order. Knows no page. */
 
 import { underWay } from "./loss";
-import type { Live, Result } from "./types";
+import type { Live, ResultDocument } from "./types";
 
 export type Figure = number | null;
 
@@ -15,7 +15,7 @@ export function fromLive({ streams }: Live): StreamTable {
   };
 }
 
-export function fromResult(result: Result, names: string[]): StreamTable {
+export function fromResult(result: ResultDocument, names: string[]): StreamTable {
   const streams = names.map((name) => result.streams[name]);
   const rate = (packets: Figure | undefined): Figure => (packets == null || !result.duration_s ? null : packets / result.duration_s);
   return {

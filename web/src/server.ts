@@ -5,12 +5,12 @@
 
 import { EventParser } from "./events";
 import { Signal } from "./signal";
-import type { Fault } from "./types";
+import type { ProblemPlace } from "./types";
 
 /** Whether the server answers. */
 export const reachable = new Signal(true);
 
-/** Whether it wants a token that we do not have; the reason it gave. */
+/** Why the server asks for a token; null if it does not. */
 export const tokenWanted = new Signal<string | null>(null);
 
 const TOKEN = "eagre.token";
@@ -25,21 +25,21 @@ export function keepToken(token: string): void {
 
 export function forgetToken(): void {
   sessionStorage.removeItem(TOKEN);
-  tokenWanted.value = "You have signed out.";
+  tokenWanted.value = "You are signed out.";
 }
 
-/** A refusal by the server (RFC 9457). `status` 0: it did not answer at all. */
+/** An error from the server (RFC 9457). `status` 0: no answer. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
     detail: string,
-    readonly errors: Fault[] = [],
+    readonly errors: ProblemPlace[] = [],
   ) {
     super(detail);
   }
 }
 
-/** What went wrong, as a sentence. */
+/** An error as a sentence. */
 export const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 async function answer(verb: string, path: string, body: unknown, accept: string, signal?: AbortSignal): Promise<Response> {
@@ -62,7 +62,7 @@ async function answer(verb: string, path: string, body: unknown, accept: string,
 }
 
 async function problem(response: Response): Promise<Problem> {
-  const said = await response.json().catch(() => ({})); // a proxy's page, perhaps: the status is said instead
+  const said = await response.json().catch(() => ({})); // perhaps a proxy's page: show the status instead
   const detail = said.detail ?? said.title ?? `The server answered ${response.status} ${response.statusText}.`;
   if (response.status === 401) {
     sessionStorage.removeItem(TOKEN);
@@ -82,7 +82,7 @@ export const read = <T>(path: string, signal?: AbortSignal): Promise<T> => call<
 /** A text, such as a report page. */
 export const readText = async (path: string): Promise<string> => (await answer("GET", path, undefined, "*/*")).text();
 
-/** Saves what a path answers as a file. */
+/** Saves a response as a file. */
 export async function save(path: string, name: string): Promise<void> {
   const url = URL.createObjectURL(await (await answer("GET", path, undefined, "*/*")).blob());
   const link = Object.assign(document.createElement("a"), { href: url, download: name });
@@ -90,7 +90,7 @@ export async function save(path: string, name: string): Promise<void> {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** Shows what a path answers in a new tab, without its token in the address. */
+/** Opens a response in a new tab, without the token in the address. */
 export async function openTab(path: string): Promise<void> {
   const response = await answer("GET", path, undefined, "text/html");
   const url = URL.createObjectURL(new Blob([await response.text()], { type: "text/html" }));
@@ -100,7 +100,7 @@ export async function openTab(path: string): Promise<void> {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** How long to wait before trying again after so many failures in a row, ms. */
+/** Time until the next attempt after this many failures in a row, ms. */
 const patience = (failures: number): number => Math.min(500 * 2 ** failures, 5_000);
 
 /**
@@ -129,7 +129,7 @@ export function follow(path: string, take: (name: string, data: any) => boolean,
       } catch (error) {
         if (ending.signal.aborted) return;
         if (error instanceof Problem && error.status >= 400 && error.status < 500) return refused(error);
-        if (error instanceof SyntaxError) return refused(new Problem(0, `The server sent an event that is no JSON: ${error.message}`));
+        if (error instanceof SyntaxError) return refused(new Problem(0, `The server sent an event that is not valid JSON: ${error.message}`));
         reachable.value = false;
       }
       if (Date.now() - begun > 5_000) failures = 0;

@@ -16,11 +16,11 @@ interface Shown {
 const SHOWN: Shown[] = [
   { key: "name", title: "Stream", text: String },
   { key: "tx_pps", title: "Sends", text: pps },
-  { key: "rx_pps", title: "Arrives", text: pps },
+  { key: "rx_pps", title: "Receives", text: pps },
   { key: "tx", title: "Sent", text: count },
   { key: "rx", title: "Received", text: count },
-  { key: "lost", title: "Not arrived", text: count },
-  { key: "loss", title: "Share", text: ratio },
+  { key: "lost", title: "Missing", text: count },
+  { key: "loss", title: "Loss", text: ratio },
   { key: "p50", title: "Latency p50", text: time },
   { key: "p99", title: "p99", text: time },
   { key: "max", title: "Max", text: time },
@@ -66,7 +66,7 @@ export function Streams({ names, table, running, chosen, choose }: StreamsOf) {
         </span>
       </div>
       <Grid {...{ names, table, running, chosen, choose, rows, sort, by }} />
-      <p class="muted">Choose a row to see only that stream in the charts; choose it again to see all.</p>
+      <p class="muted">Select a row to show only that stream in the charts; select it again to show all.</p>
     </div>
   );
 }
@@ -118,7 +118,7 @@ function Grid(wanted: GridOf) {
       class="grid"
       role="grid"
       tabIndex={0}
-      aria-label="Streams. Arrow keys move, Enter chooses."
+      aria-label="Streams. Arrow keys move, Enter selects."
       aria-rowcount={rows.length + 1}
       aria-activedescendant={active >= first && active < last ? `stream-${active}` : undefined}
       onKeyDown={key}
@@ -129,7 +129,7 @@ function Grid(wanted: GridOf) {
           <Row key={first + i} {...wanted} row={first + i} stream={stream} active={first + i === active} press={() => toggle(stream)} />
         ))}
       </div>
-      {!rows.length && <p class="empty">&ensp;No stream {names.length ? "fits the filter" : "in this run"}.</p>}
+      {!rows.length && <p class="empty">&ensp;{names.length ? "No matching stream." : "No streams in this run."}</p>}
     </div>
   );
 }

@@ -1,14 +1,14 @@
-/** Ports, sessions and workers of a run, live or as its result has them. */
+/** Ports, sessions and workers of a run, live or from its result. */
 
 import { bps, bpsL1, count, perSecond, pps, ratio } from "./format";
-import type { Live, Names, Result } from "./types";
+import type { Live, Names, ResultDocument } from "./types";
 
 type Figure = number | null | undefined;
 
 interface Of {
   names: Names;
   live: Live | null;
-  result: Result | null;
+  result: ResultDocument | null;
 }
 
 function Table({ caption, heads, rows, narrow }: { narrow?: boolean; caption: string; heads: string[]; rows: { name: string; cells: preact.ComponentChildren[] }[] }) {
@@ -88,7 +88,7 @@ export function Sessions({ names, live, result }: Of) {
   return <Table caption="Sessions of the run" heads={["Sessions", "Open", "Opened", "Transactions", "Goodput", "Established", "Failed"]} rows={rows} />;
 }
 
-/** From what share of its time on a worker has little room left. */
+/** Load from which on a worker is near its limit. */
 const NEARLY_FULL = 0.95;
 
 export function Workers({ live, result }: Omit<Of, "names">) {
@@ -96,10 +96,10 @@ export function Workers({ live, result }: Omit<Of, "names">) {
   return (
     <Table
       narrow
-      caption="How busy the tester's cores are"
+      caption="Load of the tester's cores"
       heads={["Core", "Busy", ""]}
       rows={workers.map((worker) => ({
-        name: worker.core === null ? "any core" : `core ${worker.core}`,
+        name: worker.core == null ? "any core" : `core ${worker.core}`,
         cells: [
           <>
             <span class="bar" aria-hidden="true">

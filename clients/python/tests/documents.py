@@ -35,7 +35,8 @@ RUN = {
 }  # fmt: skip
 SNAPSHOT = {
     "id": RUN["id"], "state": "running", "at_s": 0.5, "duration_s": 1.0, "interval": INTERVAL,
-    "total": {"ports": {"west": PORT}, "streams": {"a": STREAM}}, "workers": [{"core": None, "busy_ratio": 0.1}],
+    "total": {"ports": {"west": PORT}, "streams": {"a": STREAM}},
+    "workers": [{"core": None, "busy_ratio": 0.1}], "neighbours": [],
 }  # fmt: skip
 LIVE = {
     "at_s": 0.5, "interval_s": 0.1, "draining": False,

@@ -178,7 +178,7 @@ def test_a_lease_that_is_lost_is_told():
 
 
 def test_a_lease_that_has_not_begun_starts_nothing():
-    with pytest.raises(eagre.EagreError, match="has not begun"):
+    with pytest.raises(eagre.EagreError, match="was not taken"):
         client(Wire(LEASE)).start("x", lease=client(Wire(LEASE)).lease("ring:a"))
 
 

@@ -1,58 +1,57 @@
 //! Test methods and campaigns.
 
 use crate::State;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
 
 /// A test method.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Method {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it finds.
+    /// What it measures.
     pub about: String,
-    /// What it consists of, with what can be set.
+    /// Parts, with their settings.
     pub parts: Vec<MethodPart>,
 }
 
 /// A part of a method.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MethodPart {
-    /// Its name, as settings are given for it: `throughput.resolution`.
+    /// Name, as settings are given: `throughput.resolution`.
     pub name: String,
-    /// Its settings and their usual values.
-    #[schema(value_type = Object)]
+    /// Settings and their defaults.
     pub settings: Map<String, Value>,
 }
 
-/// A campaign to be started.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+/// A campaign to start.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewCampaign {
-    /// The method.
+    /// Name of the method.
     pub method: String,
     /// YAML or JSON text, or the document itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = crate::profiles::written)]
+    #[schemars(schema_with = "crate::profiles::profile")]
     pub profile: Option<Value>,
-    /// Or the name of one that is kept.
+    /// Name of a stored profile, instead of `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile_name: Option<String>,
-    /// The lease that has the ports; without one they are leased for the campaign itself.
+    /// Lease of the ports. Without one, the campaign leases them for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
-    /// What to call it; the profile's name if left out.
+    /// Name of the campaign. Default: the profile's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 100)]
+    #[schemars(length(max = 100))]
     pub name: Option<String>,
-    /// Minutes instead of hours.
+    /// Take minutes instead of hours.
     #[serde(default)]
     pub quick: bool,
-    /// Length of every trial that counts, s.
+    /// Duration of every measuring trial, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 0.001)]
+    #[schemars(range(min = 0.001))]
     pub trial_s: Option<f64>,
     /// Frame lengths and mixes: `64B`, `imix`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,81 +59,81 @@ pub struct NewCampaign {
     /// Settings by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
-    /// Pseudorandom addresses and ports (RFC 4814).
+    /// Use pseudorandom addresses and ports (RFC 4814).
     #[serde(default)]
     pub random_stimuli: bool,
-    /// Destinations over so many networks (RFC 2544 section 12).
+    /// Number of destination networks (RFC 2544 section 12).
     #[serde(default)]
     pub networks: u16,
     /// Seed of everything random, instead of the profile's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Worker cores.
+    /// Number of worker cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 256)]
+    #[schemars(range(min = 1, max = 256))]
     pub cores: Option<u16>,
-    /// Words to find it by in the store.
+    /// Tags in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
 
 /// A campaign.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Campaign {
-    /// Its name here and in the store.
+    /// Id, here and in the store.
     pub id: String,
-    /// What people call it.
+    /// Name.
     pub name: String,
-    /// The method.
+    /// Name of the method.
     pub method: String,
-    /// How far it is.
+    /// State.
     pub state: State,
     /// Why it failed or was stopped.
     pub reason: Option<String>,
     /// Who started it.
     pub holder: String,
-    /// Its ports, by the names they are leased by.
+    /// Names of its ports, as they are leased.
     pub ports: Vec<String>,
-    /// When it was started.
+    /// Start time.
     pub started: String,
-    /// When it ended.
+    /// End time.
     pub ended: Option<String>,
     /// Seed of everything random.
     pub seed: u64,
-    /// What is odd about it.
+    /// Warnings.
     pub warnings: Vec<String>,
-    /// How much of the running part is done, from 0 to 1.
+    /// Completed share of the running part, from 0 to 1.
     pub fraction: f64,
-    /// Trials that have ended.
+    /// Completed trials.
     pub trials_done: u64,
-    /// Trials it has before it, if the device goes on as it seems.
+    /// Estimated number of trials left.
     pub trials_left: u64,
-    /// How long that takes, s.
+    /// Estimated time left, s.
     pub left_s: f64,
-    /// The part that runs.
+    /// Running part.
     pub part: Option<String>,
-    /// The trial that runs.
+    /// Running trial.
     pub label: Option<String>,
-    /// Trials that have ended.
+    /// Completed trials.
     pub points: Vec<Point>,
-    /// What was found, in sentences.
+    /// Findings, one sentence each.
     pub found: Vec<String>,
 }
 
-/// A trial that has ended, as a point of a curve.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+/// A completed trial, as a point of a curve.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
-    /// Its number in its part.
+    /// Number within its part.
     pub number: u64,
-    /// The part.
+    /// Part.
     pub part: String,
-    /// What it was.
+    /// Label.
     pub label: String,
     /// Frame length or mix.
     pub frame: String,
-    /// Packets per second offered, all streams together.
+    /// Offered load of all streams, packets per second.
     pub offered_pps: f64,
-    /// Length, s.
+    /// Duration of traffic, s.
     pub duration_s: f64,
     /// Packets sent.
     pub sent: u64,
@@ -142,27 +141,27 @@ pub struct Point {
     pub received: u64,
     /// Packets lost.
     pub lost: u64,
-    /// Their share of those sent.
+    /// `lost` / `sent`.
     pub loss_ratio: f64,
     /// Median latency, ns.
     pub latency_p50_ns: Option<u64>,
-    /// 99th percentile, ns.
+    /// 99th percentile of latency, ns.
     pub latency_p99_ns: Option<u64>,
-    /// Whether to believe it.
+    /// Whether its figures are valid.
     pub valid: bool,
     /// Whether the tester was the limit.
     pub generator_limited: bool,
-    /// What came of sessions.
+    /// Sessions of the trial.
     pub sessions: Option<PointSessions>,
 }
 
-/// What came of a trial's sessions.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+/// Sessions of a trial.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct PointSessions {
-    /// Established.
+    /// Sessions established.
     pub established: u64,
-    /// Responses.
+    /// Responses received.
     pub transactions: u64,
-    /// Those that failed.
+    /// Transactions failed.
     pub transactions_failed: u64,
 }

@@ -1,24 +1,28 @@
-//! What `eagre serve` and its clients say to each other: the native API's documents.
+//! The native API's documents: what `eagre serve` and its clients exchange.
 //!
-//! Times are RFC 3339 in UTC; fields that end in `_s` are seconds, in `_ns` nanoseconds, in `_bps_l1` bits per second at
-//! layer 1. Result, interval and campaign documents are other rooms' (`eagre schema`); here they are JSON values.
+//! Times are RFC 3339 in UTC. Fields that end in `_s` are seconds, in `_ns` nanoseconds, in `_bps_l1` bits per second at
+//! layer 1. Result, interval and total documents are those of `result`.
 //!
 //! Not here: HTTP, the engine, the store.
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod campaigns;
-mod errors;
+mod documents;
 mod live;
-mod people;
+mod machine;
+mod ports;
+mod problems;
 mod profiles;
 mod runs;
 
+pub use access::{AuditEntry, Role, Whoami};
 pub use campaigns::{Campaign, Method, MethodPart, NewCampaign, Point, PointSessions};
-pub use errors::{Place, Problem};
-pub use live::{
-    Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, Snapshot, Totals, WorkerLoad,
-};
-pub use people::{AuditEntry, Lease, LeaseOfPort, NewLease, Port, PortKind, Renewal, Role, Version, Whoami};
+pub use documents::Described;
+pub use live::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, Snapshot, WorkerLoad};
+pub use machine::{CheckStatus, DoctorCheck, Version};
+pub use ports::{Lease, NewLease, Port, PortKind, PortLease, Renewal};
+pub use problems::{Problem, ProblemPlace};
 pub use profiles::{Check, CheckedPort, NewCheck, NewProfile, ProfileEntry, StoredProfile};
-pub use runs::{Change, NewPing, NewRun, Pinged, Run, State};
+pub use runs::{NewPing, NewRate, NewRun, PingResult, Run, State};

@@ -1,12 +1,12 @@
 //! Figures of a run while it runs.
 
 use crate::State;
+use result::{IntervalDocument, TotalDocument};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
-/// Names in the order of the columns of live figures.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// Names of the columns of live figures, in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Names {
     /// Ports.
     pub ports: Vec<String>,
@@ -14,41 +14,44 @@ pub struct Names {
     pub streams: Vec<String>,
     /// Groups of streams.
     pub groups: Vec<String>,
-    /// Entries under 'sessions'.
+    /// Entries under `sessions`.
     pub sessions: Vec<String>,
 }
 
-/// A look at a run, in columns: ten times a second, whatever the number of streams.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+/// Live figures of a run in columns, ten times a second at most. Null: not measured.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Live {
-    /// Since traffic started, s.
+    /// Time since traffic started, s.
     pub at_s: f64,
-    /// Since the look before, s.
+    /// Length of the interval, s.
     pub interval_s: f64,
-    /// Whether sending is over and late packets are waited for.
+    /// Whether sending is over and the run waits for late packets.
     pub draining: bool,
     /// Ports.
     pub ports: LivePorts,
     /// Streams.
     pub streams: LiveStreams,
-    /// Entries under 'sessions'.
+    /// Entries under `sessions`.
     pub sessions: LiveSessions,
-    /// All streams together in the interval.
+    /// Latency of all streams in the interval.
     pub latency: Option<Latency>,
-    /// The cores that do the work.
+    /// Workers.
     pub workers: Vec<WorkerLoad>,
+    /// In events of a campaign: names of the running trial's columns. Those of a run are in the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Names>,
 }
 
 /// Ports in columns.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LivePorts {
-    /// Packets per second sent.
+    /// Packets sent per second.
     pub tx_pps: Vec<f64>,
-    /// Packets per second received.
+    /// Packets received per second.
     pub rx_pps: Vec<f64>,
-    /// Bits per second at layer 1 sent.
+    /// Bits sent per second, layer 1.
     pub tx_bps_l1: Vec<f64>,
-    /// Bits per second at layer 1 received.
+    /// Bits received per second, layer 1.
     pub rx_bps_l1: Vec<f64>,
     /// Packets sent since the start.
     pub tx_packets: Vec<u64>,
@@ -56,46 +59,47 @@ pub struct LivePorts {
     pub rx_packets: Vec<u64>,
 }
 
-/// Streams in columns; `null` is "not measured".
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+/// Streams in columns.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LiveStreams {
-    /// Packets per second sent.
+    /// Packets sent per second.
     pub tx_pps: Vec<f64>,
-    /// Test packets per second received.
+    /// Test packets received per second.
     pub rx_pps: Vec<f64>,
     /// Packets sent since the start.
     pub tx: Vec<u64>,
     /// Test packets received since the start.
     pub rx: Vec<Option<u64>>,
-    /// Sent and not received since the start: lost, or still under way.
+    /// Packets sent and not received since the start: lost, or still on the way.
     pub lost: Vec<Option<u64>>,
-    /// Median latency of the interval, ns.
+    /// Median latency in the interval, ns.
     pub latency_p50_ns: Vec<Option<u64>>,
-    /// 99th percentile of the interval, ns.
+    /// 99th percentile of latency in the interval, ns.
     pub latency_p99_ns: Vec<Option<u64>>,
-    /// Highest of the interval, ns.
+    /// Maximum latency in the interval, ns.
     pub latency_max_ns: Vec<Option<u64>>,
 }
 
 /// Sessions in columns.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LiveSessions {
-    /// Open now.
+    /// Open sessions.
     pub active: Vec<i64>,
-    /// Established per second.
+    /// Sessions established per second.
     pub open_per_s: Vec<f64>,
     /// Responses per second.
     pub transactions_per_s: Vec<f64>,
-    /// Bits of applications received per second.
+    /// Application bits received per second.
     pub rx_bps_goodput: Vec<f64>,
-    /// Failed since the start.
+    /// Sessions failed since the start.
     pub failed: Vec<u64>,
-    /// Established since the start.
+    /// Sessions established since the start.
     pub established: Vec<u64>,
 }
 
 /// Latency percentiles, ns.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "LiveLatency")]
 pub struct Latency {
     /// Median.
     pub p50_ns: Option<u64>,
@@ -105,71 +109,51 @@ pub struct Latency {
     pub p99_ns: Option<u64>,
     /// 99.9th percentile.
     pub p99_9_ns: Option<u64>,
-    /// Highest.
+    /// Maximum.
     pub max_ns: u64,
 }
 
-/// How busy a worker was.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+/// Load of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerLoad {
-    /// Its core.
+    /// Core; null if the worker is bound to none.
     pub core: Option<usize>,
-    /// The share of its time it had work.
+    /// Share of its time in which it was busy.
     pub busy_ratio: f64,
 }
 
-/// A look at a run with everything that is known.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+/// Everything known of a run: the last interval and the totals.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Snapshot {
-    /// The run.
+    /// Id of the run.
     pub id: String,
-    /// How far it is.
+    /// State.
     pub state: State,
-    /// Since traffic started, s.
+    /// Time since traffic started, s.
     pub at_s: f64,
-    /// How long it sends, s.
+    /// Planned duration of traffic, s.
     pub duration_s: f64,
-    /// `eagre.interval/1`: what happened since the look before.
-    #[schema(value_type = Object)]
-    pub interval: Value,
-    /// What happened since the start.
-    pub total: Totals,
-    /// The cores that do the work.
+    /// `eagre.interval/1`: the last interval; null before the first.
+    pub interval: Option<IntervalDocument>,
+    /// Totals since the start. Packets on the way count as lost until they arrive.
+    pub total: TotalDocument,
+    /// Workers.
     pub workers: Vec<WorkerLoad>,
-    /// Neighbours that answered before traffic began, or whose hardware address was given.
+    /// Neighbours that were resolved before traffic started, or whose MAC address is given.
     #[serde(default)]
     pub neighbours: Vec<Neighbour>,
 }
 
-/// A neighbour that has answered a port's question by ARP or neighbour discovery.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// A resolved neighbour.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Neighbour {
-    /// The port's name in the profile.
+    /// Name of the port in the profile.
     pub port: String,
-    /// The name of the host behind the port that asked; the port's own host has that of the port.
+    /// Name of the host behind the port that resolved it; the port's own host has the port's name.
     #[serde(default)]
     pub host: String,
-    /// The neighbour's address.
+    /// IP address.
     pub ip: String,
-    /// Its hardware address: `02:00:00:00:00:01`.
+    /// MAC address: `02:00:00:00:00:01`.
     pub mac: String,
-}
-
-/// What happened since the start, in the shapes of `eagre.result/1`; packets under way count as lost until they arrive.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
-pub struct Totals {
-    /// By port name.
-    #[schema(value_type = Object)]
-    pub ports: Map<String, Value>,
-    /// By stream name.
-    #[schema(value_type = Object)]
-    pub streams: Map<String, Value>,
-    /// By group and row.
-    #[serde(default)]
-    #[schema(value_type = Object)]
-    pub groups: Map<String, Value>,
-    /// By entry.
-    #[serde(default)]
-    #[schema(value_type = Object)]
-    pub sessions: Map<String, Value>,
 }

@@ -1,84 +1,84 @@
-//! Profiles: checked, kept, listed.
+//! Profiles: check, store, list.
 
-use crate::Place;
+use crate::ProblemPlace;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
-use utoipa::openapi::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
 /// A profile in a request: its text, or the document itself.
-pub(crate) fn written() -> Schema {
-    let text = ObjectBuilder::new().schema_type(Type::String).description(Some("YAML or JSON text"));
-    let document = ObjectBuilder::new()
-        .schema_type(Type::Object)
-        .description(Some("The document: 'eagre schema profile'"));
-    OneOfBuilder::new().item(text).item(document).into()
+pub(crate) fn profile(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "oneOf": [
+            {"type": "string", "description": "YAML or JSON text"},
+            {"type": "object", "description": "The document: 'eagre schema profile'"},
+        ],
+    })
 }
 
-/// A profile to be checked.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+/// A profile to check.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewCheck {
     /// YAML or JSON text, or the document itself.
-    #[schema(schema_with = written)]
+    #[schemars(schema_with = "profile")]
     pub profile: Value,
 }
 
-/// What a profile is, or what is wrong with it.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+/// Outcome of a check: what the profile contains, or its errors.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// Whether it can be run.
+    /// Whether the profile can run.
     pub good: bool,
     /// Number of streams.
     pub streams: usize,
-    /// Number of entries under 'sessions'.
+    /// Number of entries under `sessions`.
     pub sessions: usize,
-    /// Its ports.
+    /// Ports.
     pub ports: Vec<CheckedPort>,
-    /// How long it sends, s.
+    /// Duration of traffic, s.
     pub duration_s: Option<f64>,
-    /// What is odd.
+    /// Warnings.
     pub warnings: Vec<String>,
-    /// What is wrong.
-    pub errors: Vec<Place>,
+    /// Errors.
+    pub errors: Vec<ProblemPlace>,
 }
 
-/// A port of a profile.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+/// A port of a checked profile.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CheckedPort {
-    /// Its name in the profile.
+    /// Name in the profile.
     pub name: String,
-    /// Its device.
+    /// Device.
     pub device: String,
 }
 
 /// A profile in the list.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileEntry {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The first line of its comment.
+    /// First line of the profile's comment.
     pub about: String,
-    /// Whether it came with the program.
+    /// Whether it is an example that comes with the program.
     pub built_in: bool,
-    /// When it was kept.
+    /// Time of the last change.
     pub changed: Option<String>,
 }
 
-/// A profile to be kept.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+/// A profile to store.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewProfile {
     /// YAML or JSON text, or the document itself.
-    #[schema(schema_with = written)]
+    #[schemars(schema_with = "profile")]
     pub profile: Value,
 }
 
-/// A profile that is kept.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+/// A stored profile.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StoredProfile {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its text.
+    /// Text.
     pub profile: String,
 }

@@ -1,174 +1,174 @@
 //! Runs.
 
 use crate::Names;
+use result::Verdict;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
 
-/// A run to be started.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+/// A run to start.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRun {
     /// YAML or JSON text, or the document itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = crate::profiles::written)]
+    #[schemars(schema_with = "crate::profiles::profile")]
     pub profile: Option<Value>,
-    /// Or the name of one that is kept.
+    /// Name of a stored profile, instead of `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile_name: Option<String>,
-    /// What to call it; the profile's name if left out.
+    /// Name of the run. Default: the profile's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 100)]
+    #[schemars(length(max = 100))]
     pub name: Option<String>,
-    /// The lease that has the ports; without one they are leased for the run itself.
+    /// Lease of the ports. Without one, the run leases them for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
     /// Rate of every stream, instead of the profile's: `1Mpps`, `2.5Gbps`, `40%`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
-    /// How long, s, instead of the profile's duration.
+    /// Duration of traffic, s, instead of the profile's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 0.001)]
+    #[schemars(range(min = 0.001))]
     pub duration_s: Option<f64>,
     /// Seed of everything random, instead of the profile's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Worker cores.
+    /// Number of worker cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 256)]
+    #[schemars(range(min = 1, max = 256))]
     pub cores: Option<u16>,
-    /// Words to find it by in the store.
+    /// Tags in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Whether the result is kept in the store; yes if left out.
+    /// Whether to store the result. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<bool>,
 }
 
-/// How far something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// State of a run or campaign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Ports are opened, neighbours asked for.
+    /// Opens ports, resolves neighbours.
     Starting,
-    /// Traffic flows.
+    /// Sends traffic.
     Running,
-    /// Late packets are waited for.
+    /// Waits for late packets.
     Draining,
     /// Ended as planned.
     Done,
     /// Ended by an error.
     Failed,
-    /// Ended by somebody, or with its lease.
+    /// Stopped by a user, or because its lease ended.
     Stopped,
-    /// The server ended before it did.
+    /// The server ended first.
     Interrupted,
 }
 
 impl State {
-    /// Whether nothing more happens.
+    /// Whether it is final.
     pub fn has_ended(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Stopped | Self::Interrupted)
     }
 }
 
 /// A run.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// Its name here and in the store.
+    /// Id, here and in the store.
     pub id: String,
-    /// What people call it.
+    /// Name.
     pub name: String,
-    /// How far it is.
+    /// State.
     pub state: State,
     /// Why it failed or was stopped.
     pub reason: Option<String>,
     /// Who started it.
     pub holder: String,
-    /// Its ports, by the names they are leased by.
+    /// Names of its ports, as they are leased.
     pub ports: Vec<String>,
-    /// When it was started.
+    /// Start time.
     pub started: String,
-    /// When it ended.
+    /// End time.
     pub ended: Option<String>,
-    /// How long it sends, s.
+    /// Planned duration of traffic, s.
     pub duration_s: f64,
-    /// How long it has sent, s.
+    /// Time since traffic started, s.
     pub at_s: f64,
     /// Seed of everything random.
     pub seed: u64,
-    /// What is odd about it.
+    /// Warnings.
     pub warnings: Vec<String>,
-    /// Whether to believe it: the result's verdict, once there is one.
-    #[schema(value_type = Option<Object>)]
-    pub verdict: Option<Value>,
-    /// Changes of rates, in words.
+    /// The result's verdict, once there is one.
+    pub verdict: Option<Verdict>,
+    /// Rate changes so far, one sentence each.
     pub rate_changes: Vec<String>,
-    /// Changes that could not be made, and why.
+    /// Rate changes that were refused, with the reason.
     pub refused_changes: Vec<String>,
-    /// Names in the order of the columns of live figures.
+    /// Names of the columns of live figures.
     pub names: Names,
-    /// Ports that are captured.
+    /// Ports with a capture.
     pub captures: Vec<String>,
 }
 
-/// A change of rates.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+/// A rate change. Either `rate` or `scale`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
-    /// The stream, or one with copies for all of them; all streams if left out.
+pub struct NewRate {
+    /// Name of the stream; the name of a stream with copies means all of them. Default: all streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// A rate of its own: `2Mpps`.
+    /// Rate: `2Mpps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
-    /// Times what the profile says: 0 pauses, 1 resumes.
+    /// Factor on the profile's rate: 0 pauses, 1 resumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 0.0, maximum = 4000.0)]
+    #[schemars(range(min = 0, max = 4000))]
     pub scale: Option<f64>,
 }
 
-/// A ping to be sent from a port of a run.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+/// A ping to send from a port of a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPing {
-    /// The port's name in the profile.
+    /// Name of the port in the profile.
     pub port: String,
-    /// The address that is to answer.
+    /// Destination address.
     pub to: String,
-    /// Name of the host behind the port that asks; the port's own host has the port's name. Any if left out.
+    /// Name of the sending host behind the port; the port's own host has the port's name. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Which of the hosts' addresses asks. If left out, one on the target's network, else the first of its IP version.
+    /// Source address. Default: the host's address on the destination's network, else its first of that IP version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Echo requests at most; 3 if left out.
+    /// Maximum number of echo requests. Default: 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = 100))]
     pub attempts: Option<u16>,
-    /// From one to the next, s; 1 if left out.
+    /// Time between echo requests, s. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 0.01, maximum = 60.0)]
+    #[schemars(range(min = 0.01, max = 60))]
     pub timeout_s: Option<f64>,
 }
 
-/// What came of a ping.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct Pinged {
-    /// The port's name in the profile.
+/// Outcome of a ping.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct PingResult {
+    /// Name of the port in the profile.
     pub port: String,
-    /// The address that asked, if the port has one.
+    /// Source address; null if the port has none.
     pub from: Option<String>,
-    /// The address that was to answer.
+    /// Destination address.
     pub to: String,
-    /// The neighbour it went through: the target itself, or a gateway.
+    /// Next hop: the destination itself, or a gateway.
     pub via: Option<String>,
-    /// Whether it answered.
+    /// Whether a reply arrived.
     pub answered: bool,
     /// Echo requests sent.
     pub sent: u16,
-    /// From a request's departure to its answer's arrival, ns.
+    /// Round-trip time, ns.
     pub rtt_ns: Option<u64>,
-    /// Why there is no answer.
+    /// Why there is no reply.
     pub reason: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! The document of a campaign, and the machine it ran on.
 
-use crate::{Campaign, Report};
+use crate::{Campaign, Ended, Report};
+use methods::MethodResult;
 use profile::Plan;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -34,29 +35,52 @@ pub fn environment(plan: &Plan) -> Value {
     })
 }
 
-/// The document of a campaign, `eagre.campaign/1`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+/// What a campaign found, `eagre.campaign/1`.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct CampaignDocument<'a> {
     /// `eagre.campaign/1`.
     pub schema: &'static str,
-    /// Version of Eagre.
+    /// Version of the program.
     pub version: &'static str,
-    /// Its name in the store.
+    /// Id in the store.
     pub id: &'a str,
-    /// Its name for people.
+    /// Name of the campaign.
     pub name: &'a str,
     /// Seed of everything random.
     pub seed: u64,
-    /// SHA-256 of the profile.
+    /// SHA-256 of the profile's text.
     pub profile_sha256: &'a str,
-    /// The outcome.
-    #[serde(flatten)]
-    pub report: &'a Report,
+    /// How it ended.
+    pub ended: CampaignEnd,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<&'a str>,
+    /// Result of each method that was started.
+    pub results: &'a [MethodResult],
+    /// Parts that were left out, with the reason.
+    pub left_out: &'a [String],
+}
+
+/// How a campaign ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CampaignEnd {
+    /// All methods are complete.
+    Done,
+    /// A method failed.
+    Failed,
+    /// Stopped by the user; it can be resumed.
+    Interrupted,
 }
 
 impl Campaign {
-    /// The document of this campaign; `id` is its name in the store.
+    /// What was found; `id` is the campaign's id in the store.
     pub fn document<'a>(&'a self, id: &'a str, report: &'a Report) -> CampaignDocument<'a> {
+        let (ended, why) = match &report.ended {
+            Ended::Done => (CampaignEnd::Done, None),
+            Ended::Failed(why) => (CampaignEnd::Failed, Some(why.as_str())),
+            Ended::Interrupted => (CampaignEnd::Interrupted, None),
+        };
         CampaignDocument {
             schema: "eagre.campaign/1",
             version: env!("CARGO_PKG_VERSION"),
@@ -64,7 +88,10 @@ impl Campaign {
             name: &self.name,
             seed: self.plan.seed,
             profile_sha256: &self.plan.profile_sha256,
-            report,
+            ended,
+            why,
+            results: &report.results,
+            left_out: &report.left_out,
         }
     }
 }

@@ -14,8 +14,6 @@ use methods::{
 };
 use profile::Plan;
 use result::{IntervalDocument, ResultDocument};
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::thread;
@@ -55,8 +53,7 @@ pub struct Campaign {
 }
 
 /// How a campaign ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case", tag = "ended", content = "why")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// Every method is complete.
     Done,
@@ -67,10 +64,9 @@ pub enum Ended {
 }
 
 /// The outcome of a campaign.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone)]
 pub struct Report {
     /// How it ended.
-    #[serde(flatten)]
     pub ended: Ended,
     /// Results of the methods that began.
     pub results: Vec<MethodResult>,

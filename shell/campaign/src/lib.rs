@@ -22,7 +22,7 @@ mod shape;
 mod stimuli;
 mod tester;
 
-pub use about::{environment, findings};
+pub use about::{CampaignDocument, CampaignEnd, environment, findings};
 pub use choice::{Choice, Part, Settings, choices, sizes};
 pub use directions::{Direction, Directions};
 pub use drive::{Campaign, Ended, Observer, Report, Running, StoredCampaign};

@@ -7,6 +7,7 @@ use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
 use crate::translate::{FlowPlan, PortPlan, StreamPlan, Translation};
+use result::{IntervalDocument, LatencyResult, PortResult, StreamResult, TotalDocument};
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
 use units::L1_OVERHEAD_BYTES;
@@ -14,12 +15,10 @@ use units::L1_OVERHEAD_BYTES;
 /// Figures of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Figures<'a> {
-    /// `ports` of an `eagre.result/1`, also of an unfinished run.
-    pub ports: Option<&'a Map<String, Value>>,
-    /// `streams` of the same.
-    pub streams: Option<&'a Map<String, Value>>,
-    /// The latest `eagre.interval/1` of a running run.
-    pub interval: Option<&'a Value>,
+    /// Counts since the start of traffic.
+    pub total: Option<&'a TotalDocument>,
+    /// The last interval.
+    pub interval: Option<&'a IntervalDocument>,
     /// Time since the start of traffic, s.
     pub at_s: f64,
     /// Whether it is sending, or can again.
@@ -99,10 +98,11 @@ fn port_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
 
 fn port_row(index: usize, port: &PortPlan, input: &MetricsInput<'_>) -> Map<String, Value> {
     let figures = &input.figures;
-    let total =
-        |field: &str| figures.ports.and_then(|ports| ports.get(&port.key)?.get(field)?.as_u64()).unwrap_or(0);
-    let rate = |field: &str| match figures.interval.filter(|_| figures.active) {
-        Some(interval) => per_second(interval, interval["ports"][&port.key][field].as_u64()),
+    let counts = figures.total.and_then(|total| total.ports.get(&port.key));
+    let total = |count: fn(&PortResult) -> u64| counts.map_or(0, count);
+    let interval = figures.interval.filter(|_| figures.active);
+    let rate = |count: fn(&PortResult) -> u64| match interval {
+        Some(interval) => per_second(interval, interval.ports.get(&port.key).map(count)),
         None => 0.0,
     };
     let state = input.ports.get(index).copied().unwrap_or_default();
@@ -116,14 +116,14 @@ fn port_row(index: usize, port: &PortPlan, input: &MetricsInput<'_>) -> Map<Stri
     put("location", port.location.clone().into());
     put("link", if state.up { "up" } else { "down" }.into());
     put("capture", if state.capturing { "started" } else { "stopped" }.into());
-    put("frames_tx", total("tx_packets").into());
-    put("frames_rx", total("rx_packets").into());
-    put("bytes_tx", total("tx_bytes").into());
-    put("bytes_rx", total("rx_bytes").into());
-    put("frames_tx_rate", decimal(rate("tx_packets")));
-    put("frames_rx_rate", decimal(rate("rx_packets")));
-    put("bytes_tx_rate", decimal(rate("tx_bytes")));
-    put("bytes_rx_rate", decimal(rate("rx_bytes")));
+    put("frames_tx", total(|port| port.tx_packets).into());
+    put("frames_rx", total(|port| port.rx_packets).into());
+    put("bytes_tx", total(|port| port.tx_bytes).into());
+    put("bytes_rx", total(|port| port.rx_bytes).into());
+    put("frames_tx_rate", decimal(rate(|port| port.tx_packets)));
+    put("frames_rx_rate", decimal(rate(|port| port.rx_packets)));
+    put("bytes_tx_rate", decimal(rate(|port| port.tx_bytes)));
+    put("bytes_rx_rate", decimal(rate(|port| port.rx_bytes)));
     put("transmit", if sends { "started" } else { "stopped" }.into());
     if let Some(speed) = port.speed_bps {
         put("speed", (speed / 1_000_000).into());
@@ -175,9 +175,8 @@ fn transmit(flow: &FlowPlan, requested: Transmit, figures: &Figures<'_>) -> &'st
     if !figures.active || requested == Transmit::Stopped {
         return "stopped";
     }
-    let count =
-        |stream: &StreamPlan| figures.streams.and_then(|all| all.get(&stream.name)?.get("tx")?.as_u64());
-    let sent: u64 = flow.streams.iter().filter_map(count).sum();
+    let counts = |stream: &StreamPlan| figures.total.and_then(|total| total.streams.get(&stream.name));
+    let sent: u64 = flow.streams.iter().filter_map(counts).map(|stream| stream.tx).sum();
     let ended = flow.packets.is_some_and(|packets| sent >= packets)
         || flow.ends_at_s.is_some_and(|end| figures.at_s >= end);
     match (ended, requested) {
@@ -210,30 +209,27 @@ struct Latency {
 
 impl Sum {
     fn of(stream: &StreamPlan, figures: &Figures<'_>) -> Self {
-        let Some(total) = figures.streams.and_then(|all| all.get(&stream.name)) else {
+        let Some(total) = figures.total.and_then(|total| total.streams.get(&stream.name)) else {
             return Self::default();
         };
-        let rate = |field: &str| match figures.interval.filter(|_| figures.active) {
-            Some(interval) => per_second(interval, interval["streams"][&stream.name][field].as_u64()),
+        let interval = figures.interval.filter(|_| figures.active);
+        let rate = |count: fn(&StreamResult) -> Option<u64>| match interval {
+            Some(interval) => per_second(interval, interval.streams.get(&stream.name).and_then(count)),
             None => 0.0,
         };
-        let latency = |latency: &Value| {
-            let number = |field: &str| latency[field].as_f64();
-            let samples = number("samples").filter(|samples| *samples > 0.0)?;
-            Some(Latency {
-                min: number("min")?,
-                max: number("max")?,
-                sum: number("mean")? * samples,
-                samples,
-            })
+        let latency = |latency: &LatencyResult| Latency {
+            min: latency.min as f64,
+            max: latency.max as f64,
+            sum: latency.mean * latency.samples as f64,
+            samples: latency.samples as f64,
         };
         Self {
-            tx: total["tx"].as_u64().unwrap_or_default(),
-            rx: total["rx"].as_u64().unwrap_or_default(),
-            tx_rate: rate("tx"),
-            rx_rate: rate("rx"),
-            latency: total.get("latency_ns").and_then(latency),
-            arrived: total["first_arrival_ns"].as_u64().zip(total["last_arrival_ns"].as_u64()),
+            tx: total.tx,
+            rx: total.rx.unwrap_or_default(),
+            tx_rate: rate(|stream| Some(stream.tx)),
+            rx_rate: rate(|stream| stream.rx),
+            latency: total.latency_ns.as_ref().filter(|latency| latency.samples > 0).map(latency),
+            arrived: total.first_arrival_ns.zip(total.last_arrival_ns),
         }
     }
 
@@ -374,8 +370,8 @@ fn only(row: Map<String, Value>, columns: &[&str]) -> Value {
     row.into_iter().filter(|(name, _)| all || name == "name" || columns.contains(&name.as_str())).collect()
 }
 
-fn per_second(interval: &Value, count: Option<u64>) -> f64 {
-    let seconds = interval["interval_s"].as_f64().unwrap_or_default();
+fn per_second(interval: &IntervalDocument, count: Option<u64>) -> f64 {
+    let seconds = interval.interval_s;
     if seconds > 0.0 { count.unwrap_or_default() as f64 / seconds } else { 0.0 }
 }
 

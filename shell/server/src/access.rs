@@ -54,16 +54,14 @@ impl Token {
     /// What is wrong, without quoting a token.
     pub fn list(value: serde_json::Value) -> Result<Vec<Self>, TokenError> {
         let serde_json::Value::Array(entries) = value else {
-            return Err(TokenError(
-                "a list of entries with 'name', 'role' and 'token' is expected".to_owned(),
-            ));
+            return Err(TokenError("expected a list of entries with 'name', 'role' and 'token'".to_owned()));
         };
         let mut tokens: Vec<Self> = Vec::new();
         for (index, entry) in entries.into_iter().enumerate() {
             // What serde would say may quote the entry.
             let Written { name, role, token } = serde_json::from_value(entry).map_err(|_| {
                 TokenError(format!(
-                    "entry {}: 'name', 'role' (watch, run or admin) and 'token' are expected, all of them texts, and nothing else",
+                    "entry {}: expected the strings 'name', 'role' (watch, run or admin) and 'token', and nothing else",
                     index + 1
                 ))
             })?;
@@ -73,12 +71,12 @@ impl Token {
                 )));
             }
             if tokens.iter().any(|other| other.name == name) {
-                return Err(TokenError(format!("two tokens are called '{name}'")));
+                return Err(TokenError(format!("two tokens have the name '{name}'")));
             }
             tokens.push(Self::new(name, role, &token));
         }
         match tokens.is_empty() {
-            true => Err(TokenError("there is no token in it".to_owned())),
+            true => Err(TokenError("no token found".to_owned())),
             false => Ok(tokens),
         }
     }
@@ -139,14 +137,14 @@ impl Door {
         let Some(given) = given_token(headers) else {
             return Err(Fault::new(
                 StatusCode::UNAUTHORIZED,
-                "a token is needed: send 'Authorization: Bearer TOKEN'",
+                "token required: send 'Authorization: Bearer TOKEN'",
             ));
         };
         let digest: [u8; 32] = Sha256::digest(given).into();
         let known = self.tokens.iter().find(|token| token.digest == digest);
         known
             .map(|token| Caller { name: token.name.clone(), role: token.role, from })
-            .ok_or_else(|| Fault::new(StatusCode::UNAUTHORIZED, "nobody has this token"))
+            .ok_or_else(|| Fault::new(StatusCode::UNAUTHORIZED, "unknown token"))
     }
 
     /// Without tokens, a page of somebody else's that is open in a browser here could ask in its user's name: by a name
@@ -162,7 +160,7 @@ impl Door {
         let origin = text(header::ORIGIN).unwrap_or_default();
         let of_origin = origin.split_once("://").map_or(origin, |(_, host)| host);
         if !origin.is_empty() && of_origin != host {
-            return Err(Fault::forbidden("a page from elsewhere may not ask this server for anything"));
+            return Err(Fault::forbidden("cross-origin request refused"));
         }
         Ok(())
     }

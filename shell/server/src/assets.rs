@@ -29,7 +29,7 @@ pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Result<Response, Fault> 
         if name == "index.html" {
             return Ok(page(StatusCode::OK, "text/html; charset=utf-8", NOT_BUILT.as_bytes().to_vec(), None));
         }
-        return Err(Fault::not_found(format!("there is no '{path}' here")));
+        return Err(Fault::not_found(format!("no such path: {path}")));
     };
     let tag: String = file.metadata.sha256_hash().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
     let tag = format!("\"{tag}\"");

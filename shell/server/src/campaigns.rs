@@ -156,7 +156,7 @@ impl CampaignJob {
         }
         let mut reason = reason;
         if let Err(error) = store.end(id, kept_as, Some(&now()), reason.as_deref()) {
-            reason = Some(format!("the end is not in the store: {error}"));
+            reason = Some(format!("cannot store the end: {error}"));
         }
         tracing::info!(?state, "ended");
         Ending { state, reason }

@@ -164,9 +164,8 @@ impl Told for CampaignTold {
         self.points += points.len();
         news.extend(points.iter().map(|point| json("point", point.as_ref())));
         if let Some(look) = unseen(&mut self.seen, self.campaign.job.looks.live()) {
-            let mut live = serde_json::to_value(&look.live).unwrap_or_default();
-            live["names"] = serde_json::to_value(self.campaign.names().as_ref()).unwrap_or_default();
-            news.push(json("live", &live));
+            let names = Some(self.campaign.names().as_ref().clone());
+            news.push(json("live", &api::Live { names, ..look.live.clone() }));
         }
         news
     }

@@ -1,6 +1,6 @@
-//! What went wrong with a request, as a problem document.
+//! Refusals of requests, as problem documents.
 
-use api::{Place, Problem};
+use api::{Problem, ProblemPlace};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use campaign::CampaignError;
@@ -8,7 +8,7 @@ use engine::EngineError;
 use profile::ProfileError;
 use store::StoreError;
 
-/// A request that is not carried out.
+/// The refusal of a request.
 #[derive(Debug, Clone)]
 pub struct Fault(Problem);
 
@@ -24,36 +24,36 @@ impl Fault {
         })
     }
 
-    /// The request makes no sense.
+    /// The request is malformed.
     pub fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
-    /// The caller, or this server, may not do that.
+    /// Not allowed for this caller or on this server.
     pub fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// There is no such thing.
+    /// Not found.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// Somebody else has it, or it is not the time for that.
+    /// In use, or in the wrong state.
     pub fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, detail)
     }
 
-    /// A document that can be read and can't be carried out.
+    /// A well-formed document with errors.
     pub fn unprocessable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
     }
 
-    /// A value of the request that is wrong.
+    /// A wrong value in the request.
     pub fn value(path: &str, reason: impl Into<String>) -> Self {
         let reason = reason.into();
         let mut fault = Self::unprocessable(format!("{path}: {reason}"));
-        fault.0.errors.push(Place { path: path.to_owned(), line: None, reason });
+        fault.0.errors.push(ProblemPlace { path: path.to_owned(), line: None, reason });
         fault
     }
 
@@ -69,7 +69,7 @@ impl Fault {
             0 | 1 => String::new(),
             n => format!(" (and {} more)", n - 1),
         };
-        let mut fault = Self::unprocessable(format!("the profile can't be run: {first}{more}"));
+        let mut fault = Self::unprocessable(format!("the profile has errors: {first}{more}"));
         fault.0.errors = places(errors);
         fault
     }
@@ -85,9 +85,9 @@ impl Fault {
     }
 }
 
-/// Where a profile is wrong.
-pub(crate) fn places(errors: &[ProfileError]) -> Vec<Place> {
-    let place = |error: &ProfileError| Place {
+/// Errors of a profile with their places.
+pub(crate) fn places(errors: &[ProfileError]) -> Vec<ProblemPlace> {
+    let place = |error: &ProfileError| ProblemPlace {
         path: error.path.clone(),
         line: Some(error.line),
         reason: error.reason.clone(),
@@ -121,7 +121,7 @@ impl From<StoreError> for Fault {
             StoreError::NoCampaign(_) | StoreError::Missing(_) => Self::not_found(error.to_string()),
             StoreError::Ambiguous { .. } => Self::conflict(error.to_string()),
             error if error.is_bad_input() => Self::unprocessable(error.to_string()),
-            error => Self::machine(format!("the results store: {error}")),
+            error => Self::machine(format!("results store: {error}")),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Who has which port, and for how long.
+//! Leases of ports.
 //!
-//! Time comes in as an argument. Not here: stopping what runs on ports whose lease has ended; the service does that.
+//! Time comes in as an argument. Not here: stopping runs whose lease has ended; the service does that.
 
 use crate::access::Caller;
 use crate::fault::Fault;
@@ -81,7 +81,7 @@ impl Leases {
         match ports.iter().find(|port| !entry.ports.contains(port)) {
             None => Ok(()),
             Some(port) => {
-                Err(Fault::conflict(format!("the lease has {}, and not '{port}'", entry.ports.join(", "))))
+                Err(Fault::conflict(format!("the lease covers {}, not '{port}'", entry.ports.join(", "))))
             }
         }
     }
@@ -148,28 +148,24 @@ impl Leases {
 }
 
 fn no_such_lease() -> Fault {
-    Fault::not_found("there is no such lease; it may have run out")
+    Fault::not_found("no such lease; it may have expired")
 }
 
 fn taken(port: &str, entry: &Entry, now: Instant) -> Fault {
     let left = entry.expires.saturating_duration_since(now).as_secs_f64();
     Fault::conflict(if entry.ended {
-        format!("port '{port}' is being given back by '{}'; try again in a moment", entry.holder)
+        format!("port '{port}' is being released by '{}'; try again in a moment", entry.holder)
     } else if entry.of_run {
         format!("port '{port}' is in use by a run of '{}'", entry.holder)
     } else {
-        format!("port '{port}' is leased by '{}' for {left:.0} s more, unless it is renewed", entry.holder)
+        format!("port '{port}' is leased by '{}' for another {left:.0} s, unless renewed", entry.holder)
     })
 }
 
 /// How long a lease still lasts.
-pub(crate) fn of_port(entry: &Entry, now: Instant) -> api::LeaseOfPort {
+pub(crate) fn of_port(entry: &Entry, now: Instant) -> api::PortLease {
     let left = entry.expires.saturating_duration_since(now);
-    api::LeaseOfPort {
-        holder: entry.holder.clone(),
-        expires: instant(left),
-        seconds_left: left.as_secs_f64(),
-    }
+    api::PortLease { holder: entry.holder.clone(), expires: instant(left), seconds_left: left.as_secs_f64() }
 }
 
 fn document(id: Option<String>, entry: &Entry, now: Instant) -> api::Lease {
@@ -213,10 +209,7 @@ mod tests {
         take(&mut leases, "1", &["a", "b"], "ann", now).unwrap();
         let refused = take(&mut leases, "2", &["c", "b"], "bob", now).unwrap_err();
         assert_eq!(refused.status(), 409);
-        assert_eq!(
-            refused.problem().detail,
-            "port 'b' is leased by 'ann' for 10 s more, unless it is renewed"
-        );
+        assert_eq!(refused.problem().detail, "port 'b' is leased by 'ann' for another 10 s, unless renewed");
         // All or none.
         assert!(leases.of_port("c").is_none());
         take(&mut leases, "3", &["c"], "bob", now).unwrap();

@@ -1,12 +1,12 @@
 //! `eagre serve`: one engine for every client, over HTTP.
 //!
-//! [`Service`] is what the server does: leases, runs, campaigns, with who may what. The routes say it in HTTP; other front
-//! doors use the same service. A run is a thread with an engine's `Session`; what it shows is published by pointer, so
-//! that a client who looks costs the data plane nothing.
+//! [`Service`] manages leases, runs and campaigns. The routes are its HTTP front; other front doors use the same service. A
+//! run is a thread with an engine's `Session`. It publishes snapshots by pointer, so that reading them costs the data plane
+//! nothing.
 //!
-//! Not here: what a run or a method is. No route decides anything that the service does not.
+//! Not here: what a run or a method is. Routes make no decisions; the service does.
 //!
-//! Invariant: nothing sends on a port that is not leased, and what a lease's end finds running is stopped.
+//! Invariant: nothing sends on a port without a lease. When a lease ends, its runs and campaigns are stopped.
 
 #![forbid(unsafe_code)]
 
@@ -26,11 +26,11 @@ mod metrics;
 mod options;
 mod otg;
 mod pings;
+mod profile_store;
 mod profiles;
 mod routes;
 mod runs;
 mod service;
-mod shelf;
 mod starting;
 mod tls;
 

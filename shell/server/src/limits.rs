@@ -45,7 +45,7 @@ impl Limits {
         for port in &plan.ports {
             if !self.allows(&port.device) {
                 return Err(Fault::forbidden(format!(
-                    "ports.{}: this server does not let '{}' be used; its operator decides with --allow",
+                    "ports.{}: port '{}' is not allowed on this server; its operator can allow it with --allow",
                     port.name, port.device
                 )));
             }
@@ -53,7 +53,7 @@ impl Limits {
         let Some(cap) = self.rate else { return Ok(()) };
         if !plan.sessions.is_empty() {
             return Err(Fault::forbidden(format!(
-                "sessions: what they send is not known beforehand, and this server lets a port send {cap} at most"
+                "sessions: their rate is not known in advance, and this server limits ports to {cap}"
             )));
         }
         for (index, port) in plan.ports.iter().enumerate() {
@@ -61,14 +61,14 @@ impl Limits {
             for stream in plan.streams.iter().filter(|stream| stream.from == index) {
                 sum += self.asked(plan, index, stream.sizes.mix(), stream.rate, cap).ok_or_else(|| {
                     Fault::forbidden(format!(
-                        "stream {}: it sends as fast as the port can, and this server lets a port send {cap} at most",
+                        "stream {}: it sends as fast as the port can, and this server limits ports to {cap}",
                         stream.name
                     ))
                 })?;
             }
             if sum > amount(cap) * (1.0 + 1e-9) {
                 return Err(Fault::forbidden(format!(
-                    "ports.{}: its streams ask for more than {cap} together, the most this server lets a port send",
+                    "ports.{}: its streams together exceed {cap}, this server's limit per port",
                     port.name
                 )));
             }

@@ -38,7 +38,7 @@ impl Links {
     pub(crate) fn switch(&self, interface: &str, lease: &str, up: bool) -> Result<(), Fault> {
         let failed = |error: std::io::Error| {
             let way = if up { "up" } else { "down" };
-            Fault::machine(format!("the link {interface} can't be set {way}: {error}"))
+            Fault::machine(format!("cannot set link {interface} {way}: {error}"))
         };
         let mut switched = lock(&self.switched);
         let was_up = LinkFacts::read(interface).map_err(failed)?.up;
@@ -65,7 +65,7 @@ impl Links {
         lock(&self.switched).retain(|link| {
             let ended = has_ended(&link.lease);
             if ended && let Err(error) = link_state::set(&link.interface, link.was_up) {
-                tracing::error!(interface = link.interface, "the link can't be set as it was found: {error}");
+                tracing::error!(interface = link.interface, "cannot restore the link: {error}");
             }
             !ended
         });

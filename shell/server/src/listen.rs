@@ -72,7 +72,7 @@ pub fn serve(options: &Options, ready: impl FnOnce(&Served)) -> Result<(), Serve
     // Workers' cores are theirs alone, if there are others.
     let _ = os::cpu::pin_to(&os::cpu::control_cores(&service.worker_cores()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(32).build();
-    let runtime = runtime.map_err(|error| ServeError::Machine(format!("no threads: {error}")))?;
+    let runtime = runtime.map_err(|error| ServeError::Machine(format!("cannot start threads: {error}")))?;
     let served = runtime.block_on(listen(options, service.clone(), ready));
     service.stop_all("the server ended", PATIENCE);
     served

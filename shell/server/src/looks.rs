@@ -1,9 +1,8 @@
 //! What a running trial shows, published by pointer.
 
-use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, Totals, WorkerLoad};
+use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, WorkerLoad};
 use engine::{NeighbourView, View};
-use result::LatencyResult;
-use serde_json::Value;
+use result::{IntervalDocument, LatencyResult, TotalDocument};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -32,8 +31,8 @@ impl LiveLook {
 #[derive(Debug)]
 pub(crate) struct FullLook {
     pub(crate) at_s: f64,
-    pub(crate) interval: Value,
-    pub(crate) total: Totals,
+    pub(crate) interval: IntervalDocument,
+    pub(crate) total: TotalDocument,
     pub(crate) workers: Vec<WorkerLoad>,
     pub(crate) neighbours: Vec<Neighbour>,
 }
@@ -193,18 +192,11 @@ impl Push<engine::SessionView> for LiveSessions {
 fn full(view: &View<'_>, cores: &[usize]) -> FullLook {
     FullLook {
         at_s: view.at().as_secs_f64(),
-        // String keys and finite numbers only.
-        interval: serde_json::to_value(view.document()).unwrap_or_default(),
-        total: totals(&view.total()),
+        interval: view.document(),
+        total: view.total(),
         workers: workers(view, cores),
         neighbours: view.neighbours().map(neighbour).collect(),
     }
-}
-
-/// A document as clients are told it: string keys and finite numbers only.
-pub(crate) fn totals(document: &impl serde::Serialize) -> Totals {
-    let value = serde_json::to_value(document).unwrap_or_default();
-    serde_json::from_value(value).unwrap_or_default()
 }
 
 fn neighbour(found: NeighbourView<'_>) -> Neighbour {

@@ -38,12 +38,12 @@ impl Pings {
         new: &NewPing,
         ports: &[String],
         job: &Job,
-    ) -> Result<api::Pinged, Fault> {
+    ) -> Result<api::PingResult, Fault> {
         let command = understood(new, ports)?;
         let patience =
             Duration::from_nanos(command.timeout.0).saturating_mul(2 * u32::from(command.attempts)) + BEFORE;
         let Ok(_one) = self.left.try_acquire() else {
-            let most = format!("{AT_A_TIME} pings of this run are under way, and that is the most");
+            let most = format!("{AT_A_TIME} pings of this run are pending, the maximum");
             return Err(Fault::new(StatusCode::TOO_MANY_REQUESTS, most));
         };
         let reply = job.control.request(Command::Ping(command)).into_future();
@@ -63,7 +63,7 @@ impl Pings {
                 }))
             }
             Ok(Ok(Reply::Done)) | Err(_) => {
-                Err(Fault::machine(format!("no reply to the ping within {} s", patience.as_secs())))
+                Err(Fault::machine(format!("no outcome of the ping within {} s", patience.as_secs())))
             }
         }
     }
@@ -71,30 +71,30 @@ impl Pings {
 
 fn understood(new: &NewPing, ports: &[String]) -> Result<PingCommand, Fault> {
     if !ports.contains(&new.port) {
-        return Err(Fault::value("port", format!("there is no port '{}'", new.port)));
+        return Err(Fault::value("port", format!("no port '{}'", new.port)));
     }
     let ip = |path: &str, text: &str| -> Result<IpAddr, Fault> {
-        text.parse().map_err(|_| Fault::value(path, format!("'{text}' is no IP address")))
+        text.parse().map_err(|_| Fault::value(path, format!("'{text}' is not an IP address")))
     };
     let (to, from) = (ip("to", &new.to)?, new.from.as_deref().map(|from| ip("from", from)).transpose()?);
     if from.is_some_and(|from| from.is_ipv4() != to.is_ipv4()) {
-        return Err(Fault::value("from", "it is of another IP version than 'to'"));
+        return Err(Fault::value("from", "its IP version differs from that of 'to'"));
     }
     let attempts = new.attempts.unwrap_or(ATTEMPTS);
     if !(1..=100).contains(&attempts) {
-        return Err(Fault::value("attempts", "from 1 to 100 are expected"));
+        return Err(Fault::value("attempts", "expected 1 to 100"));
     }
     let timeout_s = new.timeout_s.unwrap_or(TIMEOUT_S);
     if !(0.01..=60.0).contains(&timeout_s) {
-        return Err(Fault::value("timeout_s", "from 0.01 to 60 seconds are expected"));
+        return Err(Fault::value("timeout_s", "expected 0.01 to 60 s"));
     }
     let timeout = Nanos((timeout_s * 1e9) as u64);
     let (port, host) = (new.port.clone(), new.host.clone());
     Ok(PingCommand { port, host, from, to, attempts, timeout })
 }
 
-fn document(new: &NewPing, reply: &PingReply) -> api::Pinged {
-    api::Pinged {
+fn document(new: &NewPing, reply: &PingReply) -> api::PingResult {
+    api::PingResult {
         port: new.port.clone(),
         from: Some(reply.from.to_string()),
         to: new.to.clone(),
@@ -107,8 +107,8 @@ fn document(new: &NewPing, reply: &PingReply) -> api::Pinged {
 }
 
 /// A ping that was not sent.
-fn refused(new: &NewPing, reason: String) -> api::Pinged {
-    api::Pinged {
+fn refused(new: &NewPing, reason: String) -> api::PingResult {
+    api::PingResult {
         port: new.port.clone(),
         from: new.from.clone(),
         to: new.to.clone(),

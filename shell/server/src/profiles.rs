@@ -1,25 +1,29 @@
 //! From a profile in a request to a Plan.
 
 use crate::fault::{Fault, places};
-use crate::shelf::Shelf;
+use crate::profile_store::ProfileStore;
 use api::{Check, CheckedPort};
 use profile::{Overrides, Plan, ProfileError};
 use serde_json::Value;
 
-/// A profile somebody wants to run.
+/// A requested profile.
 pub(crate) struct Written {
     pub(crate) text: String,
-    /// Its name, if it is kept under one.
+    /// Name, if it is a stored one.
     pub(crate) name: Option<String>,
 }
 
 impl Written {
-    /// What a request gives: a profile or the name of one.
-    pub(crate) fn find(profile: Option<&Value>, name: Option<&str>, shelf: &Shelf) -> Result<Self, Fault> {
+    /// The profile of a request: given itself or by name.
+    pub(crate) fn find(
+        profile: Option<&Value>,
+        name: Option<&str>,
+        profiles: &ProfileStore,
+    ) -> Result<Self, Fault> {
         match (profile, name) {
             (Some(profile), None) => Ok(Self { text: text(profile)?, name: None }),
-            (None, Some(name)) => Ok(Self { text: shelf.text(name)?, name: Some(name.to_owned()) }),
-            _ => Err(Fault::value("profile", "either 'profile' or 'profile_name' is expected")),
+            (None, Some(name)) => Ok(Self { text: profiles.text(name)?, name: Some(name.to_owned()) }),
+            _ => Err(Fault::value("profile", "expected either 'profile' or 'profile_name'")),
         }
     }
 }
@@ -31,22 +35,26 @@ pub(crate) fn text(profile: &Value) -> Result<String, Fault> {
         Value::Object(_) => {
             serde_json::to_string_pretty(profile).map_err(|e| Fault::value("profile", e.to_string()))
         }
-        _ => Err(Fault::value("profile", "a YAML or JSON text, or an object, is expected")),
+        _ => Err(Fault::value("profile", "expected YAML or JSON text, or an object")),
     }
 }
 
-/// A name nobody can guess.
+/// A secret id.
 pub(crate) fn secret() -> String {
     format!("{:016x}{:016x}", os::entropy::bits(), os::entropy::bits())
 }
 
-/// The Plan, or all that is wrong.
-pub(crate) fn plan(text: &str, overrides: &Overrides, shelf: &Shelf) -> Result<Plan, Vec<ProfileError>> {
-    profile::load_with(text, overrides, &|name| shelf.file(name))
+/// The Plan, or all errors.
+pub(crate) fn plan(
+    text: &str,
+    overrides: &Overrides,
+    profiles: &ProfileStore,
+) -> Result<Plan, Vec<ProfileError>> {
+    profile::load_with(text, overrides, &|name| profiles.file(name))
 }
 
-/// What a profile is, or what is wrong with it.
-pub(crate) fn check(text: &str, shelf: &Shelf) -> Check {
+/// Checks a profile.
+pub(crate) fn check(text: &str, profiles: &ProfileStore) -> Check {
     let overrides = Overrides { default_seed: 1, ..Overrides::default() };
     let nothing = Check {
         good: false,
@@ -57,7 +65,7 @@ pub(crate) fn check(text: &str, shelf: &Shelf) -> Check {
         warnings: Vec::new(),
         errors: Vec::new(),
     };
-    match plan(text, &overrides, shelf) {
+    match plan(text, &overrides, profiles) {
         Err(errors) => Check { errors: places(&errors), ..nothing },
         Ok(plan) => Check {
             good: true,

@@ -5,15 +5,14 @@ use crate::jobs::{CoresInUse, Ending, Job, lock};
 use crate::limits::Limits;
 use crate::looks::{EVERY, Painter};
 use crate::pings::Pings;
-use api::{Names, NewPing, Run, Snapshot, State, Totals};
+use api::{Names, NewPing, Run, Snapshot, State};
 use engine::{
     CaptureCommand, Command, CommandError, Commands, RateCommand, Reply, Rig, RunOptions, Session, Speed,
     TrialObserver, View,
 };
 use os::TscClock;
 use profile::Plan;
-use result::ResultDocument;
-use serde_json::Value;
+use result::{IntervalDocument, ResultDocument, TotalDocument, Verdict};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -73,9 +72,9 @@ struct Change {
 /// What came of it.
 #[derive(Default, Clone)]
 struct End {
-    verdict: Option<Value>,
+    verdict: Option<Verdict>,
     result: Option<Arc<str>>,
-    totals: Option<Arc<Totals>>,
+    totals: Option<Arc<TotalDocument>>,
 }
 
 /// Where a run is kept.
@@ -144,7 +143,7 @@ impl RunJob {
             state: self.job.status().state,
             at_s: look.as_ref().map_or(0.0, |look| look.at_s),
             duration_s: self.duration.as_secs_f64(),
-            interval: look.as_ref().map_or(Value::Null, |look| look.interval.clone()),
+            interval: look.as_ref().map(|look| look.interval.clone()),
             total,
             workers: look.as_ref().map(|look| look.workers.clone()).unwrap_or_default(),
             neighbours: look.as_ref().map(|look| look.neighbours.clone()).unwrap_or_default(),
@@ -157,7 +156,11 @@ impl RunJob {
     }
 
     /// Changes rates; returns once that is done or refused, or at once known to happen when traffic starts.
-    pub(crate) async fn change(self: &Arc<Self>, wanted: &api::Change, limits: &Limits) -> Result<(), Fault> {
+    pub(crate) async fn change(
+        self: &Arc<Self>,
+        wanted: &api::NewRate,
+        limits: &Limits,
+    ) -> Result<(), Fault> {
         let change = self.understood(wanted, limits)?;
         let reply = self.job.control.request(Command::SetRate(change.command.clone()));
         let run = self.clone();
@@ -207,7 +210,7 @@ impl RunJob {
     }
 
     /// Sends a ping from one of its ports, and waits for what comes of it.
-    pub(crate) async fn ping(&self, new: &NewPing) -> Result<api::Pinged, Fault> {
+    pub(crate) async fn ping(&self, new: &NewPing) -> Result<api::PingResult, Fault> {
         if self.job.has_ended() {
             return Err(Fault::conflict("the run has ended"));
         }
@@ -215,7 +218,7 @@ impl RunJob {
     }
 
     /// The change somebody wants, if it makes sense and is within the limits.
-    fn understood(&self, wanted: &api::Change, limits: &Limits) -> Result<Change, Fault> {
+    fn understood(&self, wanted: &api::NewRate, limits: &Limits) -> Result<Change, Fault> {
         if self.job.has_ended() {
             return Err(Fault::conflict("the run has ended"));
         }
@@ -226,7 +229,7 @@ impl RunJob {
             _ => true,
         };
         if let Some(name) = wanted.stream.as_ref().filter(|_| !plan.streams.iter().any(|s| meant(&s.name))) {
-            return Err(Fault::value("stream", format!("there is no stream '{name}'")));
+            return Err(Fault::value("stream", format!("no stream '{name}'")));
         }
         let mut rates = Vec::new();
         let speed = match (&wanted.rate, wanted.scale) {
@@ -245,13 +248,13 @@ impl RunJob {
             (None, Some(scale)) if (0.0..=4_000.0).contains(&scale) => {
                 if scale > 1.0 && limits.rate.is_some() {
                     return Err(Fault::forbidden(
-                        "scale: this server has a cap on rates; say the rate itself if it is to be higher",
+                        "scale: this server limits rates; to raise a rate, set 'rate'",
                     ));
                 }
                 Speed::Share((scale * 1e6).round() as u32)
             }
-            (None, Some(_)) => return Err(Fault::value("scale", "it is from 0 to 4000")),
-            _ => return Err(Fault::value("rate", "either 'rate' or 'scale' is expected")),
+            (None, Some(_)) => return Err(Fault::value("scale", "expected 0 to 4000")),
+            _ => return Err(Fault::value("rate", "expected either 'rate' or 'scale'")),
         };
         Ok(Change { command: RateCommand { stream: wanted.stream.clone(), speed }, rates })
     }
@@ -299,7 +302,7 @@ impl RunJob {
         match result {
             Ok(document) => {
                 let state = if document.interrupted { State::Stopped } else { State::Done };
-                self.concludes(state, None, Some((&document, intervals)), &mut kept)
+                self.concludes(state, None, Some((&document, &intervals)), &mut kept)
             }
             Err(error) => self.concludes(State::Failed, Some(error.to_string()), None, &mut kept),
         }
@@ -310,23 +313,20 @@ impl RunJob {
         &self,
         state: State,
         mut reason: Option<String>,
-        found: Option<(&ResultDocument, Vec<Value>)>,
+        found: Option<(&ResultDocument, &[IntervalDocument])>,
         kept: &mut Option<KeptRun>,
     ) -> Ending {
-        let mut value = None;
-        if let Some((document, intervals)) = found {
-            let result = serde_json::to_value(document).unwrap_or_default();
+        if let Some((document, _)) = found {
             *lock(&self.end) = End {
-                verdict: Some(result["verdict"].clone()),
-                result: serde_json::to_string(&result).ok().map(Into::into),
-                totals: Some(Arc::new(crate::looks::totals(document))),
+                verdict: Some(document.verdict.clone()),
+                result: serde_json::to_string(document).ok().map(Into::into),
+                totals: Some(Arc::new(totals(document))),
             };
-            value = Some((result, intervals));
         }
         if let Some(kept) = kept {
             let why = reason.clone().or(self.job.status().reason);
-            if let Err(error) = kept.keep(state, why.as_deref(), value) {
-                let sentence = format!("the result is not in the store: {error}");
+            if let Err(error) = kept.keep(state, why.as_deref(), found) {
+                let sentence = format!("cannot store the result: {error}");
                 tracing::error!("{sentence}");
                 reason = Some(reason.map_or(sentence.clone(), |reason| format!("{reason}; {sentence}")));
             }
@@ -342,15 +342,15 @@ impl KeptRun {
         &mut self,
         state: State,
         reason: Option<&str>,
-        found: Option<(Value, Vec<Value>)>,
+        found: Option<(&ResultDocument, &[IntervalDocument])>,
     ) -> Result<(), store::StoreError> {
         if let Some((result, intervals)) = found {
             let trial = NewTrial {
                 number: 1,
                 key: self.key.clone(),
                 label: "run".to_owned(),
-                result,
-                intervals,
+                result: serde_json::to_value(result)?,
+                intervals: intervals.iter().map(serde_json::to_value).collect::<Result<_, _>>()?,
                 ..NewTrial::default()
             };
             self.store.record(&self.id, &trial)?;
@@ -364,11 +364,20 @@ impl KeptRun {
     }
 }
 
+fn totals(document: &ResultDocument) -> TotalDocument {
+    TotalDocument {
+        ports: document.ports.clone(),
+        streams: document.streams.clone(),
+        groups: document.groups.clone(),
+        sessions: document.sessions.clone(),
+    }
+}
+
 /// Looks at the run for everybody.
 struct Watcher<'a> {
     run: &'a RunJob,
     painter: Painter,
-    intervals: Vec<Value>,
+    intervals: Vec<IntervalDocument>,
     /// Every so many-th look is kept.
     stride: usize,
     looks: usize,
@@ -398,7 +407,7 @@ impl TrialObserver for Watcher<'_> {
         self.painter.paint(view, &self.run.job.looks);
         self.run.job.goes_on(if view.is_draining() { State::Draining } else { State::Running });
         if self.keeps && self.looks.is_multiple_of(self.stride) {
-            self.intervals.extend(serde_json::to_value(view.document()).ok());
+            self.intervals.push(view.document());
             if self.intervals.len() == INTERVALS_MAX {
                 let mut index = 0;
                 self.intervals.retain(|_| (index += 1, index % 2 == 1).1);

@@ -1,4 +1,4 @@
-//! What the server does for its clients, whatever they speak.
+//! The server's functions, independent of the protocol.
 
 use crate::access::Caller;
 use crate::audit::Audit;
@@ -9,9 +9,9 @@ use crate::leases::{Leases, Wanted};
 use crate::limits::{Limits, port_name};
 use crate::links::{self, Links};
 use crate::options::Options;
+use crate::profile_store::ProfileStore;
 use crate::profiles::secret;
 use crate::runs::RunJob;
-use crate::shelf::Shelf;
 use api::{Lease, NewLease, Run, State};
 use os::cpu;
 use serde_json::json;
@@ -20,13 +20,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use store::{Filter, Store};
 
-/// Runs and campaigns that have ended and are still listed.
+/// Maximum number of listed runs and campaigns.
 const REMEMBERED: usize = 200;
-/// Bytes of their results; older ones are in the store.
+/// Maximum size of their results in memory, bytes; older ones are in the store.
 const REMEMBERED_BYTES: usize = 256 << 20;
-/// Shortest and longest time of a lease.
+/// Shortest and longest lease, s.
 const TTL_S: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
-/// Why what was begun before the server's start has ended.
+/// Why runs of an earlier server ended.
 const SERVER_ENDED: &str = "the server ended before it did";
 
 /// A run or a campaign.
@@ -51,19 +51,19 @@ impl Work {
         }
     }
 
-    /// The end of one whose thread failed.
-    pub(crate) fn broke(&self) {
+    /// Ends a job whose thread panicked.
+    pub(crate) fn end_after_panic(&self) {
         if !self.job().has_ended() {
-            let reason = format!("internal error, please report it: the {}'s thread failed", self.what());
+            let reason = format!("internal error, please report it: the {}'s thread panicked", self.what());
             self.job().ends(Ending { state: State::Failed, reason: Some(reason) });
         }
     }
 }
 
-/// The server without its wires.
+/// The server without its protocols.
 pub struct Service {
     pub(crate) limits: Limits,
-    pub(crate) shelf: Shelf,
+    pub(crate) profiles: ProfileStore,
     pub(crate) audit: Audit,
     pub(crate) store: PathBuf,
     pub(crate) state: PathBuf,
@@ -91,7 +91,7 @@ impl Service {
         let unfinished = unfinished(&mut Store::open(&options.store)?)?;
         Ok(Self {
             limits: options.limits.clone(),
-            shelf: Shelf::new(&options.state).map_err(failed)?,
+            profiles: ProfileStore::new(&options.state).map_err(failed)?,
             audit: Audit::open(&options.state).map_err(failed)?,
             store: options.store.clone(),
             state: options.state.clone(),
@@ -117,25 +117,22 @@ impl Service {
     pub(crate) fn lease(&self, wanted: &NewLease, caller: &Caller) -> Result<Lease, Fault> {
         let ttl = ttl(wanted.ttl_s)?;
         if wanted.ports.is_empty() || wanted.ports.len() > 256 {
-            return Err(Fault::value("ports", "from 1 to 256 names of ports are expected"));
+            return Err(Fault::value("ports", "expected 1 to 256 port names"));
         }
         if let Some((index, port)) =
             wanted.ports.iter().enumerate().find(|(_, port)| port.is_empty() || port.len() > 256)
         {
-            return Err(Fault::value(
-                &format!("ports[{index}]"),
-                format!("'{port}' is not the name of a port"),
-            ));
+            return Err(Fault::value(&format!("ports[{index}]"), format!("'{port}' is not a port name")));
         }
         if let Some(port) = wanted.ports.iter().find(|port| !self.limits.allows(port)) {
-            return Err(Fault::forbidden(format!("this server does not let '{port}' be used")));
+            return Err(Fault::forbidden(format!("port '{port}' is not allowed on this server")));
         }
         let mut ports: Vec<String> = wanted.ports.iter().map(|port| port_name(port)).collect();
         ports.sort();
         ports.dedup();
         let holder = match wanted.holder.as_deref().map(str::trim).filter(|what| !what.is_empty()) {
             Some(what) if what.chars().count() > 100 => {
-                return Err(Fault::value("holder", "at most 100 characters are expected"));
+                return Err(Fault::value("holder", "expected at most 100 characters"));
             }
             Some(what) => format!("{} ({what})", caller.name),
             None => caller.name.clone(),
@@ -171,7 +168,7 @@ impl Service {
     }
 
     /// Who has a port.
-    pub(crate) fn lease_of(&self, port: &str) -> Option<api::LeaseOfPort> {
+    pub(crate) fn lease_of(&self, port: &str) -> Option<api::PortLease> {
         let leases = lock(&self.leases);
         leases.of_port(port).map(|entry| crate::leases::of_port(entry, Instant::now()))
     }
@@ -222,7 +219,7 @@ impl Service {
     /// A run by its id, or the newest as `latest`.
     pub(crate) fn run(&self, id: &str) -> Result<Arc<RunJob>, Fault> {
         let found = self.runs().into_iter().find(|run| id == "latest" || run.job.about.id == id);
-        found.ok_or_else(|| Fault::not_found(format!("there is no run '{id}'")))
+        found.ok_or_else(|| Fault::not_found(format!("no run '{id}'")))
     }
 
     /// Campaigns, newest first.
@@ -238,14 +235,14 @@ impl Service {
     pub(crate) fn campaign(&self, id: &str) -> Result<Arc<CampaignJob>, Fault> {
         let found =
             self.campaigns().into_iter().find(|campaign| id == "latest" || campaign.job.about.id == id);
-        found.ok_or_else(|| Fault::not_found(format!("there is no campaign '{id}' of this server's life")))
+        found.ok_or_else(|| Fault::not_found(format!("no campaign '{id}' since the server started")))
     }
 
     /// Forgets a run that has ended.
     pub(crate) fn forget(&self, id: &str) -> Result<(), Fault> {
         let run = self.run(id)?;
         if !run.job.has_ended() {
-            return Err(Fault::conflict("the run has not ended; stop it first"));
+            return Err(Fault::conflict("the run is still active; stop it first"));
         }
         lock(&self.works).retain(|work| work.job().about.id != run.job.about.id);
         self.remove_files(&run.job.about.id);
@@ -292,7 +289,7 @@ fn ttl(seconds: f64) -> Result<Duration, Fault> {
     if TTL_S.contains(&seconds) {
         return Ok(Duration::from_secs_f64(seconds));
     }
-    Err(Fault::value("ttl_s", format!("from {} to {} seconds are expected", TTL_S.start(), TTL_S.end())))
+    Err(Fault::value("ttl_s", format!("expected {} to {} s", TTL_S.start(), TTL_S.end())))
 }
 
 /// This process, as nobody else is it later: its number and the time it was started at.

@@ -60,7 +60,7 @@ impl Held {
         let mut warnings = plan.warnings.clone();
         if self.cores.shared {
             let cores = self.cores.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-            warnings.push(format!("another run works on core {cores} too: the tester may be the limit"));
+            warnings.push(format!("another run shares core {cores}: the tester may be the limit"));
         }
         Job::new(About {
             id,
@@ -86,11 +86,11 @@ fn go_on(
     let spawned = thread.spawn(move || {
         let ending = catch_unwind(AssertUnwindSafe(|| play(&held.cores)));
         drop(held);
-        ending.map_or_else(|_| body.broke(), |ending| body.job().ends(ending));
+        ending.map_or_else(|_| body.end_after_panic(), |ending| body.job().ends(ending));
     });
     spawned.map_err(|error| {
-        work.broke();
-        Fault::machine(format!("no thread for the {}: {error}", work.what()))
+        work.end_after_panic();
+        Fault::machine(format!("cannot start a thread for the {}: {error}", work.what()))
     })
 }
 
@@ -124,7 +124,7 @@ impl Service {
         manner: &Manner,
         caller: &Caller,
     ) -> Result<Arc<RunJob>, Fault> {
-        let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.shelf)?;
+        let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.profiles)?;
         let overrides = Overrides {
             rate: rate(new.rate.as_deref())?,
             duration: duration("duration_s", new.duration_s)?,
@@ -133,7 +133,7 @@ impl Service {
             ..Overrides::default()
         };
         let mut plan =
-            plan(&written.text, &overrides, &self.shelf).map_err(|errors| Fault::profile(&errors))?;
+            plan(&written.text, &overrides, &self.profiles).map_err(|errors| Fault::profile(&errors))?;
         let held = self.hold(&plan, new.cores, new.lease.as_deref(), caller)?;
         let name = name(new.name.as_deref(), &written, "run");
         let (mut kept, id) = self.keep_run(&plan, &written.text, &name, new, caller, &held)?;
@@ -166,7 +166,7 @@ impl Service {
         new: &NewCampaign,
         caller: &Caller,
     ) -> Result<Arc<CampaignJob>, Fault> {
-        let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.shelf)?;
+        let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.profiles)?;
         let choice =
             Choice::by_name(&new.method).map_err(|error| Fault::value("method", error.to_string()))?;
         let settings = settings(new)?;
@@ -178,11 +178,10 @@ impl Service {
             default_rate: Some(Load::Max),
             ..Overrides::default()
         };
-        let plan = plan(&written.text, &overrides, &self.shelf).map_err(|errors| Fault::profile(&errors))?;
+        let plan =
+            plan(&written.text, &overrides, &self.profiles).map_err(|errors| Fault::profile(&errors))?;
         if self.limits.rate.is_some() {
-            return Err(Fault::forbidden(
-                "this server has a cap on rates, and a method goes up to the line's; its operator runs methods without one",
-            ));
+            return Err(Fault::forbidden("this server limits rates, but methods test up to line rate"));
         }
         let held = self.hold(&plan, new.cores, new.lease.as_deref(), caller)?;
         let attributes = Attributes {
@@ -230,17 +229,17 @@ impl Service {
         let active = self.works().iter().filter(|work| !work.job().has_ended()).count();
         if active >= AT_A_TIME {
             let status = axum::http::StatusCode::TOO_MANY_REQUESTS;
-            return Err(Fault::new(
-                status,
-                format!("{active} runs and campaigns are under way, and that is the most"),
-            ));
+            return Err(Fault::new(status, format!("{active} runs and campaigns are active, the maximum")));
         }
         let wanted = usize::from(wanted.unwrap_or(1));
         if wanted == 0 {
-            return Err(Fault::value("cores", "at least 1 is expected"));
+            return Err(Fault::value("cores", "expected at least 1"));
         }
         self.cores.take(wanted).ok_or_else(|| {
-            Fault::value("cores", format!("{wanted} asked for, and this server has {}", self.cores.count()))
+            Fault::value(
+                "cores",
+                format!("expected at most {}, the cores of this server", self.cores.count()),
+            )
         })
     }
 
@@ -255,7 +254,7 @@ impl Service {
             };
             if let Some(work) = self.works().iter().find(|work| uses(work.job())) {
                 let About { id, name, .. } = &work.job().about;
-                return Err(Fault::conflict(format!("'{name}' ({id}) is using ports of this lease")));
+                return Err(Fault::conflict(format!("'{name}' ({id}) uses ports of this lease")));
             }
             leases.hold(id);
             return Ok(id.to_owned());
@@ -343,7 +342,7 @@ fn duration(path: &str, seconds: Option<f64>) -> Result<Option<Nanos>, Fault> {
         if (0.001..=31_536_000.0).contains(&seconds) {
             Ok(Nanos((seconds * 1e9) as u64))
         } else {
-            Err(Fault::value(path, "from 0.001 s to a year is expected"))
+            Err(Fault::value(path, "expected 0.001 s to one year"))
         }
     };
     seconds.map(checked).transpose()

@@ -31,7 +31,7 @@ pub(crate) fn identity(options: &TlsOptions, state: &Path, listen: IpAddr) -> Re
     };
     let chain = CertificateDer::pem_file_iter(&certificate).map_err(|e| failed(&certificate, e))?;
     let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(|e| failed(&certificate, e))?;
-    let Some(leaf) = chain.first() else { return Err(failed(&certificate, "there is no certificate in it")) };
+    let Some(leaf) = chain.first() else { return Err(failed(&certificate, "no certificate found")) };
     let digest: Vec<String> = Sha256::digest(leaf).iter().map(|byte| format!("{byte:02X}")).collect();
     let secret = PrivateKeyDer::from_pem_file(&key).map_err(|e| failed(&key, e))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

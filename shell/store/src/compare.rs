@@ -5,11 +5,12 @@
 
 use crate::figures::Figures;
 use crate::{Finding, Loaded, Summary, TrialRow};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// Campaigns side by side; the first is what the others are compared with.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The campaigns, in the order asked for.
     pub campaigns: Vec<Summary>,
@@ -18,7 +19,7 @@ pub struct Comparison {
 }
 
 /// A frame length and a goal.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ComparisonRow {
     /// Frame length or mix.
     pub frame: String,
@@ -31,7 +32,8 @@ pub struct ComparisonRow {
 }
 
 /// What a campaign found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ComparisonCell")]
 pub struct Cell {
     /// The value; `None` if the method found none.
     pub value: Option<f64>,
@@ -42,7 +44,7 @@ pub struct Cell {
 }
 
 /// How far a value is from that of the first campaign.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// (value − first) / first; `None` if the first is zero and this is not.
     pub ratio: Option<f64>,

@@ -3,6 +3,7 @@
 use crate::figures::Figures;
 use crate::{StoreError, StoredResult};
 use methods::Finding;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -35,7 +36,7 @@ pub struct NewCampaign {
 }
 
 /// A campaign's name in the store: its first day and second, and six hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct CampaignId(pub(crate) String);
 
 impl CampaignId {
@@ -52,8 +53,9 @@ impl fmt::Display for CampaignId {
 }
 
 /// How far a campaign is. One whose process was killed stays `Running` until it is resumed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "StoredState")]
 pub enum State {
     /// Begun and not ended.
     Running,
@@ -210,7 +212,7 @@ pub struct TrialRow {
 }
 
 /// A campaign in a list.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Summary {
     /// Its name in the store.
     pub id: CampaignId,

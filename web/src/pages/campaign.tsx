@@ -1,4 +1,4 @@
-/** One campaign: how far it is, the curve that grows trial by trial, what was found. */
+/** One campaign: progress, curves that grow trial by trial, findings. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Chart, type Line } from "../chart";
@@ -6,12 +6,13 @@ import { total } from "../feed";
 import { count, duration, pps, ratio, several, time } from "../format";
 import { Source, useSource } from "../frame";
 import type { View } from "../history";
-import { Action, Badge, Panel, Said, Title, Wrong } from "../parts";
+import { Action, Badge, Panel, Announcement, Title, Wrong } from "../parts";
 import { to } from "../route";
 import { call, follow, read, type Problem } from "../server";
-import { ENDED, type Campaign, type Live, type Point } from "../types";
+import { hasEnded } from "../state";
+import type { Campaign, Live, Point } from "../types";
 
-/** What is known of a campaign. */
+/** State of a campaign, from its events. */
 class CampaignFeed extends Source {
   campaign: Campaign | null = null;
   live: Live | null = null;
@@ -39,7 +40,7 @@ class CampaignFeed extends Source {
     if (name === "campaign") this.campaign = data as Campaign;
     if (name === "point") this.add([data as Point]);
     if (name === "live") this.live = data as Live;
-    const ended = this.campaign !== null && ENDED.has(this.campaign.state);
+    const ended = this.campaign !== null && hasEnded(this.campaign);
     if (ended) this.live = null;
     this.changed();
     return name === "campaign" && ended;
@@ -81,7 +82,7 @@ export function CampaignPage({ id }: { id: string }) {
         <Title name={`Campaign ${id}`} />
         <Wrong problem={problem ?? feed.refused} />
         <p>
-          If it was kept, it is among the <a href={to("results", id)}>results</a>.
+          If it was stored, it is among the <a href={to("results", id)}>results</a>.
         </p>
       </>
     );
@@ -101,7 +102,7 @@ export function CampaignPage({ id }: { id: string }) {
 
 function Head({ feed, campaign }: { feed: CampaignFeed; campaign: Campaign }) {
   const [wrong, setWrong] = useState<unknown>(null);
-  const ended = ENDED.has(campaign.state);
+  const ended = hasEnded(campaign);
   const expected = campaign.trials_done + (campaign.trials_left ?? 0);
   const share = campaign.trials_left ? campaign.trials_done / expected : null;
   const now = [campaign.part, campaign.label].filter(Boolean).join(": ");
@@ -119,7 +120,7 @@ function Head({ feed, campaign }: { feed: CampaignFeed; campaign: Campaign }) {
         </div>
         {ended ? (
           <a class="button" href={to("results", campaign.id)}>
-            Kept result and report
+            Stored result and report
           </a>
         ) : (
           <Action look="stop" does={stop} failed={setWrong}>
@@ -130,21 +131,21 @@ function Head({ feed, campaign }: { feed: CampaignFeed; campaign: Campaign }) {
       {!ended && <progress aria-label="Progress of the campaign" max={1} {...(share === null ? {} : { value: share })} />}
       <p class="figure">
         {several(campaign.trials_done, "trial")} done
-        {!ended && campaign.trials_left != null && `, about ${count(campaign.trials_left)} to go`}
+        {!ended && campaign.trials_left != null && `, about ${count(campaign.trials_left)} left`}
         {!ended && campaign.left_s != null && `, ${duration(campaign.left_s)} left`}
         {!ended && now && `. Now ${now}`}
         {!ended && feed.live && `, sends ${pps(total(feed.live.ports.tx_pps))}, receives ${pps(total(feed.live.ports.rx_pps))}`}
       </p>
       {campaign.reason && <p class={`note ${campaign.state === "failed" ? "bad" : "warn"}`}>{campaign.reason}</p>}
       <Wrong problem={wrong} />
-      <Said text={`Campaign ${campaign.name}: ${campaign.state}. ${campaign.found.join(" ")}`} />
+      <Announcement text={`Campaign ${campaign.name}: ${campaign.state}. ${campaign.found.join(" ")}`} />
     </section>
   );
 }
 
 function Found({ campaign }: { campaign: Campaign }) {
   return (
-    <Panel title="Found">
+    <Panel title="Findings">
       {campaign.found.length ? (
         <ul>
           {campaign.found.map((text) => (
@@ -152,13 +153,13 @@ function Found({ campaign }: { campaign: Campaign }) {
           ))}
         </ul>
       ) : (
-        <p class="empty">{ENDED.has(campaign.state) ? "Nothing." : "Nothing yet: what a part of the method finds is here when it ends."}</p>
+        <p class="empty">{hasEnded(campaign) ? "None." : "None yet. Findings appear when a part of the method ends."}</p>
       )}
     </Panel>
   );
 }
 
-/** Whether a point says something about the device. */
+/** Whether a point can be trusted. */
 const isTrusted = (point: Point): boolean => point.valid && !point.generator_limited;
 
 /** A chart's columns: loads in their order, and the values of every frame length at them. */
@@ -178,7 +179,7 @@ function Curves({ points, version }: { points: Point[]; version: number }) {
   return (
     <Panel title="Curves">
       {leftOut > 0 && <p class="note warn">⚠ {several(leftOut, "trial")} left out: not valid, or the tester was the limit.</p>}
-      {!points.length && <p class="empty">A point for each trial comes here as it ends.</p>}
+      {!points.length && <p class="empty">Each trial adds a point when it ends.</p>}
       {points.length > 0 && (
         <div class="columns">
           <Chart {...common} title="Loss over offered load" note="share of packets sent, a line for each frame length" lines={lines(ratio)}
@@ -191,7 +192,7 @@ function Curves({ points, version }: { points: Point[]; version: number }) {
 }
 
 function Trials({ points }: { points: Point[] }) {
-  if (!points.length) return <p class="empty">None has ended yet.</p>;
+  if (!points.length) return <p class="empty">No trial has ended yet.</p>;
   const sessions = points.some((point) => point.sessions);
   return (
     <div class="scroll">
@@ -201,7 +202,7 @@ function Trials({ points }: { points: Point[] }) {
           <tr>
             <th class="n">Trial</th>
             <th>Part</th>
-            <th>What</th>
+            <th>Trial type</th>
             <th>Frame</th>
             <th class="n">Offered</th>
             <th class="n">Loss</th>

@@ -24,7 +24,7 @@ export function Campaigns() {
 }
 
 function List({ campaigns }: { campaigns: Campaign[] }) {
-  if (!campaigns.length) return <p class="empty">None yet. Start a method below. Earlier ones are among the results.</p>;
+  if (!campaigns.length) return <p class="empty">None since the server started. Earlier ones are among the results.</p>;
   return (
     <div class="scroll">
       <table>
@@ -36,7 +36,7 @@ function List({ campaigns }: { campaigns: Campaign[] }) {
             <th>State</th>
             <th class="n">Trials</th>
             <th class="n">Left</th>
-            <th>Begun</th>
+            <th>Started</th>
           </tr>
         </thead>
         <tbody>
@@ -76,7 +76,7 @@ function Start() {
     if (sizes.length) body.sizes = sizes;
     if (more.name.trim()) body.name = more.name.trim();
     if (more.trial_s.trim()) {
-      if (!(Number(more.trial_s) > 0)) throw new Error(`'${more.trial_s}' is no length of a trial in seconds.`);
+      if (!(Number(more.trial_s) > 0)) throw new Error(`'${more.trial_s}' is not a duration in seconds.`);
       body.trial_s = Number(more.trial_s);
     }
     const set = Object.fromEntries(Object.entries(settings).filter(([, value]) => value.trim()));
@@ -111,8 +111,8 @@ function Start() {
           <input type="checkbox" checked={quick} onChange={(event) => setQuick(event.currentTarget.checked)} /> quick: minutes instead of hours
         </label>
         {field("sizes", "Frame lengths", "64B,imix")}
-        {field("trial_s", "Length of a trial, seconds", "the method's")}
-        {field("name", "Name of the campaign", "the profile's")}
+        {field("trial_s", "Trial duration, seconds", "from the method")}
+        {field("name", "Name of the campaign", "from the profile")}
         <Action does={start} failed={setWrong} look="main" disabled={!chosen.good || !name}>
           ▶ Start
         </Action>
@@ -122,16 +122,16 @@ function Start() {
   );
 }
 
-/** A setting as it is typed. */
+/** A setting as a user types it. */
 const written = (value: unknown): string => (Array.isArray(value) ? value.map(written).join(",") : typeof value === "object" ? JSON.stringify(value) : String(value));
 
-/** Settings of the method's parts; what is left empty stays as the method has it. */
+/** Settings of the method's parts; empty ones keep their defaults. */
 function Settings({ method, settings, set }: { method: Method; settings: Record<string, string>; set: (next: Record<string, string>) => void }) {
   const parts = method.parts.filter((part) => Object.keys(part.settings).length);
   if (!parts.length) return null;
   return (
     <details>
-      <summary>Settings of the method</summary>
+      <summary>Method settings</summary>
       {parts.map((part) => (
         <fieldset key={part.name}>
           <legend>{part.name}</legend>

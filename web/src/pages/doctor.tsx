@@ -1,53 +1,52 @@
-/** What is wrong with this machine for measuring. */
+/** Checks of this machine: what spoils measurements. */
 
 import { Panel, Title, Wrong } from "../parts";
 import { usePoll } from "../poll";
-import type { Symptom } from "../types";
+import type { DoctorCheck } from "../types";
 
-const LOOKS: Record<Symptom["status"], [string, string]> = {
+const LOOKS: Record<DoctorCheck["status"], [string, string]> = {
   bad: ["✕ bad", "bad"],
-  warning: ["⚠ warning", "warn"],
   note: ["• note", "muted"],
   good: ["✓ good", "good"],
 };
 const WORST_FIRST = Object.keys(LOOKS);
 
 export function Doctor() {
-  const doctor = usePoll<Symptom[]>("doctor", 0);
+  const doctor = usePoll<DoctorCheck[]>("doctor", 0);
   const sorted = [...(doctor.value ?? [])].sort((a, b) => WORST_FIRST.indexOf(a.status) - WORST_FIRST.indexOf(b.status));
   return (
     <>
       <Title name="Doctor" />
-      <Panel title="This machine, as a tester">
+      <Panel title="Machine checks">
         <div class="row spread">
-          <p>What here makes results worse than they could be, worst first.</p>
+          <p>What spoils measurements on this machine, worst first.</p>
           <button type="button" onClick={() => doctor.again()}>
-            Look again
+            Check again
           </button>
         </div>
         <Wrong problem={doctor.problem} />
-        {!doctor.value && !doctor.problem && <p class="empty">Looking …</p>}
+        {!doctor.value && !doctor.problem && <p class="empty">Checking …</p>}
         {sorted.length > 0 && (
           <div class="scroll">
             <table class="stack">
-              <caption class="hidden">Findings of the doctor</caption>
+              <caption class="hidden">Checks of this machine</caption>
               <thead>
                 <tr>
                   <th>Status</th>
                   <th>Check</th>
                   <th>Found</th>
-                  <th>What it means, and what helps</th>
+                  <th>Effect and remedy</th>
                 </tr>
               </thead>
               <tbody>
-                {sorted.map((symptom, i) => (
+                {sorted.map((check, i) => (
                   <tr key={i}>
-                    <td class={`id ${LOOKS[symptom.status]?.[1] ?? ""}`}>{LOOKS[symptom.status]?.[0] ?? symptom.status}</td>
-                    <td>{symptom.check}</td>
-                    <td>{symptom.found}</td>
+                    <td class={`id ${LOOKS[check.status][1]}`}>{LOOKS[check.status][0]}</td>
+                    <td>{check.check}</td>
+                    <td>{check.found}</td>
                     <td>
-                      {symptom.why}
-                      {symptom.remedy && <div>→ {symptom.remedy}</div>}
+                      {check.why}
+                      {check.remedy && <div>→ {check.remedy}</div>}
                     </td>
                   </tr>
                 ))}

@@ -1,4 +1,4 @@
-/** What runs now, which ports there are, and starting a profile. */
+/** Active runs and campaigns, ports, and starting a profile. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { asked, NOTHING, ProfileEditor } from "../editor";
@@ -9,7 +9,8 @@ import { Action, Badge, Panel, Title, verdictWords, Wrong } from "../parts";
 import { usePoll } from "../poll";
 import { go, to } from "../route";
 import { call } from "../server";
-import { ENDED, type Campaign, type Port, type Run, type Symptom } from "../types";
+import { hasEnded } from "../state";
+import type { Campaign, DoctorCheck, Port, Run } from "../types";
 
 /** Runs whose figures are followed here: browsers open few connections to one server. */
 const FOLLOWED_MAX = 2;
@@ -18,17 +19,17 @@ export function Now() {
   const runs = usePoll<Run[]>("runs", 1_500);
   const campaigns = usePoll<Campaign[]>("campaigns", 2_000);
   const ports = usePoll<Port[]>("ports", 2_000);
-  const active = (runs.value ?? []).filter((run) => !ENDED.has(run.state));
+  const active = (runs.value ?? []).filter((run) => !hasEnded(run));
   const followed = active.slice(0, FOLLOWED_MAX).map((run) => run.id);
   const feeds = useFeeds(followed);
-  const testing = (campaigns.value ?? []).filter((campaign) => !ENDED.has(campaign.state));
+  const testing = (campaigns.value ?? []).filter((campaign) => !hasEnded(campaign));
   return (
     <>
       <Title name="Now" />
       <Warnings />
       <Panel title="Running">
         <Wrong problem={runs.problem ?? campaigns.problem} />
-        {runs.value && !active.length && !testing.length && <p class="empty">Nothing runs. Start a profile below, or a test method under Campaigns.</p>}
+        {runs.value && !active.length && !testing.length && <p class="empty">No active run. Start a profile below, or a test method under Campaigns.</p>}
         {active.map((run) => (
           <Running key={run.id} run={run} feed={feeds.get(run.id) ?? null} />
         ))}
@@ -75,22 +76,20 @@ function useFeeds(ids: string[]): Map<string, RunFeed> {
   return feeds;
 }
 
-/** What the doctor finds bad; its whole list is on its page. */
+/** The doctor's checks with status `bad`; its page has all of them. */
 function Warnings() {
-  const doctor = usePoll<Symptom[]>("doctor", 0);
-  const bad = (doctor.value ?? []).filter((symptom) => symptom.status === "bad");
-  const warned = (doctor.value ?? []).filter((symptom) => symptom.status === "warning").length;
-  if (!bad.length && !warned) return null;
+  const doctor = usePoll<DoctorCheck[]>("doctor", 0);
+  const bad = (doctor.value ?? []).filter((check) => check.status === "bad");
+  if (!bad.length) return null;
   return (
-    <div class={`note ${bad.length ? "bad" : "warn"}`}>
-      {bad.map((symptom) => (
-        <p key={symptom.check}>
-          ✕ {symptom.check}: {symptom.found}. {symptom.remedy}
+    <div class="note bad">
+      {bad.map((check) => (
+        <p key={check.check}>
+          ✕ {check.check}: {check.found}. {check.remedy}
         </p>
       ))}
       <p>
-        {warned > 0 && `⚠ ${warned} warning${warned > 1 ? "s" : ""} about this machine. `}
-        <a href={to("doctor")}>See the doctor's list</a>
+        <a href={to("doctor")}>All checks</a>
       </p>
     </div>
   );
@@ -147,7 +146,7 @@ function Ports({ ports, runs, feeds }: { ports: Port[]; runs: Run[]; feeds: Map<
             <th>Link</th>
             <th class="n">Sends</th>
             <th class="n">Receives</th>
-            <th>Held by</th>
+            <th>Leased by</th>
             <th>Note</th>
           </tr>
         </thead>
@@ -167,7 +166,7 @@ function Ports({ ports, runs, feeds }: { ports: Port[]; runs: Run[]; feeds: Map<
                   {rate && <div class="muted">{bpsL1(rate.bits)}</div>}
                 </td>
                 <td class="n">{pps(rate?.rx)}</td>
-                <td>{port.lease ? `${port.lease.holder}, ${duration(port.lease.seconds_left)} more` : <span class="muted">free</span>}</td>
+                <td>{port.lease ? `${port.lease.holder}, ${duration(port.lease.seconds_left)} left` : <span class="muted">free</span>}</td>
                 <td>
                   {!port.allowed && <span class="warn">not allowed: </span>}
                   {port.note}
@@ -207,9 +206,9 @@ function Start() {
     <Panel title="Start a profile">
       <ProfileEditor chosen={chosen} choose={choose} />
       <div class="row end">
-        {field("duration_s", "Duration, seconds", "profile's")}
+        {field("duration_s", "Duration, seconds", "from the profile")}
         {field("rate", "Rate of each stream", "1Mpps")}
-        {field("name", "Name of the run", "profile's")}
+        {field("name", "Name of the run", "from the profile")}
         {field("seed", "Seed", "any")}
         {field("cores", "Worker cores", "1")}
         <Action does={start} failed={setWrong} look="main" disabled={!chosen.good}>
@@ -222,8 +221,8 @@ function Start() {
 }
 
 function Latest({ runs }: { runs: Run[] }) {
-  const ended = runs.filter((run) => ENDED.has(run.state)).slice(0, 12);
-  if (!ended.length) return <p class="empty">None yet since the server was started.</p>;
+  const ended = runs.filter((run) => hasEnded(run)).slice(0, 12);
+  if (!ended.length) return <p class="empty">None since the server started.</p>;
   return (
     <div class="scroll">
       <table class="stack">
@@ -232,7 +231,7 @@ function Latest({ runs }: { runs: Run[] }) {
           <tr>
             <th>Run</th>
             <th>State</th>
-            <th class="n">Lasted</th>
+            <th class="n">Duration</th>
             <th>Verdict</th>
           </tr>
         </thead>

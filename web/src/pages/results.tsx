@@ -1,4 +1,4 @@
-/** What the store keeps: a list with filters, one result with its report, several side by side. */
+/** The results store: a list with filters, one result with its report, comparisons. */
 
 import { useEffect, useState } from "preact/hooks";
 import { change, inUnit, instant, several } from "../format";
@@ -35,7 +35,7 @@ export function Results() {
   return (
     <>
       <Title name="Results" />
-      <Panel title="Kept results">
+      <Panel title="Stored results">
         <div class="row end">
           {field("name", "Name")}
           {field("method", "Method")}
@@ -48,21 +48,21 @@ export function Results() {
             Compare {picked.length > 1 ? several(picked.length, "result") : "…"}
           </button>
         </div>
-        <p class="muted">Mark two or more to compare them with the first one marked.</p>
+        <p class="muted">Select two or more to compare them with the first one selected.</p>
         <Wrong problem={results.problem} />
         {results.value && <List results={results.value} picked={picked} toggle={toggle} />}
-        {results.value?.length === LIMIT && <p class="muted">The newest {LIMIT}; filter for older ones.</p>}
+        {results.value?.length === LIMIT && <p class="muted">Only the newest {LIMIT} are listed. Use the filters to find older ones.</p>}
       </Panel>
     </>
   );
 }
 
 function List({ results, picked, toggle }: { results: Summary[]; picked: string[]; toggle: (id: string) => void }) {
-  if (!results.length) return <p class="empty">None that fits.</p>;
+  if (!results.length) return <p class="empty">No matching result.</p>;
   return (
     <div class="scroll">
       <table>
-        <caption class="hidden">Kept results, newest first</caption>
+        <caption class="hidden">Stored results, newest first</caption>
         <thead>
           <tr>
             <th>
@@ -72,9 +72,9 @@ function List({ results, picked, toggle }: { results: Summary[]; picked: string[
             <th>Method</th>
             <th>State</th>
             <th class="n">Trials</th>
-            <th>To be trusted</th>
+            <th>Verdict</th>
             <th>Tags</th>
-            <th>Begun</th>
+            <th>Started</th>
           </tr>
         </thead>
         <tbody>
@@ -105,19 +105,19 @@ function List({ results, picked, toggle }: { results: Summary[]; picked: string[
 }
 
 function Trust({ result }: { result: Summary }) {
-  if (!result.trials) return <span class="muted">no trial ended</span>;
+  if (!result.trials) return <span class="muted">no completed trial</span>;
   if (result.invalid) return <span class="bad">✕ {several(result.invalid, "trial")} not valid</span>;
   if (result.generator_limited) return <span class="warn">⚠ the tester was the limit in {several(result.generator_limited, "trial")}</span>;
   return <span class="good">✓ valid</span>;
 }
 
-/** One kept result. */
+/** One stored result. */
 export function ResultPage({ id }: { id: string }) {
   const path = `results/${encodeURIComponent(id)}`;
   // The whole document has every interval of every trial: the summary, and the report, are enough here.
-  const kept = usePoll<Summary[]>("results?limit=1000", 0);
+  const stored = usePoll<Summary[]>("results?limit=1000", 0);
   const [wrong, setWrong] = useState<unknown>(null);
-  const campaign = kept.value?.find((summary) => summary.id === id);
+  const campaign = stored.value?.find((summary) => summary.id === id);
   const name = campaign?.name || id;
   const remove = async () => {
     if (!confirm(`Delete ${name} (${id}) for good?`)) return;
@@ -146,20 +146,20 @@ export function ResultPage({ id }: { id: string }) {
           </Action>
         </div>
       </div>
-      <Wrong problem={wrong ?? kept.problem} />
-      {kept.value && !campaign && <p class="note warn">It is not among the {kept.value.length} newest results.</p>}
+      <Wrong problem={wrong ?? stored.problem} />
+      {stored.value && !campaign && <p class="note warn">Not among the {stored.value.length} newest results.</p>}
       {campaign && (
         <p>
-          <Trust result={campaign} />, {several(campaign.trials, "trial")}, begun {instant(campaign.started)}
+          <Trust result={campaign} />, {several(campaign.trials, "trial")}, started {instant(campaign.started)}
           {campaign.tags.length > 0 && `, tags ${campaign.tags.join(", ")}`}
         </p>
       )}
-      {kept.value && <Report path={`${path}/report`} title={`Report of ${name}`} />}
+      {stored.value && <Report path={`${path}/report`} title={`Report of ${name}`} />}
     </>
   );
 }
 
-/** A report page in a frame: its text is fetched, so that a token stays in a header, and no script of it may run. */
+/** A report page in a frame. Its text is fetched, so that the token stays in a header; its scripts do not run. */
 function Report({ path, title }: { path: string; title: string }) {
   const [text, setText] = useState<string | null>(null);
   const [wrong, setWrong] = useState<unknown>(null);
@@ -175,7 +175,7 @@ function Report({ path, title }: { path: string; title: string }) {
   );
 }
 
-/** Several kept results side by side. */
+/** Several stored results side by side. */
 export function Compare({ ids }: { ids: string }) {
   const path = `compare?ids=${ids.split(",").map(encodeURIComponent).join(",")}`;
   const report = path.replace("compare?", "compare/report?");
@@ -201,15 +201,15 @@ export function Compare({ ids }: { ids: string }) {
 }
 
 function SideBySide({ comparison: { campaigns, rows } }: { comparison: Comparison }) {
-  const words = (beyond: boolean | null) => (beyond === null ? "noise not known" : beyond ? "beyond the noise" : "within the noise");
+  const words = (beyond: boolean | null) => (beyond === null ? "noise unknown" : beyond ? "beyond the noise" : "within the noise");
   return (
     <div class="scroll">
       <table>
-        <caption class="muted">Differences are from {campaigns[0]?.name}.</caption>
+        <caption class="muted">Differences from {campaigns[0]?.name}.</caption>
         <thead>
           <tr>
             <th>Frame</th>
-            <th>What</th>
+            <th>Goal</th>
             {campaigns.map((campaign) => (
               <th class="n" key={campaign.id}>
                 <a href={to("results", campaign.id)}>{campaign.name || campaign.id}</a>

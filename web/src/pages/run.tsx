@@ -1,4 +1,4 @@
-/** One run: its state in words, charts over time, its tables, and what can be done to it. */
+/** One run: state, controls, charts, tables. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Chart, type Line } from "../chart";
@@ -7,15 +7,15 @@ import { type Column, RunFeed, total } from "../feed";
 import { bps, bpsL1, clock, count, duration, instant, perSecond, pps, ratio, several, time } from "../format";
 import { useSource } from "../frame";
 import { lossWords, underWay } from "../loss";
-import { Badge, Panel, Said, Tile, Title, verdictWords, Wrong } from "../parts";
+import { Badge, Panel, Announcement, Tile, Title, verdictWords, Wrong } from "../parts";
 import { to } from "../route";
 import { read, save } from "../server";
 import { fromLive, fromResult } from "../rows";
 import { Streams } from "../streams";
 import { Ports, Sessions, Workers } from "../tables";
-import type { Kept, Result, Run } from "../types";
+import type { IntervalDocument, ResultDocument, Run } from "../types";
 
-/** For those who measure the page: the feed that is shown. */
+/** The feed on the page, for measurements of the page itself. */
 export const shownFeed: { current: RunFeed | null } = { current: null };
 
 export function RunPage({ id }: { id: string }) {
@@ -45,17 +45,17 @@ export function RunPage({ id }: { id: string }) {
   return <Shown feed={feed} run={feed.run} />;
 }
 
-/** The store keeps no intervals of runs with more streams, and the whole document of such a run is large. */
+/** Runs with more streams have large documents, or no stored intervals. */
 const INTERVALS_OF_STREAMS_MAX = 64;
 
-/** A run that ended earlier: its result, and its intervals if the store kept them. */
+/** A run that ended earlier: its result, and its intervals if they are stored. */
 async function readEnded(feed: RunFeed): Promise<void> {
   const id = encodeURIComponent(feed.id);
-  const result = await read<Result>(`runs/${id}/result`).catch(() => null);
+  const result = await read<ResultDocument>(`runs/${id}/result`).catch(() => null);
   if (result) feed.take("result", result);
   if (feed.run!.names.streams.length > INTERVALS_OF_STREAMS_MAX) return;
-  const kept = await read<Kept>(`results/${id}`).catch(() => null);
-  feed.takeIntervals(kept?.trials[0]?.intervals ?? []);
+  const stored = await read<{ trials: { intervals: IntervalDocument[] }[] }>(`results/${id}`).catch(() => null);
+  feed.takeIntervals(stored?.trials[0]?.intervals ?? []);
 }
 
 function NotHere({ id, problem }: { id: string; problem: unknown }) {
@@ -64,7 +64,7 @@ function NotHere({ id, problem }: { id: string; problem: unknown }) {
       <Title name={`Run ${id}`} />
       <Wrong problem={problem} />
       <p>
-        If it was kept, it is among the <a href={to("results", id)}>results</a>.
+        If it was stored, it is among the <a href={to("results", id)}>results</a>.
       </p>
     </>
   );
@@ -96,7 +96,7 @@ function Shown({ feed, run }: { feed: RunFeed; run: Run }) {
       <Panel title="Ports">
         <Ports names={names} live={feed.live} result={feed.result} />
       </Panel>
-      <Panel title="The tester's cores">
+      <Panel title="Tester cores">
         <Workers live={feed.live} result={feed.result} />
       </Panel>
       {about}
@@ -132,7 +132,7 @@ function Head({ feed, run }: { feed: RunFeed; run: Run }) {
           ⚠ Change refused: {refusal}
         </p>
       ))}
-      <Said text={`Run ${run.name}: ${state}. ${words?.text ?? ""}`} />
+      <Announcement text={`Run ${run.name}: ${state}. ${words?.text ?? ""}`} />
     </section>
   );
 }
@@ -211,7 +211,7 @@ function Charts({ feed, chosen, stream, clear }: Charted) {
     <Panel title={stream === null ? "Over time" : `Over time: only stream ${stream}`}>
       <div class="row spread">
         <div class="row">
-          {!feed.ended && <Choice label="Time" value={recent} set={setRecent} yes="last minute" no={one ? "as far as is kept" : "whole run"} />}
+          {!feed.ended && <Choice label="Time" value={recent} set={setRecent} yes="last minute" no={one ? "all available" : "whole run"} />}
           {!one && <Choice label="Rates in" value={!bits} set={(packets) => setBits(!packets)} yes="packets" no="bits" />}
         </div>
         {one && (
@@ -229,9 +229,9 @@ function Charts({ feed, chosen, stream, clear }: Charted) {
         {streams.length > 0 && <Chart {...common} title="Loss" note="share of the last second's packets" lines={LOSS} view={view(["loss_ratio"])} y={ratio} least={0.0001} />}
         {sessions.length > 0 && !one && <Chart {...common} title="Sessions open" lines={OPEN} view={view(["active"])} y={(v) => count(v)} />}
         {sessions.length > 0 && !one && <Chart {...common} title="Sessions and transactions" note="per second" lines={PER_SECOND} view={view(["open_per_s", "transactions_per_s"])} y={perSecond} />}
-        {sessions.length > 0 && !one && <Chart {...common} title="Goodput" note="bytes of applications" lines={GOODPUT} view={view(["rx_bps_goodput"])} y={bps} />}
+        {sessions.length > 0 && !one && <Chart {...common} title="Goodput" note="application data" lines={GOODPUT} view={view(["rx_bps_goodput"])} y={bps} />}
       </div>}
-      {!feed.whole.length && <p class="empty">{feed.ended ? "Nothing over time was kept of this run." : "Waiting for the first figures …"}</p>}
+      {!feed.whole.length && <p class="empty">{feed.ended ? "This run has no stored intervals." : "Waiting for data …"}</p>}
     </Panel>
   );
 }
@@ -248,13 +248,13 @@ function Choice({ label, value, set, yes, no }: { label: string; value: boolean;
   );
 }
 
-/** Where it came from and what was done to it. */
+/** Origin of the run and its rate changes. */
 function About({ run }: { run: Run }) {
   const [wrong, setWrong] = useState<unknown>(null);
   return (
     <Panel title="About this run">
       <p>
-        <code>{run.id}</code>, by {run.holder} on {run.ports.join(", ")}, {several(run.names.streams.length, "stream")}, seed {run.seed}, begun {instant(run.started)}
+        <code>{run.id}</code>, by {run.holder} on {run.ports.join(", ")}, {several(run.names.streams.length, "stream")}, seed {run.seed}, started {instant(run.started)}
         {run.ended && `, ended ${instant(run.ended)}`}.
       </p>
       {run.rate_changes.length > 0 && (
@@ -265,7 +265,7 @@ function About({ run }: { run: Run }) {
         </ul>
       )}
       <div class="row">
-        {run.ended && <a class="button" href={to("results", run.id)}>Kept result and report</a>}
+        {run.ended && <a class="button" href={to("results", run.id)}>Stored result and report</a>}
         {run.captures.map((port) => (
           <button type="button" key={port} onClick={() => save(`runs/${encodeURIComponent(run.id)}/captures/${encodeURIComponent(port)}`, `${run.id}-${port}.pcapng`).catch(setWrong)}>
             Save capture of {port}

@@ -16,11 +16,13 @@
 `eagre.profile` has all parts of a profile, `eagre.resources` and `eagre.outcome` the server's documents.
 """
 
+from eagre.async_campaign import AsyncCampaign
 from eagre.async_client import AsyncClient
+from eagre.async_run import AsyncRun
 from eagre.calls import AnyProfile
-from eagre.campaign import AsyncCampaign, Campaign
+from eagre.campaign import Campaign
 from eagre.client import Client
-from eagre.errors import DocumentError, EagreError, Failed, Lost, Place, Problem, ServeError
+from eagre.errors import DocumentError, EagreError, Failed, Lost, Problem, ProblemPlace, ServeError
 from eagre.lease import AsyncLease, Lease
 from eagre.outcome import LatencyResult, PortResult, SessionResult, StreamResult, Verdict
 from eagre.profile import (
@@ -35,9 +37,9 @@ from eagre.profile import (
     Sessions,
     Stream,
 )
-from eagre.resources import CampaignInfo, Check, LeaseInfo, Live, Method, Pinged, Point, PortInfo, RunInfo, Snapshot
+from eagre.resources import CampaignInfo, Check, LeaseInfo, Live, Method, PingResult, Point, PortInfo, RunInfo, Snapshot
 from eagre.result import CampaignResult, Result
-from eagre.run import AsyncRun, Run
+from eagre.run import Run
 from eagre.scapy_packet import from_scapy
 from eagre.server import Server, serve
 
@@ -68,13 +70,13 @@ __all__ = [
     "Lost",
     "Method",
     "Pattern",
-    "Pinged",
-    "Place",
+    "PingResult",
     "Point",
     "Port",
     "PortInfo",
     "PortResult",
     "Problem",
+    "ProblemPlace",
     "Profile",
     "Replay",
     "Result",

@@ -1,9 +1,11 @@
 """All calls of the API, as methods of both clients."""
 
 from eagre import calls
-from eagre.campaign import AsyncCampaign, Campaign
+from eagre.async_campaign import AsyncCampaign
+from eagre.async_run import AsyncRun
+from eagre.campaign import Campaign
 from eagre.endpoint import Endpoint, Opening, Whole
-from eagre.run import AsyncRun, Run
+from eagre.run import Run
 
 
 class Calls:

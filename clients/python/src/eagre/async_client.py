@@ -1,4 +1,4 @@
-"""The asynchronous client."""
+"""The asynchronous client. client.py is generated from this file by tools/generate.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ T = TypeVar("T")
 
 
 class AsyncClient(Calls):
-    """Asynchronous client of `eagre serve`, with the same calls as `Client`."""
+    """Client of `eagre serve`.
+
+    `token` authenticates, where the server requires it; `verify` is False, a file with certificates (PEM) or an SSL context
+    for servers with certificates of their own. Calls raise `Problem` if the server refuses, httpx's errors if it does not
+    answer.
+    """
 
     is_async = True
 
@@ -46,25 +51,25 @@ class AsyncClient(Calls):
         await self._http.aclose()
 
     async def send(self, call: Call[T]) -> T:
-        """Sends a call of `eagre.calls`; returns the server's response."""
+        """Sends a call of `eagre.calls`; returns the server's answer."""
         response = await self._http.request(call.method, call.path, params=call.params, json=call.body)
         if not response.is_success:
             raise transport.problem(response)
         return call.answer(response.text)
 
     def lease(self, *ports: str, ttl_s: float = 60.0, holder: str | None = None) -> AsyncLease:
-        """Reserves ports for an `async with` block: renews the lease in the background, releases it at the end."""
+        """Leases ports inside an `async with`: renewed in the background, released at its end."""
         return AsyncLease(self, ports, ttl_s, holder)
 
     async def save_report(self, id: str, file: Path | str) -> Path:
-        """Writes the report of a stored result; returns the file."""
+        """Writes the report on a result of the store; returns the file."""
         path = Path(file)
         path.write_text(await self.report(id), encoding="utf-8")
         return path
 
     @asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str], silence_s: float | None) -> AsyncIterator[httpx.Response]:
-        """A streamed response; `silence_s` is the longest time without data."""
+        """A response that is read as it arrives; `silence_s` is the longest time without data."""
         timeout = httpx.Timeout(self._http.timeout.connect, read=silence_s)
         async with self._http.stream("GET", path, params=params, timeout=timeout) as response:
             if not response.is_success:
@@ -73,7 +78,7 @@ class AsyncClient(Calls):
             yield response
 
     async def events(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[events.Event, None]:
-        """A stream of events, reopened when it breaks; the caller knows which event is the last."""
+        """A stream of events, reopened when it breaks; the caller knows the last event."""
         left = events.ATTEMPTS
         while True:
             reader = events.EventReader()

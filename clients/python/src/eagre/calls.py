@@ -1,7 +1,7 @@
-"""The calls of the HTTP API as pure functions: arguments in, a `Call` out. Both clients send these.
+"""Calls of the HTTP API as pure functions: arguments in, a `Call` out. Both clients send them.
 
-Not here: sending, waiting, streams of events. Ids and names are escaped. Arguments that are None are left out, so the
-server's defaults apply.
+Not here: sending, waiting, event streams. Ids and names are escaped; arguments that are None are left out: the server's
+defaults apply.
 """
 
 import json
@@ -21,7 +21,7 @@ AnyProfile = Profile | Mapping[str, Any] | Path | str
 
 
 class Leased(Protocol):
-    """An active lease."""
+    """A lease that was taken."""
 
     @property
     def id(self) -> str:
@@ -31,7 +31,7 @@ class Leased(Protocol):
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request and the function that reads its response."""
+    """A request and how its answer is read."""
 
     method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
@@ -47,7 +47,7 @@ def kind_of(kind: type[T]) -> Callable[[str], T]:
 
 
 def nothing(text: str) -> None:
-    """Reads an empty response."""
+    """Ignores an empty answer."""
 
 
 def at(*parts: str) -> str:
@@ -56,17 +56,17 @@ def at(*parts: str) -> str:
 
 
 def given(**arguments: Any) -> dict[str, Any]:
-    """The arguments that are not None, as JSON values."""
+    """The arguments that are not None, as JSON has them."""
     return {name: plain(value) for name, value in arguments.items() if value is not None}
 
 
 def id_of(lease: Leased | str | None) -> str | None:
-    """The id of a lease, given as an id or as a lease."""
+    """The id of a lease, given as such or as a lease."""
     return lease if lease is None or isinstance(lease, str) else lease.id
 
 
 def written(profile: AnyProfile | None) -> Any:
-    """A profile as the server accepts it: a text, the text of a file, or a document."""
+    """A profile in a request: the text, or the document."""
     if isinstance(profile, Path):
         return profile.read_text(encoding="utf-8")
     if isinstance(profile, Written | Mapping):
@@ -78,27 +78,27 @@ def written(profile: AnyProfile | None) -> Any:
 
 
 def version() -> Call[r.Version]:
-    """The server's version."""
+    """Versions of the server."""
     return Call("GET", at("version"), kind_of(r.Version))
 
 
 def openapi() -> Call[dict[str, Any]]:
-    """The API's OpenAPI document."""
+    """The OpenAPI document."""
     return Call("GET", at("openapi.json"), json.loads)
 
 
 def whoami() -> Call[r.Whoami]:
-    """Name and role of this client."""
+    """The caller's name and role."""
     return Call("GET", at("whoami"), kind_of(r.Whoami))
 
 
 def doctor() -> Call[list[r.DoctorCheck]]:
-    """Checks of the server's machine for measuring."""
+    """Checks of the server's machine: what spoils measurements."""
     return Call("GET", at("doctor"), kind_of(list[r.DoctorCheck]))
 
 
 def audit() -> Call[list[r.AuditEntry]]:
-    """The latest entries of the audit log. For admins."""
+    """The latest entries of the audit log; for admins."""
     return Call("GET", at("audit"), kind_of(list[r.AuditEntry]))
 
 
@@ -106,7 +106,7 @@ def audit() -> Call[list[r.AuditEntry]]:
 
 
 def ports() -> Call[list[r.PortInfo]]:
-    """The ports and their leases."""
+    """Ports and their leases."""
     return Call("GET", at("ports"), kind_of(list[r.PortInfo]))
 
 
@@ -116,7 +116,7 @@ def leases() -> Call[list[r.LeaseInfo]]:
 
 
 def new_lease(ports: Sequence[str], *, ttl_s: float | None = None, holder: str | None = None) -> Call[r.LeaseInfo]:
-    """Reserves ports. The caller must renew and release the lease; `Client.lease` does both."""
+    """Leases ports. The caller must renew or release the lease; `Client.lease` does both."""
     return Call("POST", at("leases"), kind_of(r.LeaseInfo), body=given(ports=list(ports), ttl_s=ttl_s, holder=holder))
 
 
@@ -126,7 +126,7 @@ def renew_lease(id: str, *, ttl_s: float | None = None) -> Call[r.LeaseInfo]:
 
 
 def release_lease(id: str) -> Call[None]:
-    """Releases a lease and stops its runs."""
+    """Releases a lease. Runs and campaigns that use it are stopped."""
     return Call("DELETE", at("leases", id), nothing)
 
 
@@ -134,17 +134,17 @@ def release_lease(id: str) -> Call[None]:
 
 
 def check(profile: AnyProfile) -> Call[r.Check]:
-    """Checks a profile; returns all errors with their places. Sends nothing."""
+    """Checks a profile: all errors at once, with their places."""
     return Call("POST", at("profiles", "check"), kind_of(r.Check), body={"profile": written(profile)})
 
 
 def profiles() -> Call[list[r.ProfileEntry]]:
-    """The profiles on the server, including examples."""
+    """Stored profiles and built-in examples."""
     return Call("GET", at("profiles"), kind_of(list[r.ProfileEntry]))
 
 
 def profile(name: str) -> Call[r.StoredProfile]:
-    """The text of a profile on the server."""
+    """The text of a stored profile."""
     return Call("GET", at("profiles", name), kind_of(r.StoredProfile))
 
 
@@ -154,7 +154,7 @@ def put_profile(name: str, profile: AnyProfile) -> Call[r.StoredProfile]:
 
 
 def delete_profile(name: str) -> Call[None]:
-    """Deletes a profile."""
+    """Deletes a stored profile."""
     return Call("DELETE", at("profiles", name), nothing)
 
 
@@ -179,8 +179,8 @@ def new_run(
     tags: Sequence[str] | None = None,
     keep: bool | None = None,
 ) -> Call[r.RunInfo]:
-    """Starts a profile: a `Profile`, a dictionary, a text in YAML or JSON, the `Path` of a file, or the name of one on the
-    server (`profile_name`). The other arguments override the profile. `keep` stores the result on the server.
+    """Starts a run of a profile: a `Profile`, a dictionary, YAML or JSON text, the `Path` of a file, or the name of a stored
+    one (`profile_name`). Other arguments override the profile. `keep` says whether to store the result.
     """
     body = given(
         profile=written(profile), profile_name=profile_name, name=name, lease=id_of(lease), rate=rate,
@@ -190,37 +190,37 @@ def new_run(
 
 
 def run_info(id: str) -> Call[r.RunInfo]:
-    """The state of a run."""
+    """A run."""
     return Call("GET", at("runs", id), kind_of(r.RunInfo))
 
 
 def delete_run(id: str) -> Call[None]:
-    """Deletes an ended run from the list; its result stays in the store."""
+    """Removes an ended run from the list; its result stays in the store."""
     return Call("DELETE", at("runs", id), nothing)
 
 
 def stop_run(id: str) -> Call[r.RunInfo]:
-    """Stops a run: waits for packets under way, then there is a result."""
+    """Stops a run. It still waits for late packets and has a result."""
     return Call("POST", at("runs", id, "stop"), kind_of(r.RunInfo))
 
 
 def set_rate(id: str, rate: str, *, stream: str | None = None) -> Call[r.RunInfo]:
-    """Changes the rate of one stream or all: '2Mpps', '1Gbps', '40%'."""
+    """Sets the rate of a stream, or of all: '2Mpps', '1Gbps', '40%'."""
     return Call("POST", at("runs", id, "rate"), kind_of(r.RunInfo), body=given(stream=stream, rate=rate))
 
 
 def set_scale(id: str, scale: float, *, stream: str | None = None) -> Call[r.RunInfo]:
-    """Scales the profile's rates by a factor."""
+    """Multiplies the profile's rate."""
     return Call("POST", at("runs", id, "rate"), kind_of(r.RunInfo), body=given(stream=stream, scale=scale))
 
 
 def pause(id: str, *, stream: str | None = None) -> Call[r.RunInfo]:
-    """Pauses traffic until `resume`; the run's time continues."""
+    """Pauses sending until `resume`; time goes on."""
     return set_scale(id, 0, stream=stream)
 
 
 def resume(id: str, *, stream: str | None = None) -> Call[r.RunInfo]:
-    """Resumes the profile's rates."""
+    """Resumes the profile's rate."""
     return set_scale(id, 1, stream=stream)
 
 
@@ -233,15 +233,15 @@ def ping(
     from_: str | None = None,
     attempts: int | None = None,
     timeout_s: float | None = None,
-) -> Call[r.Pinged]:
-    """Pings an address from a host behind a port of a run; traffic continues."""
+) -> Call[r.PingResult]:
+    """Pings an address from a host behind a port of a run; traffic continues meanwhile."""
     body = given(port=port, host=host, to=to, attempts=attempts, timeout_s=timeout_s, **{"from": from_})
-    return Call("POST", at("runs", id, "pings"), kind_of(r.Pinged), body=body)
+    return Call("POST", at("runs", id, "pings"), kind_of(r.PingResult), body=body)
 
 
 def snapshot(id: str) -> Call[r.Snapshot]:
-    """A snapshot of a run."""
-    return Call("GET", at("runs", id, "snapshot"), lambda text: r.snapshot_of(json.loads(text)))
+    """The last interval and the totals of a run."""
+    return Call("GET", at("runs", id, "snapshot"), kind_of(r.Snapshot))
 
 
 def run_result(id: str) -> Call[Result]:
@@ -250,12 +250,12 @@ def run_result(id: str) -> Call[Result]:
 
 
 def capture_path(id: str, port: str) -> str:
-    """The path of a capture."""
+    """Path of a capture."""
     return at("runs", id, "captures", port)
 
 
 def run_events_path(id: str) -> str:
-    """The path of a run's events."""
+    """Path of a run's events."""
     return at("runs", id, "events")
 
 
@@ -263,12 +263,12 @@ def run_events_path(id: str) -> str:
 
 
 def methods() -> Call[list[r.Method]]:
-    """The test methods and their settings."""
+    """Test methods and their settings."""
     return Call("GET", at("methods"), kind_of(list[r.Method]))
 
 
 def campaigns() -> Call[list[r.CampaignInfo]]:
-    """The campaigns since the server started."""
+    """Campaigns since the server started."""
     return Call("GET", at("campaigns"), kind_of(list[r.CampaignInfo]))
 
 
@@ -289,7 +289,7 @@ def new_campaign(
     cores: int | None = None,
     tags: Sequence[str] | None = None,
 ) -> Call[r.CampaignInfo]:
-    """Starts a test method on a profile; `set` has settings such as {'throughput.resolution': '0.01'}."""
+    """Starts a campaign: a test method on a profile; `set` has settings such as {'throughput.resolution': '0.01'}."""
     body = given(
         method=method, profile=written(profile), profile_name=profile_name, name=name, lease=id_of(lease), quick=quick,
         trial_s=trial_s, sizes=sizes, set=set, random_stimuli=random_stimuli, networks=networks, seed=seed,
@@ -299,22 +299,22 @@ def new_campaign(
 
 
 def campaign_info(id: str) -> Call[r.CampaignInfo]:
-    """The state of a campaign."""
+    """A campaign."""
     return Call("GET", at("campaigns", id), kind_of(r.CampaignInfo))
 
 
 def stop_campaign(id: str) -> Call[r.CampaignInfo]:
-    """Stops a campaign; its findings so far remain."""
+    """Stops a campaign; its findings so far stay."""
     return Call("POST", at("campaigns", id, "stop"), kind_of(r.CampaignInfo))
 
 
-def campaign_result(id: str) -> Call[dict[str, Any]]:
-    """The results of a campaign's methods; `stored` also has its trials."""
-    return Call("GET", at("campaigns", id, "result"), json.loads)
+def campaign_result(id: str) -> Call[r.CampaignDocument]:
+    """Results of the methods of a campaign; `stored` has its trials, too."""
+    return Call("GET", at("campaigns", id, "result"), kind_of(r.CampaignDocument))
 
 
 def campaign_events_path(id: str) -> str:
-    """The path of a campaign's events."""
+    """Path of a campaign's events."""
     return at("campaigns", id, "events")
 
 
@@ -328,37 +328,37 @@ def results(
     tag: str | None = None,
     since: str | None = None,
     limit: int | None = None,
-) -> Call[list[dict[str, Any]]]:
-    """The stored results, newest first, as `eagre results list --json`."""
+) -> Call[list[r.Summary]]:
+    """Stored results, newest first."""
     params = {key: str(value) for key, value in given(method=method, name=name, tag=tag, since=since, limit=limit).items()}
-    return Call("GET", at("results"), json.loads, params=params)
+    return Call("GET", at("results"), kind_of(list[r.Summary]), params=params)
 
 
 def stored(id: str) -> Call[CampaignResult]:
-    """A stored result with all its trials, by its id, a prefix of it, or 'latest'."""
+    """A stored result with all its trials, by its id, the beginning of that, or 'latest'."""
     return Call("GET", at("results", id), lambda text: CampaignResult(json.loads(text)))
 
 
 def delete_result(id: str) -> Call[None]:
-    """Deletes a stored result. For admins."""
+    """Deletes a stored result; for admins."""
     return Call("DELETE", at("results", id), nothing)
 
 
 def report(id: str) -> Call[str]:
-    """A report as one self-contained HTML page."""
+    """The report on a stored result, one HTML page."""
     return Call("GET", at("results", id, "report"), str)
 
 
 def export(id: str, format: Literal["csv", "json", "trending"] = "csv") -> Call[str]:
-    """A result in an export format."""
+    """Exports a stored result."""
     return Call("GET", at("results", id, "export"), str, params={"format": format})
 
 
-def compare(*ids: str) -> Call[Any]:
-    """Compares results: differences from the first, and whether they exceed the noise."""
-    return Call("GET", at("compare"), json.loads, params={"ids": ",".join(ids)})
+def compare(*ids: str) -> Call[r.Comparison]:
+    """Stored results compared with the first one, and whether differences are more than noise."""
+    return Call("GET", at("compare"), kind_of(r.Comparison), params={"ids": ",".join(ids)})
 
 
 def compare_report(*ids: str) -> Call[str]:
-    """The comparison as an HTML page."""
+    """The report on a comparison, one HTML page."""
     return Call("GET", at("compare", "report"), str, params={"ids": ",".join(ids)})

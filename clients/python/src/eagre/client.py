@@ -1,4 +1,4 @@
-"""The synchronous client."""
+"""The synchronous client. Generated from async_client.py by tools/generate.py; not to be edited."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ T = TypeVar("T")
 class Client(Calls):
     """Client of `eagre serve`.
 
-    `token` is for servers with tokens. `verify` is False, a file with certificates (PEM) or an SSL context, for servers with
-    certificates of their own. Calls raise `Problem` if the server refuses, and httpx's errors if it cannot be reached.
-    Threads can share a client.
+    `token` authenticates, where the server requires it; `verify` is False, a file with certificates (PEM) or an SSL context
+    for servers with certificates of their own. Calls raise `Problem` if the server refuses, httpx's errors if it does not
+    answer.
     """
 
     is_async = False
@@ -51,25 +51,25 @@ class Client(Calls):
         self._http.close()
 
     def send(self, call: Call[T]) -> T:
-        """Sends a call of `eagre.calls`; returns the server's response."""
+        """Sends a call of `eagre.calls`; returns the server's answer."""
         response = self._http.request(call.method, call.path, params=call.params, json=call.body)
         if not response.is_success:
             raise transport.problem(response)
         return call.answer(response.text)
 
     def lease(self, *ports: str, ttl_s: float = 60.0, holder: str | None = None) -> Lease:
-        """Reserves ports for a `with` block: renews the lease in the background, releases it at the end."""
+        """Leases ports inside a `with`: renewed in the background, released at its end."""
         return Lease(self, ports, ttl_s, holder)
 
     def save_report(self, id: str, file: Path | str) -> Path:
-        """Writes the report of a stored result; returns the file."""
+        """Writes the report on a result of the store; returns the file."""
         path = Path(file)
         path.write_text(self.report(id), encoding="utf-8")
         return path
 
     @contextmanager
     def stream(self, path: str, params: Mapping[str, str], silence_s: float | None) -> Iterator[httpx.Response]:
-        """A streamed response; `silence_s` is the longest time without data."""
+        """A response that is read as it arrives; `silence_s` is the longest time without data."""
         timeout = httpx.Timeout(self._http.timeout.connect, read=silence_s)
         with self._http.stream("GET", path, params=params, timeout=timeout) as response:
             if not response.is_success:
@@ -78,7 +78,7 @@ class Client(Calls):
             yield response
 
     def events(self, path: str, params: Mapping[str, str]) -> Generator[events.Event, None, None]:
-        """A stream of events, reopened when it breaks; the caller knows which event is the last."""
+        """A stream of events, reopened when it breaks; the caller knows the last event."""
         left = events.ATTEMPTS
         while True:
             reader = events.EventReader()

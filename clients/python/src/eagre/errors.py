@@ -1,4 +1,4 @@
-"""The package's exceptions."""
+"""Errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from typing import Any
 
 
 class EagreError(Exception):
-    """Base class of this package's exceptions."""
+    """Base of this package's errors."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """A place in a document, and its error."""
+class ProblemPlace:
+    """A place in a document and what is wrong there."""
 
     path: str
     """Path of the value: `streams[0].rate`; empty for the document itself."""
     reason: str
-    """The error, and what was expected."""
+    """What is wrong and what is expected."""
     line: int | None = None
-    """Line in the text, from 1, if there was a text."""
+    """Line in the text, from 1; None if there is no text."""
 
     def __str__(self) -> str:
         line = f"line {self.line}: " if self.line is not None else ""
@@ -26,9 +26,9 @@ class Place:
 
 
 class Problem(EagreError):
-    """A request that the server refused, with the reason (RFC 9457)."""
+    """A refusal by the server (RFC 9457)."""
 
-    def __init__(self, status: int, title: str, detail: str, errors: Sequence[Place] = ()) -> None:
+    def __init__(self, status: int, title: str, detail: str, errors: Sequence[ProblemPlace] = ()) -> None:
         self.status = status
         self.title = title
         self.detail = detail
@@ -36,24 +36,24 @@ class Problem(EagreError):
         super().__init__(status, title, detail, self.errors)
 
     def __str__(self) -> str:
-        # A single error is in the sentence already.
+        # The sentence already has a single error.
         places = (f"\n  {place}" for place in self.errors if place.reason not in self.detail)
         return f"{self.status} {self.title}: {self.detail}{''.join(places)}"
 
     @classmethod
     def of(cls, status: int, phrase: str, document: Any) -> "Problem":
-        """The problem in a response with `status`; quotes a body that is no problem document."""
+        """The problem in a response of `status`; other documents are quoted."""
         if not isinstance(document, Mapping):
-            return cls(status, phrase, str(document)[:500] or "the server says nothing more")
+            return cls(status, phrase, str(document)[:500] or "the server gives no reason")
         places = [
-            Place(str(place.get("path", "")), str(place.get("reason", "")), place.get("line"))
+            ProblemPlace(str(place.get("path", "")), str(place.get("reason", "")), place.get("line"))
             for place in document.get("errors", [])
         ]
         return cls(status, str(document.get("title", phrase)), str(document.get("detail", "")), places)
 
 
 class DocumentError(EagreError):
-    """An unexpected document: the server has another version, or is not Eagre."""
+    """An unexpected document: another version of the server, or another program."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
@@ -71,8 +71,8 @@ class Failed(EagreError):
 
 
 class Lost(EagreError):
-    """A lease that could not be renewed: another client can hold its ports now."""
+    """A lease that could not be renewed: others may use its ports."""
 
 
 class ServeError(EagreError):
-    """A local server that did not start."""
+    """A server started by this package that did not come up."""

@@ -1,4 +1,4 @@
-"""Server-sent events: lines in, events out; the events of runs and campaigns. No sockets, no clock."""
+"""Server-sent events: lines in, events out; and what events of runs and campaigns mean. No sockets, no clock."""
 
 import json
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eagre.documents import decode
-from eagre.resources import CampaignInfo, Live, Names, Point, RunInfo, Snapshot, snapshot_of
+from eagre.resources import CampaignInfo, Live, Names, Point, RunInfo, Snapshot
 from eagre.result import Result
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event: its name and its JSON."""
+    """A message: its name and its JSON."""
 
     name: str
     data: Any
@@ -20,13 +20,13 @@ class Event:
 
 @dataclass
 class EventReader:
-    """Assembles lines into events."""
+    """Assembles lines to events."""
 
     name: str = ""
     lines: list[str] = field(default_factory=list)
 
     def line(self, text: str) -> Event | None:
-        """Takes a line without its line break; an empty line ends an event."""
+        """Takes a line without its end; an empty one ends an event."""
         if text:
             key, _, value = text.partition(":")
             value = value.removeprefix(" ")
@@ -43,38 +43,38 @@ class EventReader:
 
 @dataclass
 class RunEvents:
-    """The state of a run from its events."""
+    """State of a run, from its events."""
 
     info: RunInfo
     result: Result | None = None
 
     def take(self, event: Event) -> Iterator[Snapshot | Live]:
-        """Updates the run's state from an event; yields the figures in it."""
+        """Handles an event; yields the figures in it."""
         if event.name == "run":
             self.info = decode(RunInfo, event.data)
         elif event.name == "result":
             self.result = Result(event.data)
         elif event.name == "full":
-            yield snapshot_of(event.data)
+            yield decode(Snapshot, event.data)
         elif event.name == "live":
             yield named(decode(Live, event.data), self.info.names)
 
     @property
     def over(self) -> bool:
-        """Whether the last event has been received."""
+        """Whether nothing more comes."""
         return self.info.has_ended
 
 
 @dataclass
 class CampaignEvents:
-    """The state of a campaign from its events."""
+    """State of a campaign, from its events."""
 
     info: CampaignInfo
     points: list[Point] = field(default_factory=list)
     live: Live | None = None
 
     def take(self, event: Event) -> Iterator[Point]:
-        """Updates the campaign's state from an event; yields a new point. Each connection repeats all previous points."""
+        """Handles an event; yields new points. Each connection repeats all points so far."""
         if event.name == "campaign":
             self.info = decode(CampaignInfo, event.data)
         elif event.name == "point":
@@ -87,17 +87,17 @@ class CampaignEvents:
 
     @property
     def over(self) -> bool:
-        """Whether the last event has been received."""
+        """Whether nothing more comes."""
         return self.info.has_ended
 
 
 def named(live: Live, names: Names) -> Live:
     """Live figures with the names of their columns."""
-    return live if live.names.ports else replace(live, names=names)
+    return live if live.names else replace(live, names=names)
 
 
-# How often a broken stream of events is opened again, without a single event in between, and how long is waited, s.
+# Attempts to reopen a broken event stream without any event in between, and the time between them, s.
 ATTEMPTS = 5
 PAUSE_S = 0.2
-# The server says something every 15 s, if only a comment.
+# The server sends at least a comment every 15 s.
 SILENCE_S = 45.0

@@ -1,4 +1,4 @@
-"""Ports reserved for a `with` block."""
+"""Leases that last as long as a `with`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from eagre.async_client import AsyncClient
     from eagre.client import Client
 
-# A lease is renewed when so much of its time has gone by, so that two renewals may fail.
+# Share of its time after which a lease is renewed: two renewals may fail.
 RENEWED_AT = 1 / 3
 
 
-class _Held:
-    """Common part of both leases: the ports and their state."""
+class _LeaseState:
+    """The state of a lease, common to both kinds."""
 
     def __init__(self, ports: tuple[str, ...], ttl_s: float, holder: str | None) -> None:
         self.ports = ports
@@ -29,13 +29,13 @@ class _Held:
         self.holder = holder
         self.info: LeaseInfo | None = None
         self.lost: Lost | None = None
-        """Why the lease could not be renewed, if so. Also raised at the end of the `with` block."""
+        """Why the lease was lost, if it was. Also raised at the end of the `with`."""
 
     @property
     def id(self) -> str:
-        """The secret id that starts traffic on the ports."""
+        """The secret id that allows traffic on the ports."""
         if self.info is None or self.info.id is None:
-            raise EagreError("the lease has not begun: use 'with client.lease(…) as lease'")
+            raise EagreError("the lease was not taken: use 'with client.lease(…) as lease'")
         return self.info.id
 
     def _call(self) -> calls.Call[LeaseInfo]:
@@ -45,13 +45,13 @@ class _Held:
         self.lost = Lost(f"the lease of {', '.join(self.ports)} was lost: {error}")
 
     def _outcome(self, error: BaseException | None) -> None:
-        """Raises an error of the background renewal, unless another exception is active."""
+        """Raises an error from the background, unless another one is being raised."""
         if self.lost is not None and error is None:
             raise self.lost
 
 
-class Lease(_Held):
-    """Reserved ports; a thread renews the lease."""
+class Lease(_LeaseState):
+    """A lease that a thread renews."""
 
     def __init__(self, client: Client, ports: tuple[str, ...], ttl_s: float, holder: str | None) -> None:
         super().__init__(ports, ttl_s, holder)
@@ -88,8 +88,8 @@ class Lease(_Held):
                     return
 
 
-class AsyncLease(_Held):
-    """Reserved ports; a task renews the lease."""
+class AsyncLease(_LeaseState):
+    """A lease that a task renews."""
 
     def __init__(self, client: AsyncClient, ports: tuple[str, ...], ttl_s: float, holder: str | None) -> None:
         super().__init__(ports, ttl_s, holder)

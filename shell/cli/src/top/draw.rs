@@ -256,7 +256,8 @@ mod tests {
         model.apply(Update::Unreachable("connection refused".to_owned()));
         assert!(plain(&mut model, 100, 20).contains("not connected: connection refused"));
         let mut done = run("a", "done", 2);
-        done.verdict = Some(serde_json::json!({"valid": false, "reasons": ["the tester was the limit"]}));
+        let reasons = vec!["the tester was the limit".to_owned()];
+        done.verdict = Some(result::Verdict { reasons, ..result::Verdict::default() });
         model.apply(Update::Run(Box::new(done)));
         assert!(plain(&mut model, 100, 20).contains("invalid: the tester was the limit"));
     }

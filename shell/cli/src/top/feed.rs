@@ -177,7 +177,7 @@ fn execute(server: &Server, command: &UserCommand) -> Result<String, ClientError
         UserCommand::Scale { run, scale } => {
             server.post(
                 &format!("/runs/{run}/rate"),
-                &api::Change { scale: Some(*scale), ..api::Change::default() },
+                &api::NewRate { scale: Some(*scale), ..api::NewRate::default() },
             )?;
             match *scale {
                 0.0 => "paused".to_owned(),

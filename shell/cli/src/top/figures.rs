@@ -2,7 +2,6 @@
 
 use super::model::{Model, Subject};
 use api::{Campaign, Latency, Live, State, WorkerLoad};
-use result::Verdict;
 use units::{count, percent, quantity, rough_time};
 
 /// Headings of `stream`.
@@ -65,8 +64,7 @@ pub(crate) fn warning(model: &Model) -> Option<String> {
     if let Some(reason) = &run.reason {
         return Some(reason.clone());
     }
-    let verdict = run.verdict.clone().and_then(|verdict| serde_json::from_value::<Verdict>(verdict).ok());
-    if let Some(verdict) = verdict.filter(|verdict| !verdict.valid) {
+    if let Some(verdict) = run.verdict.as_ref().filter(|verdict| !verdict.valid) {
         return Some(format!("invalid: {}", verdict.reasons.join("; ")));
     }
     run.refused_changes.last().or(run.warnings.first()).cloned()

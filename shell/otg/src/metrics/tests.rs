@@ -19,23 +19,35 @@ fn config(flows: usize) -> Value {
     json!({"ports": ports, "flows": (0..flows).map(flow).collect::<Vec<_>>()})
 }
 
-fn figures(translation: &Translation) -> (Map<String, Value>, Value) {
-    let latency = |n: usize| json!({"min": 100 + n, "mean": 150.0 + n as f64, "max": 900 + n, "samples": 4});
+fn figures(translation: &Translation) -> (TotalDocument, IntervalDocument) {
     let streams = || translation.flows.iter().flat_map(|flow| &flow.streams).enumerate();
-    let total = streams().map(|(n, s)| (s.name.clone(), json!({"tx": 5, "rx": 4, "latency_ns": latency(n)})));
-    let now = streams().map(|(_, s)| (s.name.clone(), json!({"tx": 1, "rx": 1})));
-    let interval = json!({"interval_s": 0.1, "streams": now.collect::<Map<_, _>>(), "ports": {"port0": {"tx_packets": 2}}});
-    (total.collect(), interval)
+    let total = streams().map(|(n, stream)| {
+        let (min, mean, max) = (100 + n as u64, 150.0 + n as f64, 900 + n as u64);
+        let latency = LatencyResult { min, mean, max, samples: 4, ..LatencyResult::default() };
+        let counts = StreamResult { tx: 5, rx: Some(4), ..StreamResult::default() };
+        (stream.name.clone(), StreamResult { latency_ns: Some(latency), ..counts })
+    });
+    let now = streams().map(|(_, stream)| {
+        (stream.name.clone(), StreamResult { tx: 1, rx: Some(1), ..StreamResult::default() })
+    });
+    let port = PortResult { tx_packets: 2, ..PortResult::default() };
+    let interval = IntervalDocument {
+        interval_s: 0.1,
+        streams: now.collect(),
+        ports: [("port0".to_owned(), port)].into_iter().collect(),
+        ..IntervalDocument::default()
+    };
+    (TotalDocument { streams: total.collect(), ..TotalDocument::default() }, interval)
 }
 
 #[test]
 fn flows_are_summed_over_their_streams() {
     let translation = translate(&config(2)).unwrap();
-    let (streams, interval) = figures(&translation);
+    let (total, interval) = figures(&translation);
     let mut input = MetricsInput {
         translation: &translation,
         figures: Figures {
-            streams: Some(&streams),
+            total: Some(&total),
             interval: Some(&interval),
             active: true,
             ..Figures::default()
@@ -98,9 +110,9 @@ fn what_there_is_not_is_an_error() {
 #[test]
 fn a_thousand_flows_are_answered_at_once() {
     let translation = translate(&config(1000)).unwrap();
-    let (streams, interval) = figures(&translation);
+    let (total, interval) = figures(&translation);
     let figures =
-        Figures { streams: Some(&streams), interval: Some(&interval), active: true, ..Figures::default() };
+        Figures { total: Some(&total), interval: Some(&interval), active: true, ..Figures::default() };
     let requested = vec![Transmit::Started; 1000];
     let input = MetricsInput { translation: &translation, figures, requested: &requested, ports: &[] };
     let begun = Instant::now();

@@ -1,9 +1,9 @@
-//! `/metrics`: figures of the server and of what runs on it, for Prometheus.
+//! `/metrics`: figures of the server, its runs and campaigns, for Prometheus.
 //!
-//! They are taken from the looks that runs publish anyway, so a scrape costs the data plane nothing. A run is seen while it
-//! runs and for [`AFTERGLOW`] after it, so that its last figures are scraped; then its series end.
+//! They come from the snapshots that runs publish anyway, so a scrape costs the data plane nothing. A run is exported while it
+//! runs and for [`RETENTION`] after it, so that its last figures are scraped; then its series end.
 //!
-//! Not here: rates. Prometheus makes them of counters.
+//! Not here: rates. Prometheus derives them from counters.
 
 mod families;
 mod samples;
@@ -11,23 +11,23 @@ mod samples;
 use crate::access::Caller;
 use crate::campaigns::CampaignJob;
 use crate::jobs::Job;
-use crate::routes::{Asked, Known, blocking};
+use crate::routes::{Known, QueryOf, blocking};
 use crate::runs::RunJob;
 use crate::service::{Service, Work};
-use api::{LiveSessions, State, Totals};
+use api::{LiveSessions, State};
 use axum::extract::State as Part;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use result::{Counters, LatencyResult, PortResult, SessionResult, StreamResult, TotalDocument};
 use samples::Samples;
 use serde::Deserialize;
-use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
-/// How long an ended run is still seen: longer than usual from one scrape to the next.
-const AFTERGLOW: Duration = Duration::from_secs(300);
-/// Streams of a run that are listed one by one, if nobody asks for more.
+/// How long an ended run is still exported: longer than usual scrape intervals.
+const RETENTION: Duration = Duration::from_secs(300);
+/// Streams of a run with series of their own, unless the query sets another limit.
 const STREAMS: usize = 1_000;
-/// The streams beyond that.
+/// Label of the other streams' sum.
 const OTHERS: &str = "(others)";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -40,13 +40,11 @@ const STATES: [(State, &str); 7] = [
     (State::Stopped, "stopped"),
     (State::Interrupted, "interrupted"),
 ];
-/// Statistics of a latency, by their names in result documents.
-const STATISTICS: [&str; 7] = ["min", "mean", "p50", "p90", "p99", "p99_9", "max"];
 
-/// What may be asked.
+/// Query of a scrape.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Query {
-    /// Streams of a run that are listed one by one; the others are summed.
+    /// Streams of a run with series of their own; the others are summed.
     streams: Option<usize>,
 }
 
@@ -54,7 +52,7 @@ pub(crate) struct Query {
 pub(crate) async fn scrape(
     Part(service): Known,
     caller: Caller,
-    Asked(query): Asked<Query>,
+    QueryOf(query): QueryOf<Query>,
     headers: HeaderMap,
 ) -> Response {
     let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
@@ -62,7 +60,7 @@ pub(crate) async fn scrape(
     let streams = query.streams.unwrap_or(STREAMS);
     let text = blocking(service, move |service| {
         let text = gather(service, &caller, streams).open_metrics();
-        text.map_err(|_| crate::Fault::machine("the metrics could not be written".to_owned()))
+        text.map_err(|_| crate::Fault::machine("cannot write the metrics".to_owned()))
     });
     match text.await {
         Ok(text) if open => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
@@ -84,7 +82,7 @@ fn gather(service: &Service, caller: &Caller, streams: usize) -> Samples {
         samples.value("eagre_campaigns", &[("state", word)], count(false) as f64);
     }
     leases(service, caller, &mut samples);
-    for work in works.iter().filter(|work| is_seen(work.job())) {
+    for work in works.iter().filter(|work| is_exported(work.job())) {
         job(work.job(), &mut samples);
         match work {
             Work::Run(run) => of_run(run, streams, &mut samples),
@@ -98,12 +96,12 @@ fn is_run(work: &Work) -> bool {
     matches!(work, Work::Run(_))
 }
 
-fn is_seen(job: &Job) -> bool {
+fn is_exported(job: &Job) -> bool {
     let Some(ended) = job.status().ended else { return true };
     let ended = humantime::parse_rfc3339(&ended).ok();
-    // If the clock was set back since, it is new enough.
+    // If the clock was set back since, the run counts as new.
     let age = ended.and_then(|ended| SystemTime::now().duration_since(ended).ok());
-    age.is_none_or(|age| age < AFTERGLOW)
+    age.is_none_or(|age| age < RETENTION)
 }
 
 fn leases(service: &Service, caller: &Caller, samples: &mut Samples) {
@@ -156,8 +154,8 @@ fn of_run(run: &RunJob, streams: usize, samples: &mut Samples) {
     let info = [id, ("name", &document.name), ("holder", &document.holder), ("method", "")];
     samples.value("eagre_run_info", &info, 1.0);
     samples.value("eagre_run_duration_seconds", &[id], document.duration_s);
-    if let Some(valid) = document.verdict.as_ref().and_then(|verdict| verdict["valid"].as_bool()) {
-        samples.value("eagre_run_valid", &[id], f64::from(u8::from(valid)));
+    if let Some(verdict) = &document.verdict {
+        samples.value("eagre_run_valid", &[id], f64::from(u8::from(verdict.valid)));
     }
     let live = run.job.looks.live();
     let active = if document.state.has_ended() { &LiveSessions::default() } else { &live.live.sessions };
@@ -193,15 +191,15 @@ fn sessions_active(run: &str, names: &[String], sessions: &LiveSessions, samples
     }
 }
 
-/// What happened since the start.
-fn totals(run: &str, totals: &Totals, streams: usize, samples: &mut Samples) {
+/// Totals since the start.
+fn totals(run: &str, totals: &TotalDocument, streams: usize, samples: &mut Samples) {
     for (name, port) in &totals.ports {
         of_port(&[("run", run), ("port", name)], port, samples);
     }
     for (name, stream) in totals.streams.iter().take(streams) {
         of_stream(&[("run", run), ("stream", name)], stream, samples);
     }
-    let others: Vec<&Value> = totals.streams.values().skip(streams).collect();
+    let others: Vec<&StreamResult> = totals.streams.values().skip(streams).collect();
     samples.value("eagre_streams_summed", &[("run", run)], others.len() as f64);
     if !others.is_empty() {
         of_stream(&[("run", run), ("stream", OTHERS)], &sum(&others), samples);
@@ -211,100 +209,111 @@ fn totals(run: &str, totals: &Totals, streams: usize, samples: &mut Samples) {
     }
 }
 
-/// Fields of result documents and the counters they are.
-fn counts(labels: &[(&'static str, &str)], document: &Value, fields: &[(&str, &str)], samples: &mut Samples) {
-    for (field, name) in fields {
-        if let Some(count) = document[*field].as_u64() {
+type Labels<'a> = [(&'static str, &'a str)];
+
+/// A family with a sample for each reason.
+fn by_reason(labels: &Labels<'_>, counters: &Counters, name: &str, samples: &mut Samples) {
+    for (reason, count) in counters {
+        let labels: Vec<_> = labels.iter().copied().chain([("reason", reason.as_str())]).collect();
+        samples.count(name, &labels, *count);
+    }
+}
+
+fn of_port(labels: &Labels<'_>, port: &PortResult, samples: &mut Samples) {
+    samples.count("eagre_port_tx_packets_total", labels, port.tx_packets);
+    samples.count("eagre_port_tx_bytes_total", labels, port.tx_bytes);
+    samples.count("eagre_port_rx_packets_total", labels, port.rx_packets);
+    samples.count("eagre_port_rx_bytes_total", labels, port.rx_bytes);
+    samples.count("eagre_port_rx_other_packets_total", labels, port.rx_other);
+    if let Some(unsent) = port.tx_unsent {
+        samples.count("eagre_port_tx_unsent_packets_total", labels, unsent);
+    }
+    by_reason(labels, &port.tx_errors, "eagre_port_tx_errors_total", samples);
+    by_reason(labels, &port.rx_errors, "eagre_port_rx_errors_total", samples);
+}
+
+fn of_stream(labels: &Labels<'_>, stream: &StreamResult, samples: &mut Samples) {
+    let counts = [
+        (Some(stream.tx), "eagre_stream_tx_packets_total"),
+        (stream.rx, "eagre_stream_rx_packets_total"),
+        (stream.duplicates, "eagre_stream_duplicate_packets_total"),
+        (stream.reordered, "eagre_stream_reordered_packets_total"),
+    ];
+    for (count, name) in counts {
+        if let Some(count) = count {
             samples.count(name, labels, count);
         }
     }
-}
-
-/// A field with a count for each reason.
-fn reasons(labels: &[(&'static str, &str)], reasons: &Value, name: &str, samples: &mut Samples) {
-    for (reason, count) in reasons.as_object().into_iter().flatten() {
-        let labels: Vec<_> = labels.iter().copied().chain([("reason", reason.as_str())]).collect();
-        samples.count(name, &labels, count.as_u64().unwrap_or(0));
+    if let Some(lost) = stream.lost {
+        samples.value("eagre_stream_lost_packets", labels, lost as f64);
+    }
+    for (statistic, nanoseconds) in stream.latency_ns.iter().flat_map(statistics) {
+        let labels: Vec<_> = labels.iter().copied().chain([("statistic", statistic)]).collect();
+        samples.value("eagre_stream_latency_seconds", &labels, nanoseconds / 1e9);
     }
 }
 
-fn of_port(labels: &[(&'static str, &str)], port: &Value, samples: &mut Samples) {
-    let fields = [
-        ("tx_packets", "eagre_port_tx_packets_total"),
-        ("tx_bytes", "eagre_port_tx_bytes_total"),
-        ("rx_packets", "eagre_port_rx_packets_total"),
-        ("rx_bytes", "eagre_port_rx_bytes_total"),
-        ("rx_other", "eagre_port_rx_other_packets_total"),
-        ("tx_unsent", "eagre_port_tx_unsent_packets_total"),
+/// Values of a latency, by the label that says which; ns.
+fn statistics(latency: &LatencyResult) -> impl Iterator<Item = (&'static str, f64)> {
+    let percentile = |value: Option<u64>| value.map(|ns| ns as f64);
+    let all = [
+        ("min", Some(latency.min as f64)),
+        ("mean", Some(latency.mean)),
+        ("p50", percentile(latency.p50)),
+        ("p90", percentile(latency.p90)),
+        ("p99", percentile(latency.p99)),
+        ("p99_9", percentile(latency.p99_9)),
+        ("max", Some(latency.max as f64)),
     ];
-    counts(labels, port, &fields, samples);
-    reasons(labels, &port["tx_errors"], "eagre_port_tx_errors_total", samples);
-    reasons(labels, &port["rx_errors"], "eagre_port_rx_errors_total", samples);
+    all.into_iter().filter_map(|(statistic, value)| Some((statistic, value?)))
 }
 
-fn of_stream(labels: &[(&'static str, &str)], stream: &Value, samples: &mut Samples) {
-    let fields = [
-        ("tx", "eagre_stream_tx_packets_total"),
-        ("rx", "eagre_stream_rx_packets_total"),
-        ("duplicates", "eagre_stream_duplicate_packets_total"),
-        ("reordered", "eagre_stream_reordered_packets_total"),
-    ];
-    counts(labels, stream, &fields, samples);
-    if let Some(lost) = stream["lost"].as_f64() {
-        samples.value("eagre_stream_lost_packets", labels, lost);
-    }
-    for statistic in STATISTICS {
-        if let Some(nanoseconds) = stream["latency_ns"][statistic].as_f64() {
-            let labels: Vec<_> = labels.iter().copied().chain([("statistic", statistic)]).collect();
-            samples.value("eagre_stream_latency_seconds", &labels, nanoseconds / 1e9);
-        }
+/// Streams as one. Latencies cannot be added.
+fn sum(streams: &[&StreamResult]) -> StreamResult {
+    let sum = |count: fn(&StreamResult) -> Option<u64>| {
+        streams.iter().filter_map(|stream| count(stream)).reduce(|a, b| a + b)
+    };
+    StreamResult {
+        tx: streams.iter().map(|stream| stream.tx).sum(),
+        rx: sum(|stream| stream.rx),
+        lost: sum(|stream| stream.lost),
+        duplicates: sum(|stream| stream.duplicates),
+        reordered: sum(|stream| stream.reordered),
+        ..StreamResult::default()
     }
 }
 
-/// Streams as one. Latencies of several are none of all.
-fn sum(streams: &[&Value]) -> Value {
-    let mut sum = serde_json::Map::new();
-    for field in ["tx", "rx", "lost", "duplicates", "reordered"] {
-        let counts: Vec<u64> = streams.iter().filter_map(|stream| stream[field].as_u64()).collect();
-        if !counts.is_empty() {
-            sum.insert(field.to_owned(), counts.iter().sum::<u64>().into());
-        }
-    }
-    sum.into()
-}
-
-fn of_sessions(labels: &[(&'static str, &str)], entry: &Value, samples: &mut Samples) {
-    let fields = [
-        ("established", "eagre_sessions_established_total"),
-        ("completed", "eagre_sessions_completed_total"),
-        ("transactions", "eagre_sessions_transactions_total"),
-    ];
-    counts(labels, entry, &fields, samples);
-    let failed =
-        entry["failed"].as_object().into_iter().flatten().filter_map(|(_, count)| count.as_u64()).sum();
-    samples.count("eagre_sessions_failed_total", labels, failed);
-    reasons(labels, &entry["failed"], "eagre_sessions_failures_total", samples);
+fn of_sessions(labels: &Labels<'_>, entry: &SessionResult, samples: &mut Samples) {
+    let seen = &entry.seen;
+    samples.count("eagre_sessions_established_total", labels, seen.established);
+    samples.count("eagre_sessions_completed_total", labels, seen.completed);
+    samples.count("eagre_sessions_transactions_total", labels, seen.transactions);
+    samples.count("eagre_sessions_failed_total", labels, seen.failed.values().sum());
+    by_reason(labels, &seen.failed, "eagre_sessions_failures_total", samples);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use result::SideResult;
 
     fn text(streams: usize) -> String {
-        let stream = |tx: u64| json!({"tx": tx, "rx": tx - 1, "lost": 1, "latency_ns": {"p50": 2_000, "mean": 2_500.5}});
-        let all = json!({"a": stream(10), "b": stream(20), "c": stream(30)});
-        let document = Totals {
-            ports: json!({"west": {"tx_packets": 60, "tx_bytes": 6000, "rx_errors": {"short": 2}}})
-                .as_object()
-                .cloned()
-                .unwrap_or_default(),
-            streams: all.as_object().cloned().unwrap_or_default(),
-            sessions: json!({"web": {"established": 5, "failed": {"reset": 1}}})
-                .as_object()
-                .cloned()
-                .unwrap_or_default(),
-            ..Totals::default()
+        let latency_ns = Some(LatencyResult { p50: Some(2_000), mean: 2_500.5, ..LatencyResult::default() });
+        let stream = |(name, tx): (&str, u64)| {
+            let counts = StreamResult { tx, rx: Some(tx - 1), lost: Some(1), ..StreamResult::default() };
+            (name.to_owned(), StreamResult { latency_ns: latency_ns.clone(), ..counts })
+        };
+        let reason = |reason: &str, count| Counters::from([(reason.to_owned(), count)]);
+        let rx_errors = reason("short", 2);
+        let port = PortResult { tx_packets: 60, tx_bytes: 6000, rx_errors, ..PortResult::default() };
+        let seen = SideResult { established: 5, failed: reason("reset", 1), ..SideResult::default() };
+        let document = TotalDocument {
+            ports: [("west".to_owned(), port)].into_iter().collect(),
+            streams: [("a", 10), ("b", 20), ("c", 30)].into_iter().map(stream).collect(),
+            sessions: [("web".to_owned(), SessionResult { seen, ..SessionResult::default() })]
+                .into_iter()
+                .collect(),
+            ..TotalDocument::default()
         };
         let mut samples = Samples::default();
         totals("r", &document, streams, &mut samples);

@@ -1,8 +1,8 @@
-//! Samples by family, and their text: OpenMetrics, or the older text format for whoever asks for nothing else.
+//! Samples by family, and their text in OpenMetrics or the older text format.
 //!
 //! Not here: what is measured.
 
-use super::families::{FAMILIES, Family, Kind};
+use super::families::{FAMILIES, Family, MetricKind};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::counter::ConstCounter;
@@ -21,7 +21,7 @@ enum Figure {
     Value(f64),
 }
 
-/// All samples of one look, by full name.
+/// All samples of a scrape, by full name.
 #[derive(Debug, Default)]
 pub(crate) struct Samples(BTreeMap<String, Vec<(Labels, Figure)>>);
 
@@ -37,7 +37,7 @@ impl Samples {
     }
 
     fn put(&mut self, name: &str, labels: &[(&'static str, &str)], figure: Figure) {
-        debug_assert!(FAMILIES.iter().any(|family| family.full_name() == name), "{name} is not in the table");
+        debug_assert!(FAMILIES.iter().any(|family| family.full_name() == name), "{name} is not a family");
         let labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         self.0.entry(name.to_owned()).or_default().push((labels, figure));
     }
@@ -65,8 +65,8 @@ impl Samples {
     fn encode_family(&self, family: &Family, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let unit = Some(family.unit).filter(|unit| !unit.is_empty()).map(|unit| Unit::Other(unit.to_owned()));
         let kind = match family.kind {
-            Kind::Counter => ConstCounter::new(0_u64).metric_type(),
-            Kind::Gauge => ConstGauge::new(0.0_f64).metric_type(),
+            MetricKind::Counter => ConstCounter::new(0_u64).metric_type(),
+            MetricKind::Gauge => ConstGauge::new(0.0_f64).metric_type(),
         };
         let mut encoder = encoder.encode_descriptor(family.name, family.help, unit.as_ref(), kind)?;
         for (labels, figure) in self.0.get(&family.full_name()).into_iter().flatten() {
@@ -86,7 +86,7 @@ impl Samples {
     }
 }
 
-/// The text format 0.0.4: there a counter's family has the name of its samples, and neither units nor the end are said.
+/// The text format 0.0.4: a counter's family has the name of its samples; there are no units and no end marker.
 pub(crate) fn plain(open_metrics: &str) -> String {
     let mut counters = Vec::new();
     for line in open_metrics.lines() {

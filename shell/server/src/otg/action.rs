@@ -15,7 +15,7 @@ impl Otg {
         let (otg, caller) = (self.clone(), caller.clone());
         let task = tokio::spawn(async move { otg.pings(&request, &caller).await });
         task.await.unwrap_or_else(|_| {
-            Err(Errors::internal("internal error, please report it: an action's task failed"))
+            Err(Errors::internal("internal error, please report it: the action's task panicked"))
         })
     }
 
@@ -34,7 +34,7 @@ impl Otg {
                 Ok(join_all(asked).await)
             }
             (Err(errors), _) => Err(errors),
-            (Ok(()), None) => Err(Errors::internal("nothing runs that could ping")),
+            (Ok(()), None) => Err(Errors::internal("no active run to ping from")),
         };
         let mut seat = self.seat.lock().await;
         if seat.is_of(&translation) {

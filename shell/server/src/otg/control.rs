@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::links::interface;
 use crate::routes::blocking;
 use crate::runs::{Manner, RunJob};
-use api::{Change, NewRun};
+use api::{NewRate, NewRun};
 use futures_util::future::join_all;
 use otg::{Errors, Translation, Transmit};
 use serde_json::{Value, json};
@@ -83,9 +83,9 @@ impl Otg {
                 meant.iter().for_each(|flow| seat.asked[*flow] = Transmit::Stopped);
                 Ok(())
             }
-            (state, _) => Err(Errors::invalid(format!(
-                "traffic.flow_transmit.state: nothing is sent, there is nothing to {state}"
-            ))),
+            (state, _) => {
+                Err(Errors::invalid(format!("traffic.flow_transmit.state: no active traffic to {state}")))
+            }
         }
     }
 
@@ -137,12 +137,12 @@ impl Otg {
     async fn scale(&self, run: &Arc<RunJob>, streams: Vec<&str>, scale: f64) -> Result<(), Errors> {
         let all = streams.len() == run.names.streams.len();
         let whom = if all { vec![None] } else { streams.into_iter().map(Some).collect() };
-        let change = |stream: Option<&str>| Change {
+        let change = |stream: Option<&str>| NewRate {
             stream: stream.map(str::to_owned),
             scale: Some(scale),
-            ..Change::default()
+            ..NewRate::default()
         };
-        let changes: Vec<Change> = whom.into_iter().map(change).collect();
+        let changes: Vec<NewRate> = whom.into_iter().map(change).collect();
         let made = join_all(changes.iter().map(|change| run.change(change, &self.service.limits))).await;
         match made.into_iter().find_map(Result::err) {
             // What has ended needs no change.
@@ -273,7 +273,7 @@ impl Otg {
 
     async fn end_listening(&self, seat: &mut Seat) {
         if let Some(run) = seat.listening.take() {
-            end(&run, "nobody listens any more").await;
+            end(&run, "no capture or protocol is active").await;
         }
     }
 
@@ -281,7 +281,7 @@ impl Otg {
     pub(super) async fn end_all(&self, seat: &mut Seat) {
         self.end_listening(seat).await;
         if let Some(run) = &seat.traffic {
-            end(run, "another configuration was set").await;
+            end(run, "the configuration was replaced").await;
         }
     }
 }
@@ -296,7 +296,7 @@ impl Seat {
 }
 
 fn no_lease() -> Errors {
-    Errors::internal("the lease has ended and somebody else has the ports")
+    Errors::internal("the lease has expired and another client has the ports")
 }
 
 async fn end(run: &Arc<RunJob>, why: &str) {
@@ -310,7 +310,7 @@ async fn packets(files: &[PathBuf]) -> Result<usize, Errors> {
     let count = move || files.iter().map(|file| otg::packets(&whole(file)?)).sum();
     let counted = tokio::task::spawn_blocking(count).await;
     counted.unwrap_or_else(|_| {
-        Err(Errors::internal("internal error, please report it: a request's thread failed"))
+        Err(Errors::internal("internal error, please report it: the request's thread panicked"))
     })
 }
 

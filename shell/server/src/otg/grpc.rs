@@ -123,7 +123,7 @@ async fn respond(
     door: &Door,
 ) -> Response<tonic::body::Body> {
     let Some(words) = words(request.uri().path()) else {
-        return Status::unimplemented(format!("there is no {}", request.uri().path())).into_http();
+        return Status::unimplemented(format!("no such method: {}", request.uri().path())).into_http();
     };
     let caller = match caller(door, request.headers(), from) {
         Ok(caller) => caller,

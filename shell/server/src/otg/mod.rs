@@ -158,9 +158,7 @@ impl Otg {
     ) -> Result<Value, Errors> {
         let sends = seat.traffic.as_ref().is_some_and(|run| !run.job.has_ended());
         if sends {
-            return Err(Errors::invalid(
-                "the configuration can't be changed while traffic is sent: stop it first",
-            ));
+            return Err(Errors::invalid("cannot change the configuration during traffic: stop it first"));
         }
         let (protocols, on): (bool, Vec<bool>) =
             (seat.protocols, seat.captures.iter().map(|c| c.on).collect());
@@ -217,7 +215,7 @@ impl Seat {
     }
 
     fn translation(&self) -> Result<Arc<Translation>, Errors> {
-        self.translation.clone().ok_or_else(|| Errors::invalid("there is no configuration: set one first"))
+        self.translation.clone().ok_or_else(|| Errors::invalid("no configuration: set one first"))
     }
 }
 

@@ -24,9 +24,8 @@ impl Otg {
             .collect();
         let figures = match &snapshot {
             Some(snapshot) => Figures {
-                ports: Some(&snapshot.total.ports),
-                streams: Some(&snapshot.total.streams),
-                interval: Some(&snapshot.interval),
+                total: Some(&snapshot.total),
+                interval: snapshot.interval.as_ref(),
                 at_s: snapshot.at_s,
                 active,
             },
@@ -56,13 +55,13 @@ impl Otg {
     pub(super) async fn capture(&self, seat: &mut Seat, request: &Value) -> Result<Vec<u8>, Errors> {
         otg::config::allowed(request, "CaptureRequest")?;
         if request["packets"]["choice"] == "slice" {
-            return Err(Errors::invalid("packets.slice: not supported: a capture is told whole"));
+            return Err(Errors::invalid("packets.slice: not supported: only whole captures"));
         }
         let translation = seat.translation()?;
         let name = request["port_name"].as_str().unwrap_or_default();
         let found = translation.ports.iter().zip(&seat.captures).find(|(port, _)| port.name == name);
         let Some((port, captured)) = found else {
-            return Err(Errors::invalid(format!("port_name: there is no port '{name}'")));
+            return Err(Errors::invalid(format!("port_name: no port '{name}'")));
         };
         let Some(plan) = port.capture.clone() else {
             return Err(Errors::invalid(format!(
@@ -77,7 +76,7 @@ impl Otg {
         };
         let done = tokio::task::spawn_blocking(read).await;
         done.unwrap_or_else(|_| {
-            Err(Errors::internal("internal error, please report it: a request's thread failed"))
+            Err(Errors::internal("internal error, please report it: the request's thread panicked"))
         })
     }
 }
@@ -87,7 +86,7 @@ pub(super) fn whole(path: &Path) -> Result<Vec<u8>, Errors> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Errors::internal(format!("the capture can't be read: {error}"))),
+        Err(error) => Err(Errors::internal(format!("cannot read the capture: {error}"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Requests' bodies and queries, with errors that name the place.
+//! Bodies and queries of requests. Errors name the place.
 
 use crate::access::Caller;
 use crate::fault::Fault;
@@ -24,7 +24,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         if kind != "application/json" {
             return Err(Fault::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                format!("'Content-Type: application/json' is expected, and not '{kind}'"),
+                format!("expected 'Content-Type: application/json', found '{kind}'"),
             ));
         }
         let bytes = Bytes::from_request(request, state).await.map_err(unread)?;
@@ -47,14 +47,14 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for MaybeBody
 fn unread(rejection: BytesRejection) -> Fault {
     match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => too_long(),
-        status => Fault::new(status, "the request's body did not come whole"),
+        status => Fault::new(status, "the request's body is incomplete"),
     }
 }
 
-/// What to say to a body that is too long.
+/// Refusal of a body that is too long.
 pub(super) fn too_long() -> Fault {
     let most = super::BODY_MAX >> 20;
-    Fault::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a request's body has at most {most} MiB"))
+    Fault::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request's body is longer than {most} MiB"))
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
@@ -65,17 +65,17 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
         if inner.is_data() {
             Fault::value(if path == "." { "" } else { &path }, inner.to_string())
         } else {
-            Fault::bad_request(format!("the body is not JSON: {inner}"))
+            Fault::bad_request(format!("the body is not valid JSON: {inner}"))
         }
     })?;
-    reader.end().map_err(|error| Fault::bad_request(format!("the body is not JSON: {error}")))?;
+    reader.end().map_err(|error| Fault::bad_request(format!("the body is not valid JSON: {error}")))?;
     Ok(value)
 }
 
-/// A query, with errors as problem documents.
-pub(crate) struct Asked<T>(pub(crate) T);
+/// A query string. Errors are problem documents.
+pub(crate) struct QueryOf<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned + 'static> FromRequestParts<S> for Asked<T> {
+impl<S: Send + Sync, T: DeserializeOwned + 'static> FromRequestParts<S> for QueryOf<T> {
     type Rejection = Fault;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
@@ -91,6 +91,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
         let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| Fault::new(StatusCode::UNAUTHORIZED, "nobody knows who asks"))
+        caller.ok_or_else(|| Fault::new(StatusCode::UNAUTHORIZED, "unknown caller"))
     }
 }

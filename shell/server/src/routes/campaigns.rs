@@ -1,6 +1,6 @@
 //! Methods and campaigns.
 
-use super::body::{Asked, Body};
+use super::body::{Body, QueryOf};
 use super::guard::Noted;
 use super::runs::{every, json_text};
 use super::{Known, blocking};
@@ -8,16 +8,18 @@ use crate::access::Caller;
 use crate::events;
 use crate::fault::Fault;
 use crate::service::Service;
-use api::{Campaign, Method, MethodPart, NewCampaign, Problem};
+use api::{Campaign, Described, Method, MethodPart, NewCampaign, Problem};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use campaign::{Settings, choices};
+use campaign::{CampaignDocument, Settings, choices};
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+
+type ResultBody = Described<CampaignDocument<'static>>;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
     OpenApiRouter::new()
@@ -29,7 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
         .routes(routes!(campaign_result))
 }
 
-/// Test methods and what can be set
+/// Test methods and their settings
 #[utoipa::path(get, path = "/api/v1/methods", tag = "campaigns",
     responses((status = 200, body = Vec<Method>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn methods() -> Result<Json<Vec<Method>>, Fault> {
@@ -43,14 +45,14 @@ async fn methods() -> Result<Json<Vec<Method>>, Fault> {
     Ok(Json(choices().iter().map(method).collect::<Result<_, Fault>>()?))
 }
 
-/// Campaigns of this server's life, newest first
+/// Campaigns since the server started, newest first
 #[utoipa::path(get, path = "/api/v1/campaigns", tag = "campaigns",
     responses((status = 200, body = Vec<Campaign>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn campaigns(State(service): Known) -> Json<Vec<Campaign>> {
     Json(service.campaigns().iter().map(|campaign| campaign.document(false)).collect())
 }
 
-/// Start a method on a profile
+/// Start a campaign: a test method on a profile
 #[utoipa::path(post, path = "/api/v1/campaigns", tag = "campaigns", request_body = NewCampaign,
     responses((status = 201, body = Campaign), (status = "4XX", body = Problem, content_type = "application/problem+json"),
         (status = 503, body = Problem, content_type = "application/problem+json")))]
@@ -66,15 +68,15 @@ async fn start_campaign(
     Ok((StatusCode::CREATED, Extension(noted), Json(campaign.document(true))).into_response())
 }
 
-/// A campaign with its trials so far
-#[utoipa::path(get, path = "/api/v1/campaigns/{id}", tag = "campaigns", params(("id" = String, Path, description = "Its id, or 'latest'")),
+/// A campaign with its completed trials
+#[utoipa::path(get, path = "/api/v1/campaigns/{id}", tag = "campaigns", params(("id" = String, Path, description = "Id, or 'latest'")),
     responses((status = 200, body = Campaign), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn campaign(State(service): Known, Path(id): Path<String>) -> Result<Json<Campaign>, Fault> {
     Ok(Json(service.campaign(&id)?.document(true)))
 }
 
 /// Stop a campaign
-#[utoipa::path(post, path = "/api/v1/campaigns/{id}/stop", tag = "campaigns", params(("id" = String, Path, description = "Its id, or 'latest'")),
+#[utoipa::path(post, path = "/api/v1/campaigns/{id}/stop", tag = "campaigns", params(("id" = String, Path, description = "Id, or 'latest'")),
     responses((status = 200, body = Campaign), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn stop_campaign(
     State(service): Known,
@@ -84,7 +86,7 @@ async fn stop_campaign(
     let campaign = service.campaign(&id)?;
     if !caller.may_end(&campaign.job.about.holder) {
         return Err(Fault::forbidden(format!(
-            "the campaign is of '{}'; only an admin stops what others have begun",
+            "the campaign belongs to '{}'; only an admin can stop it",
             campaign.job.about.holder
         )));
     }
@@ -92,35 +94,35 @@ async fn stop_campaign(
     Ok(Json(campaign.document(true)))
 }
 
-/// What a client wants of a campaign's events.
+/// Query of a campaign's events.
 #[derive(Debug, Deserialize)]
 struct EventQuery {
     every_s: Option<f64>,
 }
 
-/// A campaign as it goes on: server-sent events 'campaign', 'point', 'live'
+/// Follow a campaign: server-sent events 'campaign', 'point', 'live'
 #[utoipa::path(get, path = "/api/v1/campaigns/{id}/events", tag = "campaigns",
-    params(("id" = String, Path, description = "Its id, or 'latest'"),
-        ("every_s" = Option<f64>, Query, description = "From one look to the next, s", minimum = 0.02, maximum = 3600.0)),
+    params(("id" = String, Path, description = "Id, or 'latest'"),
+        ("every_s" = Option<f64>, Query, description = "Time between events, s", minimum = 0.02, maximum = 3600.0)),
     responses((status = 200, content_type = "text/event-stream", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn campaign_events(
     State(service): Known,
     Path(id): Path<String>,
-    Asked(query): Asked<EventQuery>,
+    QueryOf(query): QueryOf<EventQuery>,
 ) -> Result<Response, Fault> {
     Ok(events::of_campaign(service.campaign(&id)?, every(query.every_s)?).into_response())
 }
 
-/// What a campaign found, eagre.campaign/1
-#[utoipa::path(get, path = "/api/v1/campaigns/{id}/result", tag = "campaigns", params(("id" = String, Path, description = "Its id, or 'latest'")),
-    responses((status = 200, body = Object), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+/// Result of a campaign, eagre.campaign/1
+#[utoipa::path(get, path = "/api/v1/campaigns/{id}/result", tag = "campaigns", params(("id" = String, Path, description = "Id, or 'latest'")),
+    responses((status = 200, body = ResultBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn campaign_result(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
     let campaign = service.campaign(&id)?;
     let text = campaign.result().ok_or_else(|| {
         let status = campaign.job.status();
         match status.reason.filter(|_| status.state.has_ended()) {
             Some(reason) => Fault::not_found(format!("the campaign has no result: {reason}")),
-            None => Fault::conflict("the campaign has no result before its end"),
+            None => Fault::conflict("the campaign has not ended: there is no result yet"),
         }
     })?;
     Ok(json_text(text.to_string()))

@@ -1,4 +1,4 @@
-//! What every request passes: who asks, may they, how long it may take, and the log of it.
+//! Middleware of every request: authentication, authorization, time limit, audit log.
 
 use crate::access::{Caller, Door, role_for};
 use crate::fault::Fault;
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// For a request to be answered; streams go on after their beginning.
+/// Time limit for the beginning of a response; event streams continue after it.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
 
-/// What came of a request, for the log: a run's id, say.
+/// Detail of a request for the audit log: the run it started.
 #[derive(Debug, Clone)]
 pub(crate) struct Noted(pub(crate) String);
 
-/// Lets in whoever may, and writes down what they do.
+/// Authenticates and authorizes the caller; logs the request.
 pub(crate) async fn guard(
     State((service, door)): State<(Arc<Service>, Arc<Door>)>,
     mut request: Request,
@@ -43,7 +43,7 @@ pub(crate) async fn guard(
     let status = response.status();
     let refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let changes = !matches!(method, Method::GET | Method::HEAD | Method::OPTIONS);
-    // A check looks and changes nothing.
+    // A check changes nothing.
     if refused || (changes && !path.ends_with("/check") && !path.starts_with("/monitor/")) {
         service.audit.note(entry(caller.ok().as_ref(), from, &format!("{method} {path}"), &response));
     }
@@ -51,7 +51,7 @@ pub(crate) async fn guard(
     response
 }
 
-/// Refuses a body by its announced length, before it comes.
+/// Refuses a body by its Content-Length, before it is received.
 fn not_too_long(request: &Request) -> Result<(), Fault> {
     let length =
         request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
@@ -75,7 +75,7 @@ fn entry(caller: Option<&Caller>, from: SocketAddr, what: &str, response: &Respo
     }
 }
 
-/// A lease's name is its key, and is not written down whole.
+/// A lease's id is a secret: the log has its beginning only.
 fn hide_lease(what: &str) -> String {
     let Some((before, rest)) = what.split_once("/leases/") else { return what.to_owned() };
     let (id, after) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -83,7 +83,7 @@ fn hide_lease(what: &str) -> String {
     format!("{before}/leases/{shown}…{after}")
 }
 
-/// Ends what takes too long: a body that comes byte by byte.
+/// Ends requests that take too long: a body sent byte by byte.
 pub(crate) async fn in_time(request: Request, next: Next) -> Response {
     match tokio::time::timeout(REQUEST_TIME, next.run(request)).await {
         Ok(response) => response,
@@ -91,7 +91,7 @@ pub(crate) async fn in_time(request: Request, next: Next) -> Response {
             let seconds = REQUEST_TIME.as_secs();
             let mut response = Fault::new(
                 StatusCode::REQUEST_TIMEOUT,
-                format!("the request was not there after {seconds} s"),
+                format!("the request was incomplete after {seconds} s"),
             )
             .into_response();
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -100,7 +100,7 @@ pub(crate) async fn in_time(request: Request, next: Next) -> Response {
     }
 }
 
-/// What browsers are to keep to.
+/// Security headers for browsers.
 pub(crate) async fn headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

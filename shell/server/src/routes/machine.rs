@@ -1,13 +1,13 @@
-//! The machine and who uses it: version, doctor, audit log.
+//! The machine and its users: versions, doctor, audit log.
 
 use super::{Known, blocking};
 use crate::access::Caller;
 use crate::fault::Fault;
 use crate::service::Service;
-use api::{AuditEntry, Problem, Role, Version, Whoami};
+use api::{AuditEntry, CheckStatus, DoctorCheck, Problem, Role, Version, Whoami};
 use axum::Json;
 use axum::extract::State;
-use serde_json::Value;
+use os::doctor::{self, Status};
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
         .routes(routes!(audit))
 }
 
-/// What answers
+/// Versions
 #[utoipa::path(get, path = "/api/v1/version", tag = "machine",
     responses((status = 200, body = Version), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn version() -> Json<Version> {
@@ -31,21 +31,32 @@ async fn version() -> Json<Version> {
     })
 }
 
-/// Who asks
+/// The caller's name and role
 #[utoipa::path(get, path = "/api/v1/whoami", tag = "machine",
     responses((status = 200, body = Whoami), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn whoami(caller: Caller) -> Json<Whoami> {
     Json(Whoami { name: caller.name, role: caller.role })
 }
 
-/// What about this machine spoils measurements
+/// What spoils measurements on this machine
 #[utoipa::path(get, path = "/api/v1/doctor", tag = "machine",
-    responses((status = 200, body = Vec<Object>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
-async fn doctor(State(service): Known) -> Result<Json<Value>, Fault> {
-    blocking(service, |_| Ok(Json(campaign::findings()))).await
+    responses((status = 200, body = Vec<DoctorCheck>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn doctor(State(service): Known) -> Result<Json<Vec<DoctorCheck>>, Fault> {
+    let check = |finding: doctor::Finding| DoctorCheck {
+        check: finding.check.to_owned(),
+        status: match finding.status {
+            Status::Good => CheckStatus::Good,
+            Status::Note => CheckStatus::Note,
+            Status::Bad => CheckStatus::Bad,
+        },
+        found: finding.found,
+        why: finding.why,
+        remedy: finding.remedy,
+    };
+    blocking(service, move |_| Ok(Json(doctor::examine().into_iter().map(check).collect()))).await
 }
 
-/// Who did what, newest first
+/// The latest 200 entries of the audit log, newest first
 #[utoipa::path(get, path = "/api/v1/audit", tag = "machine",
     responses((status = 200, body = Vec<AuditEntry>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn audit(State(service): Known, caller: Caller) -> Result<Json<Vec<AuditEntry>>, Fault> {

@@ -1,4 +1,4 @@
-//! The native API's routes. Each asks the service and says it in HTTP; the OpenAPI document is made of them.
+//! Routes of the native API: each calls the service and answers in HTTP. The OpenAPI document is generated from them.
 
 mod body;
 mod campaigns;
@@ -9,14 +9,14 @@ mod profiles;
 mod results;
 mod runs;
 
-pub(crate) use body::Asked;
+pub(crate) use body::QueryOf;
 
 use crate::access::Door;
 use crate::assets;
 use crate::fault::Fault;
 use crate::otg::{self, Otg};
 use crate::service::Service;
-use api::{Problem, Role};
+use api::{Live, Problem, Role};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
@@ -28,13 +28,13 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
-/// Bytes of a request's body.
+/// Maximum length of a request's body, bytes.
 const BODY_MAX: usize = 16 << 20;
 
-/// What handlers know.
+/// State of handlers.
 pub(crate) type Known = State<Arc<Service>>;
 
-/// Carries out what blocks: files, the store, opening ports.
+/// Runs blocking work: files, the store, opening ports.
 pub(crate) async fn blocking<T: Send + 'static>(
     service: Arc<Service>,
     work: impl FnOnce(&Arc<Service>) -> Result<T, Fault> + Send + 'static,
@@ -43,21 +43,21 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|_| {
         Err(Fault::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            "internal error, please report it: a request's thread failed",
+            "internal error, please report it: the request's thread panicked",
         ))
     })
 }
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "Eagre", description = "Traffic generator and test system: ports, runs, methods, results.", license(name = "Apache-2.0")),
-    components(schemas(Problem, Role)),
+    info(title = "Eagre", description = "Network traffic generator and test system: ports, runs, methods, results.", license(name = "Apache-2.0")),
+    components(schemas(Live, Problem, Role)),
     modifiers(&Bearer),
     security(("token" = []))
 )]
 struct Document;
 
-/// Tokens are sent as RFC 6750 says.
+/// Bearer tokens (RFC 6750).
 struct Bearer;
 
 impl Modify for Bearer {
@@ -80,14 +80,14 @@ fn api_routes() -> OpenApiRouter<Arc<Service>> {
         .merge(results::routes())
 }
 
-/// The OpenAPI document (3.1) of the native API, with the documents of other rooms by reference.
+/// The OpenAPI 3.1 document of the native API.
 pub fn openapi() -> Value {
     let (_, document) = api_routes().split_for_parts();
     // Made of strings, numbers and lists.
     serde_json::to_value(&document).unwrap_or_default()
 }
 
-/// Everything that is served.
+/// All routes of the server.
 pub(crate) fn router(service: Arc<Service>, door: Arc<Door>, otg: &Arc<Otg>) -> Router {
     let (api, _) = api_routes().split_for_parts();
     let document = Arc::new(openapi());
@@ -108,14 +108,14 @@ pub(crate) fn router(service: Arc<Service>, door: Arc<Door>, otg: &Arc<Otg>) -> 
 }
 
 async fn not_allowed(method: Method, uri: Uri) -> Response {
-    Fault::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} does not take {method}", uri.path()))
+    Fault::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} does not support {method}", uri.path()))
         .into_response()
 }
 
-/// The dashboard's files; its page is for everybody, what it shows is not.
+/// Files of the dashboard. They need no token; the data they show does.
 async fn elsewhere(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     if method != Method::GET && method != Method::HEAD {
-        return Fault::not_found(format!("there is no '{}' here", uri.path())).into_response();
+        return Fault::not_found(format!("no such path: {}", uri.path())).into_response();
     }
     assets::serve(uri.path(), &headers).unwrap_or_else(IntoResponse::into_response)
 }

@@ -1,4 +1,4 @@
-//! Ports and who has them.
+//! Ports and leases.
 
 use super::body::{Body, MaybeBody};
 use super::{Known, blocking};
@@ -22,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
         .routes(routes!(release))
 }
 
-/// Ports that can be used here, and who has them
+/// Ports of this machine and their leases
 #[utoipa::path(get, path = "/api/v1/ports", tag = "ports",
     responses((status = 200, body = Vec<Port>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn ports(State(service): Known) -> Result<Json<Vec<Port>>, Fault> {
@@ -31,8 +31,7 @@ async fn ports(State(service): Known) -> Result<Json<Vec<Port>>, Fault> {
 
 fn all_ports(service: &Service) -> Result<Vec<Port>, Fault> {
     let links = os::link::list();
-    let links =
-        links.map_err(|error| Fault::machine(format!("the kernel does not list its links: {error}")))?;
+    let links = links.map_err(|error| Fault::machine(format!("cannot list the kernel's links: {error}")))?;
     let routes = os::default_route::interfaces().unwrap_or_default();
     let interfaces = links.iter().filter(|link| !link.loopback).map(|link| interface(link, &routes));
     let cards = os::doctor::network_cards();
@@ -96,7 +95,7 @@ async fn leases(State(service): Known, caller: Caller) -> Json<Vec<Lease>> {
     Json(service.leases(&caller))
 }
 
-/// Reserve ports, all or none
+/// Lease ports, all or none
 #[utoipa::path(post, path = "/api/v1/leases", tag = "ports", request_body = NewLease,
     responses((status = 201, body = Lease), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn lease(
@@ -107,8 +106,8 @@ async fn lease(
     Ok((StatusCode::CREATED, Json(service.lease(&new, &caller)?)))
 }
 
-/// Keep reserved ports longer
-#[utoipa::path(post, path = "/api/v1/leases/{id}/renew", tag = "ports", params(("id" = String, Path, description = "The lease's id")), request_body = Option<Renewal>,
+/// Renew a lease
+#[utoipa::path(post, path = "/api/v1/leases/{id}/renew", tag = "ports", params(("id" = String, Path, description = "Id of the lease")), request_body = Option<Renewal>,
     responses((status = 200, body = Lease), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn renew(
     State(service): Known,
@@ -118,8 +117,8 @@ async fn renew(
     Ok(Json(service.renew(&id, renewal.ttl_s)?))
 }
 
-/// Give ports back; what runs on them is stopped
-#[utoipa::path(delete, path = "/api/v1/leases/{id}", tag = "ports", params(("id" = String, Path, description = "The lease's id")),
+/// Release a lease. Runs and campaigns that use it are stopped
+#[utoipa::path(delete, path = "/api/v1/leases/{id}", tag = "ports", params(("id" = String, Path, description = "Id of the lease")),
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn release(State(service): Known, Path(id): Path<String>) -> Result<StatusCode, Fault> {
     service.release(&id)?;

@@ -1,4 +1,4 @@
-//! Profiles: check them, keep them.
+//! Profiles: check, store, list.
 
 use super::body::Body;
 use super::{Known, blocking};
@@ -22,34 +22,34 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
     ))
 }
 
-/// Check a profile: every error at once
+/// Check a profile: all errors at once
 #[utoipa::path(post, path = "/api/v1/profiles/check", tag = "profiles", request_body = NewCheck,
     responses((status = 200, body = Check), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn check(State(service): Known, Body(new): Body<NewCheck>) -> Result<Json<Check>, Fault> {
     let text = text(&new.profile)?;
-    blocking(service, move |service| Ok(Json(checked(&text, &service.shelf)))).await
+    blocking(service, move |service| Ok(Json(checked(&text, &service.profiles)))).await
 }
 
-/// Profiles that are kept, and those that came with the program
+/// Stored profiles and built-in examples
 #[utoipa::path(get, path = "/api/v1/profiles", tag = "profiles",
     responses((status = 200, body = Vec<ProfileEntry>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn profiles(State(service): Known) -> Result<Json<Vec<ProfileEntry>>, Fault> {
-    blocking(service, |service| Ok(Json(service.shelf.list()?))).await
+    blocking(service, |service| Ok(Json(service.profiles.list()?))).await
 }
 
-/// A profile's text
-#[utoipa::path(get, path = "/api/v1/profiles/{name}", tag = "profiles", params(("name" = String, Path, description = "Its name")),
+/// Text of a profile
+#[utoipa::path(get, path = "/api/v1/profiles/{name}", tag = "profiles", params(("name" = String, Path, description = "Name")),
     responses((status = 200, body = StoredProfile), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn profile(State(service): Known, Path(name): Path<String>) -> Result<Json<StoredProfile>, Fault> {
     blocking(service, move |service| {
-        let profile = service.shelf.text(&name)?;
+        let profile = service.profiles.text(&name)?;
         Ok(Json(StoredProfile { name, profile }))
     })
     .await
 }
 
-/// Keep a profile
-#[utoipa::path(put, path = "/api/v1/profiles/{name}", tag = "profiles", params(("name" = String, Path, description = "Its name")), request_body = NewProfile,
+/// Store a profile
+#[utoipa::path(put, path = "/api/v1/profiles/{name}", tag = "profiles", params(("name" = String, Path, description = "Name")), request_body = NewProfile,
     responses((status = 200, body = StoredProfile), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn put_profile(
     State(service): Known,
@@ -59,17 +59,17 @@ async fn put_profile(
     let profile = text(&new.profile)?;
     blocking(service, move |service| {
         let overrides = Overrides { default_seed: 1, ..Overrides::default() };
-        crate::profiles::plan(&profile, &overrides, &service.shelf)
+        crate::profiles::plan(&profile, &overrides, &service.profiles)
             .map_err(|errors| Fault::profile(&errors))?;
-        service.shelf.put(&name, &profile)?;
+        service.profiles.put(&name, &profile)?;
         Ok(Json(StoredProfile { name, profile }))
     })
     .await
 }
 
-/// Forget a profile
-#[utoipa::path(delete, path = "/api/v1/profiles/{name}", tag = "profiles", params(("name" = String, Path, description = "Its name")),
+/// Delete a profile
+#[utoipa::path(delete, path = "/api/v1/profiles/{name}", tag = "profiles", params(("name" = String, Path, description = "Name")),
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn remove_profile(State(service): Known, Path(name): Path<String>) -> Result<StatusCode, Fault> {
-    blocking(service, move |service| service.shelf.remove(&name).map(|()| StatusCode::NO_CONTENT)).await
+    blocking(service, move |service| service.profiles.remove(&name).map(|()| StatusCode::NO_CONTENT)).await
 }

@@ -1,12 +1,12 @@
 //! The results store: list, show, compare, report, export.
 
-use super::body::Asked;
+use super::body::QueryOf;
 use super::runs::json_text;
 use super::{Known, blocking};
 use crate::access::Caller;
 use crate::fault::Fault;
 use crate::service::Service;
-use api::{Problem, Role};
+use api::{Described, Problem, Role};
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -16,13 +16,16 @@ use store::{Filter, Loaded, Store, export, report};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Results that are listed at most.
+/// Longest list.
 const LIST_MAX: u32 = 1_000;
-/// Results that are put side by side at most.
+/// Most results in a comparison.
 const COMPARE_MAX: usize = 20;
-/// Reports have their styles in them, and run no script.
+/// Reports contain their styles and run no scripts.
 const REPORT_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
+
+type SummaryBody = Described<store::Summary>;
+type ComparisonBody = Described<store::Comparison>;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
     OpenApiRouter::new()
@@ -51,7 +54,7 @@ fn loaded(store: &Store, reference: &str) -> Result<Loaded, Fault> {
     Ok(store.load(&store.find(reference)?)?)
 }
 
-/// Which results.
+/// Query of the list.
 #[derive(Debug, Deserialize)]
 struct ListQuery {
     method: Option<String>,
@@ -61,16 +64,16 @@ struct ListQuery {
     limit: Option<u32>,
 }
 
-/// Results, newest first
+/// Stored results, newest first
 #[utoipa::path(get, path = "/api/v1/results", tag = "results",
-    params(("method" = Option<String>, Query, description = "Only this method"), ("name" = Option<String>, Query, description = "Only this name"),
-        ("tag" = Option<String>, Query, description = "Only with these tags, a comma between them"), ("since" = Option<String>, Query, description = "Only begun then or later"),
-        ("limit" = Option<u32>, Query, description = "At most so many; 50 if left out", maximum = 1000)),
-    responses((status = 200, body = Vec<Object>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
-async fn results(State(service): Known, Asked(query): Asked<ListQuery>) -> Result<Response, Fault> {
+    params(("method" = Option<String>, Query, description = "Method"), ("name" = Option<String>, Query, description = "Name"),
+        ("tag" = Option<String>, Query, description = "Tags, separated by commas; all of them must match"), ("since" = Option<String>, Query, description = "Earliest start: RFC 3339 in UTC, or a date"),
+        ("limit" = Option<u32>, Query, description = "Maximum number of results; default 50", maximum = 1000)),
+    responses((status = 200, body = Vec<SummaryBody>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn results(State(service): Known, QueryOf(query): QueryOf<ListQuery>) -> Result<Response, Fault> {
     let limit = query.limit.unwrap_or(50);
     if limit > LIST_MAX {
-        return Err(Fault::value("limit", format!("at most {LIST_MAX} are listed")));
+        return Err(Fault::value("limit", format!("expected at most {LIST_MAX}")));
     }
     let tags = query.tag.as_deref().unwrap_or_default().split(',').filter(|tag| !tag.is_empty());
     let filter = Filter {
@@ -83,8 +86,8 @@ async fn results(State(service): Known, Asked(query): Asked<ListQuery>) -> Resul
     blocking(service, move |service| json(&Store::open(&service.store)?.list(&filter)?)).await
 }
 
-/// A result with everything
-#[utoipa::path(get, path = "/api/v1/results/{id}", tag = "results", params(("id" = String, Path, description = "Its id, its beginning, or 'latest'")),
+/// A stored result with all its trials, eagre.archive/1
+#[utoipa::path(get, path = "/api/v1/results/{id}", tag = "results", params(("id" = String, Path, description = "Id, its beginning, or 'latest'")),
     responses((status = 200, body = Object), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn stored(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
     blocking(service, move |service| {
@@ -94,8 +97,8 @@ async fn stored(State(service): Known, Path(id): Path<String>) -> Result<Respons
     .await
 }
 
-/// Delete a result
-#[utoipa::path(delete, path = "/api/v1/results/{id}", tag = "results", params(("id" = String, Path, description = "Its id")),
+/// Delete a stored result
+#[utoipa::path(delete, path = "/api/v1/results/{id}", tag = "results", params(("id" = String, Path, description = "Id")),
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn remove(State(service): Known, caller: Caller, Path(id): Path<String>) -> Result<StatusCode, Fault> {
     caller.must_be(Role::Admin)?;
@@ -103,7 +106,7 @@ async fn remove(State(service): Known, caller: Caller, Path(id): Path<String>) -
         let mut store = Store::open(&service.store)?;
         let id = store.find(&id)?;
         if service.works().iter().any(|work| work.job().about.id == id.as_str() && !work.job().has_ended()) {
-            return Err(Fault::conflict("it has not ended; stop it first"));
+            return Err(Fault::conflict("it is still running; stop it first"));
         }
         store.delete(&id)?;
         Ok(StatusCode::NO_CONTENT)
@@ -111,28 +114,28 @@ async fn remove(State(service): Known, caller: Caller, Path(id): Path<String>) -
     .await
 }
 
-/// A result's report, one HTML page
-#[utoipa::path(get, path = "/api/v1/results/{id}/report", tag = "results", params(("id" = String, Path, description = "Its id, its beginning, or 'latest'")),
+/// Report on a stored result, one HTML page
+#[utoipa::path(get, path = "/api/v1/results/{id}/report", tag = "results", params(("id" = String, Path, description = "Id, its beginning, or 'latest'")),
     responses((status = 200, content_type = "text/html", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn stored_report(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
     blocking(service, move |service| Ok(html(report::campaign(&loaded(&Store::open(&service.store)?, &id)?))))
         .await
 }
 
-/// In which form.
+/// Query of an export.
 #[derive(Debug, Deserialize)]
 struct ExportQuery {
     format: Option<String>,
 }
 
-/// A result for other programs
+/// Export a stored result
 #[utoipa::path(get, path = "/api/v1/results/{id}/export", tag = "results",
-    params(("id" = String, Path, description = "Its id, its beginning, or 'latest'"), ("format" = Option<String>, Query, description = "csv, json or trending")),
+    params(("id" = String, Path, description = "Id, its beginning, or 'latest'"), ("format" = Option<String>, Query, description = "csv (default), json or trending")),
     responses((status = 200, body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn exported(
     State(service): Known,
     Path(id): Path<String>,
-    Asked(query): Asked<ExportQuery>,
+    QueryOf(query): QueryOf<ExportQuery>,
 ) -> Result<Response, Fault> {
     blocking(service, move |service| {
         let store = Store::open(&service.store)?;
@@ -146,13 +149,13 @@ async fn exported(
                 let kind = HeaderValue::from_static("text/csv; charset=utf-8");
                 Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
             }
-            other => Err(Fault::value("format", format!("'{other}' is none of csv, json, trending"))),
+            other => Err(Fault::value("format", format!("'{other}' is not csv, json or trending"))),
         }
     })
     .await
 }
 
-/// Which results side by side.
+/// Query of a comparison.
 #[derive(Debug, Deserialize)]
 struct CompareQuery {
     ids: String,
@@ -164,30 +167,30 @@ impl CompareQuery {
     fn loaded(&self, service: &Service) -> Result<Vec<Loaded>, Fault> {
         let ids: Vec<&str> = self.ids.split(',').filter(|id| !id.is_empty()).collect();
         if !(2..=COMPARE_MAX).contains(&ids.len()) {
-            return Err(Fault::value(
-                "ids",
-                format!("from 2 to {COMPARE_MAX} ids, a comma between them, are expected"),
-            ));
+            return Err(Fault::value("ids", format!("expected 2 to {COMPARE_MAX} ids, separated by commas")));
         }
         let store = Store::open(&service.store)?;
         ids.into_iter().map(|id| loaded(&store, id)).collect()
     }
 }
 
-/// Results side by side; differences are from the first
+/// Compare stored results with the first one
 #[utoipa::path(get, path = "/api/v1/compare", tag = "results",
-    params(("ids" = String, Query, description = "Two ids or more, a comma between them")),
-    responses((status = 200, body = Object), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
-async fn compare(State(service): Known, Asked(query): Asked<CompareQuery>) -> Result<Response, Fault> {
+    params(("ids" = String, Query, description = "Two or more ids, separated by commas")),
+    responses((status = 200, body = ComparisonBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn compare(State(service): Known, QueryOf(query): QueryOf<CompareQuery>) -> Result<Response, Fault> {
     blocking(service, move |service| json(&store::compare(&query.loaded(service)?))).await
 }
 
-/// Results side by side, one HTML page
+/// Report on a comparison, one HTML page
 #[utoipa::path(get, path = "/api/v1/compare/report", tag = "results",
-    params(("ids" = String, Query, description = "Two ids or more, a comma between them"),
-        ("rows" = Option<String>, Query, description = "Tag whose values are the rows of tables"), ("columns" = Option<String>, Query, description = "and of their columns")),
+    params(("ids" = String, Query, description = "Two or more ids, separated by commas"),
+        ("rows" = Option<String>, Query, description = "Tag whose values are the rows of tables; default dut"), ("columns" = Option<String>, Query, description = "Tag whose values are their columns; default config")),
     responses((status = 200, content_type = "text/html", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
-async fn compare_report(State(service): Known, Asked(query): Asked<CompareQuery>) -> Result<Response, Fault> {
+async fn compare_report(
+    State(service): Known,
+    QueryOf(query): QueryOf<CompareQuery>,
+) -> Result<Response, Fault> {
     blocking(service, move |service| {
         let (rows, columns) =
             (query.rows.as_deref().unwrap_or("dut"), query.columns.as_deref().unwrap_or("config"));

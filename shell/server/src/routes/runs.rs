@@ -1,6 +1,6 @@
 //! Runs.
 
-use super::body::{Asked, Body};
+use super::body::{Body, QueryOf};
 use super::guard::Noted;
 use super::{Known, blocking};
 use crate::access::Caller;
@@ -8,7 +8,7 @@ use crate::events::{self, Form};
 use crate::fault::Fault;
 use crate::runs::RunJob;
 use crate::service::Service;
-use api::{Change, NewPing, NewRun, Pinged, Problem, Run, Snapshot};
+use api::{Described, NewPing, NewRate, NewRun, PingResult, Problem, Run, Snapshot};
 use axum::body::Body as Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -22,6 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+
+type ResultBody = Described<result::ResultDocument>;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
     OpenApiRouter::new()
@@ -44,7 +46,7 @@ async fn runs(State(service): Known) -> Json<Vec<Run>> {
     Json(own.iter().map(|run| run.document()).chain(service.unfinished().iter().cloned()).collect())
 }
 
-/// Start a run; it is answered once its ports are open
+/// Start a run. Answers once its ports are open
 #[utoipa::path(post, path = "/api/v1/runs", tag = "runs", request_body = NewRun,
     responses((status = 201, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json"),
         (status = 503, body = Problem, content_type = "application/problem+json")))]
@@ -60,7 +62,7 @@ async fn start(State(service): Known, caller: Caller, Body(new): Body<NewRun>) -
 }
 
 /// A run
-#[utoipa::path(get, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")),
+#[utoipa::path(get, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")),
     responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn run(State(service): Known, Path(id): Path<String>) -> Result<Json<Run>, Fault> {
     match service.run(&id) {
@@ -69,28 +71,28 @@ async fn run(State(service): Known, Path(id): Path<String>) -> Result<Json<Run>,
     }
 }
 
-/// Forget a run that has ended; its result stays in the store
-#[utoipa::path(delete, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path, description = "Its id")),
+/// Remove an ended run from the list. Its result stays in the store
+#[utoipa::path(delete, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path, description = "Id")),
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn forget(State(service): Known, caller: Caller, Path(id): Path<String>) -> Result<StatusCode, Fault> {
     own(&service, &id, &caller)?;
     blocking(service, move |service| service.forget(&id).map(|()| StatusCode::NO_CONTENT)).await
 }
 
-/// A run that `caller` may end.
+/// A run that `caller` may stop.
 fn own(service: &Service, id: &str, caller: &Caller) -> Result<Arc<RunJob>, Fault> {
     let run = service.run(id)?;
     match caller.may_end(&run.job.about.holder) {
         true => Ok(run),
         false => Err(Fault::forbidden(format!(
-            "the run is of '{}'; only an admin changes what others have begun",
+            "the run belongs to '{}'; only an admin can change it",
             run.job.about.holder
         ))),
     }
 }
 
-/// Stop a run: traffic ends, late packets are waited for
-#[utoipa::path(post, path = "/api/v1/runs/{id}/stop", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")),
+/// Stop a run. It still waits for late packets and has a result
+#[utoipa::path(post, path = "/api/v1/runs/{id}/stop", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")),
     responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn stop(State(service): Known, caller: Caller, Path(id): Path<String>) -> Result<Json<Run>, Fault> {
     let run = own(&service, &id, &caller)?;
@@ -98,64 +100,64 @@ async fn stop(State(service): Known, caller: Caller, Path(id): Path<String>) -> 
     Ok(Json(run.document()))
 }
 
-/// Change the rate of all streams or of one, pause, resume
-#[utoipa::path(post, path = "/api/v1/runs/{id}/rate", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")), request_body = Change,
+/// Change rates: of all streams or one; pause; resume
+#[utoipa::path(post, path = "/api/v1/runs/{id}/rate", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = NewRate,
     responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn rate(
     State(service): Known,
     caller: Caller,
     Path(id): Path<String>,
-    Body(change): Body<Change>,
+    Body(change): Body<NewRate>,
 ) -> Result<Json<Run>, Fault> {
     let run = own(&service, &id, &caller)?;
     run.change(&change, &service.limits).await?;
     Ok(Json(run.document()))
 }
 
-/// Ping an address from a port of a run; it is answered once it is known what came of it
-#[utoipa::path(post, path = "/api/v1/runs/{id}/pings", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")), request_body = NewPing,
-    responses((status = 200, body = Pinged), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+/// Send a ping from a port of a run. Answers with its outcome
+#[utoipa::path(post, path = "/api/v1/runs/{id}/pings", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = NewPing,
+    responses((status = 200, body = PingResult), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn ping(
     State(service): Known,
     caller: Caller,
     Path(id): Path<String>,
     Body(new): Body<NewPing>,
-) -> Result<Json<Pinged>, Fault> {
+) -> Result<Json<PingResult>, Fault> {
     Ok(Json(own(&service, &id, &caller)?.ping(&new).await?))
 }
 
-/// Everything that is known of a run now
-#[utoipa::path(get, path = "/api/v1/runs/{id}/snapshot", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")),
+/// The last interval and the totals of a run
+#[utoipa::path(get, path = "/api/v1/runs/{id}/snapshot", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")),
     responses((status = 200, body = Snapshot), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn snapshot(State(service): Known, Path(id): Path<String>) -> Result<Json<Snapshot>, Fault> {
     Ok(Json(service.run(&id)?.snapshot()))
 }
 
-/// What a client wants of a run's events.
+/// Query of a run's events.
 #[derive(Debug, Deserialize)]
 struct EventQuery {
     every_s: Option<f64>,
     form: Option<String>,
 }
 
-/// From one event to the next.
+/// Time between events.
 pub(super) fn every(seconds: Option<f64>) -> Result<Duration, Fault> {
     match seconds.unwrap_or(0.1) {
         seconds if (0.02..=3_600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err(Fault::value("every_s", "from 0.02 to 3600 is expected")),
+        _ => Err(Fault::value("every_s", "expected 0.02 to 3600")),
     }
 }
 
-/// A run as it goes on: server-sent events 'run', 'live' or 'full', 'result'
+/// Follow a run: server-sent events 'run', 'live' or 'full', 'result'
 #[utoipa::path(get, path = "/api/v1/runs/{id}/events", tag = "runs",
-    params(("id" = String, Path, description = "Its id, or 'latest'"),
-        ("every_s" = Option<f64>, Query, description = "From one look to the next, s", minimum = 0.02, maximum = 3600.0),
-        ("form" = Option<String>, Query, description = "'live': columns; 'full': snapshots")),
+    params(("id" = String, Path, description = "Id, or 'latest'"),
+        ("every_s" = Option<f64>, Query, description = "Time between events, s", minimum = 0.02, maximum = 3600.0),
+        ("form" = Option<String>, Query, description = "'live': columns (default); 'full': snapshots")),
     responses((status = 200, content_type = "text/event-stream", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn run_events(
     State(service): Known,
     Path(id): Path<String>,
-    Asked(query): Asked<EventQuery>,
+    QueryOf(query): QueryOf<EventQuery>,
 ) -> Result<Response, Fault> {
     let form = match query.form.as_deref() {
         None | Some("live") => Form::Live,
@@ -165,34 +167,34 @@ async fn run_events(
     Ok(events::of_run(service.run(&id)?, form, every(query.every_s)?).into_response())
 }
 
-/// What a run found, eagre.result/1
-#[utoipa::path(get, path = "/api/v1/runs/{id}/result", tag = "runs", params(("id" = String, Path, description = "Its id, or 'latest'")),
-    responses((status = 200, body = Object), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+/// Result of a run, eagre.result/1
+#[utoipa::path(get, path = "/api/v1/runs/{id}/result", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")),
+    responses((status = 200, body = ResultBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn result(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
     let run = service.run(&id)?;
     let Some(text) = run.result() else {
         let status = run.job.status();
         return Err(match status.reason.filter(|_| status.state.has_ended()) {
             Some(reason) => Fault::not_found(format!("the run has no result: {reason}")),
-            None => Fault::conflict("the run has no result before its end"),
+            None => Fault::conflict("the run has not ended: there is no result yet"),
         });
     };
     Ok(json_text(text.to_string()))
 }
 
-/// JSON that is text already.
+/// A response of JSON text.
 pub(super) fn json_text(text: String) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
 }
 
-/// What a port captured, pcapng, streamed while it grows
+/// Capture of a port, pcapng, streamed as it grows
 #[utoipa::path(get, path = "/api/v1/runs/{id}/captures/{port}", tag = "runs",
-    params(("id" = String, Path, description = "Its id, or 'latest'"), ("port" = String, Path, description = "The port's name in the profile")),
+    params(("id" = String, Path, description = "Id, or 'latest'"), ("port" = String, Path, description = "The port's name in the profile")),
     responses((status = 200, content_type = "application/x-pcapng", body = Vec<u8>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn capture(State(service): Known, Path((id, port)): Path<(String, String)>) -> Result<Response, Fault> {
     let run = service.run(&id)?;
     let Some(path) = run.captures.get(&port).cloned() else {
-        return Err(Fault::not_found(format!("nothing is captured on port '{port}' of this run")));
+        return Err(Fault::not_found(format!("this run has no capture on port '{port}'")));
     };
     let growing = Growing { run, path, at: 0, over: false };
     let body = Bytes::from_stream(stream::unfold(growing, |growing| async move {
@@ -207,9 +209,9 @@ async fn capture(State(service): Known, Path((id, port)): Path<(String, String)>
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/x-pcapng"))], body).into_response())
 }
 
-/// Bytes read at a time.
+/// Bytes per read.
 const CHUNK: usize = 256 << 10;
-/// How often a file is looked at for more.
+/// Time between reads at the end of a growing file.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A file that may still grow, until its run has ended.
@@ -227,7 +229,7 @@ impl Growing {
             if self.over {
                 return (Ok(Vec::new()), self);
             }
-            // Asked before reading: what was written before the end is read after it.
+            // QueryOf before reading: what was written before the end is read after it.
             let ended = self.run.job.has_ended();
             match self.read() {
                 Ok(bytes) if bytes.is_empty() => {}

@@ -1,4 +1,4 @@
-//! Profiles that are kept, those that came with the program, and the files profiles name.
+//! Stored profiles, built-in examples, and the files that profiles refer to.
 
 use crate::fault::Fault;
 use rust_embed::RustEmbed;
@@ -15,17 +15,17 @@ use std::time::SystemTime;
 #[exclude = "campaigns/*"]
 struct Examples;
 
-/// Characters of a profile's name at most.
+/// Maximum length of a profile's name.
 const NAME_MAX: usize = 64;
 
-/// Where profiles are.
+/// Folders of profiles and of their files.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelf {
+pub(crate) struct ProfileStore {
     profiles: PathBuf,
     files: PathBuf,
 }
 
-/// Refuses names that could lead elsewhere.
+/// Refuses names that could leave the folder.
 fn checked(name: &str) -> Result<&str, Fault> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if !name.is_empty() && name.len() <= NAME_MAX && !name.starts_with('.') && name.chars().all(plain) {
@@ -33,17 +33,17 @@ fn checked(name: &str) -> Result<&str, Fault> {
     }
     Err(Fault::value(
         "name",
-        format!("a profile's name has at most {NAME_MAX} letters, digits, '-', '_' and '.'"),
+        format!("expected at most {NAME_MAX} letters, digits, '-', '_' or '.', not starting with '.'"),
     ))
 }
 
-impl Shelf {
-    /// Profiles are kept in the folder `profiles` under `state`; files they name are looked for in `files`.
+impl ProfileStore {
+    /// Profiles are in the folder `profiles` of `state`, the files they refer to in `files`.
     pub(crate) fn new(state: &Path) -> std::io::Result<Self> {
-        let shelf = Self { profiles: state.join("profiles"), files: state.join("files") };
-        fs::create_dir_all(&shelf.profiles)?;
-        fs::create_dir_all(&shelf.files)?;
-        Ok(shelf)
+        let profiles = Self { profiles: state.join("profiles"), files: state.join("files") };
+        fs::create_dir_all(&profiles.profiles)?;
+        fs::create_dir_all(&profiles.files)?;
+        Ok(profiles)
     }
 
     fn path(&self, name: &str) -> Result<PathBuf, Fault> {
@@ -56,21 +56,21 @@ impl Shelf {
             Ok(text) => Ok(text),
             Err(error) if error.kind() == ErrorKind::NotFound => example(&format!("{name}.yaml"))
                 .and_then(|bytes| String::from_utf8(bytes).ok())
-                .ok_or_else(|| Fault::not_found(format!("there is no profile '{name}'"))),
+                .ok_or_else(|| Fault::not_found(format!("no profile '{name}'"))),
             Err(error) => Err(Fault::machine(format!("profile '{name}': {error}"))),
         }
     }
 
-    /// Keeps a profile.
+    /// Stores a profile.
     pub(crate) fn put(&self, name: &str, text: &str) -> Result<(), Fault> {
         let (path, failed) = (self.path(name)?, |error| Fault::machine(format!("profile '{name}': {error}")));
-        // Whoever reads sees the old one or the new one.
+        // Readers see either the old or the new text.
         let beside = path.with_extension("new");
         fs::write(&beside, text).map_err(failed)?;
         fs::rename(&beside, &path).map_err(failed)
     }
 
-    /// Forgets a profile.
+    /// Deletes a profile.
     pub(crate) fn remove(&self, name: &str) -> Result<(), Fault> {
         match fs::remove_file(self.path(name)?) {
             Ok(()) => Ok(()),
@@ -78,13 +78,13 @@ impl Shelf {
                 Err(Fault::machine(format!("profile '{name}': {error}")))
             }
             Err(_) if example(&format!("{name}.yaml")).is_some() => {
-                Err(Fault::conflict(format!("'{name}' came with the program and stays")))
+                Err(Fault::conflict(format!("'{name}' is a built-in example and cannot be deleted")))
             }
-            Err(_) => Err(Fault::not_found(format!("there is no profile '{name}'"))),
+            Err(_) => Err(Fault::not_found(format!("no profile '{name}'"))),
         }
     }
 
-    /// All profiles by name; one that is kept hides the example of its name.
+    /// All profiles by name; a stored one hides the example of the same name.
     pub(crate) fn list(&self) -> Result<Vec<api::ProfileEntry>, Fault> {
         let failed = |error: std::io::Error| Fault::machine(format!("profiles: {error}"));
         let mut all = Vec::new();
@@ -117,13 +117,13 @@ impl Shelf {
         Ok(all)
     }
 
-    /// A file a profile names: from the folder for them, or of the examples. Nothing else on this machine is read.
+    /// A file that a profile refers to, from the server's folder or the examples; no other file is read.
     pub(crate) fn file(&self, name: &str) -> Result<Vec<u8>, String> {
         let is_plain =
             Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
         if !is_plain {
             return Err(format!(
-                "'{name}': the server reads files from its own folder only, so no '/' before and no '..' in it"
+                "'{name}': the server reads files from its own folder only: use a relative path without '..'"
             ));
         }
         match fs::read(self.files.join(name)) {
@@ -149,32 +149,32 @@ fn about(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn shelf(name: &str) -> Shelf {
-        let folder = std::env::temp_dir().join(format!("eagre-shelf-{}-{name}", std::process::id()));
-        Shelf::new(&folder).unwrap()
+    fn profiles(name: &str) -> ProfileStore {
+        let folder = std::env::temp_dir().join(format!("eagre-profiles-{}-{name}", std::process::id()));
+        ProfileStore::new(&folder).unwrap()
     }
 
     #[test]
     fn names_lead_nowhere_else() {
-        let shelf = shelf("names");
+        let profiles = profiles("names");
         for name in ["../x", "a/b", "", ".hidden", "ä", &"x".repeat(65)] {
-            assert_eq!(shelf.text(name).unwrap_err().status(), 422, "{name}");
+            assert_eq!(profiles.text(name).unwrap_err().status(), 422, "{name}");
         }
         for name in ["/etc/passwd", "../../etc/passwd", "a/../../b"] {
-            assert!(shelf.file(name).unwrap_err().contains("own folder"), "{name}");
+            assert!(profiles.file(name).unwrap_err().contains("own folder"), "{name}");
         }
     }
 
     #[test]
     fn kept_profiles_come_back() {
-        let shelf = shelf("kept");
-        shelf.put("mine", "# what it does\nports: {}\n").unwrap();
-        assert_eq!(shelf.text("mine").unwrap(), "# what it does\nports: {}\n");
-        let entry = shelf.list().unwrap().into_iter().find(|entry| entry.name == "mine").unwrap();
+        let profiles = profiles("kept");
+        profiles.put("mine", "# what it does\nports: {}\n").unwrap();
+        assert_eq!(profiles.text("mine").unwrap(), "# what it does\nports: {}\n");
+        let entry = profiles.list().unwrap().into_iter().find(|entry| entry.name == "mine").unwrap();
         assert_eq!((entry.about.as_str(), entry.built_in), ("what it does", false));
-        shelf.remove("mine").unwrap();
-        assert_eq!(shelf.remove("mine").unwrap_err().status(), 404);
-        assert_eq!(shelf.remove("demo").unwrap_err().status(), 409);
-        assert!(shelf.text("demo").unwrap().contains("ring:a"));
+        profiles.remove("mine").unwrap();
+        assert_eq!(profiles.remove("mine").unwrap_err().status(), 404);
+        assert_eq!(profiles.remove("demo").unwrap_err().status(), 409);
+        assert!(profiles.text("demo").unwrap().contains("ring:a"));
     }
 }
