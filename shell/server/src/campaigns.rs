@@ -1,8 +1,8 @@
 //! A campaign: a test method on a thread of its own.
 
 use crate::jobs::{CoresInUse, Ending, Job, lock, now};
-use crate::looks::{Painter, names};
 use crate::runs::CALIBRATION;
+use crate::snapshots::{SnapshotPublisher, names};
 use api::{Names, Point, PointSessions, State};
 use campaign::{
     Campaign, CampaignError, Directions, Ended, Observer, Part, PortTester, Report, Running, StoredCampaign,
@@ -103,7 +103,7 @@ impl CampaignJob {
         tracing::info!("begins");
         let Setup { plan, parts, timing, attributes, profile, mut store, id } = setup;
         let mut observer =
-            Watcher { campaign: self, painter: Painter::new(cores.cores.clone()), trial: None };
+            Watcher { campaign: self, publisher: SnapshotPublisher::new(cores.cores.clone()), trial: None };
         let played = (|| {
             let options = RunOptions { cores: cores.cores.clone(), histograms: true };
             let clock = TscClock::calibrate(CALIBRATION);
@@ -121,7 +121,7 @@ impl CampaignJob {
                 path: None,
             };
             campaign.check()?;
-            self.job.goes_on(State::Running);
+            self.job.set_state(State::Running);
             let kept = StoredCampaign { store: &mut store, id: id.clone(), finished: Vec::new() };
             let report = campaign.run(&mut tester, Some(kept), commands, &mut observer)?;
             Ok((campaign, report))
@@ -165,7 +165,7 @@ impl CampaignJob {
 
 struct Watcher<'a> {
     campaign: &'a CampaignJob,
-    painter: Painter,
+    publisher: SnapshotPublisher,
     /// The running trial, in the log.
     trial: Option<tracing::span::EnteredSpan>,
 }
@@ -183,7 +183,7 @@ impl Observer for Watcher<'_> {
         progress.part = Some(running.part.to_owned());
         progress.label = Some(running.request.label.clone());
         drop(progress);
-        self.campaign.job.looks.ring();
+        self.campaign.job.snapshots.notify();
     }
 
     fn looks(&mut self, view: &View<'_>) {
@@ -193,7 +193,7 @@ impl Observer for Watcher<'_> {
             progress.names = Arc::new(names);
         }
         drop(progress);
-        self.painter.paint(view, &self.campaign.job.looks);
+        self.publisher.publish(view, &self.campaign.job.snapshots);
     }
 
     fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
@@ -203,7 +203,7 @@ impl Observer for Watcher<'_> {
         let part = progress.part.clone().unwrap_or_default();
         progress.points.push(Arc::new(point(part, request, outcome)));
         drop(progress);
-        self.campaign.job.looks.ring();
+        self.campaign.job.snapshots.notify();
     }
 }
 

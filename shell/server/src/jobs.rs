@@ -1,6 +1,6 @@
-//! What runs and campaigns have in common: a name, a state, somebody who may stop it, looks.
+//! What runs and campaigns have in common: a name, a state, somebody who may stop it, snapshots.
 
-use crate::looks::Looks;
+use crate::snapshots::Snapshots;
 use api::State;
 use engine::{Commands, Control};
 use std::collections::BTreeMap;
@@ -18,19 +18,19 @@ pub(crate) fn now() -> String {
     humantime::format_rfc3339_millis(SystemTime::now()).to_string()
 }
 
-/// Something that goes on for a while.
+/// A run or campaign.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) about: About,
     pub(crate) started: String,
-    pub(crate) looks: Looks,
+    pub(crate) snapshots: Snapshots,
     status: Mutex<Status>,
     stop: AtomicBool,
     /// Where its commands are sent.
     pub(crate) control: Control,
 }
 
-/// What is known of a job from its beginning.
+/// Properties of a job that do not change.
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) id: String,
@@ -47,7 +47,7 @@ pub(crate) struct About {
     pub(crate) warnings: Vec<String>,
 }
 
-/// How far it is.
+/// State of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct Status {
     pub(crate) state: State,
@@ -55,7 +55,7 @@ pub(crate) struct Status {
     pub(crate) ended: Option<String>,
 }
 
-/// How something ended.
+/// How a job ended.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) state: State,
@@ -70,7 +70,7 @@ impl Job {
         let job = Self {
             about,
             started: now(),
-            looks: Looks::default(),
+            snapshots: Snapshots::default(),
             status: Mutex::new(Status { state: State::Starting, reason: None, ended: None }),
             stop: AtomicBool::new(false),
             control,
@@ -82,17 +82,17 @@ impl Job {
         lock(&self.status).clone()
     }
 
-    /// Goes on to a state it is not in yet.
-    pub(crate) fn goes_on(&self, state: State) {
+    /// Sets the state, unless the job has ended.
+    pub(crate) fn set_state(&self, state: State) {
         let mut status = lock(&self.status);
         if status.state != state && !status.state.has_ended() {
             status.state = state;
             drop(status);
-            self.looks.ring();
+            self.snapshots.notify();
         }
     }
 
-    /// The end. Whoever hears of it may use the ports at once: they must have been given back.
+    /// Ends the job. Its ports must be free again: clients use them at once.
     pub(crate) fn ends(&self, Ending { state, reason }: Ending) {
         let mut status = lock(&self.status);
         status.state = state;
@@ -100,10 +100,10 @@ impl Job {
         status.reason = reason.or(status.reason.take());
         status.ended = Some(now());
         drop(status);
-        self.looks.ring();
+        self.snapshots.notify();
     }
 
-    /// Asks it to stop, and why, unless it has ended or was asked before.
+    /// Requests a stop with a reason, unless the job has ended or was stopped before.
     pub(crate) fn stop(&self, why: &str) {
         let mut status = lock(&self.status);
         if !status.state.has_ended() && !self.stop.swap(true, Ordering::Relaxed) {
@@ -122,9 +122,9 @@ impl Job {
 
     /// Waits for the end.
     pub(crate) async fn ended(&self) {
-        let mut bell = self.looks.listen();
+        let mut changes = self.snapshots.subscribe();
         while !self.has_ended() {
-            if bell.changed().await.is_err() {
+            if changes.changed().await.is_err() {
                 return;
             }
         }
@@ -137,11 +137,11 @@ pub(crate) struct Cores {
     users: Mutex<BTreeMap<usize, u32>>,
 }
 
-/// Cores somebody works on, until this is dropped.
+/// Cores in use, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct CoresInUse {
     pub(crate) cores: Vec<usize>,
-    /// Whether somebody else works on one of them.
+    /// Whether another job uses one of them.
     pub(crate) shared: bool,
     pool: Arc<Cores>,
 }

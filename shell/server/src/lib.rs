@@ -21,7 +21,6 @@ mod leases;
 mod limits;
 mod links;
 mod listen;
-mod looks;
 mod metrics;
 mod options;
 mod otg;
@@ -31,6 +30,7 @@ mod profiles;
 mod routes;
 mod runs;
 mod service;
+mod snapshots;
 mod starting;
 mod tls;
 

@@ -3,8 +3,8 @@
 use crate::fault::Fault;
 use crate::jobs::{CoresInUse, Ending, Job, lock};
 use crate::limits::Limits;
-use crate::looks::{EVERY, Painter};
 use crate::pings::Pings;
+use crate::snapshots::{EVERY, SnapshotPublisher};
 use api::{Names, NewPing, Run, Snapshot, State};
 use engine::{
     CaptureCommand, Command, CommandError, Commands, RateCommand, Reply, Rig, RunOptions, Session, Speed,
@@ -48,7 +48,7 @@ pub(crate) struct RunJob {
 
 /// How a run is to go on, beside what its profile says.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Manner {
+pub(crate) struct RunMode {
     /// It only listens: neighbours that do not answer do not end it.
     pub(crate) listens: bool,
     /// Ports whose captures begin switched off.
@@ -78,7 +78,7 @@ struct End {
 }
 
 /// Where a run is kept.
-pub(crate) struct KeptRun {
+pub(crate) struct StoredRun {
     pub(crate) store: Store,
     pub(crate) id: CampaignId,
     /// What equal runs have in common.
@@ -86,14 +86,14 @@ pub(crate) struct KeptRun {
 }
 
 impl RunJob {
-    pub(crate) fn new(job: Job, plan: Plan, captures: BTreeMap<String, PathBuf>, manner: &Manner) -> Self {
+    pub(crate) fn new(job: Job, plan: Plan, captures: BTreeMap<String, PathBuf>, mode: &RunMode) -> Self {
         let names = Names {
             ports: plan.ports.iter().map(|port| port.name.clone()).collect(),
             streams: plan.streams.iter().map(|stream| stream.name.clone()).collect(),
             groups: plan.groups.iter().map(|group| group.name.clone()).collect(),
             sessions: plan.sessions.iter().map(|entry| entry.session.name.clone()).collect(),
         };
-        for port in &manner.quiet {
+        for port in &mode.quiet {
             drop(job.control.request(Command::SetCapture(CaptureCommand { port: port.clone(), on: false })));
         }
         Self {
@@ -102,7 +102,7 @@ impl RunJob {
             names,
             captures,
             plan: Mutex::new(plan),
-            listens: manner.listens,
+            listens: mode.listens,
             changes: Mutex::default(),
             pings: Pings::default(),
             end: Mutex::default(),
@@ -122,7 +122,7 @@ impl RunJob {
             started: self.job.started.clone(),
             ended: status.ended,
             duration_s: self.duration.as_secs_f64(),
-            at_s: self.job.looks.live().live.at_s,
+            at_s: self.job.snapshots.live().live.at_s,
             seed: self.job.about.seed,
             warnings: self.job.about.warnings.clone(),
             verdict: lock(&self.end).verdict.clone(),
@@ -135,18 +135,22 @@ impl RunJob {
 
     /// Everything that is known now; at first, nothing is.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let look = self.job.looks.full();
+        let snapshot = self.job.snapshots.full();
         let totals = lock(&self.end).totals.clone();
-        let total = totals.as_deref().or(look.as_ref().map(|look| &look.total)).cloned().unwrap_or_default();
+        let total = totals
+            .as_deref()
+            .or(snapshot.as_ref().map(|snapshot| &snapshot.total))
+            .cloned()
+            .unwrap_or_default();
         Snapshot {
             id: self.job.about.id.clone(),
             state: self.job.status().state,
-            at_s: look.as_ref().map_or(0.0, |look| look.at_s),
+            at_s: snapshot.as_ref().map_or(0.0, |snapshot| snapshot.at_s),
             duration_s: self.duration.as_secs_f64(),
-            interval: look.as_ref().map(|look| look.interval.clone()),
+            interval: snapshot.as_ref().map(|snapshot| snapshot.interval.clone()),
             total,
-            workers: look.as_ref().map(|look| look.workers.clone()).unwrap_or_default(),
-            neighbours: look.as_ref().map(|look| look.neighbours.clone()).unwrap_or_default(),
+            workers: snapshot.as_ref().map(|snapshot| snapshot.workers.clone()).unwrap_or_default(),
+            neighbours: snapshot.as_ref().map(|snapshot| snapshot.neighbours.clone()).unwrap_or_default(),
         }
     }
 
@@ -197,7 +201,7 @@ impl RunJob {
             Err(CommandError::Ended) => {}
         }
         drop(changes);
-        self.job.looks.ring();
+        self.job.snapshots.notify();
     }
 
     /// Switches the capture of a port on or off.
@@ -264,7 +268,7 @@ impl RunJob {
         &self,
         plan: Plan,
         cores: &CoresInUse,
-        mut kept: Option<KeptRun>,
+        mut kept: Option<StoredRun>,
         commands: &mut Commands,
         opened: impl FnOnce(Result<(), Fault>),
     ) -> Ending {
@@ -285,10 +289,10 @@ impl RunJob {
         let keeps = kept.is_some() && plan.streams.len() <= STREAMS_KEPT;
         let mut watcher = Watcher {
             run: self,
-            painter: Painter::new(cores.cores.clone()),
+            publisher: SnapshotPublisher::new(cores.cores.clone()),
             intervals: Vec::new(),
             stride: 1,
-            looks: 0,
+            views: 0,
             keeps,
         };
         tracing::info!("begins");
@@ -314,7 +318,7 @@ impl RunJob {
         state: State,
         mut reason: Option<String>,
         found: Option<(&ResultDocument, &[IntervalDocument])>,
-        kept: &mut Option<KeptRun>,
+        kept: &mut Option<StoredRun>,
     ) -> Ending {
         if let Some((document, _)) = found {
             *lock(&self.end) = End {
@@ -336,7 +340,7 @@ impl RunJob {
     }
 }
 
-impl KeptRun {
+impl StoredRun {
     /// Keeps the end of a run and, if there is one, its result with the intervals.
     pub(crate) fn keep(
         &mut self,
@@ -373,14 +377,14 @@ fn totals(document: &ResultDocument) -> TotalDocument {
     }
 }
 
-/// Looks at the run for everybody.
+/// Snapshots at the run for everybody.
 struct Watcher<'a> {
     run: &'a RunJob,
-    painter: Painter,
+    publisher: SnapshotPublisher,
     intervals: Vec<IntervalDocument>,
-    /// Every so many-th look is kept.
+    /// Every how many views one interval is stored.
     stride: usize,
-    looks: usize,
+    views: usize,
     keeps: bool,
 }
 
@@ -404,9 +408,9 @@ impl TrialObserver for Watcher<'_> {
     }
 
     fn snapshot(&mut self, view: &View<'_>) {
-        self.painter.paint(view, &self.run.job.looks);
-        self.run.job.goes_on(if view.is_draining() { State::Draining } else { State::Running });
-        if self.keeps && self.looks.is_multiple_of(self.stride) {
+        self.publisher.publish(view, &self.run.job.snapshots);
+        self.run.job.set_state(if view.is_draining() { State::Draining } else { State::Running });
+        if self.keeps && self.views.is_multiple_of(self.stride) {
             self.intervals.push(view.document());
             if self.intervals.len() == INTERVALS_MAX {
                 let mut index = 0;
@@ -414,6 +418,6 @@ impl TrialObserver for Watcher<'_> {
                 self.stride *= 2;
             }
         }
-        self.looks += 1;
+        self.views += 1;
     }
 }

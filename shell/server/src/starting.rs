@@ -11,7 +11,7 @@ use crate::jobs::{About, CoresInUse, Ending, Job, lock, now};
 use crate::leases::Wanted;
 use crate::limits::port_name;
 use crate::profiles::{Written, plan, secret};
-use crate::runs::{KeptRun, Manner, RunJob};
+use crate::runs::{RunJob, RunMode, StoredRun};
 use crate::service::{Service, Work, served};
 use api::{NewCampaign, NewRun, State};
 use campaign::{Choice, Settings};
@@ -114,14 +114,14 @@ fn entry(name: &str, method: &str, plan: &Plan, profile: &str, tags: &[String]) 
 impl Service {
     /// Starts a run. Blocks until its ports are open.
     pub(crate) fn start(self: &Arc<Self>, new: &NewRun, caller: &Caller) -> Result<Arc<RunJob>, Fault> {
-        self.start_so(new, &Manner::default(), caller)
+        self.start_so(new, &RunMode::default(), caller)
     }
 
     /// Starts a run as only this server's other front door asks for it.
     pub(crate) fn start_so(
         self: &Arc<Self>,
         new: &NewRun,
-        manner: &Manner,
+        mode: &RunMode,
         caller: &Caller,
     ) -> Result<Arc<RunJob>, Fault> {
         let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.profiles)?;
@@ -144,7 +144,7 @@ impl Service {
             }
         })?;
         let (job, mut commands) = held.job(id, name, &plan, caller);
-        let run = Arc::new(RunJob::new(job, plan.clone(), captures, manner));
+        let run = Arc::new(RunJob::new(job, plan.clone(), captures, mode));
         self.remember(Work::Run(run.clone()));
         let (opened, is_open) = mpsc::channel();
         let body = run.clone();
@@ -281,7 +281,7 @@ impl Service {
         new: &NewRun,
         caller: &Caller,
         held: &Held,
-    ) -> Result<(Option<KeptRun>, String), Fault> {
+    ) -> Result<(Option<StoredRun>, String), Fault> {
         if new.keep == Some(false) {
             let second: String = now().chars().filter(char::is_ascii_digit).take(14).collect();
             let (day, time) = second.split_at(8);
@@ -298,7 +298,7 @@ impl Service {
             ..entry(name, "run", plan, text, &new.tags)
         })?;
         let (key, text) = (format!("{name} {}", plan.profile_sha256), id.to_string());
-        Ok((Some(KeptRun { store, id, key }), text))
+        Ok((Some(StoredRun { store, id, key }), text))
     }
 
     /// Leads captures into a folder of the run's own, whatever the profile calls their files.

@@ -121,9 +121,9 @@ fn job(job: &Job, samples: &mut Samples) {
     for (state, word) in STATES {
         samples.value("eagre_run_state", &[run, ("state", word)], f64::from(u8::from(state == now)));
     }
-    let look = job.looks.live();
-    samples.value("eagre_run_elapsed_seconds", &[run], look.live.at_s);
-    if let Some(latency) = look.live.latency.filter(|_| !now.has_ended()) {
+    let snapshot = job.snapshots.live();
+    samples.value("eagre_run_elapsed_seconds", &[run], snapshot.live.at_s);
+    if let Some(latency) = snapshot.live.latency.filter(|_| !now.has_ended()) {
         let statistics = [
             ("p50", latency.p50_ns),
             ("p90", latency.p90_ns),
@@ -141,7 +141,7 @@ fn job(job: &Job, samples: &mut Samples) {
             }
         }
     }
-    for (number, worker) in look.live.workers.iter().enumerate().filter(|_| !now.has_ended()) {
+    for (number, worker) in snapshot.live.workers.iter().enumerate().filter(|_| !now.has_ended()) {
         let core = worker.core.map(|core| core.to_string()).unwrap_or_default();
         let labels = [run, ("worker", &number.to_string()), ("core", &core)];
         samples.value("eagre_worker_busy_ratio", &labels, worker.busy_ratio);
@@ -157,7 +157,7 @@ fn of_run(run: &RunJob, streams: usize, samples: &mut Samples) {
     if let Some(verdict) = &document.verdict {
         samples.value("eagre_run_valid", &[id], f64::from(u8::from(verdict.valid)));
     }
-    let live = run.job.looks.live();
+    let live = run.job.snapshots.live();
     let active = if document.state.has_ended() { &LiveSessions::default() } else { &live.live.sessions };
     totals(document.id.as_str(), &run.snapshot().total, streams, samples);
     sessions_active(document.id.as_str(), &document.names.sessions, active, samples);
@@ -173,13 +173,13 @@ fn of_campaign(campaign: &CampaignJob, streams: usize, samples: &mut Samples) {
     if document.state.has_ended() {
         return;
     }
-    if let Some(look) = campaign.job.looks.full() {
-        totals(&document.id, &look.total, streams, samples);
+    if let Some(snapshot) = campaign.job.snapshots.full() {
+        totals(&document.id, &snapshot.total, streams, samples);
     }
     sessions_active(
         &document.id,
         &campaign.names().sessions,
-        &campaign.job.looks.live().live.sessions,
+        &campaign.job.snapshots.live().live.sessions,
         samples,
     );
 }

@@ -19,15 +19,15 @@ impl Otg {
         })
     }
 
-    /// Sends pings at once, in the run that goes on or in one that begins and ends with them. The seat is free meanwhile.
+    /// Sends pings at once, in the run that goes on or in one that begins and ends with them. The session is free meanwhile.
     async fn pings(&self, request: &Value, caller: &Caller) -> Result<Value, Errors> {
-        let mut seat = self.seat.lock().await;
-        let translation = seat.translation()?;
+        let mut session = self.session.lock().await;
+        let translation = session.translation()?;
         let pings = otg::pings(request, &translation)?;
-        seat.pinging += 1;
-        let began = self.settle(&mut seat, caller).await;
-        let run = seat.running();
-        drop(seat);
+        session.pinging += 1;
+        let began = self.settle(&mut session, caller).await;
+        let run = session.running();
+        drop(session);
         let answered = match (began, run) {
             (Ok(()), Some(run)) => {
                 let asked = pings.requests.iter().map(|ping| self.ping(ping, run.clone(), &translation));
@@ -36,10 +36,10 @@ impl Otg {
             (Err(errors), _) => Err(errors),
             (Ok(()), None) => Err(Errors::internal("no active run to ping from")),
         };
-        let mut seat = self.seat.lock().await;
-        if seat.is_of(&translation) {
-            seat.pinging -= 1;
-            self.settle(&mut seat, caller).await?;
+        let mut session = self.session.lock().await;
+        if session.is_of(&translation) {
+            session.pinging -= 1;
+            self.settle(&mut session, caller).await?;
         }
         answered.map(|outcomes| pings.response(&outcomes))
     }
@@ -67,8 +67,8 @@ impl Otg {
             if !run.job.is_stopped() {
                 return Err(reason);
             }
-            let seat = self.seat.lock().await;
-            match seat.running().filter(|next| seat.is_of(translation) && !Arc::ptr_eq(next, &run)) {
+            let session = self.session.lock().await;
+            match session.running().filter(|next| session.is_of(translation) && !Arc::ptr_eq(next, &run)) {
                 Some(next) => run = next,
                 None => return Err(reason),
             }

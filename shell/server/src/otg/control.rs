@@ -1,12 +1,12 @@
 //! Starting and stopping: traffic, captures, protocols.
 
 use super::view::whole;
-use super::{Otg, Seat, told};
+use super::{Otg, OtgSession, errors_of};
 use crate::access::Caller;
 use crate::fault::Fault;
 use crate::links::interface;
 use crate::routes::blocking;
-use crate::runs::{Manner, RunJob};
+use crate::runs::{RunJob, RunMode};
 use api::{NewRate, NewRun};
 use futures_util::future::join_all;
 use otg::{Errors, Translation, Transmit};
@@ -27,21 +27,21 @@ impl Otg {
     /// Carries out a `ControlState`.
     pub(super) async fn control(
         &self,
-        seat: &mut Seat,
+        session: &mut OtgSession,
         request: &Value,
         caller: &Caller,
     ) -> Result<Value, Errors> {
         otg::config::allowed(request, "ControlState")?;
-        let translation = seat.translation()?;
+        let translation = session.translation()?;
         match request["choice"].as_str().unwrap_or_default() {
-            "traffic" => self.traffic(seat, &translation, &request["traffic"], caller).await?,
+            "traffic" => self.traffic(session, &translation, &request["traffic"], caller).await?,
             "port" if request["port"]["choice"] == "capture" => {
-                self.captures(seat, &translation, &request["port"]["capture"], caller).await?;
+                self.captures(session, &translation, &request["port"]["capture"], caller).await?;
             }
-            "port" => self.links(seat, &translation, &request["port"]["link"]).await?,
+            "port" => self.links(session, &translation, &request["port"]["link"]).await?,
             "protocol" if request["protocol"]["choice"] == "all" => {
-                seat.protocols = request["protocol"]["all"]["state"] == "start";
-                self.settle(seat, caller).await?;
+                session.protocols = request["protocol"]["all"]["state"] == "start";
+                self.settle(session, caller).await?;
             }
             _ => {
                 let what = request["protocol"]["choice"].as_str().unwrap_or("protocol");
@@ -53,7 +53,7 @@ impl Otg {
 
     async fn traffic(
         &self,
-        seat: &mut Seat,
+        session: &mut OtgSession,
         translation: &Arc<Translation>,
         request: &Value,
         caller: &Caller,
@@ -64,23 +64,23 @@ impl Otg {
             &request["flow_names"],
             translation.flows.iter().map(|flow| flow.name.as_str()),
         )?;
-        let active = seat.traffic.clone().filter(|run| !run.job.has_ended());
+        let active = session.traffic.clone().filter(|run| !run.job.has_ended());
         match (request["state"].as_str().unwrap_or_default(), active) {
-            ("start", None) => self.start(seat, translation, &meant, caller).await,
+            ("start", None) => self.start(session, translation, &meant, caller).await,
             ("start" | "resume", Some(run)) => {
-                self.change(seat, translation, &run, &meant, Transmit::Started).await
+                self.change(session, translation, &run, &meant, Transmit::Started).await
             }
-            ("pause", Some(run)) => self.change(seat, translation, &run, &meant, Transmit::Paused).await,
+            ("pause", Some(run)) => self.change(session, translation, &run, &meant, Transmit::Paused).await,
             ("stop", Some(run)) => {
-                self.change(seat, translation, &run, &meant, Transmit::Stopped).await?;
-                if seat.asked.iter().all(|asked| *asked == Transmit::Stopped) {
+                self.change(session, translation, &run, &meant, Transmit::Stopped).await?;
+                if session.asked.iter().all(|asked| *asked == Transmit::Stopped) {
                     end(&run, "traffic was stopped").await;
-                    self.settle(seat, caller).await?;
+                    self.settle(session, caller).await?;
                 }
                 Ok(())
             }
             ("stop", None) => {
-                meant.iter().for_each(|flow| seat.asked[*flow] = Transmit::Stopped);
+                meant.iter().for_each(|flow| session.asked[*flow] = Transmit::Stopped);
                 Ok(())
             }
             (state, _) => {
@@ -92,7 +92,7 @@ impl Otg {
     /// Starts traffic; flows that are not meant begin paused.
     async fn start(
         &self,
-        seat: &mut Seat,
+        session: &mut OtgSession,
         translation: &Arc<Translation>,
         meant: &[usize],
         caller: &Caller,
@@ -100,7 +100,7 @@ impl Otg {
         if translation.flows.is_empty() {
             return Err(Errors::invalid("traffic: the configuration has no flows"));
         }
-        self.end_listening(seat).await;
+        self.end_listening(session).await;
         let rest: Vec<usize> = (0..translation.flows.len()).filter(|flow| !meant.contains(flow)).collect();
         let mut profile = translation.profile.clone();
         let later: Vec<&str> = names(translation, &rest);
@@ -109,17 +109,17 @@ impl Otg {
                 delay(stream);
             }
         }
-        let run = self.run(seat, profile, "otg", true, caller).await?;
-        seat.asked = vec![Transmit::Stopped; translation.flows.len()];
-        meant.iter().for_each(|flow| seat.asked[*flow] = Transmit::Started);
-        seat.traffic = Some(run.clone());
+        let run = self.run(session, profile, "otg", true, caller).await?;
+        session.asked = vec![Transmit::Stopped; translation.flows.len()];
+        meant.iter().for_each(|flow| session.asked[*flow] = Transmit::Started);
+        session.traffic = Some(run.clone());
         self.scale(&run, later, 0.0).await
     }
 
     /// Lets flows of a running run send, or not.
     async fn change(
         &self,
-        seat: &mut Seat,
+        session: &mut OtgSession,
         translation: &Arc<Translation>,
         run: &Arc<RunJob>,
         meant: &[usize],
@@ -127,9 +127,9 @@ impl Otg {
     ) -> Result<(), Errors> {
         let sends = |asked: Transmit| asked == Transmit::Started;
         let others: Vec<usize> =
-            meant.iter().copied().filter(|flow| sends(seat.asked[*flow]) != sends(to)).collect();
+            meant.iter().copied().filter(|flow| sends(session.asked[*flow]) != sends(to)).collect();
         self.scale(run, names(translation, &others), if sends(to) { 1.0 } else { 0.0 }).await?;
-        meant.iter().for_each(|flow| seat.asked[*flow] = to);
+        meant.iter().for_each(|flow| session.asked[*flow] = to);
         Ok(())
     }
 
@@ -146,14 +146,14 @@ impl Otg {
         let made = join_all(changes.iter().map(|change| run.change(change, &self.service.limits))).await;
         match made.into_iter().find_map(Result::err) {
             // What has ended needs no change.
-            Some(fault) if !run.job.has_ended() => Err(told(&fault)),
+            Some(fault) if !run.job.has_ended() => Err(errors_of(&fault)),
             _ => Ok(()),
         }
     }
 
     async fn captures(
         &self,
-        seat: &mut Seat,
+        session: &mut OtgSession,
         translation: &Arc<Translation>,
         request: &Value,
         caller: &Caller,
@@ -171,9 +171,9 @@ impl Otg {
             )));
         }
         let start = request["state"] == "start";
-        let run = seat.running();
+        let run = session.running();
         for port in meant {
-            let (key, captured) = (&translation.ports[port].key, &mut seat.captures[port]);
+            let (key, captured) = (&translation.ports[port].key, &mut session.captures[port]);
             let was_on = captured.on;
             if start {
                 // In a run that goes on, its file may have packets of a capture before.
@@ -187,13 +187,13 @@ impl Otg {
                 run.capture(key, start).await;
             }
         }
-        self.settle(seat, caller).await
+        self.settle(session, caller).await
     }
 
     /// Sets links up or down, all or, if one of them can't be, none.
     async fn links(
         &self,
-        seat: &Seat,
+        session: &OtgSession,
         translation: &Arc<Translation>,
         request: &Value,
     ) -> Result<(), Errors> {
@@ -202,14 +202,14 @@ impl Otg {
         let up = request["state"] == "up";
         let of = |port: usize, fault: &Fault| {
             let name = &translation.ports[port].name;
-            let told = told(fault);
-            let errors = told.errors.iter().map(|reason| format!("port.link: port '{name}': {reason}"));
-            Errors { kind: told.kind, errors: errors.collect() }
+            let refusal = errors_of(fault);
+            let errors = refusal.errors.iter().map(|reason| format!("port.link: port '{name}': {reason}"));
+            Errors { kind: refusal.kind, errors: errors.collect() }
         };
         for port in &meant {
             interface(&translation.ports[*port].location).map_err(|fault| of(*port, &fault))?;
         }
-        let lease = seat.lease.clone().ok_or_else(no_lease)?;
+        let lease = session.lease.clone().ok_or_else(no_lease)?;
         for port in meant {
             let (lease, device) = (lease.clone(), translation.ports[port].location.clone());
             let switched =
@@ -220,33 +220,33 @@ impl Otg {
     }
 
     /// Begins to listen, if that is wanted and nothing runs; stops if it is not.
-    pub(super) async fn settle(&self, seat: &mut Seat, caller: &Caller) -> Result<(), Errors> {
-        if !seat.wants_to_listen() {
-            self.end_listening(seat).await;
+    pub(super) async fn settle(&self, session: &mut OtgSession, caller: &Caller) -> Result<(), Errors> {
+        if !session.wants_to_listen() {
+            self.end_listening(session).await;
             return Ok(());
         }
-        if seat.running().is_some() {
+        if session.running().is_some() {
             return Ok(());
         }
-        let translation = seat.translation()?;
+        let translation = session.translation()?;
         let mut profile = translation.profile.clone();
         profile["streams"] = json!([]);
-        let run = self.run(seat, profile, "otg listens", false, caller).await?;
-        seat.listening = Some(run);
+        let run = self.run(session, profile, "otg listens", false, caller).await?;
+        session.listening = Some(run);
         Ok(())
     }
 
     /// Starts a run with the configuration's lease.
     async fn run(
         &self,
-        seat: &mut Seat,
+        session: &mut OtgSession,
         mut profile: Value,
         name: &str,
         keep: bool,
         caller: &Caller,
     ) -> Result<Arc<RunJob>, Errors> {
         profile["load"]["drain"] = DRAIN.into();
-        let lease = seat.lease.clone();
+        let lease = session.lease.clone();
         let lease = lease.ok_or_else(no_lease)?;
         let new = NewRun {
             profile: Some(profile),
@@ -256,37 +256,36 @@ impl Otg {
             tags: vec!["otg".to_owned()],
             ..NewRun::default()
         };
-        let translation = seat.translation()?;
-        let captures = translation.ports.iter().zip(&seat.captures);
+        let translation = session.translation()?;
+        let captures = translation.ports.iter().zip(&session.captures);
         let off = captures.filter(|(port, captured)| port.capture.is_some() && !captured.on);
         // A run that is kept sends; one that is not, listens.
-        let manner = Manner { listens: !keep, quiet: off.map(|(port, _)| port.key.clone()).collect() };
+        let mode = RunMode { listens: !keep, quiet: off.map(|(port, _)| port.key.clone()).collect() };
         let caller = caller.clone();
-        let run =
-            blocking(self.service.clone(), move |service| service.start_so(&new, &manner, &caller)).await;
-        let run = run.map_err(|fault| told(&fault))?;
-        for (port, captured) in translation.ports.iter().zip(&mut seat.captures) {
+        let run = blocking(self.service.clone(), move |service| service.start_so(&new, &mode, &caller)).await;
+        let run = run.map_err(|fault| errors_of(&fault))?;
+        for (port, captured) in translation.ports.iter().zip(&mut session.captures) {
             captured.files.extend(run.captures.get(&port.key).cloned());
         }
         Ok(run)
     }
 
-    async fn end_listening(&self, seat: &mut Seat) {
-        if let Some(run) = seat.listening.take() {
+    async fn end_listening(&self, session: &mut OtgSession) {
+        if let Some(run) = session.listening.take() {
             end(&run, "no capture or protocol is active").await;
         }
     }
 
     /// Ends everything.
-    pub(super) async fn end_all(&self, seat: &mut Seat) {
-        self.end_listening(seat).await;
-        if let Some(run) = &seat.traffic {
+    pub(super) async fn end_all(&self, session: &mut OtgSession) {
+        self.end_listening(session).await;
+        if let Some(run) = &session.traffic {
             end(run, "the configuration was replaced").await;
         }
     }
 }
 
-impl Seat {
+impl OtgSession {
     fn wants_to_listen(&self) -> bool {
         let hosts =
             |translation: &Arc<Translation>| translation.ports.iter().any(|p| !p.interfaces.is_empty());

@@ -51,12 +51,12 @@ pub(crate) struct Otg {
     service: Arc<Service>,
     /// From a client's last request to the end of its lease.
     lease_time: Duration,
-    seat: Mutex<Seat>,
+    session: Mutex<OtgSession>,
 }
 
 /// The configuration, and what runs of it.
 #[derive(Default)]
-struct Seat {
+struct OtgSession {
     config: Option<Value>,
     translation: Option<Arc<Translation>>,
     lease: Option<String>,
@@ -84,7 +84,7 @@ struct Captured {
 
 impl Otg {
     pub(crate) fn new(service: Arc<Service>, lease_time: Duration) -> Self {
-        Self { service, lease_time, seat: Mutex::default() }
+        Self { service, lease_time, session: Mutex::default() }
     }
 
     /// Carries out a method.
@@ -94,31 +94,31 @@ impl Otg {
         request: Value,
         caller: &Caller,
     ) -> Result<Answer, Errors> {
-        let mut seat = self.seat.lock().await;
-        self.keep_lease(&mut seat, caller)?;
+        let mut session = self.session.lock().await;
+        self.keep_lease(&mut session, caller)?;
         let document = match method {
-            Method::SetConfig => self.set(&mut seat, request, caller).await?,
+            Method::SetConfig => self.set(&mut session, request, caller).await?,
             Method::UpdateConfig => {
-                let config = otg::config::update(&seat.current(), &request)?;
-                self.replace(&mut seat, config, caller).await?
+                let config = otg::config::update(&session.current(), &request)?;
+                self.replace(&mut session, config, caller).await?
             }
             Method::AppendConfig => {
-                let config = otg::config::append(&seat.current(), &request)?;
-                self.replace(&mut seat, config, caller).await?
+                let config = otg::config::append(&session.current(), &request)?;
+                self.replace(&mut session, config, caller).await?
             }
             Method::DeleteConfig => {
-                let config = otg::config::delete(&seat.current(), &request)?;
-                self.replace(&mut seat, config, caller).await?
+                let config = otg::config::delete(&session.current(), &request)?;
+                self.replace(&mut session, config, caller).await?
             }
-            Method::GetConfig => seat.current(),
-            Method::SetControlState => self.control(&mut seat, &request, caller).await?,
+            Method::GetConfig => session.current(),
+            Method::SetControlState => self.control(&mut session, &request, caller).await?,
             Method::SetControlAction => {
-                drop(seat);
+                drop(session);
                 self.act(request, caller).await?
             }
-            Method::GetMetrics => self.metrics(&mut seat, &request).await?,
-            Method::GetStates => self.states(&seat, &request)?,
-            Method::GetCapture => return self.capture(&mut seat, &request).await.map(Answer::Bytes),
+            Method::GetMetrics => self.metrics(&mut session, &request).await?,
+            Method::GetStates => self.states(&session, &request)?,
+            Method::GetCapture => return self.capture(&mut session, &request).await.map(Answer::Bytes),
             Method::GetVersion => otg::version(env!("CARGO_PKG_VERSION")),
         };
         Ok(Answer::Document(document))
@@ -127,45 +127,45 @@ impl Otg {
     /// Sets a configuration; an empty one is a reset.
     async fn set(
         &self,
-        seat: &mut MutexGuard<'_, Seat>,
+        session: &mut MutexGuard<'_, OtgSession>,
         config: Value,
         caller: &Caller,
     ) -> Result<Value, Errors> {
         let translation = otg::translate(&config)?;
         self.within_limits(&translation)?;
-        self.end_all(seat).await;
-        if let Some(lease) = seat.lease.take() {
+        self.end_all(session).await;
+        if let Some(lease) = session.lease.take() {
             let _ = self.service.release(&lease);
         }
-        **seat = Seat::default();
+        **session = OtgSession::default();
         if !translation.ports.is_empty() {
-            seat.lease = Some(self.lease(&translation, caller)?);
+            session.lease = Some(self.lease(&translation, caller)?);
         }
         let warnings = translation.warnings.clone();
-        seat.asked = vec![Transmit::Stopped; translation.flows.len()];
-        seat.captures = vec![Captured::default(); translation.ports.len()];
-        seat.config = Some(config);
-        seat.translation = Some(Arc::new(translation));
+        session.asked = vec![Transmit::Stopped; translation.flows.len()];
+        session.captures = vec![Captured::default(); translation.ports.len()];
+        session.config = Some(config);
+        session.translation = Some(Arc::new(translation));
         Ok(json!({"warnings": warnings}))
     }
 
     /// Replaces the configuration by a changed one. What was started goes on if its traffic does not.
     async fn replace(
         &self,
-        seat: &mut MutexGuard<'_, Seat>,
+        session: &mut MutexGuard<'_, OtgSession>,
         config: Value,
         caller: &Caller,
     ) -> Result<Value, Errors> {
-        let sends = seat.traffic.as_ref().is_some_and(|run| !run.job.has_ended());
+        let sends = session.traffic.as_ref().is_some_and(|run| !run.job.has_ended());
         if sends {
             return Err(Errors::invalid("cannot change the configuration during traffic: stop it first"));
         }
         let (protocols, on): (bool, Vec<bool>) =
-            (seat.protocols, seat.captures.iter().map(|c| c.on).collect());
-        let answer = self.set(seat, config, caller).await?;
-        seat.protocols = protocols;
-        seat.captures.iter_mut().zip(on).for_each(|(captured, on)| captured.on = on);
-        self.settle(seat, caller).await?;
+            (session.protocols, session.captures.iter().map(|c| c.on).collect());
+        let answer = self.set(session, config, caller).await?;
+        session.protocols = protocols;
+        session.captures.iter_mut().zip(on).for_each(|(captured, on)| captured.on = on);
+        self.settle(session, caller).await?;
         Ok(answer)
     }
 
@@ -173,7 +173,7 @@ impl Otg {
         if translation.flows.is_empty() {
             return Ok(());
         }
-        self.service.limits.check(&translation.plan()?).map_err(|fault| told(&fault))
+        self.service.limits.check(&translation.plan()?).map_err(|fault| errors_of(&fault))
     }
 
     /// Leases the ports of a configuration.
@@ -183,23 +183,23 @@ impl Otg {
         self.service
             .lease(&wanted, caller)
             .map(|lease| lease.id.unwrap_or_default())
-            .map_err(|fault| told(&fault))
+            .map_err(|fault| errors_of(&fault))
     }
 
     /// Gives the lease more time. One that has ended is taken anew, if nobody else has the ports.
-    fn keep_lease(&self, seat: &mut Seat, caller: &Caller) -> Result<(), Errors> {
-        let Some(id) = &seat.lease else { return Ok(()) };
+    fn keep_lease(&self, session: &mut OtgSession, caller: &Caller) -> Result<(), Errors> {
+        let Some(id) = &session.lease else { return Ok(()) };
         if self.service.renew(id, Some(self.lease_time.as_secs_f64())).is_err() {
-            seat.lease = None;
-            if let Some(translation) = &seat.translation {
-                seat.lease = self.lease(translation, caller).ok();
+            session.lease = None;
+            if let Some(translation) = &session.translation {
+                session.lease = self.lease(translation, caller).ok();
             }
         }
         Ok(())
     }
 }
 
-impl Seat {
+impl OtgSession {
     fn current(&self) -> Value {
         self.config.clone().unwrap_or_else(otg::config::empty)
     }
@@ -220,7 +220,7 @@ impl Seat {
 }
 
 /// What the service says against it, in the model's words.
-fn told(fault: &Fault) -> Errors {
+fn errors_of(fault: &Fault) -> Errors {
     let problem = fault.problem();
     let mut errors: Vec<String> =
         problem.errors.iter().map(|place| format!("{}: {}", place.path, place.reason)).collect();

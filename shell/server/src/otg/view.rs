@@ -1,6 +1,6 @@
-//! What is told of ports and flows: metrics and captures.
+//! Figures of ports and flows: metrics and captures.
 
-use super::{Otg, Seat};
+use super::{Otg, OtgSession};
 use crate::limits::port_name;
 use os::link::LinkFacts;
 use otg::{Errors, Figures, MetricsInput, PortState};
@@ -10,16 +10,16 @@ use std::path::Path;
 
 impl Otg {
     /// Answers a `MetricsRequest`. What was counted stays until traffic is started again.
-    pub(super) async fn metrics(&self, seat: &mut Seat, request: &Value) -> Result<Value, Errors> {
-        let translation = seat.translation()?;
-        let run = seat.traffic.as_ref().or(seat.listening.as_ref());
+    pub(super) async fn metrics(&self, session: &mut OtgSession, request: &Value) -> Result<Value, Errors> {
+        let translation = session.translation()?;
+        let run = session.traffic.as_ref().or(session.listening.as_ref());
         let active = run.is_some_and(|run| !run.job.has_ended());
         let snapshot = run.map(|run| run.snapshot());
         let links = os::link::list().unwrap_or_default();
         let ports: Vec<PortState> = translation
             .ports
             .iter()
-            .zip(&seat.captures)
+            .zip(&session.captures)
             .map(|(port, captured)| PortState { up: is_up(&port.location, &links), capturing: captured.on })
             .collect();
         let figures = match &snapshot {
@@ -32,14 +32,14 @@ impl Otg {
             None => Figures::default(),
         };
         let input =
-            MetricsInput { translation: &translation, figures, requested: &seat.asked, ports: &ports };
+            MetricsInput { translation: &translation, figures, requested: &session.asked, ports: &ports };
         otg::metrics(request, &input)
     }
 
     /// Answers a `StatesRequest`: neighbours that answered the run that goes on, or the last one.
-    pub(super) fn states(&self, seat: &Seat, request: &Value) -> Result<Value, Errors> {
-        let run = seat.traffic.as_ref().filter(|run| !run.job.has_ended()).or(seat.listening.as_ref());
-        let known = run.or(seat.traffic.as_ref()).map(|run| run.snapshot().neighbours).unwrap_or_default();
+    pub(super) fn states(&self, session: &OtgSession, request: &Value) -> Result<Value, Errors> {
+        let run = session.traffic.as_ref().filter(|run| !run.job.has_ended()).or(session.listening.as_ref());
+        let known = run.or(session.traffic.as_ref()).map(|run| run.snapshot().neighbours).unwrap_or_default();
         // Addresses are compared as such: IPv6 has many ways to write one.
         let resolved = |port: &str, host: &str, address: &str| {
             let address: IpAddr = address.parse().ok()?;
@@ -48,18 +48,18 @@ impl Otg {
             let found = known.iter().find(is_it);
             found.map(|own| own.mac.clone())
         };
-        otg::states(request, &*seat.translation()?, &resolved)
+        otg::states(request, &*session.translation()?, &resolved)
     }
 
     /// What a port has captured since the capture was started.
-    pub(super) async fn capture(&self, seat: &mut Seat, request: &Value) -> Result<Vec<u8>, Errors> {
+    pub(super) async fn capture(&self, session: &mut OtgSession, request: &Value) -> Result<Vec<u8>, Errors> {
         otg::config::allowed(request, "CaptureRequest")?;
         if request["packets"]["choice"] == "slice" {
             return Err(Errors::invalid("packets.slice: not supported: only whole captures"));
         }
-        let translation = seat.translation()?;
+        let translation = session.translation()?;
         let name = request["port_name"].as_str().unwrap_or_default();
-        let found = translation.ports.iter().zip(&seat.captures).find(|(port, _)| port.name == name);
+        let found = translation.ports.iter().zip(&session.captures).find(|(port, _)| port.name == name);
         let Some((port, captured)) = found else {
             return Err(Errors::invalid(format!("port_name: no port '{name}'")));
         };

@@ -1,4 +1,4 @@
-//! What a running trial shows, published by pointer.
+//! Snapshots of a running trial, published by pointer.
 
 use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, WorkerLoad};
 use engine::{NeighbourView, View};
@@ -8,28 +8,28 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use units::Nanos;
 
-/// From one look to the next.
+/// Time between snapshots.
 pub(crate) const EVERY: Nanos = Nanos::from_millis(100);
-/// Making a full look takes at most this share of the time.
+/// Full snapshots take at most one part in this many of the time.
 const FULL_SHARE: u32 = 10;
 
-/// The columns of a look, and their text once somebody has asked for it.
+/// Live figures, and their JSON text once it was requested.
 #[derive(Debug, Default)]
-pub(crate) struct LiveLook {
+pub(crate) struct LiveSnapshot {
     pub(crate) live: Live,
     text: OnceLock<Arc<str>>,
 }
 
-impl LiveLook {
-    /// As JSON, made once for all who read it.
+impl LiveSnapshot {
+    /// As JSON, made once for all readers.
     pub(crate) fn text(&self) -> Arc<str> {
         self.text.get_or_init(|| serde_json::to_string(&self.live).unwrap_or_default().into()).clone()
     }
 }
 
-/// A look with everything.
+/// The last interval and the totals.
 #[derive(Debug)]
-pub(crate) struct FullLook {
+pub(crate) struct FullSnapshot {
     pub(crate) at_s: f64,
     pub(crate) interval: IntervalDocument,
     pub(crate) total: TotalDocument,
@@ -37,18 +37,18 @@ pub(crate) struct FullLook {
     pub(crate) neighbours: Vec<Neighbour>,
 }
 
-/// The newest looks. Whoever waits is woken; nobody who is slow holds anybody up.
+/// The newest snapshots. Waiting readers are woken; slow ones delay nobody.
 #[derive(Debug)]
-pub(crate) struct Looks {
-    live: Mutex<Arc<LiveLook>>,
-    full: Mutex<Option<Arc<FullLook>>>,
-    /// Counts what there is to see: looks, and changes of state.
-    bell: watch::Sender<u64>,
+pub(crate) struct Snapshots {
+    live: Mutex<Arc<LiveSnapshot>>,
+    full: Mutex<Option<Arc<FullSnapshot>>>,
+    /// Counts snapshots and changes of state.
+    changes: watch::Sender<u64>,
 }
 
-impl Default for Looks {
+impl Default for Snapshots {
     fn default() -> Self {
-        Self { live: Mutex::default(), full: Mutex::default(), bell: watch::Sender::new(0) }
+        Self { live: Mutex::default(), full: Mutex::default(), changes: watch::Sender::new(0) }
     }
 }
 
@@ -56,56 +56,56 @@ fn newest<T: Clone>(slot: &Mutex<T>) -> T {
     slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-impl Looks {
-    pub(crate) fn live(&self) -> Arc<LiveLook> {
+impl Snapshots {
+    pub(crate) fn live(&self) -> Arc<LiveSnapshot> {
         newest(&self.live)
     }
 
-    pub(crate) fn full(&self) -> Option<Arc<FullLook>> {
+    pub(crate) fn full(&self) -> Option<Arc<FullSnapshot>> {
         newest(&self.full)
     }
 
-    pub(crate) fn put_full(&self, look: FullLook) {
-        *self.full.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(look));
+    pub(crate) fn put_full(&self, snapshot: FullSnapshot) {
+        *self.full.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
     }
 
-    /// Wakes whoever waits.
-    pub(crate) fn ring(&self) {
-        self.bell.send_modify(|n| *n += 1);
+    /// Wakes waiting readers.
+    pub(crate) fn notify(&self) {
+        self.changes.send_modify(|n| *n += 1);
     }
 
-    /// Something to wait at.
-    pub(crate) fn listen(&self) -> watch::Receiver<u64> {
-        self.bell.subscribe()
+    /// Wakes on every snapshot and change of state.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     fn put_live(&self, live: Live) {
-        let look = Arc::new(LiveLook { live, text: OnceLock::new() });
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = look;
+        let snapshot = Arc::new(LiveSnapshot { live, text: OnceLock::new() });
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 }
 
-/// Makes looks of an engine's views.
-pub(crate) struct Painter {
+/// Publishes snapshots of an engine's views.
+pub(crate) struct SnapshotPublisher {
     cores: Vec<usize>,
     next_full: Instant,
 }
 
-impl Painter {
+impl SnapshotPublisher {
     /// For workers on `cores`.
     pub(crate) fn new(cores: Vec<usize>) -> Self {
         Self { cores, next_full: Instant::now() }
     }
 
     /// Publishes a view.
-    pub(crate) fn paint(&mut self, view: &View<'_>, looks: &Looks) {
-        looks.put_live(live(view, &self.cores));
+    pub(crate) fn publish(&mut self, view: &View<'_>, snapshots: &Snapshots) {
+        snapshots.put_live(live(view, &self.cores));
         let began = Instant::now();
         if began >= self.next_full {
-            looks.put_full(full(view, &self.cores));
+            snapshots.put_full(full(view, &self.cores));
             self.next_full = began + began.elapsed() * FULL_SHARE - Duration::from_millis(1);
         }
-        looks.ring();
+        snapshots.notify();
     }
 }
 
@@ -189,8 +189,8 @@ impl Push<engine::SessionView> for LiveSessions {
     }
 }
 
-fn full(view: &View<'_>, cores: &[usize]) -> FullLook {
-    FullLook {
+fn full(view: &View<'_>, cores: &[usize]) -> FullSnapshot {
+    FullSnapshot {
         at_s: view.at().as_secs_f64(),
         interval: view.document(),
         total: view.total(),
