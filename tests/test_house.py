@@ -119,6 +119,50 @@ def test_core_uses_no_dependency_that_touches_the_machine():
         assert outside <= pure, f"{room}: {outside - pure}"
 
 
+# Files that say the name of a result's field as a text, and why.
+SAID_ELSEWHERE = {
+    "core/methods/src/mrr.rs": "rows of findings, documents of their own",
+    "core/methods/src/outcome.rs": "rows of findings, documents of their own",
+    "core/methods/src/sessions.rs": "rows of findings, documents of their own",
+    "core/methods/src/sweep.rs": "rows of findings, documents of their own",
+    "core/methods/src/throughput.rs": "rows of findings, documents of their own",
+    "shell/campaign/src/about.rs": "environment of a campaign",
+    "shell/campaign/src/drive.rs": "variables of hooks",
+    "shell/campaign/src/sessions/sustain.rs": "samples are read as documents",
+    "shell/lab/src/hook.rs": "variables of hooks",
+    "shell/otg/src/metrics.rs": "documents in and out, some with OTG's own names",
+    "shell/server/src/metrics/mod.rs": "names of Prometheus series",
+    "shell/server/src/service.rs": "fields of the log",
+    "shell/server/src/starting.rs": "keys of the profile and fields of the log",
+    "shell/store/src/export/mod.rs": "columns of CSV and Parquet",
+    "shell/store/src/export/trending.rs": "documents in the form of CSIT",
+    "shell/store/src/report/machine.rs": "parts of the document shown as they are",
+    "shell/store/src/report/side_by_side.rs": "a heading",
+    "shell/store/src/write.rs": "columns of the store's tables",
+}
+
+
+def code_of(room):
+    """The Rust files of a room that are in the program, without comments and the tests within them."""
+    for path in sorted((ROOMS[room] / "src").rglob("*.rs")):
+        if "tests" not in path.parts and not path.name.endswith("tests.rs"):
+            source = re.split(r"#\[cfg\(test\)\]\s*(?:pub(?:\(crate\))? )?mod \w+ \{", path.read_text())[0]
+            yield str(path.relative_to(REPO)), re.sub(r"//[^\n]*", "", source)
+
+
+def test_fields_of_results_are_named_in_result_only():
+    """Other rooms go through the types or the catalogue. A name without '_' is an everyday word and not looked for."""
+    defined = r"^        (\w+): [^=\n]+ = [A-Z_]+[.;(]"
+    names = {name for _, code in code_of("result") for name in re.findall(defined, code, re.MULTILINE) if "_" in name}
+    assert {"latency_ns", "tx_packets", "failed_ratio"} <= names
+    said = {}
+    for path, code in (file for room in set(ROOMS) - {"result"} for file in code_of(room)):
+        words = {word for text in re.findall(r'"([\w.]+)"', code) for word in text.split(".")}
+        if path not in SAID_ELSEWHERE and words & names:
+            said[path] = sorted(words & names)
+    assert said == {}
+
+
 def test_every_example_is_mentioned():
     """README.md or docs/ mention each file of examples/."""
     pages = [REPO / "README.md", *(REPO / "docs").rglob("*.md")]

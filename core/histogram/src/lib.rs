@@ -8,8 +8,10 @@
 
 #![forbid(unsafe_code)]
 
+mod sparse;
 mod timing;
 
+pub use sparse::SparseHistogram;
 pub use timing::Timing;
 
 /// Values of 2^36 ns (about 69 s) and more share the last bucket.
@@ -87,17 +89,6 @@ impl Histogram {
         self.total += 1;
     }
 
-    /// Adds raw bucket counts of the same scale.
-    ///
-    /// # Panics
-    /// If there are more counts than buckets.
-    pub fn add_counts(&mut self, counts: &[u32]) {
-        for (mine, theirs) in self.counts[..counts.len()].iter_mut().zip(counts) {
-            *mine += u64::from(*theirs);
-            self.total += u64::from(*theirs);
-        }
-    }
-
     /// Adds another histogram of the same scale.
     ///
     /// # Panics
@@ -121,11 +112,6 @@ impl Histogram {
     /// Values counted.
     pub fn total(&self) -> u64 {
         self.total
-    }
-
-    /// The scale.
-    pub fn scale(&self) -> Scale {
-        self.scale
     }
 
     /// The smallest bucket end that at least a share `q` (0 to 1) of the values does not exceed; `None` if empty.

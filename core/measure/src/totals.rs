@@ -2,7 +2,7 @@
 
 use crate::counts::Counts;
 use crate::recorder::Table;
-use histogram::{Histogram, Scale};
+use histogram::{Scale, SparseHistogram};
 
 /// RFC 3550's interarrival jitter of one stream, from one or more receivers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -35,7 +35,7 @@ pub struct StreamTotals {
     /// Counts and moments.
     pub counts: Counts,
     /// Latency, ns; `None` if no histogram is kept.
-    pub latency: Option<Histogram>,
+    pub latency: Option<SparseHistogram>,
 }
 
 /// All streams' totals.
@@ -48,7 +48,7 @@ pub struct Totals {
 impl Totals {
     /// Nothing counted yet.
     pub fn new(streams: usize, scale: Option<Scale>) -> Self {
-        let empty = StreamTotals { counts: Counts::default(), latency: scale.map(Histogram::new) };
+        let empty = StreamTotals { counts: Counts::default(), latency: scale.map(SparseHistogram::new) };
         Self { streams: vec![empty; streams] }
     }
 

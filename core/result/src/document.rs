@@ -28,44 +28,44 @@ part! {
         clock: ClockResult = PART;
         /// `software`, `hardware-rx`, `hardware`, or `simulated`.
         timestamp_class: Cow<'static, str> = TEXT;
-        /// What the tester itself adds to a latency, measured on an in-process link before the trial.
+        /// The tester's own share of a latency, measured on an in-process link before the trial.
         #[serde(skip_serializing_if = "Option::is_none")]
         self_latency_ns: Option<LatencyResult> = PART;
-        /// Whether to believe it.
+        /// Whether the result can be trusted.
         verdict: Verdict = PART;
-        /// What really happened to frames in a simulated trial.
+        /// What happened to frames in a simulated trial.
         #[serde(skip_serializing_if = "Option::is_none")]
         sim: Option<SimResult> = PART;
-        /// Changes of rates while it ran, in their order. `requested_pps` is what the profile says.
+        /// Rate changes during the trial, in order. `requested_pps` stays what the profile says.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         rate_changes: Vec<RateChange> = PART;
-        /// How varying fields were written: `compiled`, or `interpreted`, much slower, where the system lets no program make
+        /// How varying fields were written: `compiled`, or `interpreted` (much slower) where the system forbids generated
         /// machine code. Absent if nothing varied.
         #[serde(skip_serializing_if = "Option::is_none")]
         field_programs: Option<Cow<'static, str>> = TEXT;
-        /// Captures by port name.
+        /// Captures by port.
         #[serde(skip_serializing_if = "Named::is_empty")]
         captures: Named<CaptureResult> = PART.by(&[Key::Port]);
-        /// Conditions the profile set.
+        /// The criteria of the profile.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        criteria: Vec<CriterionResult> = PART;
-        /// By port name.
+        criteria: Vec<CriterionResult> = PART.judged();
+        /// Ports by name.
         ports: Named<PortResult> = PART.by(&[Key::Port]);
-        /// By stream name.
+        /// Streams by name.
         streams: Named<StreamResult> = PART.by(&[Key::Stream]);
-        /// By group and row: streams added up, as the profile's 'groups' say.
+        /// Sums of streams by group and row, as defined under `groups` of the profile.
         #[serde(skip_serializing_if = "Named::is_empty")]
         groups: Named<Named<StreamResult>> = PART.by(&[Key::Group, Key::Row]);
-        /// By name of the profile's entry under 'sessions'.
+        /// Sessions by name of the entry under `sessions` of the profile.
         #[serde(skip_serializing_if = "Named::is_empty")]
         sessions: Named<SessionResult> = PART.by(&[Key::Sessions]);
-        /// The cores that did the work.
+        /// Workers, one for each core.
         workers: Vec<WorkerResult> = PART;
     }
 }
 
 part! {
-    /// What happened since the last look: one line of a `--jsonl` file.
+    /// Counts since the previous interval: one line of a `--jsonl` file.
     pub struct IntervalDocument {
         /// `eagre.interval/1`.
         schema: Cow<'static, str> = TEXT;
@@ -73,32 +73,32 @@ part! {
         at_s: f64 = SECONDS;
         /// Its length, s.
         interval_s: f64 = SECONDS;
-        /// Whether sending is over and late packets are waited for.
+        /// Whether sending is over and the tester waits for late packets.
         draining: bool = FLAG;
-        /// By port name.
+        /// Ports by name.
         ports: Named<PortResult> = PART.by(&[Key::Port]);
-        /// By stream name. `lost` is absent: what is under way at the end of an interval is not lost.
+        /// Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost.
         streams: Named<StreamResult> = PART.by(&[Key::Stream]);
-        /// By group and row: streams added up, as the profile's 'groups' say.
+        /// Sums of streams by group and row, as defined under `groups` of the profile.
         #[serde(skip_serializing_if = "Named::is_empty")]
         groups: Named<Named<StreamResult>> = PART.by(&[Key::Group, Key::Row]);
-        /// By name of the profile's entry under 'sessions'.
+        /// Sessions by name of the entry under `sessions` of the profile.
         #[serde(skip_serializing_if = "Named::is_empty")]
         sessions: Named<SessionResult> = PART.by(&[Key::Sessions]);
     }
 }
 
 part! {
-    /// What happened since the start, while it runs.
+    /// Counts since the start of a running trial.
     pub struct TotalDocument {
-        /// By port name.
+        /// Ports by name.
         ports: Named<PortResult> = PART.by(&[Key::Port]);
-        /// By stream name. `lost` is what was sent and has not arrived.
+        /// Streams by name. `lost` includes packets in flight.
         streams: Named<StreamResult> = PART.by(&[Key::Stream]);
-        /// By group and row.
+        /// Sums of streams by group and row.
         #[serde(skip_serializing_if = "Named::is_empty")]
         groups: Named<Named<StreamResult>> = PART.by(&[Key::Group, Key::Row]);
-        /// By name of the profile's entry under 'sessions'.
+        /// Sessions by name of the entry under `sessions` of the profile.
         #[serde(skip_serializing_if = "Named::is_empty")]
         sessions: Named<SessionResult> = PART.by(&[Key::Sessions]);
     }

@@ -21,7 +21,7 @@ mod trial;
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Unit, fields};
 pub use port::PortResult;
-pub use session::{SessionResult, SideDetails, SideResult, TlsResult};
+pub use session::{DNS_CODES, DNS_EXTRA, HTTP_CLASSES, SessionResult, SideDetails, SideResult, TlsResult};
 pub use stream::{JitterResult, LatencyResult, PacingResult, SpreadResult, StreamResult};
 pub use trial::{CaptureResult, ClockResult, CriterionResult, RateChange, SimResult, Verdict, WorkerResult};
 

@@ -53,6 +53,8 @@ pub enum Presence {
     Clients,
     /// For sessions whose servers run here.
     Servers,
+    /// Once criteria are judged.
+    Judged,
 }
 
 /// What the keys of a map or the places of a list are.
@@ -125,23 +127,31 @@ pub struct Field {
     pub unit: Unit,
     /// When it is present.
     pub presence: Presence,
-    /// Whether the server exports it as a metric.
-    pub exported: bool,
     /// What it means.
     pub about: &'static str,
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Name(name) => name,
+            Self::Key(key) => key.placeholder(),
+        })
+    }
 }
 
 impl fmt::Display for Field {
     /// The path: `streams.<stream>.latency_ns.p99`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, segment) in self.segments.iter().enumerate() {
-            f.write_str(if index > 0 { "." } else { "" })?;
-            match segment {
-                Segment::Name(name) => f.write_str(name)?,
-                Segment::Key(key) => f.write_str(key.placeholder())?,
-            }
-        }
-        Ok(())
+        f.write_str(&self.below(0))
+    }
+}
+
+impl Field {
+    /// The path behind its first `depth` steps: `latency_ns.p99`.
+    pub fn below(&self, depth: usize) -> String {
+        let steps: Vec<String> = self.segments.iter().skip(depth).map(Segment::to_string).collect();
+        steps.join(".")
     }
 }
 
@@ -206,9 +216,8 @@ impl Place<'_> {
     }
 
     fn number(self, all: &mut Vec<Field>) {
-        let Spec { unit, exported, .. } = *self.spec;
-        let (segments, presence) = (self.segments.to_vec(), self.presence);
-        all.push(Field { segments, unit, presence, exported, about: self.about });
+        let (segments, unit) = (self.segments.to_vec(), self.spec.unit);
+        all.push(Field { segments, unit, presence: self.presence, about: self.about });
     }
 }
 
@@ -218,12 +227,11 @@ pub struct Spec {
     unit: Unit,
     presence: Presence,
     keys: &'static [Key],
-    exported: bool,
     pub(crate) flat: bool,
 }
 
 const fn of(unit: Unit) -> Spec {
-    Spec { unit, presence: Presence::Always, keys: &[], exported: false, flat: false }
+    Spec { unit, presence: Presence::Always, keys: &[], flat: false }
 }
 
 impl Spec {
@@ -245,6 +253,11 @@ impl Spec {
     /// Present for sessions whose servers run here.
     pub(crate) const fn servers(self) -> Self {
         Self { presence: Presence::Servers, ..self }
+    }
+
+    /// Present once criteria are judged.
+    pub(crate) const fn judged(self) -> Self {
+        Self { presence: Presence::Judged, ..self }
     }
 }
 
@@ -393,4 +406,49 @@ macro_rules! part {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    part! {
+        /// A row with a field that no other has.
+        pub struct NewRow {
+            /// Frames with a new fault.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            new_faults: Option<u64> = COUNT.measured();
+        }
+    }
+
+    part! {
+        /// A document with such rows.
+        pub struct NewDocument {
+            /// Rows by name.
+            rows: Named<NewRow> = PART.by(&[Key::Stream]);
+        }
+    }
+
+    #[test]
+    fn a_field_is_defined_in_one_place() {
+        let all = fields::<NewDocument>();
+        assert_eq!(all.len(), 1);
+        let field = &all[0];
+        assert_eq!(
+            (field.to_string().as_str(), field.about.trim()),
+            ("rows.<stream>.new_faults", "Frames with a new fault.")
+        );
+        assert_eq!((field.unit, field.presence), (Unit::Count, Presence::Measured));
+        let document: NewDocument =
+            serde_json::from_str(r#"{"rows": {"a": {"new_faults": 3}, "old": {}}}"#).unwrap();
+        assert_eq!(
+            (document.number("rows.a.new_faults"), document.number("rows.old.new_faults")),
+            (Some(3.0), None)
+        );
+        assert_eq!(serde_json::to_string(&document).unwrap(), r#"{"rows":{"a":{"new_faults":3},"old":{}}}"#);
+        let schema =
+            crate::schema_settings().into_generator().into_root_schema_for::<NewDocument>().to_value();
+        let about = &schema["$defs"]["NewRow"]["properties"]["new_faults"]["description"];
+        assert_eq!(about, "Frames with a new fault.");
+    }
 }

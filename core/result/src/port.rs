@@ -7,32 +7,32 @@ part! {
     pub struct PortResult {
         /// Test packets sent.
         tx_packets: u64 = COUNT;
-        /// Their bytes.
+        /// Bytes of test packets sent.
         tx_bytes: u64 = BYTES;
-        /// Everything received.
+        /// Packets received, of any kind.
         rx_packets: u64 = COUNT;
-        /// Its bytes.
+        /// Bytes received, of any kind.
         rx_bytes: u64 = BYTES;
-        /// Packets that were due and not sent.
+        /// Packets due but not sent.
         #[serde(skip_serializing_if = "Option::is_none")]
         tx_unsent: Option<u64> = COUNT;
         /// Packets per second sent.
         tx_pps: f64 = PACKETS_PER_S;
         /// Packets per second received.
         rx_pps: f64 = PACKETS_PER_S;
-        /// Bits per second sent, layer 1.
+        /// Layer-1 bits per second sent.
         tx_bps_l1: f64 = BITS_PER_S;
-        /// Bits per second received, layer 1.
+        /// Layer-1 bits per second received.
         rx_bps_l1: f64 = BITS_PER_S;
-        /// Received, but no test packet of this run.
+        /// Packets received that are not test packets of this run.
         rx_other: u64 = COUNT;
-        /// ARP, ND and echo replies sent.
+        /// ARP, ND and echo replies and frames of pings sent.
         tx_answers: u64 = COUNT;
-        /// Frames received or lost in the tester that do not count as they should, by reason.
+        /// Frames received with errors, and frames lost in the tester, by reason.
         rx_errors: Counters = COUNT.by(&[Key::RxError]);
-        /// Frames the driver took and did not send, by reason.
+        /// Frames the driver accepted but did not send, by reason.
         tx_errors: Counters = COUNT.by(&[Key::TxError]);
-        /// How evenly all its paced streams left.
+        /// Departures of all paced streams compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
     }

@@ -9,35 +9,35 @@ part! {
         source: Cow<'static, str> = TEXT;
         /// Ticks per second.
         hz: u64 = HERTZ;
-        /// Bound on the rate's error at calibration, parts per million.
+        /// Uncertainty of the rate at calibration, parts per million.
         #[serde(skip_serializing_if = "Option::is_none")]
         uncertainty_ppm: Option<f64> = PPM;
-        /// Error against the system's clock over the trial, parts per million.
+        /// Drift against the system clock during the trial, parts per million.
         #[serde(skip_serializing_if = "Option::is_none")]
         drift_ppm: Option<f64> = PPM;
-        /// Time one reading takes, ns.
+        /// Duration of one reading, ns.
         #[serde(skip_serializing_if = "Option::is_none")]
         read_cost_ns: Option<f64> = NANOS;
-        /// Largest offset between two workers' clocks that could be seen, ns.
+        /// Largest offset observed between two workers' clocks, ns.
         #[serde(skip_serializing_if = "Option::is_none")]
         core_skew_ns: Option<u64> = NANOS;
     }
 }
 
 part! {
-    /// What simulated links and device really did, as opposed to what was measured.
+    /// What simulated links and the simulated device did, as opposed to what was measured.
     pub struct SimResult {
         /// Frames lost on links.
         lost_on_links: u64 = COUNT;
-        /// Frames delivered once more than sent.
+        /// Frames duplicated on links.
         duplicated: u64 = COUNT;
         /// Frames delayed on links.
         delayed: u64 = COUNT;
-        /// Frames delivered after one sent later on the same port.
+        /// Frames delivered after a frame sent later on the same port.
         overtaken: u64 = COUNT;
         /// Frames dropped by the device because its buffer was full.
         dropped_by_device: u64 = COUNT;
-        /// Frames the device had no way for.
+        /// Frames the device had no route for.
         no_route: u64 = COUNT;
     }
 }
@@ -45,30 +45,30 @@ part! {
 part! {
     /// A capture on a port.
     pub struct CaptureResult {
-        /// The files that are left, oldest first.
+        /// Files of the capture, oldest first.
         files: Vec<String> = TEXT;
-        /// Packets that went past.
+        /// Packets seen.
         seen: u64 = COUNT;
-        /// Those of them that the filter let through: `captured` and `dropped`.
+        /// Packets that passed the filter: `captured` + `dropped`.
         matched: u64 = COUNT;
-        /// Those of them that were taken.
+        /// Packets captured.
         captured: u64 = COUNT;
-        /// Those of them for which memory or disk had no room.
+        /// Packets dropped because memory or disk was full.
         dropped: u64 = COUNT;
-        /// Captured packets that newer ones have displaced, and that are in no file any more.
+        /// Captured packets overwritten by newer ones; they are in no file.
         displaced: u64 = COUNT;
-        /// Why the capture ended early; absent if it did not.
+        /// Why the capture ended early.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String> = TEXT;
     }
 }
 
 part! {
-    /// A change of rates while a trial ran.
+    /// A rate change during a trial.
     pub struct RateChange {
         /// When it took effect, s since traffic started.
         at_s: f64 = SECONDS;
-        /// The stream; absent if it was all.
+        /// The stream; absent for all streams.
         #[serde(skip_serializing_if = "Option::is_none")]
         stream: Option<String> = TEXT;
         /// The new rate: `2Mpps`, or `50% of the profile's rate`.
@@ -77,47 +77,47 @@ part! {
 }
 
 part! {
-    /// Whether to believe a result.
+    /// Whether a result can be trusted.
     pub struct Verdict {
-        /// Whether the figures can be believed.
+        /// Whether the figures can be trusted.
         valid: bool = FLAG;
         /// Whether the tester, and not the device under test, was the limit.
         generator_limited: bool = FLAG;
-        /// Why not valid, or why limited.
+        /// Why the result is not valid, or why the tester was the limit.
         reasons: Vec<String> = TEXT;
     }
 }
 
 part! {
-    /// A condition and whether it held.
+    /// A criterion and whether it passed.
     pub struct CriterionResult {
         /// Path of the value in this document.
         path: String = TEXT;
         /// The bound, as the profile writes it.
         bound: String = TEXT;
-        /// The value; absent if it was not measured.
+        /// The value; absent if not measured.
         #[serde(skip_serializing_if = "Option::is_none")]
         value: Option<f64> = COUNT;
-        /// Whether it held. What was not measured did not hold.
+        /// Whether it passed. A value that was not measured fails.
         passed: bool = FLAG;
     }
 }
 
 part! {
-    /// One core that did the work.
+    /// One worker.
     pub struct WorkerResult {
-        /// Which; absent in a simulated trial.
+        /// The core it ran on; absent in a simulated trial.
         #[serde(skip_serializing_if = "Option::is_none")]
         core: Option<usize> = COUNT;
-        /// Share of its time it found something to do.
+        /// Share of time with work to do.
         busy_ratio: f64 = RATIO;
-        /// Processor time it had, s.
+        /// Processor time used, s.
         #[serde(skip_serializing_if = "Option::is_none")]
         cpu_s: Option<f64> = SECONDS;
-        /// Time something else had its core, s.
+        /// Time spent waiting for the core, s.
         #[serde(skip_serializing_if = "Option::is_none")]
         waited_s: Option<f64> = SECONDS;
-        /// Longest time between two turns of its loop, ns.
+        /// Longest time between two turns of the loop, ns.
         stall_max_ns: u64 = NANOS;
     }
 }

@@ -41,6 +41,7 @@ pub(crate) fn sim(path: &Path, options: &SimArgs, common: &Common) -> Result<Exi
         dropped_by_device: counts.dropped,
         no_route: counts.no_route,
     });
+    session.judge(&mut document);
     if let Some(file) = file {
         file.finish()?;
     }

@@ -6,6 +6,7 @@ use crate::observer::View;
 use crate::session_rows::sessions;
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
+use histogram::SparseHistogram;
 use measure::{Counts, DelayVariation, Jitter, Moments, Span, Spans, StreamTotals};
 use port::DriverDrops;
 use result::{
@@ -44,7 +45,7 @@ pub(crate) fn l1_bits(bytes: u64, packets: u64) -> f64 {
 }
 
 /// Latencies from moments and, if kept, a histogram; `None` if nothing was measured.
-pub(crate) fn latency(moments: &Moments, histogram: Option<&histogram::Histogram>) -> Option<LatencyResult> {
+pub(crate) fn latency(moments: &Moments, histogram: Option<&SparseHistogram>) -> Option<LatencyResult> {
     // A bucket's end may lie beyond the largest value in it.
     let quantile = |q| histogram.and_then(|h| h.quantile(q)).map(|v| v.clamp(moments.min, moments.max));
     Some(LatencyResult {
@@ -202,7 +203,7 @@ fn group_row(
     final_counts: bool,
 ) -> StreamResult {
     let (mut tx, mut measured_tx) = (0, 0);
-    let (mut counts, mut latency) = (None::<Counts>, None::<histogram::Histogram>);
+    let (mut counts, mut latency) = (None::<Counts>, None::<SparseHistogram>);
     let mut requested_pps = Some(0.0);
     for index in members.iter().map(|member| *member as usize) {
         let (stream, totals) = (&trial.streams[index], &sums.arrivals.streams[index]);
@@ -243,7 +244,7 @@ struct Row<'a> {
     measured_tx: u64,
     /// Absent if arrivals say nothing.
     counts: Option<&'a Counts>,
-    latency: Option<&'a histogram::Histogram>,
+    latency: Option<&'a SparseHistogram>,
     jitter: Option<Jitter>,
     /// Since the start of traffic.
     arrived: Option<Span>,

@@ -88,6 +88,7 @@ impl Session {
         for (worker, core) in document.workers.iter_mut().zip(&options.cores) {
             worker.core = Some(*core);
         }
+        self.judge(&mut document);
         Ok(document)
     }
 
@@ -116,7 +117,14 @@ impl Session {
         };
         let mut document = assemble(&trial, &results, drops, clock_result);
         document.timestamp_class = "simulated".into();
+        self.judge(&mut document);
         Ok(document)
+    }
+
+    /// Holds the plan's criteria against a document of its trial. [`run`](Self::run) and [`simulate`](Self::simulate) have
+    /// done so; do it again after adding to a document.
+    pub fn judge(&self, document: &mut ResultDocument) {
+        document.criteria = trust::judge_criteria(&self.plan.criteria, document);
     }
 }
 
@@ -138,7 +146,7 @@ fn assemble(
         ..rows::worker(time)
     });
     let arrived = Some((&results.spans, results.epoch));
-    let mut document = ResultDocument {
+    ResultDocument {
         schema: result::SCHEMA.into(),
         version: env!("CARGO_PKG_VERSION").into(),
         seed: plan.seed,
@@ -160,9 +168,7 @@ fn assemble(
         groups: rows::groups(trial, &results.total, span, true),
         sessions: session_rows::sessions(trial, &results.total, span, true),
         workers: workers.collect(),
-    };
-    document.criteria = trust::judge_criteria(&plan.criteria, &document);
-    document
+    }
 }
 
 /// How long traffic was sent: as planned, unless it was stopped, ended early by count, or could not keep up.

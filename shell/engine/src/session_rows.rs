@@ -4,7 +4,10 @@ use crate::counts::sessions::SessionCounts;
 use crate::sums::Sums;
 use crate::trial::Trial;
 use histogram::Timing;
-use result::{Counters, LatencyResult, Named, SessionResult, SideDetails, SideResult, TlsResult};
+use result::{
+    Counters, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, LatencyResult, Named, SessionResult, SideDetails,
+    SideResult, TlsResult,
+};
 use session::plan::{OpenRate, SessionPlan, Side};
 use session::{Counts, Reason};
 use units::Nanos;
@@ -51,8 +54,10 @@ fn present<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> Counters {
 /// One side in full.
 fn details(counts: &SessionCounts, seconds: f64) -> SideDetails {
     let SessionCounts { app, tcp, frames, .. } = counts;
-    const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
-    let dns = dns_codes(app).chain([("truncated", app.dns_truncated), ("retries", app.dns_retries)]);
+    let dns = DNS_CODES
+        .into_iter()
+        .zip(app.dns)
+        .chain(DNS_EXTRA.into_iter().zip([app.dns_truncated, app.dns_retries]));
     let tls = app.tls.iter().map(|(agreed, handshakes)| TlsResult {
         version: agreed.version.into(),
         suite: agreed.suite.into(),
@@ -63,7 +68,7 @@ fn details(counts: &SessionCounts, seconds: f64) -> SideDetails {
     SideDetails {
         seen: side(counts, seconds),
         failure_details: app.details.clone(),
-        http: present(CLASSES.into_iter().zip(app.http)),
+        http: present(HTTP_CLASSES.into_iter().zip(app.http)),
         dns: present(dns),
         tls: tls.collect(),
         tcp: present(tcp.each()),
@@ -71,15 +76,6 @@ fn details(counts: &SessionCounts, seconds: f64) -> SideDetails {
         packet_max_bytes: Some(tcp.packet_max).filter(|bytes| *bytes > 0),
         frames: present(frames.each()),
     }
-}
-
-/// Answers by code (RFC 1035 section 4.1.1, RFC 2136 section 2.2).
-fn dns_codes(app: &Counts) -> impl Iterator<Item = (&'static str, u64)> {
-    const NAMES: [&str; 16] = [
-        "noerror", "formerr", "servfail", "nxdomain", "notimp", "refused", "yxdomain", "yxrrset", "nxrrset",
-        "notauth", "notzone", "11", "12", "13", "14", "15",
-    ];
-    NAMES.into_iter().zip(app.dns)
 }
 
 /// Sessions per second asked for on average in the part of `span` in which sessions were due.

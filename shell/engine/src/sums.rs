@@ -28,7 +28,7 @@ pub(crate) struct WorkerTime {
 
 impl Sums {
     pub(crate) fn new(shape: Shape, workers: usize) -> Self {
-        let empty = shape.interval();
+        let empty = shape.first_interval();
         Self {
             arrivals: Totals::new(shape.streams, shape.scale),
             sent: empty.sent,

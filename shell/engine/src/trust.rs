@@ -1,4 +1,4 @@
-//! How far a result can be trusted: the tester's own latency, and the verdict.
+//! Whether a result can be trusted: the tester's own latency, the verdict, the criteria.
 
 use crate::counts::interval::Shape;
 use crate::rows::{self, PortEnd};
@@ -22,19 +22,19 @@ use units::{FrameLen, Nanos, Pps};
 use wire::signature::{self, Stamp};
 use wire::{Header, PacketSpec, protocol};
 
-/// Packets due and not sent beyond which the tester is called the limit.
+/// Share of packets due but not sent above which the tester is the limit.
 const SHORTFALL_MAX: f64 = 0.001;
-/// Share of its time a worker has something to do beyond which it is the limit.
+/// Share of busy time above which a worker is the limit.
 const FULL: f64 = 0.95;
-/// Clock error beyond which rates and latencies are not believed, parts per million.
+/// Clock drift above which a result is not valid, parts per million.
 const DRIFT_PPM_MAX: f64 = 500.0;
-/// Packets that may seem to arrive before they were sent: clocks of two cores differ by some nanoseconds.
+/// Share of packets that may arrive before they were sent: clocks of two cores differ by some nanoseconds.
 const BEFORE_SENT_MAX: f64 = 0.001;
 /// Length and rate of the loop-back that measures the tester itself.
 const SELF_TEST: Nanos = Nanos::from_millis(5);
 const SELF_TEST_RATE: Pps = Pps::new(200_000);
 
-/// What the tester itself adds to a latency: a minimum frame sent and received by this thread over an in-process link.
+/// The tester's own share of a latency: a minimum frame sent and received by this thread over an in-process link.
 pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     let hosts = [Hosts::new(Vec::new(), Vec::new())];
     let len = FrameLen::MIN.without_fcs() as u16;
@@ -88,16 +88,16 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Whether to believe the figures, and whether the tester was the limit.
+    /// Whether the figures can be trusted, and whether the tester was the limit.
     pub(crate) fn verdict(&self) -> Verdict {
         let mut verdict = Findings(Verdict { valid: true, ..Verdict::default() });
         self.judge_sending(&mut verdict);
-        self.judge_greed(&mut verdict);
+        self.judge_max_rates(&mut verdict);
         self.judge_receiving(&mut verdict);
         self.judge_sessions(&mut verdict);
         if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
             verdict.reject(format!(
-                "the clock ran {ppm:.0} ppm off the system's: rates and latencies are off as much"
+                "the clock drifted {ppm:.0} ppm from the system clock; rates and latencies are off by as much"
             ));
         }
         verdict.0
@@ -119,39 +119,36 @@ impl Evidence<'_> {
             if end.unsent as f64 > due as f64 * SHORTFALL_MAX {
                 let share = 100.0 * end.unsent as f64 / due as f64;
                 verdict.limit(format!(
-                    "port {}: {} of {due} packets due ({share:.2}%) were not sent: more than this port and its worker \
-                     can send",
+                    "port {}: {} of {due} packets due ({share:.2}%) were not sent: the load exceeds what this port and \
+                     its worker can send",
                     self.port_name(port),
                     end.unsent
                 ));
             }
             for (reason, n) in end.drops.tx.iter().filter(|(_, n)| *n > 0) {
                 verdict.reject(format!(
-                    "port {}: {n} packets handed to the driver were never sent ({reason}): the loss includes them",
+                    "port {}: the driver accepted {n} packets and did not send them ({reason}); the loss includes them",
                     self.port_name(port)
                 ));
             }
         }
     }
 
-    /// Streams that send as fast as they can measure the tester, unless something got lost on the way.
-    fn judge_greed(&self, verdict: &mut Findings) {
-        let greedy = |index: usize| !self.trial.streams[index].load.pace.is_paced();
+    /// Streams at rate `max` without loss measure the tester, not the device.
+    fn judge_max_rates(&self, verdict: &mut Findings) {
+        let at_max = |index: usize| !self.trial.streams[index].load.pace.is_paced();
         let lossless = |index: usize| {
             let stream = &self.trial.streams[index];
             let got = self.sums.arrivals.streams[index].counts.received;
             !(stream.measured && stream.to.is_some()) || got >= self.sums.sent[index]
         };
-        let mut own = (0..self.trial.streams.len()).filter(|i| greedy(*i)).peekable();
+        let mut own = (0..self.trial.streams.len()).filter(|i| at_max(*i)).peekable();
         if own.peek().is_some() && own.all(lossless) {
-            verdict.limit(
-                "rate 'max' and no loss: this is what the tester can send, not what the device can take"
-                    .to_owned(),
-            );
+            verdict.limit("rate 'max' without loss: the tester, not the device, was the limit".to_owned());
         }
     }
 
-    /// Sessions that were due and not opened, or could not be for want of the tester's own means.
+    /// Sessions due but not opened, or not possible for lack of the tester's own resources.
     fn judge_sessions(&self, verdict: &mut Findings) {
         for (index, entry) in self.trial.plan.sessions.iter().enumerate() {
             let plan = &entry.session;
@@ -162,32 +159,33 @@ impl Evidence<'_> {
             let (name, opened) = (&plan.name, counts.app.attempted);
             let due = opened + counts.unopened.max(0) as u64;
             if due == 0 {
-                verdict.reject(format!("sessions {name}: none was opened"));
+                verdict.reject(format!("sessions {name}: no session was opened"));
             }
             if counts.unopened as f64 > due as f64 * SHORTFALL_MAX {
                 let share = 100.0 * counts.unopened as f64 / due as f64;
                 verdict.limit(format!(
-                    "sessions {name}: {} of {due} due ({share:.2}%) were not opened: more than the worker can do",
+                    "sessions {name}: {} of {due} sessions due ({share:.2}%) were not opened: the rate exceeds what the workers can \
+                     open",
                     counts.unopened
                 ));
             }
             let no_port = counts.app.failed(Reason::NoPort);
             if no_port > 0 {
                 verdict.limit(format!(
-                    "sessions {name}: {no_port} found no free address and port; give clients more of them, or a shorter \
-                     time_wait"
+                    "sessions {name}: {no_port} sessions found no free address and port; add client addresses or ports, or \
+                     shorten time_wait"
                 ));
             }
             if plan.load.open == OpenRate::Max && counts.app.failed_in_all() == 0 && self.workers_are_full() {
                 verdict.limit(format!(
-                    "sessions {name}: opened as fast as can be, and the tester's cores had no time left: this is what the \
-                     tester can do, not what the device can take"
+                    "sessions {name}: all cores of the tester were busy at rate 'max' and nothing failed: the tester, not the \
+                     device, was the limit"
                 ));
             }
         }
     }
 
-    /// Whether some worker had no time left.
+    /// Whether some worker was busy all the time.
     fn workers_are_full(&self) -> bool {
         self.sums.workers.iter().any(|time| time.busy_ns as f64 > time.total_ns as f64 * FULL)
     }
@@ -197,31 +195,31 @@ impl Evidence<'_> {
             let (name, n) = (self.port_name(port), &self.sums.ports[port]);
             for (reason, n) in end.drops.rx.iter().filter(|(_, n)| *n > 0) {
                 verdict.reject(format!(
-                    "port {name}: {n} frames reached the tester and were dropped there ({reason}): the loss includes them"
+                    "port {name}: the tester dropped {n} received frames ({reason}); the loss includes them"
                 ));
             }
             if n.rx_misrouted > 0 {
                 verdict.reject(format!(
-                    "port {name}: {} test packets arrived that should have come to another port; are cables swapped?",
+                    "port {name}: received {} test packets meant for another port; check the cabling",
                     n.rx_misrouted
                 ));
             }
             if n.rx_unknown_stream > 0 {
                 verdict.reject(format!(
-                    "port {name}: {} test packets are of streams this run has not; does another tester use the same seed?",
+                    "port {name}: received {} test packets of unknown streams; does another tester use the same seed?",
                     n.rx_unknown_stream
                 ));
             }
             if n.rx_not_steered > 0 {
                 verdict.reject(format!(
-                    "port {name}: {} frames of sessions came to one worker and could not be passed on to another: losses \
+                    "port {name}: {} frames of sessions could not be passed to the worker that owns their flow; losses \
                      include them",
                     n.rx_not_steered
                 ));
             }
             if n.rx_before_sent as f64 > n.rx_packets as f64 * BEFORE_SENT_MAX {
                 verdict.reject(format!(
-                    "port {name}: {} packets seem to have arrived before they were sent: the cores' clocks differ",
+                    "port {name}: {} packets arrived before they were sent, by the cores' clocks: the clocks differ",
                     n.rx_before_sent
                 ));
             }
@@ -244,7 +242,7 @@ impl Findings {
     }
 }
 
-/// Holds the profile's conditions against a finished document.
+/// Compares the profile's criteria with a finished document.
 pub(crate) fn judge_criteria(criteria: &[Criterion], document: &ResultDocument) -> Vec<CriterionResult> {
     criteria.iter().map(|criterion| judge(criterion, document)).collect()
 }

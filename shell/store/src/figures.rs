@@ -4,9 +4,9 @@
 //!
 //! Percentiles can't be added up: of several streams the column has the largest, an upper bound for all of them.
 
+use result::{LatencyResult, Named, ResultDocument, SideResult};
 use rusqlite::types::Value as Sql;
 use serde::Serialize;
-use serde_json::Value;
 
 /// How a column's numbers are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +46,9 @@ macro_rules! figures {
                 &[$(Column { name: stringify!($name), kind: Kind::$kind, about: $about }),*];
 
             /// From a result document.
-            pub fn new(result: &Value) -> Self {
-                Self { $($name: $of(result)),* }
+            pub fn new(result: &ResultDocument) -> Self {
+                $(let $name: fn(&ResultDocument) -> Option<f64> = $of;)*
+                Self { $($name: $name(result)),* }
             }
 
             /// The values, in the order of [`Figures::COLUMNS`].
@@ -63,42 +64,42 @@ macro_rules! figures {
 }
 
 figures! {
-    duration_s: Real = |r: &Value| r["duration_s"].as_f64(), "how long traffic was sent, s";
-    requested_pps: Real = |r| every(r, "streams", "requested_pps"), "load asked for, packets/s; absent if a stream has none";
-    offered_pps: Real = |r| sum(r, "streams", "offered_pps"), "load sent, packets/s";
+    duration_s: Real = |r: &ResultDocument| Some(r.duration_s), "how long traffic was sent, s";
+    requested_pps: Real = |r: &ResultDocument| every(&r.streams, |s| s.requested_pps), "load asked for, packets/s; absent if a stream has none";
+    offered_pps: Real = |r: &ResultDocument| sum(&r.streams, |s| Some(s.offered_pps)), "load sent, packets/s";
     rx_pps: Real = received_pps, "test packets received, packets/s";
-    tx: Integer = |r| sum(r, "streams", "tx"), "test packets sent";
-    rx: Integer = |r| sum(r, "streams", "rx"), "test packets received, each once";
-    lost: Integer = |r| sum(r, "streams", "lost"), "test packets sent and not received";
+    tx: Integer = |r: &ResultDocument| sum(&r.streams, |s| whole(s.tx)), "test packets sent";
+    rx: Integer = |r: &ResultDocument| sum(&r.streams, |s| whole(s.rx?)), "test packets received, each once";
+    lost: Integer = |r: &ResultDocument| sum(&r.streams, |s| whole(s.lost?)), "test packets sent and not received";
     loss_ratio: Real = loss_ratio, "lost / sent, over the streams whose arrivals were counted";
-    duplicates: Integer = |r| sum(r, "streams", "duplicates"), "packets received again";
-    reordered: Integer = |r| sum(r, "streams", "reordered"), "packets received after one sent later (RFC 4737)";
-    tx_unsent: Integer = |r| sum(r, "ports", "tx_unsent"), "packets that were due and not sent";
-    tx_bps_l1: Real = |r| sum(r, "ports", "tx_bps_l1"), "bits/s sent, layer 1, all ports";
-    rx_bps_l1: Real = |r| sum(r, "ports", "rx_bps_l1"), "bits/s received, layer 1, all ports";
-    latency_min_ns: Real = |r| least(r, "streams", "latency_ns.min"), "one-way delay, smallest, ns";
+    duplicates: Integer = |r: &ResultDocument| sum(&r.streams, |s| whole(s.duplicates?)), "packets received again";
+    reordered: Integer = |r: &ResultDocument| sum(&r.streams, |s| whole(s.reordered?)), "packets received after one sent later (RFC 4737)";
+    tx_unsent: Integer = |r: &ResultDocument| sum(&r.ports, |p| whole(p.tx_unsent?)), "packets that were due and not sent";
+    tx_bps_l1: Real = |r: &ResultDocument| sum(&r.ports, |p| Some(p.tx_bps_l1)), "bits/s sent, layer 1, all ports";
+    rx_bps_l1: Real = |r: &ResultDocument| sum(&r.ports, |p| Some(p.rx_bps_l1)), "bits/s received, layer 1, all ports";
+    latency_min_ns: Real = |r: &ResultDocument| least(&r.streams, |s| whole(s.latency_ns.as_ref()?.min)), "one-way delay, smallest, ns";
     latency_mean_ns: Real = mean_latency, "one-way delay, mean of all packets, ns";
-    latency_p50_ns: Real = |r| most(r, "streams", "latency_ns.p50"), "one-way delay, median, ns; largest of the streams";
-    latency_p90_ns: Real = |r| most(r, "streams", "latency_ns.p90"), "one-way delay, 90%, ns; largest of the streams";
-    latency_p99_ns: Real = |r| most(r, "streams", "latency_ns.p99"), "one-way delay, 99%, ns; largest of the streams";
-    latency_p99_9_ns: Real = |r| most(r, "streams", "latency_ns.p99_9"), "one-way delay, 99.9%, ns; largest of the streams";
-    latency_p99_99_ns: Real = |r| most(r, "streams", "latency_ns.p99_99"), "one-way delay, 99.99%, ns; largest of the streams";
-    latency_max_ns: Real = |r| most(r, "streams", "latency_ns.max"), "one-way delay, largest, ns";
-    jitter_mean_ns: Real = |r| most(r, "streams", "jitter_ns.rfc4689_mean"), "mean jitter (RFC 4689), ns; largest of the streams";
-    sessions_attempted: Integer = |r| sum(r, "sessions", "attempted"), "sessions attempted";
-    sessions_established: Integer = |r| sum(r, "sessions", "established"), "sessions established";
-    sessions_completed: Integer = |r| sum(r, "sessions", "completed"), "sessions completed";
-    sessions_failed: Integer = sessions_failed, "sessions failed, for any reason";
-    sessions_active_max: Integer = |r| sum(r, "sessions", "active_max"), "most sessions open at once";
-    open_per_s: Real = |r| sum(r, "sessions", "open_per_s"), "sessions opened per second";
-    transactions_per_s: Real = |r| sum(r, "sessions", "transactions_per_s"), "transactions per second";
-    goodput_bps: Real = |r| sum(r, "sessions", "rx_bps_goodput"), "application bits/s received";
-    setup_p50_ns: Real = |r| most(r, "sessions", "setup_ns.p50"), "connection set-up, median, ns";
-    setup_p99_ns: Real = |r| most(r, "sessions", "setup_ns.p99"), "connection set-up, 99%, ns";
-    ttfb_p50_ns: Real = |r| most(r, "sessions", "ttfb_ns.p50"), "time to first byte, median, ns";
-    ttfb_p99_ns: Real = |r| most(r, "sessions", "ttfb_ns.p99"), "time to first byte, 99%, ns";
-    ttlb_p50_ns: Real = |r| most(r, "sessions", "ttlb_ns.p50"), "time to last byte, median, ns";
-    ttlb_p99_ns: Real = |r| most(r, "sessions", "ttlb_ns.p99"), "time to last byte, 99%, ns";
+    latency_p50_ns: Real = |r| latency(r, |l| l.p50), "one-way delay, median, ns; largest of the streams";
+    latency_p90_ns: Real = |r| latency(r, |l| l.p90), "one-way delay, 90%, ns; largest of the streams";
+    latency_p99_ns: Real = |r| latency(r, |l| l.p99), "one-way delay, 99%, ns; largest of the streams";
+    latency_p99_9_ns: Real = |r| latency(r, |l| l.p99_9), "one-way delay, 99.9%, ns; largest of the streams";
+    latency_p99_99_ns: Real = |r| latency(r, |l| l.p99_99), "one-way delay, 99.99%, ns; largest of the streams";
+    latency_max_ns: Real = |r| latency(r, |l| Some(l.max)), "one-way delay, largest, ns";
+    jitter_mean_ns: Real = |r: &ResultDocument| most(&r.streams, |s| Some(s.jitter_ns.as_ref()?.rfc4689_mean)), "mean jitter (RFC 4689), ns; largest of the streams";
+    sessions_attempted: Integer = |r: &ResultDocument| sum(&r.sessions, |s| whole(s.seen.attempted)), "sessions attempted";
+    sessions_established: Integer = |r: &ResultDocument| sum(&r.sessions, |s| whole(s.seen.established)), "sessions established";
+    sessions_completed: Integer = |r: &ResultDocument| sum(&r.sessions, |s| whole(s.seen.completed)), "sessions completed";
+    sessions_failed: Integer = |r: &ResultDocument| sum(&r.sessions, |s| whole(s.seen.failed.values().sum())), "sessions failed, for any reason";
+    sessions_active_max: Integer = |r: &ResultDocument| sum(&r.sessions, |s| whole(s.seen.active_max)), "most sessions open at once";
+    open_per_s: Real = |r: &ResultDocument| sum(&r.sessions, |s| Some(s.seen.open_per_s)), "sessions opened per second";
+    transactions_per_s: Real = |r: &ResultDocument| sum(&r.sessions, |s| Some(s.seen.transactions_per_s)), "transactions per second";
+    goodput_bps: Real = |r: &ResultDocument| sum(&r.sessions, |s| Some(s.seen.rx_bps_goodput)), "application bits/s received";
+    setup_p50_ns: Real = |r| times(r, |s| s.setup_ns.as_ref()?.p50), "connection set-up, median, ns";
+    setup_p99_ns: Real = |r| times(r, |s| s.setup_ns.as_ref()?.p99), "connection set-up, 99%, ns";
+    ttfb_p50_ns: Real = |r| times(r, |s| s.ttfb_ns.as_ref()?.p50), "time to first byte, median, ns";
+    ttfb_p99_ns: Real = |r| times(r, |s| s.ttfb_ns.as_ref()?.p99), "time to first byte, 99%, ns";
+    ttlb_p50_ns: Real = |r| times(r, |s| s.ttlb_ns.as_ref()?.p50), "time to last byte, median, ns";
+    ttlb_p99_ns: Real = |r| times(r, |s| s.ttlb_ns.as_ref()?.p99), "time to last byte, 99%, ns";
 }
 
 impl Column {
@@ -112,74 +113,61 @@ impl Column {
     }
 }
 
-/// A number at a path like `latency_ns.p50`.
-pub(crate) fn number(value: &Value, path: &str) -> Option<f64> {
-    path.split('.').try_fold(value, |value, key| value.get(key))?.as_f64()
+fn whole(count: u64) -> Option<f64> {
+    Some(count as f64)
 }
 
-/// The members of a part of the document.
-pub(crate) fn members<'a>(
-    result: &'a Value,
-    part: &str,
-) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
-    result.get(part).and_then(Value::as_object).into_iter().flatten()
+fn sum<T>(rows: &Named<T>, of: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+    rows.values().filter_map(of).reduce(|a, b| a + b)
 }
 
-fn all<'a>(result: &'a Value, part: &str, path: &'a str) -> impl Iterator<Item = f64> + 'a {
-    members(result, part).filter_map(move |(_, member)| number(member, path))
+fn most<T>(rows: &Named<T>, of: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+    rows.values().filter_map(of).reduce(f64::max)
 }
 
-fn sum(result: &Value, part: &str, path: &str) -> Option<f64> {
-    all(result, part, path).reduce(|a, b| a + b)
+fn least<T>(rows: &Named<T>, of: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+    rows.values().filter_map(of).reduce(f64::min)
 }
 
-fn most(result: &Value, part: &str, path: &str) -> Option<f64> {
-    all(result, part, path).reduce(f64::max)
+/// The sum, if every row has the value.
+fn every<T>(rows: &Named<T>, of: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+    rows.values().map(of).reduce(|a, b| Some(a? + b?))?
 }
 
-fn least(result: &Value, part: &str, path: &str) -> Option<f64> {
-    all(result, part, path).reduce(f64::min)
+fn latency(result: &ResultDocument, of: impl Fn(&LatencyResult) -> Option<u64>) -> Option<f64> {
+    most(&result.streams, |stream| whole(of(stream.latency_ns.as_ref()?)?))
 }
 
-/// The sum, if every member has the value.
-fn every(result: &Value, part: &str, path: &str) -> Option<f64> {
-    members(result, part).map(|(_, member)| number(member, path)).reduce(|a, b| Some(a? + b?))?
+fn times(result: &ResultDocument, of: impl Fn(&SideResult) -> Option<u64>) -> Option<f64> {
+    most(&result.sessions, |entry| whole(of(&entry.seen)?))
 }
 
-fn received_pps(result: &Value) -> Option<f64> {
-    let seconds = result["duration_s"].as_f64().filter(|s| *s > 0.0)?;
-    Some(sum(result, "streams", "rx")? / seconds)
+fn received_pps(result: &ResultDocument) -> Option<f64> {
+    let received = sum(&result.streams, |stream| whole(stream.rx?))?;
+    (result.duration_s > 0.0).then(|| received / result.duration_s)
 }
 
-fn loss_ratio(result: &Value) -> Option<f64> {
-    let counted = members(result, "streams")
-        .filter_map(|(_, s)| Some((number(s, "lost")?, number(s, "tx")?)))
-        .reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
-    Some(if counted.1 > 0.0 { counted.0 / counted.1 } else { 0.0 })
+fn loss_ratio(result: &ResultDocument) -> Option<f64> {
+    let counted = result.streams.values().filter_map(|stream| Some((stream.lost? as f64, stream.tx as f64)));
+    let (lost, sent) = counted.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
+    Some(if sent > 0.0 { lost / sent } else { 0.0 })
 }
 
-fn mean_latency(result: &Value) -> Option<f64> {
-    let weighted = members(result, "streams").filter_map(|(_, s)| {
-        let samples = number(s, "latency_ns.samples")?;
-        Some((number(s, "latency_ns.mean")? * samples, samples))
-    });
+fn mean_latency(result: &ResultDocument) -> Option<f64> {
+    let latencies = result.streams.values().filter_map(|stream| stream.latency_ns.as_ref());
+    let weighted = latencies.map(|latency| (latency.mean * latency.samples as f64, latency.samples as f64));
     let (total, samples) = weighted.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
     (samples > 0.0).then(|| total / samples)
-}
-
-fn sessions_failed(result: &Value) -> Option<f64> {
-    let failed = members(result, "sessions").filter_map(|(_, s)| {
-        let failed = s.get("failed")?;
-        let reasons = || failed.as_object().map(|all| all.values().filter_map(Value::as_f64).sum());
-        failed.as_f64().or_else(reasons)
-    });
-    failed.reduce(|a, b| a + b)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
+
+    fn figures(result: Value) -> Figures {
+        Figures::new(&serde_json::from_value(result).unwrap())
+    }
 
     #[test]
     fn streams_are_added_up() {
@@ -189,7 +177,7 @@ mod tests {
             "b": {"offered_pps": 1.0, "tx": 2, "rx": 1, "lost": 1,
                   "latency_ns": {"min": 4, "mean": 20.0, "p99": 25, "max": 60, "samples": 1}},
             "sent away": {"offered_pps": 50.0, "tx": 100}}});
-        let figures = Figures::new(&result);
+        let figures = figures(result);
         assert_eq!((figures.offered_pps, figures.rx_pps), (Some(60.0), Some(5.0)));
         assert_eq!((figures.tx, figures.lost, figures.loss_ratio), (Some(120.0), Some(10.0), Some(0.5)));
         assert_eq!((figures.latency_min_ns, figures.latency_mean_ns), (Some(4.0), Some(11.0)));
@@ -200,14 +188,13 @@ mod tests {
     #[test]
     fn failed_sessions_are_counted_over_all_reasons() {
         let result = json!({"sessions": {"web": {"attempted": 10, "failed": {"reset": 1, "timeout": 2}}}});
-        let figures = Figures::new(&result);
+        let figures = figures(result);
         assert_eq!((figures.sessions_attempted, figures.sessions_failed), (Some(10.0), Some(3.0)));
     }
 
     #[test]
-    fn what_is_no_result_has_no_figures() {
-        for nothing in [json!(null), json!([]), json!({"streams": []}), json!({"streams": {"a": 7}})] {
-            assert!(Figures::new(&nothing).values().iter().all(Option::is_none), "{nothing}");
-        }
+    fn nothing_measured_is_absent() {
+        let figures = figures(json!({"duration_s": 1.0}));
+        assert_eq!(figures.values().into_iter().flatten().collect::<Vec<_>>(), [1.0]);
     }
 }

@@ -3,8 +3,9 @@
 use crate::figures::Figures;
 use crate::{StoreError, StoredResult};
 use methods::Finding;
+use result::ResultDocument;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -269,6 +270,19 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// The result documents of its trials, in the same order; an empty one for what is no result document.
+    pub(crate) fn documents(&self) -> Vec<ResultDocument> {
+        self.results.iter().map(|result| ResultDocument::deserialize(result).unwrap_or_default()).collect()
+    }
+
+    /// The result document of its only trial; `None` if it has several.
+    pub(crate) fn only(&self) -> Option<ResultDocument> {
+        match &self.results[..] {
+            [result] => ResultDocument::deserialize(result).ok(),
+            _ => None,
+        }
+    }
+
     /// A single run that is in no store: what its files say.
     pub fn single(about: NewCampaign, result: Value, intervals: Vec<Value>) -> Self {
         let trial =
@@ -306,7 +320,8 @@ impl Loaded {
 }
 
 fn recorded_sha256(result: &Value) -> Option<String> {
-    result["profile_sha256"].as_str().map(str::to_owned)
+    let document = ResultDocument::deserialize(result).ok()?;
+    Some(document.profile_sha256).filter(|sha256| !sha256.is_empty())
 }
 
 impl TrialRow {
@@ -320,12 +335,11 @@ impl TrialRow {
         !matches!(self.phase.as_str(), "warm_up" | "probe")
     }
 
-    /// The row of a finished trial.
+    /// The row of a finished trial. If its result is not a result document, the row has no figures and is not valid.
     pub fn new(trial: &NewTrial) -> Self {
-        let result = &trial.result;
-        let verdict = &result["verdict"];
-        let yes = |value: &Value| value.as_bool().unwrap_or(false);
-        let reasons = verdict["reasons"].as_array().into_iter().flatten();
+        let result = ResultDocument::deserialize(&trial.result).ok();
+        let figures = result.as_ref().map(Figures::new).unwrap_or_default();
+        let ResultDocument { started, verdict, interrupted, .. } = result.unwrap_or_default();
         Self {
             number: trial.number,
             key: trial.key.clone(),
@@ -335,12 +349,12 @@ impl TrialRow {
             frame: trial.frame.clone(),
             frame_bytes: trial.frame_bytes,
             line_pps: trial.line_pps,
-            started: result["started"].as_str().map(str::to_owned),
-            valid: yes(&verdict["valid"]),
-            generator_limited: yes(&verdict["generator_limited"]),
-            interrupted: yes(&result["interrupted"]),
-            reasons: reasons.filter_map(Value::as_str).map(str::to_owned).collect(),
-            figures: Figures::new(result),
+            started,
+            valid: verdict.valid,
+            generator_limited: verdict.generator_limited,
+            interrupted,
+            reasons: verdict.reasons,
+            figures,
         }
     }
 }

@@ -17,71 +17,81 @@ class ClockResult:
     hz: int
     """Ticks per second."""
     uncertainty_ppm: float | None = None
-    """Bound on the rate's error at calibration, parts per million."""
+    """Uncertainty of the rate at calibration, parts per million."""
     drift_ppm: float | None = None
-    """Error against the system's clock over the trial, parts per million."""
+    """Drift against the system clock during the trial, parts per million."""
     read_cost_ns: float | None = None
-    """Time one reading takes, ns."""
+    """Duration of one reading, ns."""
     core_skew_ns: int | None = None
-    """Largest offset between two workers' clocks that could be seen, ns."""
+    """Largest offset observed between two workers' clocks, ns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LatencyResult:
-    """A distribution of delays, ns. Percentiles are absent if no histogram was kept."""
+    """A distribution of times, ns. Percentiles are absent without a histogram."""
 
     min: int
+    """Minimum."""
     mean: float
+    """Mean."""
     stddev: float
+    """Standard deviation."""
     max: int
+    """Maximum."""
     samples: int
+    """Number of samples."""
     p50: int | None = None
+    """Median."""
     p90: int | None = None
+    """90th percentile."""
     p99: int | None = None
+    """99th percentile."""
     p99_9: int | None = None
+    """99.9th percentile."""
     p99_99: int | None = None
+    """99.99th percentile."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """Whether to believe a result."""
+    """Whether a result can be trusted."""
 
     valid: bool
-    """Whether the figures can be believed."""
+    """Whether the figures can be trusted."""
     generator_limited: bool
     """Whether the tester, and not the device under test, was the limit."""
     reasons: list[str]
-    """Why not valid, or why limited."""
+    """Why the result is not valid, or why the tester was the limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimResult:
-    """What simulated links and device really did, as opposed to what was measured."""
+    """What simulated links and the simulated device did, as opposed to what was measured."""
 
     lost_on_links: int
     """Frames lost on links."""
     duplicated: int
-    """Frames delivered once more than sent."""
+    """Frames duplicated on links."""
     delayed: int
     """Frames delayed on links."""
     overtaken: int
-    """Frames delivered after one sent later on the same port."""
+    """Frames delivered after a frame sent later on the same port."""
     dropped_by_device: int
     """Frames dropped by the device because its buffer was full."""
     no_route: int
-    """Frames the device had no way for."""
+    """Frames the device had no route for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RateChange:
-    """A change of rates while a trial ran."""
+    """A rate change during a trial."""
 
     at_s: float
     """When it took effect, s since traffic started."""
     to: str
     """The new rate: `2Mpps`, or `50% of the profile's rate`."""
     stream: str | None = None
-    """The stream; absent if it was all."""
+    """The stream; absent for all streams."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,33 +99,33 @@ class CaptureResult:
     """A capture on a port."""
 
     files: list[str]
-    """The files that are left, oldest first."""
+    """Files of the capture, oldest first."""
     seen: int
-    """Packets that went past."""
+    """Packets seen."""
     matched: int
-    """Those of them that the filter let through: `captured` and `dropped`."""
+    """Packets that passed the filter: `captured` + `dropped`."""
     captured: int
-    """Those of them that were taken."""
+    """Packets captured."""
     dropped: int
-    """Those of them for which memory or disk had no room."""
+    """Packets dropped because memory or disk was full."""
     displaced: int
-    """Captured packets that newer ones have displaced, and that are in no file any more."""
+    """Captured packets overwritten by newer ones; they are in no file."""
     error: str | None = None
-    """Why the capture ended early; absent if it did not."""
+    """Why the capture ended early."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionResult:
-    """A condition and whether it held."""
+    """A criterion and whether it passed."""
 
     path: str
     """Path of the value in this document."""
     bound: str
     """The bound, as the profile writes it."""
     passed: bool
-    """Whether it held. What was not measured did not hold."""
+    """Whether it passed. A value that was not measured fails."""
     value: float | None = None
-    """The value; absent if it was not measured."""
+    """The value; absent if not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,44 +135,47 @@ class PortResult:
     tx_packets: int
     """Test packets sent."""
     tx_bytes: int
-    """Their bytes."""
+    """Bytes of test packets sent."""
     rx_packets: int
-    """Everything received."""
+    """Packets received, of any kind."""
     rx_bytes: int
-    """Its bytes."""
+    """Bytes received, of any kind."""
     tx_pps: float
     """Packets per second sent."""
     rx_pps: float
     """Packets per second received."""
     tx_bps_l1: float
-    """Bits per second sent, layer 1."""
+    """Layer-1 bits per second sent."""
     rx_bps_l1: float
-    """Bits per second received, layer 1."""
+    """Layer-1 bits per second received."""
     rx_other: int
-    """Received, but no test packet of this run."""
+    """Packets received that are not test packets of this run."""
     tx_answers: int
-    """ARP, ND and echo replies sent."""
+    """ARP, ND and echo replies and frames of pings sent."""
     rx_errors: dict[str, int]
-    """Frames received or lost in the tester that do not count as they should, by reason."""
+    """Frames received with errors, and frames lost in the tester, by reason."""
     tx_errors: dict[str, int]
-    """Frames the driver took and did not send, by reason."""
+    """Frames the driver accepted but did not send, by reason."""
     tx_unsent: int | None = None
-    """Packets that were due and not sent."""
+    """Packets due but not sent."""
     pacing_ns: PacingResult | None = None
-    """How evenly all its paced streams left."""
+    """Departures of all paced streams compared with the schedule."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PacingResult:
-    """Departures compared with the schedule: the error of a gap is how much it differs from the one intended, ns."""
+    """Departures compared with the schedule, ns. The error of a gap is its difference from the scheduled gap."""
 
     error_p50: int
+    """Median error of a gap."""
     error_p99: int
+    """99th percentile of the error."""
     error_p99_9: int
+    """99.9th percentile of the error."""
     back_to_back_ratio: float
-    """Share of gaps of which nothing was left."""
+    """Share of packets that left back to back although a gap was scheduled."""
     late_max: int
-    """Longest time from due to departure."""
+    """Longest delay of a departure behind its schedule."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,184 +187,188 @@ class StreamResult:
     tx: int
     """Packets sent."""
     requested_pps: float | None = None
-    """Packets per second asked for; absent for `max`."""
+    """Packets per second requested; absent for `max`."""
     rx: int | None = None
-    """Packets received, each once."""
+    """Packets received, without duplicates."""
     lost: int | None = None
     """Packets sent and not received."""
     loss_ratio: float | None = None
     """`lost` / `tx`."""
     duplicates: int | None = None
-    """Packets received again."""
+    """Duplicates received."""
     reordered: int | None = None
     """Packets received after one sent later (RFC 4737)."""
     reorder_distance_max: int | None = None
-    """Farthest a reordered packet was behind, in packets of its stream."""
+    """Largest distance of a reordered packet, in packets of its stream."""
     stale: int | None = None
-    """Packets too far behind to tell late from duplicate; among the lost."""
+    """Packets too late to tell from duplicates; counted as lost."""
     latency_ns: LatencyResult | None = None
     """One-way delay."""
     jitter_ns: JitterResult | None = None
-    """Change of delay from packet to packet."""
+    """Variation of the delay from packet to packet."""
     interarrival_ns: SpreadResult | None = None
     """Time between arrivals."""
     first_arrival_ns: int | None = None
-    """When the first packet arrived, from the start of traffic on."""
+    """Arrival of the first packet, ns since traffic started."""
     last_arrival_ns: int | None = None
-    """When the last one did."""
+    """Arrival of the last packet, ns since traffic started."""
     pacing_ns: PacingResult | None = None
-    """How evenly it left."""
+    """Departures compared with the schedule."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JitterResult:
-    """Change of delay from packet to packet, ns."""
+    """Variation of the delay from packet to packet, ns."""
 
     rfc4689_mean: float
     """Mean of |D(i) − D(i−1)| (RFC 4689 section 3.2.5)."""
     rfc4689_max: int
-    """Largest of them."""
+    """Maximum of |D(i) − D(i−1)|."""
     rfc3550: float | None = None
     """Smoothed estimate (RFC 3550 section 6.4.1)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpreadResult:
-    """A quantity's spread, ns."""
+    """The spread of times, ns."""
 
     min: int
+    """Minimum."""
     mean: float
+    """Mean."""
     stddev: float
+    """Standard deviation."""
     max: int
+    """Maximum."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionResult:
-    """One entry under `sessions`: what its clients saw, or its servers if the clients are someone else's."""
+    """One entry under `sessions`: counts of its clients, or of its servers if the clients are external."""
 
     attempted: int
-    """Sessions clients began to open; those servers were asked for."""
+    """Sessions that clients began to open, or that servers were asked for."""
     established: int
-    """Sessions that were established."""
+    """Sessions established."""
     completed: int
-    """Sessions that did what they should."""
+    """Sessions completed as planned."""
     stopped: int
-    """Of these, those that were ended before they were done, because their time was up or the run over."""
+    """Completed sessions that were ended early because their time was up or the run was over."""
     failed: dict[str, int]
     """Sessions that failed, by reason."""
     failed_ratio: float
-    """Failed sessions / attempted ones."""
+    """Failed sessions / `attempted`."""
     active: int
-    """Sessions still open at the end. Of an interval: how many more than at its beginning."""
+    """Sessions open at the end; in an interval, the change since its beginning."""
     active_max: int
-    """Most sessions at a time; of several workers, the sum of each one's most."""
+    """Maximum of open sessions; with several workers, the sum of their maxima."""
     open_per_s: float
     """Sessions established per second."""
     requests: int
     """Requests sent (clients) or received (servers)."""
     transactions: int
-    """Responses received whole (clients) or sent (servers)."""
+    """Complete responses received (clients) or sent (servers)."""
     transactions_per_s: float
-    """The same per second."""
+    """Transactions per second."""
     rx_bytes_goodput: int
-    """Bytes of applications received."""
+    """Application bytes received."""
     tx_bytes_goodput: int
-    """Bytes of applications sent."""
+    """Application bytes sent."""
     rx_bps_goodput: float
-    """Bits of applications received per second."""
+    """Application bits received per second."""
     tx_bps_goodput: float
-    """Bits of applications sent per second."""
+    """Application bits sent per second."""
     retransmitted_segments: int
-    """TCP segments sent again, for any cause."""
+    """TCP segments retransmitted, for any cause."""
     requested_open_per_s: float | None = None
-    """Sessions per second asked for, on average while sessions were opened; absent for `max` and for servers."""
+    """Mean rate of sessions requested while sessions were opened; absent for `max` and for servers."""
     unopened: int | None = None
-    """Sessions that were due and not opened because the tester was too slow; less than zero in an interval that
-    made up for an earlier one. Absent for servers.
+    """Sessions due but not opened because the tester was too slow; negative in an interval that caught up with an
+    earlier one. Absent for servers.
     """
     withheld: int | None = None
-    """Sessions that were due and not opened because there were `concurrent` already. Absent for servers."""
+    """Sessions due but not opened because `concurrent` were open. Absent for servers."""
     setup_ns: LatencyResult | None = None
-    """From the wish to open to established. Clients only."""
+    """Time to open a session, until established. Clients only."""
     handshake_ns: LatencyResult | None = None
-    """TLS handshakes."""
+    """Duration of TLS handshakes."""
     ttfb_ns: LatencyResult | None = None
-    """From a request to the first byte of its response. Clients only."""
+    """Time from a request to the first byte of its response. Clients only."""
     ttlb_ns: LatencyResult | None = None
-    """From a request to the last byte of its response. Clients only."""
+    """Time from a request to the last byte of its response. Clients only."""
     client: SideDetails | None = None
-    """What clients counted, if they were played here."""
+    """Counts of the clients, if they run here."""
     server: SideDetails | None = None
-    """What servers counted, if they were played here."""
+    """Counts of the servers, if they run here."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SideDetails:
-    """One side in full."""
+    """All counts of one side."""
 
     attempted: int
-    """Sessions clients began to open; those servers were asked for."""
+    """Sessions that clients began to open, or that servers were asked for."""
     established: int
-    """Sessions that were established."""
+    """Sessions established."""
     completed: int
-    """Sessions that did what they should."""
+    """Sessions completed as planned."""
     stopped: int
-    """Of these, those that were ended before they were done, because their time was up or the run over."""
+    """Completed sessions that were ended early because their time was up or the run was over."""
     failed: dict[str, int]
     """Sessions that failed, by reason."""
     failed_ratio: float
-    """Failed sessions / attempted ones."""
+    """Failed sessions / `attempted`."""
     active: int
-    """Sessions still open at the end. Of an interval: how many more than at its beginning."""
+    """Sessions open at the end; in an interval, the change since its beginning."""
     active_max: int
-    """Most sessions at a time; of several workers, the sum of each one's most."""
+    """Maximum of open sessions; with several workers, the sum of their maxima."""
     open_per_s: float
     """Sessions established per second."""
     requests: int
     """Requests sent (clients) or received (servers)."""
     transactions: int
-    """Responses received whole (clients) or sent (servers)."""
+    """Complete responses received (clients) or sent (servers)."""
     transactions_per_s: float
-    """The same per second."""
+    """Transactions per second."""
     rx_bytes_goodput: int
-    """Bytes of applications received."""
+    """Application bytes received."""
     tx_bytes_goodput: int
-    """Bytes of applications sent."""
+    """Application bytes sent."""
     rx_bps_goodput: float
-    """Bits of applications received per second."""
+    """Application bits received per second."""
     tx_bps_goodput: float
-    """Bits of applications sent per second."""
+    """Application bits sent per second."""
     retransmitted_segments: int
-    """TCP segments sent again, for any cause."""
+    """TCP segments retransmitted, for any cause."""
     setup_ns: LatencyResult | None = None
-    """From the wish to open to established. Clients only."""
+    """Time to open a session, until established. Clients only."""
     handshake_ns: LatencyResult | None = None
-    """TLS handshakes."""
+    """Duration of TLS handshakes."""
     ttfb_ns: LatencyResult | None = None
-    """From a request to the first byte of its response. Clients only."""
+    """Time from a request to the first byte of its response. Clients only."""
     ttlb_ns: LatencyResult | None = None
-    """From a request to the last byte of its response. Clients only."""
+    """Time from a request to the last byte of its response. Clients only."""
     failure_details: dict[str, int] = field(default_factory=dict)
-    """More about failures: TLS alerts, what is wrong with certificates and responses."""
+    """Details of failures: TLS alerts, faults of certificates and responses."""
     http: dict[str, int] = field(default_factory=dict)
     """Responses by class of HTTP status: `2xx`."""
     dns: dict[str, int] = field(default_factory=dict)
-    """Answers by DNS code; `truncated` and `retries` beside them."""
+    """DNS responses by code, and `truncated` and `retries`."""
     tls: list[TlsResult] = field(default_factory=list)
-    """TLS handshakes by what was agreed upon."""
+    """TLS handshakes by negotiated parameters."""
     tcp: dict[str, int] = field(default_factory=dict)
-    """Counters of TCP that are not zero."""
+    """TCP counters that are not zero."""
     rtt_ns: LatencyResult | None = None
-    """Round-trip times TCP measured."""
+    """Round-trip times measured by TCP."""
     packet_max_bytes: int | None = None
-    """The largest IP packet received with a segment of TCP, bytes."""
+    """Largest IP packet received with a TCP segment, bytes."""
     frames: dict[str, int] = field(default_factory=dict)
-    """Counters of frames that are not zero."""
+    """Frame counters that are not zero."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TlsResult:
-    """TLS handshakes that agreed upon the same."""
+    """TLS handshakes with the same parameters."""
 
     version: str
     """`1.2` or `1.3`."""
@@ -362,23 +379,23 @@ class TlsResult:
     resumed: bool
     """Whether an earlier session was resumed."""
     handshakes: int
-    """How many."""
+    """Number of handshakes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerResult:
-    """One core that did the work."""
+    """One worker."""
 
     busy_ratio: float
-    """Share of its time it found something to do."""
+    """Share of time with work to do."""
     stall_max_ns: int
-    """Longest time between two turns of its loop, ns."""
+    """Longest time between two turns of the loop, ns."""
     core: int | None = None
-    """Which; absent in a simulated trial."""
+    """The core it ran on; absent in a simulated trial."""
     cpu_s: float | None = None
-    """Processor time it had, s."""
+    """Processor time used, s."""
     waited_s: float | None = None
-    """Time something else had its core, s."""
+    """Time spent waiting for the core, s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -402,38 +419,38 @@ class ResultDocument:
     timestamp_class: str
     """`software`, `hardware-rx`, `hardware`, or `simulated`."""
     verdict: Verdict
-    """Whether to believe it."""
+    """Whether the result can be trusted."""
     ports: dict[str, PortResult]
-    """By port name."""
+    """Ports by name."""
     streams: dict[str, StreamResult]
-    """By stream name."""
+    """Streams by name."""
     workers: list[WorkerResult]
-    """The cores that did the work."""
+    """Workers, one for each core."""
     started: str | None = None
     """When traffic started (RFC 3339); a simulated trial has none."""
     self_latency_ns: LatencyResult | None = None
-    """What the tester itself adds to a latency, measured on an in-process link before the trial."""
+    """The tester's own share of a latency, measured on an in-process link before the trial."""
     sim: SimResult | None = None
-    """What really happened to frames in a simulated trial."""
+    """What happened to frames in a simulated trial."""
     rate_changes: list[RateChange] = field(default_factory=list)
-    """Changes of rates while it ran, in their order. `requested_pps` is what the profile says."""
+    """Rate changes during the trial, in order. `requested_pps` stays what the profile says."""
     field_programs: str | None = None
-    """How varying fields were written: `compiled`, or `interpreted`, much slower, where the system lets no program
-    make machine code. Absent if nothing varied.
+    """How varying fields were written: `compiled`, or `interpreted` (much slower) where the system forbids
+    generated machine code. Absent if nothing varied.
     """
     captures: dict[str, CaptureResult] = field(default_factory=dict)
-    """Captures by port name."""
+    """Captures by port."""
     criteria: list[CriterionResult] = field(default_factory=list)
-    """Conditions the profile set."""
+    """The criteria of the profile."""
     groups: dict[str, dict[str, StreamResult]] = field(default_factory=dict)
-    """By group and row: streams added up, as the profile's 'groups' say."""
+    """Sums of streams by group and row, as defined under `groups` of the profile."""
     sessions: dict[str, SessionResult] = field(default_factory=dict)
-    """By name of the profile's entry under 'sessions'."""
+    """Sessions by name of the entry under `sessions` of the profile."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalDocument:
-    """What happened since the last look: one line of a `--jsonl` file."""
+    """Counts since the previous interval: one line of a `--jsonl` file."""
 
     schema: str
     """`eagre.interval/1`."""
@@ -442,12 +459,12 @@ class IntervalDocument:
     interval_s: float
     """Its length, s."""
     draining: bool
-    """Whether sending is over and late packets are waited for."""
+    """Whether sending is over and the tester waits for late packets."""
     ports: dict[str, PortResult]
-    """By port name."""
+    """Ports by name."""
     streams: dict[str, StreamResult]
-    """By stream name. `lost` is absent: what is under way at the end of an interval is not lost."""
+    """Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost."""
     groups: dict[str, dict[str, StreamResult]] = field(default_factory=dict)
-    """By group and row: streams added up, as the profile's 'groups' say."""
+    """Sums of streams by group and row, as defined under `groups` of the profile."""
     sessions: dict[str, SessionResult] = field(default_factory=dict)
-    """By name of the profile's entry under 'sessions'."""
+    """Sessions by name of the entry under `sessions` of the profile."""

@@ -1,58 +1,242 @@
-//! Criteria: that they name a number the result will have, and can be compared with it.
+//! Criteria: whether they name a number the result will have, and can be compared with it.
+//!
+//! Which numbers there are is in the catalogue of `result`; here are the names a profile gives: ports, streams, groups.
 
 use super::Resolver;
 use super::stream::copy_name;
-use crate::condition::{Condition, PORT_FIELDS, ResultField, SESSION_FIELDS, STREAM_FIELDS};
+use crate::condition::Condition;
 use crate::document::StreamDoc;
 use crate::document::session::SessionDoc;
 use crate::error::unknown;
-use crate::plan::Criterion;
+use crate::plan::{Criterion, GroupPlan};
 use indexmap::IndexSet;
+use result::{DNS_CODES, DNS_EXTRA, Field, HTTP_CLASSES, Key, Presence, ResultDocument, Segment};
+use session::Reason;
+use tcp::{StackCounts, TcpCounts};
+
+/// A path of the result, read from its beginning to some depth.
+struct Walk<'c, 'd, 'p> {
+    /// The numbers it may lead to.
+    fields: Vec<&'c Field>,
+    depth: usize,
+    /// What is left of it.
+    rest: &'p str,
+    /// Depth and rest behind the last name of the profile's.
+    named: (usize, &'p str),
+    /// The paths it stands for so far: several if it names a stream with copies.
+    paths: Vec<String>,
+    stream: Option<&'d StreamDoc>,
+    sessions: Option<&'d SessionDoc>,
+    group: Option<&'d GroupPlan>,
+}
+
+/// Why a path leads nowhere: a reason, or nothing for a port or stream that was already complained about.
+type Nowhere = Option<String>;
+
+impl<'c, 'p> Walk<'c, '_, 'p> {
+    /// Whether the step after this is one of a map or a list, and of which.
+    fn key(&self) -> Option<Key> {
+        self.fields.iter().find_map(|field| match field.segments.get(self.depth) {
+            Some(Segment::Key(key)) => Some(*key),
+            _ => None,
+        })
+    }
+
+    /// Goes on to the field that is called like the next word.
+    fn field(&mut self) -> Result<(), Nowhere> {
+        let (word, rest) = self.rest.split_once('.').unwrap_or((self.rest, ""));
+        let depth = self.depth;
+        let is_word =
+            |field: &Field| matches!(field.segments.get(depth), Some(Segment::Name(name)) if *name == word);
+        if !self.fields.iter().any(|field| is_word(field)) {
+            return Err(Some(self.unknown()));
+        }
+        self.fields.retain(|field| is_word(field));
+        self.extend(&[word.to_owned()]);
+        (self.depth, self.rest) = (depth + 1, rest);
+        Ok(())
+    }
+
+    /// Goes on to these names, which are `length` bytes of the path.
+    fn names(&mut self, names: &[String], length: usize) {
+        self.extend(names);
+        self.depth += 1;
+        self.rest = self.rest[length..].strip_prefix('.').unwrap_or("");
+        self.named = (self.depth, self.rest);
+    }
+
+    fn extend(&mut self, names: &[String]) {
+        let longer = |path: &String| {
+            let path = path.clone();
+            names
+                .iter()
+                .map(move |name| if path.is_empty() { name.clone() } else { format!("{path}.{name}") })
+        };
+        self.paths = self.paths.iter().flat_map(longer).collect();
+    }
+
+    fn unknown(&self) -> String {
+        let (depth, given) = self.named;
+        if self.depth == 0 {
+            let parts: IndexSet<String> =
+                self.fields.iter().map(|field| field.segments[0].to_string()).collect();
+            let word = given.split('.').next().unwrap_or_default();
+            return unknown(
+                "part of the result",
+                word,
+                &parts.iter().map(String::as_str).collect::<Vec<_>>(),
+            );
+        }
+        let known: Vec<String> = self.fields.iter().map(|field| field.below(depth)).collect();
+        unknown("number", given, &known.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// The number the whole path leads to.
+    fn end(&self) -> Result<&'c Field, String> {
+        let here = |field: &&&Field| field.segments.len() == self.depth;
+        let field = self.fields.iter().find(here).ok_or_else(|| self.unknown())?;
+        let given = self.named.1;
+        match field.presence {
+            Presence::Measured => match self.stream {
+                Some(stream) if stream.replay.is_some() => {
+                    Err(format!("'{given}' is not measured: replayed packets have no signature"))
+                }
+                Some(stream) if !stream.measure => Err(format!(
+                    "'{given}' is not measured, because stream '{}' has measure: false",
+                    stream.name.0
+                )),
+                _ => Ok(field),
+            },
+            Presence::Clients | Presence::Servers => match self.sessions {
+                Some(sessions) => self.here(sessions, field),
+                None => Ok(field),
+            },
+            Presence::Always | Presence::Optional | Presence::Judged => Ok(field),
+        }
+    }
+
+    /// The field, if the side that measures it runs here.
+    fn here(&self, sessions: &SessionDoc, field: &'c Field) -> Result<&'c Field, String> {
+        let (is_here, word) = match field.presence {
+            Presence::Clients => {
+                (sessions.client.as_ref().is_some_and(|side| side.port.is_some()), "clients")
+            }
+            _ => (sessions.server.as_ref().is_some_and(|side| side.port.is_some()), "servers"),
+        };
+        if is_here {
+            return Ok(field);
+        }
+        let (name, given) = (&sessions.name.0, self.named.1);
+        Err(format!("'{given}' is not measured: the {word} of '{name}' are someone else's"))
+    }
+}
 
 impl<'a> Resolver<'a> {
-    pub(super) fn criteria(&mut self) -> Vec<Criterion> {
+    pub(super) fn criteria(&mut self, groups: &[GroupPlan]) -> Vec<Criterion> {
         let document = self.document;
-        let mut criteria = Vec::new();
+        if document.criteria.is_empty() {
+            return Vec::new();
+        }
+        let (mut catalogue, mut criteria) = (result::fields::<ResultDocument>(), Vec::new());
+        catalogue.retain(|field| field.presence != Presence::Judged);
         for (path, condition) in &document.criteria {
-            match self.criterion(path, &condition.0) {
+            match self.criterion(&catalogue, groups, path, &condition.0) {
                 Ok(found) => criteria.extend(found),
-                Err(reason) => self.reading.fail(format!("criteria.{path}"), reason),
+                Err(Some(reason)) => self.reading.fail(format!("criteria.{path}"), reason),
+                Err(None) => {}
             }
         }
         criteria
     }
 
-    /// The criterion at `path`: one for each copy if it names a stream with copies. None if it names a port or stream
-    /// that was already complained about.
-    fn criterion(&self, path: &str, condition: &Condition) -> Result<Vec<Criterion>, String> {
-        let shape = "expected streams.<name>.<number>, sessions.<name>.<number> or ports.<name>.<number> of the result";
-        let (kind, rest) = path.split_once('.').ok_or(shape)?;
-        let (name, field) = rest.split_once('.').ok_or(shape)?;
-        let (names, field) = match kind {
-            "streams" => match self.stream_names(name)? {
-                Some((names, stream)) => (names, stream_field(field, stream)?),
-                None => return Ok(Vec::new()),
-            },
-            "sessions" => match self.known_session(name)? {
-                Some(sessions) => (vec![name.to_owned()], session_field(field, sessions)?),
-                None => return Ok(Vec::new()),
-            },
-            "ports" => match self.known_port(name)? {
-                true => (vec![name.to_owned()], known_field(PORT_FIELDS, field)?),
-                false => return Ok(Vec::new()),
-            },
-            _ => return Err(shape.to_owned()),
+    /// The criterion at `path`: one for each copy if it names a stream with copies.
+    fn criterion(
+        &self,
+        catalogue: &[Field],
+        groups: &[GroupPlan],
+        path: &str,
+        condition: &Condition,
+    ) -> Result<Vec<Criterion>, Nowhere> {
+        let mut walk = Walk {
+            fields: catalogue.iter().collect(),
+            depth: 0,
+            rest: path,
+            named: (0, path),
+            paths: vec![String::new()],
+            stream: None,
+            sessions: None,
+            group: None,
         };
-        let bound = condition.bound_for(field.unit)?;
-        Ok(names
-            .into_iter()
-            .map(|name| Criterion {
-                path: format!("{kind}.{name}.{}", field.name),
-                comparison: condition.comparison,
-                bound,
-                text: condition.text.clone(),
-            })
-            .collect())
+        while !walk.rest.is_empty() {
+            match walk.key() {
+                Some(key) => self.step(&mut walk, key, groups)?,
+                None => walk.field()?,
+            }
+        }
+        let bound = condition.bound_for(walk.end().map_err(Some)?.unit).map_err(Some)?;
+        let criterion =
+            |path| Criterion { path, comparison: condition.comparison, bound, text: condition.text.clone() };
+        Ok(walk.paths.into_iter().map(criterion).collect())
+    }
+
+    /// Goes on to what the path names in a map or a list.
+    fn step<'d>(&self, walk: &mut Walk<'_, 'd, '_>, key: Key, groups: &'d [GroupPlan]) -> Result<(), Nowhere>
+    where
+        'a: 'd,
+    {
+        let rest = walk.rest;
+        let word = rest.split('.').next().unwrap_or_default();
+        let (names, length) = match key {
+            Key::Stream => {
+                let (names, stream) = self.stream_names(word).map_err(Some)?.ok_or(None)?;
+                walk.stream = Some(stream);
+                (names, word.len())
+            }
+            Key::Sessions => {
+                walk.sessions = Some(self.known_session(word).map_err(Some)?.ok_or(None)?);
+                (vec![word.to_owned()], word.len())
+            }
+            Key::Port => {
+                self.known_port(word).map_err(Some)?.then_some(()).ok_or(None)?;
+                (vec![word.to_owned()], word.len())
+            }
+            Key::Group => {
+                let known: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+                let group = groups.iter().find(|group| group.name == word);
+                walk.group = Some(group.ok_or_else(|| Some(unknown("group", word, &known)))?);
+                (vec![word.to_owned()], word.len())
+            }
+            Key::Row => {
+                let rows = walk.group.map_or(&[][..], |group| &group.rows);
+                let is_row = |row: &str| rest.strip_prefix(row).is_some_and(|rest| rest.starts_with('.'));
+                let row = rows
+                    .iter()
+                    .map(|(row, _)| row.as_str())
+                    .filter(|row| is_row(row))
+                    .max_by_key(|row| row.len());
+                let known: Vec<&str> = rows.iter().map(|(row, _)| row.as_str()).collect();
+                let row = row.ok_or_else(|| Some(unknown("row", word, &known)))?;
+                (vec![row.to_owned()], row.len())
+            }
+            Key::Index => {
+                let is_index = word.parse::<usize>().is_ok();
+                is_index
+                    .then_some(())
+                    .ok_or_else(|| Some(format!("'{word}' is not a place in a list; the first is 0")))?;
+                (vec![word.to_owned()], word.len())
+            }
+            counter => {
+                let known = counters(counter);
+                if !known.is_empty() && !known.contains(&rest) {
+                    return Err(Some(unknown("counter", rest, &known)));
+                }
+                walk.extend(&[rest.to_owned()]);
+                (walk.depth, walk.rest) = (walk.depth + 1, "");
+                return Ok(());
+            }
+        };
+        walk.names(&names, length);
+        Ok(())
     }
 
     /// The streams of the plan that `name` stands for.
@@ -106,26 +290,14 @@ impl<'a> Resolver<'a> {
     }
 }
 
-fn stream_field(name: &str, stream: &StreamDoc) -> Result<&'static ResultField, String> {
-    let field = known_field(STREAM_FIELDS, name)?;
-    if field.unmeasured || (stream.measure && stream.replay.is_none()) {
-        return Ok(field);
+/// The counters there are in a map; none if drivers and libraries may add some.
+fn counters(key: Key) -> Vec<&'static str> {
+    match key {
+        Key::Failure => Reason::ALL.into_iter().map(Reason::name).collect(),
+        Key::HttpClass => HTTP_CLASSES.to_vec(),
+        Key::DnsCode => DNS_CODES.into_iter().chain(DNS_EXTRA).collect(),
+        Key::TcpCounter => TcpCounts::default().each().map(|(name, _)| name).collect(),
+        Key::FrameCounter => StackCounts::default().each().map(|(name, _)| name).collect(),
+        _ => Vec::new(),
     }
-    if stream.replay.is_some() {
-        return Err(format!("'{name}' is not measured: replayed packets have no signature"));
-    }
-    Err(format!("'{name}' is not measured, because stream '{}' has measure: false", stream.name.0))
-}
-
-fn session_field(name: &str, sessions: &SessionDoc) -> Result<&'static ResultField, String> {
-    let field = known_field(SESSION_FIELDS, name)?;
-    if field.unmeasured || sessions.client.as_ref().is_some_and(|client| client.port.is_some()) {
-        return Ok(field);
-    }
-    Err(format!("'{name}' is not measured: the clients of '{}' are someone else's", sessions.name.0))
-}
-
-fn known_field(fields: &'static [ResultField], name: &str) -> Result<&'static ResultField, String> {
-    let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
-    fields.iter().find(|field| field.name == name).ok_or_else(|| unknown("number", name, &known))
 }

@@ -53,7 +53,7 @@ pub(crate) fn resolve(
     let groups = resolver.groups(&streams);
     let duration = resolver.duration();
     let sessions = resolver.sessions(duration);
-    let criteria = resolver.criteria();
+    let criteria = resolver.criteria(&groups);
     resolver.something_to_do();
     resolver.sim();
     if !resolver.reading.errors.is_empty() {

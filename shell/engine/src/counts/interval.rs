@@ -92,11 +92,12 @@ impl Shape {
         Self { streams, ports, sessions, scale: histograms.then_some(scale) }
     }
 
-    /// Bytes a trial's counters take: two intervals for each worker, and two sums.
+    /// Bytes a trial's counters take at most: two tables for each worker, and two sums. Sums keep the buckets in use: a
+    /// quarter of them is sixty-fold latency from the fastest packet of a stream to its slowest.
     pub(crate) fn bytes(self, workers: usize) -> u64 {
         let buckets = self.scale.map_or(0, Scale::buckets) as u64;
-        let fixed = 1024;
-        self.streams as u64 * (workers as u64 * 2 * (4 * buckets + fixed) + 2 * (8 * buckets + fixed))
+        let fixed = 512;
+        self.streams as u64 * (workers as u64 * 2 * (4 * buckets + fixed) + 2 * (2 * buckets + fixed))
     }
 
     /// Whether each stream has its own pacing record.
@@ -117,9 +118,14 @@ impl Shape {
     }
 
     pub(crate) fn interval(self) -> Interval {
+        Interval { arrivals: self.table(), ..self.first_interval() }
+    }
+
+    /// The interval a worker begins with: its recorder has the table of arrivals.
+    pub(crate) fn first_interval(self) -> Interval {
         let records = if self.paces_streams() { self.streams } else { self.ports };
         Interval {
-            arrivals: self.table(),
+            arrivals: Table::new(0, None),
             sent: vec![0; self.streams],
             pacing: vec![PacingRecord::default(); records],
             ports: vec![PortCounts::default(); self.ports],

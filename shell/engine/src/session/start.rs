@@ -36,7 +36,7 @@ pub(super) fn workers<'a>(
     let worker = |(index, (transmitters, receivers))| {
         let local = sessions.local(trial, index)?;
         let recorder = Recorder::new(shape.table(), count);
-        let interval = Box::new(shape.interval());
+        let interval = Box::new(shape.first_interval());
         let (hosts, expected) = (&trial.hosts.ports, &trial.expected);
         Ok(Worker::new(transmitters, receivers, local, hosts, expected, recorder, interval, trial.grace))
     };

@@ -3,7 +3,6 @@
 use super::words;
 use crate::{Loaded, State, TrialRow, percent, quantity};
 use maud::{Markup, html};
-use serde_json::Value;
 use units::whole as count;
 
 /// Sentences more than these are in the table only.
@@ -157,8 +156,12 @@ pub(super) fn headline(loaded: &Loaded) -> (Mood, String) {
 
 /// Conditions the profile set that did not hold.
 fn failed_criteria(loaded: &Loaded) -> usize {
-    let all = loaded.results.iter().filter_map(|result| result["criteria"].as_array()).flatten();
-    all.filter(|criterion| criterion["passed"] != Value::Bool(true)).count()
+    loaded
+        .documents()
+        .iter()
+        .flat_map(|document| &document.criteria)
+        .filter(|criterion| !criterion.passed)
+        .count()
 }
 
 fn state_notes(loaded: &Loaded) -> Vec<String> {

@@ -3,10 +3,11 @@
 use super::words;
 use crate::chart::{Axis, Bar, SERIES_MAX, Scale, Series, bars, lines};
 use crate::compare::answers;
-use crate::figures::{members, number};
 use crate::{Figures, Finding, Loaded, TrialRow, percent, quantity};
 use maud::{Markup, html};
 use methods::makes_curves;
+use result::{IntervalDocument, LatencyResult, ResultDocument};
+use serde::Deserialize;
 use serde_json::Value;
 use units::whole as count;
 
@@ -186,24 +187,53 @@ fn failed_ratio(f: &Figures) -> Option<f64> {
     Some(f.sessions_failed? / f.sessions_attempted.filter(|n| *n > 0.0)?)
 }
 
-/// Points of a percentile plot from a latency record: `{min, p50 … p99_99, max, samples}`.
-pub(super) fn quantiles(record: &Value) -> Vec<(f64, f64)> {
-    let keys =
-        [(0.0, "min"), (0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99_9"), (0.9999, "p99_99")];
-    let samples = number(record, "samples").unwrap_or(f64::INFINITY);
-    let has = |q: f64| q < 0.9 || (1.0 - q) * samples >= 1.0 - 1e-9;
-    let mut points: Vec<(f64, f64)> = keys
-        .into_iter()
-        .filter(|(q, _)| has(*q))
-        .filter_map(|(q, key)| Some((q, number(record, key)?)))
-        .collect();
-    if points.iter().all(|(q, _)| *q < 0.5) {
-        return Vec::new();
+/// What a percentile plot is drawn from.
+pub(super) struct Quantiles {
+    /// Shares of the packets and their delays, from the fastest packet on.
+    known: [(f64, Option<f64>); 6],
+    max: Option<f64>,
+    samples: Option<f64>,
+}
+
+impl Quantiles {
+    pub(super) fn of_times(times: &LatencyResult) -> Self {
+        let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        let known = [Some(times.min), times.p50, times.p90, times.p99, times.p99_9, times.p99_99].map(ns);
+        Self::new(known, Some(times.max as f64), Some(times.samples as f64))
     }
-    // The largest of n is the quantile 1 − 1/n.
-    let top = Some(1.0 - 1.0 / samples).filter(|top| points.last().is_some_and(|last| *top > last.0));
-    points.extend(top.filter(|top| *top < 1.0).zip(number(record, "max")));
-    points
+
+    /// Of a trial: the largest of its streams'.
+    pub(super) fn of_trial(f: &Figures) -> Self {
+        let known = [
+            f.latency_min_ns,
+            f.latency_p50_ns,
+            f.latency_p90_ns,
+            f.latency_p99_ns,
+            f.latency_p99_9_ns,
+            f.latency_p99_99_ns,
+        ];
+        Self::new(known, f.latency_max_ns, f.rx)
+    }
+
+    fn new(known: [Option<f64>; 6], max: Option<f64>, samples: Option<f64>) -> Self {
+        const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999];
+        Self { known: std::array::from_fn(|index| (SHARES[index], known[index])), max, samples }
+    }
+
+    /// The points of the plot: quantiles that enough samples stand behind.
+    pub(super) fn points(&self) -> Vec<(f64, f64)> {
+        let samples = self.samples.unwrap_or(f64::INFINITY);
+        let has = |q: f64| q < 0.9 || (1.0 - q) * samples >= 1.0 - 1e-9;
+        let known = self.known.iter().filter(|(q, _)| has(*q));
+        let mut points: Vec<(f64, f64)> = known.filter_map(|(q, ns)| Some((*q, (*ns)?))).collect();
+        if points.iter().all(|(q, _)| *q < 0.5) {
+            return Vec::new();
+        }
+        // The largest of n is the quantile 1 − 1/n.
+        let top = Some(1.0 - 1.0 / samples).filter(|top| points.last().is_some_and(|last| *top > last.0));
+        points.extend(top.filter(|top| *top < 1.0).zip(self.max));
+        points
+    }
 }
 
 /// A percentile plot.
@@ -216,9 +246,9 @@ pub(super) fn percentile_chart(id: &str, title: &str, series: &[Series]) -> Opti
 
 /// Latency by percentile: by stream of a single trial, or by frame length of a campaign.
 pub(super) fn percentiles(loaded: &Loaded) -> Option<Markup> {
-    let (series, about) = match (&loaded.trials[..], &loaded.results[..]) {
-        ([_], [result]) => (of_streams(result), "by stream"),
-        _ => (of_frames(loaded), "of the trial with the highest load and the least loss"),
+    let (series, about) = match loaded.only() {
+        Some(document) => (of_streams(&document), "by stream"),
+        None => (of_frames(loaded), "of the trial with the highest load and the least loss"),
     };
     let more = series.len().saturating_sub(SERIES_MAX);
     let chart = percentile_chart("c-percentiles", &format!("Latency percentiles {about}"), &series)?;
@@ -228,9 +258,11 @@ pub(super) fn percentiles(loaded: &Loaded) -> Option<Markup> {
     })
 }
 
-fn of_streams(result: &Value) -> Vec<Series> {
-    members(result, "streams")
-        .map(|(name, s)| Series { name: name.clone(), points: quantiles(&s["latency_ns"]) })
+fn of_streams(document: &ResultDocument) -> Vec<Series> {
+    let measured =
+        document.streams.iter().filter_map(|(name, stream)| Some((name, stream.latency_ns.as_ref()?)));
+    measured
+        .map(|(name, times)| Series { name: name.clone(), points: Quantiles::of_times(times).points() })
         .filter(|series| !series.points.is_empty())
         .collect()
 }
@@ -248,17 +280,9 @@ fn of_frames(loaded: &Loaded) -> Vec<Series> {
         })?;
         let offered = best.figures.offered_pps.map_or_else(String::new, |load| format!(" at {}", pps(load)));
         let name = format!("{frame}{offered}");
-        Some(Series { name: name.trim().to_owned(), points: quantiles(&latency_of(&best.figures)) })
+        Some(Series { name: name.trim().to_owned(), points: Quantiles::of_trial(&best.figures).points() })
     };
     frames(&trials).into_iter().filter_map(one).filter(|series| !series.points.is_empty()).collect()
-}
-
-/// A latency record of a trial's figures.
-pub(super) fn latency_of(f: &Figures) -> Value {
-    serde_json::json!({
-        "min": f.latency_min_ns, "p50": f.latency_p50_ns, "p90": f.latency_p90_ns, "p99": f.latency_p99_ns,
-        "p99_9": f.latency_p99_9_ns, "p99_99": f.latency_p99_99_ns, "max": f.latency_max_ns, "samples": f.rx,
-    })
 }
 
 /// Rates and latency while trials ran, the last trials first.
@@ -275,15 +299,11 @@ pub(super) fn over_time(loaded: &Loaded) -> Option<Markup> {
 }
 
 fn timeline(loaded: &Loaded, trial: u32, intervals: &[Value]) -> Option<Markup> {
-    let sending: Vec<&Value> = intervals.iter().filter(|i| i["draining"] != Value::Bool(true)).collect();
-    let series = |name: &str, of: &dyn Fn(&Value) -> Option<f64>| Series {
+    let read = intervals.iter().filter_map(|interval| IntervalDocument::deserialize(interval).ok());
+    let sending: Vec<(f64, Figures)> = read.filter(|interval| !interval.draining).map(figures).collect();
+    let series = |name: &str, of: Of| Series {
         name: name.to_owned(),
-        points: sending.iter().filter_map(|i| Some((number(i, "at_s")?, of(i)?))).collect(),
-    };
-    let figure = |of: Of| move |interval: &Value| of(&Figures::new(interval));
-    let received = |interval: &Value| {
-        let length = number(interval, "interval_s").filter(|length| *length > 0.0)?;
-        Some(Figures::new(interval).rx? / length)
+        points: sending.iter().filter_map(|(at_s, figures)| Some((*at_s, of(figures)?))).collect(),
     };
     let x = Axis { title: "time since traffic started".to_owned(), scale: Scale::Linear, format: seconds };
     let chart = |id: String, title: &str, y: &str, format, series: &[Series]| {
@@ -293,15 +313,15 @@ fn timeline(loaded: &Loaded, trial: u32, intervals: &[Value]) -> Option<Markup> 
         let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
         lines(&id, title, &x, &Axis::suited(y, format, values), series)
     };
-    let rates = [series("sent", &figure(|f| f.offered_pps)), series("received", &received)];
+    let rates = [series("sent", |f| f.offered_pps), series("received", |f| f.rx_pps)];
     let delays = [
-        series("median", &figure(|f| f.latency_p50_ns)),
-        series("99%", &figure(|f| f.latency_p99_ns)),
-        series("longest", &figure(|f| f.latency_max_ns)),
+        series("median", |f| f.latency_p50_ns),
+        series("99%", |f| f.latency_p99_ns),
+        series("longest", |f| f.latency_max_ns),
     ];
     let sessions = [
-        series("opened per second", &figure(|f| f.open_per_s)),
-        series("transactions per second", &figure(|f| f.transactions_per_s)),
+        series("opened per second", |f| f.open_per_s),
+        series("transactions per second", |f| f.transactions_per_s),
     ];
     let charts = all([
         chart(format!("c-rate-{trial}"), "Packets per second", "packets per second", pps, &rates),
@@ -315,6 +335,20 @@ fn timeline(loaded: &Loaded, trial: u32, intervals: &[Value]) -> Option<Markup> 
         }
         (charts)
     })
+}
+
+/// The end of an interval, and its figures: rates are over its length.
+fn figures(interval: IntervalDocument) -> (f64, Figures) {
+    let IntervalDocument { at_s, interval_s, ports, streams, groups, sessions, .. } = interval;
+    let rows = ResultDocument {
+        duration_s: interval_s,
+        ports,
+        streams,
+        groups,
+        sessions,
+        ..ResultDocument::default()
+    };
+    (at_s, Figures::new(&rows))
 }
 
 /// What a campaign found in a unit, by frame and goal.

@@ -2,8 +2,7 @@
 
 use super::answer::{Mood, headline};
 use super::curves::{
-    Of, all_have_lines, curve, frames, latency_of, load_axis, meaningful, percentile_chart, quantiles,
-    rates_found,
+    Of, Quantiles, all_have_lines, curve, frames, load_axis, meaningful, percentile_chart, rates_found,
 };
 use super::machine::facts;
 use super::tables::{Column, table};
@@ -225,7 +224,7 @@ fn over_load(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
 fn percentiles(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
     let one = |(loaded, name): (&Loaded, &String)| {
         let [trial] = &loaded.trials[..] else { return None };
-        Some(Series { name: name.clone(), points: quantiles(&latency_of(&trial.figures)) })
+        Some(Series { name: name.clone(), points: Quantiles::of_trial(&trial.figures).points() })
     };
     let series: Vec<Series> =
         campaigns.iter().zip(names).filter_map(one).filter(|series| !series.points.is_empty()).collect();

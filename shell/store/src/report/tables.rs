@@ -1,11 +1,11 @@
 //! The tables of a report. A column that no row has a value for is left out.
 
-use super::curves::{percentile_chart, quantiles};
+use super::curves::{Quantiles, percentile_chart};
 use super::words;
 use crate::chart::Series;
-use crate::figures::{members, number};
 use crate::{Finding, Loaded, StoredResult, TrialRow, percent, quantity};
 use maud::{Markup, html};
+use result::{Counters, CriterionResult, LatencyResult, PortResult, SessionResult, StreamResult};
 use serde_json::Value;
 use units::whole as count;
 
@@ -138,20 +138,17 @@ pub(super) fn leaves(value: &Value, depth: usize) -> Vec<(String, String)> {
 
 /// Conditions the profile set, of all trials.
 pub(super) fn criteria(loaded: &Loaded) -> Option<Markup> {
-    let all: Vec<(u32, &Value)> = loaded
+    let documents = loaded.documents();
+    let all: Vec<(u32, &CriterionResult)> = loaded
         .trials
         .iter()
-        .zip(&loaded.results)
-        .flat_map(|(trial, result)| {
-            result["criteria"].as_array().into_iter().flatten().map(|one| (trial.number, one))
-        })
+        .zip(&documents)
+        .flat_map(|(trial, document)| document.criteria.iter().map(|one| (trial.number, one)))
         .collect();
-    let text = |key: &'static str| move |(_, one): &(u32, &Value)| one[key].as_str().map(str::to_owned);
-    let trial = |(number, _): &(u32, &Value)| (loaded.trials.len() > 1).then(|| number.to_string());
-    let met = |(_, one): &(u32, &Value)| {
-        Some(if one["passed"] == Value::Bool(true) { "met" } else { "NOT MET" }.to_owned())
-    };
-    let failed = all.iter().filter(|(_, one)| one["passed"] != Value::Bool(true)).count();
+    let trial = |(number, _): &(u32, &CriterionResult)| (loaded.trials.len() > 1).then(|| number.to_string());
+    let passed =
+        |(_, one): &(u32, &CriterionResult)| Some(if one.passed { "met" } else { "NOT MET" }.to_owned());
+    let failed = all.iter().filter(|(_, one)| !one.passed).count();
     let caption = match failed {
         0 => format!("All {} criteria were met.", all.len()),
         n => format!(
@@ -163,41 +160,40 @@ pub(super) fn criteria(loaded: &Loaded) -> Option<Markup> {
         &caption,
         &[
             Column::new("trial", &all, trial),
-            Column::text("value", &all, text("path")),
-            Column::new("must be", &all, text("bound")),
-            Column::new("was", &all, |(_, one)| one["value"].as_f64().map(|v| v.to_string())),
-            Column::new("", &all, met),
+            Column::text("value", &all, |(_, one)| Some(one.path.clone())),
+            Column::new("must be", &all, |(_, one)| Some(one.bound.clone())),
+            Column::new("was", &all, |(_, one)| one.value.map(|v| v.to_string())),
+            Column::new("", &all, passed),
         ],
     )
 }
 
 /// Sessions by name, why some failed, and how long things took.
 pub(super) fn sessions(loaded: &Loaded) -> Option<Markup> {
-    let result = loaded.results.last().filter(|_| loaded.trials.len() == 1)?;
-    let rows: Vec<(&String, &Value)> = members(result, "sessions").collect();
+    let document = loaded.only()?;
+    let rows: Vec<(&String, &SessionResult)> = document.sessions.iter().collect();
     if rows.is_empty() {
         return None;
     }
-    let whole = |key: &'static str| move |(_, s): &(&String, &Value)| number(s, key).map(count);
-    let rate = |key: &'static str, unit: &'static str| {
-        move |(_, s): &(&String, &Value)| number(s, key).map(|v| quantity(v, unit))
-    };
-    let share = |(_, s): &(&String, &Value)| {
-        Some(percent(number(s, "completed")? / number(s, "attempted").filter(|n| *n > 0.0)?))
+    type Row<'a> = (&'a String, &'a SessionResult);
+    let whole = |of: fn(&SessionResult) -> u64| move |(_, s): &Row<'_>| Some(count(of(s) as f64));
+    let rate = |of: fn(&SessionResult) -> f64, unit| move |(_, s): &Row<'_>| Some(quantity(of(s), unit));
+    let share = |(_, s): &Row<'_>| {
+        (s.seen.attempted > 0).then(|| percent(s.seen.completed as f64 / s.seen.attempted as f64))
     };
     let summary = table(
         "Sessions by name",
         &[
             Column::text("sessions", &rows, |(name, _)| Some((*name).clone())),
-            Column::new("attempted", &rows, whole("attempted")),
-            Column::new("established", &rows, whole("established")),
-            Column::new("completed", &rows, whole("completed")),
+            Column::new("attempted", &rows, whole(|s| s.seen.attempted)),
+            Column::new("established", &rows, whole(|s| s.seen.established)),
+            Column::new("completed", &rows, whole(|s| s.seen.completed)),
             Column::new("of attempted", &rows, share),
-            Column::new("most at once", &rows, whole("active_max")),
-            Column::new("opened", &rows, rate("open_per_s", "/s")),
-            Column::new("transactions", &rows, rate("transactions_per_s", "/s")),
-            Column::new("goodput", &rows, rate("rx_bps_goodput", "bps")),
-            Column::new("retransmitted segments", &rows, whole("retransmitted_segments")),
+            Column::new("most at once", &rows, whole(|s| s.seen.active_max)),
+            Column::new("opened", &rows, rate(|s| s.seen.open_per_s, "/s")),
+            Column::new("transactions", &rows, rate(|s| s.seen.transactions_per_s, "/s")),
+            Column::new("goodput", &rows, rate(|s| s.seen.rx_bps_goodput, "bps")),
+            Column::new("retransmitted segments", &rows, whole(|s| s.seen.retransmitted_segments)),
         ],
     );
     Some(html! {
@@ -207,12 +203,12 @@ pub(super) fn sessions(loaded: &Loaded) -> Option<Markup> {
     })
 }
 
-fn failures(rows: &[(&String, &Value)]) -> Option<Markup> {
+fn failures(rows: &[(&String, &SessionResult)]) -> Option<Markup> {
     let reasons: Vec<(&String, &String, f64, f64)> = rows
         .iter()
         .flat_map(|(name, s)| {
-            let attempted = number(s, "attempted").unwrap_or(0.0);
-            members(s, "failed").filter_map(move |(reason, n)| Some((*name, reason, n.as_f64()?, attempted)))
+            let attempted = s.seen.attempted as f64;
+            s.seen.failed.iter().map(move |(reason, n)| (*name, reason, *n as f64, attempted))
         })
         .filter(|row| row.2 > 0.0)
         .collect();
@@ -227,16 +223,18 @@ fn failures(rows: &[(&String, &Value)]) -> Option<Markup> {
     )
 }
 
-fn session_times(rows: &[(&String, &Value)]) -> Option<Markup> {
-    let kinds = [("setup_ns", "set-up"), ("ttfb_ns", "first byte"), ("ttlb_ns", "last byte")];
-    let mut all: Vec<(String, &Value)> = Vec::new();
+fn session_times(rows: &[(&String, &SessionResult)]) -> Option<Markup> {
+    let mut all: Vec<(String, &LatencyResult)> = Vec::new();
     for (name, s) in rows {
-        let known = kinds.iter().filter(|(key, _)| s[*key].is_object());
-        all.extend(known.map(|(key, what)| (format!("{name}: {what}"), &s[*key])));
+        let times =
+            [(&s.seen.setup_ns, "set-up"), (&s.seen.ttfb_ns, "first byte"), (&s.seen.ttlb_ns, "last byte")];
+        all.extend(
+            times.into_iter().filter_map(|(times, what)| Some((format!("{name}: {what}"), times.as_ref()?))),
+        );
     }
     let series: Vec<Series> = all
         .iter()
-        .map(|(name, record)| Series { name: name.clone(), points: quantiles(record) })
+        .map(|(name, times)| Series { name: name.clone(), points: Quantiles::of_times(times).points() })
         .filter(|series| !series.points.is_empty())
         .collect();
     let chart = percentile_chart("c-sessions", "Time to set up, to first byte and to last byte", &series);
@@ -249,42 +247,36 @@ fn session_times(rows: &[(&String, &Value)]) -> Option<Markup> {
     })
 }
 
-/// A row for each latency record.
-fn latency_table(caption: &str, head: &str, rows: &[(String, &Value)]) -> Option<Markup> {
-    let keys = [
-        ("min", "min"),
-        ("mean", "mean"),
-        ("median", "p50"),
-        ("90%", "p90"),
-        ("99%", "p99"),
-        ("99.9%", "p99_9"),
-        ("99.99%", "p99_99"),
-        ("max", "max"),
+/// A row for each distribution of times.
+fn latency_table(caption: &str, head: &str, rows: &[(String, &LatencyResult)]) -> Option<Markup> {
+    type Of = fn(&LatencyResult) -> Option<f64>;
+    let times: [(&str, Of); 8] = [
+        ("min", |l| Some(l.min as f64)),
+        ("mean", |l| Some(l.mean)),
+        ("median", |l| l.p50.map(|ns| ns as f64)),
+        ("90%", |l| l.p90.map(|ns| ns as f64)),
+        ("99%", |l| l.p99.map(|ns| ns as f64)),
+        ("99.9%", |l| l.p99_9.map(|ns| ns as f64)),
+        ("99.99%", |l| l.p99_99.map(|ns| ns as f64)),
+        ("max", |l| Some(l.max as f64)),
     ];
     let mut columns = vec![Column::text(head, rows, |(name, _)| Some(name.clone()))];
-    let time = |key: &'static str| move |(_, r): &(String, &Value)| number(r, key).map(|v| quantity(v, "ns"));
-    columns.extend(keys.iter().map(|(head, key)| Column::new(head, rows, time(key))));
-    columns.push(Column::new("samples", rows, |(_, record)| number(record, "samples").map(count)));
-    if columns[1..].iter().all(|column| column.cells.iter().all(Option::is_none)) {
-        return None;
-    }
+    let time = |of: Of| move |(_, l): &(String, &LatencyResult)| of(l).map(|ns| quantity(ns, "ns"));
+    columns.extend(times.iter().map(|(head, of)| Column::new(head, rows, time(*of))));
+    columns.push(Column::new("samples", rows, |(_, l)| Some(count(l.samples as f64))));
     table(caption, &columns)
 }
 
 /// Streams and ports of a single trial; of more the export has them.
 pub(super) fn streams_and_ports(loaded: &Loaded) -> Option<Markup> {
-    let result = loaded.results.last().filter(|_| loaded.trials.len() == 1)?;
-    let mut rows: Vec<(&String, &Value)> = members(result, "streams").collect();
+    let document = loaded.only()?;
+    let mut rows: Vec<(&String, &StreamResult)> = document.streams.iter().collect();
     let left_out = rows.len().saturating_sub(STREAMS_MAX);
     rows.truncate(STREAMS_MAX);
     let streams = stream_table(&rows);
-    let named: Vec<(String, &Value)> = rows
-        .iter()
-        .filter(|(_, s)| s["latency_ns"].is_object())
-        .map(|(n, s)| ((*n).clone(), &s["latency_ns"]))
-        .collect();
-    let latencies = latency_table("Latency by stream", "stream", &named);
-    let ports = port_table(&members(result, "ports").collect::<Vec<_>>());
+    let delays = rows.iter().filter_map(|(name, s)| Some(((*name).clone(), s.latency_ns.as_ref()?)));
+    let latencies = latency_table("Latency by stream", "stream", &delays.collect::<Vec<_>>());
+    let ports = port_table(&document.ports.iter().collect::<Vec<_>>());
     let tables: Vec<Markup> = [streams, latencies, ports].into_iter().flatten().collect();
     (!tables.is_empty()).then(|| {
         html! {
@@ -294,55 +286,57 @@ pub(super) fn streams_and_ports(loaded: &Loaded) -> Option<Markup> {
     })
 }
 
-fn stream_table(rows: &[(&String, &Value)]) -> Option<Markup> {
-    let whole = |key: &'static str| move |(_, s): &(&String, &Value)| number(s, key).map(count);
-    let pps =
-        |key: &'static str| move |(_, s): &(&String, &Value)| number(s, key).map(|v| quantity(v, "pps"));
-    let ns = |key: &'static str| move |(_, s): &(&String, &Value)| number(s, key).map(|v| quantity(v, "ns"));
+fn stream_table(rows: &[(&String, &StreamResult)]) -> Option<Markup> {
+    type Row<'a> = (&'a String, &'a StreamResult);
+    let whole = |of: fn(&StreamResult) -> Option<u64>| move |(_, s): &Row<'_>| of(s).map(|n| count(n as f64));
+    let in_unit = |of: fn(&StreamResult) -> Option<f64>, unit| {
+        move |(_, s): &Row<'_>| of(s).map(|value| quantity(value, unit))
+    };
     table(
         "Streams",
         &[
             Column::text("stream", rows, |(name, _)| Some((*name).clone())),
-            Column::new("requested", rows, pps("requested_pps")),
-            Column::new("offered", rows, pps("offered_pps")),
-            Column::new("sent", rows, whole("tx")),
-            Column::new("received", rows, whole("rx")),
-            Column::new("lost", rows, whole("lost")),
-            Column::new("loss", rows, |(_, s)| number(s, "loss_ratio").map(percent)),
-            Column::new("duplicates", rows, whole("duplicates")),
-            Column::new("reordered", rows, whole("reordered")),
-            Column::new("jitter, mean", rows, ns("jitter_ns.rfc4689_mean")),
-            Column::new("gap error, 99%", rows, ns("pacing_ns.error_p99")),
+            Column::new("requested", rows, in_unit(|s| s.requested_pps, "pps")),
+            Column::new("offered", rows, in_unit(|s| Some(s.offered_pps), "pps")),
+            Column::new("sent", rows, whole(|s| Some(s.tx))),
+            Column::new("received", rows, whole(|s| s.rx)),
+            Column::new("lost", rows, whole(|s| s.lost)),
+            Column::new("loss", rows, |(_, s)| s.loss_ratio.map(percent)),
+            Column::new("duplicates", rows, whole(|s| s.duplicates)),
+            Column::new("reordered", rows, whole(|s| s.reordered)),
+            Column::new("jitter, mean", rows, in_unit(|s| Some(s.jitter_ns.as_ref()?.rfc4689_mean), "ns")),
+            Column::new(
+                "gap error, 99%",
+                rows,
+                in_unit(|s| Some(s.pacing_ns.as_ref()?.error_p99 as f64), "ns"),
+            ),
         ],
     )
 }
 
-fn port_table(rows: &[(&String, &Value)]) -> Option<Markup> {
-    let whole = |key: &'static str| move |(_, p): &(&String, &Value)| number(p, key).map(count);
-    let bps =
-        |key: &'static str| move |(_, p): &(&String, &Value)| number(p, key).map(|v| quantity(v, "bps"));
-    let errors = |key: &'static str| {
-        move |(_, p): &(&String, &Value)| {
-            let all: Vec<String> = members(p, key)
-                .filter_map(|(reason, n)| {
-                    Some(format!("{}: {}", reason.replace('_', " "), count(n.as_f64()?)))
-                })
-                .collect();
-            Some(all.join(", "))
+fn port_table(rows: &[(&String, &PortResult)]) -> Option<Markup> {
+    type Row<'a> = (&'a String, &'a PortResult);
+    let whole = |of: fn(&PortResult) -> Option<u64>| move |(_, p): &Row<'_>| of(p).map(|n| count(n as f64));
+    let bps = |of: fn(&PortResult) -> f64| move |(_, p): &Row<'_>| Some(quantity(of(p), "bps"));
+    let errors = |of: fn(&PortResult) -> &Counters| {
+        move |(_, p): &Row<'_>| {
+            let one =
+                |(reason, n): (&String, &u64)| format!("{}: {}", reason.replace('_', " "), count(*n as f64));
+            Some(of(p).iter().map(one).collect::<Vec<_>>().join(", "))
         }
     };
     table(
         "Ports",
         &[
             Column::text("port", rows, |(name, _)| Some((*name).clone())),
-            Column::new("packets sent", rows, whole("tx_packets")),
-            Column::new("due and not sent", rows, whole("tx_unsent")),
-            Column::new("sent, layer 1", rows, bps("tx_bps_l1")),
-            Column::new("packets received", rows, whole("rx_packets")),
-            Column::new("received, layer 1", rows, bps("rx_bps_l1")),
-            Column::new("not of this run", rows, whole("rx_other")),
-            Column::text("receive errors", rows, errors("rx_errors")),
-            Column::text("send errors", rows, errors("tx_errors")),
+            Column::new("packets sent", rows, whole(|p| Some(p.tx_packets))),
+            Column::new("due and not sent", rows, whole(|p| p.tx_unsent)),
+            Column::new("sent, layer 1", rows, bps(|p| p.tx_bps_l1)),
+            Column::new("packets received", rows, whole(|p| Some(p.rx_packets))),
+            Column::new("received, layer 1", rows, bps(|p| p.rx_bps_l1)),
+            Column::new("not of this run", rows, whole(|p| Some(p.rx_other))),
+            Column::text("receive errors", rows, errors(|p| &p.rx_errors)),
+            Column::text("send errors", rows, errors(|p| &p.tx_errors)),
         ],
     )
 }

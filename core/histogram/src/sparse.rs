@@ -1,0 +1,136 @@
+//! Histograms that take little memory: of sums over many streams, each of which uses few of the buckets.
+
+use crate::Scale;
+
+/// A histogram that keeps only the buckets from the lowest to the highest in use. It grows as it is added to, so it is for
+/// sums, not for a worker's loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SparseHistogram {
+    scale: Scale,
+    /// Bucket of the first count.
+    first: usize,
+    counts: Vec<u64>,
+    total: u64,
+}
+
+impl SparseHistogram {
+    /// An empty histogram.
+    pub fn new(scale: Scale) -> Self {
+        Self { scale, first: 0, counts: Vec::new(), total: 0 }
+    }
+
+    /// Adds raw bucket counts of the same scale.
+    pub fn add_counts(&mut self, counts: &[u32]) {
+        let Some(first) = counts.iter().position(|count| *count > 0) else { return };
+        let end = counts.iter().rposition(|count| *count > 0).map_or(first, |last| last + 1);
+        self.cover(first, end);
+        for (mine, theirs) in self.counts[first - self.first..].iter_mut().zip(&counts[first..end]) {
+            *mine += u64::from(*theirs);
+            self.total += u64::from(*theirs);
+        }
+    }
+
+    /// Adds another histogram of the same scale.
+    ///
+    /// # Panics
+    /// If the scales differ.
+    pub fn merge(&mut self, other: &Self) {
+        assert_eq!(self.scale, other.scale, "histograms of different scales can't be merged");
+        if other.counts.is_empty() {
+            return;
+        }
+        self.cover(other.first, other.first + other.counts.len());
+        for (mine, theirs) in self.counts[other.first - self.first..].iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+        self.total += other.total;
+    }
+
+    /// Makes room for the buckets from `first` to `end`.
+    fn cover(&mut self, first: usize, end: usize) {
+        if self.counts.is_empty() {
+            self.first = first;
+        } else if first < self.first {
+            self.counts.splice(0..0, std::iter::repeat_n(0, self.first - first));
+            self.first = first;
+        }
+        if end - self.first > self.counts.len() {
+            self.counts.reserve_exact(end - self.first - self.counts.len());
+            self.counts.resize(end - self.first, 0);
+        }
+    }
+
+    /// Forgets everything counted; keeps its memory.
+    pub fn clear(&mut self) {
+        self.counts.clear();
+        self.total = 0;
+    }
+
+    /// The scale.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// Values counted.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The smallest bucket end that at least a share `q` (0 to 1) of the values does not exceed; `None` if empty.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
+        let mut seen = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= rank {
+                return Some(self.scale.highest(self.first + index));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CEILING_BITS, Histogram};
+    use proptest::prelude::*;
+
+    fn table(values: &[u64]) -> Vec<u32> {
+        let mut counts = vec![0; Scale::COARSE.buckets()];
+        values.iter().for_each(|value| counts[Scale::COARSE.index(*value)] += 1);
+        counts
+    }
+
+    #[test]
+    fn it_keeps_what_is_in_use() {
+        let mut sum = SparseHistogram::new(Scale::COARSE);
+        assert_eq!((sum.quantile(0.5), sum.counts.len()), (None, 0));
+        sum.add_counts(&table(&[1_000_000, 1_100_000]));
+        assert!(sum.counts.len() < 8 && sum.total() == 2);
+        sum.clear();
+        assert_eq!((sum.quantile(1.0), sum.total()), (None, 0));
+    }
+
+    proptest! {
+        /// Whatever is added in whatever order, it says what a histogram with all buckets says.
+        #[test]
+        fn it_is_a_histogram(parts in proptest::collection::vec(
+            proptest::collection::vec(0u64..1 << CEILING_BITS, 0..20), 0..6)) {
+            let mut all = Histogram::new(Scale::COARSE);
+            let (mut added, mut merged) = (SparseHistogram::new(Scale::COARSE), SparseHistogram::new(Scale::COARSE));
+            for values in &parts {
+                values.iter().for_each(|value| all.record(*value));
+                added.add_counts(&table(values));
+                let mut part = SparseHistogram::new(Scale::COARSE);
+                part.add_counts(&table(values));
+                merged.merge(&part);
+            }
+            prop_assert_eq!(&added, &merged);
+            prop_assert_eq!(added.total(), all.total());
+            for q in [0.0, 0.1, 0.5, 0.99, 1.0] {
+                prop_assert_eq!(added.quantile(q), all.quantile(q));
+            }
+        }
+    }
+}
