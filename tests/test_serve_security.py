@@ -137,7 +137,7 @@ def test_elsewhere_only_with_tokens(eagre, lab):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("- {name: a, role: king, token: secret-secret-secret}", "entry 1"),
+        ("- {name: a, role: king, token: secret-secret-secret}", "[0].role"),
         ("- {name: a, role: run, token: secret}", "shorter than 16"),
         ("[]", "no token"),
         ("- [", "not valid YAML"),

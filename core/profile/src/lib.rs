@@ -80,8 +80,9 @@ fn plan(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<Plan, Vec
     }
 }
 
-/// Reads another document as profiles are read: YAML or JSON against the schema of `T`, in which a text with a meaning of its
-/// own has a `format` of ours such as `duration`. All errors at once, each with line and path.
+/// Reads a document, YAML or JSON, against the schema of `T`: the one reader of the project, for profiles, campaigns, paths and
+/// the server's files. A text with a meaning of its own has a `format` of ours such as `duration`. All errors at once, each
+/// with line and path.
 pub fn read_document<T: JsonSchema + DeserializeOwned>(text: &str) -> Result<T, Vec<ProfileError>> {
     let tree = yaml::parse(text).map_err(|error| vec![error])?;
     let (value, mut reading) = read::read(&tree, &document::schema_of::<T>());

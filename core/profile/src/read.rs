@@ -1,6 +1,8 @@
 //! A tree of values against the JSON Schema of the document: what fits comes out as JSON, what does not as errors.
 //!
-//! Understands as much of JSON Schema as our own schema uses, and no more.
+//! Understands as much of JSON Schema as our own schemas use, and no more. Of its own it knows `x-noun` (what to call a key
+//! or word), `x-number` (the key that numbers belong to), `x-renamed` (old keys with their new names) and `x-secret`
+//! (never quote the value).
 //!
 //! Invariant: if there are no errors, the JSON deserialises into the document.
 
@@ -90,9 +92,13 @@ pub(crate) fn read(node: &Node, schema: &Json) -> (Option<Json>, Reading) {
     let mut reader = Reader { root: schema, reading: Reading::default() };
     reader.reading.positions.insert(String::new(), node.at);
     let value = match node.value {
+        Value::Null if required(schema).next().is_none() && allows(schema, "object") => {
+            Some(Json::Object(Map::new()))
+        }
         Value::Null => {
-            let needs = "the document is empty; a profile needs 'ports' and 'streams'";
-            reader.reading.fail("", needs);
+            let keys: Vec<String> = required(schema).map(|key| format!("'{key}'")).collect();
+            let needs = if keys.is_empty() { reader.expected(schema) } else { keys.join(", ") };
+            reader.reading.fail("", format!("the document is empty; it needs {needs}"));
             None
         }
         _ => reader.read(node, schema, ""),
@@ -271,10 +277,8 @@ impl<'a> Reader<'a> {
         given: &HashMap<&str, usize>,
         path: &str,
     ) -> bool {
-        let required =
-            schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
         let mut complete = true;
-        for key in required {
+        for key in required(schema) {
             complete &= map.contains_key(key);
             if !given.contains_key(key) {
                 let property = &schema["properties"][key];
@@ -303,6 +307,8 @@ impl<'a> Reader<'a> {
             Value::Null => format!("no value; expected {expected}"),
             Value::List(_) => format!("expected {expected}, found a list"),
             Value::Map(_) => format!("expected {expected}, found a mapping"),
+            // A word nobody should read in a log.
+            _ if schema.get("x-secret").is_some() => format!("the value is not {expected}"),
             _ => format!("'{}' is not {expected}", scalar_text(node).unwrap_or_default()),
         }
     }
@@ -348,6 +354,11 @@ fn key_of<'m>(member: &'m Member, schema: &'m Json) -> &'m str {
         _ => false,
     };
     other.filter(|_| is_number).unwrap_or(&member.key)
+}
+
+/// Keys a mapping must have.
+fn required(schema: &Json) -> impl Iterator<Item = &str> {
+    schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
 }
 
 /// The new name of a key that had another one.

@@ -70,12 +70,12 @@ fn syntax_reason(text: &str, at: Position, info: &str) -> String {
     let line = text.lines().nth(at.line - 1).unwrap_or_default();
     let indent = &line[..line.len() - line.trim_start().len()];
     if indent.contains('\t') {
-        return "not YAML: the line is indented with a tab; YAML is indented with spaces".to_owned();
+        return "not valid YAML: the line is indented with a tab; YAML is indented with spaces".to_owned();
     }
     if line.contains(": >") {
-        return format!("not YAML: {info}; a text that begins with '>' needs quotes");
+        return format!("not valid YAML: {info}; a text that begins with '>' needs quotes");
     }
-    format!("not YAML: {info}")
+    format!("not valid YAML: {info}")
 }
 
 /// A list or mapping whose end has not come yet.
@@ -100,7 +100,7 @@ impl Builder {
                 return Err(ProfileError::new(
                     at,
                     "",
-                    "a second document begins here; a profile is one document",
+                    "a second document starts here; expected a single one",
                 ));
             }
             Event::Scalar(text, style, anchor, tag) => {

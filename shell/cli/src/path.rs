@@ -1,5 +1,6 @@
 //! `path`: polls device counters along a path while traffic runs, and reports where packets were lost.
 
+use crate::run::bad_profile;
 use crate::table::table;
 use crate::{Exit, Failure};
 use clap::Args;
@@ -82,9 +83,7 @@ pub(crate) fn read(file: &Path) -> Result<PathConfig, Failure> {
         false => std::fs::read_to_string(file).map(|read| text = read),
     };
     read.map_err(|error| Failure::bad_input(format!("{place}: {error}")))?;
-    // Errors do not quote the file: it can hold passwords.
-    serde_saphyr::from_str_with_options(&text, serde_saphyr::options! { with_snippet: false })
-        .map_err(|error| Failure::bad_input(format!("{place}: {}", error.to_string().trim_end())))
+    profile::read_document(&text).map_err(|errors| bad_profile(&place, &errors))
 }
 
 /// Waits for `time`; returns whether it was stopped early.

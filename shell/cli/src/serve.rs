@@ -1,9 +1,12 @@
 //! `eagre serve`: options and configuration file of the server.
 
 use crate::results::default_store;
+use crate::run::bad_profile;
 use crate::{Exit, Failure, log};
 use clap::Args as ClapArgs;
-use serde::Deserialize;
+use profile::document::{self, Rate, Socket};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use server::{Limits, Options, ServeError, TlsOptions, Token};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -69,25 +72,56 @@ pub struct ServeArgs {
 }
 
 /// The options file.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 struct Config {
-    listen: Option<SocketAddr>,
+    listen: Option<Socket>,
     tokens: Option<PathBuf>,
     tls_certificate: Option<PathBuf>,
     tls_key: Option<PathBuf>,
     tls: bool,
     allow: Vec<String>,
-    max_rate: Option<String>,
+    max_rate: Option<Rate>,
     worker_cores: Vec<usize>,
-    otg_lease: Option<String>,
-    grpc: Option<SocketAddr>,
+    otg_lease: Option<document::Duration>,
+    grpc: Option<Socket>,
     store: Option<PathBuf>,
     state: Option<PathBuf>,
     log: Option<String>,
     log_format: Option<log::Format>,
     otlp: Option<String>,
 }
+
+/// A token as its file has it.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-secret" = true))]
+struct TokenEntry {
+    /// Who uses it.
+    name: String,
+    /// What it allows.
+    role: RoleWord,
+    /// The token, at least 16 characters.
+    #[schemars(extend("x-secret" = true))]
+    token: String,
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum RoleWord {
+    /// Look at everything.
+    Watch,
+    /// Also reserve ports and send traffic.
+    Run,
+    /// Also end what others have started.
+    Admin,
+}
+
+/// A file of tokens.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("x-secret" = true))]
+struct TokenEntries(Vec<TokenEntry>);
 
 /// `eagre serve`.
 pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
@@ -133,7 +167,7 @@ fn wrong(path: &Path, error: impl std::fmt::Display) -> Failure {
 fn configuration(args: &ServeArgs) -> Result<Config, Failure> {
     let Some(path) = &args.config else { return Ok(Config::default()) };
     let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
-    serde_saphyr::from_str(&text).map_err(|e| wrong(path, e))
+    profile::read_document(&text).map_err(|errors| bad_profile(&path.display().to_string(), &errors))
 }
 
 fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
@@ -142,16 +176,8 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
         None => path,
     };
     let given = |arg: &Option<PathBuf>, file: Option<PathBuf>| arg.clone().or(file.map(&beside));
-    let rate = match (args.max_rate, config.max_rate) {
-        (Some(rate), _) => Some(rate),
-        (None, Some(text)) => Some(text.parse().map_err(|e| Failure::bad_input(format!("max-rate: {e}")))?),
-        (None, None) => None,
-    };
-    let otg_lease = match (args.otg_lease, &config.otg_lease) {
-        (Some(time), _) => time,
-        (None, Some(text)) => text.parse().map_err(|e| Failure::bad_input(format!("otg-lease: {e}")))?,
-        (None, None) => OTG_LEASE,
-    };
+    let rate = args.max_rate.or(config.max_rate.map(|rate| rate.0));
+    let otg_lease = args.otg_lease.or(config.otg_lease.map(|time| time.0)).unwrap_or(OTG_LEASE);
     let otg_lease = Duration::from_nanos(otg_lease.0);
     if !(1.0..=86_400.0).contains(&otg_lease.as_secs_f64()) {
         return Err(Failure::bad_input("otg-lease: must be between 1s and 24h"));
@@ -170,7 +196,7 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
     let store = given(&args.store, config.store).unwrap_or_else(default_store);
     let state = given(&args.state, config.state).unwrap_or_else(|| store.with_file_name("serve"));
     let tokens = given(&args.tokens, config.tokens).map(|path| tokens(&path)).transpose()?;
-    let listen = args.listen.or(config.listen);
+    let listen = args.listen.or(config.listen.map(|listen| listen.0));
     let listen = listen.map_or_else(|| LISTEN.parse(), Ok);
     Ok(Options {
         listen: listen.map_err(|error| Failure::bad_input(format!("listen: {error}")))?,
@@ -179,17 +205,17 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
         limits: Limits { ports: if args.allow.is_empty() { config.allow } else { args.allow.clone() }, rate },
         cores: if args.worker_cores.is_empty() { config.worker_cores } else { args.worker_cores.clone() },
         otg_lease,
-        grpc: args.grpc.or(config.grpc),
+        grpc: args.grpc.or(config.grpc.map(|grpc| grpc.0)),
         store,
         state,
     })
 }
 
-/// Reads the tokens file. Hides the parser's message, which can quote tokens.
+/// Tokens of a file. Errors never quote them.
 fn tokens(path: &Path) -> Result<Vec<Token>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
-    // Untyped: `Token::list` checks it without quoting the text in errors.
-    let value: serde_json::Value =
-        serde_saphyr::from_str(&text).map_err(|_| wrong(path, "not valid YAML"))?;
-    Token::list(value).map_err(|e| wrong(path, e))
+    let entries: TokenEntries =
+        profile::read_document(&text).map_err(|errors| bad_profile(&path.display().to_string(), &errors))?;
+    let entries = serde_json::to_value(entries).map_err(|e| wrong(path, e))?;
+    Token::list(entries).map_err(|e| wrong(path, e))
 }

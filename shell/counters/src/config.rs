@@ -1,28 +1,31 @@
-//! The path document. Not here: reading the file; any serde format works.
+//! The path document, as types with a schema. Not here: reading the file.
 
 use crate::CounterError;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeSet;
 use std::fmt;
 use units::Nanos;
 
 /// A path: its hops and polling times.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathConfig {
     /// The devices, in the order of forward packets.
     pub hops: Vec<HopConfig>,
     /// Time between samples while traffic runs; default 1 s.
     #[serde(default = "one_second", deserialize_with = "duration")]
+    #[schemars(schema_with = "duration_schema")]
     pub interval: Nanos,
     /// Maximum age of SNMP agents' cached values; default 4 s. With an SNMP hop, a poller waits this long before and after
     /// the traffic.
     #[serde(default = "four_seconds", deserialize_with = "duration")]
+    #[schemars(schema_with = "duration_schema")]
     pub refresh: Nanos,
 }
 
 /// A device and the source of its counters.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HopConfig {
     /// Name in reports.
@@ -46,7 +49,7 @@ pub struct HopConfig {
 
 /// An SNMP agent. Community for version 2c (RFC 3416); user and optional authentication and privacy for version 3
 /// (RFC 3414, RFC 3826, RFC 7860).
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Snmp {
     /// Host name or address.
@@ -56,6 +59,7 @@ pub struct Snmp {
     pub port: u16,
     /// Protocol version; default 3 with a user, else 2c.
     #[serde(default)]
+    #[schemars(schema_with = "version_schema")]
     pub version: Option<Version>,
     /// Community of version 2c; default `public`.
     #[serde(default)]
@@ -81,10 +85,11 @@ pub enum Version {
 }
 
 /// Authentication of SNMP version 3.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Authentication {
     /// The hash.
+    #[schemars(schema_with = "hash_schema")]
     pub protocol: AuthProtocol,
     /// At least 8 characters (RFC 3414 section 11.2).
     pub password: Secret,
@@ -105,10 +110,11 @@ pub enum AuthProtocol {
 }
 
 /// Encryption of SNMP version 3.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Privacy {
     /// The cipher.
+    #[schemars(schema_with = "cipher_schema")]
     pub protocol: Cipher,
     /// At least 8 characters.
     pub password: Secret,
@@ -127,7 +133,7 @@ pub enum Cipher {
 }
 
 /// A Linux host: this one unless `ssh` is set; the default network namespace unless `namespace` is set.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Local {
     /// A named network namespace (`ip netns`).
@@ -139,7 +145,7 @@ pub struct Local {
 }
 
 /// Counter sources of a Linux host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LocalSource {
     /// `ip -s -s link`: packets, errors and drops of the two interfaces. Always read.
@@ -200,6 +206,20 @@ impl Secret {
     }
 }
 
+impl JsonSchema for Secret {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Secret".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "x-secret": true})
+    }
+}
+
 impl From<&str> for Secret {
     fn from(word: &str) -> Self {
         Self(word.to_owned())
@@ -210,6 +230,25 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("…")
     }
+}
+
+fn duration_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "format": "duration"})
+}
+
+fn version_schema(_: &mut SchemaGenerator) -> Schema {
+    let words = ["2c", "v2c", "2", "3", "v3"];
+    json_schema!({"type": ["string", "integer"], "enum": words, "minimum": 2, "maximum": 3, "x-noun": "version"})
+}
+
+fn hash_schema(_: &mut SchemaGenerator) -> Schema {
+    let words = ["md5", "sha", "sha1", "sha224", "sha256", "sha384", "sha512"];
+    json_schema!({"type": "string", "enum": words, "x-noun": "hash"})
+}
+
+fn cipher_schema(_: &mut SchemaGenerator) -> Schema {
+    let words = ["des", "aes", "aes128", "aes192", "aes256"];
+    json_schema!({"type": "string", "enum": words, "x-noun": "cipher"})
 }
 
 fn one_second() -> Nanos {

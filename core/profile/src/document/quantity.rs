@@ -4,8 +4,8 @@
 use crate::condition::Condition;
 use crate::document::session_text::{
     AddressText, OpenText, bytes_range, delay, factor, open_rate, port_range, print_bytes_range, print_delay,
-    print_factor, print_limit, print_open_rate, print_port_range, print_time_wait, session_rate, time_limit,
-    time_wait, tls_version,
+    print_factor, print_limit, print_open_rate, print_port_range, print_session_rate, print_time_wait,
+    session_rate, time_limit, time_wait, tls_version,
 };
 use crate::document::size::SizeText;
 use crate::plan::Address;
@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::borrow::Cow;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU64;
 use std::str::FromStr;
 use units::{BitRate, FrameLen, Layer, Load, Nanos, Pps, QuantityError};
@@ -139,13 +139,13 @@ quantities! {
     Network(pub Address) = "network", "a network such as 10.0.0.0/8 or 2001:2::/48",
         ["10.0.0.0/8", "2001:2::/48"], network, |a| format!("{}/{}", a.ip, a.prefix_len);
     Speedup(pub (NonZeroU64, NonZeroU64)) = "speedup", "a factor above zero such as 2x, 0.5x or 1.25x",
-        ["2x", "0.5x"], speedup, |(num, den)| format!("{}x", num.get() as f64 / den.get() as f64);
+        ["2x", "0.5x"], speedup, print_speedup;
     Mac(pub [u8; 6]) = "mac", "a MAC address such as 02:00:00:00:00:01",
         ["02:00:00:00:00:01"], |text| text.parse().ok().map(|units::Mac(mac)| mac), |m| units::Mac(*m).to_string();
     Hex(pub Vec<u8>) = "hex", "bytes as pairs of hexadecimal digits such as '00 ff'",
         ["00ff", "de ad be ef"], wire::parse_bytes, |bytes| bytes.iter().map(|b| format!("{b:02x}")).collect();
     SessionRate(pub Pps) = "session-rate", "a rate such as 1000/s, 10k/s or 1.5M/s",
-        ["1000/s", "10k/s", "1.5M/s"], session_rate, |rate| format!("{}/s", rate.as_f64());
+        ["1000/s", "10k/s", "1.5M/s"], session_rate, print_session_rate;
     OpenRateText(pub OpenText) = "open-rate", "a rate such as 1000/s, 10k/s or 1.5M/s, or max",
         ["10000/s", "10k/s", "max"], open_rate, print_open_rate;
     PortRange(pub (u16, u16)) = "port-range", "a port from 1 to 65535 such as 80, or a range such as 1024..65535",
@@ -166,6 +166,8 @@ quantities! {
         ["1.2", "1.3"], tls_version, |minor| format!("1.{minor}");
     Factor(pub u64) = "factor", "a factor above zero such as 2, 0.5 or 10",
         ["2", "0.5"], factor, |millionths| print_factor(*millionths);
+    Socket(pub SocketAddr) = "socket-address", "an address with a port such as 127.0.0.1:8443 or [::1]:8443",
+        ["127.0.0.1:8443", "[::1]:8443"], |t| t.parse().ok(), SocketAddr::to_string;
     ConditionText(pub(crate) Condition) = "condition", "a condition such as '< 0.1%', '<= 50us', '>= 1Mpps' or '== 0'",
         ["< 0.1%", "<= 50us", "== 0"], |t| t.parse().ok(), |condition| condition.text.clone();
 }
@@ -255,6 +257,15 @@ fn speedup(text: &str) -> Option<(NonZeroU64, NonZeroU64)> {
     Some((digits.parse().ok()?, NonZeroU64::new(10u64.pow(fraction.len() as u32))?))
 }
 
+/// All its digits: `den` is a power of ten.
+fn print_speedup((num, den): &(NonZeroU64, NonZeroU64)) -> String {
+    let places = den.get().ilog10() as usize;
+    match places {
+        0 => format!("{num}x"),
+        _ => format!("{}.{:0places$}x", num.get() / den.get(), num.get() % den.get()),
+    }
+}
+
 /// From one address to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepBy {
@@ -298,6 +309,24 @@ mod tests {
                 assert_eq!(is_of_format(format, example), Some(true), "{format}: {example}");
             }
         }
+    }
+
+    /// What is printed means the same, to the last digit.
+    #[test]
+    fn quantities_read_back_as_they_were_printed() {
+        fn holds<T: FromStr<Err = QuantityError> + ToString + PartialEq + fmt::Debug>(texts: &[&str]) {
+            for text in texts {
+                let value: T = text.parse().unwrap();
+                assert_eq!(value.to_string().parse(), Ok(value), "{text}");
+            }
+        }
+        holds::<Speedup>(&["2x", "0.50x", ".5x", "1.25x", "123456789.123456789x"]);
+        holds::<SessionRate>(&["0.5/s", "10k/s", "1234567890.123456/s", "0/s"]);
+        holds::<Factor>(&["2", "0.5", "10", "123456789012.123456"]);
+        holds::<FrameSizes>(&["64B", "genome abz z=1400B", "imix random", "64B..1518B step 7B", "random"]);
+        holds::<Addresses>(&["10.1.0.0/16", "2001:2::1..2001:2::ff"]);
+        holds::<StreamRate>(&["100pps/flow", "40%", "2.5Gbps-L1", "max", "333.333333pps"]);
+        holds::<Step>(&["0:0:0:1::", "256", "0.0.1.0"]);
     }
 
     #[test]

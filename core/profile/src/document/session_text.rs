@@ -11,7 +11,11 @@ pub(crate) fn session_rate(text: &str) -> Option<Pps> {
     format!("{number}pps").parse().ok()
 }
 
-/// How fast sessions are opened, in one text.
+pub(crate) fn print_session_rate(rate: &Pps) -> String {
+    rate.to_string().replace("pps", "/s")
+}
+
+/// Rate of opening sessions, in one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenText {
     /// As fast as possible.
@@ -30,7 +34,7 @@ pub(crate) fn open_rate(text: &str) -> Option<OpenText> {
 pub(crate) fn print_open_rate(open: &OpenText) -> String {
     match open {
         OpenText::Max => "max".to_owned(),
-        OpenText::Rate(rate) => format!("{}/s", rate.as_f64()),
+        OpenText::Rate(rate) => print_session_rate(rate),
     }
 }
 
@@ -169,7 +173,9 @@ pub(crate) fn factor(text: &str) -> Option<u64> {
 }
 
 pub(crate) fn print_factor(millionths: u64) -> String {
-    Pps::from_micro(millionths).as_f64().to_string()
+    let (whole, rest) = (millionths / 1_000_000, millionths % 1_000_000);
+    let text = format!("{whole}.{rest:06}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

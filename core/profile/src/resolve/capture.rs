@@ -41,7 +41,7 @@ impl Resolver<'_> {
         }
         let snap = capture.snap.as_ref().map_or(WHOLE, |snap| snap.0);
         if !(14..=WHOLE).contains(&snap) {
-            self.reading.fail(format!("{path}.snap"), format!("from 14B to {WHOLE}B is the allowed range"));
+            self.reading.fail(format!("{path}.snap"), format!("must be from 14B to {WHOLE}B"));
         }
         CapturePlan {
             file: capture.file.clone(),

@@ -99,7 +99,7 @@ impl Resolver<'_> {
             let (Some(part), Some((_, behind))) = (number, inside) else {
                 let reason = match inside {
                     Some((inside, _)) => what_braces_mean(inside),
-                    None => format!("single '{brace}': write it twice for a brace"),
+                    None => format!("single '{brace}': write it twice"),
                 };
                 self.reading.fail(path, reason);
                 return parts;

@@ -314,7 +314,7 @@ impl Resolver<'_> {
         if name.is_empty() || !name.chars().all(token) {
             self.reading.fail(path, format!("'{name}' is not a valid HTTP field name"));
         } else if WRITTEN.contains(&name.to_ascii_lowercase().as_str()) {
-            let host = if name.eq_ignore_ascii_case("host") { "; its value is said in 'host'" } else { "" };
+            let host = if name.eq_ignore_ascii_case("host") { "; set it in 'host'" } else { "" };
             self.reading.fail(path, format!("the field '{name}' is sent automatically{host}"));
         } else if !is_field_value(value) {
             self.reading.fail(path, "must be a single line");
