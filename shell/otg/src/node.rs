@@ -9,7 +9,9 @@ use crate::model::{Field, FieldType, Message, TextFormat};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 use units::Mac;
 
 /// Fields read of a document, with errors and warnings.
@@ -218,6 +220,11 @@ impl<'a> Node<'a> {
     /// A string; empty if absent and without a default.
     pub(crate) fn text(&self, name: &str) -> &'a str {
         self.value(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A text as a quantity of profiles; any other text is an error.
+    pub(crate) fn quantity<T: FromStr<Err: Display>>(&self, name: &str) -> Option<T> {
+        self.text(name).parse().map_err(|error: T::Err| self.fail_at(name, error.to_string())).ok()
     }
 
     /// A list of strings.

@@ -1,7 +1,7 @@
 //! The model's patterns: the value of a header field in each packet.
 
 use crate::node::Node;
-use serde_json::{Map, Value, json};
+use profile::document::{FieldValue, GeneratorDoc, VaryDoc};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use units::Mac;
 use wire::Kind;
@@ -169,27 +169,28 @@ impl Series {
     }
 
     /// Its `vary` entry in a profile, for a field of `width` bits.
-    pub(crate) fn vary(&self, kind: Kind, width: u16) -> Value {
-        let value = |value: u128| value_json(kind, value);
+    pub(crate) fn vary(&self, kind: Kind, width: u16) -> VaryDoc {
+        let value = |value: u128| field_value(kind, value);
         match self {
-            Self::List(values) => values.iter().map(|v| value(*v)).collect(),
+            Self::List(values) => VaryDoc::List(values.iter().map(|v| value(*v)).collect()),
             Self::Steps { first, step, count, down } => {
                 let step = if *down { 0u128.wrapping_sub(*step) } else { *step } & ones(width);
-                json!({"from": value(*first), "step": number_json(kind, step), "count": count})
+                generator(GeneratorDoc {
+                    from: Some(value(*first)),
+                    step: Some(number(kind, step)),
+                    count: Some(*count),
+                    ..GeneratorDoc::default()
+                })
             }
             Self::Random { min, max, seed, count } => {
-                let text = |value: &u128| match value_json(kind, *value) {
-                    Value::String(text) => text,
-                    other => other.to_string(),
-                };
-                let mut vary = Map::new();
-                vary.insert("random".to_owned(), format!("{}..{}", text(min), text(max)).into());
-                vary.insert("seed".to_owned(), (*seed).into());
-                // More different ones than there are is all of them.
-                if u128::from(*count) <= max - min {
-                    vary.insert("distinct".to_owned(), (*count).into());
-                }
-                Value::Object(vary)
+                let range = format!("{}..{}", value(*min).text(), value(*max).text());
+                generator(GeneratorDoc {
+                    random: Some(FieldValue::Text(range)),
+                    seed: Some(*seed),
+                    // More different ones than there are is all of them.
+                    distinct: (u128::from(*count) <= max - min).then_some(*count),
+                    ..GeneratorDoc::default()
+                })
             }
         }
     }
@@ -200,22 +201,26 @@ pub(crate) fn ones(width: u16) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
+fn generator(generator: GeneratorDoc) -> VaryDoc {
+    VaryDoc::Generator(Box::new(generator))
+}
+
 /// A field's value in a profile.
-pub(crate) fn value_json(kind: Kind, value: u128) -> Value {
+pub(crate) fn field_value(kind: Kind, value: u128) -> FieldValue {
     match kind {
-        Kind::Mac => Mac::from_number(value as u64).to_string().into(),
-        Kind::Ipv4 => Ipv4Addr::from(value as u32).to_string().into(),
-        Kind::Ipv6 => Ipv6Addr::from(value).to_string().into(),
-        Kind::Number | Kind::Hex => number_json(kind, value),
+        Kind::Mac => FieldValue::Text(Mac::from_number(value as u64).to_string()),
+        Kind::Ipv4 => FieldValue::Text(Ipv4Addr::from(value as u32).to_string()),
+        Kind::Ipv6 => FieldValue::Text(Ipv6Addr::from(value).to_string()),
+        Kind::Number | Kind::Hex => number(kind, value),
     }
 }
 
 /// A number in a profile: as a string if too large for JSON, as an address for IPv6.
-fn number_json(kind: Kind, value: u128) -> Value {
+fn number(kind: Kind, value: u128) -> FieldValue {
     match u64::try_from(value) {
-        Ok(value) if value < 1 << 53 => value.into(),
-        _ if kind == Kind::Ipv6 => Ipv6Addr::from(value).to_string().into(),
-        _ => value.to_string().into(),
+        Ok(value) if value < 1 << 53 => FieldValue::Number(value),
+        _ if kind == Kind::Ipv6 => FieldValue::Text(Ipv6Addr::from(value).to_string()),
+        _ => FieldValue::Text(value.to_string()),
     }
 }
 
@@ -224,6 +229,14 @@ mod tests {
     use super::*;
     use crate::model::message;
     use crate::node::Log;
+    use serde_json::{Value, json};
+
+    /// What a generator says, as JSON.
+    fn varies(series: &Series, kind: Kind, width: u16) -> Value {
+        let mut value = serde_json::to_value(series.vary(kind, width)).unwrap();
+        value.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        value
+    }
 
     fn read(pattern: &str, json: Value, width: u16) -> (Values, Vec<String>) {
         let log = Log::default();
@@ -247,15 +260,15 @@ mod tests {
         let down = json!({"choice": "decrement", "decrement": {"start": 3, "step": 2, "count": 4}});
         let Values::Many(series) = good(port, down, 16) else { panic!() };
         assert_eq!([0, 1, 2, 3, 4].map(|n| series.nth(n, 16)), [3, 1, 65535, 65533, 3]);
-        assert_eq!(series.vary(Kind::Number, 16), json!({"from": 3, "step": 65534, "count": 4}));
+        assert_eq!(varies(&series, Kind::Number, 16), json!({"from": 3, "step": 65534, "count": 4}));
         let random = json!({"random": {"min": 10, "max": 20, "seed": 5, "count": 3}});
         let Values::Many(series) = good(port, random, 16) else { panic!() };
-        assert_eq!(series.vary(Kind::Number, 16), json!({"random": "10..20", "seed": 5, "distinct": 3}));
+        assert_eq!(varies(&series, Kind::Number, 16), json!({"random": "10..20", "seed": 5, "distinct": 3}));
         let mac =
             json!({"increment": {"start": "00:00:00:00:00:0a", "step": "00:00:00:00:01:00", "count": 2}});
         let Values::Many(series) = good("PatternFlowEthernetSrc", mac, 48) else { panic!() };
         let wanted = json!({"from": "00:00:00:00:00:0a", "step": 256, "count": 2});
-        assert_eq!(series.vary(Kind::Mac, 48), wanted);
+        assert_eq!(varies(&series, Kind::Mac, 48), wanted);
         let bad = json!({"choice": "generated", "generated": "bad"});
         assert_eq!(good("PatternFlowUdpChecksum", bad, 16), Values::Bad);
     }

@@ -1,8 +1,8 @@
 //! A header in the making: its bits in wire order, each value_of or left to be computed, and which of them vary.
 
 use crate::node::Node;
-use crate::pattern::{Absent, MetricTag, Series, Values, ones, tags, value_json};
-use serde_json::{Map, Value, json};
+use crate::pattern::{Absent, MetricTag, Series, Values, field_value, ones, tags};
+use profile::document::{FieldValue, PacketElement};
 use wire::{Field, Protocol, protocol};
 
 /// A header of the catalogue, or plain bytes.
@@ -218,22 +218,18 @@ impl Header {
     }
 
     /// The header in a profile.
-    pub(crate) fn element(&self) -> Value {
-        let hex =
-            |bytes: &[u8]| -> Value { bytes.iter().map(|b| format!("{b:02x}")).collect::<String>().into() };
-        let Some(known) = self.protocol else { return json!({"bytes": {"hex": hex(&self.to_bytes())}}) };
-        let mut fields = Map::new();
-        for field in known.fields {
-            if let Some(value) = self.value_of(field) {
-                fields.insert(field.name.to_owned(), value_json(field.kind, value));
-            }
-        }
-        if let Some((variable, bytes)) = known.variable.as_ref().zip(self.variable.as_ref()) {
-            fields.insert(variable.name.to_owned(), hex(bytes));
-        }
-        let mut element = Map::new();
-        element.insert(known.name.to_owned(), Value::Object(fields));
-        Value::Object(element)
+    pub(crate) fn element(&self) -> PacketElement {
+        let hex = |name: &str, bytes: &[u8]| {
+            (name.to_owned(), FieldValue::Text(bytes.iter().map(|b| format!("{b:02x}")).collect()))
+        };
+        let Some(known) = self.protocol else {
+            return PacketElement::with_fields("bytes", [hex("hex", &self.to_bytes())]);
+        };
+        let set =
+            |field: &Field| Some((field.name.to_owned(), field_value(field.kind, self.value_of(field)?)));
+        let variable = known.variable.as_ref().zip(self.variable.as_ref());
+        let variable = variable.map(|(variable, bytes)| hex(variable.name, bytes));
+        PacketElement::with_fields(known.name, known.fields.iter().filter_map(set).chain(variable))
     }
 
     /// The catalogue's field with exactly these bits.

@@ -13,7 +13,7 @@ mod snmp;
 use crate::node::Node;
 use crate::pattern::VALUES_MAX;
 use header::{Header, Varied};
-use serde_json::{Map, Value};
+use profile::document::{PacketElement, VaryDoc};
 use units::FrameLen;
 use wire::{BuildError, Kind, PacketSpec};
 
@@ -192,14 +192,14 @@ impl Packet {
     }
 
     /// Elements of a profile's `packet`.
-    fn elements(&self) -> Vec<Value> {
+    fn elements(&self) -> Vec<PacketElement> {
         self.headers.iter().map(Header::element).collect()
     }
 
     /// A profile's `vary`.
-    fn vary(&self) -> Map<String, Value> {
+    fn vary(&self) -> Vec<(String, VaryDoc)> {
         let offsets = self.spec().build_unpadded().map(|packet| packet.offsets).unwrap_or_default();
-        let mut vary = Map::new();
+        let mut vary = Vec::new();
         for (index, header) in self.headers.iter().enumerate() {
             let same = |other: &&Header| match (other.protocol, header.protocol) {
                 (Some(a), Some(b)) => a.name == b.name,
@@ -216,7 +216,7 @@ impl Packet {
                         (format!("bits[{first}..{}]", first + usize::from(*width)), Kind::Number)
                     }
                 };
-                vary.insert(path, series.vary(kind, *width));
+                vary.push((path, series.vary(kind, *width)));
             }
         }
         vary
@@ -225,7 +225,7 @@ impl Packet {
 
 impl Branch {
     /// A profile's `packet` and `vary`.
-    pub(crate) fn document(&self) -> (Vec<Value>, Map<String, Value>) {
+    pub(crate) fn document(&self) -> (Vec<PacketElement>, Vec<(String, VaryDoc)>) {
         (self.packet.elements(), self.packet.vary())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::CapturePlan;
 use crate::node::Node;
-use serde_json::{Value, json};
+use profile::document::{Bytes, CaptureDoc};
 
 /// Fields of a header: name, first bit, bits.
 type Fields = &'static [(&'static str, u32, u32)];
@@ -37,29 +37,20 @@ const IPV6: Fields = &[
 ];
 
 /// Reads a capture for the port `key` of the profile, which also names the file.
-pub(super) fn capture(node: &Node<'_>, key: &str) -> (CapturePlan, Value) {
+pub(super) fn capture(node: &Node<'_>, key: &str) -> (CapturePlan, CaptureDoc) {
     let name = node.text("name").to_owned();
     let pcapng = node.text("format") == "pcapng";
     if !node.flag("overwrite") {
         node.fail_at("overwrite", "not supported: a capture runs until it is stopped");
     }
-    let mut document = json!({"file": format!("{key}.pcapng"), "direction": "rx"});
-    if node.has("packet_size") {
-        let size = node.whole("packet_size");
-        document["snap"] = format!("{}B", size.max(1)).into();
-    }
+    let size = node.has("packet_size").then(|| node.whole("packet_size"));
     let filters: Vec<String> = node.items("filters").iter().filter_map(filter).collect();
-    if !filters.is_empty() {
-        document["filter"] = filters.join(" and ").into();
-    }
-    (
-        CapturePlan {
-            name,
-            pcapng,
-            snap: node.has("packet_size").then(|| node.whole("packet_size") as usize),
-        },
-        document,
-    )
+    let document = CaptureDoc {
+        snap: size.map(|size| Bytes(size.max(1))),
+        filter: (!filters.is_empty()).then(|| filters.join(" and ")),
+        ..CaptureDoc::new(format!("{key}.pcapng"))
+    };
+    (CapturePlan { name, pcapng, snap: size.map(|size| size as usize) }, document)
 }
 
 fn filter(node: &Node<'_>) -> Option<String> {

@@ -1,12 +1,12 @@
 //! Translates a flow to streams of a profile.
 
 use super::ports::{Endpoint, Ports};
-use super::timing::{Duration, Given, Rate, Sizes, decimal, sizes};
+use super::timing::{Duration, Given, Sizes, nanos, rate, sizes, stream_rate};
 use super::{FlowPlan, StreamPlan};
 use crate::node::Node;
 use crate::packet::Packet;
-use serde_json::{Map, Value, json};
-use units::FrameLen;
+use profile::document::{self, Content, FieldValue, Name, PacketElement, StreamDoc, VaryDoc};
+use units::{FrameLen, Load};
 use wire::signature;
 
 /// Streams of a flow.
@@ -23,7 +23,7 @@ pub(super) fn flow(
     node: &Node<'_>,
     index: usize,
     ports: &Ports,
-    documents: &mut Vec<Value>,
+    documents: &mut Vec<StreamDoc>,
 ) -> Option<FlowPlan> {
     let name = node.text("name").to_owned();
     let (pairs, between_devices) = pairs(node, ports)?;
@@ -46,9 +46,9 @@ pub(super) fn flow(
         node.fail(format!("makes {parts} streams: at most {STREAMS_MAX}"));
         return None;
     }
-    let rate = Rate::read(node);
+    let rate = rate(node);
     let speed = ports.speed(pairs.first()?.from.port);
-    let given = Given { rate: &rate, size: sizes.one, speed, parts: parts as u64 };
+    let given = Given { rate, size: sizes.one, speed, parts: parts as u64 };
     let duration = Duration::read(node, &given);
     if duration.packets.is_some_and(|packets| packets < parts as u64) {
         node.fail_at("duration", format!("must have at least one packet per stream of the flow ({parts})"));
@@ -66,8 +66,7 @@ pub(super) fn flow(
         frame_bytes: sizes.one.map(FrameLen::bytes),
         streams: Vec::new(),
     };
-    let shared =
-        Shared { sizes: &sizes, rate: &rate, duration: &duration, measure: metrics.enable, fill: &fill };
+    let shared = Shared { sizes: &sizes, rate, duration: &duration, measure: metrics.enable, fill: &fill };
     for pair in &pairs {
         ports.check_mtu(node, pair.from, sizes.longest);
         for branch in &branches {
@@ -87,10 +86,10 @@ pub(super) fn flow(
 /// Settings common to all streams of a flow.
 struct Shared<'a> {
     sizes: &'a Sizes,
-    rate: &'a Rate,
+    rate: Load,
     duration: &'a Duration,
     measure: bool,
-    fill: &'a [Value],
+    fill: &'a [PacketElement],
 }
 
 /// One stream of a flow.
@@ -105,52 +104,39 @@ impl Shared<'_> {
     fn document(
         &self,
         part: &StreamPart<'_>,
-        packet: Vec<Value>,
-        vary: Map<String, Value>,
+        packet: Vec<PacketElement>,
+        vary: Vec<(String, VaryDoc)>,
         ports: &Ports,
-    ) -> Value {
-        let mut stream = Map::new();
-        let mut put = |key: &str, value: Value| stream.insert(key.to_owned(), value);
-        put("name", part.name.into());
-        put("from", ports.key(part.pair.from.port).into());
-        if let Some(host) = ports.host_key(part.pair.from, is_resolved(&packet)) {
-            put("from_host", host.into());
+    ) -> StreamDoc {
+        let (from, to) = (part.pair.from, part.pair.to);
+        // The first streams send what does not divide evenly.
+        let count = |packets: u64| packets / part.parts + u64::from(part.number < packets % part.parts);
+        let rate = stream_rate(self.rate, part.parts);
+        StreamDoc {
+            to: to.map(|to| ports.key(to.port)),
+            from_host: ports.host_key(from, is_resolved(&packet)),
+            to_host: to.filter(|to| to.host.is_some()).and_then(|to| ports.host_key(to, false)),
+            packet,
+            size: Some(self.sizes.document.clone()),
+            vary: vary.into_iter().collect(),
+            rate: (!self.duration.rate_in_pattern).then_some(rate),
+            pattern: self.duration.pattern.clone(),
+            count: self.duration.packets.map(count),
+            start_delay: document::Duration(nanos(self.duration.delay_ns)),
+            measure: self.measure,
+            ..StreamDoc::new(Name(part.name.to_owned()), ports.key(from.port))
         }
-        if let Some(to) = part.pair.to {
-            put("to", ports.key(to.port).into());
-            if let Some(host) = to.host.and_then(|_| ports.host_key(to, false)) {
-                put("to_host", host.into());
-            }
-        }
-        put("packet", packet.into());
-        put("size", self.sizes.document.clone());
-        if !vary.is_empty() {
-            put("vary", vary.into());
-        }
-        if !self.duration.rate_in_pattern {
-            put("rate", self.rate.document(part.parts).into());
-        }
-        if let Some(pattern) = &self.duration.pattern {
-            put("pattern", pattern.clone());
-        }
-        if let Some(packets) = self.duration.packets {
-            // The first streams send what does not divide evenly.
-            let more = u64::from(part.number < packets % part.parts);
-            put("count", (packets / part.parts + more).into());
-        }
-        if self.duration.delay_ns > 0.0 {
-            put("start_delay", format!("{}ns", decimal(self.duration.delay_ns, 0)).into());
-        }
-        if !self.measure {
-            put("measure", false.into());
-        }
-        stream.into()
     }
 }
 
 /// Whether the packet's destination MAC address is to be resolved.
-fn is_resolved(packet: &[Value]) -> bool {
-    packet.first().is_some_and(|first| first["ethernet"].get("dst").is_none())
+fn is_resolved(packet: &[PacketElement]) -> bool {
+    let Some(first) = packet.first() else { return false };
+    let PacketElement::Keyed(headers) = first else { return true };
+    match headers.get("ethernet") {
+        Some(Content::Fields(fields)) => !fields.contains_key("dst"),
+        _ => true,
+    }
 }
 
 /// Requested metrics of a flow.
@@ -243,14 +229,14 @@ fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {
 }
 
 /// The flow's payload: bytes into the packet, or elements behind its headers that fill frames of any length.
-fn payload(flow: &Node<'_>, packet: &mut Packet, sizes: &Sizes, extra: usize) -> Vec<Value> {
+fn payload(flow: &Node<'_>, packet: &mut Packet, sizes: &Sizes, extra: usize) -> Vec<PacketElement> {
     let node = flow.child("payload");
     let choice = node.choice();
     let room = (sizes.longest.without_fcs() as usize + FrameLen::MIN.without_fcs() as usize)
         .saturating_sub(packet.shortest(0).without_fcs() as usize)
         .min(sizes.longest.without_fcs() as usize);
     let bytes: Vec<u8> = match choice {
-        "increment_byte" => return vec![json!({"fill": "counter"})],
+        "increment_byte" => return vec![PacketElement::with_text("fill", "counter")],
         "fixed" => {
             let fixed = node.child("fixed");
             let (pattern, repeat) = (fixed.bytes("pattern"), fixed.flag("repeat"));
@@ -258,7 +244,10 @@ fn payload(flow: &Node<'_>, packet: &mut Packet, sizes: &Sizes, extra: usize) ->
                 return Vec::new();
             }
             match text(&pattern).filter(|_| repeat) {
-                Some(text) => return vec![json!({"fill": {"repeat": text}})],
+                Some(text) => {
+                    let repeat = ("repeat".to_owned(), FieldValue::Text(text));
+                    return vec![PacketElement::with_fields("fill", [repeat])];
+                }
                 None if repeat => pattern.iter().copied().cycle().take(room).collect(),
                 None => pattern,
             }
@@ -271,7 +260,7 @@ fn payload(flow: &Node<'_>, packet: &mut Packet, sizes: &Sizes, extra: usize) ->
     fit(&node, packet, sizes, &mut bytes, extra);
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     packet.payload = bytes;
-    if hex.is_empty() { Vec::new() } else { vec![json!({"hex": hex})] }
+    if hex.is_empty() { Vec::new() } else { vec![PacketElement::with_text("hex", hex)] }
 }
 
 /// Cuts a payload that is written out to what the frames have room for, which must all be of one length then.

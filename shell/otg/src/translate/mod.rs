@@ -12,17 +12,19 @@ use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
 use ports::Ports;
+use profile::document::{self, Document, LoadDoc};
 use profile::{Overrides, Plan};
-use serde_json::{Value, json};
+use serde_json::Value;
+use units::Nanos;
 
 /// Duration of the profile, the maximum: clients stop flows themselves.
-const LONGEST: &str = "31536000s";
+const LONGEST: Nanos = Nanos::from_secs(31_536_000);
 
 /// A translated configuration.
 #[derive(Debug, Clone)]
 pub struct Translation {
-    /// The profile, in the form of a JSON document.
-    pub profile: Value,
+    /// The profile.
+    pub profile: Document,
     /// The ports, in the configuration's order.
     pub ports: Vec<PortPlan>,
     /// The flows, in the configuration's order.
@@ -134,7 +136,8 @@ pub fn translate(config: &Value) -> Result<Translation, Errors> {
     if log.is_clean() {
         log.unread(config, config_message);
     }
-    let profile = json!({"ports": ports.document(), "streams": streams, "load": {"duration": LONGEST}});
+    let load = LoadDoc { duration: document::Duration(LONGEST), ..LoadDoc::default() };
+    let profile = Document { ports: ports.document().collect(), streams, load, ..Document::default() };
     let (errors, warnings) = log.end();
     if !errors.is_empty() {
         return Err(validation(errors));
@@ -156,7 +159,7 @@ impl Translation {
     pub fn plan(&self) -> Result<Plan, Errors> {
         let overrides = Overrides { default_seed: 1, ..Overrides::default() };
         let files = |name: &str| Err(format!("cannot read file '{name}': files are not supported"));
-        let text = self.profile.to_string();
+        let text = self.profile.to_value().to_string();
         profile::load_with(&text, &overrides, &files).map_err(|errors| Errors {
             kind: ErrorKind::Validation,
             errors: errors.iter().map(|error| self.translated(&error.path, &error.reason)).collect(),

@@ -3,7 +3,7 @@
 use super::capture::capture;
 use super::{CapturePlan, Interface, PortPlan};
 use crate::node::Node;
-use serde_json::{Map, Value, json};
+use profile::document::{CaptureDoc, HostDoc, Ip, IpPrefix, Mac, Name, OneOrMany, PortDoc, Speed, VlanId};
 use units::FrameLen;
 
 /// Overhead of a frame over its IP packet: Ethernet header with FCS, and two VLAN tags.
@@ -29,13 +29,13 @@ pub(super) struct Endpoint {
 struct Host {
     /// Its name in the profile.
     key: String,
-    mac: Option<String>,
+    mac: Option<Mac>,
     mtu: Option<u32>,
-    vlans: Vec<u64>,
-    addresses: Vec<String>,
-    gateways: Vec<String>,
+    vlans: Vec<VlanId>,
+    addresses: Vec<IpPrefix>,
+    gateways: Vec<Ip>,
     /// Hardware addresses of gateways that are not to be asked.
-    gateway_macs: Map<String, Value>,
+    gateway_macs: Vec<(Ip, Mac)>,
     interface: Interface,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Side {
     speed: Option<u64>,
     mtu: Option<u32>,
     hosts: Vec<Host>,
-    capture: Option<(CapturePlan, Value)>,
+    capture: Option<(CapturePlan, CaptureDoc)>,
 }
 
 impl Ports {
@@ -198,9 +198,8 @@ impl Ports {
     }
 
     /// A profile's `ports`.
-    pub(super) fn document(&self) -> Value {
-        let sides = self.sides.iter().enumerate();
-        sides.map(|(port, side)| (self.key(port), side.document())).collect::<Map<_, _>>().into()
+    pub(super) fn document(&self) -> impl Iterator<Item = (String, PortDoc)> {
+        self.sides.iter().enumerate().map(|(port, side)| (self.key(port), side.document()))
     }
 
     /// What is told of them.
@@ -223,20 +222,14 @@ impl Side {
         Self { name, location, speed: None, mtu: None, hosts: Vec::new(), capture: None }
     }
 
-    fn document(&self) -> Value {
-        let mut port = json!({"device": self.location});
-        // The port's own host is nobody's: what is sent between ports is sent as it is written.
-        let hosts: Vec<Value> = self.hosts.iter().map(Host::document).collect();
-        if !hosts.is_empty() {
-            port["hosts"] = json!(hosts);
+    fn document(&self) -> PortDoc {
+        PortDoc {
+            // The port's own host is nobody's: what is sent between ports is sent as it is written.
+            hosts: self.hosts.iter().map(Host::document).collect(),
+            speed: self.speed.map(Speed),
+            capture: self.capture.as_ref().map(|(_, capture)| capture.clone()),
+            ..PortDoc::new(&self.location)
         }
-        if let Some(speed) = self.speed {
-            port["speed"] = json!(format!("{}Mbps", speed / 1_000_000));
-        }
-        if let Some((_, capture)) = &self.capture {
-            port["capture"] = capture.clone();
-        }
-        port
     }
 }
 
@@ -253,16 +246,16 @@ impl Host {
         };
         let mut host = Self {
             key,
-            mac: node.has("mac").then(|| node.text("mac").to_owned()),
+            mac: node.has("mac").then(|| node.quantity("mac")).flatten(),
             mtu: node.has("mtu").then(|| node.whole("mtu") as u32),
             vlans: Vec::new(),
             addresses: Vec::new(),
             gateways: Vec::new(),
-            gateway_macs: Map::new(),
+            gateway_macs: Vec::new(),
             interface,
         };
         for vlan in node.items("vlans") {
-            host.vlans.push(vlan.whole("id"));
+            host.vlans.push(VlanId(vlan.whole("id") as u16));
             vlan.text("name");
             if vlan.text("tpid") != "x8100" {
                 vlan.fail_at("tpid", "not supported: use x8100");
@@ -275,41 +268,42 @@ impl Host {
             host.interface.addresses.push((name.clone(), address));
             names.push(name);
         }
-        host.interface.gateways = host.gateways.clone();
+        host.interface.gateways = host.gateways.iter().map(Ip::to_string).collect();
         (host, names)
     }
 
     /// One of its addresses, and the gateway of that.
     fn address(&mut self, item: &Node<'_>) {
-        self.addresses.push(format!("{}/{}", item.text("address"), item.whole("prefix")));
-        let gateway = item.text("gateway").to_owned();
+        let prefix = format!("{}/{}", item.text("address"), item.whole("prefix"));
+        match prefix.parse() {
+            Ok(address) => self.addresses.push(address),
+            Err(error) => item.fail_at("address", format!("{error}")),
+        }
         let gateway_mac = item.child("gateway_mac");
         let is_given = gateway_mac.choice() == "value";
         gateway_mac.value("auto");
-        let given = is_given.then(|| Value::from(gateway_mac.text("value")));
+        let given: Option<Mac> = is_given.then(|| gateway_mac.quantity("value")).flatten();
+        let Some(gateway) = item.quantity::<Ip>("gateway") else { return };
         let is_new = !self.gateways.contains(&gateway);
-        if !is_new && self.gateway_macs.get(&gateway) != given.as_ref() {
+        let known = self.gateway_macs.iter().find(|(other, _)| *other == gateway).map(|(_, mac)| mac);
+        if !is_new && known != given.as_ref() {
             gateway_mac.fail(format!("conflicts with another address's gateway_mac for gateway {gateway}"));
         }
-        self.gateway_macs.extend(given.map(|mac| (gateway.clone(), mac)));
         if is_new {
+            self.gateway_macs.extend(given.map(|mac| (gateway.clone(), mac)));
             self.gateways.push(gateway);
         }
     }
 
     /// The host in a profile.
-    fn document(&self) -> Value {
-        let mut host = json!({"name": self.key, "ip": self.addresses, "gateway": self.gateways});
-        if !self.gateway_macs.is_empty() {
-            host["gateway_mac"] = Value::Object(self.gateway_macs.clone());
+    fn document(&self) -> HostDoc {
+        HostDoc {
+            gateway: Some(OneOrMany::Many(self.gateways.clone())),
+            gateway_mac: self.gateway_macs.iter().map(|(ip, mac)| (ip.to_string(), mac.clone())).collect(),
+            mac: self.mac.clone(),
+            vlan: (!self.vlans.is_empty()).then(|| OneOrMany::Many(self.vlans.clone())),
+            ..HostDoc::new(Name(self.key.clone()), self.addresses.clone())
         }
-        if let Some(mac) = &self.mac {
-            host["mac"] = json!(mac);
-        }
-        if !self.vlans.is_empty() {
-            host["vlan"] = json!(self.vlans);
-        }
-        host
     }
 }
 

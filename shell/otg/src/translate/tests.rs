@@ -1,7 +1,7 @@
 //! Configurations as snappi 1.62.0 writes them.
 
 use super::*;
-use serde_json::Map;
+use serde_json::{Map, json};
 
 /// A configuration of two ports and a flow for each kind of header, as snappi serialises it.
 const SNAPPI: &str = include_str!("snappi.json");
@@ -26,7 +26,7 @@ fn one(flow: Value) -> Value {
 }
 
 fn stream(config: &Value) -> Value {
-    translate(config).unwrap().profile["streams"][0].clone()
+    translate(config).unwrap().profile.to_value()["streams"][0].clone()
 }
 
 fn errors(config: &Value) -> Vec<String> {
@@ -55,7 +55,7 @@ fn every_kind_of_header_becomes_a_profile_that_can_be_run() {
 fn absent_fields_are_the_models_defaults() {
     let stream = stream(&one(json!({})));
     assert_eq!(stream["size"], "64B");
-    assert_eq!(stream["rate"], "1000pps");
+    assert_eq!(stream["rate"], "1kpps");
     assert_eq!(stream["measure"], false);
     let ethernet = json!({"dst": "00:00:00:00:00:00", "src": "00:00:00:00:00:00"});
     assert_eq!(stream["packet"][0]["ethernet"], ethernet);
@@ -80,7 +80,7 @@ fn sizes_rates_and_durations() {
             "size",
             json!({"64B": 1500, "100B": 1000}),
         ),
-        (json!({"rate": {"mbps": 7}}), "rate", json!("7000000bps-L1")),
+        (json!({"rate": {"mbps": 7}}), "rate", json!("7Mbps-L1")),
         (json!({"rate": {"pps": "12"}}), "rate", json!("12pps")),
         (json!({"rate": {"percentage": 12.5}}), "rate", json!("12.5%")),
         (json!({"duration": {"fixed_packets": {"packets": 9}}}), "count", json!(9)),
@@ -91,14 +91,14 @@ fn sizes_rates_and_durations() {
             json!({"rate": {"percentage": 10}, "duration": {"fixed_seconds": {"seconds": 2}}}),
             "pattern",
             json!({"curve": {
-                "points": [{"at": "0s", "rate": "10%"}, {"at": "2000000000ns", "rate": "0pps"}],
+                "points": [{"at": "0s", "rate": "10%"}, {"at": "2s", "rate": "0pps"}],
                 "shape": "steps",
             }}),
         ),
         (
             json!({"duration": {"burst": {"bursts": 3, "packets": 5, "inter_burst_gap": {"microseconds": 20}}}}),
             "pattern",
-            json!({"multi_burst": {"packets": 5, "every": "5020000ns", "bursts": 3}}),
+            json!({"multi_burst": {"packets": 5, "every": "5.02ms", "bursts": 3}}),
         ),
         (json!({"duration": {"continuous": {"delay": {"nanoseconds": 500}}}}), "start_delay", json!("500ns")),
     ] {
@@ -112,7 +112,7 @@ fn frames_too_short_for_what_they_hold_are_raised() {
         {"choice": "ethernet", "ethernet": {}}, {"choice": "ipv6", "ipv6": {}}, {"choice": "tcp", "tcp": {}},
     ], "metrics": {"enable": true}})))
     .unwrap();
-    assert_eq!(translation.profile["streams"][0]["size"], "96B");
+    assert_eq!(translation.profile.to_value()["streams"][0]["size"], "96B");
     assert_eq!(translation.warnings, ["flows[0].size.fixed: 64 is too short for the packet: raised to 96"]);
 }
 
@@ -127,7 +127,8 @@ fn a_flow_with_tags_is_a_stream_for_each_value() {
         "metrics": {"enable": true},
     }));
     let translation = translate(&config).unwrap();
-    let streams = translation.profile["streams"].as_array().unwrap();
+    let profile = translation.profile.to_value();
+    let streams = profile["streams"].as_array().unwrap();
     let of = |key: &str| streams.iter().map(|s| s[key].clone()).collect::<Vec<_>>();
     assert_eq!(of("count"), [json!(4), json!(3), json!(3)]);
     assert_eq!(of("rate"), vec![json!("333.333333pps"); 3]);
@@ -154,8 +155,9 @@ fn devices_are_the_hosts_of_their_ports() {
     let translation = translate(&config).unwrap();
     let host =
         json!({"name": "h0", "ip": ["10.0.0.1/24"], "gateway": ["10.0.0.9"], "mac": "02:00:00:00:00:01"});
-    assert_eq!(translation.profile["ports"]["port0"], json!({"device": "ring:a", "hosts": [host]}));
-    let stream = &translation.profile["streams"][0];
+    let profile = translation.profile.to_value();
+    assert_eq!(profile["ports"]["port0"], json!({"device": "ring:a", "hosts": [host]}));
+    let stream = &profile["streams"][0];
     assert_eq!((&stream["from_host"], &stream["to_host"]), (&json!("h0"), &json!("h0")));
     assert_eq!(stream["packet"][0]["ethernet"], json!({}), "the device's, and resolved");
     assert_eq!(translation.flows[0].rx_port.as_deref(), Some("q"));
@@ -288,8 +290,9 @@ fn captures_and_links() {
         {"choice": "ethernet", "ethernet": {"src": {"value": "020000000001", "mask": "ffffffffffff"}}},
     ]}]);
     let translation = translate(&config).unwrap();
-    let port = &translation.profile["ports"]["port1"];
-    assert_eq!((&port["speed"], &port["capture"]["snap"]), (&json!("25000Mbps"), &json!("60B")));
+    let profile = translation.profile.to_value();
+    let port = &profile["ports"]["port1"];
+    assert_eq!((&port["speed"], &port["capture"]["snap"]), (&json!("25Gbps"), &json!("60B")));
     assert!(
         port["capture"]["filter"].as_str().unwrap().starts_with("ether[6] & 255 = 2 and ether[7] & 255 = 0")
     );

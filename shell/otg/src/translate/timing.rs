@@ -1,8 +1,12 @@
 //! How long a flow's frames are, how fast they are sent, and for how long.
 
 use crate::node::Node;
-use serde_json::{Map, Value, json};
-use units::{FrameLen, L1_OVERHEAD_BYTES};
+use profile::document::{
+    CurveDoc, FrameSizes, Length, LoadPer, MultiBurstDoc, PatternDoc, PointDoc, Rate, ShapeDoc, SizeText,
+    SizesDoc, StreamRate, Weight,
+};
+use profile::{MIXES, document};
+use units::{BitRate, FrameLen, Layer, Load, Nanos, Pps};
 
 /// Gap between frames that every Ethernet link has, bytes; what the model has as its default.
 const LEAST_GAP: u64 = 12;
@@ -15,7 +19,7 @@ const LENGTHS_MAX: u64 = 16_000;
 /// A flow's frame lengths.
 pub(super) struct Sizes {
     /// As a profile says it.
-    pub(super) document: Value,
+    pub(super) document: SizesDoc,
     /// The length, if all frames have the same.
     pub(super) one: Option<FrameLen>,
     /// The shortest, for what is computed of a frame.
@@ -51,7 +55,7 @@ pub(super) fn sizes(flow: &Node<'_>, least: FrameLen) -> Sizes {
                 node.fail_at("max", "must be at least min");
             }
             let (min, max) = (raise("random.min", min), raise("random.max", max));
-            range(format!("random {}B..{}B", min.bytes(), max.max(min).bytes()), min, max)
+            range(SizeText::Random { from: min, to: max.max(min) }, min, max)
         }
         "weight_pairs" => weights(&node.child("weight_pairs"), least),
         _ => one(raise("fixed", node.whole("fixed"))),
@@ -59,15 +63,18 @@ pub(super) fn sizes(flow: &Node<'_>, least: FrameLen) -> Sizes {
 }
 
 fn one(length: FrameLen) -> Sizes {
-    let document = format!("{}B", length.bytes()).into();
-    Sizes { document, one: Some(length), shortest: length, longest: length }
+    Sizes { document: text(SizeText::One(length)), one: Some(length), shortest: length, longest: length }
 }
 
-fn range(text: String, shortest: FrameLen, longest: FrameLen) -> Sizes {
+fn text(text: SizeText) -> SizesDoc {
+    SizesDoc::Text(FrameSizes(text))
+}
+
+fn range(lengths: SizeText, shortest: FrameLen, longest: FrameLen) -> Sizes {
     if shortest >= longest {
         return one(shortest);
     }
-    Sizes { document: text.into(), one: None, shortest, longest }
+    Sizes { document: text(lengths), one: None, shortest, longest }
 }
 
 fn increment(node: &Node<'_>, least: FrameLen) -> Sizes {
@@ -91,15 +98,15 @@ fn increment(node: &Node<'_>, least: FrameLen) -> Sizes {
     let lengths: Vec<FrameLen> = (start..=end).step_by(step as usize).map(raised).collect();
     let (first, last) = (lengths[0], lengths[lengths.len() - 1]);
     if start < u64::from(least.bytes()) {
-        let document = lengths.iter().map(|length| Value::from(format!("{}B", length.bytes()))).collect();
+        let document = SizesDoc::List(lengths.into_iter().map(Length).collect());
         return Sizes { document, one: None, shortest: first, longest: last };
     }
-    range(format!("{}B..{}B step {step}B", first.bytes(), last.bytes()), first, last)
+    range(SizeText::Sweep { from: first, to: last, step: step as u32 }, first, last)
 }
 
 fn weights(node: &Node<'_>, least: FrameLen) -> Sizes {
     if node.choice() == "predefined" {
-        let mix = match node.text("predefined") {
+        let name = match node.text("predefined") {
             "ipsec_imix" => "imix-ipsec",
             "ipv6_imix" => "imix-ipv6",
             "standard_imix" => "imix-standard",
@@ -107,7 +114,13 @@ fn weights(node: &Node<'_>, least: FrameLen) -> Sizes {
             _ => "imix-v4",
         };
         let longest = FrameLen::new(1518).unwrap_or(FrameLen::MAX);
-        return Sizes { document: mix.into(), one: None, shortest: least, longest: longest.max(least) };
+        let mix = MIXES.iter().find(|mix| mix.name == name).unwrap_or(&MIXES[0]);
+        return Sizes {
+            document: text(SizeText::Mix { mix, random: false }),
+            one: None,
+            shortest: least,
+            longest: longest.max(least),
+        };
     }
     let pairs = node.items("custom");
     let whole = pairs.iter().all(|pair| pair.real("weight").fract() == 0.0);
@@ -133,67 +146,67 @@ fn weights(node: &Node<'_>, least: FrameLen) -> Sizes {
         node.fail_at("custom", "must contain a size with a positive weight");
         return one(least);
     };
-    let document = found.iter().map(|(size, weight)| (format!("{}B", size.bytes()), (*weight as u64).into()));
-    let document = Value::Object(document.collect::<Map<_, _>>());
-    Sizes { document, one: (shortest == longest).then_some(shortest), shortest, longest }
+    let weights = found.iter().map(|(size, weight)| (size.to_string(), Weight(*weight as u32)));
+    Sizes {
+        document: SizesDoc::Weights(weights.collect()),
+        one: (shortest == longest).then_some(shortest),
+        shortest,
+        longest,
+    }
 }
 
-/// How fast a flow is sent.
-pub(super) enum Rate {
-    /// Packets per second.
-    Packets(f64),
-    /// Bits per second, layer 1: the model's rates count preamble and gap.
-    Bits(f64),
-    /// Percent of the link.
-    Share(f64),
-}
-
-impl Rate {
-    /// Reads a flow's rate.
-    pub(super) fn read(flow: &Node<'_>) -> Self {
-        let node = flow.child("rate");
-        let choice = node.choice();
-        match choice {
-            "percentage" => {
-                let share = node.real(choice);
-                if share == 0.0 {
-                    node.fail_at(choice, "must be greater than 0");
-                }
-                Self::Share(share)
+/// Reads a flow's rate. Bit rates are those of layer 1: the model's count preamble and gap.
+pub(super) fn rate(flow: &Node<'_>) -> Load {
+    let node = flow.child("rate");
+    let choice = node.choice();
+    let bits = |factor: u64| {
+        Load::Bits(BitRate { bps: node.whole(choice).saturating_mul(factor), layer: Layer::L1 })
+    };
+    match choice {
+        "percentage" => {
+            let share = node.real(choice);
+            if share == 0.0 {
+                node.fail_at(choice, "must be greater than 0");
             }
-            "pps" => Self::Packets(node.whole(choice) as f64),
-            "kbps" => Self::Bits(node.whole(choice) as f64 * 1e3),
-            "mbps" => Self::Bits(node.whole(choice) as f64 * 1e6),
-            "gbps" => Self::Bits(node.whole(choice) as f64 * 1e9),
-            _ => Self::Bits(node.whole("bps") as f64),
+            Load::LinkShare((share * 1e4).round() as u32)
         }
-    }
-
-    /// The rate of one of `parts` equal streams, as a profile says it.
-    pub(super) fn document(&self, parts: u64) -> String {
-        let parts = parts as f64;
-        match self {
-            Self::Packets(pps) => format!("{}pps", decimal(pps / parts, 6)),
-            Self::Bits(bps) => format!("{}bps-L1", (bps / parts).round().max(1.0)),
-            Self::Share(share) => format!("{}%", decimal(share / parts, 4)),
-        }
-    }
-
-    /// Packets per second of frames of `size` on a link of `speed` bit/s, as far as that is known.
-    pub(super) fn pps(&self, size: Option<FrameLen>, speed: Option<u64>) -> Option<f64> {
-        let bits = |size: FrameLen| f64::from((size.bytes() + L1_OVERHEAD_BYTES) * 8);
-        match self {
-            Self::Packets(pps) => Some(*pps),
-            Self::Bits(bps) => size.map(|size| bps / bits(size)),
-            Self::Share(share) => Some(speed? as f64 * share / 100.0 / bits(size?)),
-        }
+        "pps" => Load::Packets(Pps::from_micro(node.whole(choice).saturating_mul(1_000_000))),
+        "kbps" => bits(1_000),
+        "mbps" => bits(1_000_000),
+        "gbps" => bits(1_000_000_000),
+        _ => Load::Bits(BitRate { bps: node.whole("bps"), layer: Layer::L1 }),
     }
 }
 
-/// A number with at most so many places, and none that say nothing.
-pub(super) fn decimal(number: f64, places: usize) -> String {
-    let text = format!("{number:.places$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+/// The rate of one of `parts` equal streams.
+fn part(rate: Load, parts: u64) -> Load {
+    let part = |number: u64| number.saturating_add(parts / 2) / parts;
+    match rate {
+        Load::Packets(pps) => Load::Packets(Pps::from_micro(part(pps.micro()))),
+        Load::Bits(rate) => Load::Bits(BitRate { bps: part(rate.bps).max(1), ..rate }),
+        Load::LinkShare(ppm) => Load::LinkShare(part(ppm.into()) as u32),
+        Load::Max => Load::Max,
+    }
+}
+
+/// The rate of one of `parts` equal streams, as a profile says it.
+pub(super) fn stream_rate(rate: Load, parts: u64) -> StreamRate {
+    StreamRate(LoadPer { load: part(rate, parts), flow: false })
+}
+
+/// Packets per second of frames of `size` on a link of `speed` bit/s, as far as that is known.
+fn pps(rate: Load, size: Option<FrameLen>, speed: Option<u64>) -> Option<f64> {
+    let pps = match rate {
+        Load::Packets(pps) => Some(pps),
+        Load::Bits(_) => rate.packets(size?, 0),
+        Load::LinkShare(_) | Load::Max => rate.packets(size?, speed?),
+    };
+    pps.map(Pps::as_f64)
+}
+
+/// The nearest nanosecond.
+pub(super) fn nanos(ns: f64) -> Nanos {
+    Nanos(ns.round() as u64)
 }
 
 /// How long a flow is sent.
@@ -207,15 +220,15 @@ pub(super) struct Duration {
     pub(super) ends_at_s: Option<f64>,
     /// Nanoseconds before the first.
     pub(super) delay_ns: f64,
-    /// A profile's `pattern`, if there is one.
-    pub(super) pattern: Option<Value>,
+    /// How its sending times are arranged.
+    pub(super) pattern: PatternDoc,
     /// The pattern has the rate in it.
     pub(super) rate_in_pattern: bool,
 }
 
 /// What of a flow its duration depends on.
-pub(super) struct Given<'a> {
-    pub(super) rate: &'a Rate,
+pub(super) struct Given {
+    pub(super) rate: Load,
     pub(super) size: Option<FrameLen>,
     /// Bits per second of the link, if the configuration says it.
     pub(super) speed: Option<u64>,
@@ -225,7 +238,7 @@ pub(super) struct Given<'a> {
 
 impl Duration {
     /// Reads a flow's duration.
-    pub(super) fn read(flow: &Node<'_>, given: &Given<'_>) -> Self {
+    pub(super) fn read(flow: &Node<'_>, given: &Given) -> Self {
         let node = flow.child("duration");
         let choice = node.choice();
         let inner = node.child(choice);
@@ -249,22 +262,24 @@ impl Duration {
     }
 
     /// So many seconds: a number of packets where the rate tells it, else a rate that ends.
-    fn fix_seconds(&mut self, seconds: f64, given: &Given<'_>) {
-        if let Some(pps) = given.rate.pps(given.size, given.speed) {
+    fn fix_seconds(&mut self, seconds: f64, given: &Given) {
+        if let Some(pps) = pps(given.rate, given.size, given.speed) {
             self.packets = Some((pps * seconds).round().max(1.0) as u64);
             return;
         }
-        let rate = given.rate.document(given.parts);
-        let end = format!("{}ns", decimal(seconds * 1e9, 0));
-        let points = json!([{"at": "0s", "rate": rate}, {"at": end, "rate": "0pps"}]);
-        self.pattern = Some(json!({"curve": {"points": points, "shape": "steps"}}));
+        let point = |at, rate| PointDoc { at: document::Duration(at), rate: Rate(rate) };
+        let points = vec![
+            point(Nanos::ZERO, part(given.rate, given.parts)),
+            point(nanos(seconds * 1e9), Load::Packets(Pps::ZERO)),
+        ];
+        self.pattern = PatternDoc::Curve(CurveDoc { points, shape: ShapeDoc::Steps, repeat: false });
         self.rate_in_pattern = true;
         self.ends_at_s = Some(self.delay_ns / 1e9 + seconds);
     }
 }
 
 /// Bursts of packets at the flow's rate. The gap between them comes on top of that between packets.
-fn bursts(node: &Node<'_>, given: &Given<'_>) -> Duration {
+fn bursts(node: &Node<'_>, given: &Given) -> Duration {
     let (bursts, packets) = (node.whole("bursts"), node.whole("packets"));
     let gap = node.child("inter_burst_gap");
     let least = gap.choice() == "bytes" && gap.real("bytes") <= LEAST_GAP as f64;
@@ -276,19 +291,19 @@ fn bursts(node: &Node<'_>, given: &Given<'_>) -> Duration {
     }
     duration.packets = (bursts > 0).then_some(bursts * packets);
     duration.in_all = duration.packets;
-    let Some(pps) = given.rate.pps(given.size, given.speed) else {
+    let Some(pps) = pps(given.rate, given.size, given.speed) else {
         node.fail(
             "bursts need a rate in packets per second, or frames of one length and the port's layer1 speed",
         );
         return duration;
     };
     if gap_ns > 0.0 {
-        let every = format!("{}ns", decimal(packets as f64 / pps * 1e9 + gap_ns, 0));
-        let mut burst = json!({"packets": packets, "every": every});
-        if bursts > 0 {
-            burst["bursts"] = bursts.into();
-        }
-        duration.pattern = Some(json!({"multi_burst": burst}));
+        let every = document::Duration(nanos(packets as f64 / pps * 1e9 + gap_ns));
+        duration.pattern = PatternDoc::MultiBurst(MultiBurstDoc {
+            packets: u32::try_from(packets).unwrap_or(u32::MAX),
+            every: Some(every),
+            bursts: (bursts > 0).then_some(bursts),
+        });
         duration.packets = None;
     }
     duration

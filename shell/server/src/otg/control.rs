@@ -102,7 +102,7 @@ impl Otg {
         }
         self.end_listening(session).await;
         let rest: Vec<usize> = (0..translation.flows.len()).filter(|flow| !meant.contains(flow)).collect();
-        let mut profile = translation.profile.clone();
+        let mut profile = translation.profile.to_value();
         let later: Vec<&str> = names(translation, &rest);
         for stream in profile["streams"].as_array_mut().into_iter().flatten() {
             if later.contains(&stream["name"].as_str().unwrap_or_default()) {
@@ -229,7 +229,7 @@ impl Otg {
             return Ok(());
         }
         let translation = session.translation()?;
-        let mut profile = translation.profile.clone();
+        let mut profile = translation.profile.to_value();
         profile["streams"] = json!([]);
         let run = self.run(session, profile, "otg listens", false, caller).await?;
         session.listening = Some(run);
