@@ -88,7 +88,7 @@ pub struct PortDoc {
     #[schemars(length(min = 1))]
     pub device: String,
     /// Addresses of the host, with prefix length; the first of each family is the default source. A port with an
-    /// address answers ARP, neighbor discovery and ping, and resolves the MAC addresses of next hops.
+    /// address answers ARP, neighbour discovery and ping, and resolves the MAC addresses of next hops.
     pub ip: Option<OneOrMany<IpPrefix>>,
     /// Gateways for destinations outside the host's networks, at most one for each network.
     pub gateway: Option<OneOrMany<Ip>>,
@@ -98,7 +98,7 @@ pub struct PortDoc {
     pub gateway_mac: IndexMap<String, Mac>,
     /// MAC address. Default: the port's own.
     pub mac: Option<Mac>,
-    /// VLAN of the host, or a list from the outermost inwards. Tags ARP, neighbor discovery and ping, and every
+    /// VLAN of the host, or a list from the outermost inwards. Tags ARP, neighbour discovery and ping, and every
     /// packet of the port's streams without a vlan header.
     pub vlan: Option<OneOrMany<VlanId>>,
     /// More hosts behind the port, each with its own addresses, MAC address, VLANs and gateways; at most 4,096

@@ -12,6 +12,8 @@ use wire::{Field, Header, Kind, PacketSpec};
 
 /// Values a list may have: they are kept in memory.
 const LIST_MAX: usize = 16 << 20;
+/// Bits of the widest number that varies.
+const WIDTH_MAX: u16 = 128;
 
 /// A field that varies, as far as it is understood.
 struct Varied<'a> {
@@ -74,6 +76,11 @@ impl Resolver<'_> {
             Place::Field { field, .. } => *field,
             Place::Bits { width, .. } | Place::PayloadBits { width, .. } => raw(width),
         };
+        if field.width > WIDTH_MAX {
+            let reason = format!("{} bits are too many to vary: the limit is {WIDTH_MAX}", field.width);
+            self.reading.fail(path, reason);
+            return None;
+        }
         Some(Varied { path, name, target: target(place, headers), field })
     }
 
