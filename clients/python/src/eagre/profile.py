@@ -53,7 +53,7 @@ class Port(Written):
     """Device: 'veth0', 'afxdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …"""
     ip: str | Sequence[str] | None = None
     """Addresses of the host, with prefix length; the first of each family is the default source. A port with an
-    address answers ARP, neighbor discovery and ping, and resolves the MAC addresses of next hops.
+    address answers ARP, neighbour discovery and ping, and resolves the MAC addresses of next hops.
     """
     gateway: str | Sequence[str] | None = None
     """Gateways for destinations outside the host's networks, at most one for each network."""
@@ -62,7 +62,7 @@ class Port(Written):
     mac: str | None = None
     """MAC address. Default: the port's own."""
     vlan: int | Sequence[int] | None = None
-    """VLAN of the host, or a list from the outermost inwards. Tags ARP, neighbor discovery and ping, and every
+    """VLAN of the host, or a list from the outermost inwards. Tags ARP, neighbour discovery and ping, and every
     packet of the port's streams without a vlan header.
     """
     hosts: Sequence[Host | Mapping[str, Any]] | None = None
