@@ -121,7 +121,7 @@ export class RunFeed extends Source {
     for (const interval of intervals) {
       const streams = Object.values(interval.streams);
       tx += total(streams.map((stream) => stream.tx)) ?? 0;
-      rx += total(streams.map((stream) => stream.rx)) ?? 0;
+      rx += total(streams.map((stream) => stream.rx ?? null)) ?? 0;
       this.keep(interval.at_s, { ...sampleOf(interval), ...(streams.length ? { tx, missing: Math.max(0, tx - rx) } : {}) });
     }
     this.changed();
@@ -158,7 +158,7 @@ function sampleOf(interval: IntervalDocument): Sample {
   const latencies = Object.values(interval.streams).flatMap((stream) => stream.latency_ns ?? []);
   const most = (name: "p50" | "p90" | "p99" | "p99_9" | "max"): number | null => {
     let largest: number | null = null;
-    for (const latency of latencies) if ((latency[name] ?? -1) > (largest ?? -1)) largest = latency[name];
+    for (const latency of latencies) if ((latency[name] ?? -1) > (largest ?? -1)) largest = latency[name] ?? null;
     return largest;
   };
   const sessions = Object.values(interval.sessions ?? {});

@@ -1,248 +1,1791 @@
-/** What the server says, as the API's documents have it. Times are RFC 3339 UTC; `_s` seconds, `_ns` nanoseconds. */
+/** The API's documents. Generated from docs/openapi.json by 'npm run types'; do not edit. */
 
-export type State = "starting" | "running" | "draining" | "done" | "failed" | "stopped" | "interrupted";
-
-/** States after which nothing more comes. */
-export const ENDED: ReadonlySet<State> = new Set<State>(["done", "failed", "stopped", "interrupted"]);
-
-export interface Fault {
-  path: string;
-  line: number | null;
-  reason: string;
+/** What was found. */
+export interface AddressRow {
+  /** `capacity` or `learning rate`. */
+  what: string;
+  /** Addresses, or addresses per second; absent: none. */
+  value: number | null;
+  /** The smallest that failed. */
+  failed: number | null;
+  /** What bounds it from above. */
+  limit: Limit;
+  /** Why the smallest that failed did: frames lost and flooded. */
+  failed_by: number[] | null;
 }
 
-export interface Lease {
-  id?: string;
-  ports: string[];
-  holder: string;
-  expires: string;
-  seconds_left: number;
-}
-
-export interface Port {
+/** What sessions carry. */
+export interface Application {
+  /** Name in results: `http`, `https`, `raw`. */
   name: string;
-  device: string;
-  kind: "interface" | "pci" | "in-process";
-  up: boolean;
-  speed_bps: number | null;
-  mtu: number | null;
-  driver: string | null;
-  allowed: boolean;
-  note: string | null;
-  lease: { holder: string; expires: string; seconds_left: number } | null;
+  /** Bytes of a request. */
+  request_bytes: number;
+  /** Bytes of a response. */
+  response_bytes: number;
+  /** Transactions of a session before it closes. */
+  transactions: number;
 }
 
-export interface Check {
-  good: boolean;
-  streams: number;
-  sessions: number;
-  ports: { name: string; device: string }[];
-  duration_s: number | null;
-  warnings: string[];
-  errors: Fault[];
+/** How the frames of all trials are made. */
+export interface Attributes {
+  /** Pseudorandom addresses and ports, the same set in every trial (RFC 4814). */
+  random_stimuli: boolean;
+  /** Number of destination networks, uniformly random; 0 is one pair of addresses (RFC 2544 section 12: 1, then 256). */
+  networks: number;
+  /** Frames mixed in. */
+  modifier?: Modifier | null;
 }
 
-export interface ProfileEntry {
-  name: string;
-  about: string | null;
-  built_in: boolean;
-  changed: string | null;
+/** An entry of the audit log. */
+export interface AuditEntry {
+  /** Time. */
+  at: string;
+  /** Name of the token, `local`, or `-` if the caller is unknown. */
+  who: string;
+  /** Role of the caller. */
+  role: Role | null;
+  /** Address of the caller. */
+  from: string;
+  /** The request. */
+  what: string;
+  /** HTTP status of the response. */
+  status: number;
+  /** Details: the run that was started, the reason of a refusal. */
+  detail?: string | null;
 }
 
-export interface Verdict {
-  valid: boolean;
-  generator_limited: boolean;
-  reasons: string[];
+/** Bursts at one frame length. */
+export interface BackToBackRow {
+  /** The frames. */
+  frames: Frames;
+  /** The throughput, frames/s of the first group; absent: none was found. */
+  throughput_pps: number | null;
+  /** Frames per second that fill the link. */
+  line_rate_pps: number;
+  /** Longest bursts without loss, frames: mean, standard deviation, smallest, largest over the searches. */
+  burst_frames: Spread | null;
+  /** Mean burst ÷ line rate, s. */
+  implied_buffer_s: number | null;
+  /** The implied buffer time less what left the buffer meanwhile, s. */
+  corrected_buffer_s: number | null;
+  /** The same in frames. */
+  corrected_buffer_frames: number | null;
+  /** Searches that ended at the longest burst. */
+  at_maximum: number;
+  /** Searches that the tester bounded. */
+  tester_limited: number;
+  /** Why there was nothing to search. */
+  skipped: string | null;
 }
 
-export interface Names {
-  ports: string[];
-  streams: string[];
-  sessions: string[];
-}
-
-export interface Run {
-  id: string;
-  name: string;
-  state: State;
-  reason: string | null;
-  holder: string;
-  ports: string[];
-  started: string | null;
-  ended: string | null;
-  duration_s: number | null;
-  at_s: number;
-  seed: number;
-  warnings: string[];
-  verdict: Verdict | null;
-  /** In words. */
-  rate_changes: string[];
-  refused_changes: string[];
-  names: Names;
-  captures: string[];
-}
-
-type Column = (number | null)[];
-
-/** One message of a run's `live` events: columns in the order of the run's names. */
-export interface Live {
-  at_s: number;
-  interval_s: number;
-  draining: boolean;
-  ports: Record<"tx_pps" | "rx_pps" | "tx_bps_l1" | "rx_bps_l1" | "tx_packets" | "rx_packets", Column>;
-  streams: Record<
-    "tx_pps" | "rx_pps" | "tx" | "rx" | "lost" | "latency_p50_ns" | "latency_p99_ns" | "latency_max_ns",
-    Column
-  >;
-  sessions: Record<"active" | "open_per_s" | "transactions_per_s" | "rx_bps_goodput" | "failed" | "established", Column>;
-  latency: Record<"p50_ns" | "p90_ns" | "p99_ns" | "p99_9_ns" | "max_ns", number | null> | null;
-  workers: Worker[];
-  names?: Names;
-}
-
-/** How busy a worker is; the core is not known of one that is not bound to any. */
-export interface Worker {
-  core: number | null;
-  busy_ratio: number;
-}
-
-export interface Latencies {
-  p50: number | null;
-  p90: number | null;
-  p99: number | null;
-  p99_9: number | null;
-  max: number | null;
-}
-
-export interface StreamResult {
-  tx: number;
-  rx: number;
-  lost?: number | null;
-  loss_ratio?: number | null;
-  offered_pps?: number | null;
-  latency_ns?: Latencies | null;
-}
-
-export interface PortResult {
-  tx_packets: number;
-  rx_packets: number;
-  tx_unsent?: number;
-  tx_pps: number;
-  rx_pps: number;
-  tx_bps_l1: number;
-  rx_bps_l1: number;
-  rx_errors?: Record<string, number>;
-}
-
-export interface SessionResult {
-  attempted: number;
-  established: number;
-  failed?: Record<string, number>;
-  active?: number;
-  open_per_s?: number | null;
-  transactions_per_s?: number | null;
-  rx_bps_goodput?: number | null;
-}
-
-/** `eagre.result/1`, as far as it is shown. */
-export interface Result {
-  verdict: Verdict;
-  duration_s: number;
-  ports: Record<string, PortResult>;
-  streams: Record<string, StreamResult>;
-  sessions?: Record<string, SessionResult>;
-  workers: Worker[];
-}
-
-/** `eagre.interval/1`, as far as it is shown. */
-export interface Interval {
-  draining: boolean;
-  at_s: number;
-  interval_s: number;
-  ports: Record<string, PortResult>;
-  streams: Record<string, StreamResult>;
-  sessions?: Record<string, SessionResult>;
-}
-
-export interface Method {
-  name: string;
-  about: string;
-  parts: { name: string; settings: Record<string, unknown> }[];
-}
-
+/** A campaign. */
 export interface Campaign {
+  /** Id, here and in the store. */
   id: string;
+  /** Name. */
   name: string;
+  /** Name of the method. */
   method: string;
+  /** State. */
   state: State;
+  /** Why it failed or was stopped. */
   reason: string | null;
+  /** Who started it. */
   holder: string;
+  /** Names of its ports, as they are leased. */
   ports: string[];
-  started: string | null;
+  /** Start time. */
+  started: string;
+  /** End time. */
   ended: string | null;
-  fraction: number | null;
+  /** Seed of everything random. */
+  seed: number;
+  /** Warnings. */
+  warnings: string[];
+  /** Completed share of the running part, from 0 to 1. */
+  fraction: number;
+  /** Completed trials. */
   trials_done: number;
-  trials_left: number | null;
-  left_s: number | null;
+  /** Estimated number of trials left. */
+  trials_left: number;
+  /** Estimated time left, s. */
+  left_s: number;
+  /** Running part. */
   part: string | null;
+  /** Running trial. */
   label: string | null;
-  points?: Point[];
+  /** Completed trials. */
+  points: Point[];
+  /** Findings, one sentence each. */
   found: string[];
 }
 
-/** What came of one trial. */
-export interface Point {
-  /** In its part. */
-  number: number;
-  part: string;
-  label: string;
-  frame: string;
-  offered_pps: number | null;
-  sent: number;
-  received: number;
-  lost: number | null;
-  loss_ratio: number | null;
-  latency_p50_ns: number | null;
-  latency_p99_ns: number | null;
-  valid: boolean;
-  generator_limited: boolean;
-  sessions: { established: number; transactions: number; transactions_failed: number } | null;
-  duration_s: number;
+/** What a campaign found, `eagre.campaign/1`. */
+export interface CampaignDocument {
+  /** `eagre.campaign/1`. */
+  schema: string;
+  /** Version of the program. */
+  version: string;
+  /** Id in the store. */
+  id: string;
+  /** Name of the campaign. */
+  name: string;
+  /** Seed of everything random. */
+  seed: number;
+  /** SHA-256 of the profile's text. */
+  profile_sha256: string;
+  /** How it ended. */
+  ended: CampaignEnd;
+  /** Why it failed. */
+  why?: string | null;
+  /** Result of each method that was started. */
+  results: MethodResult[];
+  /** Parts that were left out, with the reason. */
+  left_out: string[];
 }
 
-/** A kept campaign or run. */
-export interface Summary {
-  id: string;
+/** How a campaign ended. */
+export type CampaignEnd = "done" | "failed" | "interrupted";
+
+/** A campaign's name in the store: its first day and second, and six hexadecimal digits. */
+export type CampaignId = string;
+
+/** A capture on a port. */
+export interface CaptureResult {
+  /** Files of the capture, oldest first. */
+  files: string[];
+  /** Packets seen. */
+  seen: number;
+  /** Packets that passed the filter: `captured` + `dropped`. */
+  matched: number;
+  /** Packets captured. */
+  captured: number;
+  /** Packets dropped because memory or disk was full. */
+  dropped: number;
+  /** Captured packets overwritten by newer ones; they are in no file. */
+  displaced: number;
+  /** Why the capture ended early. */
+  error?: string | null;
+}
+
+/** Outcome of a check: what the profile contains, or its errors. */
+export interface Check {
+  /** Whether the profile can run. */
+  good: boolean;
+  /** Number of streams. */
+  streams: number;
+  /** Number of entries under `sessions`. */
+  sessions: number;
+  /** Ports. */
+  ports: CheckedPort[];
+  /** Duration of traffic, s. */
+  duration_s: number | null;
+  /** Warnings. */
+  warnings: string[];
+  /** Errors. */
+  errors: ProblemPlace[];
+}
+
+/** How much a check of the doctor matters. */
+export type CheckStatus = "good" | "note" | "bad";
+
+/** A port of a checked profile. */
+export interface CheckedPort {
+  /** Name in the profile. */
   name: string;
-  method: string;
-  started: string;
-  ended: string | null;
-  state: State;
-  tags: string[];
+  /** Device. */
+  device: string;
+}
+
+/** The clock that stamped the packets. */
+export interface ClockResult {
+  /** `tsc`, `monotonic` or `virtual`. */
+  source: string;
+  /** Ticks per second. */
+  hz: number;
+  /** Uncertainty of the rate at calibration, parts per million. */
+  uncertainty_ppm?: number | null;
+  /** Drift against the system clock during the trial, parts per million. */
+  drift_ppm?: number | null;
+  /** Duration of one reading, ns. */
+  read_cost_ns?: number | null;
+  /** Largest offset observed between two workers' clocks, ns. */
+  core_skew_ns?: number | null;
+}
+
+/** Campaigns side by side; the first is what the others are compared with. */
+export interface Comparison {
+  /** The campaigns, in the order asked for. */
+  campaigns: Summary[];
+  /** A row for each frame length and goal that any of them has. */
+  rows: ComparisonRow[];
+}
+
+/** What a campaign found. */
+export interface ComparisonCell {
+  /** The value; `None` if the method found none. */
+  value: number | null;
+  /** How far it may be off either way. */
+  noise: number | null;
+  /** Compared with the first campaign; `None` for itself, and where one of the two is missing. */
+  difference: Difference | null;
+}
+
+/** A frame length and a goal. */
+export interface ComparisonRow {
+  /** Frame length or mix. */
+  frame: string;
+  /** What was to be found out. */
+  goal: string;
+  /** Unit of the values. */
+  unit: string;
+  /** A cell for each campaign; `None` if it has no such finding. */
+  cells: (ComparisonCell | null)[];
+}
+
+/** A criterion and whether it passed. */
+export interface CriterionResult {
+  /** Path of the value in this document. */
+  path: string;
+  /** The bound, as the profile writes it. */
+  bound: string;
+  /** The value; absent if not measured. */
+  value?: number | null;
+  /** Whether it passed. A value that was not measured fails. */
+  passed: boolean;
+}
+
+/** How far a value is from that of the first campaign. */
+export interface Difference {
+  /** (value − first) / first; `None` if the first is zero and this is not. */
+  ratio: number | null;
+  /** Whether it is more than noise; `None` if the noise is not known. */
+  beyond_noise: boolean | null;
+}
+
+/** A check of the doctor. */
+export interface DoctorCheck {
+  /** Name of the check. */
+  check: string;
+  /** How much it matters. */
+  status: CheckStatus;
+  /** What was found on this machine. */
+  found: string;
+  /** Effect on measurements. */
+  why: string;
+  /** How to fix it: a command where there is one. */
+  remedy: string | null;
+}
+
+/** Effective durations of the trials at a load, s: full-length or short, low-loss or high-loss. */
+export interface Durations {
+  /** Full-length, low-loss. */
+  full_low: number;
+  /** Full-length, high-loss. */
+  full_high: number;
+  /** Short, low-loss. */
+  short_low: number;
+  /** Short, high-loss. */
+  short_high: number;
+}
+
+/** Why a method stopped. */
+export interface Fault {
+  /** What kind of fault. */
+  kind: FaultKind;
+  /** What is wrong, in a sentence. */
+  sentence: string;
+}
+
+/** Kinds of faults. */
+export type FaultKind = "nothing_sent" | "silent" | "wrong_port" | "loop" | "interrupted" | "unanswered";
+
+/** Findings by method: a row for each frame length, mix, application or goal. */
+export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
+
+/** A load, in the units that reports use. */
+export interface FoundRate {
+  /** Each group's. */
+  groups: OfferedLoad[];
+  /** Share of the line rate, the same for all groups, 0 to 1. */
+  share: number;
+  /** Frames per second, all groups. */
+  total_pps: number;
+  /** Bits/s with preamble and gap, all groups. */
+  total_bps_l1: number;
+  /** Bits/s of frames with FCS, all groups. */
+  total_bps_l2: number;
+}
+
+/** A frame length, a mix of lengths with weights, or the name of a mix. */
+export type Frames = string;
+
+/** A goal of the search: a rate at which few enough trials lose too much. */
+export interface Goal {
+  /** A trial that loses more than this is a high-loss trial; 0 up to, not including, 1. */
+  loss_ratio: number;
+  /** A load may have this share of high-loss trials, by duration, and still be a lower bound; 0 up to, not including, 1. */
+  exceed_ratio: number;
+  /** Upper and lower bound end at most this far apart, relative to the upper bound. */
+  width: number;
+  /** Length of the first trials. */
+  initial_trial: string;
+  /** Length of a full-length trial. */
+  final_trial: string;
+  /** Sum of full-length trials that decides about a load. */
+  duration_sum: string;
+  /** Number of looser targets on the way. */
+  preceding: number;
+  /** Factor by which the step beyond a bound grows each time. */
+  expansion: number;
+}
+
+/** What was found for one goal. */
+export interface GoalResult {
+  /** `NDR`, `PDR 0.5%`. */
+  name: string;
+  /** The goal. */
+  goal: Goal;
+  /** Both relevant bounds were found, and they are no further apart than the goal's width. */
+  regular: boolean;
+  /** The relevant lower bound. */
+  lower: MlrBound | null;
+  /** The relevant upper bound. */
+  upper: MlrBound | null;
+  /** The forwarding rate at the relevant lower bound, without the trials that may be exceeded. */
+  conditional_throughput: FoundRate | null;
+  /** What bounds it from above. */
+  limit: Limit;
+}
+
+/** One direction, or one group of streams that share a load. */
+export interface Group {
+  /** Name in results. */
+  name: string;
+  /** Speed of its link, bits/s at layer 1. */
+  line_bps: number;
+}
+
+/** Latency of one group, ns: medians over the trials (RFC 8219 section 7.2), extremes over all. */
+export interface GroupLatency {
+  /** The group. */
+  group: string;
+  /** Smallest. */
+  min_ns: number;
+  /** Mean of the means. */
+  mean_ns: number;
+  /** Typical latency: the median of the trials' medians. */
+  p50_ns: number;
+  /** Median of the trials' 99th percentiles. */
+  p99_ns: number;
+  /** Worst case: the median of the trials' 99.9th percentiles. */
+  p99_9_ns: number;
+  /** Largest. */
+  max_ns: number;
+  /** Median of the trials' delay variations, 99.9th percentile less minimum. */
+  pdv_ns: number;
+}
+
+/** The outcome for one group. */
+export interface GroupOutcome {
+  /** The group's name. */
+  group: string;
+  /** Requested rate, frames/s. */
+  requested_pps: number;
+  /** Rate sent, frames/s. */
+  achieved_pps: number;
+  /** Frames sent. */
+  sent: number;
+  /** Frames received at the right port, each counted once. */
+  received: number;
+  /** Frames lost. */
+  lost: number;
+  /** Frames received again. */
+  duplicates: number;
+  /** Frames received out of order (RFC 4737). */
+  reordered: number;
+  /** Frames received at a wrong port. */
+  wrong_port: number;
+  /** Frames that the DUT flooded to the monitor port because it did not know their address (RFC 2889). */
+  flooded: number;
+  /** Latency, ns. */
+  latency_ns?: LatencySummary | null;
+  /** Jitter, ns. */
+  jitter_ns?: JitterSummary | null;
+}
+
+/** Counts since the previous interval: one line of a `--jsonl` file. */
+export interface IntervalDocument {
+  /** `eagre.interval/1`. */
+  schema: string;
+  /** End of the interval, s since traffic started. */
+  at_s: number;
+  /** Its length, s. */
+  interval_s: number;
+  /** Whether sending is over and the tester waits for late packets. */
+  draining: boolean;
+  /** Ports by name. */
+  ports: Record<string, PortResult>;
+  /** Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost. */
+  streams: Record<string, StreamResult>;
+  /** Sums of streams by group and row, as defined under `groups` of the profile. */
+  groups?: Record<string, Record<string, StreamResult>>;
+  /** Sessions by name of the entry under `sessions` of the profile. */
+  sessions?: Record<string, SessionResult>;
+}
+
+/** Variation of the delay from packet to packet, ns. */
+export interface JitterResult {
+  /** Smoothed estimate (RFC 3550 section 6.4.1). */
+  rfc3550?: number | null;
+  /** Mean of |D(i) − D(i−1)| (RFC 4689 section 3.2.5). */
+  rfc4689_mean: number;
+  /** Maximum of |D(i) − D(i−1)|. */
+  rfc4689_max: number;
+}
+
+/** Jitter, ns. */
+export interface JitterSummary {
+  /** The running estimate of RFC 3550 section 6.4.1. */
+  rfc3550: number;
+  /** Mean of |D(i) − D(i−1)| over consecutive received frames (RFC 4689 section 3.2.5). */
+  rfc4689_mean: number;
+  /** The largest of them. */
+  rfc4689_max: number;
+}
+
+/** A distribution of times, ns. Percentiles are absent without a histogram. */
+export interface LatencyResult {
+  /** Minimum. */
+  min: number;
+  /** Mean. */
+  mean: number;
+  /** Standard deviation. */
+  stddev: number;
+  /** Median. */
+  p50?: number | null;
+  /** 90th percentile. */
+  p90?: number | null;
+  /** 99th percentile. */
+  p99?: number | null;
+  /** 99.9th percentile. */
+  p99_9?: number | null;
+  /** 99.99th percentile. */
+  p99_99?: number | null;
+  /** Maximum. */
+  max: number;
+  /** Number of samples. */
+  samples: number;
+}
+
+/** Latency at one frame length and load. */
+export interface LatencyRow {
+  /** The frames. */
+  frames: Frames;
+  /** Share of the rate found. */
+  share_of_rate: number;
+  /** The load. */
+  load: FoundRate;
+  /** Trials that counted. */
   trials: number;
+  /** Trials in which the tester was the limit. */
+  limited: number;
+  /** Length of a trial. */
+  duration_ns: number;
+  /** The trials' mean latencies, ns: the RFC's figure is their mean. */
+  mean_ns: Spread | null;
+  /** One for each group. */
+  groups: GroupLatency[];
+  /** Frames lost ÷ sent in these trials. */
+  loss_ratio: number;
+}
+
+/** A distribution of latencies, ns. The tester defines the two instants (RFC 1242 section 3.8). */
+export interface LatencySummary {
+  /** Frames measured. */
+  samples: number;
+  /** Smallest. */
+  min: number;
+  /** Arithmetic mean. */
+  mean: number;
+  /** Standard deviation. */
+  stddev: number;
+  /** Median. */
+  p50: number;
+  /** 90th percentile. */
+  p90: number;
+  /** 99th percentile. */
+  p99: number;
+  /** 99.9th percentile: the worst case of RFC 8219. */
+  p99_9: number;
+  /** 99.99th percentile. */
+  p99_99: number;
+  /** Largest. */
+  max: number;
+  /** Buckets that are not empty: highest value, ns, and count. Optional. */
+  histogram?: number[][];
+}
+
+/** A lease of ports. When it ends, the runs and campaigns that use it are stopped. */
+export interface Lease {
+  /** Secret id: who knows it may start traffic on the ports. Shown to the holder and to admins only. */
+  id?: string | null;
+  /** Names of the ports. */
+  ports: string[];
+  /** Holder. */
+  holder: string;
+  /** When it was taken. */
+  begun: string;
+  /** When it expires, unless it is renewed. */
+  expires: string;
+  /** Duration from each renewal on, s. */
+  ttl_s: number;
+  /** Time until it expires, s. */
+  seconds_left: number;
+}
+
+/** What bounds a figure from above. */
+export type Limit = "dut" | "maximum" | "tester" | "impossible" | "open";
+
+/** Live figures of a run in columns, ten times a second at most. Null: not measured. */
+export interface Live {
+  /** Time since traffic started, s. */
+  at_s: number;
+  /** Length of the interval, s. */
+  interval_s: number;
+  /** Whether sending is over and the run waits for late packets. */
+  draining: boolean;
+  /** Ports. */
+  ports: LivePorts;
+  /** Streams. */
+  streams: LiveStreams;
+  /** Entries under `sessions`. */
+  sessions: LiveSessions;
+  /** Latency of all streams in the interval. */
+  latency: LiveLatency | null;
+  /** Workers. */
+  workers: WorkerLoad[];
+  /** In events of a campaign: names of the running trial's columns. Those of a run are in the run. */
+  names?: Names | null;
+}
+
+/** Latency percentiles, ns. */
+export interface LiveLatency {
+  /** Median. */
+  p50_ns: number | null;
+  /** 90th percentile. */
+  p90_ns: number | null;
+  /** 99th percentile. */
+  p99_ns: number | null;
+  /** 99.9th percentile. */
+  p99_9_ns: number | null;
+  /** Maximum. */
+  max_ns: number;
+}
+
+/** Ports in columns. */
+export interface LivePorts {
+  /** Packets sent per second. */
+  tx_pps: number[];
+  /** Packets received per second. */
+  rx_pps: number[];
+  /** Bits sent per second, layer 1. */
+  tx_bps_l1: number[];
+  /** Bits received per second, layer 1. */
+  rx_bps_l1: number[];
+  /** Packets sent since the start. */
+  tx_packets: number[];
+  /** Packets received since the start. */
+  rx_packets: number[];
+}
+
+/** Sessions in columns. */
+export interface LiveSessions {
+  /** Open sessions. */
+  active: number[];
+  /** Sessions established per second. */
+  open_per_s: number[];
+  /** Responses per second. */
+  transactions_per_s: number[];
+  /** Application bits received per second. */
+  rx_bps_goodput: number[];
+  /** Sessions failed since the start. */
+  failed: number[];
+  /** Sessions established since the start. */
+  established: number[];
+}
+
+/** Streams in columns. */
+export interface LiveStreams {
+  /** Packets sent per second. */
+  tx_pps: number[];
+  /** Test packets received per second. */
+  rx_pps: number[];
+  /** Packets sent since the start. */
+  tx: number[];
+  /** Test packets received since the start. */
+  rx: (number | null)[];
+  /** Packets sent and not received since the start: lost, or still on the way. */
+  lost: (number | null)[];
+  /** Median latency in the interval, ns. */
+  latency_p50_ns: (number | null)[];
+  /** 99th percentile of latency in the interval, ns. */
+  latency_p99_ns: (number | null)[];
+  /** Maximum latency in the interval, ns. */
+  latency_max_ns: (number | null)[];
+}
+
+/** A point of the curve. */
+export interface LossPoint {
+  /** Offered load, percent of the line rate: the abscissa, 0 to 100. */
+  load_percent: number;
+  /** Lost frames, percent of those sent: the ordinate, 0 to 100; absent if the tester was the limit. */
+  loss_percent: number | null;
+  /** The same by group. */
+  groups_percent: number[];
+  /** What the tester really offered, percent of the line rate. */
+  achieved_percent: number;
+}
+
+/** The curve at one frame length. */
+export interface LossRow {
+  /** The frames. */
+  frames: Frames;
+  /** From the highest load down. */
+  points: LossPoint[];
+  /** Two loss-free trials in a row ended it, so below them nothing is lost. */
+  ended_loss_free: boolean;
+  /** Loads that were left out, percent of the line rate: the tester had fallen far short of more. */
+  left_out_percent?: number[];
+}
+
+/** A test method. */
+export interface Method {
+  /** Name. */
+  name: string;
+  /** What it measures. */
+  about: string;
+  /** Parts, with their settings. */
+  parts: MethodPart[];
+}
+
+/** A part of a method. */
+export interface MethodPart {
+  /** Name, as settings are given: `throughput.resolution`. */
+  name: string;
+  /** Settings and their defaults. */
+  settings: Record<string, unknown>;
+}
+
+/** The result of a method. */
+export interface MethodResult {
+  /** The method. */
+  method: string;
+  /** How it ended. */
+  status: Status;
+  /** Findings, in sentences. */
+  summary: string[];
+  /** Caveats: settings below what the RFC requires, limits of the tester, invalid trials. */
+  remarks: string[];
+  /** The testbed. */
+  testbed: Testbed;
+  /** Findings, by type. */
+  findings: Findings;
+  /** Seconds of traffic. */
+  traffic_s: number;
+  /** All trials, in order. */
+  trials: TrialNote[];
+}
+
+/** A load that was judged. */
+export interface MlrBound {
+  /** The load. */
+  load: FoundRate;
+  /** On which trials it was judged, s. */
+  durations: Durations;
+}
+
+/** What was found at one frame length. */
+export interface MlrRow {
+  /** The frames. */
+  frames: Frames;
+  /** One for each goal. */
+  goals: GoalResult[];
+  /** Seconds of traffic for all goals. */
+  traffic_s: number;
+}
+
+/** What is mixed into the test frames (RFC 2544 section 11). Modifier frames replace test frames. */
+export type Modifier = "broadcast" | "management" | "routing_updates" | {  filters: number; } | {  hop_by_hop: number; };
+
+/** What arrived at one frame length. */
+export interface MrrRow {
+  /** The frames. */
+  frames: Frames;
+  /** Frames/s that fill the link of the first group. */
+  line_rate_pps: number;
+  /** Frames/s that arrived, all groups. */
+  received_pps: Spread | null;
+  /** Frames/s that were offered, all groups. */
+  offered_pps: Spread | null;
+  /** Trials that the tester limited: there the offered load was below the line rate. */
+  tester_limited: number;
+}
+
+/** Names of the columns of live figures, in their order. */
+export interface Names {
+  /** Ports. */
+  ports: string[];
+  /** Streams. */
+  streams: string[];
+  /** Groups of streams. */
+  groups: string[];
+  /** Entries under `sessions`. */
+  sessions: string[];
+}
+
+/** A resolved neighbour. */
+export interface Neighbour {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Name of the host behind the port that resolved it; the port's own host has the port's name. */
+  host: string;
+  /** IP address. */
+  ip: string;
+  /** MAC address: `02:00:00:00:00:01`. */
+  mac: string;
+}
+
+/** A campaign to start. */
+export interface NewCampaign {
+  /** Name of the method. */
+  method: string;
+  /** YAML or JSON text, or the document itself. */
+  profile?: string | Record<string, unknown>;
+  /** Name of a stored profile, instead of `profile`. */
+  profile_name?: string | null;
+  /** Lease of the ports. Without one, the campaign leases them for itself. */
+  lease?: string | null;
+  /** Name of the campaign. Default: the profile's name. */
+  name?: string | null;
+  /** Take minutes instead of hours. */
+  quick?: boolean;
+  /** Duration of every measuring trial, s. */
+  trial_s?: number | null;
+  /** Frame lengths and mixes: `64B`, `imix`. */
+  sizes?: string[] | null;
+  /** Settings by name. */
+  set?: Record<string, string>;
+  /** Use pseudorandom addresses and ports (RFC 4814). */
+  random_stimuli?: boolean;
+  /** Number of destination networks (RFC 2544 section 12). */
+  networks?: number;
+  /** Seed of everything random, instead of the profile's. */
+  seed?: number | null;
+  /** Number of worker cores. */
+  cores?: number | null;
+  /** Tags in the store. */
+  tags?: string[];
+}
+
+/** A profile to check. */
+export interface NewCheck {
+  /** YAML or JSON text, or the document itself. */
+  profile: string | Record<string, unknown>;
+}
+
+/** Ports to lease. */
+export interface NewLease {
+  /** Names of ports, or devices as profiles write them. */
+  ports: string[];
+  /** Time until the lease expires, s; from 1 to 86,400. */
+  ttl_s?: number;
+  /** Purpose, shown to others behind the caller's name. */
+  holder?: string | null;
+}
+
+/** A ping to send from a port of a run. */
+export interface NewPing {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Destination address. */
+  to: string;
+  /** Name of the sending host behind the port; the port's own host has the port's name. Default: any. */
+  host?: string | null;
+  /** Source address. Default: the host's address on the destination's network, else its first of that IP version. */
+  from?: string | null;
+  /** Maximum number of echo requests. Default: 3. */
+  attempts?: number | null;
+  /** Time between echo requests, s. Default: 1. */
+  timeout_s?: number | null;
+}
+
+/** A profile to store. */
+export interface NewProfile {
+  /** YAML or JSON text, or the document itself. */
+  profile: string | Record<string, unknown>;
+}
+
+/** A rate change. Either `rate` or `scale`. */
+export interface NewRate {
+  /** Name of the stream; the name of a stream with copies means all of them. Default: all streams. */
+  stream?: string | null;
+  /** Rate: `2Mpps`. */
+  rate?: string | null;
+  /** Factor on the profile's rate: 0 pauses, 1 resumes. */
+  scale?: number | null;
+}
+
+/** A run to start. */
+export interface NewRun {
+  /** YAML or JSON text, or the document itself. */
+  profile?: string | Record<string, unknown>;
+  /** Name of a stored profile, instead of `profile`. */
+  profile_name?: string | null;
+  /** Name of the run. Default: the profile's name. */
+  name?: string | null;
+  /** Lease of the ports. Without one, the run leases them for itself. */
+  lease?: string | null;
+  /** Rate of every stream, instead of the profile's: `1Mpps`, `2.5Gbps`, `40%`. */
+  rate?: string | null;
+  /** Duration of traffic, s, instead of the profile's. */
+  duration_s?: number | null;
+  /** Seed of everything random, instead of the profile's. */
+  seed?: number | null;
+  /** Number of worker cores. */
+  cores?: number | null;
+  /** Tags in the store. */
+  tags?: string[];
+  /** Whether to store the result. Default: true. */
+  keep?: boolean | null;
+}
+
+/** What a session test increases and sustains. */
+export type Objective = "connections_per_second" | "concurrent_connections" | "transactions_per_second" | "goodput_bps";
+
+/** The load of one group. */
+export interface OfferedLoad {
+  /** The group's name. */
+  group: string;
+  /** Frames per second, exact. */
+  rate_pps: number;
+  /** The same as a share of the group's line rate, 0 to 1. */
+  share: number;
+}
+
+/** Departures compared with the schedule, ns. The error of a gap is its difference from the scheduled gap. */
+export interface PacingResult {
+  /** Median error of a gap. */
+  error_p50: number;
+  /** 99th percentile of the error. */
+  error_p99: number;
+  /** 99.9th percentile of the error. */
+  error_p99_9: number;
+  /** Share of packets that left back to back although a gap was scheduled. */
+  back_to_back_ratio: number;
+  /** Longest delay of a departure behind its schedule. */
+  late_max: number;
+}
+
+/** An idle path. */
+export interface PathOutcome {
+  /** The largest IP packet it carries, bytes (RFC 4821). */
+  mtu_bytes: number;
+  /** The smallest round-trip time, ns. */
+  rtt_min_ns: number;
+}
+
+/** Which part of a method a trial belongs to. */
+export type Phase = "warm_up" | "probe" | "explore" | "measure";
+
+/** Outcome of a ping. */
+export interface PingResult {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Source address; null if the port has none. */
+  from: string | null;
+  /** Destination address. */
+  to: string;
+  /** Next hop: the destination itself, or a gateway. */
+  via: string | null;
+  /** Whether a reply arrived. */
+  answered: boolean;
+  /** Echo requests sent. */
+  sent: number;
+  /** Round-trip time, ns. */
+  rtt_ns: number | null;
+  /** Why there is no reply. */
+  reason: string | null;
+}
+
+/** A completed trial, as a point of a curve. */
+export interface Point {
+  /** Number within its part. */
+  number: number;
+  /** Part. */
+  part: string;
+  /** Label. */
+  label: string;
+  /** Frame length or mix. */
+  frame: string;
+  /** Offered load of all streams, packets per second. */
+  offered_pps: number;
+  /** Duration of traffic, s. */
+  duration_s: number;
+  /** Packets sent. */
+  sent: number;
+  /** Packets received. */
+  received: number;
+  /** Packets lost. */
+  lost: number;
+  /** `lost` / `sent`. */
+  loss_ratio: number;
+  /** Median latency, ns. */
+  latency_p50_ns: number | null;
+  /** 99th percentile of latency, ns. */
+  latency_p99_ns: number | null;
+  /** Whether its figures are valid. */
+  valid: boolean;
+  /** Whether the tester was the limit. */
+  generator_limited: boolean;
+  /** Sessions of the trial. */
+  sessions: PointSessions | null;
+}
+
+/** Sessions of a trial. */
+export interface PointSessions {
+  /** Sessions established. */
+  established: number;
+  /** Responses received. */
+  transactions: number;
+  /** Transactions failed. */
+  transactions_failed: number;
+}
+
+/** A port of this machine. */
+export interface Port {
+  /** Name to lease it by. */
+  name: string;
+  /** Device to write in a profile. */
+  device: string;
+  /** Kind. */
+  kind: PortKind;
+  /** Whether the link is up. */
+  up: boolean;
+  /** Speed at layer 1, bits per second. */
+  speed_bps: number | null;
+  /** MTU, bytes. */
+  mtu: number | null;
+  /** Driver. */
+  driver: string | null;
+  /** Whether the operator allows its use. */
+  allowed: boolean;
+  /** Remark. */
+  note: string | null;
+  /** Current lease. */
+  lease: PortLease | null;
+}
+
+/** Kind of a port. */
+export type PortKind = "interface" | "pci" | "in-process";
+
+/** The lease of a port. */
+export interface PortLease {
+  /** Holder. */
+  holder: string;
+  /** When it expires, unless it is renewed. */
+  expires: string;
+  /** Time until then, s. */
+  seconds_left: number;
+}
+
+/** One port. */
+export interface PortResult {
+  /** Test packets sent. */
+  tx_packets: number;
+  /** Bytes of test packets sent. */
+  tx_bytes: number;
+  /** Packets received, of any kind. */
+  rx_packets: number;
+  /** Bytes received, of any kind. */
+  rx_bytes: number;
+  /** Packets due but not sent. */
+  tx_unsent?: number | null;
+  /** Packets per second sent. */
+  tx_pps: number;
+  /** Packets per second received. */
+  rx_pps: number;
+  /** Layer-1 bits per second sent. */
+  tx_bps_l1: number;
+  /** Layer-1 bits per second received. */
+  rx_bps_l1: number;
+  /** Packets received that are not test packets of this run. */
+  rx_other: number;
+  /** ARP, ND and echo replies and frames of pings sent. */
+  tx_answers: number;
+  /** Frames received with errors, and frames lost in the tester, by reason. */
+  rx_errors: Record<string, number>;
+  /** Frames the driver accepted but did not send, by reason. */
+  tx_errors: Record<string, number>;
+  /** Departures of all paced streams compared with the schedule. */
+  pacing_ns?: PacingResult | null;
+}
+
+/** A refused request (RFC 9457). */
+export interface Problem {
+  /** `about:blank`: the status says what kind of problem it is. */
+  type: string;
+  /** Reason phrase of the status. */
+  title: string;
+  /** HTTP status. */
+  status: number;
+  /** What is wrong, one sentence. */
+  detail: string;
+  /** The wrong places of the document, if there are any. */
+  errors?: ProblemPlace[];
+}
+
+/** A place in a document and what is wrong there. */
+export interface ProblemPlace {
+  /** Path of the value: `streams[0].rate`; empty for the document itself. */
+  path: string;
+  /** Line in the text, from 1; absent if there is no text. */
+  line?: number | null;
+  /** What is wrong and what is expected. */
+  reason: string;
+}
+
+/** A profile in the list. */
+export interface ProfileEntry {
+  /** Name. */
+  name: string;
+  /** First line of the profile's comment. */
+  about: string;
+  /** Whether it is an example that comes with the program. */
+  built_in: boolean;
+  /** Time of the last change. */
+  changed: string | null;
+}
+
+/** A rate change during a trial. */
+export interface RateChange {
+  /** When it took effect, s since traffic started. */
+  at_s: number;
+  /** The stream; absent for all streams. */
+  stream?: string | null;
+  /** The new rate: `2Mpps`, or `50% of the profile's rate`. */
+  to: string;
+}
+
+/** Recovery at one frame length. */
+export interface RecoveryRow {
+  /** The frames. */
+  frames: Frames;
+  /** The throughput, frames/s of the first group; absent: none was found. */
+  throughput_pps: number | null;
+  /** 110% of it, or the line rate if that is less. */
+  overload: FoundRate | null;
+  /** From the drop of the load (A) to the last lost frame (B): B − A, ns. The RFC prints A − B, which is negative. */
+  recovery_ns: Spread | null;
+  /** Trials after which frames were still lost at the very end: the DUT did not recover. */
+  not_recovered: number;
+  /** Trials that the tester limited. */
+  tester_limited: number;
+}
+
+/** Renewal of a lease. */
+export interface Renewal {
+  /** Time from now until the lease expires, s. Default: the time it was taken for. */
+  ttl_s?: number | null;
+}
+
+/** Outage after one kind of reset. */
+export interface ResetRow {
+  /** How the DUT was reset. */
+  how: string;
+  /** The frames. */
+  frames: Frames;
+  /** Length of a trial. */
+  duration_ns: number;
+  /** Lost frames ÷ offered rate, s (RFC 6201 section 4.1). */
+  by_loss_s: Spread | null;
+  /** Last arrival before to first arrival after, s (RFC 6201 section 4.2). */
+  by_arrivals_s: Spread | null;
+  /** Trials at whose end the DUT was still away. */
+  not_back: number;
+}
+
+/** What a trial found. */
+export interface ResultDocument {
+  /** `eagre.result/1`. */
+  schema: string;
+  /** Version of the program. */
+  version: string;
+  /** Seed of everything random. */
+  seed: number;
+  /** SHA-256 of the profile's text. */
+  profile_sha256: string;
+  /** When traffic started (RFC 3339); a simulated trial has none. */
+  started?: string | null;
+  /** How long traffic was sent, s. */
+  duration_s: number;
+  /** Whether it was stopped before its end. */
+  interrupted: boolean;
+  /** The clock that stamped the packets. */
+  clock: ClockResult;
+  /** `software`, `hardware-rx`, `hardware`, or `simulated`. */
+  timestamp_class: string;
+  /** The tester's own share of a latency, measured on an in-process link before the trial. */
+  self_latency_ns?: LatencyResult | null;
+  /** Whether the result can be trusted. */
+  verdict: Verdict;
+  /** What happened to frames in a simulated trial. */
+  sim?: SimResult | null;
+  /** Rate changes during the trial, in order. `requested_pps` stays what the profile says. */
+  rate_changes?: RateChange[];
+  /** How varying fields were written: `compiled`, or `interpreted` (much slower) where the system forbids generated machine code. Absent if nothing varied. */
+  field_programs?: string | null;
+  /** Captures by port. */
+  captures?: Record<string, CaptureResult>;
+  /** The criteria of the profile. */
+  criteria?: CriterionResult[];
+  /** Ports by name. */
+  ports: Record<string, PortResult>;
+  /** Streams by name. */
+  streams: Record<string, StreamResult>;
+  /** Sums of streams by group and row, as defined under `groups` of the profile. */
+  groups?: Record<string, Record<string, StreamResult>>;
+  /** Sessions by name of the entry under `sessions` of the profile. */
+  sessions?: Record<string, SessionResult>;
+  /** Workers, one for each core. */
+  workers: WorkerResult[];
+}
+
+/** Rights of a caller. */
+export type Role = "watch" | "run" | "admin";
+
+/** A run. */
+export interface Run {
+  /** Id, here and in the store. */
+  id: string;
+  /** Name. */
+  name: string;
+  /** State. */
+  state: State;
+  /** Why it failed or was stopped. */
+  reason: string | null;
+  /** Who started it. */
+  holder: string;
+  /** Names of its ports, as they are leased. */
+  ports: string[];
+  /** Start time. */
+  started: string;
+  /** End time. */
+  ended: string | null;
+  /** Planned duration of traffic, s. */
+  duration_s: number;
+  /** Time since traffic started, s. */
+  at_s: number;
+  /** Seed of everything random. */
+  seed: number;
+  /** Warnings. */
+  warnings: string[];
+  /** The result's verdict, once there is one. */
+  verdict: Verdict | null;
+  /** Rate changes so far, one sentence each. */
+  rate_changes: string[];
+  /** Rate changes that were refused, with the reason. */
+  refused_changes: string[];
+  /** Names of the columns of live figures. */
+  names: Names;
+  /** Ports with a capture. */
+  captures: string[];
+}
+
+/** What the tester can do. */
+export interface SelfTestRow {
+  /** Frames of 64 B per second, all groups. */
+  most_pps: number | null;
+  /** Frames of 64 B that fill the links, all groups. */
+  line_rate_pps: number;
+  /** The shortest frame that fills the links, bytes with FCS; absent: none does. */
+  shortest_full_bytes: number | null;
+}
+
+/** Latency at one application. */
+export interface SessionLatencyRow {
+  /** What sessions carried. */
+  app: Application;
+  /** What was held. */
+  objective: Objective;
+  /** The most that passed, as searched or given; absent: nothing did. */
+  most: number | null;
+  /** Latency at a share of it. */
+  point: SessionPoint | null;
+  /** The tester was the limit. */
+  tester_limited: boolean;
+}
+
+/** The outcome of sessions; of the sustain phase, unless stated otherwise. */
+export interface SessionOutcome {
+  /** Sessions attempted. */
+  attempted: number;
+  /** Sessions established. */
+  established: number;
+  /** Transactions attempted. */
+  transactions: number;
+  /** Transactions that failed, including those of sessions that were never established. */
+  transactions_failed: number;
+  /** Unexpected resets. */
+  resets: number;
+  /** Sessions opened per second, mean. */
+  open_per_s: number;
+  /** Sessions open at the same time, mean. */
+  concurrent_mean: number;
+  /** Most sessions open at the same time. */
+  concurrent_max: number;
+  /** Transactions per second, mean. */
+  transactions_per_s: number;
+  /** Application bytes received, bits/s, mean. */
+  goodput_bps: number;
+  /** Largest deviation of the forwarding rate from its mean over samples of at most 2 s, as a share of the mean. */
+  rate_deviation: number;
+  /** The same of the number of open sessions. */
+  concurrent_deviation: number;
+  /** SYN to established, ns. */
+  setup_ns?: LatencySummary | null;
+  /** SYN to the first application byte received, ns. */
+  ttfb_ns?: LatencySummary | null;
+  /** SYN to the last application byte received, ns. */
+  ttlb_ns?: LatencySummary | null;
+}
+
+/** A trial of sessions. */
+export interface SessionPoint {
+  /** What was asked for. */
+  value: number;
+  /** What was reached. */
+  reached: number;
+  /** What it showed. */
+  sessions: SessionOutcome;
+  /** Why it did not pass. */
+  violations: string[];
+  /** Where things were seen to vanish. */
+  drops: ((string | number)[])[];
+}
+
+/** One entry under `sessions`: counts of its clients, or of its servers if the clients are external. */
+export interface SessionResult {
+  /** Mean rate of sessions requested while sessions were opened; absent for `max` and for servers. */
+  requested_open_per_s?: number | null;
+  /** Sessions due but not opened because the tester was too slow; negative in an interval that caught up with an earlier one. Absent for servers. */
+  unopened?: number | null;
+  /** Sessions due but not opened because `concurrent` were open. Absent for servers. */
+  withheld?: number | null;
+  /** Sessions that clients began to open, or that servers were asked for. */
+  attempted: number;
+  /** Sessions established. */
+  established: number;
+  /** Sessions completed as planned. */
+  completed: number;
+  /** Completed sessions that were ended early because their time was up or the run was over. */
+  stopped: number;
+  /** Sessions that failed, by reason. */
+  failed: Record<string, number>;
+  /** Failed sessions / `attempted`. */
+  failed_ratio: number;
+  /** Sessions open at the end; in an interval, the change since its beginning. */
+  active: number;
+  /** Maximum of open sessions; with several workers, the sum of their maxima. */
+  active_max: number;
+  /** Sessions established per second. */
+  open_per_s: number;
+  /** Requests sent (clients) or received (servers). */
+  requests: number;
+  /** Complete responses received (clients) or sent (servers). */
+  transactions: number;
+  /** Transactions per second. */
+  transactions_per_s: number;
+  /** Application bytes received. */
+  rx_bytes_goodput: number;
+  /** Application bytes sent. */
+  tx_bytes_goodput: number;
+  /** Application bits received per second. */
+  rx_bps_goodput: number;
+  /** Application bits sent per second. */
+  tx_bps_goodput: number;
+  /** TCP segments retransmitted, for any cause. */
+  retransmitted_segments: number;
+  /** Time to open a session, until established. Clients only. */
+  setup_ns?: LatencyResult | null;
+  /** Duration of TLS handshakes. */
+  handshake_ns?: LatencyResult | null;
+  /** Time from a request to the first byte of its response. Clients only. */
+  ttfb_ns?: LatencyResult | null;
+  /** Time from a request to the last byte of its response. Clients only. */
+  ttlb_ns?: LatencyResult | null;
+  /** Counts of the clients, if they run here. */
+  client?: SideDetails | null;
+  /** Counts of the servers, if they run here. */
+  server?: SideDetails | null;
+}
+
+/** The most at one application. */
+export interface SessionRow {
+  /** What sessions carried. */
+  app: Application;
+  /** What the search increased. */
+  objective: Objective;
+  /** The most that passed. */
+  best: SessionPoint | null;
+  /** The least that did not. */
+  failed: SessionPoint | null;
+  /** The first that did not, in the order of trials: for a load in steps the step of failure. */
+  first_failed: SessionPoint | null;
+  /** What bounds it from above. */
+  limit: Limit;
+}
+
+/** All counts of one side. */
+export interface SideDetails {
+  /** Sessions that clients began to open, or that servers were asked for. */
+  attempted: number;
+  /** Sessions established. */
+  established: number;
+  /** Sessions completed as planned. */
+  completed: number;
+  /** Completed sessions that were ended early because their time was up or the run was over. */
+  stopped: number;
+  /** Sessions that failed, by reason. */
+  failed: Record<string, number>;
+  /** Failed sessions / `attempted`. */
+  failed_ratio: number;
+  /** Sessions open at the end; in an interval, the change since its beginning. */
+  active: number;
+  /** Maximum of open sessions; with several workers, the sum of their maxima. */
+  active_max: number;
+  /** Sessions established per second. */
+  open_per_s: number;
+  /** Requests sent (clients) or received (servers). */
+  requests: number;
+  /** Complete responses received (clients) or sent (servers). */
+  transactions: number;
+  /** Transactions per second. */
+  transactions_per_s: number;
+  /** Application bytes received. */
+  rx_bytes_goodput: number;
+  /** Application bytes sent. */
+  tx_bytes_goodput: number;
+  /** Application bits received per second. */
+  rx_bps_goodput: number;
+  /** Application bits sent per second. */
+  tx_bps_goodput: number;
+  /** TCP segments retransmitted, for any cause. */
+  retransmitted_segments: number;
+  /** Time to open a session, until established. Clients only. */
+  setup_ns?: LatencyResult | null;
+  /** Duration of TLS handshakes. */
+  handshake_ns?: LatencyResult | null;
+  /** Time from a request to the first byte of its response. Clients only. */
+  ttfb_ns?: LatencyResult | null;
+  /** Time from a request to the last byte of its response. Clients only. */
+  ttlb_ns?: LatencyResult | null;
+  /** Details of failures: TLS alerts, faults of certificates and responses. */
+  failure_details?: Record<string, number>;
+  /** Responses by class of HTTP status: `2xx`. */
+  http?: Record<string, number>;
+  /** DNS responses by code, and `truncated` and `retries`. */
+  dns?: Record<string, number>;
+  /** TLS handshakes by negotiated parameters. */
+  tls?: TlsResult[];
+  /** TCP counters that are not zero. */
+  tcp?: Record<string, number>;
+  /** Round-trip times measured by TCP. */
+  rtt_ns?: LatencyResult | null;
+  /** Largest IP packet received with a TCP segment, bytes. */
+  packet_max_bytes?: number | null;
+  /** Frame counters that are not zero. */
+  frames?: Record<string, number>;
+}
+
+/** What simulated links and the simulated device did, as opposed to what was measured. */
+export interface SimResult {
+  /** Frames lost on links. */
+  lost_on_links: number;
+  /** Frames duplicated on links. */
+  duplicated: number;
+  /** Frames delayed on links. */
+  delayed: number;
+  /** Frames delivered after a frame sent later on the same port. */
+  overtaken: number;
+  /** Frames dropped by the device because its buffer was full. */
+  dropped_by_device: number;
+  /** Frames the device had no route for. */
+  no_route: number;
+}
+
+/** Everything known of a run: the last interval and the totals. */
+export interface Snapshot {
+  /** Id of the run. */
+  id: string;
+  /** State. */
+  state: State;
+  /** Time since traffic started, s. */
+  at_s: number;
+  /** Planned duration of traffic, s. */
+  duration_s: number;
+  /** `eagre.interval/1`: the last interval; null before the first. */
+  interval: IntervalDocument | null;
+  /** Totals since the start. Packets on the way count as lost until they arrive. */
+  total: TotalDocument;
+  /** Workers. */
+  workers: WorkerLoad[];
+  /** Neighbours that were resolved before traffic started, or whose MAC address is given. */
+  neighbours: Neighbour[];
+}
+
+/** One interval. */
+export interface SoakInterval {
+  /** Lost ÷ sent; absent if the tester was the limit. */
+  loss_ratio: number | null;
+  /** Mean latency of all groups, ns. */
+  latency_mean_ns: number | null;
+}
+
+/** A load held at one frame length. */
+export interface SoakRow {
+  /** The frames. */
+  frames: Frames;
+  /** The load; absent: no rate was found. */
+  load: FoundRate | null;
+  /** Interval by interval. */
+  intervals: SoakInterval[];
+  /** Lost ÷ sent over all intervals that counted. */
+  loss_ratio: number;
+  /** Growth of the loss ratio per hour. */
+  loss_trend: Trend | null;
+  /** Growth of the mean latency, ns per hour. */
+  latency_trend: Trend | null;
+}
+
+/** Mean and standard deviation (n − 1), smallest and largest. */
+export interface Spread {
+  /** Number of values. */
+  samples: number;
+  /** Arithmetic mean. */
+  mean: number;
+  /** Standard deviation of the sample. */
+  stddev: number;
+  /** Smallest. */
+  min: number;
+  /** Largest. */
+  max: number;
+}
+
+/** The spread of times, ns. */
+export interface SpreadResult {
+  /** Minimum. */
+  min: number;
+  /** Mean. */
+  mean: number;
+  /** Standard deviation. */
+  stddev: number;
+  /** Maximum. */
+  max: number;
+}
+
+/** Whether a trial counts, and for what. */
+export type Standing = "counted" | "tester_limited" | "invalid" | "interrupted" | "aside";
+
+/** State of a run or campaign. */
+export type State = "starting" | "running" | "draining" | "done" | "failed" | "stopped" | "interrupted";
+
+/** How a method ended. */
+export type Status = "running" | "complete" | {  failed: Fault; };
+
+/** A stored profile. */
+export interface StoredProfile {
+  /** Name. */
+  name: string;
+  /** Text. */
+  profile: string;
+}
+
+/** How far a campaign is. One whose process was killed stays `Running` until it is resumed. */
+export type StoredState = "running" | "done" | "interrupted" | "failed";
+
+/** One stream. */
+export interface StreamResult {
+  /** Packets per second requested; absent for `max`. */
+  requested_pps?: number | null;
+  /** Packets per second sent. */
+  offered_pps: number;
+  /** Packets sent. */
+  tx: number;
+  /** Packets received, without duplicates. */
+  rx?: number | null;
+  /** Packets sent and not received. */
+  lost?: number | null;
+  /** `lost` / `tx`. */
+  loss_ratio?: number | null;
+  /** Duplicates received. */
+  duplicates?: number | null;
+  /** Packets received after one sent later (RFC 4737). */
+  reordered?: number | null;
+  /** Largest distance of a reordered packet, in packets of its stream. */
+  reorder_distance_max?: number | null;
+  /** Packets too late to tell from duplicates; counted as lost. */
+  stale?: number | null;
+  /** One-way delay. */
+  latency_ns?: LatencyResult | null;
+  /** Variation of the delay from packet to packet. */
+  jitter_ns?: JitterResult | null;
+  /** Time between arrivals. */
+  interarrival_ns?: SpreadResult | null;
+  /** Arrival of the first packet, ns since traffic started. */
+  first_arrival_ns?: number | null;
+  /** Arrival of the last packet, ns since traffic started. */
+  last_arrival_ns?: number | null;
+  /** Departures compared with the schedule. */
+  pacing_ns?: PacingResult | null;
+}
+
+/** A campaign in a list. */
+export interface Summary {
+  /** Its name in the store. */
+  id: CampaignId;
+  /** What people call it. */
+  name: string;
+  /** The method. */
+  method: string;
+  /** When it began. */
+  started: string;
+  /** When it ended. */
+  ended: string | null;
+  /** How far it is. */
+  state: StoredState;
+  /** Words to find it by. */
+  tags: string[];
+  /** Finished trials. */
+  trials: number;
+  /** Those of them that are not valid. */
   invalid: number;
+  /** Those of them in which the tester was the limit. */
   generator_limited: number;
 }
 
-/** `eagre.campaign/1`, as far as it is shown. */
-export interface Kept {
-  trials: { intervals?: Interval[] }[];
+/** A point of the curve. */
+export interface SweepPoint {
+  /** The load. */
+  load: FoundRate;
+  /** Lost ÷ sent; absent if the tester was the limit. */
+  loss_ratio: number | null;
+  /** Frames/s that arrived, all groups. */
+  received_pps: number;
+  /** Latency by group, ns. */
+  latency_ns: (LatencySummary | null)[];
+  /** Jitter by group, ns. */
+  jitter_ns: (JitterSummary | null)[];
 }
 
-export interface Comparison {
-  campaigns: Summary[];
-  rows: {
-    frame: string;
-    goal: string;
-    unit: string;
-    cells: ({ value: number | null; noise: number | null; difference: { ratio: number | null; beyond_noise: boolean | null } | null } | null)[];
-  }[];
+/** The curve at one frame length. */
+export interface SweepRow {
+  /** The frames. */
+  frames: Frames;
+  /** By rising load. */
+  points: SweepPoint[];
+  /** The highest loss-free load below the first loss, share of the line rate. */
+  loss_free: number | null;
+  /** The lowest load with loss, share of the line rate. */
+  first_loss: number | null;
 }
 
-export interface Symptom {
-  check: string;
-  status: "good" | "note" | "warning" | "bad";
-  found: string;
-  why: string;
-  remedy: string | null;
+/** The metrics of RFC 6349 section 2.3 and 4.1. */
+export interface TcpFigures {
+  /** Who sent. */
+  group: string;
+  /** Application data that arrived, bits/s. */
+  achieved_bps: number;
+  /** Actual ÷ ideal transfer time of the same data. */
+  transfer_time_ratio: number;
+  /** (Bytes sent − bytes sent again) ÷ bytes sent, percent. */
+  efficiency_percent: number;
+  /** (Mean − smallest round-trip time) ÷ smallest, percent. */
+  buffer_delay_percent: number;
+}
+
+/** What the path can do, and what TCP made of it. */
+export interface TcpRow {
+  /** The path, idle. */
+  path: PathOutcome | null;
+  /** Bottleneck bandwidth of a direction at layer 1, bits/s. */
+  bottleneck_bps: number | null;
+  /** Bandwidth-delay product, bytes. */
+  bdp_bytes: number | null;
+  /** What TCP can carry at best in a direction, bits/s of application data (section 4.1.1). */
+  ideal_bps: number | null;
+  /** One for each window and choice of senders. */
+  runs: TcpRun[];
+}
+
+/** TCP with one window. */
+export interface TcpRun {
+  /** Who sent. */
+  senders: string[];
+  /** Window of each connection, bytes. */
+  window_bytes: number;
+  /** What the window allows at best, bits/s of each sender: window ÷ round-trip time, at most the ideal. */
+  window_limit_bps: number;
+  /** One for each sender. */
+  results: TcpFigures[];
+  /** The tester was the limit. */
+  tester_limited: boolean;
+}
+
+/** What all trials of a method share. */
+export interface Testbed {
+  /** The senders; all send the same share of their line rate (RFC 2544 section 14). */
+  groups: Group[];
+  /** Times around the traffic of a trial. */
+  timing: Timing;
+  /** Addresses, ports and modifiers of the frames. */
+  attributes: Attributes;
+}
+
+/** Throughput at one frame length. */
+export interface ThroughputRow {
+  /** The frames. */
+  frames: Frames;
+  /** The highest rate that passed a trial of full length; absent: none did. */
+  throughput: FoundRate | null;
+  /** Frames per second that fill the link of the first group: the theoretical limit. */
+  line_rate_pps: number;
+  /** The lowest rate of the first group that did not pass, frames/s. */
+  failed_pps: number | null;
+  /** What bounds it from above. */
+  limit: Limit;
+  /** Length of the trial it passed. */
+  final_trial_ns: number;
+  /** That trial, by group. */
+  directions: GroupOutcome[];
+  /** The smallest loss ratio seen at the smallest load, if that failed. */
+  loss_at_minimum: number | null;
+}
+
+/** The times around the traffic of a trial (RFC 2544 section 23). */
+export interface Timing {
+  /** Time for routing updates and learning frames before the traffic. */
+  learning: string;
+  /** How long to wait for late frames; counters are read after it. */
+  drain: string;
+  /** How long the DUT rests before the next trial. */
+  settle: string;
+}
+
+/** TLS handshakes with the same parameters. */
+export interface TlsResult {
+  /** `1.2` or `1.3`. */
+  version: string;
+  /** Cipher suite (IANA). */
+  suite: string;
+  /** Key exchange; empty if there was none. */
+  group: string;
+  /** Whether an earlier session was resumed. */
+  resumed: boolean;
+  /** Number of handshakes. */
+  handshakes: number;
+}
+
+/** Counts since the start of a running trial. */
+export interface TotalDocument {
+  /** Ports by name. */
+  ports: Record<string, PortResult>;
+  /** Streams by name. `lost` includes packets in flight. */
+  streams: Record<string, StreamResult>;
+  /** Sums of streams by group and row. */
+  groups?: Record<string, Record<string, StreamResult>>;
+  /** Sessions by name of the entry under `sessions` of the profile. */
+  sessions?: Record<string, SessionResult>;
+}
+
+/** A straight line through the intervals. */
+export interface Trend {
+  /** Growth per hour. */
+  per_hour: number;
+  /** How many standard errors that is; beyond 3 either way it is hardly chance. */
+  standard_errors: number;
+}
+
+/** A trial in a method's result. */
+export interface TrialNote {
+  /** Its number. */
+  number: number;
+  /** Its key. */
+  key: string;
+  /** Its phase. */
+  phase: Phase;
+  /** Its label. */
+  label: string;
+  /** What the trial varies: share of the line rate, or number of frames, addresses or sessions. */
+  magnitude: number;
+  /** Its length. */
+  duration_ns: number;
+  /** Frames sent. */
+  sent: number;
+  /** Frames lost. */
+  lost: number;
+  /** Whether it counts, and for what. */
+  standing: Standing;
+  /** Reasons why it does not count. */
+  reasons?: string[];
+}
+
+/** Whether a result can be trusted. */
+export interface Verdict {
+  /** Whether the figures can be trusted. */
+  valid: boolean;
+  /** Whether the tester, and not the device under test, was the limit. */
+  generator_limited: boolean;
+  /** Why the result is not valid, or why the tester was the limit. */
+  reasons: string[];
+}
+
+/** Versions. */
+export interface Version {
+  /** Version of the program. */
+  version: string;
+  /** Version of the API, the number in its paths. */
+  api: string;
+  /** Version of DPDK. */
+  dpdk: string;
+}
+
+/** The caller. */
+export interface Whoami {
+  /** Name of the token, or `local`. */
+  name: string;
+  /** Role. */
+  role: Role;
+}
+
+/** Load of a worker. */
+export interface WorkerLoad {
+  /** Core; null if the worker is bound to none. */
+  core: number | null;
+  /** Share of its time in which it was busy. */
+  busy_ratio: number;
+}
+
+/** One worker. */
+export interface WorkerResult {
+  /** The core it ran on; absent in a simulated trial. */
+  core?: number | null;
+  /** Share of time with work to do. */
+  busy_ratio: number;
+  /** Processor time used, s. */
+  cpu_s?: number | null;
+  /** Time spent waiting for the core, s. */
+  waited_s?: number | null;
+  /** Longest time between two turns of the loop, ns. */
+  stall_max_ns: number;
 }

@@ -175,6 +175,10 @@ class AnswerWriter(Writer):
     def __init__(self, components):
         self.definitions = components
 
+    def is_class(self, name):
+        """Whether a definition is written as a class: it is a mapping with known keys, whatever it says."""
+        return bool(self.definitions[name].get("properties"))
+
     def sequence(self, inner):
         return f"list[{inner}]"
 
