@@ -3,6 +3,7 @@
 //! Which numbers there are is in the catalogue of `result`; here are the names a profile gives: ports, streams, groups.
 
 use super::Resolver;
+use super::replayed::direction_names;
 use super::stream::copy_name;
 use crate::condition::Condition;
 use crate::document::StreamDoc;
@@ -23,7 +24,7 @@ struct Walk<'c, 'd, 'p> {
     rest: &'p str,
     /// Depth and rest behind the last name of the profile's.
     named: (usize, &'p str),
-    /// The paths it stands for so far: several if it names a stream with copies.
+    /// The paths it stands for so far: several if it names a stream with copies or directions.
     paths: Vec<String>,
     stream: Option<&'d StreamDoc>,
     sessions: Option<&'d SessionDoc>,
@@ -239,26 +240,26 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// The streams of the plan that `name` stands for.
+    /// The streams of the plan that `name` stands for: all copies or directions, or one of them.
     fn stream_names(&self, name: &str) -> Result<Option<(Vec<String>, &'a StreamDoc)>, String> {
         let streams = &self.document.streams;
         if let Some(stream) = streams.iter().find(|stream| stream.name.0 == name) {
-            let names = match stream.copies {
-                None => vec![name.to_owned()],
-                Some(copies) => (0..copies).map(|index| copy_name(name, index)).collect(),
-            };
-            return Ok(Some((names, stream)));
+            return Ok(Some((names_in_plan(stream), stream)));
         }
-        let copy = name.strip_suffix(']').and_then(|name| name.split_once('['));
-        let copy = copy.and_then(|(name, index)| Some((name, index.parse::<u32>().ok()?)));
-        if let Some((base, index)) = copy
+        let base = name.strip_suffix(']').and_then(|name| name.split_once('['));
+        if let Some((base, part)) = base
             && let Some(stream) = streams.iter().find(|stream| stream.name.0 == base)
         {
-            let copies = stream.copies.unwrap_or(0);
-            if index >= copies {
-                return Err(format!("stream '{base}' has {copies} copies; there is no '{name}'"));
+            if has_directions(stream) && direction_names(base).iter().any(|known| known == name) {
+                return Ok(Some((vec![name.to_owned()], stream)));
             }
-            return Ok(Some((vec![copy_name(base, index)], stream)));
+            if let Ok(index) = part.parse::<u32>() {
+                let copies = stream.copies.unwrap_or(0);
+                if index >= copies {
+                    return Err(format!("stream '{base}' has {copies} copies; there is no '{name}'"));
+                }
+                return Ok(Some((vec![copy_name(base, index)], stream)));
+            }
         }
         if self.reading.drops_parts_of("streams") {
             return Ok(None);
@@ -288,6 +289,21 @@ impl<'a> Resolver<'a> {
         let known: Vec<&str> = self.document.ports.keys().map(String::as_str).collect();
         Err(unknown("port", name, &known))
     }
+}
+
+/// The names a stream has in the plan.
+fn names_in_plan(stream: &StreamDoc) -> Vec<String> {
+    let name = &stream.name.0;
+    match stream.copies {
+        Some(copies) => (0..copies).map(|index| copy_name(name, index)).collect(),
+        None if has_directions(stream) => direction_names(name).into(),
+        None => vec![name.clone()],
+    }
+}
+
+/// Whether a stream is a capture whose two directions are streams of their own.
+fn has_directions(stream: &StreamDoc) -> bool {
+    stream.replay.as_ref().is_some_and(|replay| replay.split.is_some())
 }
 
 /// The counters there are in a map; none if drivers and libraries may add some.

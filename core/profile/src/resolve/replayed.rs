@@ -20,6 +20,11 @@ const PORTS: &str = "ports";
 /// From one loop to the next if the capture has a single instant.
 const SINGLE_GAP: Nanos = Nanos::from_millis(1);
 
+/// Names of the two streams of a capture whose directions are split.
+pub(super) fn direction_names(name: &str) -> [String; 2] {
+    ["client", "server"].map(|side| format!("{name}[{side}]"))
+}
+
 impl Resolver<'_> {
     /// The stream, or the two directions of it, that a capture is sent as.
     pub(super) fn replayed(
@@ -39,7 +44,7 @@ impl Resolver<'_> {
         let gap = self.loop_gap(&path, replay, &traces);
         let names = match &traces[..] {
             [_] => vec![stream.name.0.clone()],
-            _ => ["client", "server"].map(|side| format!("{}[{side}]", stream.name.0)).into(),
+            _ => direction_names(&stream.name.0).into(),
         };
         let both = names.into_iter().zip(traces).enumerate();
         let plans = both.map(|(side, (name, trace))| {
