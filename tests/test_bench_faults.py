@@ -76,7 +76,7 @@ class TestWiring:
         router, bench, profile = routed
         router.router.ip("address", "flush", "dev", "r1")
         done = soon(bench.run("throughput", profile))
-        done.refused(3, "port east: no answer from 10.0.1.1", "go on with: eagre bench --resume")
+        done.refused(3, "port east: no answer from 10.0.1.1", "resume with: eagre bench --resume")
 
     def test_ports_swapped(self, lab):
         """The device's interfaces have each other's addresses."""

@@ -366,7 +366,7 @@ def test_a_method_from_the_page(page, server):
     profile["ports"] = {name: port | {"speed": "100Mbps"} for name, port in profile["ports"].items()}
     write(page, json.dumps(profile))
     says(page, "Good: 1 stream")
-    choose(page, "Length of a trial", "0.2")
+    choose(page, "Trial duration", "0.2")
     choose(page, "Frame lengths", "64B,512B")
     press_button(page, "Start")
     campaign = address_of(page, "campaigns")

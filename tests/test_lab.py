@@ -336,7 +336,7 @@ def test_run_takes_another_method(labs):
     assert campaign["method"] == "mrr" and "dut=kernel-bridge" in campaign["tags"]
     labs.gone(name, set())
     labs.eagre("run", "bridge", *where, "--test", "through").refused(2, "not a method of 'eagre bench'")
-    labs.eagre("run", "bridge", *where, "--", "rfc2455").refused(2, "no method 'rfc2455'")
+    labs.eagre("run", "bridge", *where, "--", "rfc2455").refused(2, "unknown method 'rfc2455'")
     labs.gone(name, set())
 
 

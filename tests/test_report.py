@@ -117,7 +117,7 @@ def test_campaigns_are_compared_and_followed(lab, kept):
     compared = results(lab, kept, "compare", ids["sweep"], ids["again"], "--json").ok().json
     assert len(compared["comparison"]["campaigns"]) == 2 and compared["comparison"]["rows"]
     assert compared["matrices"][0]["columns"] == ["plain", "nat"]
-    assert "beyond the noise" in results(lab, kept, "compare", ids["sweep"], ids["again"]).ok().out
+    assert "beyond noise" in results(lab, kept, "compare", ids["sweep"], ids["again"]).ok().out
     trends = results(lab, kept, "trend", "--name", "sizes", "--goal", "offered", "--json").ok().json
     assert len(trends) == 1 and len(trends[0]["points"]) == 1
     assert "median" in results(lab, kept, "trend").ok().out

@@ -98,10 +98,10 @@ def test_a_run_is_watched_changed_and_stopped(server, lab):
     top.shows(rf"watched \({run['id']}\): running")
     # 3 streams of 20 kpps from west, all of which arrives at east.
     top.figure(SENT, 60_000)
-    top.figure(r"east +0 +0 +([\d.]+ k)", 60_000)
-    assert re.search(r"latency +p50 \S+ [nu]s", top.screen()) and re.search(r"worker on core \d+ \d+% busy", top.screen())
+    top.figure(r"east +0 pps +0 bps +([\d.]+ k)", 60_000)
+    assert re.search(r"latency +p50 \S+ [nµ]s", top.screen()) and re.search(r"worker on core \d+ \d+% busy", top.screen())
     assert re.search(r"streams by loss: 1–3 of 3", top.screen())
-    top.figure(r"s1 +([\d.]+ k) +[\d.]+ k +\d+ +\d+ +\d\.\d{4}%", 20_000)
+    top.figure(r"s1 +([\d.]+ k)pps +[\d.]+ kpps +[\d,]+ +\d+ +[\d.]+%", 20_000)
 
     top.keys("p")
     top.shows(r"watched \(.*\): running, paused")

@@ -168,14 +168,13 @@ impl Row for LatencyRow {
         };
         // Of several directions the slowest.
         let slowest = |of: fn(&GroupLatency) -> f64| self.groups.iter().map(of).reduce(f64::max);
-        let quantiles: [(&str, fn(&GroupLatency) -> f64); 4] = [
-            ("latency_p50", |group| group.p50_ns),
-            ("latency_p99", |group| group.p99_ns),
-            ("latency_p99_9", |group| group.p99_9_ns),
-            ("latency_max", |group| group.max_ns),
+        let quantiles = [
+            ("latency_p50", slowest(|group| group.p50_ns)),
+            ("latency_p99", slowest(|group| group.p99_ns)),
+            ("latency_p99_9", slowest(|group| group.p99_9_ns)),
+            ("latency_max", slowest(|group| group.max_ns)),
         ];
-        let quantiles =
-            quantiles.into_iter().filter_map(|(goal, of)| Some(at(goal, "ns").value(slowest(of)?)));
+        let quantiles = quantiles.into_iter().filter_map(|(goal, ns)| Some(at(goal, "ns").value(ns?)));
         let mean = at("latency_mean", "ns").repeats(self.mean.as_ref());
         std::iter::once(mean).chain(quantiles).chain([at("loss", "ratio").value(self.loss_ratio)]).collect()
     }

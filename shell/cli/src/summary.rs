@@ -177,7 +177,7 @@ fn verdict(document: &ResultDocument) -> String {
     let verdict = &document.verdict;
     let mut text = match (verdict.valid, verdict.generator_limited) {
         (true, false) => "  valid\n".to_owned(),
-        (true, true) => "  valid, but limited by the generator\n".to_owned(),
+        (true, true) => "  valid, but the tester was the limit\n".to_owned(),
         (false, _) => "  INVALID\n".to_owned(),
     };
     if document.interrupted {

@@ -165,6 +165,21 @@ impl RunJob {
         wanted: &api::NewRate,
         limits: &Limits,
     ) -> Result<(), Fault> {
+        match self.change_unless_ended(wanted, limits).await? {
+            true => Ok(()),
+            false => Err(Fault::conflict("the run has ended")),
+        }
+    }
+
+    /// The same; false if the run has ended, or its traffic has and its result is being written.
+    pub(crate) async fn change_unless_ended(
+        self: &Arc<Self>,
+        wanted: &api::NewRate,
+        limits: &Limits,
+    ) -> Result<bool, Fault> {
+        if self.job.has_ended() {
+            return Ok(false);
+        }
         let change = self.understood(wanted, limits)?;
         let reply = self.job.control.request(Command::SetRate(change.command.clone()));
         let run = self.clone();
@@ -176,8 +191,8 @@ impl RunJob {
         });
         match tokio::time::timeout(PATIENCE, noted).await {
             Ok(Ok(Err(CommandError::Refused(reason)))) => Err(Fault::conflict(reason)),
-            Ok(Ok(Err(CommandError::Ended))) => Err(Fault::conflict("the run has ended")),
-            _ => Ok(()),
+            Ok(Ok(Err(CommandError::Ended))) => Ok(false),
+            _ => Ok(true),
         }
     }
 
@@ -223,9 +238,6 @@ impl RunJob {
 
     /// The change somebody wants, if it makes sense and is within the limits.
     fn understood(&self, wanted: &api::NewRate, limits: &Limits) -> Result<Change, Fault> {
-        if self.job.has_ended() {
-            return Err(Fault::conflict("the run has ended"));
-        }
         let mut plan = lock(&self.plan);
         let copies = wanted.stream.as_ref().map(|name| format!("{name}["));
         let meant = |name: &str| match (&wanted.stream, &copies) {

@@ -19,8 +19,8 @@ const GATHER_EVERY_MAX: Nanos = Nanos::from_secs(5);
 
 /// The workers of a running trial, on threads of their own or in turn on this one.
 pub(super) trait Workers {
-    /// Lets workers work for a while, until `due` at most; returns the time.
-    fn run_until(&mut self, due: Nanos) -> Nanos;
+    /// Lets workers work for a while; returns the time: `due` at most, or `end` with all done that was to do by then.
+    fn run_until(&mut self, due: Nanos, end: Nanos) -> Nanos;
 
     /// Tells all workers something.
     fn tell(&mut self, command: &WorkerCommand);
@@ -79,7 +79,7 @@ impl ControlLoop<'_, '_> {
             let given_up = if now <= deadline { Nanos(deadline.0.saturating_add(1)) } else { Nanos::MAX };
             let drained = progress.sent.map_or(Nanos::MAX, |sent| sent.saturating_add(plan.drain));
             let due = pings.next_due().min(progress.next_snapshot);
-            now = workers.run_until(due.min(drained).min(given_up));
+            now = workers.run_until(due, drained.min(given_up));
             self.carry_out(now, workers, &mut pings);
             if self.commands.is_stopped() && progress.stopped.is_none() {
                 progress.stopped = Some(now);

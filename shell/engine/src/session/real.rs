@@ -180,7 +180,7 @@ impl Threads<'_> {
 }
 
 impl Workers for Threads<'_> {
-    fn run_until(&mut self, _: Nanos) -> Nanos {
+    fn run_until(&mut self, _: Nanos, _: Nanos) -> Nanos {
         std::thread::sleep(CONTROL_TURN);
         self.clock.now()
     }

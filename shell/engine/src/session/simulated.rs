@@ -43,10 +43,10 @@ struct Turns<'a, V> {
 }
 
 impl<V: VirtualClock> Workers for Turns<'_, V> {
-    fn run_until(&mut self, due: Nanos) -> Nanos {
+    fn run_until(&mut self, due: Nanos, end: Nanos) -> Nanos {
         if self.idle {
             let own = self.workers.iter().map(Worker::next_due).min().unwrap_or(Nanos::MAX);
-            self.clock.advance(own.min(due));
+            self.clock.advance(own.min(due).min(end));
         }
         loop {
             let mut busy = false;

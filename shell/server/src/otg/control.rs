@@ -143,11 +143,11 @@ impl Otg {
             ..NewRate::default()
         };
         let changes: Vec<NewRate> = whom.into_iter().map(change).collect();
-        let made = join_all(changes.iter().map(|change| run.change(change, &self.service.limits))).await;
-        match made.into_iter().find_map(Result::err) {
-            // What has ended needs no change.
-            Some(fault) if !run.job.has_ended() => Err(errors_of(&fault)),
-            _ => Ok(()),
+        // What has ended needs no change.
+        let made = changes.iter().map(|change| run.change_unless_ended(change, &self.service.limits));
+        match join_all(made).await.into_iter().find_map(Result::err) {
+            Some(fault) => Err(errors_of(&fault)),
+            None => Ok(()),
         }
     }
 
