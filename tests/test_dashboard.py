@@ -344,6 +344,7 @@ def test_a_thousand_streams(page, server):
     assert page.run(EXAMINE) == [] and page.console() == []
 
 
+@pytest.mark.unsteady("a busy machine opens sessions late")
 def test_sessions(page, server):
     """They have their table and their charts."""
     run = start(server, profile_name="http", duration_s=3)

@@ -77,6 +77,8 @@ def test_there_is_a_readme():
     assert list(blocks())
 
 
+@pytest.mark.alone
+@pytest.mark.unsteady("devices in the examples drop frames while something else has their core")
 @pytest.mark.parametrize("marker, text", blocks())
 def test_what_people_are_told_to_type_works(lab, clone, marker, text):
     """Every block is either run or says why not."""
