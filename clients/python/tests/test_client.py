@@ -220,4 +220,4 @@ def test_both_clients_have_every_call():
     on_handles = {"pause", "resume"}
     missing = {name for name in public if not name.endswith("_path")} - set(dir(eagre.Client)) - on_handles
     assert missing == set()
-    assert eagre.Client.ports.__doc__ == "The ports and their leases."
+    assert eagre.Client.ports.__doc__ == "Ports and their leases."

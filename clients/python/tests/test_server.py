@@ -174,7 +174,7 @@ def test_a_capture_is_read_by_scapy_while_it_grows(eagre_client, tmp_path):
     again = scapy.Ether(bytes(seen[0]))
     del again[scapy.IP].chksum, again[scapy.UDP].chksum
     assert bytes(again) == bytes(seen[0]), "Scapy computes other checksums"
-    with pytest.raises(eagre.Problem, match="nothing is captured on port 'west'"):
+    with pytest.raises(eagre.Problem, match="this run has no capture on port 'west'"):
         run.save_capture("west", tmp_path / "west.pcapng")
 
 
