@@ -281,7 +281,7 @@ fn the_schema_describes_every_key() {
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert!(!schema.to_string().contains("\"null\""), "null is never a value");
     let mut bare = Vec::new();
-    describe("", &schema, &mut bare);
+    describe("", schema, &mut bare);
     assert!(bare.is_empty(), "without description: {bare:?}");
 }
 

@@ -28,8 +28,8 @@ answers by task, and [sessions](sessions.md) explains sessions.
 fn the_reference_is_up_to_date() {
     let schema = profile::schema();
     let mut page = INTRODUCTION.to_owned();
-    page += &profile_section(&schema);
-    page += &formats_section(&schema);
+    page += &profile_section(schema);
+    page += &formats_section(schema);
     page += &lengths_section();
     page += &headers_section();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");

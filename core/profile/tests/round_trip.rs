@@ -1,5 +1,8 @@
 //! A document that is printed reads back as the equal document.
 
+// Tests read files.
+#![allow(clippy::disallowed_methods)]
+
 use profile::document::Document;
 use std::path::Path;
 

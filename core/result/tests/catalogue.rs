@@ -74,7 +74,7 @@ fn every_number_says_what_it_means() {
 #[test]
 fn the_suffix_of_a_name_is_its_unit() {
     for field in fields::<ResultDocument>() {
-        let names = field.segments.iter().filter_map(|segment| match segment {
+        let mut names = field.segments.iter().filter_map(|segment| match segment {
             Segment::Name(name) => Some(*name),
             Segment::Key(_) => None,
         });
@@ -89,7 +89,7 @@ fn the_suffix_of_a_name_is_its_unit() {
             Some("s") => Some(Unit::Seconds),
             _ => None,
         });
-        let counts_samples = names.last() == Some("samples");
+        let counts_samples = names.next_back() == Some("samples");
         assert!(
             unit.is_none_or(|unit| unit == field.unit || counts_samples),
             "{field} is in {:?}",

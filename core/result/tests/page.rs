@@ -2,6 +2,9 @@
 //!
 //! After a deliberate change of a field, run with `UPDATE_GOLDEN=1` and read the difference.
 
+// It reads the page, and writes it on request.
+#![allow(clippy::disallowed_methods)]
+
 use result::{
     CaptureResult, Field, Numbers, PortResult, Presence, ResultDocument, Segment, SessionResult,
     StreamResult, Unit, WorkerResult, fields,
