@@ -45,6 +45,7 @@ checked: web
 	cd web && $(BESIDE) npm run --silent check && $(BESIDE) npm run --silent test
 	cargo fmt --all --check
 	$(BESIDE) tools/linted test --workspace --all-targets --locked --no-run
+	$(BESIDE) tools/linted build --workspace --examples --locked
 	$(BESIDE) tools/linted test --workspace --locked --doc
 	$(BESIDE) $(call TESTS_OF,core:dev)
 	$(BESIDE) tools/fuzz 0
