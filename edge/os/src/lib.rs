@@ -1,7 +1,7 @@
 //! The machine below the tester: its clock, its cores, its kernel interfaces, and what about it spoils measurements.
 //!
 //! Not here: ports and frames (`port`, `dpdk`), and anything that changes the machine. Except for pinning the calling
-//! thread and setting a link up or down (`link_state`), everything in this crate only looks.
+//! thread, setting a link up or down (`link_state`) and taking an XDP program off a link, everything in this crate only looks.
 //!
 //! Invariant: nothing here that looks needs a privilege or a particular kernel; what cannot be read is "not known", never a guess.
 
