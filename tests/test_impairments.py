@@ -50,6 +50,42 @@ def test_what_a_device_does_to_packets_is_reported_exactly(lab, kind):
     settled(once, check)
 
 
+@pytest.mark.unsteady("the device runs on the cores the tester uses; a busy neighbour costs packets")
+@pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
+def test_damaged_and_forged_packets_cost_themselves_and_nothing_else(lab, kind):
+    """A flipped bit of a sequence number or of a time, and a number 3,000,000 ahead: the other packets count as received,
+    the latency is right, and the verdict says what was left out."""
+    tester, device = lab.netns("tester"), lab.netns("device")
+    device.sysctl({"net.ipv6.conf.all.disable_ipv6": 1})
+    lab.veth(tester, "veth0", device, "west")
+    lab.veth(tester, "veth1", device, "east")
+    ports = {
+        "west": {"device": f"{kind}:veth0", "ip": "10.0.0.2/24"},
+        "east": {"device": f"{kind}:veth1", "ip": "10.0.0.3/24"},
+    }
+    streams = [stream("lied-about", "west", "east", 9001, rate="1kpps", count=1000, size="64B")]
+    profile = lab.profile(ports, streams, load={"duration": "1500ms", "drain": "500ms"})
+
+    def once():
+        liar = lab.start("/usr/bin/python3", REPO / "tests/liar.py", "west", "east", 9001, ns=device, stdin=-1)
+        assert liar.stdout.readline() == "ready\n"
+        done = lab.eagre("run", profile, "--json", "-", ns=tester)
+        return done, json.loads(liar.communicate("", timeout=20)[0])
+
+    def check(done, did):
+        assert did["seen"] == 1000, "the device itself missed packets"
+        result = done.json
+        counts = result["streams"]["lied-about"]
+        assert (counts["tx"], counts["rx"], counts["lost"]) == (1000, 998, 2)
+        assert (counts["stale"], counts["rejected"], counts["duplicates"], counts["reordered"]) == (0, 0, 0, 0)
+        assert counts["latency_ns"]["max"] < 10**9, "a flipped bit of the time is 16 ms, 4 s or more"
+        assert result["ports"]["east"]["rx_errors"]["damaged_signature"] == 3
+        assert done.exit == 1 and not result["verdict"]["valid"]
+        assert "3 test packets arrived with a damaged or forged signature" in " ".join(result["verdict"]["reasons"])
+
+    settled(once, check)
+
+
 def simulated(lab, link, seed=7, duration="2s", rate="100kpps", **sim):
     """Two streams, one each way, over impaired links. The streams of one port overtake only themselves."""
     ports = {"west": {"device": "ring:a", "ip": "10.0.0.1/24"}, "east": {"device": "ring:b", "ip": "10.0.0.2/24"}}

@@ -18,6 +18,6 @@ mod vary;
 
 pub use choice::{Choice, ChoiceError};
 pub use error::ProgramError;
-pub use program::{Inputs, Patch, Program, SIGNATURE_VARYING, SignatureId, checksum_bytes};
+pub use program::{Inputs, Patch, Program, checksum_bytes};
 pub use value::{Bound, Draw, Parts, Weights};
 pub use vary::{FlowOrder, Flows, ListOrder, Source, Target, Variable, Vary, Write};

@@ -6,22 +6,8 @@ use crate::error::ProgramError;
 use crate::value::{Bound, low_bits};
 use crate::vary::{FlowOrder, Flows, Target, Vary, Write};
 use std::ops::Range;
-use wire::signature::{self, Stamp};
+use wire::signature::{self, LaneMark, Stamp};
 use wire::{Checksum, Packet};
-
-/// Bytes at the signature's end that differ from packet to packet: 4 of the sequence number, 6 of the time.
-pub const SIGNATURE_VARYING: usize = 10;
-
-/// What a signature says that is the same in all packets of one worker's stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SignatureId {
-    /// The run's mark.
-    pub mark: u32,
-    /// Index of the stream, below [`signature::STREAMS_MAX`].
-    pub stream: u32,
-    /// The part of the stream one worker sends.
-    pub lane: u8,
-}
 
 /// What one packet is written from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +16,7 @@ pub struct Inputs {
     pub number: u64,
     /// The signature's sequence number.
     pub sequence: u32,
-    /// When it is sent, nanoseconds, of which 48 bits are kept.
+    /// When it is sent, nanoseconds, of which 40 bits are kept.
     pub time: u64,
 }
 
@@ -41,7 +27,8 @@ pub struct Program {
     flows: Option<Flows>,
     patches: Vec<Patch>,
     checksums: Vec<Checksum>,
-    signed: bool,
+    /// Of the signature that ends the frame, if there is one.
+    lane: Option<LaneMark>,
     /// The packet with number, sequence and time 0.
     template: Vec<u8>,
 }
@@ -60,21 +47,17 @@ pub struct Patch {
 }
 
 impl Program {
-    /// Binds `vary` to `packet`, signing it first if `signature` is given. Afterwards the packet is number 0 of the
+    /// Binds `vary` to `packet`, signing it first for `lane` if that is given. Afterwards the packet is number 0 of the
     /// program, with sequence number and time 0.
     ///
     /// Whoever writes to a checksum sets it: it is not computed then.
-    pub fn new(
-        vary: &Vary,
-        packet: &mut Packet,
-        signature: Option<SignatureId>,
-    ) -> Result<Self, ProgramError> {
+    pub fn new(vary: &Vary, packet: &mut Packet, lane: Option<LaneMark>) -> Result<Self, ProgramError> {
         let variables = bind_variables(vary)?;
         let patches = bind_writes(vary, packet)?;
-        if let Some(SignatureId { mark, stream, lane }) = signature {
+        if let Some(lane) = &lane {
             let payload = packet.bytes.len().saturating_sub(packet.payload);
             verify_room(&patches, packet.bytes.len(), payload)?;
-            let signed = Stamp::prepare(packet, mark, stream, lane);
+            let signed = Stamp::prepare(packet, lane);
             signed.ok_or(ProgramError::NoRoomForSignature { payload })?;
         }
         let is_computed = |checksum: &&Checksum| {
@@ -83,14 +66,13 @@ impl Program {
         };
         let checksums = packet.checksums.iter().filter(is_computed).cloned().collect();
         let template = packet.bytes.clone();
-        let signed = signature.is_some();
-        let mut program = Self { variables, flows: vary.flows, patches, checksums, signed, template };
+        let mut program = Self { variables, flows: vary.flows, patches, checksums, lane, template };
         program.write(&mut packet.bytes, &Inputs { number: 0, sequence: 0, time: 0 });
         program.template.copy_from_slice(&packet.bytes);
         Ok(program)
     }
 
-    /// Writes every varying field, the signature's sequence number and time, and all computed checksums into `frame`,
+    /// Writes every varying field, what varies of the signature, and all computed checksums into `frame`,
     /// a copy of the packet, whatever an earlier write left in it.
     ///
     /// # Panics
@@ -101,10 +83,9 @@ impl Program {
         for patch in &self.patches {
             patch.write(frame, self.value(patch.variable, number));
         }
-        if self.signed {
-            let varying = &mut frame[self.template.len() - SIGNATURE_VARYING..];
-            varying[..4].copy_from_slice(&inputs.sequence.to_le_bytes());
-            varying[4..].copy_from_slice(&inputs.time.to_le_bytes()[..6]);
+        if let Some(lane) = &self.lane {
+            let varying = lane.varying(inputs.sequence, inputs.time);
+            frame[self.template.len() - varying.len()..].copy_from_slice(&varying);
         }
         for checksum in &self.checksums {
             checksum.write(frame);
@@ -145,9 +126,9 @@ impl Program {
         &self.checksums
     }
 
-    /// Whether a signature ends the frame: then its last [`SIGNATURE_VARYING`] bytes are written too.
-    pub fn is_signed(&self) -> bool {
-        self.signed
+    /// Of the signature that ends the frame, if there is one: then its last [`signature::VARYING`] bytes are written too.
+    pub fn lane(&self) -> Option<&LaneMark> {
+        self.lane.as_ref()
     }
 
     /// The packet with number, sequence and time 0.

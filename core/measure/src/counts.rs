@@ -76,6 +76,8 @@ pub struct Counts {
     pub reordered: u64,
     /// Packets too far behind to tell late from duplicate; counted as lost.
     pub stale: u64,
+    /// Packets more than [`crate::WINDOW`] ahead that no later packet confirmed: their number is wrong. Not received.
+    pub rejected: u64,
     /// Farthest a reordered packet was behind, in sequence numbers.
     pub reorder_distance_max: u64,
     /// One-way delay, ns.
@@ -93,6 +95,7 @@ impl Counts {
         self.duplicates += other.duplicates;
         self.reordered += other.reordered;
         self.stale += other.stale;
+        self.rejected += other.rejected;
         self.reorder_distance_max = self.reorder_distance_max.max(other.reorder_distance_max);
         self.latency.merge(&other.latency);
         self.delay_change.merge(&other.delay_change);
@@ -193,6 +196,7 @@ impl Row {
             duplicates: rare.duplicates,
             reordered: rare.reordered,
             stale: rare.stale,
+            rejected: rare.rejected,
             reorder_distance_max: rare.reorder_distance_max,
             latency: self.latency.moments(self.received),
             delay_change: DelayVariation {
@@ -211,6 +215,7 @@ pub(crate) struct Rare {
     pub(crate) duplicates: u64,
     pub(crate) reordered: u64,
     pub(crate) stale: u64,
+    pub(crate) rejected: u64,
     pub(crate) reorder_distance_max: u64,
 }
 

@@ -6,7 +6,8 @@
 //!
 //! Not here: clocks, frames, and how many packets were sent; loss is what its owner makes of both counts.
 //!
-//! Invariant: every arrival is counted exactly once as received, duplicate or stale.
+//! Invariant: every arrival is counted exactly once as received, duplicate, stale or rejected, at the latest by
+//! [`Recorder::settle`].
 
 #![forbid(unsafe_code)]
 
@@ -17,7 +18,7 @@ mod span;
 mod totals;
 
 pub use counts::{Counts, DelayVariation, Moments};
-pub use order::{ArrivalOrder, WINDOW};
+pub use order::{ArrivalOrder, RESYNC, WINDOW};
 pub use recorder::{Arrival, Recorder, Table};
 pub use span::{Span, Spans};
 pub use totals::{Jitter, StreamTotals, Totals};

@@ -1,9 +1,17 @@
-//! ArrivalOrder, loss and duplicates of one lane, by sequence number.
+//! Order, loss and duplicates of one lane, by sequence number.
+//!
+//! One wrong number must not make the right ones look late. So a number far ahead is held until the next arrival
+//! confirms it, and a long run of numbers far behind moves the lane back to them.
+
+use units::Nanos;
 
 /// How far back a late packet is still recognised, in sequence numbers.
 pub const WINDOW: u64 = 8192;
 
 const WORDS: usize = WINDOW as usize / 64;
+
+/// This many stale numbers in a row, each above the last, are where the lane is.
+pub const RESYNC: u32 = 64;
 
 /// What an arrival turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,16 +25,54 @@ pub enum ArrivalOrder {
     Duplicate,
     /// More than [`WINDOW`] behind: whether it is late or a duplicate can't be told any more.
     Stale,
+    /// More than [`WINDOW`] ahead: the next arrival tells whether the lane is there.
+    Held,
 }
 
-/// The missing sequence numbers of the last [`WINDOW`], as bits.
+/// An arrival whose number is in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    sequence: u64,
+    /// Arrival minus departure, ns.
+    pub(crate) latency: u64,
+    /// When it came.
+    pub(crate) at: Nanos,
+}
+
+/// What became of a held arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// The lane went on behind it: it is the next in order.
+    Confirmed(Held),
+    /// The lane went on where it was.
+    Rejected,
+}
+
+/// What a lane without loss does not need: the missing sequence numbers of the last [`WINDOW`], as bits, and what is in
+/// doubt.
 #[derive(Debug, Clone)]
 struct Missing {
     bits: [u64; WORDS],
     live: u32,
+    /// An arrival with a number far ahead.
+    held: Option<Held>,
+    /// How many numbers in a row were stale, and the last of them.
+    stale_run: u32,
+    stale_last: u32,
+}
+
+impl Default for Missing {
+    fn default() -> Self {
+        Self { bits: [0; WORDS], live: 0, held: None, stale_run: 0, stale_last: 0 }
+    }
 }
 
 impl Missing {
+    /// Whether the number that is expected can be taken without a second look.
+    fn is_quiet(&self) -> bool {
+        self.live == 0 && self.held.is_none() && self.stale_run == 0
+    }
+
     fn bit(sequence: u64) -> (usize, u64) {
         let at = sequence % WINDOW;
         ((at / 64) as usize, 1 << (at % 64))
@@ -58,39 +104,78 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Takes the low 32 bits of a sequence number.
+    /// Whether `low`, the low 32 bits of a sequence number, is the one expected and nothing is in doubt; then it is
+    /// taken.
     #[inline(always)]
-    pub(crate) fn arrived(&mut self, low: u32) -> ArrivalOrder {
-        if low == self.next as u32 && self.missing.as_ref().is_none_or(|m| m.live == 0) {
-            self.next += 1;
-            return ArrivalOrder::InOrder;
-        }
-        self.out_of_line(low)
+    pub(crate) fn is_next(&mut self, low: u32) -> bool {
+        let is_next = low == self.next as u32 && self.missing.as_ref().is_none_or(|m| m.is_quiet());
+        self.next += u64::from(is_next);
+        is_next
     }
 
+    /// Decides on the held number, if there is one, by the number that arrived after it; to be asked before
+    /// [`Self::arrived`]. A reordered neighbour confirms, too.
+    pub(crate) fn settle(&mut self, low: u32) -> Option<Settled> {
+        let held = self.missing.as_mut()?.held.take()?;
+        let behind_held = i64::from(low.wrapping_sub(held.sequence as u32) as i32);
+        if behind_held < -(WINDOW as i64) {
+            return Some(Settled::Rejected);
+        }
+        self.advance(held.sequence);
+        Some(Settled::Confirmed(held))
+    }
+
+    /// The held arrival, if there is one, confirmed: nothing speaks against it any more.
+    pub(crate) fn settle_last(&mut self) -> Option<Held> {
+        let held = self.missing.as_mut()?.held.take()?;
+        self.advance(held.sequence);
+        Some(held)
+    }
+
+    /// Takes the low 32 bits of the sequence number of a packet that came `at` an instant with a `latency`.
     #[inline(never)]
-    fn out_of_line(&mut self, low: u32) -> ArrivalOrder {
+    pub(crate) fn arrived(&mut self, low: u32, latency: u64, at: Nanos) -> ArrivalOrder {
         // The number nearest to the expected one; 2^31 packets either way.
         let ahead = i64::from(low.wrapping_sub(self.next as u32) as i32);
         if ahead < 0 {
-            return self.behind(ahead.unsigned_abs());
+            return self.behind(ahead.unsigned_abs(), low);
         }
-        let missing = self.missing.get_or_insert_with(|| Box::new(Missing { bits: [0; WORDS], live: 0 }));
         let sequence = self.next + ahead.unsigned_abs();
+        let missing = self.missing.get_or_insert_default();
+        missing.stale_run = 0;
+        if ahead.unsigned_abs() > WINDOW {
+            missing.held = Some(Held { sequence, latency, at });
+            return ArrivalOrder::Held;
+        }
+        self.advance(sequence);
+        ArrivalOrder::InOrder
+    }
+
+    /// On to a sequence number that is not below the expected one; those between are missing.
+    fn advance(&mut self, sequence: u64) {
+        let missing = self.missing.get_or_insert_default();
         for lost in self.next.max(sequence.saturating_sub(WINDOW))..sequence {
             missing.set(lost);
         }
         missing.clear(sequence);
         self.next = sequence + 1;
-        ArrivalOrder::InOrder
     }
 
-    fn behind(&mut self, distance: u64) -> ArrivalOrder {
+    fn behind(&mut self, distance: u64, low: u32) -> ArrivalOrder {
+        let missing = self.missing.get_or_insert_default();
         if distance > WINDOW || distance > self.next {
-            return ArrivalOrder::Stale;
+            let goes_on = missing.stale_run > 0 && (low.wrapping_sub(missing.stale_last) as i32) > 0;
+            missing.stale_run = if goes_on { missing.stale_run + 1 } else { 1 };
+            missing.stale_last = low;
+            if missing.stale_run <= RESYNC {
+                return ArrivalOrder::Stale;
+            }
+            *self.missing.get_or_insert_default() = Box::default();
+            self.next = self.next.checked_sub(distance).unwrap_or(u64::from(low)) + 1;
+            return ArrivalOrder::InOrder;
         }
-        let sequence = self.next - distance;
-        let first_time = self.missing.as_mut().is_some_and(|m| m.clear(sequence));
+        missing.stale_run = 0;
+        let first_time = missing.clear(self.next - distance);
         if first_time { ArrivalOrder::Reordered(distance) } else { ArrivalOrder::Duplicate }
     }
 
@@ -103,11 +188,24 @@ impl Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ArrivalOrder::*;
+    use ArrivalOrder::{Duplicate, InOrder, Reordered, Stale};
+
+    /// What became of a number, and before it of a held one.
+    fn take(lane: &mut Lane, low: u32) -> (Option<Settled>, ArrivalOrder) {
+        if lane.is_next(low) {
+            return (None, InOrder);
+        }
+        let settled = lane.settle(low);
+        (settled, lane.arrived(low, u64::from(low), Nanos(7)))
+    }
+
+    fn held(sequence: u32) -> super::Held {
+        super::Held { sequence: u64::from(sequence), latency: u64::from(sequence), at: Nanos(7) }
+    }
 
     fn orders(sequences: &[u32]) -> Vec<ArrivalOrder> {
         let mut lane = Lane::default();
-        sequences.iter().map(|s| lane.arrived(*s)).collect()
+        sequences.iter().map(|s| take(&mut lane, *s).1).collect()
     }
 
     #[test]
@@ -135,31 +233,79 @@ mod tests {
     #[test]
     fn what_is_too_old_is_stale_and_its_place_is_taken() {
         let mut lane = Lane::default();
-        lane.arrived(1);
+        take(&mut lane, 1);
         for s in 2..=WINDOW as u32 {
-            assert_eq!(lane.arrived(s), InOrder);
+            assert_eq!(take(&mut lane, s).1, InOrder);
         }
-        assert_eq!(lane.arrived(WINDOW as u32 + 1), InOrder);
-        assert_eq!(lane.arrived(0), Stale);
-        assert_eq!(lane.arrived(2), Duplicate, "the oldest of the window, and it came");
+        assert_eq!(take(&mut lane, WINDOW as u32 + 1).1, InOrder);
+        assert_eq!(take(&mut lane, 0).1, Stale);
+        assert_eq!(take(&mut lane, 2).1, Duplicate, "the oldest of the window, and it came");
     }
 
     #[test]
     fn a_gap_longer_than_the_window_leaves_only_its_end_fillable() {
         let mut lane = Lane::default();
         let far = 3 * WINDOW as u32;
-        assert_eq!(lane.arrived(far), InOrder);
-        assert_eq!(lane.arrived(far - 1), Reordered(2));
-        assert_eq!(lane.arrived(far - WINDOW as u32), Stale);
-        assert_eq!(lane.arrived(far + 1 - WINDOW as u32), Reordered(WINDOW));
+        assert_eq!(take(&mut lane, far), (None, ArrivalOrder::Held));
+        assert_eq!(take(&mut lane, far - 1), (Some(Settled::Confirmed(held(far))), Reordered(2)));
+        assert_eq!(take(&mut lane, far - WINDOW as u32).1, Stale);
+        assert_eq!(take(&mut lane, far + 1 - WINDOW as u32).1, Reordered(WINDOW));
     }
 
     #[test]
     fn sequence_numbers_wrap() {
         let mut lane = Lane { next: u64::from(u32::MAX) - 1, missing: None };
-        assert_eq!(lane.arrived(u32::MAX - 1), InOrder);
-        assert_eq!(lane.arrived(0), InOrder);
-        assert_eq!(lane.arrived(u32::MAX), Reordered(2));
+        assert_eq!(take(&mut lane, u32::MAX - 1).1, InOrder);
+        assert_eq!(take(&mut lane, 0).1, InOrder);
+        assert_eq!(take(&mut lane, u32::MAX).1, Reordered(2));
         assert_eq!(lane.expected(), (1 << 32) + 1);
+    }
+
+    /// A damaged or forged number far ahead costs itself and nothing else.
+    #[test]
+    fn one_wrong_number_leaves_the_right_ones_alone() {
+        let mut lane = Lane::default();
+        (0..100).for_each(|s| assert_eq!(take(&mut lane, s), (None, InOrder)));
+        assert_eq!(take(&mut lane, 3_000_000), (None, ArrivalOrder::Held));
+        assert_eq!(take(&mut lane, 100), (Some(Settled::Rejected), InOrder));
+        (101..200).for_each(|s| assert_eq!(take(&mut lane, s), (None, InOrder)));
+        assert_eq!(lane.expected(), 200);
+    }
+
+    /// A device that passes one packet in 100,000: each is far ahead of the one before.
+    #[test]
+    fn long_gaps_are_confirmed_by_what_follows() {
+        let mut lane = Lane::default();
+        assert_eq!(take(&mut lane, 100_000), (None, ArrivalOrder::Held));
+        for n in 2..10 {
+            assert_eq!(
+                take(&mut lane, n * 100_000),
+                (Some(Settled::Confirmed(held((n - 1) * 100_000))), ArrivalOrder::Held)
+            );
+        }
+        assert_eq!(lane.settle_last(), Some(held(900_000)));
+        assert_eq!((lane.settle_last(), lane.expected()), (None, 900_001));
+    }
+
+    #[test]
+    fn a_lane_that_was_led_astray_comes_back() {
+        let mut lane = Lane::default();
+        (0..10).for_each(|s| _ = take(&mut lane, s));
+        // Two wrong numbers that confirm each other.
+        take(&mut lane, 1_000_000);
+        take(&mut lane, 1_000_001);
+        let came: Vec<_> = (10..200).map(|s| take(&mut lane, s).1).collect();
+        assert!(came[..RESYNC as usize].iter().all(|order| *order == Stale));
+        assert!(came[RESYNC as usize..].iter().all(|order| *order == InOrder));
+        assert_eq!(lane.expected(), 200);
+    }
+
+    /// Old duplicates in any order don't move the lane.
+    #[test]
+    fn what_is_stale_and_does_not_go_on_is_no_place_to_be() {
+        let mut lane = Lane::default();
+        (0..3 * WINDOW as u32).for_each(|s| _ = take(&mut lane, s));
+        (0..1_000).for_each(|n| assert_eq!(take(&mut lane, 1_000 - n).1, Stale));
+        assert_eq!(lane.expected(), 3 * WINDOW);
     }
 }

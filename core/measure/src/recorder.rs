@@ -1,7 +1,7 @@
 //! Takes arrivals, a burst at a time, on the worker's core.
 
 use crate::counts::{Counts, Rare, Row};
-use crate::order::{ArrivalOrder, Lane};
+use crate::order::{ArrivalOrder, Lane, Settled};
 use crate::totals::Jitter;
 use histogram::Scale;
 use units::Nanos;
@@ -133,42 +133,72 @@ impl Recorder {
     #[inline(always)]
     fn take(&mut self, a: &Arrival, now: Nanos) -> bool {
         let stream = a.stream as usize;
-        let Some(row) = self.table.rows.get_mut(stream) else { return false };
-        if usize::from(a.lane) >= self.lanes {
+        if stream >= self.table.rows.len() || usize::from(a.lane) >= self.lanes {
             return false;
         }
-        let first = stream * self.lanes;
-        match self.states[first + usize::from(a.lane)].lane.arrived(a.sequence) {
-            ArrivalOrder::InOrder => {}
+        let is_next = self.states[stream * self.lanes + usize::from(a.lane)].lane.is_next(a.sequence);
+        if is_next || self.is_first_time(a, now) {
+            self.receive(stream, a.latency, now);
+        }
+        true
+    }
+
+    /// Takes an arrival whose number is not the next, or while something is in doubt; whether it is received now, and
+    /// for the first time.
+    #[cold]
+    #[inline(never)]
+    fn is_first_time(&mut self, a: &Arrival, now: Nanos) -> bool {
+        let stream = a.stream as usize;
+        let at = stream * self.lanes + usize::from(a.lane);
+        match self.states[at].lane.settle(a.sequence) {
+            Some(Settled::Confirmed(held)) => self.receive(stream, held.latency, held.at),
+            Some(Settled::Rejected) => self.table.rare[stream].rejected += 1,
+            None => {}
+        }
+        let order = self.states[at].lane.arrived(a.sequence, a.latency, now);
+        let rare = &mut self.table.rare[stream];
+        match order {
+            ArrivalOrder::InOrder => return true,
             ArrivalOrder::Reordered(distance) => {
-                let rare = &mut self.table.rare[stream];
                 rare.reordered += 1;
                 rare.reorder_distance_max = rare.reorder_distance_max.max(distance);
-            }
-            ArrivalOrder::Duplicate => {
-                self.table.rare[stream].duplicates += 1;
                 return true;
             }
-            ArrivalOrder::Stale => {
-                self.table.rare[stream].stale += 1;
-                return true;
+            ArrivalOrder::Duplicate => rare.duplicates += 1,
+            ArrivalOrder::Stale => rare.stale += 1,
+            ArrivalOrder::Held => {}
+        }
+        false
+    }
+
+    /// Counts as received what no later packet has confirmed or rejected; to be called when nothing comes any more.
+    pub fn settle(&mut self) {
+        for at in 0..self.states.len() {
+            if let Some(held) = self.states[at].lane.settle_last() {
+                self.receive(at / self.lanes, held.latency, held.at);
             }
         }
-        row.arrived(a.latency);
+    }
+
+    /// Counts a packet that is received for the first time.
+    #[inline(always)]
+    fn receive(&mut self, stream: usize, latency: u64, now: Nanos) {
+        let first = stream * self.lanes;
+        let row = &mut self.table.rows[stream];
+        row.arrived(latency);
         if let Some(scale) = self.scale {
-            self.table.buckets[stream * scale.buckets() + scale.index(a.latency)] += 1;
+            self.table.buckets[stream * scale.buckets() + scale.index(latency)] += 1;
         }
         let last = &mut self.states[first].last;
         if last.seen > 0 {
-            let change = a.latency.abs_diff(last.latency);
+            let change = latency.abs_diff(last.latency);
             row.followed(change, now.since(last.arrival).0);
             // RFC 3550 appendix A.8: J += |D| − ((J + 8) >> 4), with J scaled by 16.
             last.jitter_16 = last.jitter_16 + change - ((last.jitter_16 + 8) >> 4);
         } else {
             row.began(now.0);
         }
-        *last = Last { arrival: now, latency: a.latency, jitter_16: last.jitter_16, seen: last.seen + 1 };
-        true
+        *last = Last { arrival: now, latency, jitter_16: last.jitter_16, seen: last.seen + 1 };
     }
 
     /// Exchanges what was counted for `empty`.

@@ -67,7 +67,7 @@ impl Totals {
         let per_stream = table.scale.map_or(0, Scale::buckets);
         for (i, total) in self.streams.iter_mut().enumerate() {
             let counts = table.counts(i);
-            if counts.received + counts.duplicates + counts.stale == 0 {
+            if counts.received + counts.duplicates + counts.stale + counts.rejected == 0 {
                 continue;
             }
             total.counts.merge(&counts);

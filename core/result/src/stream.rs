@@ -31,6 +31,9 @@ part! {
         /// Packets too late to tell from duplicates; counted as lost.
         #[serde(skip_serializing_if = "Option::is_none")]
         stale: Option<u64> = COUNT.measured();
+        /// Packets with a sequence number far ahead that no later packet confirmed; not counted as received.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rejected: Option<u64> = COUNT.measured();
         /// One-way delay.
         #[serde(skip_serializing_if = "Option::is_none")]
         latency_ns: Option<LatencyResult> = PART.measured();

@@ -7,7 +7,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use wire::signature::{self, LEN, Stamp};
+use wire::signature::{self, LEN, LaneMark, Mark, Stamp};
 use wire::{Header, PacketSpec, protocol};
 
 const BURST: usize = 64;
@@ -20,24 +20,25 @@ fn main() {
     let spec = PacketSpec { headers: headers.into(), ..PacketSpec::default() };
     for extra in [LEN, LEN + 1] {
         let mut packet = spec.build(spec.shortest(extra)).expect("a packet");
-        let mark = signature::run_mark(1);
-        let stamp = Stamp::prepare(&mut packet, mark, 1, 0).expect("room");
+        let mark = Mark::of_run(1);
+        let lane = mark.lane(1, 0);
+        let stamp = Stamp::prepare(&mut packet, &lane).expect("room");
         let bytes = packet.bytes.len();
         let mut frames = vec![packet.bytes.clone(); BURST];
-        report(&format!("write, {bytes} bytes, checksum"), |n| write_burst(&stamp, &mut frames, n));
+        report(&format!("write, {bytes} bytes, checksum"), |n| write_burst(&stamp, &lane, &mut frames, n));
         report(&format!("read, {bytes} bytes"), |_| {
             for frame in &frames {
-                black_box(signature::read_at_end(frame, mark));
+                _ = black_box(signature::read_at_end(frame, &mark));
             }
         });
-        let (stamp, ..) = Stamp::prepare_offload(&mut packet, mark, 1, 0).expect("UDP");
-        report(&format!("write, {bytes} bytes, offload"), |n| write_burst(&stamp, &mut frames, n));
+        let (stamp, ..) = Stamp::prepare_offload(&mut packet, &lane).expect("UDP");
+        report(&format!("write, {bytes} bytes, offload"), |n| write_burst(&stamp, &lane, &mut frames, n));
     }
 }
 
-fn write_burst(stamp: &Stamp, frames: &mut [Vec<u8>], n: u32) {
+fn write_burst(stamp: &Stamp, lane: &LaneMark, frames: &mut [Vec<u8>], n: u32) {
     for (index, frame) in frames.iter_mut().enumerate() {
-        stamp.write(black_box(frame), n + index as u32, u64::from(n) << 20);
+        stamp.write(black_box(frame), lane, n + index as u32, u64::from(n) << 20);
     }
 }
 

@@ -1,16 +1,21 @@
-//! The 18 bytes that make a packet measurable: run, stream, lane, sequence number and send time.
+//! The 18 bytes that make a packet measurable: run, stream, lane, sequence number, send time, and a check over them.
 //!
 //! They are the last 18 bytes of the innermost payload, which for a minimum UDP/IPv4 frame is all of it:
 //!
 //! | offset | bytes | holds, little-endian |
 //! |---|---|---|
-//! | 0 | 4 | mark of the run: tells our packets from foreign ones and from an earlier run's |
-//! | 4 | 4 | stream (24 bits), lane (8 bits): the part of the stream one worker sends |
+//! | 0 | 3 | mark of the run: tells our packets from foreign ones and from an earlier run's |
+//! | 3 | 3 | stream |
+//! | 6 | 2 | check: a keyed hash of the other 16 bytes |
 //! | 8 | 4 | sequence number in the lane |
-//! | 12 | 6 | send time, nanoseconds modulo 2^48 |
+//! | 12 | 5 | send time, nanoseconds modulo 2^40 (18 minutes) |
+//! | 17 | 1 | lane: the part of the stream one worker sends |
+//!
+//! The key follows from the run's seed. A signature with a flipped bit, or one made without the key, passes the check
+//! once in 65,536 times: one product of two 64-bit numbers, its halves added without carry, the upper 16 bits kept.
 //!
 //! Not here: which number a packet gets and when it is sent. What a port does on each packet is [`read_at_end`] on the
-//! way in and [`Stamp::write`] on the way out; both touch only bytes that change.
+//! way in and [`Stamp::write`] on the way out; the latter touches only bytes that change.
 
 use crate::build::Packet;
 use crate::checksum;
@@ -25,10 +30,14 @@ pub const LANES_MAX: usize = 256;
 /// Streams a run can have.
 pub const STREAMS_MAX: usize = 1 << 24;
 
-/// Bytes that differ from packet to packet: sequence number and time, the signature's last.
-const VARYING: usize = 10;
-const TIME_BITS: u32 = 48;
+/// Bytes at the signature's end that are written for every packet: check, sequence number, time, lane.
+pub const VARYING: usize = 12;
+const TIME_BITS: u32 = 40;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+const MARK_BITS: u32 = 24;
+const STREAM_BITS: u32 = 24;
+/// Of the first eight bytes, those before the check.
+const BEFORE_CHECK: u64 = (1 << (MARK_BITS + STREAM_BITS)) - 1;
 
 /// What a signature says, but for the run it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,35 +48,152 @@ pub struct Signature {
     pub lane: u8,
     /// Number of the packet in its lane.
     pub sequence: u32,
-    /// When it was sent, nanoseconds modulo 2^48; see [`unwrap_time`].
+    /// When it was sent, nanoseconds modulo 2^40; see [`unwrap_time`].
     pub time: u64,
 }
 
-/// The mark of the run with `seed`. Never zero, so that zeros are never a signature.
-pub fn run_mark(seed: u64) -> u32 {
-    ((random::key(seed) >> 32) as u32).max(1)
+impl Signature {
+    /// Its bytes in packets of the run with this mark; 40 bits of the time are kept.
+    pub fn bytes(&self, mark: &Mark) -> [u8; LEN] {
+        let lane = mark.lane(self.stream, self.lane);
+        let mut bytes = [0; LEN];
+        bytes[..6].copy_from_slice(&lane.fixed.to_le_bytes()[..6]);
+        bytes[LEN - VARYING..].copy_from_slice(&lane.varying(self.sequence, self.time));
+        bytes
+    }
 }
 
-/// The signature in the last bytes of `data`, if they begin with the run's `mark`.
-#[inline(always)]
-pub fn read_at_end(data: &[u8], mark: u32) -> Option<Signature> {
-    let &[m0, m1, m2, m3, s0, s1, s2, lane, n0, n1, n2, n3, t0, t1, t2, t3, t4, t5] =
-        data.last_chunk::<LEN>()?;
-    if u32::from_le_bytes([m0, m1, m2, m3]) != mark {
-        return None;
+/// Why a frame has no signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoSignature {
+    /// Nothing in it says that it is a test packet of this run.
+    Foreign,
+    /// It has the run's mark, but its check does not fit: bytes of it were changed or forged.
+    Damaged,
+}
+
+/// What tells a run's packets from others, and the key of their checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// Never zero, so that zeros are never a signature.
+    bits: u32,
+    keys: [u64; 2],
+}
+
+impl Mark {
+    /// The mark of the run with `seed`.
+    pub fn of_run(seed: u64) -> Self {
+        let key = random::key(seed);
+        let word = |n| random::word(key, n);
+        Self { bits: ((word(0) >> (64 - MARK_BITS)) as u32).max(1), keys: [word(1), word(2)] }
     }
-    Some(Signature {
-        stream: u32::from_le_bytes([s0, s1, s2, 0]),
-        lane,
-        sequence: u32::from_le_bytes([n0, n1, n2, n3]),
-        time: u64::from_le_bytes([t0, t1, t2, t3, t4, t5, 0, 0]),
+
+    /// What the packets of a stream that one worker sends have in common.
+    #[inline(always)]
+    pub fn lane(&self, stream: u32, lane: u8) -> LaneMark {
+        debug_assert!((stream as usize) < STREAMS_MAX, "stream {stream} does not fit 24 bits");
+        let fixed = u64::from(self.bits) | u64::from(stream) << MARK_BITS | u64::from(lane) << 56;
+        LaneMark { fixed, keys: self.keys }
+    }
+}
+
+/// What the signatures of one lane have in common, and the key of their checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneMark {
+    /// Mark, stream, eight bits of zeros, lane.
+    fixed: u64,
+    keys: [u64; 2],
+}
+
+impl LaneMark {
+    /// The two numbers whose product with a packet's words gives its check: the first is xored with sequence number
+    /// (lower half) and the lower 32 bits of the time, the second stays as it is for packets sent at `time`. The check
+    /// is the upper 16 bits of both halves of the product, xored.
+    #[inline(always)]
+    pub fn factors(&self, time: u64) -> [u64; 2] {
+        let time_high = (time & TIME_MASK) >> 32;
+        [self.keys[0], self.keys[1] ^ self.fixed ^ time_high << 48]
+    }
+
+    /// The signature's last two bytes: the upper eight bits of the time, and the lane.
+    #[inline(always)]
+    pub fn tail(&self, time: u64) -> u16 {
+        ((time & TIME_MASK) >> 32 | self.fixed >> 48) as u16
+    }
+
+    /// The last [`VARYING`] bytes of the packet sent with `sequence` at `time`.
+    #[inline(always)]
+    pub fn varying(&self, sequence: u32, time: u64) -> [u8; VARYING] {
+        let words = self.words(sequence, time);
+        let mut bytes = [0; VARYING];
+        bytes[..2].copy_from_slice(&words.check.to_le_bytes());
+        bytes[2..10].copy_from_slice(&words.middle.to_le_bytes());
+        bytes[10..].copy_from_slice(&words.tail.to_le_bytes());
+        bytes
+    }
+
+    #[inline(always)]
+    fn words(&self, sequence: u32, time: u64) -> Words {
+        let middle = u64::from(sequence) | time << 32;
+        let [first, second] = self.factors(time);
+        Words { check: check(middle ^ first, second), middle, tail: self.tail(time) }
+    }
+}
+
+/// A signature's varying bytes as numbers.
+struct Words {
+    check: u16,
+    /// Sequence number, and above it the lower 32 bits of the time.
+    middle: u64,
+    tail: u16,
+}
+
+impl Words {
+    /// Their sum as numbers of 16 bits, not folded: at most 2^34.
+    #[inline(always)]
+    fn sum(&self) -> u64 {
+        u64::from(self.check) + (self.middle & 0xffff_ffff) + (self.middle >> 32) + u64::from(self.tail)
+    }
+}
+
+#[inline(always)]
+fn check(a: u64, b: u64) -> u16 {
+    let product = u128::from(a) * u128::from(b);
+    (((product >> 64) as u64 ^ product as u64) >> 48) as u16
+}
+
+/// The signature in the last bytes of `data`, if they begin with the run's `mark` and their check fits.
+#[inline(always)]
+pub fn read_at_end(data: &[u8], mark: &Mark) -> Result<Signature, NoSignature> {
+    let Some(bytes) = data.last_chunk::<LEN>() else { return Err(NoSignature::Foreign) };
+    let [a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7, c0, c1] = *bytes;
+    let first = u64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
+    let middle = u64::from_le_bytes([b0, b1, b2, b3, b4, b5, b6, b7]);
+    let tail = u64::from(u16::from_le_bytes([c0, c1]));
+    if first as u32 & ((1 << MARK_BITS) - 1) != mark.bits {
+        return Err(NoSignature::Foreign);
+    }
+    let fixed = first & BEFORE_CHECK;
+    if u64::from(check(middle ^ mark.keys[0], (fixed | tail << 48) ^ mark.keys[1])) != first >> 48 {
+        return Err(NoSignature::Damaged);
+    }
+    Ok(Signature {
+        stream: (fixed >> MARK_BITS) as u32,
+        lane: (tail >> 8) as u8,
+        sequence: middle as u32,
+        time: middle >> 32 | (tail & 0xff) << 32,
     })
 }
 
 /// The signature in `frame` wherever padding has left it: at the frame's end, or else at the end of its IP packet, as
 /// the IP header behind Ethernet and any VLAN tags gives it.
-pub fn find(frame: &[u8], mark: u32) -> Option<Signature> {
-    read_at_end(frame, mark).or_else(|| read_at_end(frame.get(..ip_end(frame)?)?, mark))
+pub fn find(frame: &[u8], mark: &Mark) -> Result<Signature, NoSignature> {
+    let at_end = read_at_end(frame, mark);
+    let Some(packet) = ip_end(frame).and_then(|end| frame.get(..end)) else { return at_end };
+    match (at_end, read_at_end(packet, mark)) {
+        (Err(NoSignature::Foreign), in_packet) | (Err(_), in_packet @ Ok(_)) => in_packet,
+        _ => at_end,
+    }
 }
 
 /// Offset of the end of the frame's IP packet.
@@ -86,12 +212,12 @@ fn ip_end(frame: &[u8]) -> Option<usize> {
     }
 }
 
-/// The instant nearest to `now`, before or after it, whose low 48 bits are `time48`.
+/// The instant nearest to `now`, before or after it, whose low 40 bits are `time40`.
 #[inline(always)]
-pub fn unwrap_time(time48: u64, now: Nanos) -> Nanos {
+pub fn unwrap_time(time40: u64, now: Nanos) -> Nanos {
     let unused = u64::BITS - TIME_BITS;
-    // The 48-bit difference, its sign extended: from -2^47 to 2^47 - 1.
-    let ahead = (time48.wrapping_sub(now.0) << unused) as i64 >> unused;
+    // The 40-bit difference, its sign extended: from -2^39 to 2^39 - 1.
+    let ahead = (time40.wrapping_sub(now.0) << unused) as i64 >> unused;
     let nearest = now.0.wrapping_add_signed(ahead);
     // Nothing is before the clock's beginning or behind its end; there the next instant on the other side is nearest.
     match now.0.checked_add_signed(ahead) {
@@ -101,7 +227,7 @@ pub fn unwrap_time(time48: u64, now: Nanos) -> Nanos {
     }
 }
 
-/// Writes the sequence number, the time and the right checksum into frames of one template.
+/// Writes the check, the sequence number, the time and the right checksum into frames of one template.
 ///
 /// Valid as long as nothing else the checksum covers differs from the packet it was prepared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,15 +276,15 @@ impl Stamp {
     /// Signs `packet` with sequence number and time zero, and prepares to sign copies of it with others. The packet's
     /// checksum is right afterwards. `None` if the payload has no room for a signature, or if there is a CRC around
     /// another one.
-    pub fn prepare(packet: &mut Packet, mark: u32, stream: u32, lane: u8) -> Option<Self> {
-        sign(packet, mark, stream, lane)?;
+    pub fn prepare(packet: &mut Packet, lane: &LaneMark) -> Option<Self> {
+        sign(packet, lane)?;
         let checksum = match packet.payload_checksum() {
             None => StampChecksum::None,
             Some(inner) if inner.algorithm == Algorithm::Crc32c => StampCrc::prepare(inner, packet)?,
             Some(inner) => StampChecksum::Internet(StampSum::of(inner, &packet.bytes)),
         };
         let stamp = Self { len: packet.bytes.len() as u16, checksum };
-        stamp.write(&mut packet.bytes, 0, 0);
+        stamp.write(&mut packet.bytes, lane, 0, 0);
         Some(stamp)
     }
 
@@ -167,12 +293,7 @@ impl Stamp {
     ///
     /// Also returns the bytes before the IP header and the bytes of the IP header. `None` if there is no room, or if
     /// the packet is not Ethernet, any VLAN tags, IP, and TCP or UDP with a computed checksum.
-    pub fn prepare_offload(
-        packet: &mut Packet,
-        mark: u32,
-        stream: u32,
-        lane: u8,
-    ) -> Option<(Self, usize, usize)> {
+    pub fn prepare_offload(packet: &mut Packet, lane: &LaneMark) -> Option<(Self, usize, usize)> {
         let checksum = packet.payload_checksum()?.clone();
         let (mut headers, _) = read(&packet.bytes);
         // To the port, options are part of the header before, and what is behind the checksum's header is data. But
@@ -193,28 +314,28 @@ impl Stamp {
         if !fits {
             return None;
         }
-        sign(packet, mark, stream, lane)?;
+        sign(packet, lane)?;
         let pseudo_sum = checksum::fold(checksum.pseudo_sum(&packet.bytes));
         packet.bytes[checksum.offset..][..2].copy_from_slice(&pseudo_sum.to_be_bytes());
         let stamp = Self { len: packet.bytes.len() as u16, checksum: StampChecksum::None };
         Some((stamp, ip.offset, transport.offset - ip.offset))
     }
 
-    /// Writes the sequence number, the time (nanoseconds, of which 48 bits are kept) and the checksum into `frame`, a
-    /// copy of the prepared packet.
+    /// Writes the check, the sequence number, the time (nanoseconds, of which 40 bits are kept) and the checksum into
+    /// `frame`, a copy of the packet prepared for `lane`.
     ///
     /// # Panics
     /// If `frame` is too short to be such a copy.
     #[inline(always)]
-    pub fn write(&self, frame: &mut [u8], sequence: u32, time: u64) {
+    pub fn write(&self, frame: &mut [u8], lane: &LaneMark, sequence: u32, time: u64) {
         let len = usize::from(self.len);
         debug_assert_eq!(frame.len(), len, "a stamp fits only copies of its packet");
-        let (sequence_bytes, time) = (sequence.to_le_bytes(), time & TIME_MASK);
+        let words = lane.words(sequence, time);
         let varying = frame.last_chunk_mut::<VARYING>().expect("a frame with a signature");
-        varying[..4].copy_from_slice(&sequence_bytes);
-        varying[4..].copy_from_slice(&time.to_le_bytes()[..6]);
-        // At most 2^48 + 2^32.
-        let added = u64::from(sequence) + time;
+        varying[..2].copy_from_slice(&words.check.to_le_bytes());
+        varying[2..10].copy_from_slice(&words.middle.to_le_bytes());
+        varying[10..].copy_from_slice(&words.tail.to_le_bytes());
+        let added = words.sum();
         match &self.checksum {
             StampChecksum::Internet(sum) => sum.write(frame, added),
             StampChecksum::None => {}
@@ -254,7 +375,7 @@ impl StampSum {
     /// Writes the checksum of a frame whose varying bytes add up to `added`.
     #[inline(always)]
     fn write(&self, frame: &mut [u8], added: u64) {
-        // At most 2^57: nothing is lost.
+        // At most 2^43: nothing is lost.
         self.write_sum(frame, u64::from(self.base) + (added << self.shift));
     }
 
@@ -302,14 +423,11 @@ fn shift(offset: usize, checksum: &Checksum) -> u8 {
     if (offset - checksum.start).is_multiple_of(2) { 0 } else { 8 }
 }
 
-/// Writes a signature with sequence number and time zero into the last bytes of the packet's payload.
-fn sign(packet: &mut Packet, mark: u32, stream: u32, lane: u8) -> Option<()> {
-    debug_assert!((stream as usize) < STREAMS_MAX, "stream {stream} does not fit 24 bits");
+/// Writes mark and stream, and zeros for what varies, into the last bytes of the packet's payload.
+fn sign(packet: &mut Packet, lane: &LaneMark) -> Option<()> {
     let signature = packet.bytes.get_mut(packet.payload..)?.last_chunk_mut::<LEN>()?;
-    signature[..4].copy_from_slice(&mark.to_le_bytes());
-    signature[4..8].copy_from_slice(&stream.to_le_bytes());
-    signature[7] = lane;
-    signature[8..].fill(0);
+    signature.fill(0);
+    signature[..6].copy_from_slice(&lane.fixed.to_le_bytes()[..6]);
     Some(())
 }
 

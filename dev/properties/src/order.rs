@@ -4,7 +4,7 @@
 //! which stream and lane, and two bytes of number.
 
 use histogram::Scale;
-use measure::{Arrival, Recorder, Table, Totals, WINDOW};
+use measure::{Arrival, RESYNC, Recorder, Table, Totals, WINDOW};
 use std::collections::HashSet;
 use units::Nanos;
 
@@ -57,6 +57,7 @@ struct Stream {
     duplicates: u64,
     reordered: u64,
     stale: u64,
+    rejected: u64,
     distance_max: u64,
     latencies: Vec<u64>,
     arrivals: Vec<u64>,
@@ -66,6 +67,12 @@ struct Stream {
 struct Lane {
     next: u64,
     seen: HashSet<u64>,
+    /// A number far ahead, its latency and arrival.
+    held: Option<(u64, u64, u64)>,
+    /// Stale numbers in a row, each above the last.
+    stale: Vec<u32>,
+    /// Of what is below nothing is missing: the lane was moved back to here.
+    floor: u64,
 }
 
 impl Pair {
@@ -144,15 +151,18 @@ impl Pair {
     }
 
     fn check(mut self) {
+        self.flush();
+        self.recorder.settle();
+        self.model.iter_mut().for_each(Stream::settle);
         self.swap();
         let jitters: Vec<_> = self.recorder.jitter().collect();
         for (index, model) in self.model.iter().enumerate() {
             let total = &self.totals.streams[index];
             let counts = &total.counts;
             assert_eq!(
-                (counts.received, counts.duplicates, counts.reordered, counts.stale),
-                (model.received, model.duplicates, model.reordered, model.stale),
-                "received, duplicates, reordered, stale of stream {index}"
+                (counts.received, counts.duplicates, counts.reordered, counts.stale, counts.rejected),
+                (model.received, model.duplicates, model.reordered, model.stale, model.rejected),
+                "received, duplicates, reordered, stale, rejected of stream {index}"
             );
             assert_eq!(counts.reorder_distance_max, model.distance_max);
             let expected: u64 = model.lanes.iter().map(|lane| lane.next).sum();
@@ -166,7 +176,7 @@ impl Pair {
             let changes: Vec<u64> = model.latencies.windows(2).map(|w| w[0].abs_diff(w[1])).collect();
             assert_eq!(counts.delay_change.samples, changes.len() as u64);
             assert_eq!(counts.delay_change.max, changes.iter().copied().max().unwrap_or(0));
-            let apart: Vec<u64> = model.arrivals.windows(2).map(|w| w[1] - w[0]).collect();
+            let apart: Vec<u64> = model.arrivals.windows(2).map(|w| w[1].saturating_sub(w[0])).collect();
             assert_eq!(counts.interarrival.samples, apart.len() as u64);
             assert_eq!(counts.interarrival.max, apart.iter().copied().max().unwrap_or(0));
             assert_eq!(counts.interarrival.mean(), mean(&apart));
@@ -179,16 +189,40 @@ impl Pair {
 
 impl Stream {
     fn arrive(&mut self, lane: usize, low: u32, latency: u64, now: u64) {
-        let Lane { next, seen } = &mut self.lanes[lane];
+        if let Some((sequence, its_latency, at)) = self.lanes[lane].held.take() {
+            if i64::from(low.wrapping_sub(sequence as u32) as i32) < -(WINDOW as i64) {
+                self.rejected += 1;
+            } else {
+                self.receive(lane, sequence, its_latency, at);
+            }
+        }
+        let Lane { next, seen, held, stale, floor } = &mut self.lanes[lane];
         // The number of these 32 bits that is nearest to the expected one.
         let ahead = i64::from(low.wrapping_sub(*next as u32) as i32);
         let behind = ahead.min(0).unsigned_abs();
         if behind > WINDOW || behind > *next {
-            self.stale += 1;
+            if stale.last().is_some_and(|last| low.wrapping_sub(*last) as i32 <= 0) {
+                stale.clear();
+            }
+            stale.push(low);
+            if stale.len() <= RESYNC as usize {
+                self.stale += 1;
+                return;
+            }
+            // What came before is forgotten.
+            stale.clear();
+            let sequence = if behind > *next { u64::from(low) } else { *next - behind };
+            seen.clear();
+            (*next, *floor) = (sequence, sequence);
+            return self.receive(lane, sequence, latency, now);
+        }
+        stale.clear();
+        if ahead > WINDOW as i64 {
+            *held = Some((next.wrapping_add_signed(ahead), latency, now));
             return;
         }
         let sequence = next.wrapping_add_signed(ahead);
-        if !seen.insert(sequence) {
+        if seen.contains(&sequence) || sequence < *floor {
             self.duplicates += 1;
             return;
         }
@@ -196,10 +230,24 @@ impl Stream {
             self.reordered += 1;
             self.distance_max = self.distance_max.max(behind);
         }
+        self.receive(lane, sequence, latency, now);
+    }
+
+    fn receive(&mut self, lane: usize, sequence: u64, latency: u64, now: u64) {
+        let Lane { next, seen, .. } = &mut self.lanes[lane];
+        seen.insert(sequence);
         *next = (*next).max(sequence + 1);
         self.received += 1;
         self.latencies.push(latency);
         self.arrivals.push(now);
+    }
+
+    fn settle(&mut self) {
+        for lane in 0..LANES {
+            if let Some((sequence, latency, at)) = self.lanes[lane].held.take() {
+                self.receive(lane, sequence, latency, at);
+            }
+        }
     }
 }
 
@@ -221,7 +269,7 @@ fn check_jitter(found: Option<f64>, changes: &[u64]) {
 
 /// What networks do: nothing wrong, loss, reordering, duplication, long gaps, coming round.
 pub fn seeds() -> Vec<Vec<u8>> {
-    let scripts: [&[[u8; 4]]; 6] = [
+    let scripts: [&[[u8; 4]]; 7] = [
         &[[RUN, 0, 0, 100], [SWAP, 0, 0, 0], [LATER, 0, 1, 0], [NEXT, 0, 0, 50]],
         &[
             [RUN, 0, 0, 9],
@@ -245,6 +293,16 @@ pub fn seeds() -> Vec<Vec<u8>> {
             [FAR, 0, 0x7f, 0xff],
             [BEHIND, 0, 0, 5],
             [RUN, 0, 0, 64],
+        ],
+        // A wrong number, two that confirm each other, and back.
+        &[
+            [RUN, 0, 0, 9],
+            [FAR, 0, 0, 9],
+            [NEXT, 0, 0, 1],
+            [FAR, 0, 0, 9],
+            [NEXT, 0, 0, 1],
+            [BEHIND, 0, 0x3f, 0xff],
+            [BEHIND, 0, 0x3f, 0xfe],
         ],
         &[[STRANGER, 0, 0, 0], [STRANGER, 0x10, 0, 0], [NEXT, 0, 0, 0], [BEHIND, 0, 0, 1], [LATER, 0, 0, 9]],
     ];

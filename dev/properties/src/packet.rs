@@ -1,21 +1,21 @@
 //! Frames of any bytes: reading them never fails, and what it says is true of the bytes: headers, checksums, and places
 //! by their names.
 //!
-//! The first byte of an input says whether the last bytes of the frame begin with the run's mark (bit 0) and how much
+//! The first byte of an input says whether the last bytes of the frame are made a signature of the run (bit 0) and how much
 //! padding is behind them (the other bits); the rest is the frame.
 
 use std::collections::{HashSet, VecDeque};
 use units::Nanos;
 use wire::protocols::ALL;
-use wire::signature::{self, STREAMS_MAX, Signature, Stamp};
+use wire::signature::{self, Mark, STREAMS_MAX, Signature, Stamp};
 use wire::{Header, PacketSpec, Place, Protocol, ReadHeader, checksums, path, read};
 
-const MARK: u32 = 0xea67_e001;
+const SEED: u64 = 0xea67_e001;
 const MARKED: u8 = 1;
 const PADDING: [u8; 3] = [0, 4, 40];
-const TIME_MASK: u64 = (1 << 48) - 1;
+const TIME_MASK: u64 = (1 << 40) - 1;
 /// Half of the time a signature's clock takes to come round.
-const NEAR: u64 = 1 << 47;
+const NEAR: u64 = 1 << 39;
 
 /// Checks one input; panics if something does not hold.
 pub fn check(data: &[u8]) {
@@ -24,7 +24,7 @@ pub fn check(data: &[u8]) {
         if how & MARKED != 0
             && let Some(end) = frame.last_chunk_mut::<{ signature::LEN }>()
         {
-            end[..4].copy_from_slice(&MARK.to_le_bytes());
+            *end = signature_of(end).bytes(&Mark::of_run(SEED));
         }
         frame.resize(frame.len() + usize::from(how >> 1), 0);
         check_signatures(&frame);
@@ -35,17 +35,18 @@ pub fn check(data: &[u8]) {
 }
 
 fn check_signatures(frame: &[u8]) {
-    let (at_end, found) = (signature::read_at_end(frame, MARK), signature::find(frame, MARK));
-    if let Some(at_end) = at_end {
-        assert_eq!(found, Some(at_end), "the frame's end is looked at first");
-        assert!(frame.ends_with(&bytes_of(at_end)), "{at_end:?} is not what the frame ends with");
+    let mark = Mark::of_run(SEED);
+    let (at_end, found) = (signature::read_at_end(frame, &mark), signature::find(frame, &mark));
+    if let Ok(at_end) = at_end {
+        assert_eq!(found, Ok(at_end), "the frame's end is looked at first");
+        assert!(frame.ends_with(&at_end.bytes(&mark)), "{at_end:?} is not what the frame ends with");
     }
     if let Some(end) = ip_end(frame) {
-        let in_ip = frame.get(..end).and_then(|packet| signature::read_at_end(packet, MARK));
-        assert_eq!(found, at_end.or(in_ip), "the IP packet ends at {end}");
+        let in_ip = frame.get(..end).and_then(|packet| signature::read_at_end(packet, &mark).ok());
+        assert_eq!(found.ok(), at_end.ok().or(in_ip), "the IP packet ends at {end}");
     }
-    if let Some(found) = found {
-        let bytes = bytes_of(found);
+    if let Ok(found) = found {
+        let bytes = found.bytes(&mark);
         assert!(frame.windows(bytes.len()).any(|window| window == bytes), "{found:?} is not in the frame");
         assert!((found.stream as usize) < STREAMS_MAX && found.time <= TIME_MASK);
         if let Some(now) = frame.first_chunk() {
@@ -62,14 +63,16 @@ fn ip_end(frame: &[u8]) -> Option<usize> {
     length(0, "total_length").or_else(|| length(ip.protocol.len, "payload_length"))
 }
 
-fn bytes_of(signature: Signature) -> [u8; signature::LEN] {
-    let mut bytes = [0; signature::LEN];
-    bytes[..4].copy_from_slice(&MARK.to_le_bytes());
-    bytes[4..8].copy_from_slice(&signature.stream.to_le_bytes());
-    bytes[7] = signature.lane;
-    bytes[8..12].copy_from_slice(&signature.sequence.to_le_bytes());
-    bytes[12..].copy_from_slice(&signature.time.to_le_bytes()[..6]);
-    bytes
+/// A signature whose numbers are those of `bytes`, where they stand in one.
+fn signature_of(bytes: &[u8; signature::LEN]) -> Signature {
+    let number =
+        |range: std::ops::Range<usize>| bytes[range].iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
+    Signature {
+        stream: number(3..6) as u32,
+        lane: bytes[17],
+        sequence: number(8..12) as u32,
+        time: number(12..17),
+    }
 }
 
 fn check_time(time: u64, now: u64) {
@@ -182,8 +185,9 @@ pub fn seeds() -> Vec<Vec<u8>> {
         let spec =
             PacketSpec { headers: stack.clone(), payload: vec![0; signature::LEN], ..PacketSpec::default() };
         let Ok(mut packet) = spec.build_unpadded() else { continue };
-        let stamp = Stamp::prepare(&mut packet, MARK, 7, 1).expect("there is room for a signature");
-        stamp.write(&mut packet.bytes, 1_000_000, 123_456_789_012);
+        let lane = Mark::of_run(SEED).lane(7, 1);
+        let stamp = Stamp::prepare(&mut packet, &lane).expect("there is room for a signature");
+        stamp.write(&mut packet.bytes, &lane, 1_000_000, 123_456_789_012);
         let how = PADDING[seeds.len() % PADDING.len()] << 1 | MARKED;
         seeds.push([&[how], &packet.bytes[..]].concat());
         for protocol in ALL {

@@ -1,6 +1,6 @@
 //! Any text as a profile: it loads, or says where and why not; and a plan has nothing left that could go wrong later.
 
-use field::{Program, SignatureId};
+use field::Program;
 use profile::plan::{NextHop, Plan, StreamPlan};
 use profile::{ProfileError, load};
 use std::collections::HashSet;
@@ -9,12 +9,11 @@ use std::hash::Hash;
 use std::path::Path;
 use units::Nanos;
 use wire::protocol;
-use wire::signature::{STREAMS_MAX, Stamp};
+use wire::signature::{Mark, STREAMS_MAX, Stamp};
 
 /// Behind one port.
 const HOSTS_MAX: usize = 4096;
 const YEAR: Nanos = Nanos::from_secs(365 * 24 * 3600);
-const MARK: u32 = 0xea67_e001;
 /// Longest number in a profile with copies: more of them take more memory than a fuzzer should.
 const DIGITS_MAX: usize = 4;
 
@@ -86,7 +85,7 @@ fn check_plan(plan: &Plan) {
 }
 
 fn check_stream(plan: &Plan, stream: &StreamPlan) {
-    let name = &stream.name;
+    let (name, lane) = (&stream.name, Mark::of_run(1).lane(0, 0));
     assert!(stream.from < plan.ports.len() && stream.to.is_none_or(|to| to < plan.ports.len()), "{name}");
     assert!(stream.count != Some(0) && stream.start_delay <= YEAR, "{name}");
     match stream.next_hop {
@@ -103,11 +102,11 @@ fn check_stream(plan: &Plan, stream: &StreamPlan) {
     for size in [stream.sizes.shortest(), stream.sizes.longest()] {
         let mut packet = stream.packet.build(size).unwrap_or_else(|error| panic!("{name}: {error}"));
         if stream.measure {
-            assert!(Stamp::prepare(&mut packet.clone(), MARK, 0, 0).is_some(), "{name} has no room");
-            let _ = Stamp::prepare_offload(&mut packet.clone(), MARK, 0, 0);
+            assert!(Stamp::prepare(&mut packet.clone(), &lane).is_some(), "{name} has no room");
+            let _ = Stamp::prepare_offload(&mut packet.clone(), &lane);
         }
         if let Some(vary) = &stream.vary {
-            let signature = stream.measure.then_some(SignatureId { mark: MARK, stream: 0, lane: 0 });
+            let signature = stream.measure.then_some(lane);
             Program::new(vary, &mut packet, signature).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }

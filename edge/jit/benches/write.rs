@@ -5,13 +5,14 @@
 
 #![allow(clippy::print_stdout)]
 
-use field::{FlowOrder, Flows, ListOrder, Program, SignatureId, Source, Target, Variable, Vary, Write};
+use field::{FlowOrder, Flows, ListOrder, Program, Source, Target, Variable, Vary, Write};
 use jit::{Jit, Runner};
 use port::memory::FreeFrames;
 use port::{BURST, Burst};
 use std::hint::black_box;
 use std::time::Instant;
 use wire::checksum::{finish, sum};
+use wire::signature::Mark;
 use wire::{Header, Packet, PacketSpec, protocol};
 
 const BURSTS: usize = 8;
@@ -196,7 +197,7 @@ fn bind(vary: Vary, signed: bool) -> (Program, Packet) {
     let headers = ["ethernet", "ipv4", "udp"].map(|name| Header::new(protocol(name).expect("known")));
     let spec = PacketSpec { headers: headers.into(), ..PacketSpec::default() };
     let mut packet = spec.build(spec.shortest(18)).expect("a packet");
-    let id = signed.then_some(SignatureId { mark: 1, stream: 2, lane: 3 });
+    let id = signed.then(|| Mark::of_run(1).lane(2, 3));
     (Program::new(&vary, &mut packet, id).expect("a program"), packet)
 }
 

@@ -1,7 +1,8 @@
 //! The blocks of numbers that compiled code reads: a program's constants, what a frame length adds, and the state.
 
 use crate::shape::{Advance, Hold, Shape, Span, ValueKind, VariableShape, Way, Wraps, divisor};
-use field::{Bound, Draw, FlowOrder, ListOrder, Program, SIGNATURE_VARYING, Source, checksum_bytes};
+use field::{Bound, Draw, FlowOrder, ListOrder, Program, Source, checksum_bytes};
+use wire::signature;
 
 /// Words before those of the variables: how flows advance.
 pub(crate) const FLOW_WORDS: usize = 3;
@@ -168,7 +169,7 @@ fn random_words(draw: &Draw, kind: ValueKind, words: &mut [u64; VARIABLE_WORDS])
 pub(crate) fn variant(program: &Program, shape: &Shape) -> Box<[u64]> {
     let frame = program.template();
     let constant = without_what_varies(program, shape);
-    let varying = frame.len().saturating_sub(SIGNATURE_VARYING);
+    let varying = frame.len().saturating_sub(signature::VARYING);
     let mut block = vec![frame.len() as u64, if varying.is_multiple_of(2) { 0 } else { 8 }];
     for (checksum, shape) in program.checksums().iter().zip(&shape.checksums) {
         block.push(match shape.way {
@@ -191,7 +192,7 @@ fn without_what_varies(program: &Program, shape: &Shape) -> Vec<u8> {
     let mut frame = program.template().to_vec();
     let chunks = shape.chunks.iter().map(|chunk| (chunk.offset, chunk.bytes));
     let checksums = program.checksums().iter().map(|c| (c.offset, checksum_bytes(c)));
-    let signature = program.is_signed().then(|| (frame.len() - SIGNATURE_VARYING, SIGNATURE_VARYING));
+    let signature = program.lane().map(|_| (frame.len() - signature::VARYING, signature::VARYING));
     let ranges: Vec<_> = chunks.chain(checksums).chain(signature).collect();
     for (offset, bytes) in ranges {
         frame[offset..][..bytes].fill(0);

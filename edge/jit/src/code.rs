@@ -35,13 +35,15 @@ pub(crate) struct Run {
     pub(crate) constants: *const u64,
     pub(crate) variant: *const u64,
     pub(crate) number: u64,
-    /// The signature's first eight varying bytes: the sequence number, which does not wrap in this run, and above it
-    /// the lower half of the time.
+    /// The signature's eight bytes behind its check: the sequence number, which does not wrap in this run, and above it
+    /// the lower 32 bits of the time.
     pub(crate) stamp: u64,
-    /// The signature's last two bytes: the time's upper ones.
-    pub(crate) time_rest: u64,
-    /// Sequence number and time, added up: at most 34 bits.
+    /// The signature's last two bytes.
+    pub(crate) tail: u64,
+    /// Sequence number, time and tail, added up: at most 34 bits.
     pub(crate) stamp_sum: u64,
+    /// What the signature's check is computed from ([`wire::signature::LaneMark::factors`]).
+    pub(crate) factors: [u64; 2],
 }
 
 /// Machine code and the memory it lies in.
@@ -125,7 +127,7 @@ struct Writer<'a> {
     states: Vec<[Variable; STATE_WORDS]>,
     /// Packet number, where it matters.
     number: Variable,
-    /// The signature's first eight varying bytes.
+    /// The signature's eight bytes behind its check.
     stamp: Variable,
     /// Of each checksum, the sum of what is the same in all packets, and of the signature.
     bases: Vec<Variable>,
@@ -138,7 +140,8 @@ struct Arguments {
     state: Value,
     constants: Value,
     variant: Value,
-    time_rest: Value,
+    tail: Value,
+    factors: [Value; 2],
 }
 
 impl<'a> Writer<'a> {
@@ -165,7 +168,8 @@ impl<'a> Writer<'a> {
             state: load(offset_of!(Run, state)),
             constants: load(offset_of!(Run, constants)),
             variant: load(offset_of!(Run, variant)),
-            time_rest: load(offset_of!(Run, time_rest)),
+            tail: load(offset_of!(Run, tail)),
+            factors: [0, 8].map(|at| load(offset_of!(Run, factors) + at)),
         };
         build.def_var(number, first_number);
         build.def_var(stamp, first_stamp);
@@ -215,10 +219,8 @@ impl<'a> Writer<'a> {
         let values = self.values();
         let chunks: Vec<_> =
             (0..self.shape.chunks.len()).map(|index| self.write_chunk(frame, index, &values)).collect();
-        if self.shape.signed {
-            self.write_signature(frame);
-        }
-        self.write_checksums(frame, &chunks);
+        let check = self.shape.signed.then(|| self.write_signature(frame));
+        self.write_checksums(frame, &chunks, check);
     }
 
     fn write_chunk(&mut self, frame: Value, index: usize, values: &[Option<Pair>]) -> Stored {
@@ -272,13 +274,21 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The signature's last ten bytes: sequence number, time.
-    fn write_signature(&mut self, frame: Value) {
+    /// The signature's last twelve bytes: check, sequence number, time, lane. Returns the check.
+    fn write_signature(&mut self, frame: Value) -> Value {
         let len = self.load(types::I64, self.run.variant, variant::LEN * 8);
         let end = self.build.ins().iadd(frame, len);
         let stamp = self.build.use_var(self.stamp);
         self.build.ins().store(unaligned(), stamp, end, -10);
-        self.build.ins().istore16(unaligned(), self.run.time_rest, end, -2);
+        self.build.ins().istore16(unaligned(), self.run.tail, end, -2);
+        let [first, second] = self.run.factors;
+        let first = self.build.ins().bxor(first, stamp);
+        let low = self.build.ins().imul(first, second);
+        let high = self.build.ins().umulhi(first, second);
+        let both = self.build.ins().bxor(high, low);
+        let check = self.build.ins().ushr_imm(both, 48);
+        self.build.ins().istore16(unaligned(), check, end, -12);
+        check
     }
 
     fn load(&mut self, ty: Type, address: Value, offset: usize) -> Value {

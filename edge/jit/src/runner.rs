@@ -9,9 +9,6 @@ use port::Burst;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is kept of a time.
-const TIME_MASK: u64 = (1 << 48) - 1;
-
 /// One stream's programs on one worker.
 pub struct Runner {
     /// Never changed: the blocks hold addresses of what is in them.
@@ -131,7 +128,9 @@ impl Compiled {
         self.next = None;
         let Variant { code, block } = &self.variants[call.variant];
         let heads = burst.heads()[range].as_mut_ptr_range();
-        let (sequence, time) = (u64::from(call.sequence), call.time & TIME_MASK);
+        let sequence = u64::from(call.sequence);
+        let (tail, factors) =
+            program.lane().map_or((0, [0; 2]), |l| (l.tail(call.time), l.factors(call.time)));
         let run = Run {
             heads: heads.start,
             end: heads.end,
@@ -139,9 +138,10 @@ impl Compiled {
             constants: self.constants.as_ptr(),
             variant: block.as_ptr(),
             number: call.numbers.start,
-            stamp: sequence | time << 32,
-            time_rest: time >> 32,
-            stamp_sum: sequence + (time & 0xffff_ffff) + (time >> 32),
+            stamp: sequence | call.time << 32,
+            tail: u64::from(tail),
+            stamp_sum: sequence + (call.time & 0xffff_ffff) + u64::from(tail),
+            factors,
         };
         // SAFETY: the heads are those of a burst, which points to valid frames that nobody else uses, and there is one
         // at least. The code writes to a frame only if it is as long as the program's, and then only where the program
@@ -168,6 +168,6 @@ impl Shape {
         let chunks = self.chunks.iter().map(|chunk| chunk.offset + chunk.bytes);
         let checksums = self.checksums.iter().map(|checksum| checksum.offset + checksum.bytes);
         let end = chunks.chain(checksums).max().unwrap_or(0);
-        assert!(end <= len && (!self.signed || len >= field::SIGNATURE_VARYING));
+        assert!(end <= len && (!self.signed || len >= wire::signature::VARYING));
     }
 }

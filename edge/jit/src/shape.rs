@@ -3,7 +3,7 @@
 //! Not here: constants. Programs that differ only in first values, steps, counts, seeds, lists, template bytes or the
 //! frame's length have the same shape and share their code.
 
-use field::{Bound, Draw, FlowOrder, ListOrder, Patch, Program, SIGNATURE_VARYING, Source, checksum_bytes};
+use field::{Bound, Draw, FlowOrder, ListOrder, Patch, Program, Source, checksum_bytes};
 use std::ops::Range;
 use wire::{Algorithm, Checksum};
 
@@ -167,7 +167,7 @@ impl Shape {
             Some((FlowOrder::Sequential, _)) => Advance::Stepwise,
             Some((FlowOrder::Random { .. }, length)) => Advance::Drawn { renewed: length > 0 },
         };
-        Self { variables: variables(program), advance, chunks, checksums, signed: program.is_signed() }
+        Self { variables: variables(program), advance, chunks, checksums, signed: program.lane().is_some() }
     }
 }
 
@@ -400,7 +400,7 @@ fn parts(checksum: &Checksum, word: Word, offset: usize) -> impl Iterator<Item =
 
 /// Whether the signature's varying bytes are covered; then, whether the checksum begins at an odd offset.
 fn covers_signature(program: &Program, checksum: &Checksum) -> Option<bool> {
-    let varying = program.template().len().saturating_sub(SIGNATURE_VARYING);
-    (program.is_signed() && checksum.start <= varying && checksum.end == program.template().len())
+    let varying = program.template().len().saturating_sub(wire::signature::VARYING);
+    (program.lane().is_some() && checksum.start <= varying && checksum.end == program.template().len())
         .then_some(!checksum.start.is_multiple_of(2))
 }

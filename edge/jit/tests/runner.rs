@@ -1,11 +1,12 @@
 //! What a runner promises beside the bytes: shared code, workers that share the numbers out, wrapping, refusals.
 
-use field::{FlowOrder, Flows, Inputs, Program, SignatureId, Source, Target, Variable, Vary, Write};
+use field::{FlowOrder, Flows, Inputs, Program, Source, Target, Variable, Vary, Write};
 use jit::{Jit, JitError, Runner};
 use port::memory::FreeFrames;
 use port::{BURST, Burst};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::FrameLen;
+use wire::signature::Mark;
 use wire::{Header, Packet, PacketSpec, protocol};
 
 fn packet(length: u32) -> Packet {
@@ -32,7 +33,7 @@ fn vary(first: u128, count: u128, seed: u64) -> Vary {
 }
 
 fn bind(vary: &Vary, length: u32, stream: u32) -> Program {
-    let id = SignatureId { mark: 1, stream, lane: 0 };
+    let id = Mark::of_run(1).lane(stream, 0);
     Program::new(vary, &mut packet(length), Some(id)).unwrap()
 }
 

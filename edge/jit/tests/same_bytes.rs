@@ -6,11 +6,12 @@
 mod dice;
 
 use dice::Dice;
-use field::{Inputs, Program, SignatureId, Vary};
+use field::{Inputs, Program, Vary};
 use jit::{Jit, Runner};
 use port::memory::FreeFrames;
 use port::{BURST, Burst};
 use proptest::prelude::*;
+use wire::signature::{LaneMark, Mark};
 use wire::{Checksum, Packet};
 
 proptest! {
@@ -32,11 +33,8 @@ fn case(seed: u64, size: usize) {
     let mut dice = Dice::new(seed);
     let packets = dice.packets(size);
     let vary = dice.vary(&packets[0], size);
-    let id = dice.chance(2).then(|| SignatureId {
-        mark: dice.word() as u32 | 1,
-        stream: dice.below(1 << 24) as u32,
-        lane: dice.word() as u8,
-    });
+    let id =
+        dice.chance(2).then(|| Mark::of_run(dice.word()).lane(dice.below(1 << 24) as u32, dice.word() as u8));
     let Some(variants) = bind(vary, packets, id) else { return };
     let mut jit = Jit::new().expect("a compiler");
     assert!(jit.compiles());
@@ -45,7 +43,7 @@ fn case(seed: u64, size: usize) {
 }
 
 /// The programs and their packets, without the writes that do not fit.
-fn bind(mut vary: Vary, packets: Vec<Packet>, id: Option<SignatureId>) -> Option<Vec<(Program, Packet)>> {
+fn bind(mut vary: Vary, packets: Vec<Packet>, id: Option<LaneMark>) -> Option<Vec<(Program, Packet)>> {
     let writes = std::mem::take(&mut vary.writes);
     for write in writes {
         vary.writes.push(write);

@@ -2,6 +2,7 @@ use super::*;
 use crate::vary::{ListOrder, Source, Variable};
 use std::collections::HashSet;
 use std::sync::Arc;
+use wire::signature::Mark;
 use wire::{Header, PacketSpec, protocol, read};
 
 fn packet(headers: &[&str], payload: usize) -> Packet {
@@ -76,14 +77,14 @@ fn writes_fields_and_checksums() {
 #[test]
 fn signs() {
     let mut packet = udp();
-    let id = SignatureId { mark: 77, stream: 0x12345, lane: 9 };
+    let mark = Mark::of_run(77);
     let vary = vary(vec![counter(1, 9, 8)], vec![write(0, field(1, "ipv4.ttl"))]);
-    let program = Program::new(&vary, &mut packet, Some(id)).unwrap();
+    let program = Program::new(&vary, &mut packet, Some(mark.lane(0x12345, 9))).unwrap();
     let mut frame = packet.bytes.clone();
     program.write(&mut frame, &Inputs { number: 4, sequence: u32::MAX, time: 0xffff_1234_5678_9abc });
-    let signature = signature::find(&frame, 77).unwrap();
+    let signature = signature::find(&frame, &mark).unwrap();
     assert_eq!((signature.stream, signature.lane, signature.sequence), (0x12345, 9, u32::MAX));
-    assert_eq!((signature.time, frame[22]), (0x1234_5678_9abc, 5));
+    assert_eq!((signature.time, frame[22]), (0x34_5678_9abc, 5));
     assert!(program.checksums().iter().all(|c| is_right(c, &frame)));
 }
 
@@ -240,10 +241,10 @@ fn says_what_is_wrong() {
 
 #[test]
 fn says_what_cannot_be_written() {
-    let bind = |writes: Vec<Write>, id: Option<SignatureId>, mut packet: Packet| {
+    let bind = |writes: Vec<Write>, id: Option<LaneMark>, mut packet: Packet| {
         Program::new(&vary(vec![counter(0, 9, 8)], writes), &mut packet, id).unwrap_err()
     };
-    let id = Some(SignatureId { mark: 1, stream: 0, lane: 0 });
+    let id = Some(Mark::of_run(1).lane(0, 0));
     let bits = |offset, width| write(0, Target::Bits { offset, width });
     assert_eq!(
         bind(vec![write(1, field(1, "ipv4.src"))], None, udp()),

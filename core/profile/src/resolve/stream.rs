@@ -5,12 +5,13 @@ use super::packet::{Draft, Route};
 use crate::document::StreamDoc;
 use crate::document::vary::VaryDoc;
 use crate::plan::{NextHop, Sizes, StreamPlan};
-use field::{Program, SignatureId, Target, Vary};
+use field::{Program, Target, Vary};
 use indexmap::IndexMap;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::FrameLen;
+use wire::signature::{LaneMark, Mark};
 use wire::{PacketSpec, signature};
 
 /// Streams a run can have.
@@ -300,7 +301,7 @@ impl<'a> Resolver<'a> {
     /// Binds the field program to the packet once, to learn whether it can be.
     fn check_program(&mut self, path: &str, generators: &IndexMap<String, VaryDoc>, plan: &StreamPlan) {
         let Some(vary) = &plan.vary else { return };
-        let signature = plan.measure.then_some(SignatureId { mark: 1, stream: 0, lane: 0 });
+        let signature = plan.measure.then(|| Mark::of_run(1).lane(0, 0));
         self.bound(path, vary, &names_of(generators), (&plan.packet, plan.sizes.shortest()), signature);
     }
 
@@ -311,7 +312,7 @@ impl<'a> Resolver<'a> {
         vary: &Vary,
         names: &[&str],
         (spec, length): (&PacketSpec, FrameLen),
-        signature: Option<SignatureId>,
+        signature: Option<LaneMark>,
     ) -> Option<Program> {
         let extra = if signature.is_some() { signature::LEN } else { 0 };
         // A packet that can't be built is an error of its own.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Algorithm;
 use crate::catalogue::{hex, in_order};
-use crate::signature::Stamp;
+use crate::signature::{Mark, Stamp};
 use crate::testing::{Author, any_spec, headers};
 use proptest::prelude::*;
 
@@ -342,9 +342,10 @@ fn the_innermost_checksum_keeps_the_outer_ones_right() {
     let mut packet = spec.build(frame(101)).unwrap();
     let inner = packet.payload_checksum().unwrap().clone();
     assert_eq!(inner.start, packet.offsets[4]);
-    let stamp = Stamp::prepare(&mut packet, 1, 2, 3).unwrap();
+    let lane = Mark::of_run(1).lane(2, 3);
+    let stamp = Stamp::prepare(&mut packet, &lane).unwrap();
     for (sequence, time) in [(0, 0), (1, 2), (0xdead_beef, 0x1234_5678_9abc)] {
-        stamp.write(&mut packet.bytes, sequence, time);
+        stamp.write(&mut packet.bytes, &lane, sequence, time);
         assert_eq!(word_sum(&packet.bytes[packet.offsets[2]..]), 0xffff);
         assert_eq!(word_sum(&pseudo(&packet.bytes, (packet.offsets[3], "ipv4"), inner.start, 17)), 0xffff);
     }

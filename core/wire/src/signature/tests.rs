@@ -4,7 +4,12 @@ use crate::{Header, PacketSpec, protocol};
 use proptest::prelude::*;
 use units::FrameLen;
 
-const MARK: u32 = 0xea67_e001;
+/// Of stream 1, lane 2, sequence 3, time 4 in the run with seed 0.
+const CHECK_OF_KNOWN: u16 = 0x23c4;
+
+fn mark() -> Mark {
+    Mark::of_run(0xea67_e001)
+}
 
 fn built(names: &[&str], extra: usize) -> Packet {
     let spec = PacketSpec { headers: headers(names), ..PacketSpec::default() };
@@ -15,35 +20,75 @@ fn built(names: &[&str], extra: usize) -> Packet {
 fn fills_the_payload_of_a_minimum_udp_frame() {
     let mut packet = built(&["ethernet", "ipv4", "udp"], LEN);
     assert_eq!((packet.bytes.len(), packet.payload), (60, 42));
-    let stamp = Stamp::prepare(&mut packet, MARK, 0x0a_0b0c, 7).unwrap();
-    stamp.write(&mut packet.bytes, 0x0102_0304, 0x0011_2233_4455_6677);
-    assert_eq!(
-        packet.bytes[42..],
-        [
-            0x01, 0xe0, 0x67, 0xea, 0x0c, 0x0b, 0x0a, 7, 0x04, 0x03, 0x02, 0x01, 0x77, 0x66, 0x55, 0x44,
-            0x33, 0x22
-        ]
-    );
-    let found = Signature { stream: 0x0a_0b0c, lane: 7, sequence: 0x0102_0304, time: 0x2233_4455_6677 };
-    assert_eq!(read_at_end(&packet.bytes, MARK), Some(found));
-    assert_eq!(read_at_end(&packet.bytes, MARK + 1), None);
-    assert_eq!(read_at_end(&packet.bytes[43..], MARK), None, "cut short");
+    let lane = mark().lane(0x0a_0b0c, 7);
+    let stamp = Stamp::prepare(&mut packet, &lane).unwrap();
+    stamp.write(&mut packet.bytes, &lane, 0x0102_0304, 0x0011_2233_4455_6677);
+    let [a, b, c, ..] = mark().bits.to_le_bytes();
+    let found = Signature { stream: 0x0a_0b0c, lane: 7, sequence: 0x0102_0304, time: 0x33_4455_6677 };
+    assert_eq!(packet.bytes[42..48], [a, b, c, 0x0c, 0x0b, 0x0a]);
+    assert_eq!(packet.bytes[50..], [4, 3, 2, 1, 0x77, 0x66, 0x55, 0x44, 0x33, 7]);
+    assert_eq!(packet.bytes[42..], found.bytes(&mark()));
+    assert_eq!(read_at_end(&packet.bytes, &mark()), Ok(found));
+    assert_eq!(read_at_end(&packet.bytes, &Mark::of_run(1)), Err(NoSignature::Foreign));
+    assert_eq!(read_at_end(&packet.bytes[43..], &mark()), Err(NoSignature::Foreign), "cut short");
+}
+
+/// The key is the run's, so its check is another in each; the layout is what other programs read.
+#[test]
+fn the_check_of_a_known_signature() {
+    let known = Signature { stream: 1, lane: 2, sequence: 3, time: 4 };
+    let bytes = known.bytes(&Mark::of_run(0));
+    assert_eq!(bytes[6..8], CHECK_OF_KNOWN.to_le_bytes());
+    let [k, l] = [1, 2].map(|n| random::word(random::key(0), n));
+    let first = u64::from(Mark::of_run(0).bits) | 1 << 24 | 2 << 56;
+    let product = u128::from(k ^ (3 | 4 << 32)) * u128::from(l ^ first);
+    assert_eq!(u64::from(CHECK_OF_KNOWN), ((product >> 64) as u64 ^ product as u64) >> 48);
+}
+
+#[test]
+fn a_flipped_bit_is_noticed() {
+    let (mut passed, mut foreign) = (0, 0);
+    for n in 0..500u32 {
+        let signature = Signature { stream: n % 7, lane: 0, sequence: n * 1_000, time: u64::from(n) << 20 };
+        for bit in 0..LEN * 8 {
+            let mut bytes = signature.bytes(&mark());
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            match read_at_end(&bytes, &mark()) {
+                Ok(_) => passed += 1,
+                Err(NoSignature::Foreign) => foreign += 1,
+                Err(NoSignature::Damaged) => {}
+            }
+        }
+    }
+    assert_eq!(foreign, 500 * 24, "only a flipped bit of the mark makes it foreign");
+    assert!(passed <= 8, "{passed} of 60,000 passed; by chance it is one in 65,536");
+}
+
+#[test]
+fn what_is_made_without_the_key_does_not_pass() {
+    let mut passed = 0;
+    for n in 0..50_000u64 {
+        let mut bytes = Signature { stream: 0, lane: 0, sequence: 5, time: n }.bytes(&Mark::of_run(n + 1));
+        bytes[..3].copy_from_slice(&mark().bits.to_le_bytes()[..3]);
+        passed += u32::from(read_at_end(&bytes, &mark()).is_ok());
+    }
+    assert!(passed <= 8, "{passed} of 50,000 passed; by chance it is one in 65,536");
 }
 
 #[test]
 fn needs_room_in_the_payload() {
     let mut packet = built(&["ethernet", "ipv6", "udp"], LEN - 1);
     let before = packet.clone();
-    assert_eq!(Stamp::prepare(&mut packet, MARK, 0, 0), None);
-    assert_eq!(Stamp::prepare_offload(&mut packet, MARK, 0, 0), None);
+    assert_eq!(Stamp::prepare(&mut packet, &mark().lane(0, 0)), None);
+    assert_eq!(Stamp::prepare_offload(&mut packet, &mark().lane(0, 0)), None);
     assert_eq!(packet, before);
 }
 
 #[test]
 fn marks_differ_and_are_never_zero() {
-    let marks: std::collections::HashSet<u32> = (0..10_000).map(run_mark).collect();
-    assert!(marks.len() > 9_990 && !marks.contains(&0));
-    assert_eq!(run_mark(0), 0xe220_a839, "the upper half of SplitMix64's first number");
+    let marks: std::collections::HashSet<u32> = (0..10_000).map(|seed| Mark::of_run(seed).bits).collect();
+    assert!(marks.len() > 9_980 && !marks.contains(&0));
+    assert!(marks.iter().all(|mark| *mark < 1 << 24));
 }
 
 #[test]
@@ -55,19 +100,23 @@ fn finds_it_in_frames_the_device_padded() {
         &["ethernet", "vlan", "vlan", "ipv6", "udp"],
     ] {
         let mut packet = built(names, LEN);
-        Stamp::prepare(&mut packet, MARK, 5, 1).unwrap().write(&mut packet.bytes, 9, 11);
-        let wanted = Some(Signature { stream: 5, lane: 1, sequence: 9, time: 11 });
-        assert_eq!(find(&packet.bytes, MARK), wanted);
+        let lane = mark().lane(5, 1);
+        Stamp::prepare(&mut packet, &lane).unwrap().write(&mut packet.bytes, &lane, 9, 11);
+        let wanted = Ok(Signature { stream: 5, lane: 1, sequence: 9, time: 11 });
+        assert_eq!(find(&packet.bytes, &mark()), wanted);
         packet.bytes.extend([0; 7]);
-        assert_eq!(read_at_end(&packet.bytes, MARK), None);
-        assert_eq!(find(&packet.bytes, MARK), wanted, "{names:?}");
-        assert_eq!(find(&packet.bytes, MARK ^ 1), None);
+        assert_eq!(read_at_end(&packet.bytes, &mark()), Err(NoSignature::Foreign));
+        assert_eq!(find(&packet.bytes, &mark()), wanted, "{names:?}");
+        assert_eq!(find(&packet.bytes, &Mark::of_run(1)), Err(NoSignature::Foreign));
+        let sequence_at = packet.bytes.len() - 7 - 10;
+        packet.bytes[sequence_at] ^= 1;
+        assert_eq!(find(&packet.bytes, &mark()), Err(NoSignature::Damaged), "{names:?}");
     }
 }
 
 #[test]
 fn unwraps_times_around_now() {
-    let turn = 1u64 << 48;
+    let turn = 1u64 << 40;
     for (instant, now) in [
         (0, 0),
         (5, 1_000),
@@ -90,16 +139,17 @@ fn leaves_the_pseudo_header_to_a_port_that_sums() {
         [(&["ethernet", "ipv4", "udp"][..], 14, 20), (&["ethernet", "vlan", "vlan", "ipv6", "tcp"], 22, 40)]
     {
         let mut packet = built(names, LEN + 3);
-        let (stamp, l2_len, l3_len) = Stamp::prepare_offload(&mut packet, MARK, 3, 2).unwrap();
+        let lane = mark().lane(3, 2);
+        let (stamp, l2_len, l3_len) = Stamp::prepare_offload(&mut packet, &lane).unwrap();
         assert_eq!((l2_len, l3_len), (l2, l3));
-        stamp.write(&mut packet.bytes, 77, 88);
+        stamp.write(&mut packet.bytes, &lane, 77, 88);
         let checksum = packet.payload_checksum().unwrap().clone();
         // What the port does: sum all that is covered, the field included, and put the complement there.
         let port = checksum::finish(checksum::sum(&packet.bytes[checksum.start..], 0));
         let mut whole = packet.bytes.clone();
         checksum.write(&mut whole);
         assert_eq!(whole[checksum.offset..][..2], port.to_be_bytes());
-        assert_eq!(read_at_end(&packet.bytes, MARK).unwrap().sequence, 77);
+        assert_eq!(read_at_end(&packet.bytes, &mark()).unwrap().sequence, 77);
     }
 }
 
@@ -113,9 +163,10 @@ fn stamps_a_crc_and_the_checksum_around_it() {
         (&["ethernet", "ipv4", "gre", "gre_checksum", "ipv4", "udp", "gtpu", "ipv4", "sctp"], 31),
     ] {
         let mut packet = built(names, extra);
-        let stamp = Stamp::prepare(&mut packet, MARK, 1, 2).unwrap();
+        let lane = mark().lane(1, 2);
+        let stamp = Stamp::prepare(&mut packet, &lane).unwrap();
         for (sequence, time) in [(0, 0), (1, 2), (0xdead_beef, 0x1234_5678_9abc)] {
-            stamp.write(&mut packet.bytes, sequence, time);
+            stamp.write(&mut packet.bytes, &lane, sequence, time);
             let mut whole = packet.bytes.clone();
             packet.checksums.iter().for_each(|checksum| checksum.write(&mut whole));
             assert_eq!(packet.bytes, whole, "{names:?}");
@@ -133,7 +184,7 @@ fn leaves_options_to_the_port_but_no_tunnel() {
         (&["ethernet", "ipv4", "udp", "vxlan", "ethernet", "ipv4"], None),
         (&["ethernet", "ipv4", "gre", "ipv4", "udp"], None),
     ] {
-        let offload = Stamp::prepare_offload(&mut built(names, LEN), MARK, 0, 0);
+        let offload = Stamp::prepare_offload(&mut built(names, LEN), &mark().lane(0, 0));
         assert_eq!(offload.map(|(_, l2, l3)| (l2, l3)), lengths, "{names:?}");
     }
 }
@@ -147,11 +198,11 @@ fn leaves_to_the_port_only_what_ports_can() {
         &["ethernet", "ipv4"],
         &["ethernet"],
     ] {
-        assert_eq!(Stamp::prepare_offload(&mut built(names, LEN), MARK, 0, 0), None, "{names:?}");
+        assert_eq!(Stamp::prepare_offload(&mut built(names, LEN), &mark().lane(0, 0)), None, "{names:?}");
     }
     let mut set = PacketSpec { headers: headers(&["ethernet", "ipv4", "udp"]), ..PacketSpec::default() };
     set.headers[2] = Header::new(protocol("udp").unwrap()).with("checksum", 0);
-    assert_eq!(Stamp::prepare_offload(&mut set.build(FrameLen::MIN).unwrap(), MARK, 0, 0), None);
+    assert_eq!(Stamp::prepare_offload(&mut set.build(FrameLen::MIN).unwrap(), &mark().lane(0, 0)), None);
 }
 
 proptest! {
@@ -160,47 +211,48 @@ proptest! {
     fn stamps_the_right_checksum(
         spec in any_spec(Author::Honest),
         extra in 0usize..20,
-        mark: u32,
+        seed: u64,
         stream in 0u32..1 << 24,
         lane: u8,
         packets in prop::collection::vec((any::<u32>(), any::<u64>()), 1..6),
     ) {
         let mut packet = spec.build(spec.shortest(LEN + extra)).unwrap();
-        let stamp = Stamp::prepare(&mut packet, mark, stream, lane).unwrap();
+        let mark = Mark::of_run(seed);
+        let lane_mark = mark.lane(stream, lane);
+        let stamp = Stamp::prepare(&mut packet, &lane_mark).unwrap();
         for (sequence, time) in [(0, 0)].into_iter().chain(packets) {
             let mut frame = packet.bytes.clone();
-            stamp.write(&mut frame, sequence, time);
+            stamp.write(&mut frame, &lane_mark, sequence, time);
             let mut whole = packet.bytes.clone();
             let len = whole.len();
-            whole[len - 10..len - 6].copy_from_slice(&sequence.to_le_bytes());
-            whole[len - 6..].copy_from_slice(&time.to_le_bytes()[..6]);
+            let found = Signature { stream, lane, sequence, time: time & TIME_MASK };
+            whole[len - LEN..].copy_from_slice(&found.bytes(&mark));
             packet.checksums.iter().for_each(|checksum| checksum.write(&mut whole));
             prop_assert_eq!(&frame, &whole);
             if (sequence, time) == (0, 0) {
                 prop_assert_eq!(&frame, &packet.bytes, "the template is right as it is");
             }
-            let found = Signature { stream, lane, sequence, time: time & TIME_MASK };
-            prop_assert_eq!(read_at_end(&frame, mark), Some(found));
+            prop_assert_eq!(read_at_end(&frame, &mark), Ok(found));
         }
     }
 
-    /// A checksum of zero comes up once in 65,536 packets; here the time makes it.
+    /// A checksum of zero comes up once in 65,536 packets.
     #[test]
     fn stamps_a_checksum_of_zero_as_its_protocol_says(
         names in prop::sample::select(vec!["udp", "tcp", "icmp"]),
         extra in 19usize..40,
         stream in 0u32..1 << 24,
     ) {
+        let lane = mark().lane(stream, 0);
         let mut packet = built(&["ethernet", "ipv4", names], extra);
-        let stamp = Stamp::prepare(&mut packet, MARK, stream, 0).unwrap();
+        let stamp = Stamp::prepare(&mut packet, &lane).unwrap();
         let checksum = packet.payload_checksum().unwrap().clone();
-        let missing = u16::from_be_bytes([packet.bytes[checksum.offset], packet.bytes[checksum.offset + 1]]);
-        // The number whose bytes, where they stand, add what the sum lacks to all ones.
-        let odd = (packet.bytes.len() - VARYING - checksum.start) % 2 == 1;
-        let sequence = u32::from(if odd { missing } else { missing.swap_bytes() });
-        stamp.write(&mut packet.bytes, sequence, 0);
-        let wanted = if names == "udp" { [0xff, 0xff] } else { [0, 0] };
-        prop_assert_eq!(&packet.bytes[checksum.offset..][..2], &wanted);
+        let wanted: &[u8] = if names == "udp" { &[0xff, 0xff] } else { &[0, 0] };
+        let is_zero = (0..1_000_000).any(|sequence| {
+            stamp.write(&mut packet.bytes, &lane, sequence, 0);
+            &packet.bytes[checksum.offset..][..2] == wanted
+        });
+        prop_assert!(is_zero, "none of a million packets");
         let mut whole = packet.bytes.clone();
         checksum.write(&mut whole);
         prop_assert_eq!(whole, packet.bytes);
@@ -212,11 +264,11 @@ proptest! {
         if frame.len() > 14 {
             frame[12..14].copy_from_slice(&kinds[kind].to_be_bytes());
         }
-        let _ = find(&frame, MARK);
+        let _ = find(&frame, &mark());
     }
 
     #[test]
-    fn unwraps_what_was_wrapped(now: u64, ahead in -(1i64 << 47) + 1..1i64 << 47) {
+    fn unwraps_what_was_wrapped(now: u64, ahead in -(1i64 << 39) + 1..1i64 << 39) {
         if let Some(instant) = now.checked_add_signed(ahead) {
             prop_assert_eq!(unwrap_time(instant & TIME_MASK, Nanos(now)), Nanos(instant));
         }

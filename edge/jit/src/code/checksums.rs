@@ -60,7 +60,8 @@ impl Writer<'_> {
         self.build.ins().ishl(sum, shift)
     }
 
-    pub(super) fn write_checksums(&mut self, frame: Value, chunks: &[Stored]) {
+    /// Writes the checksums of a packet whose signature has this `check`.
+    pub(super) fn write_checksums(&mut self, frame: Value, chunks: &[Stored], check: Option<Value>) {
         let sums = self.chunk_sums(chunks);
         let mut fields: Vec<Sum> = Vec::new();
         for (index, checksum) in self.shape.checksums.iter().enumerate() {
@@ -71,6 +72,10 @@ impl Writer<'_> {
                     // With a signature the base holds a stamp sum, shifted, and has grown with up to 64 packets.
                     let max = if signature.is_some() { 0xffff + (1 << 43) } else { 0xffff };
                     let mut sum = Sum { value: base, max };
+                    if let (Some(check), Some(odd_start)) = (check, *signature) {
+                        let value = self.in_signature(check, odd_start);
+                        sum = self.add_sums(sum, Sum { value, max: 0xffff << 8 });
+                    }
                     for (_, more) in sums.iter().filter(|(covers, _)| covers.contains(&index)) {
                         sum = self.add_sums(sum, *more);
                     }

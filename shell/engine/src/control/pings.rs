@@ -113,7 +113,7 @@ impl<'a> Pings<'a> {
             |(at, asker, ip, _): &&(usize, usize, IpAddr, _)| (*at, *asker, *ip) == (port, host, hop);
         let known = self.trial.known.iter().find(neighbour);
         // Apart from what a stream may number from 0 or 1 on, and the same for the same seed.
-        let id = (self.trial.mark as u16).wrapping_add(1).wrapping_add(self.begun as u16);
+        let id = (random::key(self.trial.plan.seed) as u16).wrapping_add(1).wrapping_add(self.begun as u16);
         let echo = Echo {
             from: own,
             to: command.to,

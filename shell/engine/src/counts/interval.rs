@@ -11,6 +11,10 @@ use sched::PacingRecord;
 /// Streams up to which each has a pacing record of its own.
 pub(crate) const PACING_RECORDS_MAX: usize = 256;
 
+/// A worker that took no turn for so long was kept from its core: a burst takes microseconds, and where the device works
+/// inside the worker's own system calls, at most some milliseconds.
+pub(crate) const PAUSE_NS: u64 = 5_000_000;
+
 /// One port's counters on one worker.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PortCounts {
@@ -26,6 +30,8 @@ pub(crate) struct PortCounts {
     pub(crate) rx_bytes: u64,
     /// Received, but not one of this run's test packets.
     pub(crate) rx_other: u64,
+    /// Of those, frames with the run's mark whose signature was changed or forged.
+    pub(crate) rx_damaged: u64,
     /// Test packets that should have arrived at another port.
     pub(crate) rx_misrouted: u64,
     /// Test packets whose length is not the one they were sent with.
@@ -46,6 +52,7 @@ impl PortCounts {
         self.rx_packets += other.rx_packets;
         self.rx_bytes += other.rx_bytes;
         self.rx_other += other.rx_other;
+        self.rx_damaged += other.rx_damaged;
         self.rx_misrouted += other.rx_misrouted;
         self.rx_wrong_length += other.rx_wrong_length;
         self.rx_unknown_stream += other.rx_unknown_stream;
@@ -70,6 +77,8 @@ pub(crate) struct Interval {
     pub(crate) total_ns: u64,
     /// Longest time between two turns, ns.
     pub(crate) stall_max_ns: u64,
+    /// Time between turns that were [`PAUSE_NS`] and more apart, ns.
+    pub(crate) paused_ns: u64,
 }
 
 /// What an interval must have room for.
@@ -133,6 +142,7 @@ impl Shape {
             busy_ns: 0,
             total_ns: 0,
             stall_max_ns: 0,
+            paused_ns: 0,
         }
     }
 }
@@ -144,6 +154,6 @@ impl Interval {
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().for_each(SessionCounts::clear);
-        (self.busy_ns, self.total_ns, self.stall_max_ns) = (0, 0, 0);
+        (self.busy_ns, self.total_ns, self.stall_max_ns, self.paused_ns) = (0, 0, 0, 0);
     }
 }

@@ -5,9 +5,9 @@ use super::rig::Rig;
 use crate::error::EngineError;
 use crate::worker::receive::Receiver;
 use crate::worker::template::{Blocks, Template};
-use crate::worker::transmit::{Transmitter, TxStream};
+use crate::worker::transmit::{Signer, Transmitter, TxStream};
 use crate::worker::varied::Varied;
-use field::{Program, SignatureId};
+use field::Program;
 use jit::{Jit, Runner};
 use port::TxOffload;
 use profile::plan::{ChainPlan, ChecksumBy};
@@ -15,7 +15,7 @@ use replay::TracePacket;
 use sched::{Chain, Link, Schedule, Share};
 use std::collections::HashMap;
 use units::{FrameLen, Nanos};
-use wire::signature::Stamp;
+use wire::signature::{LaneMark, Stamp};
 use wire::{Packet, PacketSpec};
 
 /// One worker's side of every port.
@@ -57,7 +57,8 @@ impl Trial<'_> {
         // Place of each stream among those of this port.
         let mut places = HashMap::new();
         for (index, stream) in self.streams.iter().enumerate().filter(|(_, s)| s.from == port) {
-            let templates = self.templates(index, share.index as u8, &mut blocks, jit)?;
+            let lane = self.mark.lane(index as u32, share.index as u8);
+            let templates = self.templates(index, &lane, &mut blocks, jit)?;
             places.insert(index, streams.len() as u32);
             if !stream.chained {
                 loads.push((streams.len() as u32, stream.load.clone()));
@@ -68,7 +69,8 @@ impl Trial<'_> {
         let chains: Vec<Chain> =
             self.plan.chains.iter().filter_map(|chain| self.chain(chain, &places)).collect();
         let schedule = Schedule::new(&loads, &chains, Nanos::ZERO, self.plan.duration, share);
-        Ok(Transmitter::new(queue, port, schedule, streams, blocks, varied, self.shape))
+        let signer = Signer { mark: self.mark, lane: share.index as u8 };
+        Ok(Transmitter::new(queue, port, schedule, signer, streams, blocks, varied, self.shape))
     }
 
     /// A chain of the plan as the schedule of its port has it; `None` if it is another port's.
@@ -81,11 +83,11 @@ impl Trial<'_> {
         Some(Chain { links, loops: chain.loops, start_delay: Nanos::ZERO })
     }
 
-    /// What a stream sends, as lane `lane` does.
+    /// What a stream sends, signed for `lane`.
     fn templates(
         &self,
         index: usize,
-        lane: u8,
+        lane: &LaneMark,
         blocks: &mut Blocks,
         jit: &mut Option<Jit>,
     ) -> Result<Varied, EngineError> {
@@ -106,12 +108,11 @@ impl Trial<'_> {
         }
         let built = |size: &FrameLen| stream.packet.build(*size).map_err(|e| bad(e.to_string()));
         if let Some(vary) = &plan.vary {
-            let signature =
-                stream.measured.then_some(SignatureId { mark: self.mark, stream: index as u32, lane });
+            let lane = stream.measured.then_some(*lane);
             let (mut templates, mut programs) = (Vec::new(), Vec::new());
             for size in &plan.sizes.lengths {
                 let mut packet = built(size)?;
-                programs.push(Program::new(vary, &mut packet, signature).map_err(|e| bad(e.to_string()))?);
+                programs.push(Program::new(vary, &mut packet, lane).map_err(|e| bad(e.to_string()))?);
                 templates.push(Template::new(blocks, &packet, None, TxOffload::default()));
             }
             let made = match jit.take() {
@@ -129,7 +130,7 @@ impl Trial<'_> {
     fn signed(
         &self,
         index: usize,
-        lane: u8,
+        lane: &LaneMark,
         mut packet: Packet,
         blocks: &mut Blocks,
     ) -> Result<Template, EngineError> {
@@ -137,14 +138,13 @@ impl Trial<'_> {
         if !stream.measured {
             return Ok(Template::new(blocks, &packet, None, TxOffload::default()));
         }
-        let (mark, number) = (self.mark, index as u32);
         if self.plan.ports[stream.from].checksum == ChecksumBy::Offload
-            && let Some((stamp, l2_len, l3_len)) = Stamp::prepare_offload(&mut packet, mark, number, lane)
+            && let Some((stamp, l2_len, l3_len)) = Stamp::prepare_offload(&mut packet, lane)
         {
             let offload = offload(&stream.packet, l2_len as u8, l3_len as u16);
             return Ok(Template::new(blocks, &packet, Some(stamp), offload));
         }
-        let stamp = Stamp::prepare(&mut packet, mark, number, lane).ok_or_else(|| EngineError::Stream {
+        let stamp = Stamp::prepare(&mut packet, lane).ok_or_else(|| EngineError::Stream {
             stream: self.plan.streams[index].name.clone(),
             reason: format!("a frame of {} bytes has no room for the signature", packet.bytes.len() + 4),
         })?;

@@ -13,7 +13,7 @@ use session::plan::Side;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use units::{Load, Nanos, Pps};
-use wire::signature;
+use wire::signature::Mark;
 use wire::{Header, PacketSpec};
 
 /// Speed of a link that neither port nor profile gives. A share of the link needs one.
@@ -43,7 +43,7 @@ pub(crate) struct Trial<'p> {
     pub(crate) hosts: EmulatedHosts,
     pub(crate) expected: Vec<Expected>,
     pub(crate) shape: Shape,
-    pub(crate) mark: u32,
+    pub(crate) mark: Mark,
     pub(crate) grace: Nanos,
     /// For each entry under `sessions`: servers and the hardware address their clients send to.
     pub(crate) hops: Vec<Vec<(RangeInclusive<IpAddr>, [u8; 6])>>,
@@ -78,7 +78,7 @@ impl<'p> Trial<'p> {
             known: known.collect(),
             expected: expected.collect(),
             shape: Shape::new(streams.len(), plan.ports.len(), plan.sessions.len(), histograms),
-            mark: signature::run_mark(plan.seed),
+            mark: Mark::of_run(plan.seed),
             // Long enough for a core that was taken away to catch up, too short to change the rate.
             grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),
             hops: (0..plan.sessions.len()).map(|index| hops(plan, index, &hosts, neighbours)).collect(),

@@ -8,7 +8,7 @@ use measure::{Arrival, Recorder};
 use neighbour::Hosts;
 use port::{BURST, Burst, Clock, RxQueue};
 use units::Nanos;
-use wire::signature::{self, Signature};
+use wire::signature::{self, Mark, NoSignature, Signature};
 
 /// Where and how long a stream's packets should arrive.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub(crate) const ANY_PORT: u16 = u16::MAX;
 pub(crate) struct Receiver<'a> {
     queue: &'a mut dyn RxQueue,
     port: usize,
-    mark: u32,
+    mark: Mark,
     burst: Burst,
     arrivals: [Arrival; BURST],
     /// Whether the last burst was full.
@@ -44,7 +44,7 @@ const OVERHEARD_MAX: usize = 64;
 const AHEAD: usize = 6;
 
 impl<'a> Receiver<'a> {
-    pub(crate) fn new(queue: &'a mut dyn RxQueue, port: usize, mark: u32) -> Self {
+    pub(crate) fn new(queue: &'a mut dyn RxQueue, port: usize, mark: Mark) -> Self {
         Self {
             queue,
             port,
@@ -124,7 +124,7 @@ impl<'a> Receiver<'a> {
         for (i, frame) in frames[..n].iter_mut().enumerate() {
             let data = self.burst.data(i);
             // A test packet may have the addresses and ports of a flow: what is measured goes first.
-            if !(is_measuring && signature::read_at_end(data, self.mark).is_some()) {
+            if !(is_measuring && signature::read_at_end(data, &self.mark).is_ok()) {
                 *frame = data;
             }
         }
@@ -155,9 +155,9 @@ impl<'a> Receiver<'a> {
             if foreign >> i & 1 == 0 {
                 continue;
             }
-            let found = match signature::read_at_end(data, self.mark) {
-                Some(found) => found,
-                None => match look_closer(self.mark, data, counts, hosts, answers) {
+            let found = match signature::read_at_end(data, &self.mark) {
+                Ok(found) => found,
+                Err(_) => match look_closer(&self.mark, data, counts, hosts, answers) {
                     Some(found) => found,
                     None => {
                         keep_for_pings(&mut self.overheard, self.port, now, data);
@@ -216,22 +216,23 @@ impl<'a> Receiver<'a> {
     }
 }
 
-/// A frame without a signature at its end: padded by the device, meant for a host, or foreign.
+/// A frame without a signature at its end: padded or damaged by the device, meant for a host, or foreign.
 #[cold]
 #[inline(never)]
 fn look_closer(
-    mark: u32,
+    mark: &Mark,
     data: &[u8],
     counts: &mut PortCounts,
     hosts: &Hosts,
     answers: &mut Vec<Vec<u8>>,
 ) -> Option<Signature> {
     let found = signature::find(data, mark);
-    if found.is_none() {
+    if let Err(why) = found {
         counts.rx_other += 1;
+        counts.rx_damaged += u64::from(why == NoSignature::Damaged);
         answers.extend(hosts.answer(data));
     }
-    found
+    found.ok()
 }
 
 /// Keeps a foreign frame if it may be the answer to a ping.

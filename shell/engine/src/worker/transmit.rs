@@ -9,6 +9,7 @@ use crate::counts::interval::{Interval, PortCounts, Shape};
 use port::{BURST, Burst, Clock, TxQueue};
 use sched::{Pacing, Schedule, Slot};
 use units::Nanos;
+use wire::signature::{LaneMark, Mark};
 
 /// A stream as this worker sends it: one cache line.
 #[repr(align(64))]
@@ -30,6 +31,22 @@ impl TxStream {
     }
 }
 
+/// Signs the packets of one worker.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signer {
+    /// The run's.
+    pub(crate) mark: Mark,
+    /// The worker's part of every stream.
+    pub(crate) lane: u8,
+}
+
+impl Signer {
+    #[inline(always)]
+    fn lane_of(&self, stream: u32) -> LaneMark {
+        self.mark.lane(stream, self.lane)
+    }
+}
+
 /// One worker's sending side of one port.
 ///
 /// `slots[..filled]` are due and hold `packets` packets; the first `burst.len()` of them have their frames in `burst`.
@@ -38,6 +55,7 @@ pub(crate) struct Transmitter<'a> {
     queue: &'a mut dyn TxQueue,
     port: usize,
     schedule: Schedule,
+    signer: Signer,
     /// Streams sent from this port; the schedule's slots index them.
     streams: Vec<TxStream>,
     blocks: Blocks,
@@ -65,6 +83,7 @@ impl<'a> Transmitter<'a> {
         queue: &'a mut dyn TxQueue,
         port: usize,
         schedule: Schedule,
+        signer: Signer,
         streams: Vec<TxStream>,
         blocks: Blocks,
         varied: Vec<Varied>,
@@ -74,6 +93,7 @@ impl<'a> Transmitter<'a> {
             queue,
             port,
             schedule,
+            signer,
             pacing: vec![Pacing::default(); streams.len()],
             streams,
             blocks,
@@ -164,11 +184,13 @@ impl<'a> Transmitter<'a> {
         for (slot, sequence) in self.slots[..self.filled].iter().zip(&self.sequences) {
             let end = (i + slot.run as usize).min(all);
             let mut sequence = *sequence;
-            let template = match &self.streams[slot.stream as usize].content {
+            let stream = &self.streams[slot.stream as usize];
+            let lane = self.signer.lane_of(stream.index);
+            let template = match &stream.content {
                 TxContent::Same(template) => template,
                 TxContent::Varied(varied) => {
                     let (frames, number, time) = (i..end, slot.number, departure.0);
-                    let slice = Slice { frames, fresh: old, number, sequence, time };
+                    let slice = Slice { frames, fresh: old, number, lane, sequence, time };
                     self.varied[*varied as usize].build(&mut self.burst, &self.blocks, &slice);
                     i = end;
                     continue;
@@ -180,7 +202,7 @@ impl<'a> Transmitter<'a> {
                     frame.fill(template.tag, self.blocks.of(template), template.len(), template.offload);
                 }
                 if let Some(stamp) = &template.stamp {
-                    stamp.write(frame.data_mut(), sequence, departure.0);
+                    stamp.write(frame.data_mut(), &lane, sequence, departure.0);
                     sequence = sequence.wrapping_add(1);
                 }
             }

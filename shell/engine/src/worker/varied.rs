@@ -6,6 +6,7 @@ use jit::Runner;
 use port::Burst;
 use profile::plan::Sizes;
 use std::ops::Range;
+use wire::signature::LaneMark;
 
 /// What one worker needs to send such a stream.
 pub(crate) struct Varied {
@@ -33,7 +34,9 @@ pub(crate) struct Slice {
     pub(crate) fresh: usize,
     /// Number of the first packet in its stream.
     pub(crate) number: u64,
-    /// Its sequence number in the lane.
+    /// Whose they are.
+    pub(crate) lane: LaneMark,
+    /// The first one's sequence number in the lane.
     pub(crate) sequence: u32,
     /// When they leave.
     pub(crate) time: u64,
@@ -88,7 +91,7 @@ impl Varied {
                 (None, Some(stamp)) => {
                     for (k, i) in (at..until).enumerate() {
                         let sequence = sequence.wrapping_add(k as u32);
-                        stamp.write(burst.frame_mut(i).data_mut(), sequence, slice.time);
+                        stamp.write(burst.frame_mut(i).data_mut(), &slice.lane, sequence, slice.time);
                     }
                 }
                 (None, None) => {}
