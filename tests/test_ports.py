@@ -66,7 +66,7 @@ def agree(done, counters):
         one = result["streams"][name]
         assert (one["tx"], one["rx"], one["lost"], one["duplicates"], one["reordered"]) == (COUNT, COUNT, 0, 0, 0), name
     assert result["streams"]["last"]["lost"] == 0
-    assert result["verdict"] == {"valid": True, "generator_limited": False, "reasons": []}
+    assert result["verdict"] == {"valid": True, "generator_limited": False, "disturbed": False, "reasons": []}
     assert counters == {port: {"rx": COUNT, "tx": COUNT} for port in (0, 1)}
 
 
@@ -120,7 +120,7 @@ def complete(done):
     """All that was sent has arrived."""
     result = done.result()
     assert sums(result, "tx") == sums(result, "rx") > 0 and sums(result, "lost") == 0, result["streams"]
-    assert result["verdict"] == {"valid": True, "generator_limited": False, "reasons": []}
+    assert result["verdict"] == {"valid": True, "generator_limited": False, "disturbed": False, "reasons": []}
     return result
 
 

@@ -58,7 +58,7 @@ CONTRACT = {
     "": "schema version seed profile_sha256 started duration_s interrupted clock timestamp_class verdict ports streams"
     " workers",
     "clock": "source hz",
-    "verdict": "valid generator_limited reasons",
+    "verdict": "valid generator_limited disturbed reasons",
     "ports.west": "tx_packets tx_bytes rx_packets rx_bytes tx_unsent tx_pps rx_pps tx_bps_l1 rx_bps_l1 rx_other"
     " rx_errors",
     "streams.s": "requested_pps offered_pps tx rx lost loss_ratio duplicates reordered latency_ns jitter_ns"

@@ -54,7 +54,7 @@ def test_nothing_is_lost_at_a_rate_the_kernel_carries(lab, router, kind):
 
     def check(done, seen):
         result = done.result()
-        assert result["verdict"] == {"valid": True, "generator_limited": False, "reasons": []}
+        assert result["verdict"] == {"valid": True, "generator_limited": False, "disturbed": False, "reasons": []}
         for port, *_ in FOUR:
             one = result["streams"][f"to{port}"]
             assert one["tx"] == 30_000
@@ -85,7 +85,7 @@ def test_loss_agrees_with_the_routers_counters_to_the_packet(lab, router, kind):
         result = done.result()
         v4, v6 = result["streams"]["v4"], result["streams"]["v6"]
         tx, rx, lost = sums(result, "tx"), sums(result, "rx"), sums(result, "lost")
-        assert result["verdict"] == {"valid": True, "generator_limited": False, "reasons": []}
+        assert result["verdict"] == {"valid": True, "generator_limited": False, "disturbed": False, "reasons": []}
         assert tx == 60_000 and lost > tx / 4, "the router was not overloaded"
         # In: the router received and forwarded all that was sent; what it heard besides is ARP and ND.
         assert (v4["tx"], v6["tx"]) == (seen["router"]["forwarded_9001"], seen["router"]["forwarded_9002"])

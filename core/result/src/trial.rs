@@ -83,7 +83,9 @@ part! {
         valid: bool = FLAG;
         /// Whether the tester, and not the device under test, was the limit.
         generator_limited: bool = FLAG;
-        /// Why the result is not valid, or why the tester was the limit.
+        /// Whether something on the tester's machine disturbed it: its cores were taken away or it paused.
+        disturbed: bool = FLAG;
+        /// Why the result is not valid, why the tester was the limit, or what disturbed it.
         reasons: Vec<String> = TEXT;
     }
 }
@@ -119,5 +121,8 @@ part! {
         waited_s: Option<f64> = SECONDS;
         /// Longest time between two turns of the loop, ns.
         stall_max_ns: u64 = NANOS;
+        /// Time in which the loop stood still for 5 ms and longer, s; absent in a simulated trial.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        paused_s: Option<f64> = SECONDS;
     }
 }

@@ -175,10 +175,11 @@ fn stream_row(name: &str, stream: &StreamResult) -> Vec<String> {
 
 fn verdict(document: &ResultDocument) -> String {
     let verdict = &document.verdict;
-    let mut text = match (verdict.valid, verdict.generator_limited) {
-        (true, false) => "  valid\n".to_owned(),
-        (true, true) => "  valid, but the tester was the limit\n".to_owned(),
-        (false, _) => "  INVALID\n".to_owned(),
+    let mut text = match (verdict.valid, verdict.generator_limited, verdict.disturbed) {
+        (true, false, false) => "  valid\n".to_owned(),
+        (true, false, true) => "  valid, but the tester was disturbed\n".to_owned(),
+        (true, true, _) => "  valid, but the tester was the limit\n".to_owned(),
+        (false, _, _) => "  INVALID\n".to_owned(),
     };
     if document.interrupted {
         text += "  interrupted\n";

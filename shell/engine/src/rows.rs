@@ -84,7 +84,14 @@ fn pacing(record: &PacingRecord) -> Option<PacingResult> {
 /// A worker's time, without what only the system knows of it.
 pub(crate) fn worker(time: &WorkerTime) -> WorkerResult {
     let busy_ratio = time.busy_ns as f64 / time.total_ns.max(1) as f64;
-    WorkerResult { core: None, busy_ratio, cpu_s: None, waited_s: None, stall_max_ns: time.stall_max_ns }
+    WorkerResult {
+        core: None,
+        busy_ratio,
+        cpu_s: None,
+        waited_s: None,
+        stall_max_ns: time.stall_max_ns,
+        paused_s: None,
+    }
 }
 
 fn errors(pairs: &[(&str, u64)]) -> Counters {
@@ -102,6 +109,7 @@ pub(crate) fn ports(
     for (index, (plan, n)) in trial.plan.ports.iter().zip(&sums.ports).enumerate() {
         let end = ends.map(|ends| &ends[index]);
         let mut rx_errors = errors(&[
+            ("damaged_signature", n.rx_damaged),
             ("misrouted", n.rx_misrouted),
             ("wrong_length", n.rx_wrong_length),
             ("unknown_stream", n.rx_unknown_stream),
@@ -274,6 +282,7 @@ impl Row<'_> {
             reordered: count(|c| c.reordered),
             reorder_distance_max: count(|c| c.reorder_distance_max),
             stale: count(|c| c.stale),
+            rejected: count(|c| c.rejected),
             latency_ns: counts.and_then(|c| latency(&c.latency, self.latency)),
             jitter_ns: counts.and_then(|c| jitter(&c.delay_change, self.jitter)),
             interarrival_ns: counts.and_then(|c| spread(&c.interarrival)),

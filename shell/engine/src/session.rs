@@ -139,10 +139,17 @@ fn assemble(
         results.unsent.iter().zip(drops).map(|(unsent, drops)| PortEnd { unsent: *unsent, drops }).collect();
     let span = sending_time(plan, results);
     let seconds = span.as_secs_f64().max(1e-9);
-    let evidence = Evidence { trial, sums: &results.total, ends: &ends, drift_ppm: clock.drift_ppm };
+    let evidence = Evidence {
+        trial,
+        sums: &results.total,
+        ends: &ends,
+        drift_ppm: clock.drift_ppm,
+        usage: &results.usage,
+    };
     let workers = results.total.workers.iter().zip(&results.usage).map(|(time, usage)| WorkerResult {
         cpu_s: usage.map(|u| u.run_ns as f64 / 1e9),
         waited_s: usage.map(|u| u.wait_ns as f64 / 1e9),
+        paused_s: usage.map(|_| time.paused_ns as f64 / 1e9),
         ..rows::worker(time)
     });
     let arrived = Some((&results.spans, results.epoch));

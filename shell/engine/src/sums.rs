@@ -24,6 +24,7 @@ pub(crate) struct WorkerTime {
     pub(crate) busy_ns: u64,
     pub(crate) total_ns: u64,
     pub(crate) stall_max_ns: u64,
+    pub(crate) paused_ns: u64,
 }
 
 impl Sums {
@@ -77,6 +78,7 @@ impl Sums {
         time.busy_ns += interval.busy_ns;
         time.total_ns += interval.total_ns;
         time.stall_max_ns = time.stall_max_ns.max(interval.stall_max_ns);
+        time.paused_ns += interval.paused_ns;
     }
 
     /// Whether every measured stream that should come back here has come back whole.

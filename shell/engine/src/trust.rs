@@ -8,10 +8,11 @@ use crate::worker::Worker;
 use crate::worker::flows::Local;
 use crate::worker::receive::{ANY_PORT, Expected, Receiver};
 use crate::worker::template::{Blocks, Template};
-use crate::worker::transmit::{Transmitter, TxStream};
+use crate::worker::transmit::{Signer, Transmitter, TxStream};
 use crate::worker::varied::TxContent;
 use measure::Recorder;
 use neighbour::Hosts;
+use os::ThreadUsage;
 use port::{Clock, Port, PortRequest, TxOffload, ring};
 use profile::plan::{Comparison, Criterion};
 use result::{CriterionResult, LatencyResult, Numbers, ResultDocument, Verdict};
@@ -19,7 +20,7 @@ use sched::{Pace, Schedule, Share, StreamLoad};
 use session::Reason;
 use session::plan::{OpenRate, Side};
 use units::{FrameLen, Nanos, Pps};
-use wire::signature::{self, Stamp};
+use wire::signature::{Mark, Stamp};
 use wire::{Header, PacketSpec, protocol};
 
 /// Share of packets due but not sent above which the tester is the limit.
@@ -30,6 +31,18 @@ const FULL: f64 = 0.95;
 const DRIFT_PPM_MAX: f64 = 500.0;
 /// Share of packets that may arrive before they were sent: clocks of two cores differ by some nanoseconds.
 const BEFORE_SENT_MAX: f64 = 0.001;
+/// Share of the time in which a worker wanted its core that it may wait for it.
+const WAITED_MAX: f64 = 0.05;
+/// A standstill that is told: at 10,000 packets/s it makes a burst of 100.
+const STALL_MAX: Nanos = Nanos::from_millis(10);
+/// Share of time spent in pauses that makes a result invalid: 99th percentiles are theirs.
+const PAUSED_MAX: f64 = 0.01;
+/// Packets of a stream this slow or slower are at least 50 us apart, longer than a turn of the loop takes.
+const SLOW: Pps = Pps::new(20_000);
+/// Share of such packets that may leave together with the one before.
+const BACK_TO_BACK_MAX: f64 = 0.1;
+/// Share of foreign frames that may look damaged by chance: the mark has 24 bits.
+const LOOKALIKES: f64 = 1e-6;
 /// Length and rate of the loop-back that measures the tester itself.
 const SELF_TEST: Nanos = Nanos::from_millis(5);
 const SELF_TEST_RATE: Pps = Pps::new(200_000);
@@ -42,11 +55,11 @@ pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     let request = PortRequest { queues: 1, frame_len_max: 64 };
     let mut port = ring::looped("ring:self", request).ok()?;
     let mut queues = port.take_queues();
-    let mark = signature::run_mark(0);
+    let mark = Mark::of_run(0);
     let headers = ["ethernet", "ipv4", "udp"].map(|name| protocol(name).map(Header::new));
     let spec = PacketSpec { headers: headers.into_iter().flatten().collect(), ..PacketSpec::default() };
     let mut packet = spec.build(FrameLen::MIN).ok()?;
-    let stamp = Stamp::prepare(&mut packet, mark, 0, 0)?;
+    let stamp = Stamp::prepare(&mut packet, &mark.lane(0, 0))?;
     let mut blocks = Blocks::default();
     let template = Template::new(&mut blocks, &packet, Some(stamp), TxOffload::default());
     let stream = TxStream::new(0, TxContent::Same(template), true);
@@ -54,8 +67,9 @@ pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
         StreamLoad { pace: Pace::Even(SELF_TEST_RATE), group: 1, count: None, start_delay: Nanos::ZERO };
     let schedule = Schedule::new(&[(0, load)], &[], Nanos::ZERO, SELF_TEST, Share::WHOLE);
     let shape = Shape::new(1, 1, 0, true);
+    let (signer, streams) = (Signer { mark, lane: 0 }, vec![stream]);
     let transmitter =
-        Transmitter::new(queues.tx[0].as_mut(), 0, schedule, vec![stream], blocks, Vec::new(), shape);
+        Transmitter::new(queues.tx[0].as_mut(), 0, schedule, signer, streams, blocks, Vec::new(), shape);
     let receiver = Receiver::new(queues.rx[0].as_mut(), 0, mark);
     let recorder = Recorder::new(shape.table(), 1);
     let interval = Box::new(shape.interval());
@@ -85,6 +99,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) sums: &'a Sums,
     pub(crate) ends: &'a [PortEnd],
     pub(crate) drift_ppm: Option<f64>,
+    /// Of each worker's thread; `None` in virtual time, where nothing can disturb it.
+    pub(crate) usage: &'a [Option<ThreadUsage>],
 }
 
 impl Evidence<'_> {
@@ -94,6 +110,9 @@ impl Evidence<'_> {
         self.judge_sending(&mut verdict);
         self.judge_max_rates(&mut verdict);
         self.judge_receiving(&mut verdict);
+        self.judge_numbers(&mut verdict);
+        self.judge_pauses(&mut verdict);
+        self.judge_bursts(&mut verdict);
         self.judge_sessions(&mut verdict);
         if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
             verdict.reject(format!(
@@ -198,6 +217,13 @@ impl Evidence<'_> {
                     "port {name}: the tester dropped {n} received frames ({reason}); the loss includes them"
                 ));
             }
+            if n.rx_damaged as f64 > n.rx_other as f64 * LOOKALIKES {
+                verdict.reject(format!(
+                    "port {name}: {} test packets arrived with a damaged or forged signature and do not count as received; the \
+                     loss includes them",
+                    n.rx_damaged
+                ));
+            }
             if n.rx_misrouted > 0 {
                 verdict.reject(format!(
                     "port {name}: received {} test packets meant for another port; check the cabling",
@@ -227,12 +253,117 @@ impl Evidence<'_> {
     }
 }
 
+impl Evidence<'_> {
+    /// Workers that were kept from their cores. What is due meanwhile leaves late and in a burst, and what arrives waits.
+    fn judge_pauses(&self, verdict: &mut Findings) {
+        let workers = self.sums.workers.iter().zip(self.usage).enumerate();
+        for (worker, (time, usage)) in workers.filter_map(|(n, (time, usage))| Some((n, (time, (*usage)?)))) {
+            let wanted = usage.run_ns + usage.wait_ns;
+            if usage.wait_ns as f64 > wanted as f64 * WAITED_MAX {
+                let [waited, wanted] = [usage.wait_ns, wanted].map(|ns| ns as f64 / 1e9);
+                verdict.disturb(
+                    true,
+                    format!(
+                        "worker {worker} waited {waited:.2} of {wanted:.2} s for its core, which other processes used; \
+                         losses, latencies and pacing may be the tester's"
+                    ),
+                );
+            } else if time.stall_max_ns >= STALL_MAX.0 {
+                let share = time.paused_ns as f64 / time.total_ns.max(1) as f64;
+                let grave = share > PAUSED_MAX || self.something_was_lost();
+                verdict.disturb(
+                    grave,
+                    format!(
+                        "worker {worker} stood still for {:.1} ms at a time, {:.1} ms in all; packets due then left late and \
+                         in a burst{}",
+                        time.stall_max_ns as f64 / 1e6,
+                        time.paused_ns as f64 / 1e6,
+                        if grave { ", so losses and latencies may be the tester's" } else { "" }
+                    ),
+                );
+            }
+        }
+    }
+
+    /// Whether a device or the tester lost a measured packet, or a session failed.
+    fn something_was_lost(&self) -> bool {
+        let streams = self.trial.streams.iter().zip(&self.sums.sent).zip(&self.sums.arrivals.streams);
+        let mut measured = streams.filter(|((stream, _), _)| stream.measured && stream.to.is_some());
+        let sessions = 0..self.trial.plan.sessions.len();
+        measured.any(|((_, sent), got)| got.counts.received < *sent)
+            || sessions.into_iter().any(|n| self.sums.sessions(n, Side::Client).app.failed_in_all() > 0)
+    }
+
+    /// Streams due evenly and so slowly that no two packets should leave together, but many did.
+    fn judge_bursts(&self, verdict: &mut Findings) {
+        if !self.trial.shape.paces_streams() || self.usage.iter().all(Option::is_none) {
+            return;
+        }
+        let mut bursty = self.trial.streams.iter().enumerate().filter_map(|(index, stream)| {
+            let Pace::Even(rate) = &stream.load.pace else { return None };
+            let ratio = self.sums.pacing[index].back_to_back_ratio()?;
+            (rate.as_f64() <= SLOW.as_f64() && ratio > BACK_TO_BACK_MAX && !stream.chained)
+                .then_some((index, ratio))
+        });
+        if let Some((index, ratio)) = bursty.next() {
+            let more = match bursty.count() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            verdict.disturb(
+                true,
+                format!(
+                    "stream {}{more}: {:.0}% of the packets left back to back although they were due apart; losses and \
+                     latencies may come from these bursts",
+                    self.trial.plan.streams[index].name,
+                    ratio * 100.0
+                ),
+            );
+        }
+    }
+
+    /// Test packets whose numbers can't be right, or are too old to tell what they are.
+    fn judge_numbers(&self, verdict: &mut Findings) {
+        let counted = |count: fn(&measure::Counts) -> u64| {
+            let streams = self.sums.arrivals.streams.iter().map(|stream| count(&stream.counts));
+            let mut some = streams.enumerate().filter(|(_, n)| *n > 0);
+            let (first, n) = some.next()?;
+            let (others, n) = some.fold((0, n), |(others, sum), (_, n)| (others + 1, sum + n));
+            let name = &self.trial.plan.streams[first].name;
+            let streams = match others {
+                0 => format!("stream {name}"),
+                more => format!("stream {name} and {more} more"),
+            };
+            Some((streams, n))
+        };
+        if let Some((streams, n)) = counted(|counts| counts.stale) {
+            verdict.reject(format!(
+                "{streams}: {n} packets arrived more than {} numbers late, so late and duplicate can't be told apart; the \
+                 loss includes them",
+                measure::WINDOW
+            ));
+        }
+        if let Some((streams, n)) = counted(|counts| counts.rejected) {
+            verdict.reject(format!(
+                "{streams}: {n} packets had sequence numbers that were not sent yet; they do not count as received"
+            ));
+        }
+    }
+}
+
 /// A verdict in the making.
 struct Findings(Verdict);
 
 impl Findings {
     fn reject(&mut self, reason: String) {
         self.0.valid = false;
+        self.0.reasons.push(reason);
+    }
+
+    /// Something disturbed the tester; `grave` if the figures may be wrong for it.
+    fn disturb(&mut self, grave: bool, reason: String) {
+        self.0.valid &= !grave;
+        self.0.disturbed = true;
         self.0.reasons.push(reason);
     }
 

@@ -12,7 +12,7 @@ pub(crate) mod template;
 pub(crate) mod transmit;
 pub(crate) mod varied;
 
-use crate::counts::interval::Interval;
+use crate::counts::interval::{Interval, PAUSE_NS};
 use commands::{PingEvent, WorkerCommand};
 use flows::{Flows, Local};
 use measure::{Jitter, Recorder};
@@ -179,6 +179,7 @@ impl<'a> Worker<'a> {
             self.interval.total_ns += span;
             self.interval.busy_ns += if self.last_busy { span } else { 0 };
             self.interval.stall_max_ns = self.interval.stall_max_ns.max(span);
+            self.interval.paused_ns += if span >= PAUSE_NS { span } else { 0 };
         }
         self.last_turn = now;
     }
@@ -254,6 +255,7 @@ impl<'a> Worker<'a> {
         for sending in self.sending.iter_mut().filter(|s| !s.done) {
             self.unsent[sending.transmitter.port()] += sending.transmitter.abandon();
         }
+        self.recorder.settle();
         let interval = self.swap(empty);
         let sent_at = self.flows().map(Flows::sent_at).max().unwrap_or(Nanos::ZERO);
         let sessions = if sent_at == Nanos::ZERO { Nanos::ZERO } else { self.epoch.saturating_add(sent_at) };
