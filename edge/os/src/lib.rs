@@ -17,7 +17,8 @@ pub mod link;
 pub mod link_state;
 pub mod memory;
 mod netlink;
-pub mod signal;
+pub mod peer;
+pub mod process;
 
 pub use clock::{ClockDrift, ClockFacts, CoreSkew, TscClock};
 pub use cpu::{Memory, ThreadUsage};

@@ -232,10 +232,7 @@ pub(crate) fn lab(command: LabCommand) -> Result<Exit, Failure> {
         LabCommand::Down { names, all } => down(names, all),
         LabCommand::Generate { config } => {
             let text = generate(config).map_err(|error| Failure::bad_input(error.to_string()))?;
-            use std::io::Write;
-            std::io::stdout()
-                .write_all(text.as_bytes())
-                .map_err(|error| Failure::refused(error.to_string()))?;
+            print!("{text}");
             Ok(Exit::Done)
         }
     }

@@ -19,7 +19,6 @@ pub(crate) struct Live {
     bar: Option<ProgressBar>,
     sinks: Sinks,
     every: Nanos,
-    error: Option<Failure>,
 }
 
 impl Live {
@@ -40,16 +39,13 @@ impl Live {
         });
         let every =
             if sinks.wants_intervals() { common.interval.max(Nanos::from_millis(10)) } else { SNAPSHOT };
-        Ok((Self { bar, sinks, every, error: None }, commands))
+        Ok((Self { bar, sinks, every }, commands))
     }
 
     /// Clears the progress bar and returns the open files.
     pub(crate) fn finish(self) -> Sinks {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
-        }
-        if let Some(error) = self.error {
-            eprintln!("eagre: {}; interval output stopped", error.text);
         }
         self.sinks
     }
@@ -97,8 +93,8 @@ impl TrialObserver for Live {
         if let Some(bar) = &self.bar {
             Self::show(bar, view);
         }
-        if self.sinks.wants_intervals() && self.error.is_none() {
-            self.error = self.sinks.interval(&view.document()).err();
+        if self.sinks.wants_intervals() {
+            self.sinks.interval(&view.document());
         }
     }
 }

@@ -3,7 +3,10 @@
 //! Not here: anything a library user could not do with the crates below.
 
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stderr, clippy::print_stdout)]
+
+// First: its macros take the place of the standard library's.
+#[macro_use]
+mod print;
 
 mod args;
 mod bench;
@@ -37,7 +40,7 @@ static ALLOCATOR: os::memory::OrExit = os::memory::OrExit {
 };
 
 /// Exit codes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Exit {
     /// Done and valid.
     Done = 0,
@@ -73,17 +76,21 @@ impl From<engine::EngineError> for Failure {
 }
 
 fn main() -> ExitCode {
-    os::signal::end_on_closed_pipe();
     // clap ends the process with code 2 on bad arguments.
     let args = Args::parse();
-    let exit = execute(args.command).unwrap_or_else(|failure| {
-        for line in failure.text.lines() {
-            eprintln!("eagre: {line}");
-        }
-        failure.exit
-    });
+    let exit = execute(args.command).unwrap_or_else(reported);
+    // A result that nobody can read is as good as none.
+    let exit = print::flush().map_or_else(|failure| reported(failure).max(exit), |()| exit);
     // No DPDK cleanup: it would free memory that its own interrupt thread still uses. The kernel frees everything.
     ExitCode::from(exit as u8)
+}
+
+/// Prints why a command failed.
+fn reported(failure: Failure) -> Exit {
+    for line in failure.text.lines() {
+        eprintln!("eagre: {line}");
+    }
+    failure.exit
 }
 
 fn execute(command: Command) -> Result<Exit, Failure> {
@@ -106,7 +113,7 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Results { results } => results::results(&results),
         Command::Schema { what } => output::schema(what),
         Command::Completion { shell } => {
-            clap_complete::generate(shell, &mut Args::command(), "eagre", &mut std::io::stdout());
+            clap_complete::generate(shell, &mut Args::command(), "eagre", &mut print::Stdout);
             Ok(Exit::Done)
         }
         Command::Man { folder } => man::man(folder.as_deref()),

@@ -3,6 +3,7 @@
 //! Not here: text about options. Added by hand: exit codes, files and cross-references.
 
 use crate::args::Args;
+use crate::print::Stdout;
 use crate::{Exit, Failure};
 use clap::CommandFactory;
 use clap_mangen::Man;
@@ -43,7 +44,7 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<Exit, Failure> {
     match folder {
         None => {
             let page = page(&whole, None).map_err(|e| Failure::refused(format!("the page: {e}")))?;
-            io::stdout().write_all(&page).map_err(|e| Failure::refused(format!("standard output: {e}")))?;
+            Stdout.write_all(&page).map_err(|e| Failure::refused(format!("standard output: {e}")))?;
         }
         Some(folder) => {
             let failure = |e: io::Error| Failure::refused(format!("{}: {e}", folder.display()));

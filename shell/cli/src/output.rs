@@ -12,6 +12,8 @@ pub(crate) struct Sinks {
     results: Vec<(PathBuf, File)>,
     to_stdout: bool,
     lines: Vec<(PathBuf, BufWriter<File>)>,
+    /// Why an interval could not be written; then no more are.
+    lost: Option<Failure>,
 }
 
 fn create(path: &Path) -> Result<(PathBuf, File), Failure> {
@@ -31,7 +33,8 @@ pub(crate) fn is_stdout(common: &Common) -> bool {
 impl Sinks {
     /// Opens the files `common` names; with `--out` also writes the profile's `text`.
     pub(crate) fn open(common: &Common, text: &str) -> Result<Self, Failure> {
-        let mut sinks = Self { results: Vec::new(), to_stdout: is_stdout(common), lines: Vec::new() };
+        let mut sinks =
+            Self { results: Vec::new(), to_stdout: is_stdout(common), lines: Vec::new(), lost: None };
         if let Some(path) = common.json.as_deref().filter(|_| !sinks.to_stdout) {
             sinks.results.push(create(path)?);
         }
@@ -53,11 +56,15 @@ impl Sinks {
 
     /// Whether interval output is enabled.
     pub(crate) fn wants_intervals(&self) -> bool {
-        !self.lines.is_empty()
+        !self.lines.is_empty() && self.lost.is_none()
     }
 
-    /// Writes one interval line.
-    pub(crate) fn interval(&mut self, document: &IntervalDocument) -> Result<(), Failure> {
+    /// Writes one interval line. If that fails, the run goes on and [`Sinks::result`] fails.
+    pub(crate) fn interval(&mut self, document: &IntervalDocument) {
+        self.lost = self.lost.take().or(self.line(document).err());
+    }
+
+    fn line(&mut self, document: &IntervalDocument) -> Result<(), Failure> {
         for (path, file) in &mut self.lines {
             let written = serde_json::to_writer(&mut *file, document).map_err(std::io::Error::from);
             let written = written.and_then(|()| file.write_all(b"\n")).and_then(|()| file.flush());
@@ -67,6 +74,9 @@ impl Sinks {
     }
 
     /// Writes the result.
+    ///
+    /// # Errors
+    /// It, or an interval before it, could not be written.
     pub(crate) fn result(self, document: &ResultDocument) -> Result<(), Failure> {
         let mut text = serde_json::to_string_pretty(document).map_err(|e| lost(Path::new("result"), &e))?;
         text.push('\n');
@@ -74,11 +84,11 @@ impl Sinks {
             file.write_all(text.as_bytes()).map_err(|e| lost(&path, &e))?;
         }
         if self.to_stdout {
-            std::io::stdout()
-                .write_all(text.as_bytes())
-                .map_err(|e| lost(Path::new("standard output"), &e))?;
+            print!("{text}");
         }
-        Ok(())
+        self.lost.map_or(Ok(()), |lost| {
+            Err(Failure { text: format!("{}; interval output stopped", lost.text), ..lost })
+        })
     }
 }
 

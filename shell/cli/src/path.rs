@@ -120,8 +120,8 @@ impl Sink {
         let lost = |place: &dyn std::fmt::Display, error| Failure::refused(format!("{place}: {error}"));
         let written = match self {
             Self::Stdout => {
-                return writeln!(std::io::stdout(), "{text}")
-                    .map_err(|error| lost(&"standard output", error));
+                println!("{text}");
+                return Ok(());
             }
             Self::Nowhere => Ok(()),
             Self::File(path, mut file) => {

@@ -1,6 +1,7 @@
 //! `eagre results`: lists, compares and exports stored results, and writes reports.
 
 use crate::output::print_json;
+use crate::print::Stdout;
 use crate::table::table;
 use crate::{Exit, Failure};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
@@ -412,8 +413,7 @@ fn to_output(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), StoreError>,
 ) -> Result<(), Failure> {
     if output == Path::new("-") {
-        let mut out = std::io::stdout();
-        return write(&mut out).and_then(|()| Ok(out.flush()?)).map_err(Failure::from);
+        return write(&mut Stdout).map_err(Failure::from);
     }
     let lost = |e: &dyn std::fmt::Display| Failure::refused(format!("{}: {e}", output.display()));
     let file = File::create(output).map_err(|e| Failure::bad_input(format!("{}: {e}", output.display())))?;

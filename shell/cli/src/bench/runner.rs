@@ -12,7 +12,6 @@ use os::TscClock;
 use profile::Plan;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 use store::{CampaignId, State};
 use units::FrameLen;
@@ -150,7 +149,8 @@ pub(super) fn write_output(
     let text = serde_json::to_string_pretty(document).map_err(|e| Failure::refused(e.to_string()))? + "\n";
     if path == Path::new("-") {
         eprint!("{summary}");
-        std::io::stdout().write_all(text.as_bytes()).map_err(|error| failed(path, error))
+        print!("{text}");
+        Ok(())
     } else {
         print!("{summary}");
         std::fs::write(path, text).map_err(|error| failed(path, error))
