@@ -94,6 +94,8 @@ pub struct Schedule {
     /// Classes without a rate, which share the room that is left.
     pub(crate) greedy: Vec<Class>,
     greedy_turn: usize,
+    /// Whether the end has come for them: what they have due stays at the time they sent last.
+    greedy_over: bool,
     /// Changes of speed still to come, and when the first does.
     pub(crate) changes: VecDeque<RateChange>,
     pub(crate) change_at: Nanos,
@@ -142,6 +144,7 @@ impl Schedule {
             sources: classes.chain(processes.into_iter().map(Source::Process)).collect(),
             greedy: greedy.into_iter().enumerate().map(class).collect(),
             greedy_turn: 0,
+            greedy_over: false,
             changes: VecDeque::new(),
             change_at: Nanos::MAX,
             homes: None,
@@ -204,6 +207,7 @@ impl Schedule {
 
     fn poll_greedy(&mut self, now: Nanos, out: &mut [Slot], mut room: u32) -> usize {
         if now >= self.end {
+            self.greedy_over = true;
             return 0;
         }
         let mut n = 0;
@@ -240,14 +244,15 @@ impl Schedule {
     /// When [`Schedule::poll`] next has something to say, or a change of speed to make; [`Nanos::MAX`] when it never will
     /// again unless [`Schedule::scale`] is called. Whether that can help, [`Schedule::is_finished`] says.
     pub fn next_due(&self) -> Nanos {
-        let greedy = self.greedy.iter().map(Class::due).min().unwrap_or(Nanos::MAX);
+        let greedy =
+            self.greedy.iter().filter(|_| !self.greedy_over).map(Class::due).min().unwrap_or(Nanos::MAX);
         let next = self.first_due().min(greedy).min(self.change_at);
         if next < self.end { next } else { Nanos::MAX }
     }
 
     /// Whether streams without a rate want all the room there is; not while they are held.
     pub fn is_greedy(&self) -> bool {
-        self.greedy.iter().any(|c| !c.is_finished() && !c.is_held())
+        !self.greedy_over && self.greedy.iter().any(|c| !c.is_finished() && !c.is_held())
     }
 
     /// Whether no slot is left before the end, neither as things are nor once streams are resumed that a factor of zero
@@ -255,7 +260,7 @@ impl Schedule {
     pub fn is_finished(&self) -> bool {
         self.next_due() == Nanos::MAX
             && !self.sources.iter().any(Source::is_held)
-            && self.greedy.iter().all(Class::is_finished)
+            && (self.greedy_over || self.greedy.iter().all(Class::is_finished))
     }
 
     /// Slots due before the end that [`Schedule::poll`] has not returned yet: what is still owed. Of a held stream that is

@@ -94,3 +94,15 @@ fn a_stream_alone_without_a_rate_takes_long_turns_on_a_shared_port() {
     let two = [(0, load(Pace::Max)), (1, counted(Pace::Max, 99))];
     assert_eq!(turns(&two, 0), [(0, 0, 8), (1, 0, 8), (0, 16, 8)]);
 }
+
+#[test]
+fn a_stream_without_a_rate_has_nothing_due_after_the_end() {
+    let mut schedule = Schedule::new(&[(0, load(Pace::Max))], &[], Nanos::ZERO, Nanos(1_000), Share::WHOLE);
+    let mut out = [Slot::default(); 8];
+    assert!(schedule.poll(Nanos(999), &mut out, 64) > 0);
+    assert!(schedule.next_due() <= Nanos(999) && !schedule.is_finished() && schedule.is_greedy());
+    assert_eq!(schedule.poll(Nanos(1_000), &mut out, 64), 0);
+    // Virtual time jumps to what is due next; something in the past would hold it for ever.
+    assert_eq!(schedule.next_due(), Nanos::MAX);
+    assert!(schedule.is_finished() && !schedule.is_greedy());
+}
