@@ -47,6 +47,8 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// The seed if neither [`Overrides::seed`] nor the profile gives one: this crate has no randomness of its own.
     pub default_seed: u64,
+    /// Memory the Plan may take; `None`: no limit. A profile that needs more is refused before it is taken.
+    pub memory_bytes: Option<u64>,
 }
 
 /// Reads a file a profile names, or says why it can't be had: this crate opens none itself.

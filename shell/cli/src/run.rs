@@ -119,7 +119,8 @@ fn own_address(send: &SendArgs) -> Option<IpPrefix> {
 
 pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
     let text = read(path)?;
-    let overrides = Overrides { default_seed: 1, ..Overrides::default() };
+    let memory_bytes = Some(os::memory::available_bytes());
+    let overrides = Overrides { default_seed: 1, memory_bytes, ..Overrides::default() };
     let plan = profile::load_with(&text, &overrides, &files_beside(path))
         .map_err(|e| bad_profile(&path.display().to_string(), &e))?;
     warn(&plan);
@@ -159,6 +160,7 @@ pub(crate) fn load(text: &str, name: &Path, common: &Common) -> Result<Plan, Fai
         duration: common.duration,
         seed: common.seed,
         default_seed: os::entropy::seed(),
+        memory_bytes: Some(os::memory::available_bytes()),
         ..Overrides::default()
     };
     let plan = profile::load_with(text, &overrides, &files_beside(name));

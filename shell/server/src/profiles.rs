@@ -1,10 +1,12 @@
 //! From a profile in a request to a Plan.
 
 use crate::fault::{Fault, places};
+use crate::jobs::lock;
 use crate::profile_store::ProfileStore;
 use api::{Check, CheckedPort};
 use profile::{Overrides, Plan, ProfileError};
 use serde_json::Value;
+use std::sync::Mutex;
 
 /// A requested profile.
 pub(crate) struct Written {
@@ -44,13 +46,20 @@ pub(crate) fn secret() -> String {
     format!("{:016x}{:016x}", os::entropy::bits(), os::entropy::bits())
 }
 
+/// One profile at a time is made a Plan, so that the memory it may take is there.
+static PLANNING: Mutex<()> = Mutex::new(());
+/// The part of the available memory a Plan may take. What runs on it needs several times as much.
+const MEMORY_SHARE: u64 = 8;
+
 /// The Plan, or all errors.
 pub(crate) fn plan(
     text: &str,
     overrides: &Overrides,
     profiles: &ProfileStore,
 ) -> Result<Plan, Vec<ProfileError>> {
-    profile::load_with(text, overrides, &|name| profiles.file(name))
+    let _alone = lock(&PLANNING);
+    let memory_bytes = Some(os::memory::available_bytes() / MEMORY_SHARE);
+    profile::load_with(text, &Overrides { memory_bytes, ..*overrides }, &|name| profiles.file(name))
 }
 
 /// Checks a profile.

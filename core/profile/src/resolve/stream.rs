@@ -20,6 +20,13 @@ const MOST: u64 = signature::STREAMS_MAX as u64;
 /// Copies that may differ: each has a packet of its own in memory.
 const DIFFERING_MAX: u32 = 1 << 18;
 
+/// Memory of a copy that equals the others: its entry, its name, and its places in tables.
+const COPY_BYTES: u64 = 2 * size_of::<StreamPlan>() as u64;
+/// Memory of a copy with a packet of its own.
+const DIFFERING_BYTES: u64 = 4_096;
+/// Memory of a copy in each group and each criterion, which may name it.
+const NAME_BYTES: u64 = 96;
+
 /// The port a stream, or an end of sessions, names.
 #[derive(Clone, Copy)]
 pub(super) enum PortName {
@@ -48,6 +55,15 @@ impl<'a> Resolver<'a> {
             self.reading.fail("streams", format!("{total} streams, copies included; the most is {MOST}"));
             return Vec::new();
         }
+        let needed = self.memory();
+        if let Some(most) = self.overrides.memory_bytes.filter(|most| needed > *most) {
+            let (needed, most) = (needed.div_ceil(1_000_000), most / 1_000_000);
+            self.reading.fail(
+                "streams",
+                format!("{total} streams, copies included, need about {needed} MB of memory, and {most} MB can be used; use fewer 'copies'"),
+            );
+            return Vec::new();
+        }
         let mut names: HashMap<&str, String> = HashMap::new();
         let mut plans = Vec::new();
         for (path, stream) in self.kept_streams() {
@@ -64,6 +80,17 @@ impl<'a> Resolver<'a> {
             }
         }
         plans
+    }
+
+    /// About how much memory the streams of the plan take, bytes.
+    fn memory(&self) -> u64 {
+        let document = self.document;
+        let named = NAME_BYTES * (document.groups.len() + document.criteria.len()) as u64;
+        let of = |stream: &StreamDoc| {
+            let each = if stream.per_copy.is_empty() { COPY_BYTES } else { DIFFERING_BYTES };
+            u64::from(stream.copies.unwrap_or(1)) * (each + named)
+        };
+        document.streams.iter().map(of).fold(0, u64::saturating_add)
     }
 
     /// The streams that could be read, each with its path.

@@ -376,6 +376,7 @@ fn timing(quick: bool, given: [Option<Nanos>; 3]) -> Timing {
 /// The plan of a profile; streams need no rate, because methods set it.
 fn load(text: &str, profile: &Path, seed: Option<u64>) -> Result<Plan, Failure> {
     let overrides = Overrides {
+        memory_bytes: Some(os::memory::available_bytes()),
         seed,
         default_seed: os::entropy::seed(),
         default_rate: Some(Load::Max),
