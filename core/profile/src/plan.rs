@@ -65,6 +65,9 @@ pub struct PortPlan {
     pub allow_default_route: bool,
     /// What is written into a capture file while traffic runs.
     pub capture: Option<CapturePlan>,
+    /// Most that may leave the port, as packets or bits per second, whatever streams ask for. Set by whoever lends the
+    /// port; no profile has it.
+    pub rate_max: Option<Load>,
 }
 
 impl PortPlan {

@@ -3,6 +3,7 @@
 //! A turn of the loop: send what is due, take in what has come, answer what is asked. Time is asked of a clock that is
 //! handed in, so the same worker runs on the processor's counter and in a simulation.
 
+pub(crate) mod cap;
 pub(crate) mod commands;
 mod flow_sink;
 pub(crate) mod flows;

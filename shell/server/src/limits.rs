@@ -3,6 +3,7 @@
 use crate::fault::Fault;
 use os::link::LinkFacts;
 use profile::Plan;
+use profile::plan::Pattern;
 use units::{Layer, Load};
 
 /// Devices that name files of this machine, or arguments of a driver.
@@ -38,6 +39,18 @@ impl Limits {
         }
         let name = port_name(device);
         self.ports.iter().any(|pattern| matches(pattern, &name) || matches(pattern, device))
+    }
+
+    /// Has the cap kept where frames leave: what a profile's rates, patterns and captured gaps come to is not always known
+    /// before. Warns of what is sent later for that.
+    pub(crate) fn impose(&self, plan: &mut Plan) {
+        let Some(cap) = self.rate else { return };
+        plan.ports.iter_mut().for_each(|port| port.rate_max = Some(cap));
+        if plan.streams.iter().any(|stream| stream.pattern != Pattern::Continuous) {
+            plan.warnings.push(format!(
+                "this server limits each port to {cap}: bursts beyond it leave later, or not at all"
+            ));
+        }
     }
 
     /// Refuses what goes beyond.

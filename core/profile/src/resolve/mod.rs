@@ -169,6 +169,7 @@ impl Resolver<'_> {
                 .capture
                 .as_ref()
                 .map(|capture| self.capture(&format!("ports.{name}.capture"), capture)),
+            rate_max: None,
         }
     }
 }

@@ -6,8 +6,9 @@ use super::record::RecordHead;
 use super::shared::Shared;
 use pcap::{ETHERNET, NewInterface, Packet, PcapngWriter, Statistics};
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Nanos;
@@ -187,7 +188,9 @@ impl Files {
         let path =
             if self.rotation.is_some() { numbered(&self.path, self.number) } else { self.path.clone() };
         let fail = |source| Failure { path: path.clone(), source };
-        let file = File::create(&path).map_err(fail)?;
+        // Others' traffic is nobody else's to read.
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
+        let file = file.map_err(fail)?;
         let buffered = BufWriter::with_capacity(BUFFER_BYTES, file);
         let application = concat!("eagre ", env!("CARGO_PKG_VERSION"));
         let mut writer = PcapngWriter::new(buffered, application, self.comment.as_deref()).map_err(fail)?;

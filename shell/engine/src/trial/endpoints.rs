@@ -3,6 +3,7 @@
 use super::resolved::Trial;
 use super::rig::Rig;
 use crate::error::EngineError;
+use crate::worker::cap::Cap;
 use crate::worker::receive::Receiver;
 use crate::worker::template::{Blocks, Template};
 use crate::worker::transmit::{Signer, Transmitter, TxStream};
@@ -34,7 +35,8 @@ impl Trial<'_> {
             let senders = port.queues.tx.len().min(workers) as u16;
             for (worker, queue) in port.queues.tx.iter_mut().take(workers).enumerate() {
                 let share = Share { index: worker as u16, of: senders };
-                let transmitter = self.transmitter(queue.as_mut(), index, share, jit)?;
+                let mut transmitter = self.transmitter(queue.as_mut(), index, share, jit)?;
+                transmitter.limit(self.cap(index, senders));
                 all[worker].0.push(transmitter);
             }
             // A port with more receive queues than there are workers: they take turns at them.
@@ -43,6 +45,12 @@ impl Trial<'_> {
             }
         }
         Ok(all)
+    }
+
+    /// What a worker may send from a port that `senders` workers send from.
+    fn cap(&self, port: usize, senders: u16) -> Option<Cap> {
+        let limit = self.plan.ports[port].rate_max?;
+        Cap::new(limit, senders, self.plan.longest_frame().max(64))
     }
 
     fn transmitter<'q>(

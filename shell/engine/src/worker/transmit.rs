@@ -1,5 +1,6 @@
 //! One worker's sending side of one port.
 
+use super::cap::Cap;
 use super::commands::RateStep;
 use super::flow_sink::{FlowSink, Outbox};
 use super::template::Blocks;
@@ -76,6 +77,7 @@ pub(crate) struct Transmitter<'a> {
     /// Of sessions' flows.
     outbox: Outbox,
     tap: Option<Tap>,
+    cap: Option<Cap>,
 }
 
 impl<'a> Transmitter<'a> {
@@ -107,7 +109,13 @@ impl<'a> Transmitter<'a> {
             control: Burst::new(),
             outbox: Outbox::default(),
             tap: None,
+            cap: None,
         }
+    }
+
+    /// Sends no more than `cap`.
+    pub(crate) fn limit(&mut self, cap: Option<Cap>) {
+        self.cap = cap;
     }
 
     /// Captures what is sent.
@@ -135,8 +143,9 @@ impl<'a> Transmitter<'a> {
         if now < epoch {
             return false;
         }
-        if self.packets < BURST && self.filled < BURST {
-            self.poll(now - epoch);
+        let room = self.cap.as_mut().map_or(BURST, |cap| cap.room(now).min(BURST));
+        if self.packets < room && self.filled < BURST {
+            self.poll(now - epoch, (room - self.packets) as u32);
         }
         if self.packets == 0 {
             return false;
@@ -152,17 +161,20 @@ impl<'a> Transmitter<'a> {
         if let Some(tap) = &mut tap {
             tap.commit(taken);
         }
+        let before = interval.ports[self.port].tx_bytes;
         if taken == self.packets {
             self.account_all(departure.since(epoch), interval);
         } else if taken > 0 {
             self.account_some(taken, departure.since(epoch), interval);
         }
+        if let Some(cap) = &mut self.cap {
+            cap.pay(taken as u64, interval.ports[self.port].tx_bytes - before);
+        }
         taken > 0
     }
 
     #[inline]
-    fn poll(&mut self, now: Nanos) {
-        let room = (BURST - self.packets) as u32;
+    fn poll(&mut self, now: Nanos, room: u32) {
         let n = self.schedule.poll(now, &mut self.slots[self.filled..], room);
         let new = self.filled..self.filled + n;
         for (slot, sequence) in self.slots[new.clone()].iter().zip(&mut self.sequences[new]) {
@@ -269,7 +281,8 @@ impl<'a> Transmitter<'a> {
     pub(crate) fn answer(&mut self, now: Nanos, frames: &[Vec<u8>]) -> u64 {
         let mut sent = 0;
         for frame in frames {
-            if self.queue.alloc(&mut self.control, 1) == 0 {
+            let may_leave = self.cap.as_mut().is_none_or(|cap| cap.may_answer(now));
+            if !may_leave || self.queue.alloc(&mut self.control, 1) == 0 {
                 break;
             }
             let mut buffer = self.control.frame_mut(0);
@@ -278,6 +291,9 @@ impl<'a> Transmitter<'a> {
                 let taken = self.queue.send(&mut self.control) as u64;
                 if let Some(tap) = self.tap.as_mut().filter(|_| taken == 1) {
                     tap.offer(now, Direction::Sent, frame);
+                }
+                if let Some(cap) = &mut self.cap {
+                    cap.pay(taken, taken * (frame.len() as u64 + 4));
                 }
                 sent += taken;
             }

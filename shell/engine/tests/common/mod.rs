@@ -71,6 +71,7 @@ pub fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         checksum: ChecksumBy::Software,
         allow_default_route: false,
         capture: None,
+        rate_max: None,
     };
     let link = LinkPlan {
         speed_bps: 10_000_000_000,
