@@ -147,7 +147,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
             println!("eagre: maximum rate of a port: {cap}");
         }
         if options.tokens.is_empty() {
-            println!("eagre: no tokens: any local user has full access");
+            println!("eagre: no tokens: you and root have full access, other users none");
         }
     });
     match served {

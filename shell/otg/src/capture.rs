@@ -3,6 +3,7 @@
 use crate::error::Errors;
 use crate::translate::CapturePlan;
 use pcap::{NewInterface, Packet, PcapWriter, PcapngWriter};
+use std::io::{BufReader, Read};
 use units::Nanos;
 
 /// Length of the frame check sequence, bytes.
@@ -10,12 +11,29 @@ const FCS: usize = 4;
 /// Maximum packet length.
 const SNAP: u32 = 65_535;
 
-/// Number of packets in a file, which can still be growing.
-pub fn packets(file: &[u8]) -> Result<usize, Errors> {
-    if file.is_empty() {
-        return Ok(0);
+/// Type of a pcapng block with a packet.
+const PACKET_BLOCK: u32 = 6;
+/// Type and length before a block's body.
+const BLOCK_HEAD: usize = 8;
+
+/// Number of packets in a pcapng file as this machine writes it, which can still be growing. Holds none of them.
+pub fn packets(file: impl Read) -> Result<usize, Errors> {
+    let mut file = BufReader::new(file);
+    let mut count = 0;
+    loop {
+        let mut head = Vec::new();
+        file.by_ref().take(BLOCK_HEAD as u64).read_to_end(&mut head).map_err(|error| failed(&error))?;
+        let number = |at: usize| head.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
+        let (Some(kind), Some(len)) = (number(0), number(4)) else { return Ok(count) };
+        let Some(rest) = u64::from(len).checked_sub(BLOCK_HEAD as u64) else {
+            return Err(failed(&"a block is shorter than its head"));
+        };
+        let skipped = std::io::copy(&mut file.by_ref().take(rest), &mut std::io::sink());
+        if skipped.map_err(|error| failed(&error))? < rest {
+            return Ok(count);
+        }
+        count += usize::from(kind == PACKET_BLOCK);
     }
-    pcap::read(file).map(|read| read.records.len()).map_err(|error| failed(&error))
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Errors {

@@ -1,6 +1,7 @@
 //! Who asks, and what that name may do.
 
 use crate::fault::Fault;
+use crate::listen::From;
 use api::Role;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use serde::Deserialize;
@@ -121,15 +122,38 @@ impl Caller {
 pub(crate) struct Door {
     tokens: Vec<Token>,
     listen: SocketAddr,
+    /// Users of this machine that need no token.
+    users: Vec<u32>,
 }
 
 impl Door {
     pub(crate) fn new(tokens: Vec<Token>, listen: SocketAddr) -> Self {
-        Self { tokens, listen }
+        Self { tokens, listen, users: os::peer::own_users() }
+    }
+
+    /// Whether a connection may make requests at all. Without tokens, those of this process's user and of root may: other
+    /// users of this machine reach loopback addresses too.
+    pub(crate) fn welcomes(&self, from: SocketAddr, own: SocketAddr) -> bool {
+        if !self.tokens.is_empty() {
+            return true;
+        }
+        match os::peer::user(from, own) {
+            Ok(user) => user.is_some_and(|user| user == 0 || self.users.contains(&user)),
+            Err(error) => {
+                tracing::error!(%from, "cannot ask the kernel whose connection this is: {error}");
+                false
+            }
+        }
     }
 
     /// The caller of a request.
-    pub(crate) fn caller(&self, headers: &HeaderMap, from: SocketAddr) -> Result<Caller, Fault> {
+    pub(crate) fn caller(&self, headers: &HeaderMap, from: From) -> Result<Caller, Fault> {
+        let From { address: from, welcome } = from;
+        if !welcome {
+            return Err(Fault::forbidden(
+                "this server has no tokens, and so answers only to the user who started it and to root; start it with --tokens",
+            ));
+        }
         if self.tokens.is_empty() {
             self.refuse_strange_pages(headers)?;
             return Ok(Caller { name: "local".to_owned(), role: Role::Admin, from });
@@ -208,11 +232,15 @@ mod tests {
         "127.0.0.1:8443".parse().unwrap()
     }
 
+    fn from(welcome: bool) -> From {
+        From { address: here(), welcome }
+    }
+
     #[test]
     fn tokens_say_who_asks() {
         let list = json!([{"name": "eye", "role": "watch", "token": "0123456789abcdef"}]);
         let door = Door::new(Token::list(list).unwrap(), here());
-        let ask = |pairs: &[(header::HeaderName, &str)]| door.caller(&with(pairs), here());
+        let ask = |pairs: &[(header::HeaderName, &str)]| door.caller(&with(pairs), from(true));
         assert_eq!(ask(&[]).unwrap_err().status(), 401);
         assert_eq!(ask(&[(header::AUTHORIZATION, "Bearer 0123456789abcdeF")]).unwrap_err().status(), 401);
         let caller = ask(&[(header::AUTHORIZATION, "bearer 0123456789abcdef")]).unwrap();
@@ -223,7 +251,8 @@ mod tests {
     #[test]
     fn without_tokens_pages_from_elsewhere_are_refused() {
         let door = Door::new(Vec::new(), here());
-        let ask = |pairs: &[(header::HeaderName, &str)]| door.caller(&with(pairs), here()).map(|c| c.role);
+        let ask =
+            |pairs: &[(header::HeaderName, &str)]| door.caller(&with(pairs), from(true)).map(|c| c.role);
         for host in ["127.0.0.1:8443", "localhost:8443", "localhost", "[::1]:8443"] {
             assert_eq!(ask(&[(header::HOST, host)]).unwrap(), Role::Admin, "{host}");
         }
@@ -232,6 +261,7 @@ mod tests {
         assert_eq!(ask(&both).unwrap_err().status(), 403);
         let own = [(header::HOST, "localhost:8443"), (header::ORIGIN, "http://localhost:8443")];
         assert!(ask(&own).is_ok());
+        assert_eq!(door.caller(&with(&own), from(false)).unwrap_err().status(), 403);
     }
 
     #[test]

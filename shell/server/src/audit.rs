@@ -1,69 +1,142 @@
 //! Who did what: a line of JSON for everything that changes something, and for everything that was refused.
+//!
+//! Changes are in `audit.jsonl`, refusals in `refused.jsonl`, each with a size of its own: whoever is refused again and
+//! again, token or not, pushes no change out.
+//!
+//! Invariant: only this user reads the files, and an entry has a bounded length.
 
 use crate::jobs::lock;
 use api::AuditEntry;
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Entries that can be asked for.
+/// Entries of each kind that can be asked for.
 const RECENT: usize = 200;
-/// Bytes after which a new file begins; the one before is kept.
-const FILE_MAX: u64 = 16 << 20;
+/// Bytes after which a new file of changes begins; the one before is kept.
+const CHANGES_MAX: u64 = 16 << 20;
+/// The same for refusals.
+const REFUSALS_MAX: u64 = 4 << 20;
+/// Characters of a text in an entry.
+const TEXT_MAX: usize = 300;
 
 /// The log.
 #[derive(Debug)]
 pub(crate) struct Audit {
-    path: PathBuf,
-    written: Mutex<Written>,
+    changes: Mutex<Trail>,
+    refusals: Mutex<Trail>,
 }
 
+/// A file of entries, and the newest of them.
 #[derive(Debug)]
-struct Written {
+struct Trail {
+    path: PathBuf,
     file: File,
     bytes: u64,
+    bytes_max: u64,
     recent: VecDeque<AuditEntry>,
 }
 
 fn open(path: &Path) -> std::io::Result<(File, u64)> {
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    // One that is there already may have been readable for others.
+    file.set_permissions(Permissions::from_mode(0o600))?;
     let bytes = file.metadata()?.len();
     Ok((file, bytes))
 }
 
 impl Audit {
-    /// Goes on with `audit.jsonl` in a folder.
+    /// Goes on with the files in a folder.
     pub(crate) fn open(folder: &Path) -> std::io::Result<Self> {
-        let path = folder.join("audit.jsonl");
-        let (file, bytes) = open(&path)?;
-        Ok(Self { path, written: Mutex::new(Written { file, bytes, recent: VecDeque::new() }) })
+        let trail = |name: &str, bytes_max| {
+            Ok::<_, std::io::Error>(Mutex::new(Trail::open(folder.join(name), bytes_max)?))
+        };
+        Ok(Self {
+            changes: trail("audit.jsonl", CHANGES_MAX)?,
+            refusals: trail("refused.jsonl", REFUSALS_MAX)?,
+        })
     }
 
     /// Writes an entry.
-    pub(crate) fn note(&self, entry: AuditEntry) {
+    pub(crate) fn note(&self, mut entry: AuditEntry) {
+        entry.what = cut(entry.what);
+        entry.detail = entry.detail.map(cut);
+        let refused = matches!(entry.status, 401 | 403);
+        lock(if refused { &self.refusals } else { &self.changes }).write(entry);
+    }
+
+    /// The latest changes and the latest refusals, newest first.
+    pub(crate) fn recent(&self) -> Vec<AuditEntry> {
+        let mut all: Vec<AuditEntry> = lock(&self.changes).recent.iter().cloned().collect();
+        all.extend(lock(&self.refusals).recent.iter().cloned());
+        all.sort_by(|one, other| other.at.cmp(&one.at));
+        all
+    }
+}
+
+impl Trail {
+    fn open(path: PathBuf, bytes_max: u64) -> std::io::Result<Self> {
+        let (file, bytes) = open(&path)?;
+        Ok(Self { path, file, bytes, bytes_max, recent: VecDeque::new() })
+    }
+
+    fn write(&mut self, entry: AuditEntry) {
         let line = serde_json::to_string(&entry).unwrap_or_default() + "\n";
-        let mut written = lock(&self.written);
-        if written.bytes > FILE_MAX {
+        if self.bytes > self.bytes_max {
             // If that fails the file grows, which is better than a gap.
             let _ = fs::rename(&self.path, self.path.with_extension("1.jsonl"));
             if let Ok((file, bytes)) = open(&self.path) {
-                (written.file, written.bytes) = (file, bytes);
+                (self.file, self.bytes) = (file, bytes);
             }
         }
-        match written.file.write_all(line.as_bytes()) {
-            Ok(()) => written.bytes += line.len() as u64,
+        match self.file.write_all(line.as_bytes()) {
+            Ok(()) => self.bytes += line.len() as u64,
             Err(error) => tracing::error!("{}: {error}; this was to be written: {line}", self.path.display()),
         }
-        if written.recent.len() == RECENT {
-            written.recent.pop_front();
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
         }
-        written.recent.push_back(entry);
+        self.recent.push_back(entry);
+    }
+}
+
+/// A text of a bounded length.
+fn cut(text: String) -> String {
+    match text.char_indices().nth(TEXT_MAX) {
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(what: &str, status: u16) -> AuditEntry {
+        let (at, who, from) = (crate::jobs::now(), "-".to_owned(), "127.0.0.1:1".to_owned());
+        AuditEntry { at, who, role: None, from, what: what.to_owned(), status, detail: None }
     }
 
-    /// The latest entries, newest first.
-    pub(crate) fn recent(&self) -> Vec<AuditEntry> {
-        lock(&self.written).recent.iter().rev().cloned().collect()
+    #[test]
+    fn refusals_push_no_change_out() {
+        let folder = std::env::temp_dir().join(format!("eagre-audit-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let audit = Audit::open(&folder).unwrap();
+        audit.note(entry("DELETE /api/v1/results/1", 204));
+        let path = format!("GET /{}", "ä".repeat(60_000));
+        (0..2 * RECENT).for_each(|_| audit.note(entry(&path, 401)));
+        let recent = audit.recent();
+        assert_eq!(recent.len(), RECENT + 1);
+        assert_eq!(recent[RECENT].status, 204);
+        assert!(recent.iter().all(|entry| entry.what.chars().count() < TEXT_MAX + 30));
+        for (name, least, most) in [("audit.jsonl", 50, 1_000), ("refused.jsonl", 100_000, 1 << 20)] {
+            let facts = fs::metadata(folder.join(name)).unwrap();
+            assert!((least..most).contains(&facts.len()), "{name}: {}", facts.len());
+            assert_eq!(facts.permissions().mode() & 0o777, 0o600);
+        }
+        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -1,11 +1,17 @@
 //! Runs and campaigns as server-sent events. A slow client gets the newest events, not all.
+//!
+//! Invariant: what all watchers get alike is in memory once (`texts`); a watcher has a pointer to it, and hands it on piece
+//! by piece as its client takes it.
 
 use crate::campaigns::CampaignJob;
 use crate::jobs::Job;
-use crate::runs::RunJob;
-use crate::snapshots::LiveSnapshot;
-use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::stream::{self, Stream};
+use crate::runs::{RunChange, RunJob};
+use crate::texts::Text;
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -13,14 +19,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// Time between comments, which reveal closed connections.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-/// Events of one client.
-pub(crate) type Events =
-    Sse<axum::response::sse::KeepAliveStream<Pin<Box<dyn Stream<Item = Result<Event, Infallible>> + Send>>>>;
+/// Bytes that are handed on at a time.
+const PIECE: usize = 64 << 10;
 
 /// Form of a run's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,19 +35,31 @@ pub(crate) enum Form {
     Full,
 }
 
-fn event(name: &str, text: impl AsRef<str>) -> Event {
-    Event::default().event(name).data(text)
+/// An event: its name, and its data in one line of JSON.
+struct Event(&'static str, Bytes);
+
+fn json(name: &'static str, value: &impl Serialize) -> Event {
+    Event(name, serde_json::to_vec(value).unwrap_or_default().into())
 }
 
-fn json(name: &str, value: &impl Serialize) -> Event {
-    event(name, serde_json::to_string(value).unwrap_or_default())
+impl Event {
+    /// In pieces, which share the data.
+    fn pieces(self) -> impl Iterator<Item = Bytes> {
+        let Self(name, mut data) = self;
+        let head = Bytes::from(format!("event: {name}\ndata: "));
+        let pieces =
+            std::iter::from_fn(move || (!data.is_empty()).then(|| data.split_to(data.len().min(PIECE))));
+        std::iter::once(head).chain(pieces).chain([Bytes::from_static(b"\n\n")])
+    }
 }
+
+type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A source of events.
 trait EventSource: Send + 'static {
     fn job(&self) -> &Job;
     /// Events since the last call.
-    fn new_events(&mut self) -> Vec<Event>;
+    fn new_events(&mut self) -> Later<'_, Vec<Event>>;
     /// Events at the end.
     fn final_events(&mut self) -> Vec<Event>;
 }
@@ -53,51 +69,70 @@ struct EventStream<T> {
     changes: watch::Receiver<u64>,
     every: Duration,
     next: Instant,
-    waiting: VecDeque<Event>,
+    waiting: VecDeque<Bytes>,
     over: bool,
 }
 
-fn events_of<T: EventSource>(source: T, every: Duration) -> Events {
-    let changes = source.job().snapshots.subscribe();
-    let state =
-        EventStream { source, changes, every, next: Instant::now(), waiting: VecDeque::new(), over: false };
-    let events = stream::unfold(state, |mut state| async move {
+impl<T: EventSource> EventStream<T> {
+    /// The next piece; none at the end.
+    async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
         loop {
-            if let Some(event) = state.waiting.pop_front() {
-                return Some((Ok(event), state));
+            if let Some(piece) = self.waiting.pop_front() {
+                return Some((Ok(piece), self));
             }
-            if state.over {
+            if self.over {
                 return None;
             }
-            sleep_until(state.next).await;
-            state.next = Instant::now() + state.every;
-            state.changes.mark_unchanged();
-            state.over = state.source.job().has_ended();
-            state.waiting.extend(state.source.new_events());
-            if state.over {
-                state.waiting.extend(state.source.final_events());
-            } else if state.waiting.is_empty() && state.changes.changed().await.is_err() {
-                return None;
+            let comment = Instant::now() + KEEP_ALIVE;
+            if self.next > comment {
+                sleep_until(comment).await;
+                return Some((Ok(Bytes::from_static(b":\n\n")), self));
             }
+            sleep_until(self.next).await;
+            self.changes.mark_unchanged();
+            self.over = self.source.job().has_ended();
+            let mut events = self.source.new_events().await;
+            if self.over {
+                events.extend(self.source.final_events());
+            } else if events.is_empty() {
+                match timeout(KEEP_ALIVE, self.changes.changed()).await {
+                    Ok(Ok(())) => continue,
+                    Ok(Err(_)) => return None,
+                    Err(_) => return Some((Ok(Bytes::from_static(b":\n\n")), self)),
+                }
+            }
+            self.next = Instant::now() + self.every;
+            self.waiting.extend(events.into_iter().flat_map(Event::pieces));
         }
-    });
-    let events: Pin<Box<dyn Stream<Item = _> + Send>> = Box::pin(events);
-    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+    }
 }
 
-/// The newest snapshot, if it was not sent yet.
-fn unseen(seen: &mut Option<Arc<LiveSnapshot>>, newest: Arc<LiveSnapshot>) -> Option<Arc<LiveSnapshot>> {
-    let is_new = newest.live.interval_s > 0.0 && seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &newest));
-    is_new.then(|| seen.insert(newest).clone())
+fn events_of<T: EventSource>(source: T, every: Duration) -> Response {
+    let changes = source.job().snapshots.subscribe();
+    let (next, waiting) = (Instant::now(), VecDeque::new());
+    let state = EventStream { source, changes, every, next, waiting, over: false };
+    let body = Body::from_stream(stream::unfold(state, EventStream::next));
+    let kind = HeaderValue::from_static("text/event-stream");
+    ([(header::CONTENT_TYPE, kind)], body).into_response()
+}
+
+/// The text, if it was not sent yet.
+fn unseen(seen: &mut Option<Text>, newest: Option<Text>) -> Option<Bytes> {
+    let newest = newest?;
+    let is_new = seen.as_ref().is_none_or(|seen| !seen.is(&newest));
+    is_new.then(|| {
+        let bytes = newest.bytes();
+        *seen = Some(newest);
+        bytes
+    })
 }
 
 struct RunEvents {
     run: Arc<RunJob>,
     form: Form,
-    /// The run's document as last sent, without its time.
-    document: Option<String>,
-    seen: Option<Arc<LiveSnapshot>>,
-    full_at_s: Option<f64>,
+    /// What of the run's document has been sent.
+    document: Option<RunChange>,
+    seen: Option<Text>,
 }
 
 impl EventSource for RunEvents {
@@ -105,45 +140,42 @@ impl EventSource for RunEvents {
         &self.run.job
     }
 
-    fn new_events(&mut self) -> Vec<Event> {
-        let mut events = Vec::new();
-        let document = self.run.document();
-        let still = serde_json::to_string(&api::Run { at_s: 0.0, ..document.clone() }).unwrap_or_default();
-        if self.document.as_ref() != Some(&still) && !document.state.has_ended() {
-            events.push(json("run", &document));
-            self.document = Some(still);
-        }
-        match self.form {
-            Form::Live => {
-                let snapshot = unseen(&mut self.seen, self.run.job.snapshots.live());
-                events.extend(snapshot.map(|snapshot| event("live", snapshot.text())));
-            }
-            Form::Full => {
-                let newest = self.run.job.snapshots.full().map(|snapshot| snapshot.at_s);
-                if newest.is_some() && newest != self.full_at_s {
-                    self.full_at_s = newest;
-                    events.push(json("full", &self.run.snapshot()));
+    fn new_events(&mut self) -> Later<'_, Vec<Event>> {
+        Box::pin(async {
+            let mut events = Vec::new();
+            let change = self.run.latest_change();
+            if self.document.as_ref() != Some(&change) {
+                let document = self.run.document();
+                if !document.state.has_ended() {
+                    events.push(json("run", &document));
+                    self.document = Some(change);
                 }
             }
-        }
-        events
+            let (name, newest) = match self.form {
+                Form::Live => ("live", self.run.job.snapshots.live_text(None)),
+                Form::Full if self.run.job.snapshots.full().is_some() => ("full", self.run.full_text().await),
+                Form::Full => ("full", None),
+            };
+            events.extend(unseen(&mut self.seen, newest).map(|text| Event(name, text)));
+            events
+        })
     }
 
     fn final_events(&mut self) -> Vec<Event> {
-        let result = self.run.result().map(|text| event("result", text));
+        let result = self.run.result().map(|text| Event("result", Text::new(text).bytes()));
         result.into_iter().chain([json("run", &self.run.document())]).collect()
     }
 }
 
 /// The events of a run.
-pub(crate) fn of_run(run: Arc<RunJob>, form: Form, every: Duration) -> Events {
-    events_of(RunEvents { run, form, document: None, seen: None, full_at_s: None }, every)
+pub(crate) fn of_run(run: Arc<RunJob>, form: Form, every: Duration) -> Response {
+    events_of(RunEvents { run, form, document: None, seen: None }, every)
 }
 
 struct CampaignEvents {
     campaign: Arc<CampaignJob>,
     document: Option<String>,
-    seen: Option<Arc<LiveSnapshot>>,
+    seen: Option<Text>,
     points: usize,
 }
 
@@ -152,22 +184,22 @@ impl EventSource for CampaignEvents {
         &self.campaign.job
     }
 
-    fn new_events(&mut self) -> Vec<Event> {
-        let mut events = Vec::new();
-        let document = self.campaign.document(false);
-        let text = serde_json::to_string(&document).unwrap_or_default();
-        if self.document.as_ref() != Some(&text) && !document.state.has_ended() {
-            events.push(event("campaign", &text));
-            self.document = Some(text);
-        }
-        let points = self.campaign.points(self.points);
-        self.points += points.len();
-        events.extend(points.iter().map(|point| json("point", point.as_ref())));
-        if let Some(snapshot) = unseen(&mut self.seen, self.campaign.job.snapshots.live()) {
-            let names = Some(self.campaign.names().as_ref().clone());
-            events.push(json("live", &api::Live { names, ..snapshot.live.clone() }));
-        }
-        events
+    fn new_events(&mut self) -> Later<'_, Vec<Event>> {
+        Box::pin(async {
+            let mut events = Vec::new();
+            let document = self.campaign.document(false);
+            let text = serde_json::to_string(&document).unwrap_or_default();
+            if self.document.as_ref() != Some(&text) && !document.state.has_ended() {
+                events.push(Event("campaign", text.clone().into()));
+                self.document = Some(text);
+            }
+            let points = self.campaign.points(self.points);
+            self.points += points.len();
+            events.extend(points.iter().map(|point| json("point", point.as_ref())));
+            let newest = self.campaign.job.snapshots.live_text(Some(&self.campaign.names()));
+            events.extend(unseen(&mut self.seen, newest).map(|text| Event("live", text)));
+            events
+        })
     }
 
     fn final_events(&mut self) -> Vec<Event> {
@@ -176,6 +208,6 @@ impl EventSource for CampaignEvents {
 }
 
 /// The events of a campaign.
-pub(crate) fn of_campaign(campaign: Arc<CampaignJob>, every: Duration) -> Events {
+pub(crate) fn of_campaign(campaign: Arc<CampaignJob>, every: Duration) -> Response {
     events_of(CampaignEvents { campaign, document: None, seen: None, points: 0 }, every)
 }

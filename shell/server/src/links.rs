@@ -60,6 +60,11 @@ impl Links {
         Ok(())
     }
 
+    /// Leases under which links were switched.
+    pub(crate) fn leases(&self) -> Vec<String> {
+        lock(&self.switched).iter().map(|link| link.lease.clone()).collect()
+    }
+
     /// Leaves the links as they were found whose leases have ended.
     pub(crate) fn restore(&self, has_ended: impl Fn(&str) -> bool) {
         lock(&self.switched).retain(|link| {

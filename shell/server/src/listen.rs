@@ -1,8 +1,10 @@
 //! Listens: connections in, requests to the routes, until a signal comes.
 
 use crate::access::Door;
+use crate::connections::{Connections, Place};
 use crate::options::Options;
 use crate::otg::{Otg, grpc};
+use crate::patience::Patient;
 use crate::routes;
 use crate::service::Service;
 use crate::tls;
@@ -15,21 +17,22 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
-/// Connections at a time; more wait to be accepted.
-const CONNECTIONS_MAX: usize = 512;
 /// For a client to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(10);
+/// For a client to take the next bytes of a response.
+const READ_TIME: Duration = Duration::from_secs(30);
 /// For a TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// Bytes of a request's head.
 const HEAD_MAX: usize = 64 << 10;
 /// For runs to end when the server does.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// From then to the end of the process.
+const GRACE: Duration = Duration::from_secs(5);
 /// From one look at leases to the next.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -74,8 +77,24 @@ pub fn serve(options: &Options, ready: impl FnOnce(&Served)) -> Result<(), Serve
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(32).build();
     let runtime = runtime.map_err(|error| ServeError::Machine(format!("cannot start threads: {error}")))?;
     let served = runtime.block_on(listen(options, service.clone(), ready));
+    end_in(PATIENCE + GRACE);
     service.stop_all("the server ended", PATIENCE);
+    // A request's thread that hangs is left behind.
+    runtime.shutdown_timeout(Duration::from_secs(1));
     served
+}
+
+/// Ends the process after a time, whatever hangs: a driver that opens a port can't be interrupted.
+fn end_in(time: Duration) {
+    let watch = std::thread::Builder::new().name("eagre-deadline".to_owned());
+    let watching = watch.spawn(move || {
+        std::thread::sleep(time);
+        tracing::error!("a thread hangs; ending without it");
+        os::process::end_now(0);
+    });
+    if let Err(error) = watching {
+        tracing::error!("cannot start the thread that ends a hanging server: {error}");
+    }
 }
 
 /// What is served, for people.
@@ -104,6 +123,7 @@ async fn listen(
         None => None,
     };
     let door = Arc::new(Door::new(options.tokens.clone(), options.listen));
+    let connections = Arc::new(Connections::default());
     let mut grpc = None;
     let otg = Arc::new(Otg::new(service.clone(), options.otg_lease));
     let router = routes::router(service.clone(), door.clone(), &otg);
@@ -111,7 +131,7 @@ async fn listen(
         let failed = |error| ServeError::Listen(address, error);
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         grpc = Some(listener.local_addr().map_err(failed)?);
-        tokio::spawn(grpc::serve(listener, otg, door));
+        tokio::spawn(grpc::serve(listener, otg, door.clone(), connections.clone()));
     }
     let ticker = service.clone();
     tokio::spawn(async move {
@@ -129,24 +149,40 @@ async fn listen(
     });
     let acceptor = identity.map(|identity| TlsAcceptor::from(identity.config));
     let mut ended = std::pin::pin!(signal());
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let place = room.clone().acquire_owned();
-        let next = async { (place.await, listener.accept().await) };
-        let (place, accepted) = tokio::select! {
+        let (stream, from, place) = tokio::select! {
             () = &mut ended => return Ok(()),
-            next = next => next,
-        };
-        let Ok((stream, from)) = accepted else {
-            // Out of descriptors, say: the next may be luckier.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
+            next = accept(&listener, &connections, &door) => next,
         };
         let (router, acceptor) = (router.clone(), acceptor.clone());
         tokio::spawn(async move {
-            converse(stream, from, acceptor, router).await;
-            drop(place);
+            tokio::select! {
+                () = place.has_to_leave() => tracing::debug!(from = %from.address, "too many connections: this one is closed"),
+                () = converse(stream, from, acceptor, router, &place) => {}
+            }
         });
+    }
+}
+
+/// The next connection there is a place for.
+pub(crate) async fn accept(
+    listener: &TcpListener,
+    connections: &Arc<Connections>,
+    door: &Door,
+) -> (Patient<TcpStream>, From, Place) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, from)) => match connections.admit(from.ip()) {
+                Some(place) => {
+                    let _ = stream.set_nodelay(true);
+                    let welcome = stream.local_addr().is_ok_and(|own| door.welcomes(from, own));
+                    return (Patient::new(stream, READ_TIME), From { address: from, welcome }, place);
+                }
+                None => tracing::warn!(%from, "refused: all connections are in use"),
+            },
+            // Out of descriptors, say: the next may be luckier.
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
     }
 }
 
@@ -165,25 +201,33 @@ async fn signal() {
 }
 
 /// One connection.
-async fn converse(stream: TcpStream, from: SocketAddr, acceptor: Option<TlsAcceptor>, router: Router) {
-    let _ = stream.set_nodelay(true);
+async fn converse(
+    stream: Patient<TcpStream>,
+    from: From,
+    acceptor: Option<TlsAcceptor>,
+    router: Router,
+    place: &Place,
+) {
     match acceptor {
-        None => requests(stream, from, router).await,
+        None => requests(stream, from, router, place).await,
         Some(acceptor) => match timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => requests(stream, from, router).await,
-            Ok(Err(error)) => tracing::debug!(%from, "no TLS: {error}"),
-            Err(_) => tracing::debug!(%from, "the TLS handshake took too long"),
+            Ok(Ok(stream)) => requests(stream, from, router, place).await,
+            Ok(Err(error)) => tracing::debug!(from = %from.address, "no TLS: {error}"),
+            Err(_) => tracing::debug!(from = %from.address, "the TLS handshake took too long"),
         },
     }
 }
 
 async fn requests(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    from: SocketAddr,
+    from: From,
     router: Router,
+    place: &Place,
 ) {
+    let seat = place.seat();
     let service = hyper::service::service_fn(move |mut request: Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(From(from));
+        request.extensions_mut().insert(from);
+        request.extensions_mut().insert(seat.clone());
         router.clone().oneshot(request.map(axum::body::Body::new))
     });
     let connection = hyper::server::conn::http1::Builder::new()
@@ -192,10 +236,14 @@ async fn requests(
         .max_buf_size(HEAD_MAX)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {
-        tracing::debug!(%from, "connection: {error}");
+        tracing::debug!(from = %from.address, "connection: {error}");
     }
 }
 
 /// Where a request came from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct From(pub(crate) SocketAddr);
+pub(crate) struct From {
+    pub(crate) address: SocketAddr,
+    /// Whether its user may make requests.
+    pub(crate) welcome: bool,
+}

@@ -5,6 +5,7 @@ use crate::jobs::{CoresInUse, Ending, Job, lock};
 use crate::limits::Limits;
 use crate::pings::Pings;
 use crate::snapshots::{EVERY, SnapshotPublisher};
+use crate::texts::{Text, Texts};
 use api::{Names, NewPing, Run, Snapshot, State};
 use engine::{
     CaptureCommand, Command, CommandError, Commands, RateCommand, Reply, Rig, RunOptions, Session, Speed,
@@ -44,6 +45,20 @@ pub(crate) struct RunJob {
     changes: Mutex<Changes>,
     pings: Pings,
     end: Mutex<End>,
+    full_texts: Texts<FullKey>,
+}
+
+/// What the text of a full snapshot is made of: its time, its state, and whether totals are the result's.
+type FullKey = (Option<u64>, State, bool);
+
+/// What can change of a run's document beside its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunChange {
+    state: State,
+    reason: Option<String>,
+    rate_changes: usize,
+    refused_changes: usize,
+    has_verdict: bool,
 }
 
 /// How a run is to go on, beside what its profile says.
@@ -106,6 +121,7 @@ impl RunJob {
             changes: Mutex::default(),
             pings: Pings::default(),
             end: Mutex::default(),
+            full_texts: Texts::default(),
         }
     }
 
@@ -151,6 +167,30 @@ impl RunJob {
             total,
             workers: snapshot.as_ref().map(|snapshot| snapshot.workers.clone()).unwrap_or_default(),
             neighbours: snapshot.as_ref().map(|snapshot| snapshot.neighbours.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// [`RunJob::snapshot`] as JSON, made once for all who read it.
+    pub(crate) async fn full_text(self: &Arc<Self>) -> Option<Text> {
+        let run = self.clone();
+        // That of many streams takes long to write.
+        let text = tokio::task::spawn_blocking(move || {
+            let at = run.job.snapshots.full().map(|snapshot| snapshot.at_s.to_bits());
+            let key = (at, run.job.status().state, lock(&run.end).totals.is_some());
+            run.full_texts.newest(key, || serde_json::to_string(&run.snapshot()).unwrap_or_default())
+        });
+        text.await.ok()
+    }
+
+    /// What has changed last of its document.
+    pub(crate) fn latest_change(&self) -> RunChange {
+        let (status, changes) = (self.job.status(), lock(&self.changes));
+        RunChange {
+            state: status.state,
+            reason: status.reason,
+            rate_changes: changes.made.len(),
+            refused_changes: changes.refused.len(),
+            has_verdict: lock(&self.end).verdict.is_some(),
         }
     }
 

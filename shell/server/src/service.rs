@@ -15,7 +15,9 @@ use crate::runs::RunJob;
 use api::{Lease, NewLease, Run, State};
 use os::cpu;
 use serde_json::json;
-use std::path::PathBuf;
+use std::fs::Permissions;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use store::{Filter, Store};
@@ -83,7 +85,7 @@ impl Service {
     /// A folder can't be made, the store can't be opened.
     pub fn new(options: &Options) -> Result<Self, Fault> {
         let failed = |error: std::io::Error| Fault::machine(format!("{}: {error}", options.state.display()));
-        std::fs::create_dir_all(options.state.join("runs")).map_err(failed)?;
+        private_folder(&options.state.join("runs")).map_err(failed)?;
         let cores = match options.cores.as_slice() {
             [] => cpu::worker_cores(cpu::allowed().len().saturating_sub(1).max(1), None),
             given => given.to_vec(),
@@ -178,20 +180,23 @@ impl Service {
     pub(crate) fn tick(&self) {
         let works = lock(&self.works).clone();
         let alive: Vec<&Work> = works.iter().filter(|work| !work.job().has_ended()).collect();
+        let switched = self.links.leases();
         let mut leases = lock(&self.leases);
         let now = Instant::now();
+        let mut over: Vec<&Work> = Vec::new();
         for work in alive.iter().filter(|work| work.job().about.own_lease) {
             let _ = leases.renew(&work.job().about.lease, None, now);
         }
         for id in leases.expired(now) {
             leases.end(&id);
-            alive
-                .iter()
-                .filter(|work| work.job().about.lease == id)
-                .for_each(|work| work.job().stop("its lease ended"));
+            over.extend(alive.iter().copied().filter(|work| work.job().about.lease == id));
         }
-        leases.forget_unused();
-        self.links.restore(|lease| leases.get(lease).is_err());
+        let ended: Vec<String> = switched.into_iter().filter(|id| leases.get(id).is_err()).collect();
+        // With the lock held, nothing is waited for that may take long, and no job goes with its last pointer.
+        drop(leases);
+        over.into_iter().for_each(|work| work.job().stop("its lease ended"));
+        self.links.restore(|lease| ended.iter().any(|id| id == lease));
+        lock(&self.leases).forget_unused();
     }
 
     /// Sets the link of a leased port up or down, until the lease ends.
@@ -245,6 +250,7 @@ impl Service {
             return Err(Fault::conflict("the run is still active; stop it first"));
         }
         lock(&self.works).retain(|work| work.job().about.id != run.job.about.id);
+        // `run` keeps it until the lock is free.
         self.remove_files(&run.job.about.id);
         Ok(())
     }
@@ -272,6 +278,7 @@ impl Service {
     /// Lists a job; the oldest that have ended are forgotten when there are too many.
     pub(crate) fn remember(&self, work: Work) {
         let mut works = lock(&self.works);
+        let mut gone = Vec::new();
         works.push(work);
         let result = |work: &Work| match work {
             Work::Run(run) => run.result().map_or(0, |text| text.len()),
@@ -279,10 +286,18 @@ impl Service {
         };
         while works.len() > REMEMBERED || works.iter().map(result).sum::<usize>() > REMEMBERED_BYTES {
             let Some(oldest) = works.iter().position(|work| work.job().has_ended()) else { break };
-            let gone = works.remove(oldest);
-            self.remove_files(&gone.job().about.id);
+            gone.push(works.remove(oldest));
         }
+        drop(works);
+        gone.iter().for_each(|work| self.remove_files(&work.job().about.id));
     }
+}
+
+/// A folder that only this user can look into: captures hold others' traffic.
+pub(crate) fn private_folder(path: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    // One that is there already may have been open to others.
+    std::fs::set_permissions(path, Permissions::from_mode(0o700))
 }
 
 fn ttl(seconds: f64) -> Result<Duration, Fault> {

@@ -1,9 +1,10 @@
 //! Snapshots of a running trial, published by pointer.
 
+use crate::texts::{Text, Texts};
 use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, WorkerLoad};
 use engine::{NeighbourView, View};
 use result::{IntervalDocument, LatencyResult, TotalDocument};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use units::Nanos;
@@ -13,18 +14,12 @@ pub(crate) const EVERY: Nanos = Nanos::from_millis(100);
 /// Full snapshots take at most one part in this many of the time.
 const FULL_SHARE: u32 = 10;
 
-/// Live figures, and their JSON text once it was requested.
+/// Live figures.
 #[derive(Debug, Default)]
 pub(crate) struct LiveSnapshot {
     pub(crate) live: Live,
-    text: OnceLock<Arc<str>>,
-}
-
-impl LiveSnapshot {
-    /// As JSON, made once for all readers.
-    pub(crate) fn text(&self) -> Arc<str> {
-        self.text.get_or_init(|| serde_json::to_string(&self.live).unwrap_or_default().into()).clone()
-    }
+    /// Counts from 1; 0 is the one before the first.
+    number: u64,
 }
 
 /// The last interval and the totals.
@@ -42,13 +37,19 @@ pub(crate) struct FullSnapshot {
 pub(crate) struct Snapshots {
     live: Mutex<Arc<LiveSnapshot>>,
     full: Mutex<Option<Arc<FullSnapshot>>>,
+    live_texts: Texts<u64>,
     /// Counts snapshots and changes of state.
     changes: watch::Sender<u64>,
 }
 
 impl Default for Snapshots {
     fn default() -> Self {
-        Self { live: Mutex::default(), full: Mutex::default(), changes: watch::Sender::new(0) }
+        Self {
+            live: Mutex::default(),
+            full: Mutex::default(),
+            live_texts: Texts::default(),
+            changes: watch::Sender::new(0),
+        }
     }
 }
 
@@ -59,6 +60,19 @@ fn newest<T: Clone>(slot: &Mutex<T>) -> T {
 impl Snapshots {
     pub(crate) fn live(&self) -> Arc<LiveSnapshot> {
         newest(&self.live)
+    }
+
+    /// Live figures as JSON, with `names` if they are given; none before the first interval.
+    pub(crate) fn live_text(&self, names: Option<&Names>) -> Option<Text> {
+        let newest = self.live();
+        if newest.live.interval_s <= 0.0 {
+            return None;
+        }
+        let text = |live: &Live| serde_json::to_string(live).unwrap_or_default();
+        Some(self.live_texts.newest(newest.number, || match names {
+            Some(names) => text(&Live { names: Some(names.clone()), ..newest.live.clone() }),
+            None => text(&newest.live),
+        }))
     }
 
     pub(crate) fn full(&self) -> Option<Arc<FullSnapshot>> {
@@ -80,8 +94,8 @@ impl Snapshots {
     }
 
     fn put_live(&self, live: Live) {
-        let snapshot = Arc::new(LiveSnapshot { live, text: OnceLock::new() });
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        let mut newest = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        *newest = Arc::new(LiveSnapshot { live, number: newest.number + 1 });
     }
 }
 

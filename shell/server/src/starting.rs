@@ -11,8 +11,9 @@ use crate::jobs::{About, CoresInUse, Ending, Job, lock, now};
 use crate::leases::Wanted;
 use crate::limits::port_name;
 use crate::profiles::{Written, plan, secret};
+use crate::routes::blocking;
 use crate::runs::{RunJob, RunMode, StoredRun};
-use crate::service::{Service, Work, served};
+use crate::service::{Service, Work, private_folder, served};
 use api::{NewCampaign, NewRun, State};
 use campaign::{Choice, Settings};
 use engine::Commands;
@@ -22,16 +23,22 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Store;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 use units::{Load, Nanos};
 
 /// Runs and campaigns at a time.
 const AT_A_TIME: usize = 16;
+/// For the ports of a run to open.
+const OPENING_TIME: Duration = Duration::from_secs(20);
 /// What a lease that was made for a run lasts from one renewal to the next.
 const RUN_LEASE: Duration = Duration::from_secs(60);
+
+/// Says whether the ports of a run are open.
+type Opened = oneshot::Receiver<Result<(), Fault>>;
 
 /// Ports of a job until this is dropped: then nothing has them open, and their lease may end.
 struct HeldPorts {
@@ -80,7 +87,7 @@ fn go_on(
     work: Work,
     held: Held,
     play: impl FnOnce(&CoresInUse) -> Ending + Send + 'static,
-) -> Result<JoinHandle<()>, Fault> {
+) -> Result<(), Fault> {
     let body = work.clone();
     let thread = std::thread::Builder::new().name(format!("eagre-{}", work.what()));
     let spawned = thread.spawn(move || {
@@ -88,7 +95,7 @@ fn go_on(
         drop(held);
         ending.map_or_else(|_| body.end_after_panic(), |ending| body.job().ends(ending));
     });
-    spawned.map_err(|error| {
+    spawned.map(drop).map_err(|error| {
         work.end_after_panic();
         Fault::machine(format!("cannot start a thread for the {}: {error}", work.what()))
     })
@@ -112,18 +119,45 @@ fn entry(name: &str, method: &str, plan: &Plan, profile: &str, tags: &[String]) 
 }
 
 impl Service {
-    /// Starts a run. Blocks until its ports are open.
-    pub(crate) fn start(self: &Arc<Self>, new: &NewRun, caller: &Caller) -> Result<Arc<RunJob>, Fault> {
-        self.start_so(new, &RunMode::default(), caller)
+    /// Starts a run. Returns once its ports are open, or when that takes too long; a driver may hang, but only its own run's
+    /// thread does then.
+    pub(crate) async fn start(
+        self: &Arc<Self>,
+        new: NewRun,
+        mode: RunMode,
+        caller: Caller,
+    ) -> Result<Arc<RunJob>, Fault> {
+        let begun = blocking(self.clone(), move |service| service.begin(&new, &mode, &caller)).await?;
+        let (run, is_open) = begun;
+        match timeout(OPENING_TIME, is_open).await {
+            // A thread that failed says nothing; its state does.
+            Ok(opened) => match opened.unwrap_or(Ok(())) {
+                Ok(()) => Ok(run),
+                Err(fault) => {
+                    // What is refused holds no port any more.
+                    let _ = timeout(OPENING_TIME, run.job.ended()).await;
+                    Err(fault)
+                }
+            },
+            Err(_) => {
+                let ports = run.job.about.ports.join(", ");
+                let seconds = OPENING_TIME.as_secs();
+                run.job.stop(&format!("its ports did not open within {seconds} s"));
+                Err(Fault::machine(format!(
+                    "{ports}: not open after {seconds} s: a driver waits for its other end, or for another port that does; the \
+                     run is given up, and its ports stay reserved until the driver returns"
+                )))
+            }
+        }
     }
 
-    /// Starts a run as only this server's other front door asks for it.
-    pub(crate) fn start_so(
+    /// Begins a run on a thread of its own; also returns what says whether its ports are open.
+    fn begin(
         self: &Arc<Self>,
         new: &NewRun,
         mode: &RunMode,
         caller: &Caller,
-    ) -> Result<Arc<RunJob>, Fault> {
+    ) -> Result<(Arc<RunJob>, Opened), Fault> {
         let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.profiles)?;
         let overrides = Overrides {
             rate: rate(new.rate.as_deref())?,
@@ -135,6 +169,7 @@ impl Service {
         let mut plan =
             plan(&written.text, &overrides, &self.profiles).map_err(|errors| Fault::profile(&errors))?;
         let held = self.hold(&plan, new.cores, new.lease.as_deref(), caller)?;
+        self.limits.impose(&mut plan);
         let name = name(new.name.as_deref(), &written, "run");
         let (mut kept, id) = self.keep_run(&plan, &written.text, &name, new, caller, &held)?;
         let captures = self.captures(&mut plan, &id).inspect_err(|fault| {
@@ -146,18 +181,12 @@ impl Service {
         let (job, mut commands) = held.job(id, name, &plan, caller);
         let run = Arc::new(RunJob::new(job, plan.clone(), captures, mode));
         self.remember(Work::Run(run.clone()));
-        let (opened, is_open) = mpsc::channel();
+        let (opened, is_open) = oneshot::channel();
         let body = run.clone();
-        let thread = go_on(Work::Run(run.clone()), held, move |cores| {
+        go_on(Work::Run(run.clone()), held, move |cores| {
             body.play(plan, cores, kept, &mut commands, |answer| drop(opened.send(answer)))
         })?;
-        // A thread that failed says nothing; its state does.
-        if let Err(fault) = is_open.recv().unwrap_or(Ok(())) {
-            // What is refused holds no port any more.
-            let _ = thread.join();
-            return Err(fault);
-        }
-        Ok(run)
+        Ok((run, is_open))
     }
 
     /// Starts a campaign.
@@ -245,6 +274,7 @@ impl Service {
 
     /// The lease that has these ports for a job: one of its own, or the one it names.
     fn reserve(&self, ports: &[String], lease: Option<&str>, caller: &Caller) -> Result<String, Fault> {
+        let works = self.works();
         let mut leases = lock(&self.leases);
         if let Some(id) = lease {
             leases.covers(id, ports)?;
@@ -252,7 +282,7 @@ impl Service {
                 let about = &job.about;
                 about.lease == id && !job.has_ended() && about.ports.iter().any(|port| ports.contains(port))
             };
-            if let Some(work) = self.works().iter().find(|work| uses(work.job())) {
+            if let Some(work) = works.iter().find(|work| uses(work.job())) {
                 let About { id, name, .. } = &work.job().about;
                 return Err(Fault::conflict(format!("'{name}' ({id}) uses ports of this lease")));
             }
@@ -307,7 +337,7 @@ impl Service {
         let mut captures = BTreeMap::new();
         for (index, port) in plan.ports.iter_mut().enumerate() {
             let Some(capture) = &mut port.capture else { continue };
-            let made = std::fs::create_dir_all(&folder);
+            let made = private_folder(&folder);
             made.map_err(|error| Fault::machine(format!("{}: {error}", folder.display())))?;
             let path = folder.join(format!("port-{index}.pcapng"));
             capture.file = path.display().to_string();

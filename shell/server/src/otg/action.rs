@@ -1,6 +1,6 @@
 //! Actions: pings from the hosts on the ports.
 
-use super::Otg;
+use super::{Otg, OtgSession};
 use crate::access::Caller;
 use crate::runs::RunJob;
 use api::NewPing;
@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use otg::{Errors, PingRequest, Translation};
 use serde_json::Value;
 use std::sync::Arc;
+use tokio::sync::Mutex;
 
 impl Otg {
     /// Carries out a `ControlAction`. It goes on if its client leaves, because what it began is to end.
@@ -21,7 +22,8 @@ impl Otg {
 
     /// Sends pings at once, in the run that goes on or in one that begins and ends with them. The session is free meanwhile.
     async fn pings(&self, request: &Value, caller: &Caller) -> Result<Value, Errors> {
-        let mut session = self.session.lock().await;
+        let own = self.session(caller);
+        let mut session = own.lock().await;
         let translation = session.translation()?;
         let pings = otg::pings(request, &translation)?;
         session.pinging += 1;
@@ -30,13 +32,14 @@ impl Otg {
         drop(session);
         let answered = match (began, run) {
             (Ok(()), Some(run)) => {
-                let asked = pings.requests.iter().map(|ping| self.ping(ping, run.clone(), &translation));
+                let asked =
+                    pings.requests.iter().map(|ping| self.ping(ping, run.clone(), &translation, &own));
                 Ok(join_all(asked).await)
             }
             (Err(errors), _) => Err(errors),
             (Ok(()), None) => Err(Errors::internal("no active run to ping from")),
         };
-        let mut session = self.session.lock().await;
+        let mut session = own.lock().await;
         if session.is_of(&translation) {
             session.pinging -= 1;
             self.settle(&mut session, caller).await?;
@@ -50,6 +53,7 @@ impl Otg {
         ping: &PingRequest,
         mut run: Arc<RunJob>,
         translation: &Arc<Translation>,
+        own: &Mutex<OtgSession>,
     ) -> Result<(), String> {
         let new = NewPing {
             port: ping.port.clone(),
@@ -67,7 +71,7 @@ impl Otg {
             if !run.job.is_stopped() {
                 return Err(reason);
             }
-            let session = self.session.lock().await;
+            let session = own.lock().await;
             match session.running().filter(|next| session.is_of(translation) && !Arc::ptr_eq(next, &run)) {
                 Some(next) => run = next,
                 None => return Err(reason),

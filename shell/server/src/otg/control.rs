@@ -1,6 +1,5 @@
 //! Starting and stopping: traffic, captures, protocols.
 
-use super::view::whole;
 use super::{Otg, OtgSession, errors_of};
 use crate::access::Caller;
 use crate::fault::Fault;
@@ -11,7 +10,9 @@ use api::{NewRate, NewRun};
 use futures_util::future::join_all;
 use otg::{Errors, Translation, Transmit};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -261,8 +262,7 @@ impl Otg {
         let off = captures.filter(|(port, captured)| port.capture.is_some() && !captured.on);
         // A run that is kept sends; one that is not, listens.
         let mode = RunMode { listens: !keep, quiet: off.map(|(port, _)| port.key.clone()).collect() };
-        let caller = caller.clone();
-        let run = blocking(self.service.clone(), move |service| service.start_so(&new, &mode, &caller)).await;
+        let run = self.service.start(new, mode, caller.clone()).await;
         let run = run.map_err(|fault| errors_of(&fault))?;
         for (port, captured) in translation.ports.iter().zip(&mut session.captures) {
             captured.files.extend(run.captures.get(&port.key).cloned());
@@ -303,10 +303,19 @@ async fn end(run: &Arc<RunJob>, why: &str) {
     let _ = timeout(PATIENCE, run.job.ended()).await;
 }
 
+/// Packets in a file; none if it was never begun.
+fn count(path: &Path) -> Result<usize, Errors> {
+    match File::open(path) {
+        Ok(file) => otg::packets(file),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(Errors::internal(format!("cannot read the capture: {error}"))),
+    }
+}
+
 /// Packets in the files of a capture that goes on.
 async fn packets(files: &[PathBuf]) -> Result<usize, Errors> {
     let files = files.to_vec();
-    let count = move || files.iter().map(|file| otg::packets(&whole(file)?)).sum();
+    let count = move || files.iter().map(|file| count(file)).sum();
     let counted = tokio::task::spawn_blocking(count).await;
     counted.unwrap_or_else(|_| {
         Err(Errors::internal("internal error, please report it: the request's thread panicked"))

@@ -5,15 +5,18 @@
 
 use super::{Answer, Method, Otg};
 use crate::access::{Caller, Door};
-use api::Role;
+use crate::connections::{Connections, Place, Seat};
+use crate::jobs::now;
+use crate::listen::{From, accept};
+use crate::patience::Patient;
+use api::{AuditEntry, Role};
 use axum::body::Bytes;
-use axum::http::{HeaderMap, Request, Response};
+use axum::http::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use otg::Errors;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +24,24 @@ use tokio::net::{TcpListener, TcpStream};
 use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
 
-/// Bytes of a message.
-const MESSAGE_MAX: usize = 64 << 20;
+/// Bytes of a request.
+const REQUEST_MAX: usize = 16 << 20;
+/// Bytes of a response, with room for what is around a capture.
+const RESPONSE_MAX: usize = super::view::CAPTURE_MAX as usize + (1 << 20);
+/// What a call counts for among the bodies of its caller.
+const REQUEST_ROOM: usize = 1 << 20;
+/// For a call: a body sent byte by byte ends then.
+const REQUEST_TIME: Duration = Duration::from_secs(60);
+/// For a client to make its first call.
+const CALL_TIME: Duration = Duration::from_secs(20);
+/// Bytes that wait to be sent, for each call.
+const SEND_MAX: usize = 256 << 10;
+/// Calls of a connection at a time.
+const CALLS_MAX: u32 = 32;
+/// Bytes of a call's headers.
+const HEADERS_MAX: u32 = 16 << 10;
+/// Calls a client may cancel before they are looked at; one that cancels more is cut off.
+const CANCELLED_MAX: usize = 20;
 /// From one ping of an idle connection to the next.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 /// Before the names of methods.
@@ -90,56 +109,104 @@ fn words(path: &str) -> Option<Words> {
 }
 
 /// Answers connections until the server ends.
-pub(crate) async fn serve(listener: TcpListener, otg: Arc<Otg>, door: Arc<Door>) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    otg: Arc<Otg>,
+    door: Arc<Door>,
+    connections: Arc<Connections>,
+) {
     loop {
-        let Ok((stream, from)) = listener.accept().await else {
-            // Out of descriptors, say: the next may be luckier.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
-        tokio::spawn(converse(stream, from, otg.clone(), door.clone()));
+        let (stream, from, place) = accept(&listener, &connections, &door).await;
+        let (otg, door) = (otg.clone(), door.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = place.has_to_leave() => tracing::debug!(from = %from.address, "too many connections: this one is closed"),
+                () = silence(&place) => tracing::debug!(from = %from.address, "no call in time"),
+                () = converse(stream, from, otg, door, place.seat()) => {}
+            }
+        });
     }
 }
 
-async fn converse(stream: TcpStream, from: SocketAddr, otg: Arc<Otg>, door: Arc<Door>) {
-    let _ = stream.set_nodelay(true);
+/// Returns if no caller makes a call in time.
+async fn silence(place: &Place) {
+    tokio::time::sleep(CALL_TIME).await;
+    if place.seat().has_caller() {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn converse(stream: Patient<TcpStream>, from: From, otg: Arc<Otg>, door: Arc<Door>, seat: Seat) {
     let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
-        let (otg, door) = (otg.clone(), door.clone());
-        async move { Ok::<_, Infallible>(respond(request, from, otg, &door).await) }
+        let (otg, door, seat) = (otg.clone(), door.clone(), seat.clone());
+        async move { Ok::<_, Infallible>(respond(request, from, otg, &door, &seat).await) }
     });
     let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .keep_alive_interval(KEEP_ALIVE)
+        .max_concurrent_streams(CALLS_MAX)
+        .max_header_list_size(HEADERS_MAX)
+        .max_pending_accept_reset_streams(CANCELLED_MAX)
+        .max_send_buf_size(SEND_MAX)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {
-        tracing::debug!(%from, "gRPC connection: {error}");
+        tracing::debug!(from = %from.address, "gRPC connection: {error}");
     }
 }
 
 async fn respond(
     request: Request<hyper::body::Incoming>,
-    from: SocketAddr,
+    from: From,
     otg: Arc<Otg>,
     door: &Door,
+    seat: &Seat,
 ) -> Response<tonic::body::Body> {
     let Some(words) = words(request.uri().path()) else {
         return Status::unimplemented(format!("no such method: {}", request.uri().path())).into_http();
     };
-    let caller = match caller(door, request.headers(), from) {
-        Ok(caller) => caller,
-        Err(status) => return status.into_http(),
+    let note = |caller: Option<&Caller>, status: u16, detail: Option<String>| {
+        otg.service.audit.note(AuditEntry {
+            at: now(),
+            who: caller.map_or_else(|| "-".to_owned(), |caller| caller.name.clone()),
+            role: caller.map(|caller| caller.role),
+            from: from.address.to_string(),
+            what: format!("gRPC {}", request.uri().path()),
+            status,
+            detail,
+        });
     };
+    let caller = match door.caller(request.headers(), from) {
+        Ok(caller) => caller,
+        Err(fault) => {
+            note(None, fault.status().as_u16(), Some(fault.problem().detail.clone()));
+            return Status::new(Code::Unauthenticated, fault.problem().detail.clone()).into_http();
+        }
+    };
+    if let Err(fault) = caller.must_be(Role::Run) {
+        note(Some(&caller), fault.status().as_u16(), Some(fault.problem().detail.clone()));
+        return Status::new(Code::PermissionDenied, fault.problem().detail.clone()).into_http();
+    }
+    seat.is_of(&caller.name);
+    // Messages do not say their length before they come.
+    let room = match seat.body(&caller.name, REQUEST_ROOM) {
+        Ok(room) => room,
+        Err(fault) => {
+            return Status::new(Code::ResourceExhausted, fault.problem().detail.clone()).into_http();
+        }
+    };
+    if words.method.changes() {
+        note(Some(&caller), 200, None);
+    }
     let mut grpc = tonic::server::Grpc::new(Raw)
-        .max_decoding_message_size(MESSAGE_MAX)
-        .max_encoding_message_size(MESSAGE_MAX);
-    grpc.unary(Call { otg, words: Arc::new(words), caller }, request).await
-}
-
-fn caller(door: &Door, headers: &HeaderMap, from: SocketAddr) -> Result<Caller, Status> {
-    let refused = |code| move |fault: crate::fault::Fault| Status::new(code, fault.problem().detail.clone());
-    let caller = door.caller(headers, from).map_err(refused(Code::Unauthenticated))?;
-    caller.must_be(Role::Run).map_err(refused(Code::PermissionDenied))?;
-    Ok(caller)
+        .max_decoding_message_size(REQUEST_MAX)
+        .max_encoding_message_size(RESPONSE_MAX);
+    let response = grpc.unary(Call { otg, words: Arc::new(words), caller }, request);
+    let response = tokio::time::timeout(REQUEST_TIME, response).await;
+    drop(room);
+    response.unwrap_or_else(|_| {
+        Status::deadline_exceeded(format!("the call was not over after {} s", REQUEST_TIME.as_secs()))
+            .into_http()
+    })
 }
 
 /// One call of a method.

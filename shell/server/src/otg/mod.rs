@@ -1,4 +1,4 @@
-//! Open Traffic Generator: one configuration of that model, for all who speak it.
+//! Open Traffic Generator: for each caller one configuration of that model, which no other caller sees or touches.
 //!
 //! A client sets a configuration, which leases its ports; starts and stops traffic, captures and protocols; and asks for
 //! metrics. Traffic is a run of the service. While none is sent and protocols or captures are on, another run listens, so
@@ -14,11 +14,13 @@ mod view;
 
 use crate::access::Caller;
 use crate::fault::Fault;
+use crate::jobs::lock;
 use crate::runs::RunJob;
 use crate::service::Service;
 use api::NewLease;
 use otg::{ErrorKind, Errors, Translation, Transmit};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,18 +42,29 @@ pub(crate) enum Method {
     GetVersion,
 }
 
+impl Method {
+    /// Whether it changes something, as the audit log has it.
+    pub(crate) fn changes(self) -> bool {
+        !matches!(
+            self,
+            Self::GetConfig | Self::GetMetrics | Self::GetStates | Self::GetCapture | Self::GetVersion
+        )
+    }
+}
+
 /// An answer.
 pub(crate) enum Answer {
     Document(Value),
     Bytes(Vec<u8>),
 }
 
-/// What all clients of the model share.
+/// The sessions of all callers.
 pub(crate) struct Otg {
     service: Arc<Service>,
     /// From a client's last request to the end of its lease.
     lease_time: Duration,
-    session: Mutex<OtgSession>,
+    /// By the callers' names, which are those of the operator's tokens.
+    sessions: std::sync::Mutex<BTreeMap<String, Arc<Mutex<OtgSession>>>>,
 }
 
 /// The configuration, and what runs of it.
@@ -84,7 +97,12 @@ struct Captured {
 
 impl Otg {
     pub(crate) fn new(service: Arc<Service>, lease_time: Duration) -> Self {
-        Self { service, lease_time, session: Mutex::default() }
+        Self { service, lease_time, sessions: std::sync::Mutex::default() }
+    }
+
+    /// The session of a caller.
+    fn session(&self, caller: &Caller) -> Arc<Mutex<OtgSession>> {
+        lock(&self.sessions).entry(caller.name.clone()).or_default().clone()
     }
 
     /// Carries out a method.
@@ -94,7 +112,8 @@ impl Otg {
         request: Value,
         caller: &Caller,
     ) -> Result<Answer, Errors> {
-        let mut session = self.session.lock().await;
+        let own = self.session(caller);
+        let mut session = own.lock().await;
         self.keep_lease(&mut session, caller)?;
         let document = match method {
             Method::SetConfig => self.set(&mut session, request, caller).await?,

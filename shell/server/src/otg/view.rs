@@ -6,7 +6,13 @@ use os::link::LinkFacts;
 use otg::{Errors, Figures, MetricsInput, PortState};
 use serde_json::Value;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tokio::sync::Semaphore;
+
+/// Bytes of a capture that is sent in one response; longer ones are streamed by the native API.
+pub(super) const CAPTURE_MAX: u64 = 64 << 20;
+/// Captures that are converted at a time, of all clients: each needs a few times its length.
+static CONVERSIONS: Semaphore = Semaphore::const_new(1);
 
 impl Otg {
     /// Answers a `MetricsRequest`. What was counted stays until traffic is started again.
@@ -69,7 +75,10 @@ impl Otg {
             )));
         };
         let (files, skip) = (captured.files.clone(), captured.skip);
+        refuse_too_long(&files)?;
+        let turn = CONVERSIONS.acquire().await;
         let read = move || {
+            let _turn = turn;
             let files = files.iter().map(|file| whole(file)).collect::<Result<Vec<_>, _>>()?;
             let files: Vec<Vec<u8>> = files.into_iter().filter(|bytes| !bytes.is_empty()).collect();
             otg::capture(&files, &plan, skip)
@@ -81,8 +90,22 @@ impl Otg {
     }
 }
 
+/// Refuses captures that do not fit one response, before they are read.
+fn refuse_too_long(files: &[PathBuf]) -> Result<(), Errors> {
+    let length: u64 = files.iter().map(|file| file.metadata().map_or(0, |facts| facts.len())).sum();
+    if length <= CAPTURE_MAX {
+        return Ok(());
+    }
+    Err(Errors::invalid(format!(
+        "the capture has {} MB and a response at most {} MB: capture less (filters, 'packet_size'), or fetch it from \
+         /api/v1/runs/RUN/captures/PORT, which streams it",
+        length / 1_000_000,
+        CAPTURE_MAX / 1_000_000
+    )))
+}
+
 /// A file; nothing if it was never begun.
-pub(super) fn whole(path: &Path) -> Result<Vec<u8>, Errors> {
+fn whole(path: &Path) -> Result<Vec<u8>, Errors> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),

@@ -8,6 +8,7 @@ use crate::access::Caller;
 use crate::events;
 use crate::fault::Fault;
 use crate::service::Service;
+use crate::texts::Text;
 use api::{Campaign, Described, Method, MethodPart, NewCampaign, Problem};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -110,7 +111,7 @@ async fn campaign_events(
     Path(id): Path<String>,
     QueryOf(query): QueryOf<EventQuery>,
 ) -> Result<Response, Fault> {
-    Ok(events::of_campaign(service.campaign(&id)?, every(query.every_s)?).into_response())
+    Ok(events::of_campaign(service.campaign(&id)?, every(query.every_s)?))
 }
 
 /// Result of a campaign, eagre.campaign/1
@@ -125,5 +126,5 @@ async fn campaign_result(State(service): Known, Path(id): Path<String>) -> Resul
             None => Fault::conflict("the campaign has not ended: there is no result yet"),
         }
     })?;
-    Ok(json_text(text.to_string()))
+    Ok(json_text(Text::new(text).bytes()))
 }

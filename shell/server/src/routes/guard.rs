@@ -1,11 +1,13 @@
 //! Middleware of every request: authentication, authorization, time limit, audit log.
 
 use crate::access::{Caller, Door, role_for};
+use crate::connections::Seat;
 use crate::fault::Fault;
 use crate::jobs::now;
 use crate::listen::From;
 use crate::service::Service;
 use api::AuditEntry;
+use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -13,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
 /// Time limit for the beginning of a response; event streams continue after it.
@@ -29,12 +32,14 @@ pub(crate) async fn guard(
     next: Next,
 ) -> Response {
     let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let from = request.extensions().get::<From>().map_or(nowhere, |from| from.0);
+    let from = request.extensions().get::<From>().copied();
+    let from = from.unwrap_or(From { address: nowhere, welcome: false });
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let caller = door.caller(request.headers(), from);
     let may = caller.clone().and_then(|caller| caller.must_be(role_for(&method)).map(|()| caller));
-    let response = match may.and_then(|caller| not_too_long(&request).map(|()| caller)) {
-        Ok(caller) => {
+    let response = match may.and_then(|caller| Ok((room(&request, &caller)?, caller))) {
+        // The room is needed until the body is received and used.
+        Ok((_room, caller)) => {
             request.extensions_mut().insert(caller);
             next.run(request).instrument(tracing::info_span!("request", %method, %path)).await
         }
@@ -45,22 +50,27 @@ pub(crate) async fn guard(
     let changes = !matches!(method, Method::GET | Method::HEAD | Method::OPTIONS);
     // A check changes nothing.
     if refused || (changes && !path.ends_with("/check") && !path.starts_with("/monitor/")) {
-        service.audit.note(entry(caller.ok().as_ref(), from, &format!("{method} {path}"), &response));
+        service.audit.note(entry(caller.ok().as_ref(), from.address, &format!("{method} {path}"), &response));
     }
     tracing::debug!(%method, %path, status = status.as_u16(), "request");
     response
 }
 
-/// Refuses a body by its Content-Length, before it is received.
-fn not_too_long(request: &Request) -> Result<(), Fault> {
+/// Room for the body of a caller's request, by its Content-Length, before it is received. One that does not say its length
+/// may be the longest.
+fn room(request: &Request, caller: &Caller) -> Result<Option<OwnedSemaphorePermit>, Fault> {
     let length =
         request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    match length.is_some_and(|length: u64| length > super::BODY_MAX as u64) {
-        true => Err(super::body::too_long()),
-        false => Ok(()),
+    let length: u64 = length.or(request.body().size_hint().upper()).unwrap_or(super::BODY_MAX as u64);
+    if length > super::BODY_MAX as u64 {
+        return Err(super::body::too_long());
     }
+    let Some(seat) = request.extensions().get::<Seat>() else { return Ok(None) };
+    seat.is_of(&caller.name);
+    seat.body(&caller.name, length as usize)
 }
 
+/// The entry of the audit log for a request.
 fn entry(caller: Option<&Caller>, from: SocketAddr, what: &str, response: &Response) -> AuditEntry {
     let fault = response.extensions().get::<Fault>().map(|fault| fault.problem().detail.clone());
     let noted = response.extensions().get::<Noted>().map(|noted| noted.0.clone());

@@ -56,7 +56,7 @@ async fn doctor(State(service): Known) -> Result<Json<Vec<DoctorCheck>>, Fault> 
     blocking(service, move |_| Ok(Json(doctor::examine().into_iter().map(check).collect()))).await
 }
 
-/// The latest 200 entries of the audit log, newest first
+/// The latest 200 changes and the latest 200 refusals, newest first
 #[utoipa::path(get, path = "/api/v1/audit", tag = "machine",
     responses((status = 200, body = Vec<AuditEntry>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn audit(State(service): Known, caller: Caller) -> Result<Json<Vec<AuditEntry>>, Fault> {

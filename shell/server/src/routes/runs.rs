@@ -6,8 +6,9 @@ use super::{Known, blocking};
 use crate::access::Caller;
 use crate::events::{self, Form};
 use crate::fault::Fault;
-use crate::runs::RunJob;
+use crate::runs::{RunJob, RunMode};
 use crate::service::Service;
+use crate::texts::Text;
 use api::{Described, NewPing, NewRate, NewRun, PingResult, Problem, Run, Snapshot};
 use axum::body::Body as Bytes;
 use axum::extract::{Path, State};
@@ -20,6 +21,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -51,7 +53,7 @@ async fn runs(State(service): Known) -> Json<Vec<Run>> {
     responses((status = 201, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json"),
         (status = 503, body = Problem, content_type = "application/problem+json")))]
 async fn start(State(service): Known, caller: Caller, Body(new): Body<NewRun>) -> Result<Response, Fault> {
-    let run = blocking(service, move |service| service.start(&new, &caller)).await?;
+    let run = service.start(new, RunMode::default(), caller).await?;
     let noted = Noted(format!(
         "run {} '{}' on {}",
         run.job.about.id,
@@ -129,8 +131,9 @@ async fn ping(
 /// The last interval and the totals of a run
 #[utoipa::path(get, path = "/api/v1/runs/{id}/snapshot", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")),
     responses((status = 200, body = Snapshot), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
-async fn snapshot(State(service): Known, Path(id): Path<String>) -> Result<Json<Snapshot>, Fault> {
-    Ok(Json(service.run(&id)?.snapshot()))
+async fn snapshot(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
+    let text = service.run(&id)?.full_text().await;
+    Ok(json_text(text.ok_or_else(|| Fault::machine("the snapshot's thread failed"))?.bytes()))
 }
 
 /// Query of a run's events.
@@ -164,7 +167,7 @@ async fn run_events(
         Some("full") => Form::Full,
         Some(other) => return Err(Fault::value("form", format!("'{other}' is neither 'live' nor 'full'"))),
     };
-    Ok(events::of_run(service.run(&id)?, form, every(query.every_s)?).into_response())
+    Ok(events::of_run(service.run(&id)?, form, every(query.every_s)?))
 }
 
 /// Result of a run, eagre.result/1
@@ -179,12 +182,12 @@ async fn result(State(service): Known, Path(id): Path<String>) -> Result<Respons
             None => Fault::conflict("the run has not ended: there is no result yet"),
         });
     };
-    Ok(json_text(text.to_string()))
+    Ok(json_text(Text::new(text).bytes()))
 }
 
 /// A response of JSON text.
-pub(super) fn json_text(text: String) -> Response {
-    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
+pub(super) fn json_text(text: impl Into<Bytes>) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text.into()).into_response()
 }
 
 /// Capture of a port, pcapng, streamed as it grows
@@ -197,15 +200,7 @@ async fn capture(State(service): Known, Path((id, port)): Path<(String, String)>
         return Err(Fault::not_found(format!("this run has no capture on port '{port}'")));
     };
     let growing = Growing { run, path, at: 0, over: false };
-    let body = Bytes::from_stream(stream::unfold(growing, |growing| async move {
-        let read = tokio::task::spawn_blocking(move || growing.next()).await.ok()?;
-        let (read, growing) = read;
-        match read {
-            Ok(bytes) if bytes.is_empty() => None,
-            Ok(bytes) => Some((Ok::<_, std::io::Error>(bytes), growing)),
-            Err(error) => Some((Err(error), Growing { over: true, ..growing })),
-        }
-    }));
+    let body = Bytes::from_stream(stream::unfold(growing, Growing::next));
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/x-pcapng"))], body).into_response())
 }
 
@@ -213,8 +208,11 @@ async fn capture(State(service): Known, Path((id, port)): Path<(String, String)>
 const CHUNK: usize = 256 << 10;
 /// Time between reads at the end of a growing file.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// Reads at a time, of all clients; the others wait for their turn. So other requests always find a thread.
+static READS: Semaphore = Semaphore::const_new(4);
 
-/// A file that may still grow, until its run has ended.
+/// A file that may still grow, until its run has ended. While it waits for that, or for its client, it holds no thread and
+/// no open file.
 struct Growing {
     run: Arc<RunJob>,
     path: PathBuf,
@@ -224,34 +222,42 @@ struct Growing {
 
 impl Growing {
     /// The next bytes; none at the end.
-    fn next(mut self) -> (std::io::Result<Vec<u8>>, Self) {
-        loop {
-            if self.over {
-                return (Ok(Vec::new()), self);
-            }
-            // QueryOf before reading: what was written before the end is read after it.
+    async fn next(mut self) -> Option<(std::io::Result<Vec<u8>>, Self)> {
+        while !self.over {
+            // Asked before reading: what was written before the end is read after it.
             let ended = self.run.job.has_ended();
-            match self.read() {
+            match self.read().await {
                 Ok(bytes) if bytes.is_empty() => {}
                 Ok(bytes) => {
                     self.at += bytes.len() as u64;
-                    return (Ok(bytes), self);
+                    return Some((Ok(bytes), self));
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound && !ended => {}
-                Err(error) => return (Err(error), self),
+                Err(error) => {
+                    self.over = true;
+                    return Some((Err(error), self));
+                }
             }
             self.over = ended;
             if !ended {
-                std::thread::sleep(PATIENCE);
+                tokio::time::sleep(PATIENCE).await;
             }
         }
+        None
     }
 
-    fn read(&self) -> std::io::Result<Vec<u8>> {
-        let mut file = std::fs::File::open(&self.path)?;
-        file.seek(SeekFrom::Start(self.at))?;
-        let mut bytes = Vec::new();
-        file.take(CHUNK as u64).read_to_end(&mut bytes)?;
-        Ok(bytes)
+    async fn read(&self) -> std::io::Result<Vec<u8>> {
+        let turn = READS.acquire().await.map_err(std::io::Error::other)?;
+        let (path, at) = (self.path.clone(), self.at);
+        let read = tokio::task::spawn_blocking(move || {
+            // Released by the thread: a client that leaves does not end its read.
+            let _turn = turn;
+            let mut file = std::fs::File::open(path)?;
+            file.seek(SeekFrom::Start(at))?;
+            let mut bytes = Vec::new();
+            file.take(CHUNK as u64).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        });
+        read.await.map_err(std::io::Error::other)?
     }
 }
