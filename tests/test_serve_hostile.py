@@ -185,6 +185,17 @@ def test_a_full_disk_is_no_success(eagre, lab, option):
     eagre("run", profile, *option).refused(3, "/dev/full: No space left on device")
 
 
+def test_a_capture_on_a_full_disk_is_no_success(lab, program):
+    """The result says what was lost, and so does the exit code."""
+    profile, result = lab.folder() / "p.yaml", lab.folder() / "r.json"
+    document = rings("1kpps", "300ms")
+    document["ports"]["east"]["capture"] = {"file": "/dev/full"}
+    profile.write_text(json.dumps(document))
+    done = subprocess.run([program, "run", profile, "--json", result], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3 and "capture on east: /dev/full: No space left on device" in done.stderr, done
+    assert json.loads(result.read_text())["captures"]["east"]["error"]
+
+
 def otg_config(*ports):
     """A configuration of Open Traffic Generator with these ports and a flow from the first to the second."""
     flow = {
@@ -282,6 +293,24 @@ def test_refusals_push_no_change_out(lab):
     assert any(entry["status"] == 201 for entry in recent) and any(entry["status"] == 401 for entry in recent)
     for file in (changes, refusals):
         assert file.stat().st_mode & 0o077 == 0
+
+
+def test_calls_over_grpc_are_in_the_audit_trail(lab):
+    """Refused ones without a token, and changes with one."""
+    server, grpc = with_grpc(lab)
+    set_config = b"/otg.Openapi/SetConfig"
+
+    def seen():
+        files = (server.folder / f"serve/{name}.jsonl" for name in ("audit", "refused"))
+        entries = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return {(entry["who"], entry["status"]) for entry in entries if entry["what"] == "gRPC /otg.Openapi/SetConfig"}
+
+    with contextlib.ExitStack() as connections:
+        for token in (None, SECRET["eye"], SECRET["hand"]):
+            connection = connections.enter_context(socket.create_connection(grpc, timeout=10))
+            # The message is empty: no configuration.
+            connection.sendall(PREFACE + frame(1, 4, 1, grpc_headers(set_config, token)) + frame(0, 1, 1, bytes(5)))
+        wait_until(lambda: seen() == {("-", 401), ("eye", 403), ("hand", 200)}, "three entries")
 
 
 def test_captures_are_for_this_user_only(lab):
@@ -439,14 +468,15 @@ def frame(kind, flags, stream, payload=b""):
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
 
 
-def grpc_headers(path=b"/otg.Openapi/GetVersion"):
+def grpc_headers(path=b"/otg.Openapi/GetVersion", token=None):
     """HEADERS of a call, uncompressed (RFC 7541 section 6.2.2)."""
 
     def field(name, value):
         return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
     block = b"\x83\x86" + b"\x04" + bytes([len(path)]) + path + b"\x01\x09localhost"
-    return block + field(b"content-type", b"application/grpc") + field(b"te", b"trailers")
+    block += field(b"content-type", b"application/grpc") + field(b"te", b"trailers")
+    return block + (field(b"authorization", f"Bearer {token}".encode()) if token else b"")
 
 
 def test_rapid_reset(lab):

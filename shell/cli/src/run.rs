@@ -205,6 +205,9 @@ fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {
 }
 
 /// Writes the result, prints the summary and returns the exit code.
+///
+/// # Errors
+/// A result or a capture could not be written.
 pub(crate) fn conclude(document: &ResultDocument, sinks: Sinks, common: &Common) -> Result<Exit, Failure> {
     sinks.result(document)?;
     let text = summary::render(document);
@@ -212,6 +215,11 @@ pub(crate) fn conclude(document: &ResultDocument, sinks: Sinks, common: &Common)
         eprint!("{text}")
     } else {
         print!("{text}")
+    }
+    let lost = document.captures.iter().filter_map(|(port, capture)| Some((port, capture.error.as_ref()?)));
+    let lost: Vec<String> = lost.map(|(port, error)| format!("capture on {port}: {error}")).collect();
+    if !lost.is_empty() {
+        return Err(Failure::refused(lost.join("\n")));
     }
     let passed = document.criteria.iter().all(|c| c.passed);
     let good = document.verdict.valid && passed && !document.interrupted;

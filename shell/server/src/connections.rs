@@ -89,11 +89,8 @@ impl Connections {
             return Ok(None);
         }
         let steps = bytes.min(BODIES_MAX).div_ceil(BODY_STEP) as u32;
-        let room = lock(&self.bodies);
-        let room = { room }
-            .entry(caller.to_owned())
-            .or_insert_with(|| Arc::new(Semaphore::new(BODIES_MAX / BODY_STEP)))
-            .clone();
+        let all = || Arc::new(Semaphore::new(BODIES_MAX / BODY_STEP));
+        let room = lock(&self.bodies).entry(caller.to_owned()).or_insert_with(all).clone();
         room.try_acquire_many_owned(steps).map(Some).map_err(|_| {
             let most = BODIES_MAX >> 20;
             too_many(format!("requests of '{caller}' with more than {most} MiB of bodies are being received; send fewer at a time"))
