@@ -32,6 +32,8 @@ use units::{Load, Nanos};
 
 /// Runs and campaigns at a time.
 const AT_A_TIME: usize = 16;
+/// For the ports of a run that was refused to be closed.
+const GIVING_BACK_TIME: Duration = Duration::from_secs(5);
 /// For the ports of a run to open.
 const OPENING_TIME: Duration = Duration::from_secs(20);
 /// What a lease that was made for a run lasts from one renewal to the next.
@@ -135,7 +137,7 @@ impl Service {
                 Ok(()) => Ok(run),
                 Err(fault) => {
                     // What is refused holds no port any more.
-                    let _ = timeout(OPENING_TIME, run.job.ended()).await;
+                    let _ = timeout(GIVING_BACK_TIME, run.job.ended()).await;
                     Err(fault)
                 }
             },

@@ -1,6 +1,6 @@
 //! The machine and its users: versions, doctor, audit log.
 
-use super::{Known, blocking};
+use super::{Known, reading};
 use crate::access::Caller;
 use crate::fault::Fault;
 use crate::service::Service;
@@ -53,7 +53,7 @@ async fn doctor(State(service): Known) -> Result<Json<Vec<DoctorCheck>>, Fault> 
         why: finding.why,
         remedy: finding.remedy,
     };
-    blocking(service, move |_| Ok(Json(doctor::examine().into_iter().map(check).collect()))).await
+    reading(service, move |_| Ok(Json(doctor::examine().into_iter().map(check).collect()))).await
 }
 
 /// The latest 200 changes and the latest 200 refusals, newest first

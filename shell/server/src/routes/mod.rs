@@ -24,6 +24,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
@@ -46,6 +47,23 @@ pub(crate) async fn blocking<T: Send + 'static>(
             "internal error, please report it: the request's thread panicked",
         ))
     })
+}
+
+/// Reads at a time, of all clients: the others wait, and whoever starts or stops something finds a thread.
+static READS: Semaphore = Semaphore::const_new(8);
+
+/// Runs blocking work that only reads.
+pub(crate) async fn reading<T: Send + 'static>(
+    service: Arc<Service>,
+    work: impl FnOnce(&Arc<Service>) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    let turn = READS.acquire().await;
+    blocking(service, move |service| {
+        // A client that leaves does not end its read.
+        let _turn = turn;
+        work(service)
+    })
+    .await
 }
 
 #[derive(OpenApi)]

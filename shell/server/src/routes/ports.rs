@@ -1,7 +1,7 @@
 //! Ports and leases.
 
 use super::body::{Body, MaybeBody};
-use super::{Known, blocking};
+use super::{Known, reading};
 use crate::access::Caller;
 use crate::fault::Fault;
 use crate::service::Service;
@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
 #[utoipa::path(get, path = "/api/v1/ports", tag = "ports",
     responses((status = 200, body = Vec<Port>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn ports(State(service): Known) -> Result<Json<Vec<Port>>, Fault> {
-    blocking(service, |service| Ok(Json(all_ports(service)?))).await
+    reading(service, |service| Ok(Json(all_ports(service)?))).await
 }
 
 fn all_ports(service: &Service) -> Result<Vec<Port>, Fault> {

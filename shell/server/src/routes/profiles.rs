@@ -1,7 +1,7 @@
 //! Profiles: check, store, list.
 
 use super::body::Body;
-use super::{Known, blocking};
+use super::{Known, blocking, reading};
 use crate::fault::Fault;
 use crate::profiles::{check as checked, text};
 use crate::service::Service;
@@ -27,7 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
     responses((status = 200, body = Check), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn check(State(service): Known, Body(new): Body<NewCheck>) -> Result<Json<Check>, Fault> {
     let text = text(&new.profile)?;
-    blocking(service, move |service| Ok(Json(checked(&text, &service.profiles)))).await
+    reading(service, move |service| Ok(Json(checked(&text, &service.profiles)))).await
 }
 
 /// Stored profiles and built-in examples

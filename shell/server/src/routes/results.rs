@@ -2,7 +2,7 @@
 
 use super::body::QueryOf;
 use super::runs::json_text;
-use super::{Known, blocking};
+use super::{Known, blocking, reading};
 use crate::access::Caller;
 use crate::fault::Fault;
 use crate::service::Service;
@@ -83,14 +83,14 @@ async fn results(State(service): Known, QueryOf(query): QueryOf<ListQuery>) -> R
         since: query.since,
         limit: Some(limit),
     };
-    blocking(service, move |service| json(&Store::open(&service.store)?.list(&filter)?)).await
+    reading(service, move |service| json(&Store::open(&service.store)?.list(&filter)?)).await
 }
 
 /// A stored result with all its trials, eagre.archive/1
 #[utoipa::path(get, path = "/api/v1/results/{id}", tag = "results", params(("id" = String, Path, description = "Id, its beginning, or 'latest'")),
     responses((status = 200, body = Object), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn stored(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
-    blocking(service, move |service| {
+    reading(service, move |service| {
         let store = Store::open(&service.store)?;
         json(&export::json(&store, &store.find(&id)?)?)
     })
@@ -118,7 +118,7 @@ async fn remove(State(service): Known, caller: Caller, Path(id): Path<String>) -
 #[utoipa::path(get, path = "/api/v1/results/{id}/report", tag = "results", params(("id" = String, Path, description = "Id, its beginning, or 'latest'")),
     responses((status = 200, content_type = "text/html", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn stored_report(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
-    blocking(service, move |service| Ok(html(report::campaign(&loaded(&Store::open(&service.store)?, &id)?))))
+    reading(service, move |service| Ok(html(report::campaign(&loaded(&Store::open(&service.store)?, &id)?))))
         .await
 }
 
@@ -137,7 +137,7 @@ async fn exported(
     Path(id): Path<String>,
     QueryOf(query): QueryOf<ExportQuery>,
 ) -> Result<Response, Fault> {
-    blocking(service, move |service| {
+    reading(service, move |service| {
         let store = Store::open(&service.store)?;
         let id = store.find(&id)?;
         match query.format.as_deref().unwrap_or("csv") {
@@ -179,7 +179,7 @@ impl CompareQuery {
     params(("ids" = String, Query, description = "Two or more ids, separated by commas")),
     responses((status = 200, body = ComparisonBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn compare(State(service): Known, QueryOf(query): QueryOf<CompareQuery>) -> Result<Response, Fault> {
-    blocking(service, move |service| json(&store::compare(&query.loaded(service)?))).await
+    reading(service, move |service| json(&store::compare(&query.loaded(service)?))).await
 }
 
 /// Report on a comparison, one HTML page
@@ -191,7 +191,7 @@ async fn compare_report(
     State(service): Known,
     QueryOf(query): QueryOf<CompareQuery>,
 ) -> Result<Response, Fault> {
-    blocking(service, move |service| {
+    reading(service, move |service| {
         let (rows, columns) =
             (query.rows.as_deref().unwrap_or("dut"), query.columns.as_deref().unwrap_or("config"));
         Ok(html(report::comparison(&query.loaded(service)?, rows, columns)))
