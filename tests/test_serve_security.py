@@ -102,9 +102,9 @@ def test_roles(guarded):
 def test_ports_and_rates_an_operator_does_not_allow(guarded):
     """403, before anything is opened."""
     outside = rings("100pps")
-    outside["ports"]["west"]["device"] = "afpacket:lo"
+    outside["ports"]["west"]["device"] = "afpacket:eth9"
     refusals = [
-        ({"profile": outside}, "port 'afpacket:lo' is not allowed"),
+        ({"profile": outside}, "port 'afpacket:eth9' is not allowed"),
         ({"profile": rings("1001pps")}, "1kpps"),
         ({"profile": rings("600pps", streams=2)}, "together"),
         ({"profile": rings("max")}, "as fast as the port can"),

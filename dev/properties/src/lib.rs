@@ -11,6 +11,7 @@ pub mod http;
 pub mod order;
 pub mod packet;
 pub mod pcap;
+pub mod port;
 pub mod profile;
 pub mod quantity;
 pub mod rewrite;

@@ -23,6 +23,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Memory EAL's own structures take, bytes: about 1 MB for each pool's caches is counted by the pools.
 const EAL_OWN_BYTES: u64 = 32 << 20;
@@ -57,8 +58,13 @@ static STATE: Mutex<State> = Mutex::new(State::Never);
 
 /// Every change to EAL and its devices happens under this lock; workers never take it.
 pub(crate) struct Lease {
-    state: MutexGuard<'static, State>,
+    /// Absent only while it rests.
+    state: Option<MutexGuard<'static, State>>,
     _awake: Awake,
+}
+
+fn lock() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the first port to be opened needs of EAL.
@@ -71,7 +77,7 @@ pub(crate) struct Needs {
 impl Lease {
     /// Starts EAL if it does not run yet.
     pub(crate) fn take(device: &str, needs: Needs) -> Result<Self, PortError> {
-        let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock();
         if let State::Never = *state {
             *state = match start(device, needs) {
                 Ok((eal, log)) => State::Running(eal, log),
@@ -88,7 +94,7 @@ impl Lease {
                 "DPDK already runs in this process without the PCI bus",
                 "open the PCI ports together with the first others",
             )),
-            State::Running(..) => Ok(Self { state, _awake: Awake::new() }),
+            State::Running(..) => Ok(Self { state: Some(state), _awake: Awake::new() }),
             State::Ended(reason) => Err(PortError::new(
                 device,
                 PortErrorKind::Resource,
@@ -101,20 +107,35 @@ impl Lease {
 
     /// For closing ports: whatever the state.
     pub(crate) fn closing() -> Self {
-        Self { state: STATE.lock().unwrap_or_else(PoisonError::into_inner), _awake: Awake::new() }
+        Self { state: Some(lock()), _awake: Awake::new() }
+    }
+
+    /// Lets others have EAL for a while: whoever waits for somebody outside must not keep them from their ports.
+    pub(crate) fn rest(&mut self, device: &str, time: Duration) -> Result<(), PortError> {
+        self.state = None;
+        std::thread::sleep(time);
+        self.state = Some(lock());
+        match self.eal() {
+            Some(_) => Ok(()),
+            None => Err(PortError::new(device, PortErrorKind::State, "DPDK was ended meanwhile", "")),
+        }
+    }
+
+    fn state(&mut self) -> &mut State {
+        self.state.as_mut().expect("it rests only inside of rest()")
     }
 
     /// How EAL was started; `None` if it does not run.
     pub(crate) fn eal(&self) -> Option<Eal> {
-        match &*self.state {
-            State::Running(eal, _) => Some(*eal),
+        match self.state.as_deref() {
+            Some(State::Running(eal, _)) => Some(*eal),
             _ => None,
         }
     }
 
     /// What EAL and the drivers have logged since the last call: the lines, oldest first.
     pub(crate) fn log(&mut self) -> Vec<String> {
-        match &mut *self.state {
+        match self.state() {
             State::Running(_, log) => log.take(),
             _ => Vec::new(),
         }
@@ -145,7 +166,7 @@ pub fn cleanup() {
         unsafe { ffi::rte_eal_cleanup() };
         // The log's file stays: EAL may still write to it from its exit handlers.
         let ended = State::Ended("it ran, and was ended".to_owned());
-        std::mem::forget(std::mem::replace(&mut *lease.state, ended));
+        std::mem::forget(std::mem::replace(lease.state(), ended));
     }
 }
 

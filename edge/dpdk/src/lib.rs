@@ -17,11 +17,13 @@
 //! - Every failure is a sentence with what to do about it ([`port::PortError`]).
 //!
 //! ```text
-//! open.rs    device string → checks → EAL device → queues → Port      device.rs   what strings mean
+//! id.rs      port string → which port of this machine                  device.rs   what DPDK calls it
+//! open.rs    id → checks → EAL device → queues → Port
 //! checks.rs  what is wrong with a device, beforehand
 //! queue.rs   Port, TxQueue, RxQueue, close                             eal.rs      start, log, memory, plugins
 //! pool.rs    frames in memory; why AF_XDP needs whole pages            thread.rs   workers' lcore numbers
 //! memory_files.rs  what a zero-copy memif must not close
+//! watchdog.rs  bounds for what waits for a vhost-user peer
 //! sockets.rs statistics of the drivers' sockets                       xdp.rs      leftover programs
 //! ```
 
@@ -31,45 +33,51 @@ mod checks;
 mod device;
 mod eal;
 mod ffi;
+mod id;
 mod memory_files;
 mod open;
 mod pool;
 mod queue;
 mod sockets;
 mod thread;
+mod watchdog;
 mod xdp;
 
 pub use eal::{Eal, cleanup, running, version};
+pub use id::{Interface, PortId};
 
-use port::{Port, PortError, PortRequest};
-
-/// Whether `device` is well-formed; whether there is such a device is another matter.
-pub fn is_dpdk_device(device: &str) -> bool {
-    check(device).is_ok()
-}
+use port::{Port, PortError, PortErrorKind, PortRequest};
 
 /// What is wrong with the form of `device`, if anything; the error lists the forms there are.
 pub fn check(device: &str) -> Result<(), PortError> {
-    device::Device::parse(device).map(drop)
+    port::PortName::parse(device).map(drop)
 }
 
-/// The kernel interface `device` names, before it is touched.
+/// The kernel interface that `device` opens by AF_PACKET or AF_XDP, by its canonical name; `None` if it opens another kind
+/// of port, or the interface is not there.
 pub fn netdev(device: &str) -> Option<String> {
-    match device::Device::parse(device).ok()?.kind {
-        device::Kind::AfPacket { interface } | device::Kind::AfXdp { interface } => Some(interface),
-        _ => None,
-    }
+    let id = PortId::resolve(device).ok()?;
+    id.kernel_interface()
+        .filter(|interface| interface.index.is_some())
+        .map(|interface| interface.name.clone())
 }
 
 /// Opens one port. Starts DPDK if this is the first; to open several, use [`open_all`].
 pub fn open(device: &str, request: PortRequest) -> Result<Box<dyn Port>, PortError> {
-    open_all(&[(device, request)]).map(|mut ports| ports.remove(0))
+    open_all(&[(PortId::resolve(device)?, request)], &mut || false).map(|mut ports| ports.remove(0))
 }
 
-/// Opens ports together, in the order given: none stays open if one fails.
+/// Opens ports together, in the order given: none stays open if one fails, or once `cancelled` says so.
 ///
 /// DPDK starts with memory for all of them, and with the PCI bus if one needs it. All are started before any is waited
-/// for, so both ends of a memif link may be among them.
-pub fn open_all(devices: &[(&str, PortRequest)]) -> Result<Vec<Box<dyn Port>>, PortError> {
-    open::open(devices)
+/// for, so both ends of a memif link may be among them. In-process pairs are not opened here.
+pub fn open_all(
+    devices: &[(PortId, PortRequest)],
+    cancelled: &mut dyn FnMut() -> bool,
+) -> Result<Vec<Box<dyn Port>>, PortError> {
+    if let Some((id, _)) = devices.iter().find(|(id, _)| matches!(id.kind(), port::name::Kind::Ring(_))) {
+        let reason = "an in-process pair has no driver";
+        return Err(PortError::new(id.text(), PortErrorKind::Name, reason, "open it with port::ring"));
+    }
+    open::open(devices, cancelled)
 }

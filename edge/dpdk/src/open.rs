@@ -1,16 +1,22 @@
-//! From a device string to an open port: what can be checked beforehand is checked first, because the drivers' own
+//! From a port id to an open port: what can be checked beforehand is checked first, because the drivers' own
 //! errors are a number.
+//!
+//! Invariant: opening ends. Whatever waits for somebody outside has a bound, asks whether it was cancelled, and lets others
+//! have EAL meanwhile.
 
 use crate::checks::{OpenInterface, check_interface, check_machine};
 use crate::device::{Device, EalDevice, Kind, af_packet_slot};
 use crate::eal::{self, Lease, Needs};
 use crate::ffi;
+use crate::id::{Interface, PortId};
 use crate::memory_files::MemoryFiles;
 use crate::pool::{Pool, Shape, XDP_FRAME_BYTES_MAX};
 use crate::queue::{DpdkPort, DpdkRx, DpdkTx, DropCounts, Opened};
-use crate::sockets::{self, Family, Socket};
+use crate::sockets::{self, Family, Membership, Socket};
 use crate::thread::{self, Awake, Shielded};
+use crate::watchdog;
 use os::ethtool;
+use os::interface_lock::{InterfaceLock, LockError};
 use port::{Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
 use std::ffi::{CStr, CString, c_int};
 use std::path::Path;
@@ -47,11 +53,14 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// How often to look while waiting.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Opens one port; see [`open_all`](crate::open_all).
-pub(crate) fn open(devices: &[(&str, PortRequest)]) -> Result<Vec<Box<dyn Port>>, PortError> {
+/// Opens ports; see [`open_all`](crate::open_all).
+pub(crate) fn open(
+    devices: &[(PortId, PortRequest)],
+    cancelled: &mut dyn FnMut() -> bool,
+) -> Result<Vec<Box<dyn Port>>, PortError> {
     let mut plans = Vec::with_capacity(devices.len());
-    for (text, request) in devices {
-        plans.push(Plan::new(Device::parse(text)?, *request)?);
+    for (id, request) in devices {
+        plans.push(Plan::new(id, *request)?);
     }
     let needs = plans.iter().fold(Needs::default(), |needs, plan| Needs {
         pci: needs.pci || matches!(plan.device.kind, Kind::Pci { .. }),
@@ -65,7 +74,7 @@ pub(crate) fn open(devices: &[(&str, PortRequest)]) -> Result<Vec<Box<dyn Port>>
         let mut lease = Lease::take(&first.device.text, needs)?;
         for plan in plans {
             // On an error the lock must be free before the ports that were opened so far close themselves.
-            match plan.start(&mut lease) {
+            match plan.start(&mut lease, cancelled) {
                 Ok(port) => opening.push(port),
                 Err(error) => {
                     drop(lease);
@@ -74,14 +83,51 @@ pub(crate) fn open(devices: &[(&str, PortRequest)]) -> Result<Vec<Box<dyn Port>>
             }
         }
     }
-    let finish = |port: Opening| port.finish().map(|port| Box::new(port) as Box<dyn Port>);
+    let finish = |port: Opening| port.finish(cancelled).map(|port| Box::new(port) as Box<dyn Port>);
     opening.into_iter().map(finish).collect()
+}
+
+/// Takes the interfaces of a port, or says who has one.
+fn lock_interfaces(id: &PortId) -> Result<Vec<InterfaceLock>, PortError> {
+    let there = id.interfaces().iter().filter_map(|interface| Some((interface, interface.index?)));
+    let lock = |(interface, index): (&Interface, u32)| {
+        let name = &interface.name;
+        InterfaceLock::take(index).map_err(|error| match error {
+            LockError::Held(process) => {
+                let process = process.map_or_else(String::new, |process| format!(", process {process}"));
+                let reason = format!("{name} is already in use by Eagre{process}");
+                let remedy =
+                    "two testers on one interface would take each other's packets; end the other one first";
+                PortError::new(id.text(), PortErrorKind::State, reason, remedy)
+            }
+            LockError::Io(error) => {
+                let reason = format!("{name} can't be locked against other testers: {error}");
+                PortError::new(id.text(), PortErrorKind::Resource, reason, "")
+            }
+        })
+    };
+    there.map(lock).collect()
+}
+
+/// An error if somebody has asked to stop.
+fn unless_cancelled(device: &Device, cancelled: &mut dyn FnMut() -> bool) -> Result<(), PortError> {
+    match cancelled() {
+        true => Err(PortError::new(
+            &device.text,
+            PortErrorKind::State,
+            "it was stopped while the port opened",
+            "",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Why a port did not start.
 enum Failure {
     /// Perhaps only because the last owner of the queue has just left.
     QueueInUse(PortError),
+    /// Nobody has connected to the socket so far.
+    NobodyCame,
     Final(PortError),
 }
 
@@ -97,21 +143,32 @@ struct Plan {
     request: PortRequest,
     queues: u16,
     interface: Option<OpenInterface>,
+    /// Of all interfaces that the port takes over.
+    locks: Vec<InterfaceLock>,
 }
 
 impl Plan {
-    fn new(device: Device, request: PortRequest) -> Result<Self, PortError> {
+    fn new(id: &PortId, request: PortRequest) -> Result<Self, PortError> {
+        let device = Device::new(id);
+        let locks = lock_interfaces(id)?;
         if let Some(plugin) = device.plugin() {
             eal::check_plugin(&device.text, &plugin)?;
         }
         let interface = device.interface().map(|name| check_interface(&device, name, request)).transpose()?;
+        let known = id.kernel_interface().and_then(|interface| interface.index);
+        if let (Some(known), Some(open)) = (known, &interface)
+            && known != open.at_open.index
+        {
+            let reason = format!("{} has become another interface", open.at_open.name);
+            return Err(PortError::new(id.text(), PortErrorKind::State, reason, "start again"));
+        }
         check_machine(&device)?;
         let wanted = request.queues.max(1);
         let queues = match &device.kind {
             Kind::AfXdp { interface } => wanted.min(ethtool::channels(interface)),
             _ => wanted,
         };
-        Ok(Self { device, request, queues, interface })
+        Ok(Self { device, request, queues, interface, locks })
     }
 
     /// Longest frame without FCS, with a VLAN tag, bytes.
@@ -162,26 +219,46 @@ impl Plan {
     }
 
     /// Makes EAL's device, configures and starts it.
-    fn start(self, lease: &mut Lease) -> Result<Opening, PortError> {
-        let deadline = Instant::now() + XDP_RELEASE_WAIT;
+    fn start(self, lease: &mut Lease, cancelled: &mut dyn FnMut() -> bool) -> Result<Opening, PortError> {
+        let begun = Instant::now();
         loop {
-            match self.try_start(lease) {
+            unless_cancelled(&self.device, cancelled)?;
+            let socket = match self.device.kind {
+                Kind::Virtio { .. } => self.device.kind.socket(),
+                _ => None,
+            };
+            match watchdog::bounded(socket, || self.try_start(lease, cancelled)) {
                 Ok((opened, facts, prepares)) => {
                     return Ok(Opening { plan: self, opened: Arc::new(opened), facts, prepares });
                 }
-                Err(Failure::QueueInUse(_)) if Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
+                Err(Failure::QueueInUse(_)) if begun.elapsed() < XDP_RELEASE_WAIT => {}
+                // The socket of the attempt before is dead, and goes.
+                Err(Failure::NobodyCame) if begun.elapsed() < self.device.wait => {
+                    check_machine(&self.device)?
+                }
+                Err(Failure::NobodyCame) => return Err(no_peer(&self.device)),
                 Err(Failure::QueueInUse(error) | Failure::Final(error)) => return Err(error),
             }
+            lease.rest(&self.device.text, LOOK_EVERY)?;
         }
     }
 
-    fn try_start(&self, lease: &mut Lease) -> Result<(Opened, PortFacts, bool), Failure> {
+    fn try_start(
+        &self,
+        lease: &mut Lease,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> Result<(Opened, PortFacts, bool), Failure> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let eal_device = self.device.for_eal(number, self.queues, self.request.frame_len_max);
         let sockets_before = self.family().map(sockets::open_now).unwrap_or_default();
         lease.log();
-        let mut opened = self.add(lease, &eal_device)?;
+        let begun = Instant::now();
+        let mut opened = self.add(lease, &eal_device).map_err(|error| match self.device.kind {
+            // The watchdog ended the wait for a peer.
+            Kind::Virtio { server: true, .. } if begun.elapsed() >= watchdog::ACCEPT => Failure::NobodyCame,
+            _ => Failure::Final(error),
+        })?;
         opened.on_interrupt_thread = self.device.driver() == "net_memif";
         if self.device.is_zero_copy_memif() {
             if !eal::memory_has_no_gaps() {
@@ -195,7 +272,7 @@ impl Plan {
             }
             opened.memory_files = MemoryFiles::keep();
         }
-        match self.configure(lease, &mut opened, &sockets_before) {
+        match self.configure(lease, &mut opened, &sockets_before, cancelled) {
             Ok((facts, prepares)) => Ok((opened, facts, prepares)),
             Err(failure) => {
                 // Here and not in its drop, which would wait for the lock that the lease holds.
@@ -218,7 +295,11 @@ impl Plan {
         if code != 0 {
             return Err(self.refusal(code, &lease.last_words()));
         }
-        Ok(Opened::new(port, bus, name, self.family()))
+        let mut opened = Opened::new(port, bus, name, self.family());
+        if let Kind::Virtio { socket, .. } = &self.device.kind {
+            opened.peer_socket = Some(socket.clone());
+        }
+        Ok(opened)
     }
 
     /// Why a driver did not take the device.
@@ -267,6 +348,7 @@ impl Plan {
         lease: &mut Lease,
         opened: &mut Opened,
         sockets_before: &[Socket],
+        cancelled: &mut dyn FnMut() -> bool,
     ) -> Result<(PortFacts, bool), Failure> {
         let port = opened.port;
         let mut info = ffi::DeviceInfo::new();
@@ -300,12 +382,14 @@ impl Plan {
             // It needs CAP_NET_ADMIN, which AF_XDP needs as well.
             opened.sockets.iter().for_each(|socket| drop(socket.send_freely()));
         }
-        self.start_device(lease, port, opened.on_interrupt_thread)?;
+        self.start_device(lease, port, opened.on_interrupt_thread, cancelled)?;
         opened.started = true;
-        // SAFETY: an open port. Not all have such a mode.
-        let enabled = unsafe { ffi::rte_eth_promiscuous_enable(port) } == 0;
-        opened.made_promiscuous =
-            enabled && !self.interface.as_ref().is_some_and(|i| i.at_open.promiscuous_by_admin);
+        match &self.interface {
+            // Ours alone, and gone with this process: the driver would set a flag of the interface's that stays.
+            Some(interface) => opened.membership = Membership::join(interface.at_open.index).ok(),
+            // SAFETY: an open port. Not all have such a mode.
+            None => opened.made_promiscuous = unsafe { ffi::rte_eth_promiscuous_enable(port) } == 0,
+        }
         lease.log();
         Ok((self.facts(port, &info, queues, rss != 0, offloads != 0), offloads != 0))
     }
@@ -353,7 +437,13 @@ impl Plan {
     }
 
     /// Starts the device. A memif client is started again and again until its server is there.
-    fn start_device(&self, lease: &mut Lease, port: u16, on_interrupt_thread: bool) -> Result<(), PortError> {
+    fn start_device(
+        &self,
+        lease: &mut Lease,
+        port: u16,
+        on_interrupt_thread: bool,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> Result<(), PortError> {
         let client = matches!(self.device.kind, Kind::Memif { server: false, .. });
         let deadline = Instant::now() + self.device.wait;
         loop {
@@ -366,7 +456,8 @@ impl Plan {
             if Instant::now() >= deadline {
                 return Err(no_peer(&self.device));
             }
-            std::thread::sleep(LOOK_EVERY);
+            unless_cancelled(&self.device, cancelled)?;
+            lease.rest(&self.device.text, LOOK_EVERY)?;
         }
     }
 
@@ -427,8 +518,8 @@ struct Opening {
 }
 
 impl Opening {
-    fn finish(mut self) -> Result<DpdkPort, PortError> {
-        self.wait_for_link()?;
+    fn finish(mut self, cancelled: &mut dyn FnMut() -> bool) -> Result<DpdkPort, PortError> {
+        self.wait_for_link(cancelled)?;
         let device: Arc<str> = self.plan.device.text.as_str().into();
         let kind = &self.plan.device.kind;
         let moves_data = self.facts.driver.contains("virtio");
@@ -441,11 +532,12 @@ impl Opening {
             .map(|queue| Box::new(DpdkRx::new(&self.opened, queue, may_chain, &device)) as Box<dyn RxQueue>);
         let queues = Queues { tx: tx.collect(), rx: rx.collect() };
         let drops = DropCounts::new(kind, self.plan.interface);
+        let _ = self.opened.locks.set(self.plan.locks);
         Ok(DpdkPort { facts: self.facts, queues, opened: self.opened, drops })
     }
 
     /// Waits until frames have somewhere to go.
-    fn wait_for_link(&mut self) -> Result<(), PortError> {
+    fn wait_for_link(&mut self, cancelled: &mut dyn FnMut() -> bool) -> Result<(), PortError> {
         let device = &self.plan.device;
         let wait = match device.kind {
             Kind::Memif { .. } | Kind::Vhost { .. } | Kind::Virtio { .. } => device.wait,
@@ -472,6 +564,7 @@ impl Opening {
             if Instant::now() >= deadline {
                 return Err(no_peer(device));
             }
+            unless_cancelled(device, cancelled)?;
             if matches!(device.kind, Kind::Memif { server: false, .. }) && asked.elapsed() > ASK_AGAIN_AFTER {
                 let port = self.opened.port;
                 // SAFETY: as above; no queue is in use yet.
@@ -502,7 +595,7 @@ fn no_peer(device: &Device) -> PortError {
             format!("no memif peer took up the link over {socket} within {seconds} s"),
             "both ends need the same socket and id, one of them as server; wait=60 waits longer",
         ),
-        Kind::Vhost { socket } | Kind::Virtio { socket, .. } => state(
+        Kind::Vhost { socket, .. } | Kind::Virtio { socket, .. } => state(
             format!("no vhost-user peer connected to {socket} within {seconds} s"),
             "start the other end, or wait longer (wait=60)",
         ),

@@ -10,8 +10,10 @@ use crate::eal::Lease;
 use crate::ffi;
 use crate::memory_files::MemoryFiles;
 use crate::pool::{HEADROOM, Pool};
-use crate::sockets::{Family, Socket, XdpStatistics};
+use crate::sockets::{Family, Membership, Socket, XdpStatistics};
 use crate::thread::{self, Shielded};
+use crate::watchdog;
+use os::interface_lock::InterfaceLock;
 use port::{Burst, DriverDrops, FrameHead, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +28,13 @@ pub(crate) struct Opened {
     pub started: bool,
     /// Whether it receives what is meant for others because we asked it to.
     pub made_promiscuous: bool,
+    /// The same for an interface of the kernel.
+    pub membership: Option<Membership>,
+    /// Of its interfaces; given back after it is closed.
+    pub locks: OnceLock<Vec<InterfaceLock>>,
     closed: bool,
+    /// Where its driver waits for answers of a vhost-user peer.
+    pub peer_socket: Option<String>,
     /// Starts and closes where its driver takes connections.
     pub on_interrupt_thread: bool,
     /// Sockets of the driver, found after it was set up.
@@ -51,7 +59,10 @@ impl Opened {
             name,
             started: false,
             made_promiscuous: false,
+            membership: None,
+            locks: OnceLock::new(),
             closed: false,
+            peer_socket: None,
             on_interrupt_thread: false,
             sockets: Vec::new(),
             family,
@@ -92,7 +103,7 @@ impl Opened {
         if self.on_interrupt_thread {
             thread::on_interrupt_thread(close)
         } else {
-            close()
+            watchdog::bounded(self.peer_socket.as_deref(), close)
         }
         self.memory_files = MemoryFiles::default();
         // The AF_XDP driver of DPDK 22.11 never lets go of a UMEM (`xdp_umem_destroy` is reached at a reference count

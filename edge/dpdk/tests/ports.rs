@@ -5,7 +5,8 @@
 
 #![allow(clippy::print_stdout, unsafe_code)]
 
-use port::{Burst, DriverDrops, Port, PortErrorKind, PortRequest, RxQueue, TxQueue};
+use dpdk::PortId;
+use port::{Burst, DriverDrops, Port, PortError, PortErrorKind, PortRequest, RxQueue, TxQueue};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -55,6 +56,12 @@ fn received_by(interface: &str) -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let line = table.lines().find_map(|line| line.trim().strip_prefix(&format!("{interface}:"))).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn open_all(devices: &[(&str, PortRequest)]) -> Result<Vec<Box<dyn Port>>, PortError> {
+    let ids: Result<Vec<_>, PortError> =
+        devices.iter().map(|(device, request)| Ok((PortId::resolve(device)?, *request))).collect();
+    dpdk::open_all(&ids?, &mut || false)
 }
 
 fn open(device: &str) -> Box<dyn Port> {
@@ -230,7 +237,7 @@ fn memif_joins_two_ports_of_one_process() {
         let folder = Folder::new("memif");
         let socket = folder.file("x.sock");
         let (server, client) = (format!("memif:{socket},server"), format!("memif:{socket}{options}"));
-        let mut ports = dpdk::open_all(&[(&server, REQUEST), (&client, REQUEST)]).unwrap();
+        let mut ports = open_all(&[(&server, REQUEST), (&client, REQUEST)]).unwrap();
         for (from, to) in [(0, 1), (1, 0)] {
             let mut from_queues = (ports[from].take_queues(), ports[to].take_queues());
             let (tx, rx) = (&mut from_queues.0.tx, &mut from_queues.1.rx);
@@ -258,7 +265,7 @@ fn queues_are_as_many_as_wanted_or_as_there_are() {
     let folder = Folder::new("queues");
     let socket = folder.file("x.sock");
     let (server, client) = (format!("memif:{socket},server"), format!("memif:{socket}"));
-    let mut ports = dpdk::open_all(&[(&server, two), (&client, two)]).unwrap();
+    let mut ports = open_all(&[(&server, two), (&client, two)]).unwrap();
     assert_eq!(ports[0].facts().rx_spread, "pair");
     let (mut a, mut b) = (ports[0].take_queues(), ports[1].take_queues());
     assert_eq!((a.tx.len(), a.rx.len(), b.tx.len(), b.rx.len()), (2, 2, 2, 2));
@@ -275,7 +282,7 @@ fn queues_are_as_many_as_wanted_or_as_there_are() {
     in_namespace(move || {
         let mut xdp = dpdk::open("afxdp:v0", two).unwrap();
         assert_eq!((xdp.take_queues().tx.len(), xdp.facts().rx_spread), (1, "none"), "veth has one channel");
-        let mut ports = dpdk::open_all(&[("v0", two), ("v1", two)]).unwrap_or_else(|e| panic!("{e}"));
+        let mut ports = open_all(&[("v0", two), ("v1", two)]).unwrap_or_else(|e| panic!("{e}"));
         let (mut a, mut b) = (ports[0].take_queues(), ports[1].take_queues());
         assert_eq!((a.tx.len(), b.rx.len(), ports[1].facts().rx_spread), (2, 2, "rss"));
         let mut seen = 0;
@@ -334,8 +341,7 @@ fn virtio_user_talks_to_vhost() {
     let folder = Folder::new("vhost");
     let socket = folder.file("x.sock");
     let (vhost, virtio) = (format!("vhost:{socket}"), format!("virtio:{socket}"));
-    let mut ports =
-        dpdk::open_all(&[(&vhost, REQUEST), (&virtio, REQUEST)]).unwrap_or_else(|e| panic!("{e}"));
+    let mut ports = open_all(&[(&vhost, REQUEST), (&virtio, REQUEST)]).unwrap_or_else(|e| panic!("{e}"));
     let (mut back, mut front) = (ports[0].take_queues(), ports[1].take_queues());
     for (tx, rx) in [(&mut back.tx, &mut front.rx), (&mut front.tx, &mut back.rx)] {
         let mut seen = 0;
@@ -366,7 +372,7 @@ fn a_capture_file_is_written_and_read() {
 fn veth_both_ways(driver: &'static str) {
     in_namespace(move || {
         let (a, b) = (format!("{driver}:v0"), format!("{driver}:v1"));
-        let mut ports = dpdk::open_all(&[(&a, REQUEST), (&b, REQUEST)]).unwrap_or_else(|e| panic!("{e}"));
+        let mut ports = open_all(&[(&a, REQUEST), (&b, REQUEST)]).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(ports[0].facts().netdev.as_deref(), Some("v0"));
         assert_eq!(ports[0].facts().frame_len_max, 1518);
         let mut queues: Vec<_> = ports.iter_mut().map(|port| queues(port.as_mut())).collect();
@@ -411,7 +417,7 @@ fn af_xdp_sends_from_every_buffer_of_its_memory() {
         return;
     }
     in_namespace(|| {
-        let mut ports = dpdk::open_all(&[("afxdp:v0", REQUEST), ("afxdp:v1", REQUEST)]).unwrap();
+        let mut ports = open_all(&[("afxdp:v0", REQUEST), ("afxdp:v1", REQUEST)]).unwrap();
         let (mut tx, mut rx) = queues(ports[0].as_mut());
         let (mut tx_back, mut rx_there) = queues(ports[1].as_mut());
         // The receiver holds most of its buffers, so that what it sends is in the others.
@@ -440,7 +446,7 @@ fn af_packet_counts_what_the_kernel_dropped() {
         return;
     }
     in_namespace(|| {
-        let mut ports = dpdk::open_all(&[("v0", REQUEST), ("v1", REQUEST)]).unwrap();
+        let mut ports = open_all(&[("v0", REQUEST), ("v1", REQUEST)]).unwrap();
         let (mut tx, _) = queues(ports[0].as_mut());
         let (_, mut rx) = queues(ports[1].as_mut());
         // Nobody reads: the ring at v1 runs over.
@@ -462,7 +468,7 @@ fn af_xdp_counts_what_nobody_read() {
         return;
     }
     in_namespace(|| {
-        let mut ports = dpdk::open_all(&[("afxdp:v0", REQUEST), ("afxdp:v1", REQUEST)]).unwrap();
+        let mut ports = open_all(&[("afxdp:v0", REQUEST), ("afxdp:v1", REQUEST)]).unwrap();
         let (mut tx, _) = queues(ports[0].as_mut());
         let (_, mut rx) = queues(ports[1].as_mut());
         send(tx.as_mut(), 0, 20_000, |_| 60, || {});
@@ -536,7 +542,7 @@ fn hold(device: &str, until: &str) -> std::process::Child {
 }
 
 fn veth_ends_work_after_all() {
-    let mut ports = dpdk::open_all(&[("afxdp:v0", REQUEST), ("afxdp:v1", REQUEST)]).unwrap();
+    let mut ports = open_all(&[("afxdp:v0", REQUEST), ("afxdp:v1", REQUEST)]).unwrap();
     let (mut tx, _) = queues(ports[0].as_mut());
     let (_, mut rx) = queues(ports[1].as_mut());
     send(tx.as_mut(), 0, 500, mixed, || {});
@@ -583,7 +589,9 @@ fn errors_say_what_to_do() {
     let malformed = refused("memif:");
     assert_eq!(malformed.kind, PortErrorKind::Name);
     assert!(
-        !dpdk::is_dpdk_device("memif:") && dpdk::is_dpdk_device("veth0") && !dpdk::is_dpdk_device("ring:a")
+        dpdk::check("memif:").is_err()
+            && dpdk::check("veth0").is_ok()
+            && dpdk::open("ring:a", REQUEST).is_err()
     );
     let unknown = refused("vdev:net_nosuchdriver0");
     assert_eq!(unknown.kind, PortErrorKind::Driver);

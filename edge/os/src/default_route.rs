@@ -1,11 +1,12 @@
-//! Which interfaces the machine itself depends on: those that carry a default route.
+//! Which interfaces the machine itself depends on: those that carry a default route, and those that somebody is reached by.
 
-use crate::link::{LinkFacts, Links};
+use crate::link::{LinkFacts, Links, all_addresses};
 use crate::netlink::Netlink;
 use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteType};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use std::collections::BTreeSet;
 use std::io;
+use std::net::IpAddr;
 
 /// Interfaces that carry a default route of this network namespace, in any routing table, and those such an interface
 /// stands on (members of a bridge or bond, the device below a VLAN). Sending test traffic there cuts the machine off.
@@ -31,6 +32,30 @@ pub fn interfaces() -> io::Result<Vec<String>> {
     let links = Links::open()?.all()?;
     let carriers = with_lower(carriers, &links);
     Ok(links.into_iter().filter(|link| carriers.contains(&link.index)).map(|link| link.name).collect())
+}
+
+/// Numbers of the interfaces by which what listens at `addresses` is reached, and those such an interface stands on.
+///
+/// Who listens at all addresses (`0.0.0.0`, `::`) is reached by each interface that has one, other than a link-local one.
+/// An error means not known, not none.
+pub fn reached_by(addresses: &[IpAddr]) -> io::Result<Vec<u32>> {
+    let own = all_addresses()?;
+    let reached = own.iter().filter(|(_, ip)| addresses.iter().any(|listens| is_reached(*listens, *ip)));
+    let links = Links::open()?.all()?;
+    Ok(with_lower(reached.map(|(index, _)| *index).collect(), &links).into_iter().collect())
+}
+
+/// Whether who listens at `listens` is reached at the address `ip` of this machine.
+fn is_reached(listens: IpAddr, ip: IpAddr) -> bool {
+    let link_local = match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    match listens.to_canonical() {
+        // A socket at :: takes IPv4 as well.
+        listens if listens.is_unspecified() => !link_local && (listens.is_ipv6() || ip.is_ipv4()),
+        listens => listens == ip,
+    }
 }
 
 /// Interfaces a route goes out of; none if it is no default route.
@@ -77,6 +102,20 @@ mod tests {
     fn default_routes_are_known_here() {
         let carriers = interfaces().unwrap();
         assert!(carriers.iter().all(|name| LinkFacts::read(name).is_ok()), "{carriers:?}");
+    }
+
+    #[test]
+    fn who_listens_is_reached_at_its_address_or_at_all() {
+        let reached = |listens: &str, ip: &str| is_reached(listens.parse().unwrap(), ip.parse().unwrap());
+        assert!(reached("192.0.2.1", "192.0.2.1") && !reached("192.0.2.1", "192.0.2.2"));
+        assert!(reached("0.0.0.0", "192.0.2.1") && !reached("0.0.0.0", "2001:db8::1"));
+        assert!(reached("::", "192.0.2.1") && reached("::", "2001:db8::1") && !reached("::", "fe80::1"));
+        assert!(reached("fe80::1", "fe80::1") && reached("::ffff:192.0.2.1", "192.0.2.1"));
+        let lo = LinkFacts::read("lo").unwrap();
+        assert_eq!(
+            reached_by(&["127.0.0.1".parse().unwrap()]).unwrap(),
+            if lo.up { vec![lo.index] } else { vec![] }
+        );
     }
 
     #[test]

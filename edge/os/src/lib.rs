@@ -1,7 +1,8 @@
 //! The machine below the tester: its clock, its cores, its kernel interfaces, and what about it spoils measurements.
 //!
 //! Not here: ports and frames (`port`, `dpdk`), and anything that changes the machine. Except for pinning the calling
-//! thread, setting a link up or down (`link_state`) and taking an XDP program off a link, everything in this crate only looks.
+//! thread, setting a link up or down (`link_state`), taking an XDP program off a link and the lock of an
+//! interface (`interface_lock`), everything in this crate only looks.
 //!
 //! Invariant: nothing here that looks needs a privilege or a particular kernel; what cannot be read is "not known", never a guess.
 
@@ -13,8 +14,10 @@ pub mod default_route;
 pub mod doctor;
 pub mod entropy;
 pub mod ethtool;
+pub mod interface_lock;
 pub mod link;
 pub mod link_state;
+pub mod link_watch;
 pub mod memory;
 mod netlink;
 pub mod peer;

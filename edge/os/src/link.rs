@@ -7,6 +7,7 @@
 
 use crate::ethtool;
 use crate::netlink::Netlink;
+use netlink_packet_core::DefaultNla;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
 use netlink_packet_route::link::{
@@ -141,6 +142,31 @@ impl Links {
         Ok(LinkFacts::new(&self.message(name)?))
     }
 
+    /// Facts as [`by_name`](Self::by_name) tells them, of the interface with this name or alternative name; its `name` is the
+    /// canonical one. An error of kind `NotFound` if there is none.
+    pub fn by_any_name(&mut self, name: &str) -> io::Result<LinkFacts> {
+        if name.len() < libc::IFNAMSIZ {
+            // The kernel looks through alternative names too.
+            return self.by_name(name);
+        }
+        // linux/if_link.h IFLA_ALT_IFNAME; ALTIFNAMSIZ is 128 with the closing zero.
+        const ALTERNATIVE_NAME: u16 = 53;
+        if name.len() > 127 || name.contains('\0') {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let bytes = [name.as_bytes(), &[0]].concat();
+        let mut request = LinkMessage::default();
+        request.attributes.push(LinkAttribute::Other(DefaultNla::new(ALTERNATIVE_NAME, bytes)));
+        Ok(LinkFacts::new(&self.ask(request)?))
+    }
+
+    /// Facts of the interface with this number; an error of kind `NotFound` if there is none.
+    pub fn by_index(&mut self, index: u32) -> io::Result<LinkFacts> {
+        let mut request = LinkMessage::default();
+        request.header.index = index;
+        Ok(LinkFacts::new(&self.ask(request)?))
+    }
+
     /// Counters of the interface `name`; an error of kind `NotFound` if there is none.
     pub fn counters(&mut self, name: &str) -> io::Result<LinkCounters> {
         let message = self.message(name)?;
@@ -184,6 +210,10 @@ impl Links {
         check_name(name)?;
         let mut request = LinkMessage::default();
         request.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        self.ask(request)
+    }
+
+    fn ask(&mut self, request: LinkMessage) -> io::Result<LinkMessage> {
         match self.netlink.get(RouteNetlinkMessage::GetLink(request)) {
             Ok(RouteNetlinkMessage::NewLink(message)) => Ok(message),
             Ok(_) => Err(io::ErrorKind::InvalidData.into()),
@@ -214,7 +244,7 @@ impl LinkFacts {
         self.link_is_elsewhere && self.kind.as_deref() == Some("veth")
     }
 
-    fn new(message: &LinkMessage) -> Self {
+    pub(crate) fn new(message: &LinkMessage) -> Self {
         let has = |flag| message.header.flags.contains(flag);
         let mut facts = Self {
             index: message.header.index,
@@ -289,6 +319,16 @@ pub fn list() -> io::Result<Vec<LinkFacts>> {
     Ok(links)
 }
 
+/// Every address of this network namespace, with the number of its interface.
+pub(crate) fn all_addresses() -> io::Result<Vec<(u32, IpAddr)>> {
+    let messages = Netlink::open()?.dump(RouteNetlinkMessage::GetAddress(AddressMessage::default()))?;
+    let address = |message: &RouteNetlinkMessage| match message {
+        RouteNetlinkMessage::NewAddress(message) => Some((message.header.index, own_address(message)?)),
+        _ => None,
+    };
+    Ok(messages.iter().filter_map(address).collect())
+}
+
 /// Addresses of the interface `name` that reach beyond its link, with the length of their prefix.
 pub fn addresses(name: &str) -> io::Result<Vec<(IpAddr, u8)>> {
     let index = Links::open()?.by_name(name)?.index;
@@ -308,6 +348,10 @@ fn global_address(message: &AddressMessage, index: u32) -> Option<(IpAddr, u8)> 
     if message.header.index != index || message.header.scope != AddressScope::Universe {
         return None;
     }
+    Some((own_address(message)?, message.header.prefix_len))
+}
+
+fn own_address(message: &AddressMessage) -> Option<IpAddr> {
     let local = message.attributes.iter().find_map(|attribute| match attribute {
         AddressAttribute::Local(ip) => Some(*ip),
         _ => None,
@@ -316,7 +360,7 @@ fn global_address(message: &AddressMessage, index: u32) -> Option<(IpAddr, u8)> 
         AddressAttribute::Address(ip) => Some(*ip),
         _ => None,
     });
-    Some((local.or(address)?, message.header.prefix_len))
+    local.or(address)
 }
 
 /// A name the kernel would cut short could be another interface's.
@@ -377,6 +421,17 @@ mod tests {
             assert_eq!(LinkFacts::read(name).unwrap_err().kind(), io::ErrorKind::NotFound, "{name:?}");
             assert_eq!(LinkCounters::read(name).unwrap_err().kind(), io::ErrorKind::NotFound, "{name:?}");
         }
+    }
+
+    #[test]
+    fn an_interface_has_a_number_and_other_names() {
+        let mut links = Links::open().unwrap();
+        let lo = links.by_name("lo").unwrap();
+        assert_eq!((links.by_any_name("lo").unwrap(), links.by_index(lo.index).unwrap()), (lo.clone(), lo));
+        for name in ["", "no-such-link", "an-alternative-name-nobody-has"] {
+            assert_eq!(links.by_any_name(name).unwrap_err().kind(), io::ErrorKind::NotFound, "{name:?}");
+        }
+        assert_eq!(links.by_index(u32::MAX >> 2).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the engine needs from outside: ports with their queues, bursts of frames, and a clock.
 //!
-//! Not here: any driver but the in-process pair ([`ring`]). DPDK's ports live in `dpdk`, simulated ones in `sim`.
+//! Not here: any driver but the in-process pair ([`ring`]). DPDK's ports live in `dpdk`, simulated ones in `sim`. What port
+//! strings mean is in [`name`]; which device of the machine is meant, `dpdk` finds out.
 //!
 //! Invariants: a [`Burst`] owns its frames until a queue takes them; a queue belongs to one thread at a time and
 //! never blocks; nothing on the way of a packet allocates, locks or makes a system call of its own.
@@ -12,12 +13,14 @@ pub mod bytes;
 mod error;
 mod frame;
 pub mod memory;
+pub mod name;
 pub mod ring;
 
 pub use burst::{BURST, Burst};
 pub use error::{PortError, PortErrorKind};
 pub use frame::{FrameHead, FrameMut, HEAD_BYTES, TX_FLAG_IPV4, TX_FLAG_IPV4_CHECKSUM, TX_FLAG_IPV6};
 pub use frame::{TX_FLAG_TCP_CHECKSUM, TX_FLAG_UDP_CHECKSUM, TxOffload};
+pub use name::PortName;
 
 use units::Nanos;
 

@@ -54,6 +54,20 @@ impl RingName {
     }
 }
 
+/// The name as a device string.
+impl std::fmt::Display for RingName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let end = match self.end {
+            End::A => "a",
+            End::B => "b",
+        };
+        match self.pair.as_str() {
+            "" => write!(f, "ring:{end}"),
+            pair => write!(f, "ring:{pair}.{end}"),
+        }
+    }
+}
+
 /// Both ends of a pair, opened together.
 pub fn pair(devices: [&str; 2], request: PortRequest) -> Result<[RingPort; 2], PortError> {
     let (tx_a, rx_b) = direction(devices[0], request)?;

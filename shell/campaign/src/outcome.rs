@@ -58,7 +58,12 @@ pub(crate) fn of_streams(
     outcome.groups = directions.all.iter().zip(&request.offered).map(group).collect();
     match &request.kind {
         TrialKind::Overload { .. } => outcome.recovery = Some(recovery(&document.groups[SLICES])),
-        TrialKind::Reset { .. } => outcome.outage = Some(outage(directions, rows, intervals)),
+        TrialKind::Reset { .. } => {
+            outcome.outage = Some(outage(directions, rows, intervals));
+            // A device that is reset takes its links down, which is part of the outage.
+            outcome.valid |=
+                outcome.reasons.iter().all(|reason| reason.contains(engine::trust::CARRIER_LOST));
+        }
         TrialKind::SelfTest => {
             // The tester's limit is the answer here.
             outcome.valid |= outcome.generator_limited;

@@ -3,6 +3,7 @@
 use crate::capture::CaptureOutcome;
 use crate::control::commands::{RateCommand, Speed};
 use crate::observer::View;
+use crate::session::LinkEvent;
 use crate::session_rows::sessions;
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
@@ -143,6 +144,8 @@ pub(crate) fn ports(
 pub(crate) struct PortEnd {
     pub(crate) unsent: u64,
     pub(crate) drops: DriverDrops,
+    /// What happened to its link meanwhile.
+    pub(crate) links: Vec<LinkEvent>,
 }
 
 fn port_pacing(trial: &Trial<'_>, sums: &Sums, port: usize) -> PacingRecord {

@@ -3,6 +3,7 @@
 mod baseline;
 mod collector;
 mod control_loop;
+mod link_watcher;
 mod neighbours;
 mod real;
 mod simulated;
@@ -20,6 +21,8 @@ use crate::trial::rig::Rig;
 use crate::trust::{self, Evidence};
 use baseline::Baseline;
 use collector::WorkerResults;
+pub(crate) use link_watcher::LinkEvent;
+use link_watcher::LinkWatcher;
 use neighbours::prepare;
 use os::TscClock;
 use port::{PortFacts, VirtualClock};
@@ -70,7 +73,9 @@ impl Session {
         let facts: Vec<PortFacts> = rig.facts().into_iter().cloned().collect();
         let before = Baseline::take(rig, &facts);
         let started = humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string();
+        let watcher = LinkWatcher::begin(&facts, clock);
         let results = real::run(&trial, rig, options, clock, commands, observer)?;
+        let links = watcher.map_or_else(Vec::new, |watcher| watcher.end(facts.len(), results.epoch));
         let drops = before.drops(rig, &facts, &results.total);
         let drift = clock.recheck();
         let clock_facts = clock.facts();
@@ -82,7 +87,7 @@ impl Session {
             read_cost_ns: Some(clock_facts.read_cost_ns),
             core_skew_ns: (options.cores.len() > 1).then_some(skew.max_ns),
         };
-        let mut document = assemble(&trial, &results, drops, clock_result);
+        let mut document = assemble(&trial, &results, drops, links, clock_result);
         document.started = Some(started);
         document.self_latency_ns = self_latency;
         for (worker, core) in document.workers.iter_mut().zip(&options.cores) {
@@ -115,7 +120,7 @@ impl Session {
             read_cost_ns: None,
             core_skew_ns: None,
         };
-        let mut document = assemble(&trial, &results, drops, clock_result);
+        let mut document = assemble(&trial, &results, drops, Vec::new(), clock_result);
         document.timestamp_class = "simulated".into();
         self.judge(&mut document);
         Ok(document)
@@ -132,11 +137,17 @@ fn assemble(
     trial: &Trial<'_>,
     results: &WorkerResults,
     drops: Vec<port::DriverDrops>,
+    links: Vec<Vec<LinkEvent>>,
     clock: ClockResult,
 ) -> ResultDocument {
     let plan = trial.plan;
-    let ends: Vec<PortEnd> =
-        results.unsent.iter().zip(drops).map(|(unsent, drops)| PortEnd { unsent: *unsent, drops }).collect();
+    let mut links = links.into_iter();
+    let end = |(unsent, drops): (&u64, _)| PortEnd {
+        unsent: *unsent,
+        drops,
+        links: links.next().unwrap_or_default(),
+    };
+    let ends: Vec<PortEnd> = results.unsent.iter().zip(drops).map(end).collect();
     let span = sending_time(plan, results);
     let seconds = span.as_secs_f64().max(1e-9);
     let evidence = Evidence {

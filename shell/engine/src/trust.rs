@@ -13,6 +13,7 @@ use crate::worker::varied::TxContent;
 use measure::Recorder;
 use neighbour::Hosts;
 use os::ThreadUsage;
+use os::link_watch::LinkChange;
 use port::{Clock, Port, PortRequest, TxOffload, ring};
 use profile::plan::{Comparison, Criterion};
 use result::{CriterionResult, LatencyResult, Numbers, ResultDocument, Verdict};
@@ -43,6 +44,8 @@ const SLOW: Pps = Pps::new(20_000);
 const BACK_TO_BACK_MAX: f64 = 0.1;
 /// Share of foreign frames that may look damaged by chance: the mark has 24 bits.
 const LOOKALIKES: f64 = 1e-6;
+/// What is said of an interface whose other end is down or unplugged, which some tests do to a device.
+pub const CARRIER_LOST: &str = "lost its carrier";
 /// Length and rate of the loop-back that measures the tester itself.
 const SELF_TEST: Nanos = Nanos::from_millis(5);
 const SELF_TEST_RATE: Pps = Pps::new(200_000);
@@ -113,6 +116,7 @@ impl Evidence<'_> {
         self.judge_numbers(&mut verdict);
         self.judge_pauses(&mut verdict);
         self.judge_bursts(&mut verdict);
+        self.judge_links(&mut verdict);
         self.judge_sessions(&mut verdict);
         if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
             verdict.reject(format!(
@@ -207,6 +211,34 @@ impl Evidence<'_> {
     /// Whether some worker was busy all the time.
     fn workers_are_full(&self) -> bool {
         self.sums.workers.iter().any(|time| time.busy_ns as f64 > time.total_ns as f64 * FULL)
+    }
+
+    /// What happened to the ports' own interfaces is not the device's loss.
+    fn judge_links(&self, verdict: &mut Findings) {
+        for (port, end) in self.ends.iter().enumerate() {
+            for event in &end.links {
+                let (name, link, at) = (self.port_name(port), &event.interface, event.at.as_secs_f64());
+                let happened = match event.change {
+                    LinkChange::Running => continue,
+                    LinkChange::SetDown => "was set down on this machine".to_owned(),
+                    LinkChange::CarrierLost => CARRIER_LOST.to_owned(),
+                    LinkChange::Deleted => "was deleted".to_owned(),
+                    LinkChange::Moved => "was moved to another network namespace".to_owned(),
+                    LinkChange::Program { before, after } => match (before, after) {
+                        (Some(_), Some(after)) => {
+                            format!("got another XDP program ({after}), which took the packets")
+                        }
+                        (None, Some(after)) => {
+                            format!("got an XDP program ({after}), which can take packets")
+                        }
+                        _ => "lost its XDP program, without which AF_XDP receives nothing".to_owned(),
+                    },
+                };
+                verdict.reject(format!(
+                    "port {name}: {link} {happened} {at:.3} s after the start; the loss includes packets lost by that"
+                ));
+            }
+        }
     }
 
     fn judge_receiving(&self, verdict: &mut Findings) {

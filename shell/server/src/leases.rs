@@ -4,14 +4,14 @@
 
 use crate::access::Caller;
 use crate::fault::Fault;
+use dpdk::PortId;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Reserved ports.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// Ports by the names they are leased by.
-    pub(crate) ports: Vec<String>,
+    pub(crate) ports: Vec<PortId>,
     /// Who has them, for others to read.
     pub(crate) holder: String,
     /// Name of the caller that took it.
@@ -35,7 +35,7 @@ pub(crate) struct Leases {
 
 /// A request for ports.
 pub(crate) struct Wanted<'a> {
-    pub(crate) ports: Vec<String>,
+    pub(crate) ports: Vec<PortId>,
     pub(crate) holder: String,
     pub(crate) caller: &'a Caller,
     pub(crate) ttl: Duration,
@@ -66,8 +66,8 @@ impl Leases {
     }
 
     /// The lease that has a port.
-    pub(crate) fn of_port(&self, port: &str) -> Option<&Entry> {
-        self.entries.values().find(|entry| entry.ports.iter().any(|own| own == port))
+    pub(crate) fn of_port(&self, port: &PortId) -> Option<&Entry> {
+        self.entries.values().find(|entry| entry.has(port))
     }
 
     /// A lease by its secret name, unless it has ended.
@@ -76,14 +76,14 @@ impl Leases {
     }
 
     /// Refuses ports that are not in a lease.
-    pub(crate) fn covers(&self, id: &str, ports: &[String]) -> Result<(), Fault> {
+    pub(crate) fn covers(&self, id: &str, ports: &[PortId]) -> Result<(), Fault> {
         let entry = self.get(id)?;
-        match ports.iter().find(|port| !entry.ports.contains(port)) {
-            None => Ok(()),
-            Some(port) => {
-                Err(Fault::conflict(format!("the lease covers {}, not '{port}'", entry.ports.join(", "))))
-            }
-        }
+        let Some(port) = ports.iter().find(|port| !port.is_within(&entry.ports)) else { return Ok(()) };
+        Err(Fault::conflict(format!(
+            "the lease covers {}, not '{}'",
+            labels(&entry.ports).join(", "),
+            port.label()
+        )))
     }
 
     /// Gives a lease more time from `now` on.
@@ -147,11 +147,26 @@ impl Leases {
     }
 }
 
+impl Entry {
+    fn has(&self, port: &PortId) -> bool {
+        self.ports.iter().any(|own| own.overlaps(port))
+    }
+}
+
+/// What people call ports, sorted.
+pub(crate) fn labels(ports: &[PortId]) -> Vec<String> {
+    let mut labels: Vec<String> = ports.iter().map(PortId::label).collect();
+    labels.sort();
+    labels.dedup();
+    labels
+}
+
 fn no_such_lease() -> Fault {
     Fault::not_found("no such lease; it may have expired")
 }
 
-fn taken(port: &str, entry: &Entry, now: Instant) -> Fault {
+fn taken(port: &PortId, entry: &Entry, now: Instant) -> Fault {
+    let port = port.label();
     let left = entry.expires.saturating_duration_since(now).as_secs_f64();
     Fault::conflict(if entry.ended {
         format!("port '{port}' is being released by '{}'; try again in a moment", entry.holder)
@@ -172,7 +187,7 @@ fn document(id: Option<String>, entry: &Entry, now: Instant) -> api::Lease {
     let left = entry.expires.saturating_duration_since(now);
     api::Lease {
         id,
-        ports: entry.ports.clone(),
+        ports: labels(&entry.ports),
         holder: entry.holder.clone(),
         begun: humantime::format_rfc3339_millis(entry.begun).to_string(),
         expires: instant(left),
@@ -195,12 +210,16 @@ mod tests {
         Caller { name: name.to_owned(), role, from: "127.0.0.1:1".parse().unwrap() }
     }
 
-    fn take(leases: &mut Leases, id: &str, ports: &[&str], who: &str, now: Instant) -> Result<(), Fault> {
+    fn id(port: &str) -> PortId {
+        PortId::resolve(port).unwrap()
+    }
+
+    fn take(leases: &mut Leases, lease: &str, ports: &[&str], who: &str, now: Instant) -> Result<(), Fault> {
         let caller = caller(who, Role::Run);
-        let ports = ports.iter().map(|port| (*port).to_owned()).collect();
+        let ports = ports.iter().map(|port| id(port)).collect();
         let ttl = Duration::from_secs(10);
         let wanted = Wanted { ports, holder: who.to_owned(), caller: &caller, ttl, of_run: false };
-        leases.take(id, wanted, now)
+        leases.take(lease, wanted, now)
     }
 
     #[test]
@@ -211,8 +230,22 @@ mod tests {
         assert_eq!(refused.status(), 409);
         assert_eq!(refused.problem().detail, "port 'b' is leased by 'ann' for another 10 s, unless renewed");
         // All or none.
-        assert!(leases.of_port("c").is_none());
+        assert!(leases.of_port(&id("c")).is_none());
         take(&mut leases, "3", &["c"], "bob", now).unwrap();
+    }
+
+    #[test]
+    fn another_name_is_no_other_port() {
+        let (mut leases, now) = (Leases::default(), Instant::now());
+        take(&mut leases, "1", &["03:00.0", "memif:/run/x.sock", "afxdp:a"], "ann", now).unwrap();
+        for port in
+            ["0000:03:00.0", "memif:/run//x.sock,server", "vhost:/run/./x.sock", "afpacket:a", "tap:a"]
+        {
+            assert_eq!(take(&mut leases, "2", &[port], "bob", now).unwrap_err().status(), 409, "{port}");
+            leases.covers("1", &[id(port)]).unwrap();
+        }
+        let refused = leases.covers("1", &[id("b")]).unwrap_err();
+        assert_eq!(refused.problem().detail, "the lease covers 0000:03:00.0, a, memif:/run/x.sock, not 'b'");
     }
 
     #[test]

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod admission;
 mod assets;
 mod audit;
 mod campaigns;

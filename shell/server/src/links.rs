@@ -6,6 +6,7 @@
 
 use crate::fault::Fault;
 use crate::jobs::lock;
+use dpdk::PortId;
 use os::LinkFacts;
 use os::link_state;
 use std::sync::Mutex;
@@ -25,10 +26,12 @@ struct Switched {
 }
 
 /// The kernel's interface behind a device, if its link can be switched.
-pub(crate) fn interface(device: &str) -> Result<String, Fault> {
-    dpdk::netdev(device).ok_or_else(|| {
+pub(crate) fn interface(port: &PortId) -> Result<String, Fault> {
+    let interface = port.kernel_interface().map(|interface| interface.name.clone());
+    interface.ok_or_else(|| {
         Fault::unprocessable(format!(
-            "'{device}' is no interface that the kernel sets up and down; only afpacket: and afxdp: are"
+            "'{}' is no interface that the kernel sets up and down; only afpacket: and afxdp: are",
+            port.text()
         ))
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::access::Token;
 use crate::limits::Limits;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +27,13 @@ pub struct Options {
     pub store: PathBuf,
     /// Folder for captures, kept profiles, certificates and the audit log.
     pub state: PathBuf,
+}
+
+impl Options {
+    /// Addresses that clients reach the server at.
+    pub(crate) fn listens(&self) -> Vec<IpAddr> {
+        [Some(self.listen), self.grpc].into_iter().flatten().map(|address| address.ip()).collect()
+    }
 }
 
 /// Whose certificate.

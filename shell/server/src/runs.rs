@@ -326,7 +326,7 @@ impl RunJob {
     ) -> Ending {
         let _span =
             tracing::info_span!("run", id = %self.job.about.id, name = %self.job.about.name).entered();
-        let rig = match Rig::open(&plan, cores.cores.len()) {
+        let rig = match Rig::open_unless(&plan, cores.cores.len(), &mut || commands.is_stopped()) {
             Ok(rig) => rig,
             Err(error) => {
                 let reason = error.to_string();

@@ -1,12 +1,13 @@
 //! The server's functions, independent of the protocol.
 
 use crate::access::Caller;
+use crate::admission::Admission;
 use crate::audit::Audit;
 use crate::campaigns::CampaignJob;
 use crate::fault::Fault;
 use crate::jobs::{Cores, Ending, Job, lock, now};
 use crate::leases::{Leases, Wanted};
-use crate::limits::{Limits, port_name};
+use crate::limits::Limits;
 use crate::links::{self, Links};
 use crate::options::Options;
 use crate::profile_store::ProfileStore;
@@ -65,6 +66,7 @@ impl Work {
 /// The server without its protocols.
 pub struct Service {
     pub(crate) limits: Limits,
+    pub(crate) admission: Admission,
     pub(crate) profiles: ProfileStore,
     pub(crate) audit: Audit,
     pub(crate) store: PathBuf,
@@ -93,6 +95,8 @@ impl Service {
         let unfinished = unfinished(&mut Store::open(&options.store)?)?;
         Ok(Self {
             limits: options.limits.clone(),
+            admission: Admission::new(&options.limits.ports, options.listens(), &options.state)
+                .map_err(failed)?,
             profiles: ProfileStore::new(&options.state).map_err(failed)?,
             audit: Audit::open(&options.state).map_err(failed)?,
             store: options.store.clone(),
@@ -126,12 +130,9 @@ impl Service {
         {
             return Err(Fault::value(&format!("ports[{index}]"), format!("'{port}' is not a port name")));
         }
-        if let Some(port) = wanted.ports.iter().find(|port| !self.limits.allows(port)) {
-            return Err(Fault::forbidden(format!("port '{port}' is not allowed on this server")));
-        }
-        let mut ports: Vec<String> = wanted.ports.iter().map(|port| port_name(port)).collect();
-        ports.sort();
-        ports.dedup();
+        let ports: Result<Vec<_>, Fault> =
+            wanted.ports.iter().map(|port| self.admission.admit(port)).collect();
+        let ports = ports?;
         let holder = match wanted.holder.as_deref().map(str::trim).filter(|what| !what.is_empty()) {
             Some(what) if what.chars().count() > 100 => {
                 return Err(Fault::value("holder", "expected at most 100 characters"));
@@ -171,6 +172,7 @@ impl Service {
 
     /// Who has a port.
     pub(crate) fn lease_of(&self, port: &str) -> Option<api::PortLease> {
+        let port = &self.admission.resolve(port).ok()?;
         let leases = lock(&self.leases);
         leases.of_port(port).map(|entry| crate::leases::of_port(entry, Instant::now()))
     }
@@ -201,9 +203,10 @@ impl Service {
 
     /// Sets the link of a leased port up or down, until the lease ends.
     pub(crate) fn switch_link(&self, lease: &str, device: &str, up: bool) -> Result<(), Fault> {
-        let interface = links::interface(device)?;
+        let id = self.admission.admit(device)?;
+        let interface = links::interface(&id)?;
         let leases = lock(&self.leases);
-        leases.covers(lease, &[port_name(device)])?;
+        leases.covers(lease, &[id])?;
         self.links.switch(&interface, lease, up)
     }
 

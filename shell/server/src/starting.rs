@@ -8,14 +8,14 @@ use crate::access::Caller;
 use crate::campaigns::{CampaignJob, Setup};
 use crate::fault::Fault;
 use crate::jobs::{About, CoresInUse, Ending, Job, lock, now};
-use crate::leases::Wanted;
-use crate::limits::port_name;
+use crate::leases::{Wanted, labels};
 use crate::profiles::{Written, plan, secret};
 use crate::routes::blocking;
 use crate::runs::{RunJob, RunMode, StoredRun};
 use crate::service::{Service, Work, private_folder, served};
 use api::{NewCampaign, NewRun, State};
 use campaign::{Choice, Settings};
+use dpdk::PortId;
 use engine::Commands;
 use methods::Attributes;
 use profile::{Overrides, Plan};
@@ -170,7 +170,7 @@ impl Service {
         };
         let mut plan =
             plan(&written.text, &overrides, &self.profiles).map_err(|errors| Fault::profile(&errors))?;
-        let held = self.hold(&plan, new.cores, new.lease.as_deref(), caller)?;
+        let held = self.hold(&mut plan, new.cores, new.lease.as_deref(), caller)?;
         self.limits.impose(&mut plan);
         let name = name(new.name.as_deref(), &written, "run");
         let (mut kept, id) = self.keep_run(&plan, &written.text, &name, new, caller, &held)?;
@@ -209,12 +209,12 @@ impl Service {
             default_rate: Some(Load::Max),
             ..Overrides::default()
         };
-        let plan =
+        let mut plan =
             plan(&written.text, &overrides, &self.profiles).map_err(|errors| Fault::profile(&errors))?;
         if self.limits.rate.is_some() {
             return Err(Fault::forbidden("this server limits rates, but methods test up to line rate"));
         }
-        let held = self.hold(&plan, new.cores, new.lease.as_deref(), caller)?;
+        let held = self.hold(&mut plan, new.cores, new.lease.as_deref(), caller)?;
         let attributes = Attributes {
             random_stimuli: new.random_stimuli,
             networks: new.networks,
@@ -237,21 +237,21 @@ impl Service {
         Ok(campaign)
     }
 
-    /// What a job with this plan needs, if the limits allow it and nobody else has it.
+    /// What a job with this plan needs, if the limits allow it and nobody else has it. From then on the plan names its ports
+    /// as they were admitted and leased.
     fn hold(
         self: &Arc<Self>,
-        plan: &Plan,
+        plan: &mut Plan,
         cores: Option<u16>,
         lease: Option<&str>,
         caller: &Caller,
     ) -> Result<Held, Fault> {
+        let ports = self.admission.admit_all(plan)?;
         self.limits.check(plan)?;
         let cores = self.workers(cores)?;
-        let mut names: Vec<String> = plan.ports.iter().map(|port| port_name(&port.device)).collect();
-        names.sort();
-        names.dedup();
+        let names = labels(&ports);
         let own_lease = lease.is_none();
-        let lease = self.reserve(&names, lease, caller)?;
+        let lease = self.reserve(&ports, lease, caller)?;
         Ok(Held { cores, ports: HeldPorts { service: self.clone(), lease, own_lease, names } })
     }
 
@@ -275,14 +275,15 @@ impl Service {
     }
 
     /// The lease that has these ports for a job: one of its own, or the one it names.
-    fn reserve(&self, ports: &[String], lease: Option<&str>, caller: &Caller) -> Result<String, Fault> {
+    fn reserve(&self, ports: &[PortId], lease: Option<&str>, caller: &Caller) -> Result<String, Fault> {
         let works = self.works();
         let mut leases = lock(&self.leases);
         if let Some(id) = lease {
             leases.covers(id, ports)?;
+            let names = labels(ports);
             let uses = |job: &Job| {
                 let about = &job.about;
-                about.lease == id && !job.has_ended() && about.ports.iter().any(|port| ports.contains(port))
+                about.lease == id && !job.has_ended() && about.ports.iter().any(|port| names.contains(port))
             };
             if let Some(work) = works.iter().find(|work| uses(work.job())) {
                 let About { id, name, .. } = &work.job().about;

@@ -1,6 +1,7 @@
 //! Open ports with their queues. Trials run on them one after the other.
 
 use crate::error::EngineError;
+use dpdk::PortId;
 use port::ring::{self, RingName};
 use port::{DriverDrops, Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues};
 use profile::Plan;
@@ -27,19 +28,31 @@ impl Rig {
 
     /// Opens the ports of `plan` with a queue for each of `workers` where the driver has them.
     pub fn open(plan: &Plan, workers: usize) -> Result<Self, EngineError> {
+        Self::open_unless(plan, workers, &mut || false)
+    }
+
+    /// As [`open`](Self::open); gives up once `cancelled` says so, which it is asked while a port waits for its other end.
+    pub fn open_unless(
+        plan: &Plan,
+        workers: usize,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, EngineError> {
         let request = PortRequest { queues: workers as u16, frame_len_max: plan.longest_frame().max(64) };
+        let ids: Result<Vec<PortId>, PortError> =
+            plan.ports.iter().map(|port| PortId::resolve(&port.device)).collect();
+        let ids = ids?;
         // Asked before a port is opened, because opening alone may take the interface from the kernel.
-        plan.ports.iter().try_for_each(|port| refuse_default_route(port, dpdk::netdev(&port.device)))?;
+        plan.ports.iter().zip(&ids).try_for_each(|(port, id)| refuse_default_route(port, id))?;
+        refuse_twice(plan, &ids)?;
         let mut rings = ring_ports(&plan.ports, request)?;
-        let others = plan.ports.iter().enumerate().filter(|(index, _)| !rings.contains_key(index));
-        let devices: Vec<_> = others.map(|(_, port)| (port.device.as_str(), request)).collect();
-        let mut drivers = dpdk::open_all(&devices)?.into_iter();
+        let others = ids.into_iter().enumerate().filter(|(index, _)| !rings.contains_key(index));
+        let devices: Vec<_> = others.map(|(_, id)| (id, request)).collect();
+        let mut drivers = dpdk::open_all(&devices, cancelled)?.into_iter();
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
-        for (index, port) in plan.ports.iter().enumerate() {
+        for index in 0..plan.ports.len() {
             let ring = rings.remove(&index).map(|ring| Box::new(ring) as Box<dyn Port>);
             let open =
                 ring.or_else(|| drivers.next()).expect("every port is a ring or was opened by a driver");
-            refuse_default_route(port, open.facts().netdev.clone())?;
             ports.push(open);
         }
         Ok(Self::new(ports))
@@ -92,15 +105,29 @@ fn ring_ports(ports: &[PortPlan], request: PortRequest) -> Result<HashMap<usize,
 }
 
 /// RFC 6815: a tester does not blast a network somebody lives in.
-fn refuse_default_route(port: &PortPlan, netdev: Option<String>) -> Result<(), EngineError> {
-    let Some(netdev) = netdev else { return Ok(()) };
-    let carries_it = match os::default_route::interfaces() {
-        Ok(routes) => routes.contains(&netdev),
+fn refuse_default_route(port: &PortPlan, id: &PortId) -> Result<(), EngineError> {
+    if port.allow_default_route || id.interfaces().is_empty() {
+        return Ok(());
+    }
+    let routes = os::default_route::interfaces();
+    let carries_it = |name: &String| match &routes {
+        Ok(routes) => routes.contains(name),
         // Not known: better safe.
         Err(_) => true,
     };
-    if carries_it && !port.allow_default_route {
-        return Err(EngineError::DefaultRoute { port: port.name.clone(), netdev });
+    match id.interfaces().iter().map(|interface| &interface.name).find(|name| carries_it(name)) {
+        Some(netdev) => Err(EngineError::DefaultRoute { port: port.name.clone(), netdev: netdev.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Two ports on one interface would take each other's packets.
+fn refuse_twice(plan: &Plan, ids: &[PortId]) -> Result<(), PortError> {
+    for (index, id) in ids.iter().enumerate() {
+        if let Some(other) = ids[..index].iter().position(|other| other.shares_interface(id)) {
+            let reason = format!("port {} is the same interface by another name", plan.ports[other].name);
+            return Err(PortError::new(id.text(), PortErrorKind::State, reason, "use each interface once"));
+        }
     }
     Ok(())
 }

@@ -208,7 +208,8 @@ impl Otg {
             Errors { kind: refusal.kind, errors: errors.collect() }
         };
         for port in &meant {
-            interface(&translation.ports[*port].location).map_err(|fault| of(*port, &fault))?;
+            let id = self.service.admission.admit(&translation.ports[*port].location);
+            id.and_then(|id| interface(&id)).map_err(|fault| of(*port, &fault))?;
         }
         let lease = session.lease.clone().ok_or_else(no_lease)?;
         for port in meant {

@@ -1,7 +1,7 @@
 //! Figures of ports and flows: metrics and captures.
 
 use super::{Otg, OtgSession};
-use crate::limits::port_name;
+use dpdk::PortId;
 use os::link::LinkFacts;
 use otg::{Errors, Figures, MetricsInput, PortState};
 use serde_json::Value;
@@ -115,6 +115,7 @@ fn whole(path: &Path) -> Result<Vec<u8>, Errors> {
 
 /// Whether a port has a link; one that is no interface of the kernel always has.
 fn is_up(location: &str, links: &[LinkFacts]) -> bool {
-    let name = port_name(location);
-    links.iter().find(|link| link.name == name).is_none_or(|link| link.running)
+    let interface = PortId::resolve(location).ok().and_then(|id| id.kernel_interface().cloned());
+    let link = interface.and_then(|interface| links.iter().find(|link| link.name == interface.name));
+    link.is_none_or(|link| link.running)
 }

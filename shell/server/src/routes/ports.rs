@@ -47,7 +47,7 @@ fn all_ports(service: &Service) -> Result<Vec<Port>, Fault> {
     let inside = ["ring:a", "ring:b", "null"].into_iter().map(port);
     let mut all: Vec<Port> = interfaces.chain(cards).chain(inside).collect();
     for port in &mut all {
-        port.allowed = service.limits.allows(&port.device);
+        port.allowed = service.admission.admits(&port.device);
         port.lease = service.lease_of(&port.name);
     }
     Ok(all)

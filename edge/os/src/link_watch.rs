@@ -1,0 +1,201 @@
+//! What happens to interfaces while somebody measures on them, as the kernel tells it.
+//!
+//! Not here: what it means for a result.
+//!
+//! Invariant: a [`LinkWatch`] speaks for the network namespace of the thread that opened it, whichever thread uses it later.
+
+use crate::link::{LinkFacts, Links};
+use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use netlink_packet_route::{AddressFamily as Family, RouteNetlinkMessage};
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{self, AddressFamily, RecvFlags, SocketFlags, SocketType};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// What happened to an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkChange {
+    /// It was set down on this machine.
+    SetDown,
+    /// It has no carrier any more.
+    CarrierLost,
+    /// Frames can pass again.
+    Running,
+    /// It was deleted.
+    Deleted,
+    /// It was moved to another network namespace.
+    Moved,
+    /// Another XDP program is on it, or none.
+    Program {
+        /// The program that was on it.
+        before: Option<u32>,
+        /// The one that is.
+        after: Option<u32>,
+    },
+}
+
+/// An interface as it was last told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Watched {
+    index: u32,
+    up: bool,
+    running: bool,
+    program: Option<u32>,
+    is_there: bool,
+}
+
+/// Interfaces that are watched.
+#[derive(Debug)]
+pub struct LinkWatch {
+    socket: OwnedFd,
+    links: Links,
+    watched: Vec<Watched>,
+}
+
+/// `RTMGRP_LINK` of linux/rtnetlink.h.
+const LINK_GROUP: u32 = 1;
+const MESSAGE_BYTES: usize = 64 * 1024;
+
+impl LinkWatch {
+    /// Watches the interfaces `names` of the calling thread's network namespace from now on.
+    ///
+    /// # Errors
+    /// One of them is not there, or the kernel refuses.
+    pub fn open(names: &[&str]) -> io::Result<Self> {
+        let socket = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        net::bind(&socket, &SocketAddrNetlink::new(0, LINK_GROUP))?;
+        let mut links = Links::open()?;
+        let watched = names.iter().map(|name| links.by_name(name).map(|facts| Watched::new(&facts)));
+        let watched = watched.collect::<io::Result<_>>()?;
+        Ok(Self { socket, links, watched })
+    }
+
+    /// Waits for up to `patience` and returns what happened, by the place of its name.
+    pub fn wait(&mut self, patience: Duration) -> Vec<(usize, LinkChange)> {
+        let patience = patience.max(Duration::from_millis(1));
+        let _ = net::sockopt::set_socket_timeout(&self.socket, net::sockopt::Timeout::Recv, Some(patience));
+        let mut buffer = vec![0; MESSAGE_BYTES];
+        match net::recv(&self.socket, &mut buffer[..], RecvFlags::empty()) {
+            Ok((bytes, _)) => self.take(&buffer[..bytes]),
+            // More was told than there was room for.
+            Err(Errno::NOBUFS) => self.look(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Asks how the interfaces are, and returns what has changed: some changes of XDP programs are not told.
+    pub fn look(&mut self) -> Vec<(usize, LinkChange)> {
+        let mut changes = Vec::new();
+        for (place, known) in self.watched.iter_mut().enumerate() {
+            match self.links.by_index(known.index) {
+                Ok(facts) => known.becomes(Watched::new(&facts), place, &mut changes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    known.leaves(LinkChange::Deleted, place, &mut changes);
+                }
+                Err(_) => {}
+            }
+        }
+        changes
+    }
+
+    fn take(&mut self, mut datagram: &[u8]) -> Vec<(usize, LinkChange)> {
+        let mut changes = Vec::new();
+        while !datagram.is_empty() {
+            let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(datagram) else { break };
+            let bytes = (message.header.length as usize).next_multiple_of(4).min(datagram.len());
+            datagram = &datagram[bytes.max(1)..];
+            let NetlinkPayload::InnerMessage(message) = message.payload else { continue };
+            let (link, has_left) = match &message {
+                RouteNetlinkMessage::NewLink(link) => (link, false),
+                RouteNetlinkMessage::DelLink(link) => (link, true),
+                _ => continue,
+            };
+            // A bridge tells of its ports in the same group.
+            if link.header.interface_family != Family::Unspec {
+                continue;
+            }
+            let Some(place) = self.watched.iter().position(|known| known.index == link.header.index) else {
+                continue;
+            };
+            let known = &mut self.watched[place];
+            if has_left {
+                known.leaves(how_it_left(link), place, &mut changes);
+            } else {
+                known.becomes(Watched::new(&LinkFacts::new(link)), place, &mut changes);
+            }
+        }
+        changes
+    }
+}
+
+fn how_it_left(link: &LinkMessage) -> LinkChange {
+    match link.attributes.iter().any(|attribute| matches!(attribute, LinkAttribute::NewNetnsId(_))) {
+        true => LinkChange::Moved,
+        false => LinkChange::Deleted,
+    }
+}
+
+impl Watched {
+    fn new(facts: &LinkFacts) -> Self {
+        let program = facts.xdp.map(|program| program.id);
+        Self { index: facts.index, up: facts.up, running: facts.running, program, is_there: true }
+    }
+
+    fn becomes(&mut self, now: Self, place: usize, changes: &mut Vec<(usize, LinkChange)>) {
+        if self.up && !now.up {
+            changes.push((place, LinkChange::SetDown));
+        } else if self.running && !now.running {
+            changes.push((place, LinkChange::CarrierLost));
+        }
+        if !self.running && now.running {
+            changes.push((place, LinkChange::Running));
+        }
+        if self.program != now.program {
+            changes.push((place, LinkChange::Program { before: self.program, after: now.program }));
+        }
+        *self = now;
+    }
+
+    fn leaves(&mut self, how: LinkChange, place: usize, changes: &mut Vec<(usize, LinkChange)>) {
+        if self.is_there {
+            self.is_there = false;
+            changes.push((place, how));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_change_is_not_told() {
+        let mut watch = LinkWatch::open(&["lo"]).unwrap();
+        assert_eq!(watch.wait(Duration::from_millis(1)), []);
+        assert_eq!(watch.look(), []);
+        assert!(LinkWatch::open(&["no-such-link"]).is_err());
+    }
+
+    #[test]
+    fn each_change_is_told_once() {
+        let link = |up, running, program| Watched { index: 7, up, running, program, is_there: true };
+        let mut known = link(true, true, Some(3));
+        let mut becomes = |now| {
+            let mut changes = Vec::new();
+            known.becomes(now, 0, &mut changes);
+            changes.into_iter().map(|(_, change)| change).collect::<Vec<_>>()
+        };
+        assert_eq!(becomes(link(true, true, Some(3))), []);
+        assert_eq!(becomes(link(true, false, Some(3))), [LinkChange::CarrierLost]);
+        assert_eq!(becomes(link(true, true, Some(3))), [LinkChange::Running]);
+        assert_eq!(becomes(link(false, false, Some(3))), [LinkChange::SetDown]);
+        assert_eq!(becomes(link(false, false, None)), [LinkChange::Program { before: Some(3), after: None }]);
+        let mut changes = Vec::new();
+        known.leaves(LinkChange::Moved, 0, &mut changes);
+        known.leaves(LinkChange::Deleted, 0, &mut changes);
+        assert_eq!(changes, [(0, LinkChange::Moved)]);
+    }
+}
