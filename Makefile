@@ -7,7 +7,7 @@ BESIDE = env -u MAKEFLAGS chrt --idle 0
 TESTS_OF = env -u MAKEFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(CURDIR)/tools/floors $(1)" \
 	tools/linted test --workspace --locked --lib --bins --tests
 
-.PHONY: demo build web screenshots test checked unit blackbox soak fuzz audit bench lab deb clean
+.PHONY: demo build web screenshots test checked unit blackbox soak fuzz miri audit bench lab deb clean
 
 demo: build
 	./target/release/eagre demo
@@ -65,6 +65,11 @@ soak: build
 
 fuzz:
 	tools/fuzz $(SECONDS)
+
+# Runs the tests of edge/port under Miri, which finds undefined behaviour. Needs a nightly toolchain with the component miri.
+# A burst that outlives its queue leaks its memory on purpose.
+miri:
+	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" cargo +nightly miri test --package port --lib --target-dir target/miri
 
 # Runs every topology of 'eagre lab' with a short form of its test; installs the packages that `make test` does not need.
 lab: build

@@ -14,7 +14,7 @@ use crate::sockets::{Family, Membership, Socket, XdpStatistics};
 use crate::thread::{self, Shielded};
 use crate::watchdog;
 use os::interface_lock::InterfaceLock;
-use port::{Burst, DriverDrops, FrameHead, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
+use port::{Burst, DriverDrops, FrameHead, PoolId, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -293,13 +293,15 @@ impl TxQueue for DpdkTx {
             }
         }
         // SAFETY: the pool gave these frames away.
-        unsafe { burst.grow(n) };
+        unsafe { burst.grow(n, PoolId::of(self.pool)) };
         n
     }
 
     #[inline]
     fn send(&mut self, burst: &mut Burst) -> usize {
-        let heads = burst.heads();
+        assert!(burst.is_of(PoolId::of(self.pool)), "frames of another queue are sent");
+        // SAFETY: what the driver takes is in front, and is forgotten below.
+        let heads = unsafe { burst.heads() };
         let n = if self.prepares { self.prepare(heads) } else { heads.len() as u16 };
         // SAFETY: an open port, a queue of it, and as many heads as said; those it takes are forgotten below.
         let n = unsafe { ffi::eagre_tx_burst(self.port, self.queue, heads.as_mut_ptr(), n) };
@@ -308,7 +310,9 @@ impl TxQueue for DpdkTx {
     }
 
     fn free(&mut self, burst: &mut Burst) {
-        let heads = burst.heads();
+        assert!(burst.is_of(PoolId::of(self.pool)), "frames of another queue are given back");
+        // SAFETY: all are forgotten below.
+        let heads = unsafe { burst.heads() };
         let n = heads.len();
         if n > 0 {
             // SAFETY: frames of this pool that no driver has: `alloc` is where the burst got them.
@@ -331,6 +335,12 @@ pub(crate) struct DpdkRx {
 impl DpdkRx {
     pub(crate) fn new(opened: &Arc<Opened>, queue: u16, may_chain: bool, device: &Arc<str>) -> Self {
         Self { port: opened.port, queue, may_chain, opened: opened.clone(), device: device.clone() }
+    }
+
+    /// Frames that came in by this queue; each knows the pool that it goes back to.
+    #[inline(always)]
+    fn pool(&self) -> PoolId {
+        PoolId::of(self.opened.rx_pools[usize::from(self.queue)].raw())
     }
 
     /// Frees the frames that are spread over several buffers and closes the gaps; returns how many are left.
@@ -373,12 +383,14 @@ impl RxQueue for DpdkRx {
             }
         }
         // SAFETY: the driver handed these frames over.
-        unsafe { burst.grow(n) };
+        unsafe { burst.grow(n, self.pool()) };
         n
     }
 
     fn free(&mut self, burst: &mut Burst) {
-        let heads = burst.heads();
+        assert!(burst.is_of(self.pool()), "frames of another queue are given back");
+        // SAFETY: all are forgotten below.
+        let heads = unsafe { burst.heads() };
         let n = heads.len();
         if n > 0 {
             // SAFETY: frames this burst owns; each goes back to the pool it says it is from.

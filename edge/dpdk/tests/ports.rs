@@ -282,6 +282,7 @@ fn queues_are_as_many_as_wanted_or_as_there_are() {
     in_namespace(move || {
         let mut xdp = dpdk::open("afxdp:v0", two).unwrap();
         assert_eq!((xdp.take_queues().tx.len(), xdp.facts().rx_spread), (1, "none"), "veth has one channel");
+        drop(xdp);
         let mut ports = open_all(&[("v0", two), ("v1", two)]).unwrap_or_else(|e| panic!("{e}"));
         let (mut a, mut b) = (ports[0].take_queues(), ports[1].take_queues());
         assert_eq!((a.tx.len(), b.rx.len(), ports[1].facts().rx_spread), (2, 2, "rss"));
@@ -516,7 +517,7 @@ fn af_xdp_takes_over_from_a_killed_process() {
         for _ in 0..2 {
             let mut child = hold("afxdp:v0", "holding");
             let error = dpdk::open("afxdp:v0", REQUEST).err().unwrap();
-            assert!(error.reason.contains(&format!("by process {}", child.id())), "{error}");
+            assert!(error.reason.contains(&format!("by Eagre, process {}", child.id())), "{error}");
             child.kill().unwrap();
             child.wait().unwrap();
             assert!(xdp_program_on("v0"), "a killed process leaves its program");

@@ -127,7 +127,8 @@ impl Compiled {
         }
         self.next = None;
         let Variant { code, block } = &self.variants[call.variant];
-        let heads = burst.heads()[range].as_mut_ptr_range();
+        // SAFETY: the code below reads the slice, and writes to the frames' bytes only.
+        let heads = unsafe { burst.heads()[range].as_mut_ptr_range() };
         let sequence = u64::from(call.sequence);
         let (tail, factors) =
             program.lane().map_or((0, [0; 2]), |l| (l.tail(call.time), l.factors(call.time)));

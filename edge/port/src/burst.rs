@@ -1,14 +1,30 @@
 //! Up to 64 frames on their way between a worker and a queue.
+//!
+//! Invariant: the frames of a burst are of one pool, each of them once, and nobody else has them. So only who has checked a
+//! burst's pool may take frames out of it or write to their heads, and only a queue may put frames in.
 
 use crate::frame::{FrameHead, FrameMut};
 
 /// Frames a burst holds at most.
 pub const BURST: usize = 64;
 
-/// Up to [`BURST`] frames. Owns them until a queue takes them; must be empty when dropped.
+/// Which memory frames are of; two pools that live at the same time have different ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolId(usize);
+
+impl PoolId {
+    /// The pool that is known by the address of something of its own.
+    pub fn of<T>(pool: *const T) -> Self {
+        Self(pool.addr())
+    }
+}
+
+/// Up to [`BURST`] frames of one pool. Owns them until a queue takes them; must be empty when dropped.
 pub struct Burst {
     frames: [*mut FrameHead; BURST],
     len: usize,
+    /// Says something only while there are frames.
+    pool: PoolId,
 }
 
 // SAFETY: a burst is the only owner of its frames, so it may move to another thread with them.
@@ -23,7 +39,7 @@ impl Default for Burst {
 impl Burst {
     /// An empty burst.
     pub fn new() -> Self {
-        Self { frames: [std::ptr::null_mut(); BURST], len: 0 }
+        Self { frames: [std::ptr::null_mut(); BURST], len: 0, pool: PoolId(0) }
     }
 
     /// Frames in it.
@@ -36,6 +52,12 @@ impl Burst {
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Whether all frames in it, if any, are of `pool`.
+    #[inline(always)]
+    pub fn is_of(&self, pool: PoolId) -> bool {
+        self.len == 0 || self.pool == pool
     }
 
     /// The `i`-th frame's bytes.
@@ -86,19 +108,32 @@ impl Burst {
     /// Makes the first `n` heads of [`Burst::spare`] part of the burst.
     ///
     /// # Safety
-    /// They must be valid heads with valid buffers, owned by nobody else from now on.
+    /// They must be valid heads with valid buffers of `pool`, owned by nobody else from now on, and stay valid until they are
+    /// back in their pool.
+    ///
+    /// # Panics
+    /// If there is no room for so many, or the burst has frames of another pool.
     #[inline(always)]
-    pub unsafe fn grow(&mut self, n: usize) {
-        debug_assert!(self.len + n <= BURST);
+    pub unsafe fn grow(&mut self, n: usize, pool: PoolId) {
+        if n == 0 {
+            return;
+        }
+        assert!(n <= BURST - self.len && self.is_of(pool), "frames of two pools, or too many, in one burst");
+        self.pool = pool;
         self.len += n;
     }
 
     /// Gives the last frame to `to`; returns whether there was one, and room for it.
+    ///
+    /// # Panics
+    /// If `to` has frames of another pool.
     #[inline(always)]
     pub fn pass(&mut self, to: &mut Self) -> bool {
         if self.len == 0 || to.len == BURST {
             return false;
         }
+        assert!(to.is_of(self.pool), "frames of two pools in one burst");
+        to.pool = self.pool;
         self.len -= 1;
         to.frames[to.len] = self.frames[self.len];
         to.len += 1;
@@ -106,15 +141,23 @@ impl Burst {
     }
 
     /// The heads in the burst, for a queue to take, or for compiled code to write to. For these only.
+    ///
+    /// # Safety
+    /// What is in the slice afterwards must be what was in it, in any order, but for frames that are then
+    /// [forgotten](Burst::forget_front).
     #[inline(always)]
-    pub fn heads(&mut self) -> &mut [*mut FrameHead] {
+    pub unsafe fn heads(&mut self) -> &mut [*mut FrameHead] {
         &mut self.frames[..self.len]
     }
 
-    /// Forgets the first `n` frames, which a queue has taken; the others move to the front. For queues only.
+    /// Forgets the first `n` frames, which a queue has taken; the others move to the front. For queues only: frames that
+    /// nobody has taken are lost to their pool.
+    ///
+    /// # Panics
+    /// If there are not as many.
     #[inline(always)]
     pub fn forget_front(&mut self, n: usize) {
-        debug_assert!(n <= self.len);
+        assert!(n <= self.len, "more frames forgotten than there are");
         if n < self.len {
             self.frames.copy_within(n..self.len, 0);
         }
@@ -131,11 +174,11 @@ impl Drop for Burst {
 /// Asks the processor to load the cache line at `address`.
 #[inline(always)]
 pub(crate) fn prefetch(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch never faults, whatever the address.
     unsafe {
         std::arch::x86_64::_mm_prefetch(address.cast(), std::arch::x86_64::_MM_HINT_T0);
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
     let _ = address;
 }

@@ -16,7 +16,7 @@ pub mod memory;
 pub mod name;
 pub mod ring;
 
-pub use burst::{BURST, Burst};
+pub use burst::{BURST, Burst, PoolId};
 pub use error::{PortError, PortErrorKind};
 pub use frame::{FrameHead, FrameMut, HEAD_BYTES, TX_FLAG_IPV4, TX_FLAG_IPV4_CHECKSUM, TX_FLAG_IPV6};
 pub use frame::{TX_FLAG_TCP_CHECKSUM, TX_FLAG_UDP_CHECKSUM, TxOffload};

@@ -1,34 +1,44 @@
 //! Frames in ordinary memory, for ports that have no driver to get them from.
+//!
+//! Invariant: memory is given back only when all of its frames have come home. A frame that is lost – in a burst that outlives
+//! its queue, say – keeps the whole block: a leak, never a dangling frame.
 
-use crate::burst::Burst;
+use crate::burst::{Burst, PoolId};
 use crate::frame::{FrameHead, HEAD_BYTES};
+use rtrb::Consumer;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Room before a frame's first byte, bytes.
 const HEADROOM: usize = 64;
 
-/// A fixed number of frames in one block of memory. Frames must not outlive it.
-pub struct Frames {
+/// A fixed number of frames in one block of memory.
+pub(crate) struct Frames {
     base: *mut u8,
     layout: Layout,
     count: usize,
     stride: usize,
+    /// Frames that nobody uses any more.
+    home: AtomicUsize,
+    /// Rings nobody uses any more, with the frames that are in them.
+    rings: Mutex<Vec<Consumer<*mut FrameHead>>>,
 }
 
-// SAFETY: `Frames` only keeps the memory; who holds a head owns that frame.
+// SAFETY: `Frames` only keeps the memory, and heads nobody uses any more; who holds a head owns that frame.
 unsafe impl Send for Frames {}
-// SAFETY: nothing in it changes after it is made.
+// SAFETY: as above; what changes is atomic or behind a lock.
 unsafe impl Sync for Frames {}
 
 impl Frames {
     /// `count` frames with room for `frame_bytes` each, without FCS; `None` if there is no memory for them.
-    pub fn new(count: usize, frame_bytes: usize) -> Option<Self> {
-        let room = HEADROOM + frame_bytes.next_multiple_of(64);
+    fn new(count: usize, frame_bytes: usize) -> Option<Self> {
+        let room = HEADROOM.checked_add(frame_bytes.checked_next_multiple_of(64)?)?;
         assert!(room <= usize::from(u16::MAX), "a frame of {frame_bytes} bytes does not fit a buffer");
         // An odd number of cache lines apart, so that frames do not share the same few cache sets.
         let stride = (HEAD_BYTES + room) | 64;
-        let layout = Layout::from_size_align(stride * count, 4096).expect("frames fit the address space");
-        // SAFETY: the layout is not empty: `stride` is at least a head.
+        let layout = Layout::from_size_align(stride.checked_mul(count.max(1))?, 4096).ok()?;
+        // SAFETY: the layout is not empty: `stride` is at least a head, and there is one frame at least.
         let base = unsafe { alloc_zeroed(layout) };
         if base.is_null() {
             return None;
@@ -44,27 +54,35 @@ impl Frames {
                 ));
             }
         }
-        Some(Self { base, layout, count, stride })
+        Some(Self { base, layout, count, stride, home: AtomicUsize::new(0), rings: Mutex::default() })
     }
 
-    /// All frames, to be given out once.
-    pub(crate) fn heads(&self) -> Vec<*mut FrameHead> {
-        // SAFETY: offsets stay inside the block.
-        (0..self.count).map(|i| unsafe { self.base.add(i * self.stride).cast() }).collect()
+    /// Which pool they are.
+    pub(crate) fn pool(&self) -> PoolId {
+        PoolId::of(self.base)
+    }
+
+    /// Keeps a ring of these frames that nobody uses any more.
+    pub(crate) fn keep(&self, ring: Consumer<*mut FrameHead>) {
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner).push(ring);
     }
 }
 
 impl Drop for Frames {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout in `new`.
-        unsafe { dealloc(self.base, self.layout) }
+        let rings = self.rings.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let home = *self.home.get_mut() + rings.iter().map(Consumer::slots).sum::<usize>();
+        if home == self.count {
+            // SAFETY: allocated with this layout in `new`, and nobody has a frame any more.
+            unsafe { dealloc(self.base, self.layout) }
+        }
     }
 }
 
 /// A stack of free frames with their memory: last in, first out, so that what is warm is used first.
 pub struct FreeFrames {
     free: Vec<*mut FrameHead>,
-    _memory: std::sync::Arc<Frames>,
+    memory: Arc<Frames>,
 }
 
 // SAFETY: the heads on the stack are owned by it alone.
@@ -73,35 +91,123 @@ unsafe impl Send for FreeFrames {}
 impl FreeFrames {
     /// All frames of a new block of `count` frames with room for `frame_bytes` each; `None` if there is no memory.
     pub fn new(count: usize, frame_bytes: usize) -> Option<Self> {
-        Frames::new(count, frame_bytes).map(|frames| Self::over(std::sync::Arc::new(frames)))
+        let memory = Frames::new(count, frame_bytes)?;
+        // SAFETY: offsets stay inside the block.
+        let free = (0..count).map(|i| unsafe { memory.base.add(i * memory.stride).cast() }).collect();
+        Some(Self { free, memory: Arc::new(memory) })
     }
 
-    pub(crate) fn over(memory: std::sync::Arc<Frames>) -> Self {
-        Self { free: memory.heads(), _memory: memory }
+    /// Their memory.
+    pub(crate) fn memory(&self) -> &Arc<Frames> {
+        &self.memory
+    }
+
+    /// Which pool they are.
+    #[inline(always)]
+    pub(crate) fn pool(&self) -> PoolId {
+        self.memory.pool()
     }
 
     /// Moves up to `n` frames into `burst`; returns how many.
+    ///
+    /// # Panics
+    /// If the burst has frames of another pool.
     #[inline]
     pub fn take(&mut self, burst: &mut Burst, n: usize) -> usize {
         let spare = burst.spare();
         let n = n.min(spare.len()).min(self.free.len());
         let rest = self.free.len() - n;
-        for (slot, head) in spare.iter_mut().zip(self.free.drain(rest..)) {
-            *slot = head;
-        }
-        // SAFETY: the heads came from the stack, which owned them.
-        unsafe { burst.grow(n) };
+        spare[..n].copy_from_slice(&self.free[rest..]);
+        // SAFETY: the heads came from the stack, which owned them and forgets them next.
+        unsafe { burst.grow(n, self.memory.pool()) };
+        self.free.truncate(rest);
         n
     }
 
     /// Takes the first `n` frames of `burst` back.
+    ///
+    /// # Panics
+    /// If it has not as many, or they are of another pool.
     #[inline]
     pub fn give_front(&mut self, burst: &mut Burst, n: usize) {
-        self.free.extend_from_slice(&burst.heads()[..n]);
+        assert!(burst.is_of(self.memory.pool()), "frames of another pool are given back");
+        // SAFETY: the slice is only read, and what is copied is forgotten.
+        let heads = unsafe { &burst.heads()[..n] };
+        self.free.extend_from_slice(heads);
         burst.forget_front(n);
     }
 
-    pub(crate) fn give_heads(&mut self, heads: &[*mut FrameHead]) {
+    /// Takes heads back.
+    ///
+    /// # Safety
+    /// They are of this pool, and nobody else has them.
+    pub(crate) unsafe fn give_heads(&mut self, heads: &[*mut FrameHead]) {
         self.free.extend_from_slice(heads);
+    }
+}
+
+impl Drop for FreeFrames {
+    fn drop(&mut self) {
+        self.memory.home.fetch_add(self.free.len(), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_may_outlive_its_pool() {
+        let mut frames = FreeFrames::new(8, 64).unwrap();
+        let mut burst = Burst::new();
+        assert_eq!(frames.take(&mut burst, 3), 3);
+        burst.frame_mut(1).copy_from(b"still there");
+        drop(frames);
+        assert_eq!(burst.data(1), b"still there");
+        // Who loses frames keeps their memory.
+        burst.forget_front(3);
+    }
+
+    #[test]
+    fn all_memory_is_given_back_once_all_frames_are() {
+        let mut frames = FreeFrames::new(8, 64).unwrap();
+        let memory = Arc::downgrade(frames.memory());
+        let (mut burst, mut more) = (Burst::new(), Burst::new());
+        assert_eq!((frames.take(&mut burst, 64), frames.take(&mut more, 1)), (8, 0));
+        assert!(burst.pass(&mut more));
+        frames.give_front(&mut burst, 7);
+        frames.give_front(&mut more, 1);
+        drop(frames);
+        assert!(memory.upgrade().is_none());
+        // A pool of nothing, and ones that are too large.
+        assert_eq!(FreeFrames::new(0, 64).unwrap().take(&mut burst, 1), 0);
+        assert!(FreeFrames::new(usize::MAX, 64).is_none() && FreeFrames::new(usize::MAX / 256, 64).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "frames of another pool")]
+    fn frames_go_back_to_their_own_pool() {
+        let (mut one, mut other) = (FreeFrames::new(2, 64).unwrap(), FreeFrames::new(2, 64).unwrap());
+        let mut burst = Burst::new();
+        one.take(&mut burst, 1);
+        other.give_front(&mut burst, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "frames of two pools")]
+    fn a_burst_has_frames_of_one_pool() {
+        let (mut one, mut other) = (FreeFrames::new(2, 64).unwrap(), FreeFrames::new(2, 64).unwrap());
+        let mut burst = Burst::new();
+        one.take(&mut burst, 1);
+        other.take(&mut burst, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "more frames forgotten than there are")]
+    fn no_more_is_forgotten_than_there_is() {
+        let mut frames = FreeFrames::new(2, 64).unwrap();
+        let mut burst = Burst::new();
+        frames.take(&mut burst, 1);
+        burst.forget_front(2);
     }
 }
