@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from lab import pair, stream, wait_until
@@ -203,3 +204,22 @@ def test_a_server_of_virtio_meets_its_peer(lab):
     back = lab.profile(**one_port(f"vhost:{folder}/x.sock,client=1,wait=20") | {"load": {"duration": "3s", "drain": "0s"}})
     lab.start_eagre("run", back)
     assert lab.finish(first).exit in (0, 1), first
+
+
+@pytest.mark.parametrize("kind", ["afxdp", "afpacket", "memif", "vhost"])
+def test_a_port_leaves_no_descriptor_open(lab, tester, kind):
+    """A server opens and closes ports as long as it lives."""
+    server = Server(lab, ns=tester)
+    ports = {
+        "afxdp": pair("afxdp:v0", "afxdp:v1"),
+        "afpacket": pair("v0", "v1"),
+        "memif": pair("memif:p.sock,server", "memif:p.sock"),
+        "vhost": pair("vhost:p.sock,wait=0", "null"),
+    }
+    blind = one_port("null")["streams"]
+    profile = {"ports": ports[kind], "streams": blind, "load": {"duration": "10ms", "drain": "0s"}}
+    counts = []
+    for _ in range(12):
+        server.ended(server.start(profile=profile, keep=False))
+        counts.append(len(list(Path(f"/proc/{server.process.pid}/fd").iterdir())))
+    assert max(counts[6:]) <= max(counts[1:6]) + 1, counts

@@ -95,6 +95,14 @@ unsafe extern "C" {
     pub(crate) fn rte_eal_hotplug_add(bus: *const c_char, name: *const c_char, args: *const c_char) -> c_int;
     pub(crate) fn rte_eal_hotplug_remove(bus: *const c_char, name: *const c_char) -> c_int;
     pub(crate) fn rte_eal_alarm_set(microseconds: u64, callback: AlarmFn, argument: *mut c_void) -> c_int;
+    pub(crate) fn rte_intr_instance_alloc(flags: u32) -> *mut c_void;
+    pub(crate) fn rte_intr_instance_free(handle: *mut c_void);
+    pub(crate) fn rte_intr_fd_set(handle: *mut c_void, descriptor: c_int) -> c_int;
+    pub(crate) fn rte_intr_callback_unregister(
+        handle: *const c_void,
+        callback: *const c_void,
+        argument: *mut c_void,
+    ) -> c_int;
     pub(crate) fn rte_thread_register() -> c_int;
     pub(crate) fn rte_thread_unregister();
     pub(crate) fn rte_openlog_stream(file: *mut libc::FILE) -> c_int;

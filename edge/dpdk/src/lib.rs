@@ -23,6 +23,7 @@
 //! queue.rs   Port, TxQueue, RxQueue, close                             eal.rs      start, log, memory, plugins
 //! pool.rs    frames in memory; why AF_XDP needs whole pages            thread.rs   workers' lcore numbers
 //! memory_files.rs  what a zero-copy memif must not close
+//! listener.rs  what a memif server leaves open
 //! watchdog.rs  bounds for what waits for a vhost-user peer
 //! sockets.rs statistics of the drivers' sockets                       xdp.rs      leftover programs
 //! ```
@@ -34,6 +35,7 @@ mod device;
 mod eal;
 mod ffi;
 mod id;
+mod listener;
 mod memory_files;
 mod open;
 mod pool;

@@ -15,6 +15,7 @@ use crate::queue::{DpdkPort, DpdkRx, DpdkTx, DropCounts, Opened};
 use crate::sockets::{self, Family, Membership, Socket};
 use crate::thread::{self, Awake, Shielded};
 use crate::watchdog;
+use crate::xdp::Program;
 use os::ethtool;
 use os::interface_lock::{InterfaceLock, LockError};
 use port::{Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
@@ -299,6 +300,10 @@ impl Plan {
         if let Kind::Virtio { socket, .. } = &self.device.kind {
             opened.peer_socket = Some(socket.clone());
         }
+        // The driver keeps one socket for all ports at it, a server and its clients.
+        if let Kind::Memif { socket, .. } = &self.device.kind {
+            opened.listens_at = Some(socket.clone());
+        }
         Ok(opened)
     }
 
@@ -381,6 +386,7 @@ impl Plan {
         if opened.family == Some(Family::Xdp) {
             // It needs CAP_NET_ADMIN, which AF_XDP needs as well.
             opened.sockets.iter().for_each(|socket| drop(socket.send_freely()));
+            opened.program = self.interface.as_ref().and_then(|interface| Program::on(&interface.at_open));
         }
         self.start_device(lease, port, opened.on_interrupt_thread, cancelled)?;
         opened.started = true;

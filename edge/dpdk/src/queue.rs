@@ -8,11 +8,13 @@ use crate::checks::OpenInterface;
 use crate::device::Kind;
 use crate::eal::Lease;
 use crate::ffi;
+use crate::listener;
 use crate::memory_files::MemoryFiles;
 use crate::pool::{HEADROOM, Pool};
 use crate::sockets::{Family, Membership, Socket, XdpStatistics};
 use crate::thread::{self, Shielded};
 use crate::watchdog;
+use crate::xdp::Program;
 use os::interface_lock::InterfaceLock;
 use port::{Burst, DriverDrops, FrameHead, PoolId, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
 use std::ffi::CString;
@@ -35,6 +37,10 @@ pub(crate) struct Opened {
     closed: bool,
     /// Where its driver waits for answers of a vhost-user peer.
     pub peer_socket: Option<String>,
+    /// Where its driver may listen for memif peers.
+    pub listens_at: Option<String>,
+    /// What its driver attached to the interface.
+    pub program: Option<Program>,
     /// Starts and closes where its driver takes connections.
     pub on_interrupt_thread: bool,
     /// Sockets of the driver, found after it was set up.
@@ -63,6 +69,8 @@ impl Opened {
             locks: OnceLock::new(),
             closed: false,
             peer_socket: None,
+            listens_at: None,
+            program: None,
             on_interrupt_thread: false,
             sockets: Vec::new(),
             family,
@@ -110,6 +118,13 @@ impl Opened {
         // of 1 and not of 0), so its socket stays bound to the queue and the next port there fails with EBUSY.
         if self.family == Some(Family::Xdp) {
             self.sockets.iter().for_each(|socket| socket.close_if_forgotten());
+        }
+        // Nor does it close its program and map.
+        if let Some(program) = self.program.take() {
+            program.close_forgotten();
+        }
+        if let Some(socket) = self.listens_at.take() {
+            listener::close_leftover(&socket);
         }
         lease.log();
     }

@@ -54,9 +54,18 @@ fn watch(path: &Path, over: &mpsc::Receiver<()>) {
 /// This process's Unix sockets that are bound or connected to `path`: descriptors of our own for them, so that none can
 /// become another socket meanwhile.
 fn sockets_at(path: &Path) -> Vec<OwnedFd> {
+    known_at(path).map(|(_, socket)| socket).collect()
+}
+
+/// The same by the numbers under which others have them open.
+pub(crate) fn descriptors_at(path: &Path) -> Vec<RawFd> {
+    known_at(path).map(|(number, _)| number).collect()
+}
+
+fn known_at(path: &Path) -> impl Iterator<Item = (RawFd, OwnedFd)> {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
-    let is_here = |socket: &OwnedFd| {
+    let is_here = move |socket: &OwnedFd| {
         net::sockopt::socket_domain(socket) == Ok(AddressFamily::UNIX)
             && (net::getsockname(socket).is_ok_and(|name| is(name, path))
                 || net::getpeername(socket).ok().flatten().is_some_and(|name| is(name, path)))
@@ -65,10 +74,9 @@ fn sockets_at(path: &Path) -> Vec<OwnedFd> {
         .filter_map(|number| {
             // SAFETY: the number is used for one system call, which refuses one that is not open any more.
             let open = unsafe { BorrowedFd::borrow_raw(number) };
-            fcntl_dupfd_cloexec(open, 0).ok()
+            Some((number, fcntl_dupfd_cloexec(open, 0).ok()?))
         })
-        .filter(is_here)
-        .collect()
+        .filter(move |(_, socket)| is_here(socket))
 }
 
 fn is(name: SocketAddrAny, path: &Path) -> bool {

@@ -50,7 +50,9 @@ pub(crate) fn clear_leftover(
     })
 }
 
-struct Program {
+/// An XDP program.
+#[derive(Debug)]
+pub(crate) struct Program {
     id: u32,
     name: String,
     maps: Vec<u32>,
@@ -81,6 +83,31 @@ const BPF_OBJ_GET_INFO_BY_FD: i64 = 15;
 const MAPS_MAX: usize = 16;
 
 impl Program {
+    /// The one that is on an interface now.
+    pub(crate) fn on(interface: &LinkFacts) -> Option<Self> {
+        let now = Links::open().ok()?.by_index(interface.index).ok()?;
+        Self::by_id(now.xdp?.id).ok()
+    }
+
+    /// Closes this process's descriptors of the program and its maps, which the driver that opened them has forgotten.
+    pub(crate) fn close_forgotten(&self) {
+        let descriptors = fs::read_dir("/proc/self/fdinfo").into_iter().flatten().flatten();
+        let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
+        for descriptor in descriptors.filter_map(number).filter(|&number| self.is_behind("self", number)) {
+            // SAFETY: numbers of programs and maps are never used twice while one is open: it is the driver's, which is
+            // closed.
+            unsafe { libc::close(descriptor) };
+        }
+    }
+
+    /// Whether a process's descriptor is of the program or one of its maps.
+    fn is_behind(&self, process: &str, descriptor: i32) -> bool {
+        fs::read_link(format!("/proc/{process}/fd/{descriptor}"))
+            .is_ok_and(|target| target.to_string_lossy().starts_with("anon_inode:bpf"))
+            && fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}"))
+                .is_ok_and(|text| mentions(&text, self))
+    }
+
     fn by_id(id: u32) -> io::Result<Self> {
         // `union bpf_attr` for BPF_PROG_GET_FD_BY_ID: the number, the next number, flags.
         let mut by_id = [id, 0, 0];
@@ -127,11 +154,9 @@ fn holder(program: &Program) -> Option<u32> {
     let mut processes = processes.into_iter();
     processes.find(|process| {
         let descriptors = fs::read_dir(format!("/proc/{process}/fdinfo")).into_iter().flatten().flatten();
-        descriptors.into_iter().any(|entry| {
-            let is_bpf = fs::read_link(format!("/proc/{process}/fd/{}", entry.file_name().to_string_lossy()))
-                .is_ok_and(|target| target.to_string_lossy().starts_with("anon_inode:bpf"));
-            is_bpf && fs::read_to_string(entry.path()).is_ok_and(|text| mentions(&text, program))
-        })
+        let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
+        let mut numbers = descriptors.into_iter().filter_map(number);
+        numbers.any(|number| program.is_behind(&process.to_string(), number))
     })
 }
 

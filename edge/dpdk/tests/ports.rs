@@ -665,3 +665,18 @@ fn nothing_is_left_on_disk_and_nobody_is_pinned() {
     }
     assert_eq!(os::cpu::allowed().len(), std::thread::available_parallelism().unwrap().get());
 }
+
+#[test]
+fn a_closed_memif_port_leaves_no_descriptor_open() {
+    let _turn = turn();
+    let folder = Folder::new("descriptors");
+    let socket = folder.file("x.sock");
+    let (server, client) = (format!("memif:{socket},server"), format!("memif:{socket}"));
+    let open_now = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let mut counts = Vec::new();
+    for _ in 0..8 {
+        drop(open_all(&[(&server, REQUEST), (&client, REQUEST)]).unwrap());
+        counts.push(open_now());
+    }
+    assert_eq!(counts[2], counts[7], "{counts:?}");
+}
