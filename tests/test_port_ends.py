@@ -83,6 +83,9 @@ def test_a_second_tester_on_an_interface_is_refused(lab, tester, kinds):
     lab.eagre("run", lab.profile(**one_port(again)), ns=tester).refused(
         3, f"v0 is already in use by Eagre, process {running.pid}", "end the other one first"
     )
+    assert f"in use by Eagre, process {running.pid}" in lab.eagre("ports", ns=tester).ok().out
+    shown = {one["name"]: one["used_by"] for one in lab.eagre("ports", "--json", ns=tester).ok().json["interfaces"]}
+    assert (shown["v0"], shown["v1"]) == (running.pid, None)
     running.send_signal(signal.SIGINT)
     assert lab.finish(running).json["verdict"]["valid"]
     lab.eagre("run", lab.profile(**one_port(again)), ns=tester).ok()

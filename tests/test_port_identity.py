@@ -54,10 +54,10 @@ def refused(server, device, status, *words):
         ("afpacket:v0,qpairs=2", "qpairs"),
     ],
 )
-def test_no_option_says_which_port_it_is(lab, server, device, key):
+def test_no_option_says_which_port_it_is(lab, tester, server, device, key):
     """The command line and the server say which options there are."""
     words = (f"'{key}' is not an option of", "its options are")
-    lab.eagre("run", lab.profile(**one_port(device))).refused(2, f"port '{device}': ", *words)
+    lab.eagre("run", lab.profile(**one_port(device)), ns=tester).refused(2, f"port '{device}': ", *words)
     refused(server, device, 422, *words)
 
 

@@ -358,6 +358,7 @@ fn canonical_path(path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::slice::from_ref;
 
     fn id(text: &str) -> PortId {
         PortId::resolve(text).unwrap_or_else(|error| panic!("{error}"))
@@ -404,7 +405,7 @@ mod tests {
             assert!(!id(one).overlaps(&id(other)), "{one} {other}");
         }
         let (both, one) = (id(&format!("pcap:{at}/in,{at}/out")), id(&format!("pcap:{at}/in,")));
-        assert!(one.is_within(&[both.clone()]) && !both.is_within(&[one.clone()]) && both.overlaps(&one));
+        assert!(one.is_within(from_ref(&both)) && !both.is_within(from_ref(&one)) && both.overlaps(&one));
         assert!(id("null").is_within(&[id("null")]) && !id("null").is_within(&[one]));
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -47,17 +47,18 @@ impl PortTester {
     /// Opens the ports of `plan`, for frames as long as `longest` if streams are sent.
     ///
     /// # Errors
-    /// A port can't be opened.
+    /// A port can't be opened, or `commands` says stop meanwhile.
     pub fn open(
         plan: &Plan,
         longest: FrameLen,
         options: RunOptions,
         clock: TscClock,
+        commands: &mut Commands,
     ) -> Result<Self, EngineError> {
         let mut widest = plan.clone();
         let sizes = Arc::new(Sizes::one(longest));
         widest.streams.iter_mut().for_each(|stream| stream.sizes = sizes.clone());
-        let rig = Rig::open(&widest, options.cores.len())?;
+        let rig = Rig::open_unless(&widest, options.cores.len(), &mut || commands.is_stopped())?;
         Ok(Self { rig: Some(rig), options, clock })
     }
 }

@@ -45,14 +45,20 @@ fn speed(link: &LinkFacts) -> String {
 }
 
 fn link_row(link: &LinkFacts, routes: &[String]) -> Vec<String> {
-    let note = if routes.contains(&link.name) { "default route: needs allow_default_route" } else { "" };
+    let mut notes = Vec::new();
+    if routes.contains(&link.name) {
+        notes.push("default route: needs allow_default_route".to_owned());
+    }
+    if let Some(process) = os::interface_lock::holder(link.index) {
+        notes.push(format!("in use by Eagre, process {process}"));
+    }
     vec![
         link.name.clone(),
         if link.up { "up" } else { "down" }.to_owned(),
         link.mtu.to_string(),
         speed(link),
         link.driver.clone().or_else(|| link.kind.clone()).unwrap_or_else(|| "-".to_owned()),
-        note.to_owned(),
+        notes.join("; "),
     ]
 }
 
@@ -73,6 +79,8 @@ struct InterfaceDocument<'a> {
     kind: Option<&'a str>,
     numa_node: Option<u32>,
     default_route: bool,
+    /// The process of Eagre that has it.
+    used_by: Option<u32>,
 }
 
 impl<'a> InterfaceDocument<'a> {
@@ -86,6 +94,7 @@ impl<'a> InterfaceDocument<'a> {
             kind: link.kind.as_deref(),
             numa_node: link.numa_node,
             default_route: routes.contains(&link.name),
+            used_by: os::interface_lock::holder(link.index),
         }
     }
 }

@@ -107,7 +107,8 @@ impl CampaignJob {
         let played = (|| {
             let options = RunOptions { cores: cores.cores.clone(), histograms: true };
             let clock = TscClock::calibrate(CALIBRATION);
-            let mut tester = PortTester::open(&plan, Campaign::longest_of(&parts), options, clock)?;
+            let longest = Campaign::longest_of(&parts);
+            let mut tester = PortTester::open(&plan, longest, options, clock, commands)?;
             let directions = Directions::of(&plan, &tester.speeds(), timing, attributes)?;
             let campaign = Campaign {
                 name: self.job.about.name.clone(),

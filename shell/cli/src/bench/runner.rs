@@ -49,7 +49,13 @@ impl CampaignRunner {
             Box::new(SimTester::new(plan, dut, setup.cores))
         } else {
             let options = RunOptions { cores: cores(setup.cores)?, histograms: true };
-            Box::new(PortTester::open(plan, longest, options, TscClock::calibrate(CALIBRATION))?)
+            Box::new(PortTester::open(
+                plan,
+                longest,
+                options,
+                TscClock::calibrate(CALIBRATION),
+                &mut Commands::none(),
+            )?)
         };
         let (control, commands) = engine::channel();
         ctrlc::set_handler(move || control.stop())
