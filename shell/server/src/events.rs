@@ -144,12 +144,9 @@ impl EventSource for RunEvents {
         Box::pin(async {
             let mut events = Vec::new();
             let change = self.run.latest_change();
-            if self.document.as_ref() != Some(&change) {
-                let document = self.run.document();
-                if !document.state.has_ended() {
-                    events.push(json("run", &document));
-                    self.document = Some(change);
-                }
+            if self.document.as_ref() != Some(&change) && !change.state.has_ended() {
+                events.push(Event("run", self.run.document_text(&change).bytes()));
+                self.document = Some(change);
             }
             let (name, newest) = match self.form {
                 Form::Live => ("live", self.run.job.snapshots.live_text(None)),
@@ -163,6 +160,7 @@ impl EventSource for RunEvents {
 
     fn final_events(&mut self) -> Vec<Event> {
         let result = self.run.result().map(|text| Event("result", Text::new(text).bytes()));
+        // The last word is never an older one.
         result.into_iter().chain([json("run", &self.run.document())]).collect()
     }
 }

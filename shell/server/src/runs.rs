@@ -46,6 +46,7 @@ pub(crate) struct RunJob {
     pings: Pings,
     end: Mutex<End>,
     full_texts: Texts<FullKey>,
+    documents: Texts<RunChange>,
 }
 
 /// What the text of a full snapshot is made of: its time, its state, and whether totals are the result's.
@@ -54,7 +55,7 @@ type FullKey = (Option<u64>, State, bool);
 /// What can change of a run's document beside its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunChange {
-    state: State,
+    pub(crate) state: State,
     reason: Option<String>,
     rate_changes: usize,
     refused_changes: usize,
@@ -122,6 +123,7 @@ impl RunJob {
             pings: Pings::default(),
             end: Mutex::default(),
             full_texts: Texts::default(),
+            documents: Texts::default(),
         }
     }
 
@@ -180,6 +182,11 @@ impl RunJob {
             run.full_texts.newest(key, || serde_json::to_string(&run.snapshot()).unwrap_or_default())
         });
         text.await.ok()
+    }
+
+    /// [`RunJob::document`] as JSON since `change`, made once for all who watch.
+    pub(crate) fn document_text(&self, change: &RunChange) -> Text {
+        self.documents.newest(change.clone(), || serde_json::to_string(&self.document()).unwrap_or_default())
     }
 
     /// What has changed last of its document.

@@ -2,7 +2,7 @@
 
 use super::body::{Body, QueryOf};
 use super::guard::Noted;
-use super::{Known, blocking};
+use super::{Known, blocking, reading};
 use crate::access::Caller;
 use crate::events::{self, Form};
 use crate::fault::Fault;
@@ -43,9 +43,15 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
 /// Runs, newest first
 #[utoipa::path(get, path = "/api/v1/runs", tag = "runs",
     responses((status = 200, body = Vec<Run>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
-async fn runs(State(service): Known) -> Json<Vec<Run>> {
-    let own = service.runs();
-    Json(own.iter().map(|run| run.document()).chain(service.unfinished().iter().cloned()).collect())
+async fn runs(State(service): Known) -> Result<Response, Fault> {
+    // Runs of many streams have many names.
+    let listed = reading(service, |service| {
+        let own = service.runs();
+        let all = own.iter().map(|run| run.document()).chain(service.unfinished().iter().cloned());
+        let text = serde_json::to_vec(&all.collect::<Vec<Run>>());
+        text.map_err(|error| Fault::machine(error.to_string()))
+    });
+    Ok(json_text(listed.await?))
 }
 
 /// Start a run. Answers once its ports are open
