@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod agreement;
 mod back_to_back;
 mod bisect;
 mod draft;
@@ -62,6 +63,7 @@ mod text;
 mod throughput;
 mod trial;
 
+pub use agreement::disagreements;
 pub use draft::Limit;
 pub use fault::{Fault, FaultKind, PROBE_SHARE, PROBES};
 pub use finding::{Finding, GoalMeaning};

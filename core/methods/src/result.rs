@@ -6,7 +6,7 @@ use crate::list::Findings;
 use crate::outcome::TrialOutcome;
 use crate::testbed::{Frames, OfferedLoad, Testbed};
 use crate::text::{AsNanos, grouped, percent};
-use crate::trial::{Phase, TrialRequest};
+use crate::trial::{Phase, TrialKind, TrialRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Layer, Nanos, Pps};
@@ -55,6 +55,9 @@ pub struct TrialNote {
     pub phase: Phase,
     /// Its label.
     pub label: String,
+    /// The frames; absent unless the trial is an even load.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub frames: Option<Frames>,
     /// What the trial varies: share of the line rate, or number of frames, addresses or sessions.
     pub magnitude: f64,
     /// Its length.
@@ -94,6 +97,7 @@ impl TrialNote {
             key: request.key.clone(),
             phase: request.phase,
             label: request.label.clone(),
+            frames: (request.kind == TrialKind::Load).then(|| request.frames.clone()),
             magnitude: request.magnitude(),
             duration: request.duration,
             sent: outcome.sent(),

@@ -206,6 +206,7 @@ impl Campaign {
             }
             let ended = self.play(number, method.as_mut(), &mut runner, &mut stored);
             report.results.push(method.result());
+            tell_disagreements(&mut report.results);
             if let Some(stored) = &mut stored {
                 stored.store.conclude(&stored.id, &report.results)?;
             }
@@ -383,6 +384,17 @@ impl Campaign {
             thread::sleep(Duration::from_secs_f64(wait));
             hook.run(&variables).map(drop).map_err(|error| error.to_string())
         })))
+    }
+}
+
+/// Adds to the newest result what its trials and those of the parts before it disagree on.
+fn tell_disagreements(results: &mut [MethodResult]) {
+    let known: Vec<String> = results.iter().flat_map(|result| &result.remarks).cloned().collect();
+    let new =
+        methods::disagreements(results).into_iter().filter(|sentence| !known.contains(sentence)).collect();
+    if let Some(newest) = results.last_mut() {
+        let new: Vec<String> = new;
+        newest.remarks.extend(new);
     }
 }
 
