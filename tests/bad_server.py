@@ -164,10 +164,29 @@ async def slow_but_right(reader, writer):
     await until_gone(reader)
 
 
+async def unavailable(reader, writer):
+    """Has no time."""
+    await request(reader)
+    writer.write(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+    await until_gone(reader)
+
+
+async def trickles(reader, writer):
+    """Announces 1,000 bytes and sends one now and then: an answer that is under way for a long time."""
+    await request(reader)
+    writer.write(OK)
+    for byte in BODY:
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(0.05)
+    await until_gone(reader)
+
+
 WAYS = [
     silent, resets_at_once, resets_after_request, resets_midway, closes_at_once, closes_midway, half_closes_midway,
     half_closes_after, garbage, greets_with_garbage, endless_head, stops_midway, says_too_much, says_too_little,
     two_lengths, bad_chunks, reads_nothing, slow_but_right,
+    trickles, unavailable,
 ]  # fmt: skip
 PORTS = {way.__name__: 8001 + number for number, way in enumerate(WAYS)}
 # Nobody listens here.

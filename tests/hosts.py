@@ -42,9 +42,10 @@ sys.exit(1)
 """
 
 
-def end_to_end(namespace, interface, *addresses):
-    """Makes an interface one of a host: with addresses, and with nothing left for a network card to do."""
-    call(*namespace.command("ethtool", "-K", interface, *OFFLOADS))
+def end_to_end(namespace, interface, *addresses, offloads=False):
+    """Makes an interface one of a host: with addresses, and unless `offloads` with nothing left for a card to do."""
+    if not offloads:
+        call(*namespace.command("ethtool", "-K", interface, *OFFLOADS))
     for address in addresses:
         namespace.ip("address", "add", address, "dev", interface)
 
@@ -54,8 +55,10 @@ class Host:
 
     v4, v6 = WEST_ROUTER4, WEST_ROUTER6
 
-    def __init__(self, lab, mtu=1500):
+    def __init__(self, lab, mtu=1500, offloads=False):
+        """With `offloads` kernels leave to cards what they do by default."""
         need("ip", "ethtool")
+        self.offloads = offloads
         self.lab, self.tester, self.host = lab, lab.netns("tester"), lab.netns("host")
         self.host.sysctl({f"net.ipv6.conf.{which}.disable_ipv6": 0 for which in ("all", "default", "lo")})
         # A kernel says only so much of what can't be reached.
@@ -66,7 +69,7 @@ class Host:
 
     def join(self, mtu):
         self.lab.veth(self.tester, "veth0", self.host, "h0", mtu=mtu)
-        end_to_end(self.host, "h0", f"{self.v4}/24", f"{self.v6}/64")
+        end_to_end(self.host, "h0", f"{self.v4}/24", f"{self.v6}/64", offloads=self.offloads)
 
     def address(self, v6=False):
         """The host's."""
@@ -166,9 +169,9 @@ class Routed(Host):
         self.router = self.lab.netns("router", forwarding=True)
         self.lab.veth(self.tester, "veth0", self.router, "r0", mtu=mtu)
         self.lab.veth(self.router, "r1", self.host, "h0", mtu=mtu)
-        end_to_end(self.router, "r0", f"{WEST_ROUTER4}/24", f"{WEST_ROUTER6}/64")
-        end_to_end(self.router, "r1", f"{EAST_ROUTER4}/24", f"{EAST_ROUTER6}/64")
-        end_to_end(self.host, "h0", f"{EAST4}/24", f"{EAST6}/64")
+        end_to_end(self.router, "r0", f"{WEST_ROUTER4}/24", f"{WEST_ROUTER6}/64", offloads=self.offloads)
+        end_to_end(self.router, "r1", f"{EAST_ROUTER4}/24", f"{EAST_ROUTER6}/64", offloads=self.offloads)
+        end_to_end(self.host, "h0", f"{EAST4}/24", f"{EAST6}/64", offloads=self.offloads)
         self.host.ip("route", "add", "default", "via", EAST_ROUTER4)
         self.host.ip("route", "add", "default", "via", EAST_ROUTER6)
 

@@ -114,10 +114,11 @@ class Run:
         if self.exit != 1:
             return False
         if self.out.startswith("{") and "verdict" in self.told:
-            return self.json["verdict"]["valid"] and all(c["passed"] for c in self.told.get("criteria", []))
+            succeeded = self.told.get("achieved", {}).get("success", True)
+            return succeeded and self.json["verdict"]["valid"] and all(c["passed"] for c in self.told.get("criteria", []))
         said = self.out + self.err
         reasons = re.findall(r"^    - (.*)", said, re.MULTILINE)
-        return bool(reasons) and all(map(DISTURBANCE.match, reasons)) and "FAILED" not in said
+        return bool(reasons) and all(map(DISTURBANCE.match, reasons)) and not re.search("FAILED|Nothing succeeded|Less than half succeeded", said)
 
     def result(self):
         """Requires exit code 0; returns the result document."""

@@ -62,7 +62,7 @@ def of(done, name="s"):
     assert done.exit in (0, 1), str(done)
     reasons = [reason for reason in done.json["verdict"]["reasons"] if not BUSY.search(reason)]
     assert done.json["verdict"]["valid"] or not reasons, reasons
-    assert done.exit == 0 or not done.told["verdict"]["valid"], str(done)
+    assert (done.exit == 0) == (done.told["verdict"]["valid"] and done.told["achieved"]["success"]), str(done)
     return check(done.json["sessions"][name])
 
 

@@ -29,9 +29,9 @@ def numbers(part, path=""):
 
 
 def comparable(result):
-    """The numbers of a result, of few of its streams, but for the outcome of criteria."""
+    """The numbers of a result, of few of its streams, but for the outcome of criteria and what depends on them."""
     streams = dict(list(result["streams"].items())[:MEMBERS])
-    return dict(numbers({name: part for name, part in (result | {"streams": streams}).items() if name != "criteria"}))
+    return dict(numbers({name: part for name, part in (result | {"streams": streams}).items() if name not in ("criteria", "achieved")}))
 
 
 def simulated(lab, path):

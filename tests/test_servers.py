@@ -370,7 +370,7 @@ def test_servers_that_misbehave_all_at_once(host):
     failed = {way: one["failed"] for way, one in seen.items()}
     assert failed == {way: {reason: SOME} if reason else {} for way, (_, reason) in WRONG.items()}
     assert all((one["attempted"], one["active"]) == (SOME, 0) for one in seen.values())
-    assert bad.seen() == dict.fromkeys(WRONG, SOME)
+    assert bad.seen() == {way: SOME if way in WRONG else 0 for way in BAD}
 
 
 def test_pages_that_are_not_found(host):
@@ -403,6 +403,7 @@ def test_a_server_that_is_ended_within_a_run(host):
     nginx.requests(300)
     nginx.process.kill()
     nginx.process.wait(10)
-    one = check(host.lab.finish(process).result()["sessions"]["s"])
+    # Whether half of them were in time is a matter of when it ended.
+    one = of(host.lab.finish(process))
     assert one["attempted"] == 900 and one["active"] == 0 and one["completed"] > 50
     assert set(one["failed"]) <= {"refused", "reset", "closed_early"} and one["failed"]["refused"] > 100, one["failed"]

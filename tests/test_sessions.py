@@ -529,12 +529,24 @@ def test_what_becomes_of_open_sessions_at_the_end(lab, at_end):
     assert (one["client"]["tcp"]["resets_out"] == 200) is (at_end == "reset"), one["client"]["tcp"]
 
 
-def test_sessions_that_can_not_end_in_time_are_still_there(lab):
-    """A server that never answers, and a drain that is shorter than a client's patience: neither through nor failed."""
+def test_sessions_that_are_not_answered_in_time_have_failed(lab):
+    """A server that never answers, and a drain that is shorter than a client's patience: the drain is all they get."""
     silent = {
         "program": {"client": [{"send": "hello"}, {"expect": "world"}], "server": [{"expect": {"bytes": "10KB"}}]}
     }
     one = of(run(lab, entry(silent, server={"ports": 80}, open="1000/s", count=100), duration="300ms", drain="300ms"))
+    assert (one["failed"], one["completed"], one["active"]) == ({"response_timeout": 100}, 0, 0), one
+
+
+def test_sessions_that_can_not_end_in_time_are_still_there(lab):
+    """An answer that takes longer than the drain, and is under way: neither through nor failed."""
+    app = {
+        "program": {
+            "client": [{"send": "hello"}, {"expect": {"bytes": "1KB"}}],
+            "server": [{"expect": "hello"}, {"repeat": {"times": 100, "do": [{"send": {"bytes": "10B"}}, {"wait": "50ms"}]}}],
+        }
+    }
+    one = of(run(lab, entry(app, server={"ports": 80}, open="1000/s", count=100), duration="300ms", drain="300ms"))
     assert (one["failed"], one["completed"], one["active"]) == ({}, 0, 100), one
 
 

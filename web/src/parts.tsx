@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Problem, sentence } from "./server";
-import type { State, Verdict } from "./types";
+import type { AchievedResult, State, Verdict } from "./types";
 
 const STATES: Record<State, [string, string]> = {
   starting: ["◔ starting", "warn"],
@@ -15,18 +15,24 @@ const STATES: Record<State, [string, string]> = {
   interrupted: ["■ interrupted", "warn"],
 };
 
-/** A state in words, with a sign. */
-export function Badge({ state }: { state: State }) {
-  const [text, look] = STATES[state] ?? [state, ""];
+/** A state in words, with a sign. A run that is done is green only if it achieved something. */
+export function Badge({ state, achieved }: { state: State; achieved?: AchievedResult | null }) {
+  const [text, look] = state === "done" && achieved && !achieved.success ? ["✕ done, without success", "bad"] : (STATES[state] ?? [state, ""]);
   return <span class={`state ${look}`}>{text}</span>;
 }
 
 /** A verdict in words. */
 export function verdictWords(verdict: Verdict): { text: string; look: "good" | "warn" | "bad" } {
-  const why = verdict.reasons.length ? `: ${verdict.reasons.join("; ")}` : "";
+  const said = [...verdict.reasons, ...(verdict.notes ?? [])];
+  const why = said.length ? `: ${said.join("; ")}` : "";
   if (!verdict.valid) return { text: `Not valid${why}.`, look: "bad" };
   if (verdict.generator_limited) return { text: `Valid, but the tester was the limit${why}.`, look: "warn" };
   return { text: `Valid${why}.`, look: "good" };
+}
+
+/** How much of what was asked succeeded, in words. */
+export function achievedWords(achieved: AchievedResult): { text: string; look: "good" | "bad" } {
+  return { text: `${achieved.summary}.`, look: achieved.success ? "good" : "bad" };
 }
 
 /** An error, with every place in the document. */

@@ -1,5 +1,31 @@
 /** The API's documents. Generated from docs/openapi.json by 'npm run types'; do not edit. */
 
+/** How much of one kind succeeded. */
+export interface AchievedPart {
+  /** How many were asked for. */
+  asked: number;
+  /** How many succeeded. */
+  succeeded: number;
+  /** Sessions still in progress at the end; zero for packets. */
+  unfinished: number;
+  /** `succeeded` / `asked`. */
+  ratio: number;
+  /** Streams or entries of which nothing succeeded. */
+  dead: string[];
+}
+
+/** How much of what was asked succeeded. Criteria that demand loss or failures take their stream or entry out. */
+export interface AchievedResult {
+  /** Whether at least half of the sessions that ended, and half of the packets, succeeded. */
+  success: boolean;
+  /** The same in words: the first line of the summary. */
+  summary: string;
+  /** Sessions completed of those attempted; absent without sessions. */
+  sessions?: AchievedPart | null;
+  /** Packets received of those sent to a port of the tester; absent without such streams. */
+  packets?: AchievedPart | null;
+}
+
 /** What was found. */
 export interface AddressRow {
   /** `capacity` or `learning rate`. */
@@ -1139,6 +1165,8 @@ export interface ResultDocument {
   self_latency_ns?: LatencyResult | null;
   /** Whether the result can be trusted. */
   verdict: Verdict;
+  /** How much of what was asked succeeded. `verdict` says nothing about it. */
+  achieved?: AchievedResult | null;
   /** What happened to frames in a simulated trial. */
   sim?: SimResult | null;
   /** Rate changes during the trial, in order. `requested_pps` stays what the profile says. */
@@ -1192,6 +1220,8 @@ export interface Run {
   warnings: string[];
   /** The result's verdict, once there is one. */
   verdict: Verdict | null;
+  /** How much of what was asked succeeded, once there is a result. */
+  achieved: AchievedResult | null;
   /** Rate changes so far, one sentence each. */
   rate_changes: string[];
   /** Rate changes that were refused, with the reason. */
@@ -1748,6 +1778,8 @@ export interface Verdict {
   generator_limited: boolean;
   /** Why the result is not valid, or why the tester was the limit. */
   reasons: string[];
+  /** What to know about the figures that are valid all the same. */
+  notes?: string[];
 }
 
 /** Versions. */

@@ -1,8 +1,8 @@
 //! The documents themselves.
 
 use crate::{
-    CaptureResult, ClockResult, CriterionResult, LatencyResult, Named, PortResult, RateChange, SessionResult,
-    SimResult, StreamResult, Verdict, WorkerResult,
+    AchievedResult, CaptureResult, ClockResult, CriterionResult, LatencyResult, Named, PortResult,
+    RateChange, SessionResult, SimResult, StreamResult, Verdict, WorkerResult,
 };
 use std::borrow::Cow;
 
@@ -33,6 +33,9 @@ part! {
         self_latency_ns: Option<LatencyResult> = PART;
         /// Whether the result can be trusted.
         verdict: Verdict = PART;
+        /// How much of what was asked succeeded. `verdict` says nothing about it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        achieved: Option<AchievedResult> = PART.judged();
         /// What happened to frames in a simulated trial.
         #[serde(skip_serializing_if = "Option::is_none")]
         sim: Option<SimResult> = PART;

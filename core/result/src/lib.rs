@@ -23,7 +23,10 @@ pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Unit,
 pub use port::PortResult;
 pub use session::{DNS_CODES, DNS_EXTRA, HTTP_CLASSES, SessionResult, SideDetails, SideResult, TlsResult};
 pub use stream::{JitterResult, LatencyResult, PacingResult, SpreadResult, StreamResult};
-pub use trial::{CaptureResult, ClockResult, CriterionResult, RateChange, SimResult, Verdict, WorkerResult};
+pub use trial::{
+    AchievedPart, AchievedResult, CaptureResult, ClockResult, CriterionResult, Meaning, RateChange,
+    SimResult, Verdict, WorkerResult,
+};
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;

@@ -87,6 +87,61 @@ part! {
         disturbed: bool = FLAG;
         /// Why the result is not valid, why the tester was the limit, or what disturbed it.
         reasons: Vec<String> = TEXT;
+        /// What to know about the figures that are valid all the same.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String> = TEXT;
+    }
+}
+
+part! {
+    /// How much of what was asked succeeded. Criteria that demand loss or failures take their stream or entry out.
+    pub struct AchievedResult {
+        /// Whether at least half of the sessions that ended, and half of the packets, succeeded.
+        success: bool = FLAG;
+        /// The same in words: the first line of the summary.
+        summary: String = TEXT;
+        /// Sessions completed of those attempted; absent without sessions.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sessions: Option<AchievedPart> = PART;
+        /// Packets received of those sent to a port of the tester; absent without such streams.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        packets: Option<AchievedPart> = PART;
+    }
+}
+
+/// What it means if a number of a stream or of an entry of sessions is large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// Much succeeded.
+    Success,
+    /// Much was lost or failed.
+    Failure,
+}
+
+impl Meaning {
+    /// That of the number at `path` below a stream or an entry; `None` if it says neither.
+    pub fn of(path: &str) -> Option<Self> {
+        match path {
+            "rx" | "completed" | "established" | "transactions" => Some(Self::Success),
+            "lost" | "loss_ratio" | "failed_ratio" => Some(Self::Failure),
+            _ => path.starts_with("failed.").then_some(Self::Failure),
+        }
+    }
+}
+
+part! {
+    /// How much of one kind succeeded.
+    pub struct AchievedPart {
+        /// How many were asked for.
+        asked: u64 = COUNT;
+        /// How many succeeded.
+        succeeded: u64 = COUNT;
+        /// Sessions still in progress at the end; zero for packets.
+        unfinished: u64 = COUNT;
+        /// `succeeded` / `asked`.
+        ratio: f64 = RATIO;
+        /// Streams or entries of which nothing succeeded.
+        dead: Vec<String> = TEXT;
     }
 }
 

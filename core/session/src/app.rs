@@ -3,7 +3,7 @@
 use crate::dns;
 use crate::echo::Echo;
 use crate::extra::Extras;
-use crate::flow::{Ctx, Flow};
+use crate::flow::{Ctx, Flag, Flow};
 use crate::http;
 use crate::plan::{AppPlan, Carrier, Side};
 use crate::program::Machine;
@@ -81,6 +81,17 @@ impl AnyApp {
     #[inline]
     pub(crate) fn fill(&self, flow: &Flow, extras: &Extras, offset: u64, out: &mut [u8]) {
         each!(self, app => app.fill(flow, extras, offset, out));
+    }
+
+    /// Whether a client waits for a reply of which nothing has come.
+    pub(crate) fn awaits_reply(&self, flow: &Flow) -> bool {
+        let waits = match self {
+            Self::Program(app) => app.awaits_reply(flow),
+            Self::HttpClient(_) => http::Client::awaits_reply(flow),
+            Self::DnsClient(_) => dns::Client::awaits_reply(flow),
+            Self::Echo(_) | Self::HttpServer(_) | Self::DnsServer(_) => false,
+        };
+        waits && !flow.has(Flag::FirstByte)
     }
 
     /// Whether nothing was missing when a flow ended.

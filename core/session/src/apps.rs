@@ -16,6 +16,22 @@ use crate::tls::{self, TlsFlow};
 use tcp::{App, End, FlowId, GroupId, Io};
 use units::Nanos;
 
+/// Sessions younger than this have not had the time to hear anything.
+const SILENCE_MIN: Nanos = Nanos::from_millis(100);
+/// What is said of failures that were found at the end of a run.
+const SILENT: &str = "nothing received while the run waited for late replies";
+
+/// How far a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Its carrier is not established.
+    Opening,
+    /// TLS shakes hands.
+    Securing,
+    /// The application is at work.
+    Open,
+}
+
 /// Which flows belong to a group: one side of one application of one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKey {
@@ -127,23 +143,74 @@ impl Apps {
     }
 
     /// Ends a session because the run is over: to be called within the stack's `with`. It ends at once, or when its
-    /// transaction is done.
+    /// transaction is done. A client that waits for the first word of its server is not reset: it is heard out, or fails
+    /// ([`Apps::judge_silent`]).
     pub fn stop(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
-        let at_end = self.groups[usize::from(io.group().0)].at_end;
+        let (at_end, patience) = {
+            let Group { at_end, common, .. } = &self.groups[usize::from(io.group().0)];
+            let is_client = common.side == Side::Client;
+            (*at_end, if is_client { common.patience.response } else { common.patience.idle })
+        };
         flow.set(Flag::Stopping);
+        let waits = self.awaits_first_word(flow, io.group());
         self.tell(now, flow, io, |app, tls, ctx, flow| {
+            // From here on it says whether anything came after the end.
+            if flow.take(Flag::Progress)
+                && let Some(patience) = patience
+            {
+                ctx.wake_at(flow, now.saturating_add(patience));
+            }
             if flow.has(Flag::Failed) || flow.has(Flag::Closing) {
                 return;
             }
             match (at_end, tls) {
-                (AtEnd::Reset, _) => {
-                    flow.set(Flag::Done);
-                    flow.set(Flag::Stopped);
-                    ctx.ask.abort = true;
-                }
+                (AtEnd::Reset, _) if waits => {}
+                (AtEnd::Reset, _) => reset_in_time(ctx, flow),
                 (AtEnd::Close, Some(tls)) => tls::stop(app, tls, ctx, flow),
                 (AtEnd::Close, None) => app.stop(ctx, flow),
             }
+        });
+    }
+
+    /// Whether a session is not established, or a client's waits for a reply of which nothing has come.
+    fn awaits_first_word(&self, flow: &Flow, group: GroupId) -> bool {
+        let group = &self.groups[usize::from(group.0)];
+        let awaits_reply = || group.common.side == Side::Client && group.app.awaits_reply(flow);
+        !flow.has(Flag::Done) && (self.step(flow, group) != Step::Open || awaits_reply())
+    }
+
+    /// How far a session is.
+    fn step(&self, flow: &Flow, group: &Group) -> Step {
+        if group.common.secured
+            && let Some(Some(tls)) = self.secured.get((flow.extra as usize).wrapping_sub(1))
+        {
+            return if tls.is_open() { Step::Open } else { Step::Securing };
+        }
+        if flow.state == 0 { Step::Opening } else { Step::Open }
+    }
+
+    /// Gives a session an outcome that is still open at the end of the run: to be called within the stack's `with`, once
+    /// late replies were waited for. One that has failed is over; one that was told to stop, and to which nothing came
+    /// since, has failed. Others are on their way, and stay.
+    pub fn judge_silent(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        if !flow.has(Flag::Stopping) || flow.elapsed(now) < SILENCE_MIN {
+            return;
+        }
+        let group = &self.groups[usize::from(io.group().0)];
+        let is_client = group.common.side == Side::Client;
+        let reason = match self.step(flow, group) {
+            _ if flow.has(Flag::Failed) => flow.reason(),
+            _ if flow.has(Flag::Progress) => return,
+            Step::Opening => Reason::SetupTimeout,
+            Step::Securing => Reason::TlsTimeout,
+            Step::Open if is_client && !flow.has(Flag::Done) => Reason::ResponseTimeout,
+            Step::Open => Reason::IdleTimeout,
+        };
+        self.tell(now, flow, io, |_, _, ctx, flow| {
+            if !flow.has(Flag::Failed) {
+                ctx.counts.detail(SILENT);
+            }
+            ctx.fail(flow, reason);
         });
     }
 
@@ -257,6 +324,26 @@ impl Group {
     }
 }
 
+/// Resets a session because the run is over: it did what it should as far as it came.
+fn reset_in_time(ctx: &mut Ctx<'_>, flow: &mut Flow) {
+    flow.set(Flag::Done);
+    flow.set(Flag::Stopped);
+    ctx.ask.abort = true;
+}
+
+impl Apps {
+    /// Something came for a session that was told to stop.
+    #[cold]
+    fn heard_late(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        flow.set(Flag::Progress);
+        let resets = self.groups[usize::from(io.group().0)].at_end == AtEnd::Reset;
+        let is_over = flow.has(Flag::Failed) || flow.has(Flag::Done) || flow.has(Flag::Closing);
+        if resets && !is_over && !self.awaits_first_word(flow, io.group()) {
+            self.tell(now, flow, io, |_, _, ctx, flow| reset_in_time(ctx, flow));
+        }
+    }
+}
+
 impl App for Apps {
     type Flow = Flow;
 
@@ -275,7 +362,11 @@ impl App for Apps {
         }
         group.counts.established += 1;
         let Some(side) = group.secure.as_deref_mut() else {
-            return self.tell(now, flow, io, |app, _, ctx, flow| app.opened(ctx, flow));
+            self.tell(now, flow, io, |app, _, ctx, flow| app.opened(ctx, flow));
+            if flow.has(Flag::Stopping) {
+                self.heard_late(now, flow, io);
+            }
+            return;
         };
         let Group { common, counts, pacers, .. } = group;
         self.extras.of(flow);
@@ -287,6 +378,9 @@ impl App for Apps {
             self.secured.resize_with(place + 1, || None);
         }
         self.secured[place] = Some(tls);
+        if flow.has(Flag::Stopping) {
+            self.heard_late(now, flow, io);
+        }
     }
 
     #[inline]
@@ -298,6 +392,9 @@ impl App for Apps {
                 app.received(ctx, flow, data);
             }
         });
+        if flow.has(Flag::Stopping) {
+            self.heard_late(now, flow, io);
+        }
     }
 
     #[inline]
@@ -314,6 +411,10 @@ impl App for Apps {
             Some(tls) => tls::acknowledged(app, tls, ctx, flow, offset),
             None => app.acknowledged(ctx, flow, offset),
         });
+        // A message that arrives piece by piece is on its way.
+        if flow.has(Flag::Stopping) && flow.unacked > 0 {
+            flow.set(Flag::Progress);
+        }
     }
 
     fn woke(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {

@@ -51,6 +51,11 @@ impl TlsFlow {
         }
     }
 
+    /// Whether the handshake is through.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Asks the carrier to send what is owed.
     fn flush(&mut self, ask: &mut Ask, scratch: &mut Vec<u8>) {
         scratch.clear();

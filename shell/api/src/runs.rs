@@ -1,7 +1,7 @@
 //! Runs.
 
 use crate::Names;
-use result::Verdict;
+use result::{AchievedResult, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -102,6 +102,8 @@ pub struct Run {
     pub warnings: Vec<String>,
     /// The result's verdict, once there is one.
     pub verdict: Option<Verdict>,
+    /// How much of what was asked succeeded, once there is a result.
+    pub achieved: Option<AchievedResult>,
     /// Rate changes so far, one sentence each.
     pub rate_changes: Vec<String>,
     /// Rate changes that were refused, with the reason.

@@ -222,6 +222,7 @@ pub(crate) fn conclude(document: &ResultDocument, sinks: Sinks, common: &Common)
         return Err(Failure::refused(lost.join("\n")));
     }
     let passed = document.criteria.iter().all(|c| c.passed);
-    let good = document.verdict.valid && passed && !document.interrupted;
+    let success = document.achieved.as_ref().is_none_or(|achieved| achieved.success);
+    let good = document.verdict.valid && passed && success && !document.interrupted;
     Ok(if good { Exit::Done } else { Exit::Failed })
 }

@@ -19,7 +19,7 @@ fn latency(of: Option<&LatencyResult>, figure: impl Fn(&LatencyResult) -> Option
 
 /// The summary of a result.
 pub(crate) fn render(document: &ResultDocument) -> String {
-    let mut text = String::new();
+    let mut text = achieved(document);
     let ports = document.ports.iter().map(|(name, port)| {
         vec![
             name.clone(),
@@ -104,6 +104,11 @@ pub(crate) fn render(document: &ResultDocument) -> String {
     text + &verdict(document)
 }
 
+/// The first line: how much of what was asked succeeded.
+fn achieved(document: &ResultDocument) -> String {
+    document.achieved.as_ref().map_or_else(String::new, |achieved| format!("  {}\n\n", achieved.summary))
+}
+
 /// Tables of sessions, with failure reasons.
 fn sessions(document: &ResultDocument) -> String {
     if document.sessions.is_empty() {
@@ -112,6 +117,7 @@ fn sessions(document: &ResultDocument) -> String {
     let shown = || document.sessions.iter().take(ROWS_MAX);
     let head = [
         "sessions",
+        "attempted",
         "opened",
         "completed",
         "failed",
@@ -140,6 +146,7 @@ fn session_row(name: &str, session: &SessionResult) -> Vec<String> {
     let seen = &session.seen;
     vec![
         name.to_owned(),
+        count(seen.attempted),
         count(seen.established),
         count(seen.completed),
         count(seen.failed.values().sum()),
@@ -186,6 +193,9 @@ fn verdict(document: &ResultDocument) -> String {
     }
     for reason in &verdict.reasons {
         let _ = writeln!(text, "    - {reason}");
+    }
+    for note in &verdict.notes {
+        let _ = writeln!(text, "    note: {note}");
     }
     text
 }

@@ -8,7 +8,8 @@
 
 #![forbid(unsafe_code)]
 
-pub mod capture;
+pub mod achieved;
+mod capture;
 mod control;
 mod counts;
 mod error;

@@ -11,6 +11,7 @@ mod start;
 
 pub use real::RunOptions;
 
+use crate::achieved::achieved;
 use crate::control::commands::Commands;
 use crate::error::EngineError;
 use crate::observer::TrialObserver;
@@ -126,10 +127,11 @@ impl Session {
         Ok(document)
     }
 
-    /// Holds the plan's criteria against a document of its trial. [`run`](Self::run) and [`simulate`](Self::simulate) have
+    /// Holds the plan's criteria against a document of its trial, and says how much was achieved. [`run`](Self::run) and [`simulate`](Self::simulate) have
     /// done so; do it again after adding to a document.
     pub fn judge(&self, document: &mut ResultDocument) {
         document.criteria = trust::judge_criteria(&self.plan.criteria, document);
+        document.achieved = Some(achieved(&self.plan, document));
     }
 }
 
@@ -176,6 +178,7 @@ fn assemble(
         timestamp_class: "software".into(),
         self_latency_ns: None,
         verdict: evidence.verdict(),
+        achieved: None,
         sim: None,
         rate_changes: results.rate_changes.clone(),
         field_programs: results.field_programs.map(Into::into),

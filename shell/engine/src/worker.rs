@@ -257,6 +257,7 @@ impl<'a> Worker<'a> {
             self.unsent[sending.transmitter.port()] += sending.transmitter.abandon();
         }
         self.recorder.settle();
+        self.flows_mut().for_each(|flows| flows.judge_silent(now));
         let interval = self.swap(empty);
         let sent_at = self.flows().map(Flows::sent_at).max().unwrap_or(Nanos::ZERO);
         let sessions = if sent_at == Nanos::ZERO { Nanos::ZERO } else { self.epoch.saturating_add(sent_at) };

@@ -13,7 +13,7 @@ use engine::{
 };
 use os::TscClock;
 use profile::Plan;
-use result::{IntervalDocument, ResultDocument, TotalDocument, Verdict};
+use result::{AchievedResult, IntervalDocument, ResultDocument, TotalDocument, Verdict};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -89,6 +89,7 @@ struct Change {
 #[derive(Default, Clone)]
 struct End {
     verdict: Option<Verdict>,
+    achieved: Option<AchievedResult>,
     result: Option<Arc<str>>,
     totals: Option<Arc<TotalDocument>>,
 }
@@ -129,7 +130,7 @@ impl RunJob {
 
     /// The run as clients see it.
     pub(crate) fn document(&self) -> Run {
-        let (status, changes) = (self.job.status(), lock(&self.changes));
+        let (status, changes, end) = (self.job.status(), lock(&self.changes), lock(&self.end));
         Run {
             id: self.job.about.id.clone(),
             name: self.job.about.name.clone(),
@@ -143,7 +144,8 @@ impl RunJob {
             at_s: self.job.snapshots.live().live.at_s,
             seed: self.job.about.seed,
             warnings: self.job.about.warnings.clone(),
-            verdict: lock(&self.end).verdict.clone(),
+            verdict: end.verdict.clone(),
+            achieved: end.achieved.clone(),
             rate_changes: changes.made.clone(),
             refused_changes: changes.refused.clone(),
             names: self.names.clone(),
@@ -382,6 +384,7 @@ impl RunJob {
         if let Some((document, _)) = found {
             *lock(&self.end) = End {
                 verdict: Some(document.verdict.clone()),
+                achieved: document.achieved.clone(),
                 result: serde_json::to_string(document).ok().map(Into::into),
                 totals: Some(Arc::new(totals(document))),
             };

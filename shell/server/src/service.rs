@@ -358,6 +358,7 @@ fn unfinished(store: &mut Store) -> Result<Vec<Run>, Fault> {
             seed: campaign.seed,
             warnings: Vec::new(),
             verdict: None,
+            achieved: None,
             rate_changes: Vec::new(),
             refused_changes: Vec::new(),
             names: api::Names::default(),

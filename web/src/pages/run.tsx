@@ -7,7 +7,7 @@ import { type Column, RunFeed, total } from "../feed";
 import { bps, bpsL1, clock, count, duration, instant, perSecond, pps, ratio, several, time } from "../format";
 import { useSource } from "../frame";
 import { lossWords, underWay } from "../loss";
-import { Badge, Panel, Announcement, Tile, Title, verdictWords, Wrong } from "../parts";
+import { achievedWords, Badge, Panel, Announcement, Tile, Title, verdictWords, Wrong } from "../parts";
 import { to } from "../route";
 import { read, save } from "../server";
 import { fromLive, fromResult } from "../rows";
@@ -108,18 +108,21 @@ function Head({ feed, run }: { feed: RunFeed; run: Run }) {
   const at = feed.ended ? run.at_s : (feed.live?.at_s ?? run.at_s);
   const verdict = run.verdict ?? (feed.ended ? feed.result?.verdict : null);
   const words = verdict ? verdictWords(verdict) : null;
+  const achieved = run.achieved ?? (feed.ended ? feed.result?.achieved : null);
+  const success = achieved ? achievedWords(achieved) : null;
   const state = run.state === "running" && feed.live?.draining ? "draining" : run.state;
   return (
     <section aria-label="State">
       <div class="row">
         <Title name={`Run ${run.name || run.id}`}>{run.name || run.id}</Title>
-        <Badge state={state} />
+        <Badge state={state} achieved={achieved} />
         <span class="muted figure">
           {duration(at)}
           {run.duration_s != null && ` of ${duration(run.duration_s)}`}
         </span>
       </div>
       {run.duration_s != null && !feed.ended && <progress aria-label="Progress of the run" max={run.duration_s} value={Math.min(at, run.duration_s)} />}
+      {success && <p class={`note ${success.look}`}>{success.look === "good" ? "✓ " : "✕ "}{success.text}</p>}
       {words && <p class={`note ${words.look}`}>{words.look === "good" ? "✓ " : words.look === "warn" ? "⚠ " : "✕ "}{words.text}</p>}
       {run.reason && <p class="note warn">{run.reason}</p>}
       {run.warnings.map((warning) => (
@@ -132,7 +135,7 @@ function Head({ feed, run }: { feed: RunFeed; run: Run }) {
           ⚠ Change refused: {refusal}
         </p>
       ))}
-      <Announcement text={`Run ${run.name}: ${state}. ${words?.text ?? ""}`} />
+      <Announcement text={`Run ${run.name}: ${state}. ${success?.text ?? ""} ${words?.text ?? ""}`} />
     </section>
   );
 }

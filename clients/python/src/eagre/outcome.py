@@ -9,6 +9,36 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
+class AchievedPart:
+    """How much of one kind succeeded."""
+
+    asked: int
+    """How many were asked for."""
+    succeeded: int
+    """How many succeeded."""
+    unfinished: int
+    """Sessions still in progress at the end; zero for packets."""
+    ratio: float
+    """`succeeded` / `asked`."""
+    dead: list[str]
+    """Streams or entries of which nothing succeeded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AchievedResult:
+    """How much of what was asked succeeded. Criteria that demand loss or failures take their stream or entry out."""
+
+    success: bool
+    """Whether at least half of the sessions that ended, and half of the packets, succeeded."""
+    summary: str
+    """The same in words: the first line of the summary."""
+    sessions: AchievedPart | None = None
+    """Sessions completed of those attempted; absent without sessions."""
+    packets: AchievedPart | None = None
+    """Packets received of those sent to a port of the tester; absent without such streams."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CaptureResult:
     """A capture on a port."""
 
@@ -214,6 +244,8 @@ class ResultDocument:
     """When traffic started (RFC 3339); a simulated trial has none."""
     self_latency_ns: LatencyResult | None = None
     """The tester's own share of a latency, measured on an in-process link before the trial."""
+    achieved: AchievedResult | None = None
+    """How much of what was asked succeeded. `verdict` says nothing about it."""
     sim: SimResult | None = None
     """What happened to frames in a simulated trial."""
     rate_changes: list[RateChange] = field(default_factory=list)
@@ -452,6 +484,8 @@ class Verdict:
     """Whether the tester, and not the device under test, was the limit."""
     reasons: list[str]
     """Why the result is not valid, or why the tester was the limit."""
+    notes: list[str] = field(default_factory=list)
+    """What to know about the figures that are valid all the same."""
 
 
 @dataclass(frozen=True, kw_only=True)

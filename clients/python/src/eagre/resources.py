@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from eagre.errors import ProblemPlace
-from eagre.outcome import IntervalDocument, PortResult, SessionResult, StreamResult, Verdict
+from eagre.outcome import AchievedResult, IntervalDocument, PortResult, SessionResult, StreamResult, Verdict
 from eagre.state import HasState
 
 
@@ -997,6 +997,8 @@ class RunInfo(HasState):
     """End time."""
     verdict: Verdict | None = None
     """The result's verdict, once there is one."""
+    achieved: AchievedResult | None = None
+    """How much of what was asked succeeded, once there is a result."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -196,6 +196,10 @@ impl Client {
         }
     }
 
+    pub(crate) fn awaits_reply(flow: &Flow) -> bool {
+        flow.state == ASKED
+    }
+
     pub(crate) fn is_complete(flow: &Flow, _: End) -> bool {
         flow.has(Flag::Done)
     }

@@ -391,6 +391,10 @@ impl Client {
         }
     }
 
+    pub(crate) fn awaits_reply(flow: &Flow) -> bool {
+        flow.waiting > 0
+    }
+
     pub(crate) fn is_complete(flow: &Flow, _: End) -> bool {
         flow.has(Flag::Done)
     }

@@ -638,6 +638,12 @@ impl Machine {
         }
     }
 
+    /// Whether it waits for something that is neither the other end's close nor a stream without end.
+    pub(crate) fn awaits_reply(&self, flow: &Flow) -> bool {
+        flow.state == state::EXPECT
+            && self.locate(flow.step).is_some_and(|place| !matches!(place.item, Item::End))
+    }
+
     /// Whether nothing was missing when a flow ended.
     pub(crate) fn is_complete(&self, flow: &Flow, client: bool, end: End) -> bool {
         let served = end == End::Closed || flow.step > 0;

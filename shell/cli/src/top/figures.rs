@@ -67,6 +67,9 @@ pub(crate) fn warning(model: &Model) -> Option<String> {
     if let Some(verdict) = run.verdict.as_ref().filter(|verdict| !verdict.valid) {
         return Some(format!("invalid: {}", verdict.reasons.join("; ")));
     }
+    if let Some(achieved) = run.achieved.as_ref().filter(|achieved| !achieved.success) {
+        return Some(achieved.summary.clone());
+    }
     run.refused_changes.last().or(run.warnings.first()).cloned()
 }
 

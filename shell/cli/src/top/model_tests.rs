@@ -9,7 +9,7 @@ pub(crate) fn run(id: &str, state: &str, streams: usize) -> Run {
     serde_json::from_value(json!({
         "id": id, "name": "demo", "state": state, "reason": null, "holder": "local", "ports": ["ring:a", "ring:b"],
         "started": format!("2026-01-01T00:00:0{}Z", id.len()), "ended": null, "duration_s": 10.0, "at_s": 1.5,
-        "seed": 7, "warnings": [], "verdict": null, "rate_changes": [], "refused_changes": [],
+        "seed": 7, "warnings": [], "verdict": null, "achieved": null, "rate_changes": [], "refused_changes": [],
         "names": {"ports": ["west", "east"], "streams": names, "groups": [], "sessions": ["web"]}, "captures": []
     }))
     .unwrap()

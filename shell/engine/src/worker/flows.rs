@@ -328,6 +328,18 @@ impl Flows {
         }
     }
 
+    /// Gives an outcome to what was told to end, and heard nothing since: late replies are not waited for any longer.
+    pub(crate) fn judge_silent(&mut self, now: Nanos) {
+        let mut next = (self.stage == Stage::Ended).then_some(0);
+        while let Some(first) = next {
+            next = self.see_some(now, first, |roles, now, apps, flow, io| {
+                if !follows(roles, io.group()) {
+                    apps.judge_silent(now, flow, io);
+                }
+            });
+        }
+    }
+
     /// Resets what is still open.
     pub(crate) fn reset_all(&mut self, now: Nanos) {
         let all: Vec<FlowId> = self.stack.flows_from(0).take(RESETS_MAX).collect();

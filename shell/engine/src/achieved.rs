@@ -1,0 +1,214 @@
+//! How much of what was asked succeeded: sessions completed of those attempted, packets received of those sent to a port
+//! of the tester.
+//!
+//! Not here: whether the figures can be trusted (`trust`). A valid result may say that nothing worked.
+//!
+//! Invariant: only what the user asked to be measured counts. A stream without a receiver here is not, and neither is a
+//! stream or entry with a criterion that demands loss or failures: that criterion decides.
+
+use profile::Plan;
+use profile::plan::{Comparison, Criterion};
+use result::{AchievedPart, AchievedResult, Meaning, ResultDocument, SideResult};
+use std::fmt::Write as _;
+use units::{count, percent};
+
+/// Names listed in a sentence.
+const NAMES_MAX: usize = 5;
+/// Reasons of failures listed in a sentence.
+const REASONS_MAX: usize = 3;
+
+/// How much of what `plan` asks for succeeded in its trial.
+pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult {
+    let demands_failure = |section: &str, name: &str| {
+        let prefix = format!("{section}.{name}.");
+        let of_row = |criterion: &&Criterion| criterion.path.starts_with(&prefix);
+        plan.criteria.iter().filter(of_row).any(|criterion| {
+            demands_failure(&criterion.path[prefix.len()..], criterion.comparison, criterion.bound)
+        })
+    };
+    let mut tally = Tally::default();
+    let entries = document.sessions.iter().filter(|(name, _)| !demands_failure("sessions", name));
+    let rows: Vec<(&String, &SideResult)> = entries.map(|(name, entry)| (name, &entry.seen)).collect();
+    for (name, side) in &rows {
+        tally.add(name, side.attempted, side.completed, side.active.max(0) as u64, side.transactions);
+    }
+    let worked = rows.iter().any(|(_, side)| side.transactions > 0 || side.rx_bytes_goodput > 0);
+    let sessions = tally.part();
+    let mut tally = Tally::default();
+    for plan in plan.streams.iter().filter(|plan| plan.to.is_some() && plan.measure) {
+        let Some(stream) = document.streams.get(&plan.name) else { continue };
+        if let Some(rx) = stream.rx.filter(|_| !demands_failure("streams", &plan.name)) {
+            tally.add(&plan.name, stream.tx, rx, 0, 0);
+        }
+    }
+    let packets = tally.part();
+    let good = |part: &Option<AchievedPart>, worked: bool| part.as_ref().is_none_or(|p| is_enough(p, worked));
+    let success = good(&sessions, worked) && good(&packets, false);
+    let summary = summary(document, &rows, sessions.as_ref(), packets.as_ref(), success);
+    AchievedResult { success, summary, sessions, packets }
+}
+
+/// Whether a criterion passes only if packets are lost, or sessions fail.
+fn demands_failure(number: &str, comparison: Comparison, bound: f64) -> bool {
+    let meaning = Meaning::of(number);
+    let (is_success, is_failure) = (meaning == Some(Meaning::Success), meaning == Some(Meaning::Failure));
+    match comparison {
+        Comparison::Greater => is_failure && bound >= 0.0,
+        Comparison::AtLeast => is_failure && bound > 0.0,
+        Comparison::Less | Comparison::AtMost => is_success,
+        Comparison::Equal => is_failure && bound > 0.0 || is_success && bound == 0.0,
+    }
+}
+
+/// At least half, of those that have an outcome. If none has, at least something came back.
+fn is_enough(part: &AchievedPart, worked: bool) -> bool {
+    let ended = part.asked.saturating_sub(part.unfinished);
+    if ended == 0 { worked } else { 2 * part.succeeded >= ended }
+}
+
+/// Rows of one kind, added up.
+#[derive(Default)]
+struct Tally {
+    part: AchievedPart,
+}
+
+impl Tally {
+    fn add(&mut self, name: &str, asked: u64, succeeded: u64, unfinished: u64, steps: u64) {
+        self.part.asked += asked;
+        self.part.succeeded += succeeded;
+        self.part.unfinished += unfinished;
+        if asked > 0 && succeeded == 0 && (unfinished == 0 || steps == 0) {
+            self.part.dead.push(name.to_owned());
+        }
+    }
+
+    /// `None` if nothing was asked for.
+    fn part(self) -> Option<AchievedPart> {
+        let ratio = self.part.succeeded as f64 / self.part.asked.max(1) as f64;
+        (self.part.asked > 0).then_some(AchievedPart { ratio, ..self.part })
+    }
+}
+
+fn summary(
+    document: &ResultDocument,
+    rows: &[(&String, &SideResult)],
+    sessions: Option<&AchievedPart>,
+    packets: Option<&AchievedPart>,
+    success: bool,
+) -> String {
+    let succeeded: u64 = sessions.iter().chain(&packets).map(|part| part.succeeded).sum();
+    let mut text = match (success, succeeded) {
+        (true, _) => String::new(),
+        (false, 0) => "Nothing succeeded: ".to_owned(),
+        (false, _) => "Less than half succeeded: ".to_owned(),
+    };
+    let mut clauses = Vec::new();
+    if let Some(part) = sessions {
+        let mut clause = share(part, "session", "completed");
+        if part.unfinished > 0 {
+            let _ = write!(clause, ", {} still in progress", count(part.unfinished));
+        }
+        let failed = reasons(rows);
+        if !failed.is_empty() {
+            let _ = write!(clause, ", failed: {failed}");
+        }
+        clauses.push(clause + &dead(part, rows.len(), "entries"));
+    }
+    if let Some(part) = packets {
+        clauses.push(share(part, "packet", "received") + &dead(part, document.streams.len(), "streams"));
+    }
+    if clauses.is_empty() {
+        clauses.push(unmeasured(document));
+    }
+    text += &clauses.join("; ");
+    text
+}
+
+/// `1,998 of 2,000 sessions completed (99.9%)`.
+fn share(part: &AchievedPart, what: &str, done: &str) -> String {
+    let several = if part.asked == 1 { "" } else { "s" };
+    let (succeeded, asked) = (count(part.succeeded), count(part.asked));
+    format!("{succeeded} of {asked} {what}{several} {done} ({})", percent(part.ratio))
+}
+
+/// The most frequent reasons of failures.
+fn reasons(rows: &[(&String, &SideResult)]) -> String {
+    let mut all: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
+    for (reason, n) in rows.iter().flat_map(|(_, side)| &side.failed) {
+        *all.entry(reason).or_default() += n;
+    }
+    let mut all: Vec<(&str, u64)> = all.into_iter().collect();
+    all.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let (shown, rest) = all.split_at(all.len().min(REASONS_MAX));
+    let mut texts: Vec<String> =
+        shown.iter().map(|(reason, n)| format!("{} {}", count(*n), reason.replace('_', " "))).collect();
+    let rest: u64 = rest.iter().map(|(_, n)| n).sum();
+    if rest > 0 {
+        texts.push(format!("{} for other reasons", count(rest)));
+    }
+    texts.join(", ")
+}
+
+/// Rows of which nothing succeeded, if others did.
+fn dead(part: &AchievedPart, rows: usize, what: &str) -> String {
+    if part.dead.is_empty() || part.succeeded == 0 {
+        return String::new();
+    }
+    let mut names = part.dead.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    if part.dead.len() > NAMES_MAX {
+        names += ", …";
+    }
+    format!(", nothing on {} of {rows} {what}: {names}", part.dead.len())
+}
+
+/// What there is to say where nothing was asked that can succeed.
+fn unmeasured(document: &ResultDocument) -> String {
+    let sent: u64 = document.streams.values().map(|stream| stream.tx).sum();
+    let received: u64 = document.ports.values().map(|port| port.rx_packets).sum();
+    if document.streams.is_empty() {
+        return format!("{} packets received", count(received));
+    }
+    format!("{} packets sent; their arrival is not measured", count(sent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(asked: u64, succeeded: u64, unfinished: u64) -> AchievedPart {
+        let ratio = succeeded as f64 / asked as f64;
+        AchievedPart { asked, succeeded, unfinished, ratio, dead: Vec::new() }
+    }
+
+    #[test]
+    fn half_is_enough_of_what_has_ended() {
+        assert!(is_enough(&part(10, 5, 0), true) && !is_enough(&part(10, 4, 0), true));
+        assert!(is_enough(&part(10, 1, 8), true), "one of the two that ended");
+        assert!(is_enough(&part(10, 0, 10), true) && !is_enough(&part(10, 0, 10), false));
+    }
+
+    #[test]
+    fn criteria_that_demand_loss_are_known() {
+        use Comparison::{AtLeast, AtMost, Equal, Greater, Less};
+        for (number, comparison, bound, demands) in [
+            ("loss_ratio", Greater, 0.99, true),
+            ("loss_ratio", Equal, 1.0, true),
+            ("loss_ratio", AtLeast, 0.0, false),
+            ("lost", Greater, 0.0, true),
+            ("loss_ratio", Less, 0.01, false),
+            ("failed.refused", AtLeast, 10.0, true),
+            ("failed_ratio", Less, 0.001, false),
+            ("rx", Equal, 0.0, true),
+            ("rx", AtMost, 5.0, true),
+            ("rx", Greater, 0.0, false),
+            ("completed", AtLeast, 1.0, false),
+            ("latency_ns.p99", Greater, 1.0, false),
+        ] {
+            assert_eq!(
+                demands_failure(number, comparison, bound),
+                demands,
+                "{number} {comparison:?} {bound}"
+            );
+        }
+    }
+}
