@@ -252,6 +252,33 @@ impl Packet {
     }
 }
 
+/// Whether a segment or datagram has a checksum that the sender left to its card: the sum of the pseudo-header, which the
+/// card adds the rest to. Linux passes frames on like that over links that have no card: veth, tap, virtio.
+#[cold]
+pub(crate) fn is_sum_unfinished(addresses: &Addresses, protocol: u8, transport: &[u8]) -> bool {
+    let at = if protocol == UDP { 6 } else { 16 };
+    let pseudo = checksum::fold(addresses.pseudo_sum(protocol, transport.len()));
+    // Zero is written in two ways.
+    u16_at(transport, at).is_some_and(|field| field % 0xffff == pseudo % 0xffff)
+}
+
+/// Whether the IP packet in `frame` says that it is longer than the frame: it did not fit a buffer.
+#[cold]
+pub(crate) fn is_cut_short(frame: &[u8]) -> bool {
+    let mut at = ETHERNET;
+    let mut kind = u16_at(frame, at - 2);
+    while matches!(kind, Some(TYPE_VLAN | TYPE_SERVICE_VLAN)) && at < ETHERNET + 2 * TAG {
+        kind = u16_at(frame, at + 2);
+        at += TAG;
+    }
+    let end = match kind {
+        Some(TYPE_IPV4) => u16_at(frame, at + 2).map(|len| at + usize::from(len)),
+        Some(TYPE_IPV6) => u16_at(frame, at + 4).map(|len| at + IPV6 + usize::from(len)),
+        _ => None,
+    };
+    end.is_some_and(|end| end > frame.len())
+}
+
 /// Whether the checksum of a segment, datagram or ICMPv6 message is right. The order of the addresses does not matter.
 #[inline]
 pub(crate) fn is_sum_right(addresses: &Addresses, protocol: u8, transport: &[u8]) -> bool {

@@ -41,6 +41,10 @@ counters! {
     bad_fragment,
     /// Bad: checksum of TCP, UDP or ICMP.
     bad_checksum,
+    /// Good all the same: the sender left the checksum to a card that a virtual link does not have.
+    unfinished_checksum,
+    /// Bad: an IP packet longer than its frame. It did not fit the port's buffer.
+    bad_cut_short,
     /// Bad: UDP header with an impossible length.
     bad_datagram,
     /// Segments to nobody: no flow, and no listener or no SYN.

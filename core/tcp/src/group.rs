@@ -1,7 +1,7 @@
 //! A group of flows: its options, how its frames look, what it counted.
 
 use crate::counts::TcpCounts;
-use crate::frame::{Addresses, IPV4, IPV6, Tags};
+use crate::frame::{self, Addresses, IPV4, IPV6, Tags};
 use crate::frame_counts::StackCounts;
 use crate::options::{TcpOptions, UdpOptions};
 use crate::template::Template;
@@ -30,6 +30,8 @@ pub struct GroupConfig {
     pub own_mac: [u8; 6],
     /// Where its frames go; `None`: to the address from which a flow's first frame came.
     pub hop_mac: Option<[u8; 6]>,
+    /// Whether checksums that the sender left to its card are good: nothing on a virtual link finishes them.
+    pub takes_unfinished_checksums: bool,
 }
 
 impl Default for GroupConfig {
@@ -43,6 +45,7 @@ impl Default for GroupConfig {
             mtu: 1500,
             own_mac: [2, 0, 0, 0, 0, 1],
             hop_mac: None,
+            takes_unfinished_checksums: false,
         }
     }
 }
@@ -69,6 +72,21 @@ impl Group {
             tcp: TcpCounts::default(),
             stack: StackCounts::default(),
         }
+    }
+
+    /// Whether the checksum of a segment or datagram is good; counts one that is not, and one that is not finished.
+    #[inline(always)]
+    pub(crate) fn is_sum_good(&mut self, addresses: &Addresses, protocol: u8, transport: &[u8]) -> bool {
+        frame::is_sum_right(addresses, protocol, transport) || self.takes(addresses, protocol, transport)
+    }
+
+    #[cold]
+    fn takes(&mut self, addresses: &Addresses, protocol: u8, transport: &[u8]) -> bool {
+        let taken = self.config.takes_unfinished_checksums
+            && frame::is_sum_unfinished(addresses, protocol, transport);
+        let counter = if taken { &mut self.stack.unfinished_checksum } else { &mut self.stack.bad_checksum };
+        *counter += 1;
+        taken
     }
 
     /// Bytes of payload in a segment without options in the longest packet.

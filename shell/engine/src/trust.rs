@@ -20,7 +20,7 @@ use result::{CriterionResult, LatencyResult, Numbers, ResultDocument, Verdict};
 use sched::{Pace, Schedule, Share, StreamLoad};
 use session::Reason;
 use session::plan::{OpenRate, Side};
-use units::{FrameLen, Nanos, Pps};
+use units::{FrameLen, Nanos, Pps, count};
 use wire::signature::{Mark, Stamp};
 use wire::{Header, PacketSpec, protocol};
 
@@ -118,6 +118,7 @@ impl Evidence<'_> {
         self.judge_bursts(&mut verdict);
         self.judge_links(&mut verdict);
         self.judge_sessions(&mut verdict);
+        self.judge_session_frames(&mut verdict);
         if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
             verdict.reject(format!(
                 "the clock drifted {ppm:.0} ppm from the system clock; rates and latencies are off by as much"
@@ -204,6 +205,41 @@ impl Evidence<'_> {
                     "sessions {name}: all cores of the tester were busy at rate 'max' and nothing failed: the tester, not the \
                      device, was the limit"
                 ));
+            }
+        }
+    }
+
+    /// Frames of sessions that were taken although a card should have finished them, and those that were refused.
+    fn judge_session_frames(&self, verdict: &mut Findings) {
+        for (index, entry) in self.trial.plan.sessions.iter().enumerate() {
+            let plan = &entry.session;
+            let sides = [(Side::Client, &plan.client, "clients"), (Side::Server, &plan.server, "servers")];
+            for (side, played, who) in sides.into_iter().filter(|(_, played, _)| played.is_some()) {
+                let frames = self.sums.sessions(index, side).frames;
+                let name = &plan.name;
+                let port = self.port_name(played.as_ref().map_or(0, |side| side.port));
+                if frames.unfinished_checksum > 0 {
+                    verdict.note(format!(
+                        "sessions {name}: {} frames to the {who} had a checksum that the kernel at the other end left to a card; \
+                         they count as good",
+                        count(frames.unfinished_checksum)
+                    ));
+                }
+                if frames.bad_checksum > 0 {
+                    verdict.note(format!(
+                        "sessions {name}: {} of {} frames to the {who} were refused because of a wrong checksum",
+                        count(frames.bad_checksum),
+                        count(frames.frames_in)
+                    ));
+                }
+                if frames.bad_cut_short > 0 {
+                    verdict.reject(format!(
+                        "port {port}: {} packets of sessions {name} were longer than the port's buffers and were lost: the \
+                         other end leaves segmentation to a card; switch that off there: ethtool -K INTERFACE tso off gso off \
+                         gro off",
+                        count(frames.bad_cut_short)
+                    ));
+                }
             }
         }
     }
@@ -397,6 +433,10 @@ impl Findings {
         self.0.valid &= !grave;
         self.0.disturbed = true;
         self.0.reasons.push(reason);
+    }
+
+    fn note(&mut self, note: String) {
+        self.0.notes.push(note);
     }
 
     fn limit(&mut self, reason: String) {

@@ -91,7 +91,10 @@ impl<A: App> Stack<A> {
         for (number, bytes) in frames.iter().enumerate() {
             match Inward::read(number, bytes, &self.keys) {
                 Some(inward) => burst.push(inward),
-                None => foreign |= 1 << number,
+                None => {
+                    foreign |= 1 << number;
+                    self.count_cut_short(bytes);
+                }
             }
         }
         for inward in &mut burst {
@@ -139,6 +142,14 @@ impl<A: App> Stack<A> {
         group.stack.frames_in += 1;
         group.stack.frame_bytes_in += bytes.len() as u64;
         true
+    }
+
+    /// Counts a frame to one of the groups that holds only a part of its packet.
+    fn count_cut_short(&mut self, bytes: &[u8]) {
+        let Some(to) = bytes.get(..6).filter(|_| frame::is_cut_short(bytes)) else { return };
+        if let Some(group) = self.groups.iter_mut().find(|group| group.config.own_mac == to) {
+            group.stack.bad_cut_short += 1;
+        }
     }
 
     fn take_fragment(&mut self, bytes: &[u8], inward: &Inward) -> bool {
@@ -194,8 +205,7 @@ impl<A: App> Stack<A> {
     fn read_segment<'a>(&mut self, group: u16, bytes: &'a [u8], inward: &Inward) -> Option<Segment<'a>> {
         let group = &mut self.groups[usize::from(group)];
         let transport = inward.transport(bytes);
-        if !frame::is_sum_right(&inward.key.addresses, frame::TCP, transport) {
-            group.stack.bad_checksum += 1;
+        if !group.is_sum_good(&inward.key.addresses, frame::TCP, transport) {
             return None;
         }
         match Segment::read(transport, inward.ecn == 0b11) {
@@ -307,18 +317,23 @@ impl<A: App> Stack<A> {
 
     /// The payload of a datagram with its checksum and length checked (RFC 768).
     fn read_datagram<'a>(&mut self, group: GroupId, bytes: &'a [u8], inward: &Inward) -> Option<&'a [u8]> {
-        let stack = &mut self.groups[usize::from(group.0)].stack;
+        let group = &mut self.groups[usize::from(group.0)];
         let transport = inward.transport(bytes);
         let len = frame::u16_at(transport, 4).map_or(0, usize::from);
         let Some(datagram) = transport.get(..len).filter(|datagram| datagram.len() >= UDP_HEADER) else {
-            stack.bad_datagram += 1;
+            group.stack.bad_datagram += 1;
             return None;
         };
         // None was computed: over IPv4 that is allowed.
         let is_bare = datagram[6..8] == [0, 0] && matches!(inward.key.addresses, Addresses::V4 { .. });
-        let is_right = || frame::is_sum_right(&inward.key.addresses, frame::UDP, datagram);
-        if !is_bare && (datagram[6..8] == [0, 0] || !is_right()) {
-            stack.bad_checksum += 1;
+        if is_bare {
+            return Some(&datagram[UDP_HEADER..]);
+        }
+        if datagram[6..8] == [0, 0] {
+            group.stack.bad_checksum += 1;
+            return None;
+        }
+        if !group.is_sum_good(&inward.key.addresses, frame::UDP, datagram) {
             return None;
         }
         Some(&datagram[UDP_HEADER..])

@@ -16,6 +16,17 @@ use tls::Sides;
 
 /// How frames are spread over queues where what is sent on one comes to its partner.
 const PAIRED: &str = "pair";
+/// Drivers of ports whose frames come from a kernel or a program: Linux leaves checksums to a card that is not there.
+const VIRTUAL: [&str; 8] = [
+    "net_af_packet",
+    "net_af_xdp",
+    "net_tap",
+    "net_tun",
+    "net_memif",
+    "net_vhost",
+    "net_virtio_user",
+    "net_virtio",
+];
 /// Room for flows at first, if nothing says how many there will be.
 const FLOWS: u64 = 4_096;
 
@@ -27,6 +38,8 @@ pub(crate) struct SessionEndpoints {
     secure: Vec<Option<Sides>>,
     /// Number of workers that have sessions; they are the first.
     workers: usize,
+    /// Of each port whether its frames may come from a kernel or a program without having passed a card.
+    virtual_ports: Vec<bool>,
     /// Of each port whose frames may come to any worker: each worker's ways to the others.
     steers: Vec<Vec<Option<Steer>>>,
 }
@@ -52,7 +65,8 @@ impl SessionEndpoints {
             let needed = has_sessions && workers > 1 && any_worker;
             if needed { Steer::between(workers, owners).into_iter().map(Some).collect() } else { Vec::new() }
         });
-        Ok(Self { workers: owners, steers: steers.collect(), plans, groups, secure })
+        let virtual_ports = facts.iter().map(|facts| VIRTUAL.contains(&facts.driver.as_str())).collect();
+        Ok(Self { workers: owners, virtual_ports, steers: steers.collect(), plans, groups, secure })
     }
 
     /// The share of worker `worker` on each port. Call it once for each.
@@ -123,6 +137,7 @@ impl SessionEndpoints {
             mtu: side.mtu,
             own_mac: trial.hosts.ports[side.port].host(trial.hosts.of_session(key.session, key.side)).mac,
             hop_mac: hop,
+            takes_unfinished_checksums: self.virtual_ports[side.port],
         }
     }
 
