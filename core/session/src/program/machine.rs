@@ -43,7 +43,12 @@ const LEFT_MASK: u64 = (1 << 40) - 1;
 #[derive(Debug)]
 pub(crate) struct Machine {
     block: Block,
+    /// Whether the last thing it does is to expect something: what comes after that was not asked for.
+    ends_with_expect: bool,
 }
+
+/// What is said of a server that sends more than its client expects.
+const SURPLUS: &str = "more bytes than expected";
 
 #[derive(Debug, Default)]
 struct Block {
@@ -124,6 +129,14 @@ impl Block {
         begun - 1
     }
 
+    fn ends_with_expect(&self) -> bool {
+        match self.items.last() {
+            Some(Item::Bytes(_) | Item::Content(..) | Item::Until(..)) => true,
+            Some(Item::Repeat(_, inner)) => inner.ends_with_expect(),
+            _ => false,
+        }
+    }
+
     #[inline]
     fn all(&self) -> Tally {
         self.before.last().copied().unwrap_or_default()
@@ -181,7 +194,8 @@ fn borders(text: &[u8]) -> Vec<u8> {
 
 impl Machine {
     pub(crate) fn new(program: &Program) -> Self {
-        Self { block: Block::new(&program.ops) }
+        let block = Block::new(&program.ops);
+        Self { ends_with_expect: block.ends_with_expect(), block }
     }
 
     fn locate(&self, step: u32) -> Option<StepPosition<'_>> {
@@ -413,8 +427,11 @@ impl Machine {
 
     #[inline]
     pub(crate) fn received(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
-        if flow.has(Flag::Failed) || flow.state == state::END {
+        if flow.has(Flag::Failed) {
             return;
+        }
+        if flow.state == state::END {
+            return self.surplus(ctx, flow, data.len());
         }
         flow.set(Flag::Progress);
         if ctx.is_udp() {
@@ -433,14 +450,27 @@ impl Machine {
                 self.run(ctx, flow);
             }
         }
-        let over = flow.state == state::END || flow.has(Flag::Failed);
-        if data.is_empty() || over || self.block.all().expects == 0 {
+        if data.is_empty() || flow.has(Flag::Failed) || self.block.all().expects == 0 {
             return;
+        }
+        if flow.state == state::END {
+            return self.surplus(ctx, flow, data.len());
         }
         ctx.extras.stash(flow, data);
         let kept = ctx.extras.find(flow).map_or(0, |extra| extra.input.len());
         if kept > STASH_MAX {
             ctx.ask.read = Some(false);
+        }
+    }
+
+    /// More came than a client expects: it fails, and the surplus is no goodput. Datagrams may come twice, and a client
+    /// that leaves without waiting for an answer does not care for it.
+    #[cold]
+    fn surplus(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, bytes: usize) {
+        if ctx.is_client() && !ctx.is_udp() && self.ends_with_expect && !flow.has(Flag::Stopped) {
+            ctx.counts.bytes_received = ctx.counts.bytes_received.saturating_sub(bytes as u64);
+            ctx.counts.detail(SURPLUS);
+            ctx.fail(flow, Reason::WrongContent);
         }
     }
 
