@@ -12,10 +12,43 @@ use session::plan::{OpenRate, SessionPlan, Side};
 use session::{Counts, Reason};
 use units::Nanos;
 
-/// What one side counted over `seconds`.
-fn side(counts: &SessionCounts, seconds: f64) -> SideResult {
+/// Times that rates count over, s.
+#[derive(Clone, Copy)]
+struct Windows {
+    /// In which sessions were opened.
+    opening: f64,
+    /// In which there were sessions.
+    active: f64,
+}
+
+impl Windows {
+    /// Those of an entry in a whole trial of `span`; of an interval all of it.
+    fn new(plan: &SessionPlan, span: Nanos, whole: bool) -> Self {
+        let load = &plan.load;
+        if !whole || plan.client.is_none() {
+            let seconds = seconds(span);
+            return Self { opening: seconds, active: seconds };
+        }
+        let active = span.since(load.start_delay);
+        let by_count = match (load.count, &load.open) {
+            (Some(count), OpenRate::Constant(rate)) if rate.as_f64() > 0.0 => {
+                Nanos((count as f64 / rate.as_f64() * 1e9) as u64)
+            }
+            _ => Nanos::MAX,
+        };
+        let opening = active.min(load.time.unwrap_or(Nanos::MAX)).min(by_count);
+        Self { opening: seconds(opening), active: seconds(active) }
+    }
+}
+
+fn seconds(span: Nanos) -> f64 {
+    span.as_secs_f64().max(1e-9)
+}
+
+/// What one side counted.
+fn side(counts: &SessionCounts, windows: Windows) -> SideResult {
     let SessionCounts { app, tcp, .. } = counts;
-    let per_second = |n: u64| n as f64 / seconds;
+    let per_second = |n: u64| n as f64 / windows.active;
     SideResult {
         attempted: app.attempted,
         established: app.established,
@@ -25,7 +58,7 @@ fn side(counts: &SessionCounts, seconds: f64) -> SideResult {
         failed_ratio: app.failed_in_all() as f64 / app.attempted.max(1) as f64,
         active: app.active(),
         active_max: app.active_max,
-        open_per_s: per_second(app.established),
+        open_per_s: app.established as f64 / windows.opening,
         requests: app.requests,
         transactions: app.transactions,
         transactions_per_s: per_second(app.transactions),
@@ -52,7 +85,7 @@ fn present<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> Counters {
 }
 
 /// One side in full.
-fn details(counts: &SessionCounts, seconds: f64) -> SideDetails {
+fn details(counts: &SessionCounts, windows: Windows) -> SideDetails {
     let SessionCounts { app, tcp, frames, .. } = counts;
     let dns = DNS_CODES
         .into_iter()
@@ -66,7 +99,7 @@ fn details(counts: &SessionCounts, seconds: f64) -> SideDetails {
         handshakes: *handshakes,
     });
     SideDetails {
-        seen: side(counts, seconds),
+        seen: side(counts, windows),
         failure_details: app.details.clone(),
         http: present(HTTP_CLASSES.into_iter().zip(app.http)),
         dns: present(dns),
@@ -92,11 +125,11 @@ fn requested(plan: &SessionPlan, counts: &SessionCounts, span: Nanos) -> Option<
 
 /// Every entry over `span`.
 pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool) -> Named<SessionResult> {
-    let seconds = span.as_secs_f64().max(1e-9);
     let entries = trial.plan.sessions.iter().enumerate();
     entries
         .map(|(index, entry)| {
             let plan = &entry.session;
+            let windows = Windows::new(plan, span, whole);
             let counts = |side| sums.sessions(index, side);
             let client = plan.client.as_ref().map(|_| counts(Side::Client));
             let server = plan.server.as_ref().map(|_| counts(Side::Server));
@@ -108,9 +141,9 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
                     .and_then(|counts| requested(plan, counts, span)),
                 unopened: client.as_ref().map(|counts| counts.unopened),
                 withheld: client.as_ref().map(|counts| counts.withheld),
-                seen: side(main.unwrap_or(&SessionCounts::default()), seconds),
-                client: client.as_ref().map(|counts| details(counts, seconds)),
-                server: server.as_ref().map(|counts| details(counts, seconds)),
+                seen: side(main.unwrap_or(&SessionCounts::default()), windows),
+                client: client.as_ref().map(|counts| details(counts, windows)),
+                server: server.as_ref().map(|counts| details(counts, windows)),
             };
             (plan.name.clone(), result)
         })
