@@ -854,9 +854,9 @@ export interface NewProfile {
 
 /** A rate change. Either `rate` or `scale`. */
 export interface NewRate {
-  /** Name of the stream; the name of a stream with copies means all of them. Default: all streams. */
+  /** Name of the stream, or of the entry of sessions; the name of a stream with copies means all of them. Default: all. */
   stream?: string | null;
-  /** Rate: `2Mpps`. */
+  /** Rate: `2Mpps`; for sessions `500/s`. */
   rate?: string | null;
   /** Factor on the profile's rate: 0 pauses, 1 resumes. */
   scale?: number | null;
@@ -1097,7 +1097,7 @@ export interface ProfileEntry {
 export interface RateChange {
   /** When it took effect, s since traffic started. */
   at_s: number;
-  /** The stream; absent for all streams. */
+  /** The stream, or the entry of sessions; absent for all. */
   stream?: string | null;
   /** The new rate: `2Mpps`, or `50% of the profile's rate`. */
   to: string;

@@ -68,7 +68,7 @@ part! {
     pub struct RateChange {
         /// When it took effect, s since traffic started.
         at_s: f64 = SECONDS;
-        /// The stream; absent for all streams.
+        /// The stream, or the entry of sessions; absent for all.
         #[serde(skip_serializing_if = "Option::is_none")]
         stream: Option<String> = TEXT;
         /// The new rate: `2Mpps`, or `50% of the profile's rate`.

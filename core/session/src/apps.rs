@@ -11,6 +11,7 @@ use crate::extra::Extras;
 use crate::flow::{Common, Ctx, Flag, Flow, Pacers, failure};
 use crate::pace::Pacer;
 use crate::plan::{AtEnd, Carrier, SessionPlan, Side};
+use crate::scale::Scale;
 use crate::secure::SecureSide;
 use crate::tls::{self, TlsFlow};
 use tcp::{App, End, FlowId, GroupId, Io};
@@ -140,6 +141,28 @@ impl Apps {
         let group = &mut self.groups[usize::from(group.0)];
         group.counts.fail(Reason::NoPort);
         group.active -= 1;
+    }
+
+    /// Sends requests and closes sessions of an entry's clients so many times as fast as the plan says, from `at` on.
+    /// Returns whether sessions that wait for a turn must ask for another ([`Apps::ask_again`]).
+    pub fn scale(&mut self, session: usize, at: Nanos, scale: Scale) -> bool {
+        let mut any = false;
+        let clients = |group: &&mut Group| group.key.session == session && group.key.side == Side::Client;
+        for group in self.groups.iter_mut().filter(clients) {
+            for pacer in group.pacers.requests.iter_mut().chain(&mut group.pacers.closes) {
+                pacer.scale(at, scale);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Takes a session's turn away, if it waits for one, and lets it ask for another: to be called within the stack's
+    /// `with`.
+    pub fn ask_again(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        if flow.take(Flag::Turn) {
+            self.tell(now, flow, io, |_, _, ctx, flow| ctx.wake_at(flow, now));
+        }
     }
 
     /// Ends a session because the run is over: to be called within the stack's `with`. It ends at once, or when its

@@ -4,6 +4,7 @@ use crate::apps::{Apps, GroupKey};
 use crate::load::{Opener, OpenerTotals, Opening};
 use crate::plan::{SessionPlan, Side};
 use crate::pool::{Pool, Tuple};
+use crate::scale::Scale;
 use crate::turns::Turns;
 use tcp::GroupId;
 use units::Nanos;
@@ -83,6 +84,11 @@ impl Clients {
     /// When [`Clients::poll`] has something to open next, as far as time alone decides.
     pub fn deadline(&self, apps: &Apps) -> Nanos {
         self.opener.deadline(self.active(apps))
+    }
+
+    /// Opens so many times as fast as the plan says, from `at` since the start of traffic on.
+    pub fn scale(&mut self, at: Nanos, scale: Scale) {
+        self.opener.scale(at, scale);
     }
 
     /// Opens nothing more.

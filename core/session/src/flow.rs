@@ -409,7 +409,13 @@ impl Ctx<'_> {
                 flow.set(Flag::Turn);
                 self.wake_at(flow, at);
             }
-            None => self.wake_at(flow, end),
+            None => {
+                // While the rate is zero it waits for a turn of its own: a change of the rate wakes it.
+                if pacer.is_still() {
+                    flow.set(Flag::Turn);
+                }
+                self.wake_at(flow, end);
+            }
         }
         false
     }

@@ -43,6 +43,7 @@ mod pattern;
 pub mod plan;
 mod pool;
 mod program;
+mod scale;
 pub mod secure;
 mod tls;
 mod turns;
@@ -55,6 +56,7 @@ pub use counts::{Counts, Reason};
 pub use flow::Flow;
 pub use load::{Opener, OpenerTotals, Opening};
 pub use pool::{Pool, Tuple};
+pub use scale::Scale;
 
 #[cfg(test)]
 mod testing;

@@ -6,6 +6,7 @@
 //! `k + W`, …: together they open what one would.
 
 use crate::plan::{LoadPlan, OpenRate, RateCurve};
+use crate::scale::{Scale, Warp};
 use crate::vary::Delay;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -41,8 +42,12 @@ pub struct Opener {
     worker: u64,
     workers: u64,
     start_delay: Nanos,
-    /// Of this worker.
+    /// Of all workers.
     concurrent: Option<u64>,
+    /// From the time since `start_delay` to that of the rate.
+    warp: Warp,
+    /// When it was asked last.
+    asked: Nanos,
     count: Option<u64>,
     time: Nanos,
     down: Delay,
@@ -107,7 +112,9 @@ impl Opener {
             worker,
             workers,
             start_delay: plan.start_delay,
-            concurrent: concurrent.map(mine),
+            concurrent,
+            warp: Warp::default(),
+            asked: Nanos::ZERO,
             count: plan.count.map(mine),
             time: plan.time.unwrap_or(Nanos::MAX),
             down: plan.down,
@@ -126,6 +133,7 @@ impl Opener {
     pub fn poll(&mut self, now: Nanos, active: u64, most: u64) -> Opening {
         let left = self.count.map_or(u64::MAX, |all| all - self.opened.min(all));
         let none = Opening { first: 0, step: self.workers, count: 0 };
+        self.asked = now;
         if self.stopped || left == 0 {
             return none;
         }
@@ -156,7 +164,20 @@ impl Opener {
 
     /// When the next turn comes by the rate.
     fn next_turn(&self) -> Nanos {
-        self.start_delay.saturating_add(self.rate.when(self.worker + self.turns * self.workers))
+        self.turn_at(self.turns)
+    }
+
+    /// When a turn of this worker comes.
+    fn turn_at(&self, turn: u64) -> Nanos {
+        let own = self.rate.when(self.worker + turn * self.workers);
+        self.start_delay.saturating_add(self.warp.when(own))
+    }
+
+    /// Goes so many times as fast as the plan says, from `at` on: the rate, or without one how many there may be at a time.
+    /// Zero opens nothing.
+    pub fn scale(&mut self, at: Nanos, scale: Scale) {
+        self.warp.change(at.since(self.start_delay), scale);
+        self.next = self.next_turn();
     }
 
     fn take(&mut self, count: u64) -> Opening {
@@ -176,7 +197,16 @@ impl Opener {
         if self.time == Nanos::ZERO {
             return 0;
         }
-        share(self.rate.due(elapsed), self.worker, self.workers)
+        share(self.rate.due(self.warp.own(elapsed)), self.worker, self.workers)
+    }
+
+    /// Sessions of this worker that there may be at a time.
+    fn ceiling(&self, now: Nanos) -> Option<u64> {
+        let all = match self.rate {
+            Rate::Max => self.warp.scale(now.since(self.start_delay)).of(self.concurrent?),
+            Rate::Lines(_) => self.concurrent?,
+        };
+        Some(share(all, self.worker, self.workers))
     }
 
     /// Places that are free.
@@ -184,15 +214,12 @@ impl Opener {
         while self.down_until.peek().is_some_and(|Reverse(at)| *at <= now.0) {
             self.down_until.pop();
         }
-        let Some(all) = self.concurrent else { return u64::MAX };
+        let Some(all) = self.ceiling(now) else { return u64::MAX };
         all.saturating_sub(active).saturating_sub(self.down_until.len() as u64)
     }
 
     fn lateness(&mut self, now: Nanos, count: u64) {
-        let late = |turn: u64, opener: &Self| {
-            let at = opener.rate.when(opener.worker + turn * opener.workers);
-            now.since(opener.start_delay.saturating_add(at))
-        };
+        let late = |turn: u64, opener: &Self| now.since(opener.turn_at(turn));
         let worst = late(self.turns, self);
         self.totals.late_max = self.totals.late_max.max(worst);
         if worst <= LATE {
@@ -227,9 +254,10 @@ impl Opener {
         }
         let waiting = self.down_until.peek().map_or(Nanos::MAX, |Reverse(at)| Nanos(*at));
         let down = self.down_until.len() as u64;
-        let full = self.concurrent.is_some_and(|all| active.saturating_add(down) >= all);
+        let full = self.ceiling(self.asked).is_some_and(|all| active.saturating_add(down) >= all);
+        let change = self.warp.next_change(self.asked.since(self.start_delay));
         let at = match self.rate {
-            Rate::Max if full => waiting,
+            Rate::Max if full => waiting.min(self.start_delay.saturating_add(change)),
             Rate::Max => self.start_delay,
             _ => self.next_turn(),
         };

@@ -3,6 +3,7 @@
 //! A turn that nobody wanted is gone: a rate is kept, not made up for. Turn `n` comes at `n / rate` exactly, rounded up
 //! to the nanosecond, so turns of several workers interleave evenly.
 
+use crate::scale::{Scale, Warp};
 use units::{Nanos, Pps};
 
 const SCALE: u128 = 1_000_000_000_000_000;
@@ -14,11 +15,32 @@ pub(crate) struct Pacer {
     workers: u64,
     /// The next turn to give out.
     next: u64,
+    warp: Warp,
 }
 
 impl Pacer {
     pub(crate) fn new(rate: Pps, worker: u64, workers: u64) -> Self {
-        Self { rate, workers: workers.max(1), next: worker }
+        Self { rate, workers: workers.max(1), next: worker, warp: Warp::default() }
+    }
+
+    /// Goes so many times as fast, from `at` on. Whoever has a turn that has not come must ask for another.
+    pub(crate) fn scale(&mut self, at: Nanos, scale: Scale) {
+        self.warp.change(at, scale);
+        self.next %= self.workers;
+        self.skip_to(self.warp.own(at));
+    }
+
+    /// Whether no turn comes until the rate changes again.
+    pub(crate) fn is_still(&self) -> bool {
+        self.warp.is_still()
+    }
+
+    /// Goes on to the first turn that is not before its own time `own`.
+    fn skip_to(&mut self, own: Nanos) {
+        let first = (u128::from(own.0) * u128::from(self.rate.micro())).div_ceil(SCALE) as u64;
+        if self.next < first {
+            self.next += (first - self.next).div_ceil(self.workers) * self.workers;
+        }
     }
 
     /// When the next turn comes, not before `now`; it is taken. [`Nanos::MAX`] if none ever comes.
@@ -32,13 +54,12 @@ impl Pacer {
         if self.rate == Pps::ZERO {
             return None;
         }
-        // The first turn that is not over.
-        let first = (u128::from(now.0) * u128::from(self.rate.micro())).div_ceil(SCALE) as u64;
-        if self.next < first {
-            self.next += (first - self.next).div_ceil(self.workers) * self.workers;
-        }
+        self.skip_to(self.warp.own(now));
         let at = (u128::from(self.next) * SCALE).div_ceil(u128::from(self.rate.micro()));
-        let at = Nanos(at.min(u128::from(u64::MAX)) as u64);
+        let at = self.warp.when(Nanos(at.min(u128::from(u64::MAX)) as u64)).max(now);
+        if at == Nanos::MAX {
+            return None;
+        }
         if at > now && at >= end {
             return None;
         }

@@ -118,10 +118,10 @@ pub struct Run {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRate {
-    /// Name of the stream; the name of a stream with copies means all of them. Default: all streams.
+    /// Name of the stream, or of the entry of sessions; the name of a stream with copies means all of them. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// Rate: `2Mpps`.
+    /// Rate: `2Mpps`; for sessions `500/s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
     /// Factor on the profile's rate: 0 pauses, 1 resumes.

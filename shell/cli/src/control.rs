@@ -4,14 +4,14 @@
 //! |---|---|
 //! | `rate 2Mpps` | every stream sends at this rate |
 //! | `rate NAME 2Mpps` | one stream, with all its copies, sends at this rate |
-//! | `scale 50%`, `scale NAME 50%` | send at this share of the profile's rate; can exceed 100% |
-//! | `pause`, `pause NAME` | stop sending until `resume` |
-//! | `resume`, `resume NAME` | send at the profile's rate |
+//! | `rate 500/s`, `rate NAME 500/s` | every entry of sessions, or one, opens at this rate |
+//! | `scale 50%`, `scale NAME 50%` | send, open sessions and send their requests at this share of the profile's rate; can exceed 100% |
+//! | `pause`, `pause NAME` | stop sending and opening until `resume` |
+//! | `resume`, `resume NAME` | go on at the profile's rate |
 //! | `stop` | end the run early and write the result |
 
 use engine::{Command, Control, RateCommand, Speed};
 use std::io::BufRead;
-use units::Load;
 
 /// Sends commands from standard input one after the other; reports unknown and refused ones on standard error.
 pub(crate) fn listen(control: Control) {
@@ -43,9 +43,7 @@ fn parse(line: &str) -> Result<Option<Command>, String> {
         ["stop"] => Ok(Some(Command::Stop)),
         ["pause", name @ ..] if name.len() <= 1 => change(name.first().copied(), Speed::Share(0)),
         ["resume", name @ ..] if name.len() <= 1 => change(name.first().copied(), Speed::Share(1_000_000)),
-        ["rate", name @ .., rate] if name.len() <= 1 => {
-            change(name.first().copied(), Speed::Rate(load(rate)?))
-        }
+        ["rate", name @ .., rate] if name.len() <= 1 => change(name.first().copied(), rate.parse()?),
         ["scale", name @ .., share] if name.len() <= 1 => {
             change(name.first().copied(), Speed::Share(ppm(share)?))
         }
@@ -53,10 +51,6 @@ fn parse(line: &str) -> Result<Option<Command>, String> {
             "unknown command '{line}': use rate [NAME] RATE, scale [NAME] SHARE, pause [NAME], resume [NAME] or stop"
         )),
     }
-}
-
-fn load(text: &str) -> Result<Load, String> {
-    text.parse().map_err(|error: units::QuantityError| error.to_string())
 }
 
 /// `250%` in millionths.
@@ -77,8 +71,12 @@ mod tests {
         let change = |stream: Option<&str>, speed| {
             Ok(Some(Command::SetRate(RateCommand { stream: stream.map(str::to_owned), speed })))
         };
+        assert_eq!(parse("rate web 500/s"), change(Some("web"), Speed::Open(units::Pps::new(500))));
         assert_eq!(parse("rate 2Mpps"), change(None, Speed::Rate("2Mpps".parse().unwrap())));
-        assert_eq!(parse(" rate web 40% "), change(Some("web"), Speed::Rate(Load::LinkShare(400_000))));
+        assert_eq!(
+            parse(" rate web 40% "),
+            change(Some("web"), Speed::Rate(units::Load::LinkShare(400_000)))
+        );
         assert_eq!(parse("scale web 250%"), change(Some("web"), Speed::Share(2_500_000)));
         assert_eq!(parse("pause"), change(None, Speed::Share(0)));
         assert_eq!(parse("resume web"), change(Some("web"), Speed::Share(1_000_000)));

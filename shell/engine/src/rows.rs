@@ -1,7 +1,7 @@
 //! Rows of result documents from counts: streams, groups and ports, of the whole trial or of an interval.
 
 use crate::capture::CaptureOutcome;
-use crate::control::commands::{RateCommand, Speed};
+use crate::control::commands::RateCommand;
 use crate::observer::View;
 use crate::session::LinkEvent;
 use crate::session_rows::sessions;
@@ -15,7 +15,7 @@ use result::{
     PacingResult, PortResult, RateChange, SpreadResult, StreamResult, TotalDocument, WorkerResult,
 };
 use sched::{Pace, PacingRecord};
-use units::{L1_OVERHEAD_BYTES, Load, Nanos};
+use units::{L1_OVERHEAD_BYTES, Nanos};
 
 impl From<CaptureOutcome> for CaptureResult {
     fn from(outcome: CaptureOutcome) -> Self {
@@ -33,11 +33,7 @@ impl From<CaptureOutcome> for CaptureResult {
 
 /// A change of rates that takes effect `at` this time.
 pub(crate) fn rate_change(command: &RateCommand, at: Nanos) -> RateChange {
-    let to = match command.speed {
-        Speed::Share(ppm) => format!("{} of the profile's rate", Load::LinkShare(ppm)),
-        Speed::Rate(load) => load.to_string(),
-    };
-    RateChange { at_s: at.as_secs_f64(), stream: command.stream.clone(), to }
+    RateChange { at_s: at.as_secs_f64(), stream: command.stream.clone(), to: command.speed.to_string() }
 }
 
 /// Bits at layer 1 of `packets` frames of `bytes` in all.

@@ -208,6 +208,10 @@ impl<'a> Worker<'a> {
             WorkerCommand::SetRate(step) => {
                 self.sending.iter_mut().filter(|s| !s.done).for_each(|s| s.transmitter.set_rate(&step));
             }
+            WorkerCommand::ScaleSessions(step) => {
+                let epoch = self.epoch;
+                self.flows_mut().for_each(|flows| flows.scale(&step, epoch));
+            }
             WorkerCommand::Overhear(on) => {
                 self.overhears = on;
                 self.receivers.iter_mut().for_each(|receiver| receiver.overhear(on));

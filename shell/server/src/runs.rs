@@ -293,14 +293,21 @@ impl RunJob {
             (Some(wanted), Some(copies)) => name == wanted || name.starts_with(copies.as_str()),
             _ => true,
         };
-        if let Some(name) = wanted.stream.as_ref().filter(|_| !plan.streams.iter().any(|s| meant(&s.name))) {
-            return Err(Fault::value("stream", format!("no stream '{name}'")));
+        let is_known = plan.streams.iter().any(|stream| meant(&stream.name))
+            || plan.sessions.iter().any(|entry| meant(&entry.session.name));
+        if let Some(name) = wanted.stream.as_ref().filter(|_| !is_known) {
+            return Err(Fault::value("stream", format!("no stream '{name}', and no sessions of that name")));
         }
         let mut rates = Vec::new();
         let speed = match (&wanted.rate, wanted.scale) {
             (Some(rate), None) => {
-                let load: Load =
-                    rate.parse().map_err(|e: units::QuantityError| Fault::value("rate", e.to_string()))?;
+                let speed: Speed = rate.parse().map_err(|error: String| Fault::value("rate", error))?;
+                let Speed::Rate(load) = speed else {
+                    return Ok(Change {
+                        command: RateCommand { stream: wanted.stream.clone(), speed },
+                        rates,
+                    });
+                };
                 let mut changed = plan.clone();
                 for (index, stream) in changed.streams.iter_mut().enumerate().filter(|(_, s)| meant(&s.name))
                 {
@@ -456,7 +463,7 @@ fn in_words(command: &RateCommand) -> String {
     match command.speed {
         Speed::Share(0) => format!("{who} paused"),
         Speed::Share(ppm) => format!("{who} at {}% of the profile's rate", f64::from(ppm) / 1e4),
-        Speed::Rate(load) => format!("{who} at {load}"),
+        Speed::Rate(_) | Speed::Open(_) => format!("{who} at {}", command.speed),
     }
 }
 

@@ -209,7 +209,7 @@ class RateChange:
     to: str
     """The new rate: `2Mpps`, or `50% of the profile's rate`."""
     stream: str | None = None
-    """The stream; absent for all streams."""
+    """The stream, or the entry of sessions; absent for all."""
 
 
 @dataclass(frozen=True, kw_only=True)

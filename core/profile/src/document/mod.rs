@@ -29,7 +29,7 @@ pub use self::pattern::*;
 pub use self::quantity::*;
 pub use self::replay::*;
 pub use self::session::*;
-pub use self::session_text::{AddressText, OpenText};
+pub use self::session_text::{AddressText, OpenText, print_session_rate, session_rate};
 pub use self::size::*;
 pub use self::tls::*;
 pub use self::vary::*;

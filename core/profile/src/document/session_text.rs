@@ -5,13 +5,14 @@ use std::net::IpAddr;
 use units::{Nanos, Pps};
 
 /// `1000/s`, `10k/s`, `1.5M/s`.
-pub(crate) fn session_rate(text: &str) -> Option<Pps> {
+pub fn session_rate(text: &str) -> Option<Pps> {
     let number = text.trim().strip_suffix("/s")?.trim_end();
     // The number and its prefix are written as those of a packet rate.
     format!("{number}pps").parse().ok()
 }
 
-pub(crate) fn print_session_rate(rate: &Pps) -> String {
+/// The same as text.
+pub fn print_session_rate(rate: &Pps) -> String {
     rate.to_string().replace("pps", "/s")
 }
 

@@ -214,3 +214,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_changed_rate_is_kept_exactly_by_all_workers_together() {
+    let mut openers = [0, 1, 2].map(|worker| Opener::new(&constant(1_000), worker, 3));
+    // A second of all, one of nothing but what is due at its beginning, one of a quarter, and some of twice the rate; told some time before.
+    for (at, scale) in [(1_000, Scale::new(0, 1)), (2_000, Scale::new(1, 4)), (3_000, Scale::new(2, 1))] {
+        openers.iter_mut().for_each(|opener| opener.scale(ms(at), scale));
+    }
+    let mut opened = |time| -> u64 {
+        openers.iter_mut().map(|opener| opener.poll(ms(time) - Nanos(1), 0, u64::MAX).count).sum()
+    };
+    assert_eq!([1_000, 2_000, 3_000, 3_500, 4_000].map(&mut opened), [1_000, 1, 249, 1_000, 1_000]);
+    assert!(openers.iter().all(|opener| opener.totals().withheld == 0));
+    // The next one is due when the plan's 3,250th millisecond is there.
+    assert_eq!(openers.iter().map(|opener| opener.deadline(0)).min(), Some(ms(4_000)));
+}
+
+#[test]
+fn without_a_rate_the_number_at_a_time_is_scaled() {
+    let plan = LoadPlan { concurrent: Some(10), ..at(OpenRate::Max) };
+    let mut openers = [0, 1].map(|worker| Opener::new(&plan, worker, 2));
+    for (at, scale) in [(100, Scale::new(0, 1)), (200, Scale::new(3, 2))] {
+        openers.iter_mut().for_each(|opener| opener.scale(ms(at), scale));
+    }
+    let mut opened =
+        |time| -> u64 { openers.iter_mut().map(|opener| opener.poll(ms(time), 0, u64::MAX).count).sum() };
+    assert_eq!([99, 100, 199, 200].map(&mut opened), [10, 0, 0, 15]);
+}

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::mpsc;
 use std::task::{Context, Poll};
-use units::{Load, Nanos};
+use units::{Load, Nanos, Pps};
 
 /// What a running trial can be asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,10 +24,10 @@ pub enum Command {
     Stop,
 }
 
-/// A new rate for running streams.
+/// A new rate for running streams, and for entries of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateCommand {
-    /// Name of the stream, or of a stream with copies for all of them; `None` is all streams.
+    /// Name of the stream, of a stream with copies for all of them, or of an entry of sessions; `None` is all.
     pub stream: Option<String>,
     /// The new rate.
     pub speed: Speed,
@@ -36,10 +36,36 @@ pub struct RateCommand {
 /// A rate, by itself or as a share of the profile's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speed {
-    /// Millionths of the profile's rate: 0 pauses the stream, 1,000,000 resumes it.
+    /// Millionths of the profile's rate: 0 pauses, 1,000,000 resumes. Of an entry of sessions with `open: max`, of its
+    /// `concurrent`.
     Share(u32),
-    /// A rate of its own.
+    /// A rate of its own, for streams.
     Rate(Load),
+    /// Sessions opened per second, for entries of sessions.
+    Open(Pps),
+}
+
+impl std::str::FromStr for Speed {
+    type Err = String;
+
+    /// `2Mpps`, `40%` of the link, or `500/s` of sessions.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(rate) = profile::document::session_rate(text) {
+            return Ok(Self::Open(rate));
+        }
+        text.parse().map(Self::Rate).map_err(|error: units::QuantityError| error.to_string())
+    }
+}
+
+impl std::fmt::Display for Speed {
+    /// As in rate changes of results.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Share(ppm) => write!(f, "{} of the profile's rate", Load::LinkShare(*ppm)),
+            Self::Rate(load) => load.fmt(f),
+            Self::Open(rate) => f.write_str(&profile::document::print_session_rate(rate)),
+        }
+    }
 }
 
 /// A capture to switch on or off. A capture starts switched on.

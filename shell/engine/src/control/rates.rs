@@ -2,66 +2,136 @@
 
 use super::commands::{RateCommand, Speed};
 use crate::trial::Trial;
-use crate::worker::commands::RateStep;
-use profile::plan::StreamPlan;
+use crate::worker::commands::{RateStep, SessionStep, WorkerCommand};
+use profile::plan::{SessionEntry, StreamPlan};
 use sched::Factor;
-use units::{Load, Nanos};
+use session::Scale;
+use session::plan::OpenRate;
+use units::{Load, Nanos, Pps};
+
+/// Millionths in one.
+const WHOLE_PPM: u32 = 1_000_000;
 
 impl RateCommand {
-    /// The steps workers take at `at` of the schedule's time.
+    /// What workers do at `at` of the schedule's time.
     ///
     /// # Errors
     /// Why the rate can't be set.
-    pub(crate) fn steps(&self, trial: &Trial<'_>, at: Nanos) -> Result<Vec<RateStep>, String> {
-        let streams = self.indices(&trial.plan.streams)?;
-        let load = match self.speed {
+    pub(crate) fn steps(&self, trial: &Trial<'_>, at: Nanos) -> Result<Vec<WorkerCommand>, String> {
+        let streams = self.streams(&trial.plan.streams);
+        let entries = self.entries(&trial.plan.sessions);
+        if let Some(name) = &self.stream
+            && streams.as_ref().is_some_and(Vec::is_empty)
+            && entries.is_empty()
+        {
+            return Err(self.unknown(name, &trial.plan.sessions));
+        }
+        let is_meant =
+            streams.as_ref().is_none_or(|streams| !streams.is_empty()) && !trial.streams.is_empty();
+        let step = |step| WorkerCommand::SetRate(step);
+        match self.speed {
             Speed::Share(ppm) => {
-                let streams = trial.paced_at(streams, ppm)?;
-                return Ok(vec![RateStep { streams, factor: Factor::from_ppm(ppm.into()), at }]);
+                let mut steps = Vec::new();
+                if is_meant {
+                    steps.push(step(trial.share(streams, ppm, at, !entries.is_empty())?));
+                }
+                if !entries.is_empty() {
+                    let scale = Scale::new(ppm.into(), WHOLE_PPM.into());
+                    steps.push(WorkerCommand::ScaleSessions(SessionStep { entries, scale, at }));
+                }
+                Ok(steps)
             }
-            Speed::Rate(load) => load,
+            Speed::Rate(_) if !is_meant => Err("sessions are opened at a rate such as 500/s".to_owned()),
+            Speed::Rate(load) => Ok(trial.steps(streams, load, at)?.into_iter().map(step).collect()),
+            Speed::Open(_) if entries.is_empty() => {
+                Err("streams have a rate such as 2Mpps, 1Gbps or 40%; there are no sessions to open"
+                    .to_owned())
+            }
+            Speed::Open(rate) => {
+                let scaled = |entry| {
+                    let scale = opened_at(&trial.plan.sessions[entry], rate)?;
+                    Ok(WorkerCommand::ScaleSessions(SessionStep { entries: vec![entry], scale, at }))
+                };
+                entries.into_iter().map(scaled).collect()
+            }
+        }
+    }
+
+    /// Indices of the streams that are meant; `None` is all.
+    fn streams(&self, plans: &[StreamPlan]) -> Option<Vec<u32>> {
+        let name = self.stream.as_ref()?;
+        let is_meant = |plan: &StreamPlan| {
+            let copy_of = || plan.name.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('['));
+            plan.name == *name || copy_of()
         };
-        let all = || (0..trial.streams.len() as u32).collect();
-        let indices: Vec<u32> = streams.unwrap_or_else(all);
+        Some(plans.iter().zip(0..).filter(|(plan, _)| is_meant(plan)).map(|(_, index)| index).collect())
+    }
+
+    /// Indices of the entries of sessions that are meant and whose clients run here.
+    fn entries(&self, entries: &[SessionEntry]) -> Vec<usize> {
+        let is_meant = |entry: &SessionEntry| {
+            let plan = &entry.session;
+            plan.client.is_some() && self.stream.as_ref().is_none_or(|name| plan.name == *name)
+        };
+        entries.iter().enumerate().filter(|(_, entry)| is_meant(entry)).map(|(index, _)| index).collect()
+    }
+
+    fn unknown(&self, name: &str, entries: &[SessionEntry]) -> String {
+        if entries.iter().any(|entry| entry.session.name == *name) {
+            return format!("the clients of sessions '{name}' are external; they determine the rate");
+        }
+        format!("there is no stream '{name}', and no sessions of that name")
+    }
+}
+
+/// How many times as fast as its profile says an entry must open its sessions to have the rate `wanted`.
+fn opened_at(entry: &SessionEntry, wanted: Pps) -> Result<Scale, String> {
+    let plan = &entry.session;
+    match &plan.load.open {
+        OpenRate::Constant(own) if own.micro() > 0 => Ok(Scale::new(wanted.micro(), own.micro())),
+        OpenRate::Max => {
+            Err(format!("sessions '{}' open as fast as they can; scale or pause them", plan.name))
+        }
+        _ => Err(format!("sessions '{}' have no constant rate; scale or pause them", plan.name)),
+    }
+}
+
+impl Trial<'_> {
+    /// Streams at a share of their rate. One that sends as fast as it can is only held or not; `others` says whether
+    /// something else is changed.
+    fn share(
+        &self,
+        streams: Option<Vec<u32>>,
+        ppm: u32,
+        at: Nanos,
+        others: bool,
+    ) -> Result<RateStep, String> {
+        let factor = Factor::from_ppm(ppm.into());
+        let paced = |index: &u32| self.streams[*index as usize].load.pace.is_paced();
+        if matches!(ppm, 0 | WHOLE_PPM) || (0..self.streams.len() as u32).all(|index| paced(&index)) {
+            return Ok(RateStep { streams, factor, at });
+        }
+        let mut streams = streams.unwrap_or_else(|| (0..self.streams.len() as u32).collect());
+        streams.retain(paced);
+        if streams.is_empty() && !others {
+            return Err(
+                "a stream with 'rate: max' has no rate to take a share of; pause it instead".to_owned()
+            );
+        }
+        Ok(RateStep { streams: Some(streams), factor, at })
+    }
+
+    /// Streams at a rate of their own.
+    fn steps(&self, streams: Option<Vec<u32>>, load: Load, at: Nanos) -> Result<Vec<RateStep>, String> {
         let mut steps: Vec<RateStep> = Vec::new();
-        for index in indices {
-            let factor = trial.factor(index as usize, load)?;
+        for index in streams.unwrap_or_else(|| (0..self.streams.len() as u32).collect()) {
+            let factor = self.factor(index as usize, load)?;
             match steps.iter_mut().find(|step| step.factor == factor) {
                 Some(step) => step.streams.get_or_insert_default().push(index),
                 None => steps.push(RateStep { streams: Some(vec![index]), factor, at }),
             }
         }
         Ok(steps)
-    }
-
-    /// Indices of the streams that are meant; `None` is all.
-    fn indices(&self, plans: &[StreamPlan]) -> Result<Option<Vec<u32>>, String> {
-        let Some(name) = &self.stream else { return Ok(None) };
-        let is_meant = |plan: &StreamPlan| {
-            let copy_of = || plan.name.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('['));
-            plan.name == *name || copy_of()
-        };
-        let found = plans.iter().zip(0..).filter(|(plan, _)| is_meant(plan)).map(|(_, index)| index);
-        let found: Vec<u32> = found.collect();
-        if found.is_empty() { Err(format!("there is no stream '{name}'")) } else { Ok(Some(found)) }
-    }
-}
-
-impl Trial<'_> {
-    /// Those of `streams` that can be sent at a share of their rate. One that sends as fast as it can is only held or not.
-    fn paced_at(&self, streams: Option<Vec<u32>>, ppm: u32) -> Result<Option<Vec<u32>>, String> {
-        let paced = |index: &u32| self.streams[*index as usize].load.pace.is_paced();
-        if matches!(ppm, 0 | 1_000_000) || (0..self.streams.len() as u32).all(|index| paced(&index)) {
-            return Ok(streams);
-        }
-        let mut streams = streams.unwrap_or_else(|| (0..self.streams.len() as u32).collect());
-        streams.retain(paced);
-        if streams.is_empty() {
-            return Err(
-                "a stream with 'rate: max' has no rate to take a share of; pause it instead".to_owned()
-            );
-        }
-        Ok(Some(streams))
     }
 
     /// How many times as fast as its profile says a stream must be to have the rate `load`.

@@ -8,7 +8,7 @@ use crate::rows;
 use crate::sums::Sums;
 use crate::trial::Trial;
 use crate::worker::LastReport;
-use crate::worker::commands::RateStep;
+use crate::worker::commands::WorkerCommand;
 use measure::{Jitter, Spans};
 use os::ThreadUsage;
 use profile::plan::SessionEntry;
@@ -93,7 +93,11 @@ impl<'a> Collector<'a> {
     }
 
     /// The steps workers take at `at` to follow a rate command, which is noted for the result.
-    pub(super) fn rate_steps(&mut self, command: &RateCommand, at: Nanos) -> Result<Vec<RateStep>, String> {
+    pub(super) fn rate_steps(
+        &mut self,
+        command: &RateCommand,
+        at: Nanos,
+    ) -> Result<Vec<WorkerCommand>, String> {
         let steps = command.steps(self.trial, at)?;
         self.rate_changes.push(rows::rate_change(command, at));
         Ok(steps)

@@ -112,7 +112,7 @@ impl ControlLoop<'_, '_> {
                     let steps =
                         self.collector.rate_steps(command, now.since(self.collector.epoch) + RATE_LEAD);
                     let outcome = steps.map(|steps| {
-                        steps.into_iter().for_each(|step| workers.tell(&WorkerCommand::SetRate(step)));
+                        steps.iter().for_each(|step| workers.tell(step));
                     });
                     request.conclude(outcome);
                 }

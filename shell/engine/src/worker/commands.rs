@@ -1,6 +1,7 @@
 //! What control tells a running worker, and what a worker hands back for pings.
 
 use sched::Factor;
+use session::Scale;
 use units::Nanos;
 
 /// What control tells a running worker.
@@ -8,6 +9,8 @@ use units::Nanos;
 pub(crate) enum WorkerCommand {
     /// Send some streams at another rate.
     SetRate(RateStep),
+    /// Open sessions of some entries, and send their requests, at another rate.
+    ScaleSessions(SessionStep),
     /// Hand over frames that may answer a ping, or no longer.
     Overhear(bool),
     /// Send a frame of a ping. For the first worker, which has a queue of every port.
@@ -28,6 +31,16 @@ pub(crate) struct RateStep {
     pub(crate) streams: Option<Vec<u32>>,
     pub(crate) factor: Factor,
     /// When, on the schedule's time.
+    pub(crate) at: Nanos,
+}
+
+/// Another rate for some entries of sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionStep {
+    /// Indices of the entries.
+    pub(crate) entries: Vec<usize>,
+    pub(crate) scale: Scale,
+    /// When, since the start of traffic.
     pub(crate) at: Nanos,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Invariant: what was counted is handed over with every interval; nothing is counted in two.
 
+use super::commands::SessionStep;
 use super::flow_sink::FlowSink;
 use super::steer::Steer;
 use crate::counts::sessions::SessionCounts;
@@ -118,6 +119,8 @@ pub(crate) struct Flows {
     roles: Vec<Option<Role>>,
     /// UDP's servers do not see that their clients are through: from this flow on they have not been told.
     dismissed: Option<u32>,
+    /// Rates have changed: from this flow on none was told.
+    retimed: Option<u32>,
     /// Which worker this is, of how many.
     share: (usize, usize),
     /// When they end, since the start of traffic.
@@ -152,6 +155,7 @@ impl Flows {
             openings,
             roles,
             dismissed: None,
+            retimed: None,
             share,
             end,
             stage: Stage::Running,
@@ -190,6 +194,10 @@ impl Flows {
         }
         if self.dismissed.is_some() {
             self.dismiss_some(now);
+            busy = true;
+        }
+        if let Some(next) = self.retimed {
+            self.retimed = self.see_some(now, next, |_, now, apps, flow, io| apps.ask_again(now, flow, io));
             busy = true;
         }
         if !crowded && self.stack.next_due() <= now {
@@ -241,6 +249,16 @@ impl Flows {
             }
         });
         self.stage = next.map_or(Stage::Ended, |next| Stage::Ending { next });
+    }
+
+    /// Opens sessions of some entries, and sends their requests, at another rate.
+    pub(crate) fn scale(&mut self, step: &SessionStep, epoch: Nanos) {
+        for opening in self.openings.iter_mut().filter(|opening| step.entries.contains(&opening.entry)) {
+            opening.clients.scale(step.at, step.scale);
+            if self.apps.scale(opening.entry, epoch.saturating_add(step.at), step.scale) {
+                self.retimed = Some(0);
+            }
+        }
     }
 
     /// Clients played here are through: servers that can't see it are told.
