@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hosts import OFFLOADS, end_to_end, rules
+from hosts import end_to_end, rules
 from lab import EAST4, WEST4, call, missing, need, wait_until
 from servers import OBJECTS, Nginx
 
@@ -26,8 +26,6 @@ def router(lab):
     need("conntrack", "ethtool", "nft", "tc")
     router = lab.router()
     router.lab = lab
-    for interface in ("r0", "r1"):
-        call(*router.router.command("ethtool", "-K", interface, *OFFLOADS))
     return router
 
 

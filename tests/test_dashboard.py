@@ -500,3 +500,31 @@ def test_it_needs_nothing_from_elsewhere(server):
     assert b"http:" not in files[""] and b"https:" not in files[""]
     lock = (REPO / "web/package-lock.json").read_text()
     assert '"resolved"' not in lock and "integrity" in lock
+
+
+def test_a_run_of_which_nothing_came_is_not_green(page, server):
+    """How much succeeded stands first, and no sign says that all is well."""
+    profile = {
+        "ports": {"west": {"device": "ring:a", "ip": "10.0.0.2/24"}, "east": {"device": "ring:b", "ip": "10.0.0.3/24"}},
+        "sessions": [
+            {
+                "name": "dead",
+                "client": {"port": "west"},
+                "server": {"addresses": "10.0.0.3", "ports": 81},
+                "app": "http",
+                "open": "500/s",
+                "count": 100,
+            },
+            {"name": "idle", "server": {"port": "east", "ports": 80}, "app": "http"},
+        ],
+        "load": {"duration": "1s", "drain": "200ms"},
+    }
+    run = start(server, profile=profile)
+    show(page, server, f"runs/{run['id']}")
+    assert server.ended(run)["achieved"]["success"] is False
+    says(page, "✕ done, without success", "✕ Nothing succeeded: 0 of 100 sessions completed (0%), failed: 100 ")
+    notes = page.run("return [...document.querySelectorAll('[aria-label=State] .note')].map(note => note.textContent)")
+    assert notes[0].startswith("✕ Nothing succeeded: "), notes
+    show(page, server, "now")
+    says(page, "✕ done, without success")
+    assert page.run(EXAMINE) == [] and page.console() == []

@@ -5,8 +5,8 @@ import re
 import time
 
 import pytest
-from hosts import OFFLOADS, counted, rules
-from lab import EAST4, EAST6, WEST4, WEST6, call, need, wait_until
+from hosts import counted, rules
+from lab import EAST4, EAST6, WEST4, WEST6, need, wait_until
 from sessions import all_through, check, of, raw
 
 FAMILIES = pytest.mark.parametrize("v6", [False, True], ids=["ipv4", "ipv6"])
@@ -16,11 +16,9 @@ TRACK = "ct state established,related accept"
 @pytest.fixture
 def router(lab):
     """The kernel between our clients and our servers."""
-    need("conntrack", "ethtool")
+    need("conntrack")
     router = lab.router()
     router.lab = lab
-    for interface in ("r0", "r1"):
-        call(*router.router.command("ethtool", "-K", interface, *OFFLOADS))
     return router
 
 
