@@ -233,3 +233,15 @@ def test_one_dead_stream_is_named(router):
     assert done.exit == 0, str(done)
     assert first_line(done) == "500 of 1,000 packets received (50%), nothing on 1 of 2 streams: b"
     assert done.json["achieved"]["packets"]["dead"] == ["b"]
+
+
+def test_a_report_says_so_first(host):
+    """The page of a single run: what came of it stands before whether its figures can be trusted."""
+    folder = host.lab.folder() / "run"
+    profile = host.lab.profile(host.ports(), None, sessions=[dropped(host)], load=LOAD)
+    host.lab.eagre("run", profile, "--out", folder, ns=host.tester)
+    page = host.lab.folder() / "page.html"
+    host.lab.eagre("results", "report", "--run", folder, "--output", page).ok()
+    text = page.read_text()
+    told = text.index("Nothing succeeded: 0 of 50 sessions completed (0%), failed: 50 setup timeout.")
+    assert told < text.index("Valid.") and 'class="verdict good"' not in text

@@ -3,6 +3,7 @@
 use super::words;
 use crate::{Loaded, State, TrialRow, percent, quantity};
 use maud::{Markup, html};
+use result::ResultDocument;
 use units::whole as count;
 
 /// Sentences more than these are in the table only.
@@ -108,15 +109,22 @@ pub(super) fn verdict(loaded: &Loaded) -> Markup {
     if failed > 0 {
         mood = mood.max(Mood::Warn);
     }
+    // A method asks for more than a device can do, and says what it found.
+    let ResultDocument { achieved, verdict, .. } = loaded.only().unwrap_or_default();
+    if achieved.as_ref().is_some_and(|achieved| !achieved.success) {
+        mood = Mood::Bad;
+    }
     let reasons = reasons(&loaded.trials);
     let remarks: Vec<&String> = loaded.method_results.iter().flat_map(|result| &result.remarks).collect();
     let mut notes = state_notes(loaded);
+    notes.extend(verdict.notes);
     if failed > 0 {
         let word = if failed == 1 { "criterion was" } else { "criteria were" };
         notes.push(format!("{failed} pass {word} not met."));
     }
     html! {
         div class=(format!("verdict {}", mood.class())) role="note" {
+            @if let Some(achieved) = &achieved { p { (achieved.summary) "." } }
             p { (headline) }
             @if !notes.is_empty() || !reasons.is_empty() || !remarks.is_empty() {
                 ul {
