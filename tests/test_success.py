@@ -189,7 +189,7 @@ def test_what_works_says_so_first(lab):
     entry = {"name": "s", "client": {"port": "west"}, "server": {"port": "east", "ports": 80}, "app": "http", **OPEN}
     profile = lab.profile(pair(), [stream("a", "west", "east", rate="1kpps")], sessions=[entry], load=LOAD)
     done = run(lab, profile)
-    assert done.exit == 0, str(done)
+    done.ok()
     assert first_line(done) == "50 of 50 sessions completed (100%); 500 of 500 packets received (100%)"
     parts = done.json["achieved"]
     assert (parts["sessions"]["ratio"], parts["packets"]["ratio"], parts["packets"]["dead"]) == (1.0, 1.0, [])
@@ -200,7 +200,7 @@ def test_only_what_should_arrive_counts(router):
     flood = {key: value for key, value in blocked(router, "flood").items() if key != "to"}
     flood["packet"] = [{"ipv4": {"dst": "10.0.1.2"}}, {"udp": {"dst": 7}}]
     done = packets(router, flood, one_way("plain", 7, measure=False))
-    assert done.exit == 0 and "packets" not in done.json["achieved"], str(done)
+    assert "packets" not in done.ok().json["achieved"], str(done)
     assert first_line(done) == "1,000 packets sent; their arrival is not measured"
 
 
@@ -218,7 +218,7 @@ def test_only_what_should_arrive_counts(router):
 def test_criteria_that_demand_loss_decide(router, criterion, exit_code):
     """A rule that drops is tested by packets that it must drop: those count no longer among what should arrive."""
     done = packets(router, blocked(router), blocked_too(), one_way("b"), criteria=criterion)
-    assert done.exit == exit_code, str(done)
+    assert done.exit == exit_code or exit_code == 0 and done.was_only_disturbed(), str(done)
     demands = "lost" in str(criterion) or exit_code == 0
     assert done.json["achieved"]["packets"]["asked"] == (1000 if demands else 1500), done.json["achieved"]
 
@@ -230,7 +230,7 @@ def blocked_too():
 def test_one_dead_stream_is_named(router):
     """Half of the packets is not less than half, but nobody should have to look for the other half."""
     done = packets(router, one_way(), blocked(router, "b"))
-    assert done.exit == 0, str(done)
+    done.ok()
     assert first_line(done) == "500 of 1,000 packets received (50%), nothing on 1 of 2 streams: b"
     assert done.json["achieved"]["packets"]["dead"] == ["b"]
 

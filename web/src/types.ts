@@ -1566,6 +1566,8 @@ export interface StreamResult {
   reorder_distance_max?: number | null;
   /** Packets too late to tell from duplicates; counted as lost. */
   stale?: number | null;
+  /** Packets with a sequence number far ahead that no later packet confirmed; not counted as received. */
+  rejected?: number | null;
   /** One-way delay. */
   latency_ns?: LatencyResult | null;
   /** Variation of the delay from packet to packet. */
@@ -1776,7 +1778,9 @@ export interface Verdict {
   valid: boolean;
   /** Whether the tester, and not the device under test, was the limit. */
   generator_limited: boolean;
-  /** Why the result is not valid, or why the tester was the limit. */
+  /** Whether something on the tester's machine disturbed it: its cores were taken away or it paused. */
+  disturbed: boolean;
+  /** Why the result is not valid, why the tester was the limit, or what disturbed it. */
   reasons: string[];
   /** What to know about the figures that are valid all the same. */
   notes?: string[];
@@ -1820,4 +1824,6 @@ export interface WorkerResult {
   waited_s?: number | null;
   /** Longest time between two turns of the loop, ns. */
   stall_max_ns: number;
+  /** Time in which the loop stood still for 5 ms and longer, s; absent in a simulated trial. */
+  paused_s?: number | null;
 }

@@ -444,6 +444,8 @@ class StreamResult:
     """Largest distance of a reordered packet, in packets of its stream."""
     stale: int | None = None
     """Packets too late to tell from duplicates; counted as lost."""
+    rejected: int | None = None
+    """Packets with a sequence number far ahead that no later packet confirmed; not counted as received."""
     latency_ns: LatencyResult | None = None
     """One-way delay."""
     jitter_ns: JitterResult | None = None
@@ -482,8 +484,10 @@ class Verdict:
     """Whether the figures can be trusted."""
     generator_limited: bool
     """Whether the tester, and not the device under test, was the limit."""
+    disturbed: bool
+    """Whether something on the tester's machine disturbed it: its cores were taken away or it paused."""
     reasons: list[str]
-    """Why the result is not valid, or why the tester was the limit."""
+    """Why the result is not valid, why the tester was the limit, or what disturbed it."""
     notes: list[str] = field(default_factory=list)
     """What to know about the figures that are valid all the same."""
 
@@ -502,3 +506,5 @@ class WorkerResult:
     """Processor time used, s."""
     waited_s: float | None = None
     """Time spent waiting for the core, s."""
+    paused_s: float | None = None
+    """Time in which the loop stood still for 5 ms and longer, s; absent in a simulated trial."""
