@@ -31,7 +31,7 @@ def disturbed(lab, tester, kind, what):
     what()
     done = lab.finish(process)
     assert done.exit == 1, done
-    verdict = done.json["verdict"]
+    verdict = done.told["verdict"]
     assert verdict["valid"] is False, verdict
     return "\n".join(verdict["reasons"])
 
