@@ -9,7 +9,7 @@ from hosts import PYTHON, Host, Routed
 from kernel_server import ECHO
 from lab import WEST4
 from servers import Dnsmasq, Nginx
-from sessions import all_through, check, of, raw
+from sessions import all_through, check, of
 
 KINDS = ["afpacket", "afxdp"]
 FAMILIES = pytest.mark.parametrize("v6", [False, True], ids=["ipv4", "ipv6"])
