@@ -90,6 +90,7 @@ class TestWiring:
         done.refused(3, "no answer from 10.0.", "check that the device under test is up")
 
 
+@pytest.mark.alone
 class TestDevice:
     def test_one_that_forwards_nothing(self, routed):
         router, bench, profile = routed

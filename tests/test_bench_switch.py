@@ -105,6 +105,7 @@ def rows(done):
     return done.ok().json["results"][0]["findings"]["rows"]
 
 
+@pytest.mark.alone
 @pytest.mark.unsteady("the switch runs on the cores the tester uses; frames lost there look like addresses not learnt")
 def test_the_capacity_of_a_bounded_table_is_found(switch):
     switch.bound(CAPACITY)

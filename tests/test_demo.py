@@ -5,7 +5,11 @@ import os
 import time
 from datetime import datetime
 
+import pytest
 from lab import NOBODY, need, sums
+
+# What it says of a machine with nothing else to do.
+pytestmark = pytest.mark.alone
 
 FIRST_PACKET_S = 0.5
 # With other work waiting for the processor, starting takes as much longer as it gets less of it.

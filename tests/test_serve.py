@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from lab import REPO, call, need, pair, stream, wait_until
+from lab import REPO, call, need, pair, stream, undisturbed, wait_until
 from server import Server, rings
 
 
@@ -53,7 +53,7 @@ def test_a_run_from_start_to_result(server):
     assert sent == sorted(sent) and sent[-1] == 20_000
     assert looks[-1]["streams"]["lost"] == [0] and looks[2]["latency"]["p99_ns"] > 0
     result = dict(events)["result"]
-    assert result["verdict"]["valid"] and result["streams"]["s0"]["rx"] == 20_000
+    assert undisturbed(result)["verdict"]["valid"] and result["streams"]["s0"]["rx"] == 20_000
     assert result == server.get(f"/api/v1/runs/{run['id']}/result")
     kept = server.get(f"/api/v1/results/{run['id']}")
     assert kept["campaign"]["state"] == "done" and kept["campaign"]["tags"] == ["dut=none"]
@@ -400,7 +400,7 @@ def test_many_looks_at_many_streams(lab):
     [client.start() for client in clients]
     [client.join() for client in clients]
     assert server.ended(run)["state"] == "done"
-    result = server.get(f"/api/v1/runs/{run['id']}/result")
+    result = undisturbed(server.get(f"/api/v1/runs/{run['id']}/result"))
     assert result["verdict"]["valid"], result["verdict"]
     assert sum(s["tx"] for s in result["streams"].values()) == 400_000
     assert sum(s["lost"] for s in result["streams"].values()) == 0

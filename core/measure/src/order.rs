@@ -170,7 +170,7 @@ impl Lane {
             if missing.stale_run <= RESYNC {
                 return ArrivalOrder::Stale;
             }
-            *self.missing.get_or_insert_default() = Box::default();
+            self.missing = None;
             self.next = self.next.checked_sub(distance).unwrap_or(u64::from(low)) + 1;
             return ArrivalOrder::InOrder;
         }

@@ -27,11 +27,19 @@ pub struct ProfileError {
     pub column: usize,
     /// What is wrong and what was expected.
     pub reason: String,
+    /// Whether a larger machine would take it: nothing is wrong with the profile.
+    pub is_of_machine: bool,
 }
 
 impl ProfileError {
     pub(crate) fn new(at: Position, path: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { path: path.into(), line: at.line, column: at.column, reason: reason.into() }
+        Self {
+            path: path.into(),
+            line: at.line,
+            column: at.column,
+            reason: reason.into(),
+            is_of_machine: false,
+        }
     }
 }
 

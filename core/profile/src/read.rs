@@ -33,6 +33,12 @@ impl Reading {
         self.fail_at(self.position(&path), path, reason);
     }
 
+    /// Records that this machine is too small for what is at `path`.
+    pub(crate) fn fail_here(&mut self, path: impl Into<String>, reason: impl Into<String>) {
+        self.fail(path, reason);
+        self.errors.last_mut().expect("just recorded").is_of_machine = true;
+    }
+
     fn fail_at(&mut self, at: Position, path: impl Into<String>, reason: impl Into<String>) {
         let error = ProfileError::new(at, path, reason);
         let mut path = error.path.as_str();

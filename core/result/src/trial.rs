@@ -84,6 +84,7 @@ part! {
         /// Whether the tester, and not the device under test, was the limit.
         generator_limited: bool = FLAG;
         /// Whether something on the tester's machine disturbed it: its cores were taken away or it paused.
+        #[serde(default)]
         disturbed: bool = FLAG;
         /// Why the result is not valid, why the tester was the limit, or what disturbed it.
         reasons: Vec<String> = TEXT;

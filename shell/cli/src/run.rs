@@ -181,7 +181,11 @@ pub(crate) fn files_beside(profile: &Path) -> impl Fn(&str) -> Result<Vec<u8>, S
 }
 
 pub(crate) fn bad_profile(name: &str, errors: &[profile::ProfileError]) -> Failure {
-    Failure::bad_input(errors.iter().map(|e| format!("{name}: {e}\n")).collect::<String>())
+    let text = errors.iter().map(|e| format!("{name}: {e}\n")).collect::<String>();
+    if errors.iter().all(|error| error.is_of_machine) {
+        return Failure::refused(text);
+    }
+    Failure::bad_input(text)
 }
 
 fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {

@@ -17,7 +17,7 @@ mod tap;
 mod writer;
 
 pub use options::{CaptureOptions, Directions, Every, Keep};
-pub use outcome::{CaptureCounts, CaptureError, CaptureOutcome};
+pub use outcome::{CaptureError, CaptureOutcome};
 pub use pcap::Direction;
 pub use tap::Tap;
 pub use writer::CaptureWriter;

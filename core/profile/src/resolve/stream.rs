@@ -58,7 +58,7 @@ impl<'a> Resolver<'a> {
         let needed = self.memory();
         if let Some(most) = self.overrides.memory_bytes.filter(|most| needed > *most) {
             let (needed, most) = (needed.div_ceil(1_000_000), most / 1_000_000);
-            self.reading.fail(
+            self.reading.fail_here(
                 "streams",
                 format!("{total} streams, copies included, need about {needed} MB of memory, and {most} MB can be used; use fewer 'copies'"),
             );

@@ -1,3 +1,4 @@
+use super::outcome::CaptureCounts;
 use super::*;
 use pcap::{Capture, Record};
 use std::fs::{self, File};

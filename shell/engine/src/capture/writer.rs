@@ -54,7 +54,8 @@ impl CaptureWriter {
     }
 
     /// What was counted so far. What the disk refuses is counted at the end only.
-    pub fn counts(&self) -> CaptureCounts {
+    #[cfg(test)]
+    pub(super) fn counts(&self) -> CaptureCounts {
         self.shared.counts()
     }
 
