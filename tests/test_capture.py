@@ -95,7 +95,7 @@ def test_tcpdump_in_the_same_place_sees_the_same_packets(lab):
         "send", "--port", "veth0", "--ip", "10.0.0.1/24", "--dst", "10.0.0.2", "--dst-mac", "02:00:00:00:00:02",
         "--rate", "2kpps", "--count", "2000", "--for", "2s", ns=tester,
     )
-    assert listener.wait(20) == 0
+    lab.finish(listener, 20).ok()
     tcpdump.terminate()
     tcpdump.wait(10)
     fields = ["-T", "fields", "-e", "frame.len", "-e", "data.data", "-Y", "udp.dstport == 9"]
@@ -135,5 +135,5 @@ def test_receive_counts_what_arrives(lab):
         "send", "--port", "veth0", "--ip", "10.0.0.1/24", "--dst", "10.0.0.2", "--dst-mac", "02:00:00:00:00:02",
         "--rate", "1kpps", "--count", "500", "--for", "1s", ns=tester,
     )
-    result = json.loads(listener.communicate(timeout=20)[0])
+    result = lab.finish(listener, 20).result()
     assert result["verdict"]["valid"] and result["ports"]["rx"]["rx_packets"] >= 500
