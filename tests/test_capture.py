@@ -1,6 +1,5 @@
 """Captures while traffic runs: every packet is in the file or counted as dropped, and other tools read the file."""
 
-import json
 import re
 import time
 
