@@ -1758,6 +1758,8 @@ export interface TrialNote {
   phase: Phase;
   /** Its label. */
   label: string;
+  /** The frames; absent unless the trial is an even load. */
+  frames?: Frames | null;
   /** What the trial varies: share of the line rate, or number of frames, addresses or sessions. */
   magnitude: number;
   /** Its length. */

@@ -14,7 +14,7 @@ PORT = {
     "tx_packets": 100, "tx_bytes": 6400, "rx_packets": 90, "rx_bytes": 5760, "tx_pps": 99.5, "rx_pps": 90.0,
     "tx_bps_l1": 67000.0, "rx_bps_l1": 60000.0, "rx_other": 0, "tx_answers": 0, "rx_errors": {}, "tx_errors": {},
 }  # fmt: skip
-VERDICT = {"valid": True, "generator_limited": False, "reasons": []}
+VERDICT = {"valid": True, "generator_limited": False, "disturbed": False, "reasons": []}
 RESULT = {
     "schema": "eagre.result/1", "version": "0.1.0", "seed": 2**64 - 1, "profile_sha256": "00", "duration_s": 1.0,
     "interrupted": False, "clock": {"source": "tsc", "hz": 10}, "timestamp_class": "software", "verdict": VERDICT,

@@ -1387,6 +1387,8 @@ class TrialNote:
     """Frames lost."""
     standing: Standing
     """Whether it counts, and for what."""
+    frames: Frames | None = None
+    """The frames; absent unless the trial is an even load."""
     reasons: list[str] = field(default_factory=list)
     """Reasons why it does not count."""
 
