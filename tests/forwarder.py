@@ -76,27 +76,36 @@ class Spoiler:
         self.held = []
 
 
-def main():
-    west, east, udp_port = interface(sys.argv[1]), interface(sys.argv[2]), int(sys.argv[3])
-    spoiler, ending = Spoiler(east), False
+def forward(west, east, udp_port, take, idle=lambda: None):
+    """Passes everything both ways until standard input ends and nothing more comes.
+
+    `take` gets the packets to `udp_port` that come in on WEST; `idle` is called when nothing came for a while.
+    """
+    ending = False
     print("ready", flush=True)
     while True:
         sources = [west, east] if ending else [west, east, sys.stdin]
         ready, _, _ = select.select(sources, [], [], QUIET_S)
         if not ready:
-            spoiler.flush()
+            idle()
             if ending:
-                break
+                return
         if east in ready:
             west.send(east.recv(65536))
         if west in ready:
             frame = west.recv(65536)
             if is_test_packet(frame, udp_port):
-                spoiler.take(frame)
+                take(frame)
             else:
                 east.send(frame)
         if sys.stdin in ready and not sys.stdin.readline():
             ending = True
+
+
+def main():
+    west, east, udp_port = interface(sys.argv[1]), interface(sys.argv[2]), int(sys.argv[3])
+    spoiler = Spoiler(east)
+    forward(west, east, udp_port, spoiler.take, spoiler.flush)
     fields = ("seen", "dropped", "duplicated", "late", "distance_max")
     print(json.dumps({field: getattr(spoiler, field) for field in fields}))
 

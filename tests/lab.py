@@ -361,6 +361,21 @@ class Lab:
         """Starts the program."""
         return self.start(EAGRE, *arguments, **options)
 
+    def controlled(self, profile, lines, every, intervals=2, more=()):
+        """A run that is told lines, one after the other, once so many intervals have passed; it and its intervals."""
+        path = profile.parent / "lines.jsonl"
+        arguments = ("--control", "--json", "-", "--jsonl", path, "--interval", "50ms", *more)
+        process = self.start_eagre("run", profile, *arguments, stdin=subprocess.PIPE)
+        wait_until(lambda: path.exists() and path.read_text().count("\n") >= intervals, "traffic")
+        for line in lines:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            time.sleep(every)
+        process.stdin.close()
+        process.stdin = None
+        done = self.finish(process)
+        return done, [json.loads(line) for line in path.read_text().splitlines()]
+
     def eagre(self, *arguments, ns=None, user=None, timeout=60, stdin=None, env=None, cwd=None, binary=None):
         """Runs the program until it ends."""
         options = {"stdin": subprocess.PIPE} if stdin is not None else {}

@@ -5,13 +5,11 @@ import json
 import pytest
 from lab import REPO, settled, stream, sums
 
-FORWARDER = REPO / "tests/forwarder.py"
+FORWARDER, LIAR = REPO / "tests/forwarder.py", REPO / "tests/liar.py"
 
 
-@pytest.mark.unsteady("the device runs on the cores the tester uses; a busy neighbour costs packets")
-@pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
-def test_what_a_device_does_to_packets_is_reported_exactly(lab, kind):
-    """Real packets through a device that drops every 10th, repeats every 7th and holds every 13th back."""
+def through(lab, kind, program, streams, **load):
+    """Runs streams through a device that is `program`; each call returns the run and what the device did."""
     tester, device = lab.netns("tester"), lab.netns("device")
     device.sysctl({"net.ipv6.conf.all.disable_ipv6": 1})
     lab.veth(tester, "veth0", device, "west")
@@ -20,17 +18,26 @@ def test_what_a_device_does_to_packets_is_reported_exactly(lab, kind):
         "west": {"device": f"{kind}:veth0", "ip": "10.0.0.2/24"},
         "east": {"device": f"{kind}:veth1", "ip": "10.0.0.3/24"},
     }
+    profile = lab.profile(ports, streams, load=load)
+
+    def once():
+        process = lab.start("/usr/bin/python3", program, "west", "east", 9001, ns=device, stdin=-1)
+        assert process.stdout.readline() == "ready\n"
+        done = lab.eagre("run", profile, "--json", "-", ns=tester)
+        return done, json.loads(process.communicate("", timeout=20)[0])
+
+    return once
+
+
+@pytest.mark.unsteady("the device runs on the cores the tester uses; a busy neighbour costs packets")
+@pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
+def test_what_a_device_does_to_packets_is_reported_exactly(lab, kind):
+    """Real packets through a device that drops every 10th, repeats every 7th and holds every 13th back."""
     streams = [
         stream("spoilt", "west", "east", 9001, rate="2kpps", count=5000),
         stream("spared", "east", "west", 9002, rate="500pps", count=1000),
     ]
-    profile = lab.profile(ports, streams, load={"duration": "4s", "drain": "1s"})
-
-    def once():
-        forwarder = lab.start("/usr/bin/python3", FORWARDER, "west", "east", 9001, ns=device, stdin=-1)
-        assert forwarder.stdout.readline() == "ready\n"
-        done = lab.eagre("run", profile, "--json", "-", ns=tester)
-        return done, json.loads(forwarder.communicate("", timeout=20)[0])
+    once = through(lab, kind, FORWARDER, streams, duration="4s", drain="1s")
 
     def check(done, did):
         result = done.result()
@@ -55,22 +62,8 @@ def test_what_a_device_does_to_packets_is_reported_exactly(lab, kind):
 def test_damaged_and_forged_packets_cost_themselves_and_nothing_else(lab, kind):
     """A flipped bit of a sequence number or of a time, and a number 3,000,000 ahead: the other packets count as received,
     the latency is right, and the verdict says what was left out."""
-    tester, device = lab.netns("tester"), lab.netns("device")
-    device.sysctl({"net.ipv6.conf.all.disable_ipv6": 1})
-    lab.veth(tester, "veth0", device, "west")
-    lab.veth(tester, "veth1", device, "east")
-    ports = {
-        "west": {"device": f"{kind}:veth0", "ip": "10.0.0.2/24"},
-        "east": {"device": f"{kind}:veth1", "ip": "10.0.0.3/24"},
-    }
     streams = [stream("lied-about", "west", "east", 9001, rate="1kpps", count=1000, size="64B")]
-    profile = lab.profile(ports, streams, load={"duration": "1500ms", "drain": "500ms"})
-
-    def once():
-        liar = lab.start("/usr/bin/python3", REPO / "tests/liar.py", "west", "east", 9001, ns=device, stdin=-1)
-        assert liar.stdout.readline() == "ready\n"
-        done = lab.eagre("run", profile, "--json", "-", ns=tester)
-        return done, json.loads(liar.communicate("", timeout=20)[0])
+    once = through(lab, kind, LIAR, streams, duration="1500ms", drain="500ms")
 
     def check(done, did):
         assert did["seen"] == 1000, "the device itself missed packets"

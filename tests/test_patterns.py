@@ -5,13 +5,11 @@ In virtual time; a live run is changed at the end.
 
 import math
 import statistics
-import subprocess
-import time
 from fractions import Fraction
 
 import pytest
 from capture import number, records
-from lab import settled, wait_until
+from lab import settled
 
 PACKET = [
     {"ethernet": {"dst": "02:00:00:00:00:07"}},
@@ -347,17 +345,7 @@ CONTROL = {"west": {"device": "ring:a"}, "east": {"device": "ring:b"}}
 def controlled(lab, lines, *streams, every=0.15, duration="10s", more=()):
     """A live run to which lines are given, one after the other; how it ended."""
     profile = lab.profile(CONTROL, [{**stream, "to": "east"} for stream in streams], load={"duration": duration, "drain": "100ms"})  # fmt: skip
-    intervals = profile.parent / "lines.jsonl"
-    arguments = ("--control", "--json", "-", "--jsonl", intervals, "--interval", "50ms", *more)
-    process = lab.start_eagre("run", profile, *arguments, stdin=subprocess.PIPE)
-    wait_until(lambda: intervals.exists() and intervals.read_text().count("\n") >= 2, "traffic")
-    for line in lines:
-        process.stdin.write(line + "\n")
-        process.stdin.flush()
-        time.sleep(every)
-    process.stdin.close()
-    process.stdin = None
-    done = lab.finish(process)
+    done, _ = lab.controlled(profile, lines, every, more=more)
     # Stopped before its end is not passed, as after Ctrl-C.
     assert done.exit == 1 and done.json["interrupted"] and done.json["verdict"]["valid"], str(done)
     return done

@@ -1,11 +1,7 @@
 """Rates of sessions: changed while a run lasts, paused, scaled; and what they are counted over."""
 
-import json
-import subprocess
-import time
-
 import pytest
-from lab import pair, stream, wait_until
+from lab import pair, stream
 from server import Server
 from sessions import check, raw
 
@@ -26,19 +22,9 @@ def controlled(lab, lines, *entries, streams=None, every=0.6, **rest):
     """A run that is told something from time to time: the document, its intervals, what was refused."""
     load = {"duration": f"{DURATION}s", "drain": "200ms"}
     profile = lab.profile(pair(), streams, sessions=list(entries), load=load, **rest)
-    intervals = profile.parent / "lines.jsonl"
-    arguments = ("--control", "--json", "-", "--jsonl", intervals, "--interval", "50ms")
-    process = lab.start_eagre("run", profile, *arguments, stdin=subprocess.PIPE)
-    wait_until(lambda: intervals.exists() and intervals.read_text().count("\n") >= 8, "traffic")
-    for line in lines:
-        process.stdin.write(line + "\n")
-        process.stdin.flush()
-        time.sleep(every)
-    process.stdin.close()
-    process.stdin = None
-    done = lab.finish(process)
+    done, intervals = lab.controlled(profile, lines, every, intervals=8)
     assert done.exit in (0, 1), str(done)
-    return done, [json.loads(line) for line in intervals.read_text().splitlines()]
+    return done, intervals
 
 
 def due(changes, rate, name="s", duration=DURATION):

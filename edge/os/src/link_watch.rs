@@ -53,6 +53,8 @@ pub struct LinkWatch {
     socket: OwnedFd,
     links: Links,
     watched: Vec<Watched>,
+    /// For what the kernel tells.
+    buffer: Vec<u8>,
 }
 
 /// `RTMGRP_LINK` of linux/rtnetlink.h.
@@ -70,16 +72,15 @@ impl LinkWatch {
         let mut links = Links::open()?;
         let watched = names.iter().map(|name| links.by_name(name).map(|facts| Watched::new(&facts)));
         let watched = watched.collect::<io::Result<_>>()?;
-        Ok(Self { socket, links, watched })
+        Ok(Self { socket, links, watched, buffer: vec![0; MESSAGE_BYTES] })
     }
 
     /// Waits for up to `patience` and returns what happened, by the place of its name.
     pub fn wait(&mut self, patience: Duration) -> Vec<(usize, LinkChange)> {
         let patience = patience.max(Duration::from_millis(1));
         let _ = net::sockopt::set_socket_timeout(&self.socket, net::sockopt::Timeout::Recv, Some(patience));
-        let mut buffer = vec![0; MESSAGE_BYTES];
-        match net::recv(&self.socket, &mut buffer[..], RecvFlags::empty()) {
-            Ok((bytes, _)) => self.take(&buffer[..bytes]),
+        match net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
+            Ok((bytes, _)) => self.take(bytes),
             // More was told than there was room for.
             Err(Errno::NOBUFS) => self.look(),
             Err(_) => Vec::new(),
@@ -101,8 +102,9 @@ impl LinkWatch {
         changes
     }
 
-    fn take(&mut self, mut datagram: &[u8]) -> Vec<(usize, LinkChange)> {
-        let mut changes = Vec::new();
+    /// Takes a datagram of so many bytes.
+    fn take(&mut self, bytes: usize) -> Vec<(usize, LinkChange)> {
+        let (mut changes, mut datagram) = (Vec::new(), &self.buffer[..bytes]);
         while !datagram.is_empty() {
             let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(datagram) else { break };
             let bytes = (message.header.length as usize).next_multiple_of(4).min(datagram.len());

@@ -389,12 +389,10 @@ impl Campaign {
 
 /// Adds to the newest result what its trials and those of the parts before it disagree on.
 fn tell_disagreements(results: &mut [MethodResult]) {
-    let known: Vec<String> = results.iter().flat_map(|result| &result.remarks).cloned().collect();
-    let new =
-        methods::disagreements(results).into_iter().filter(|sentence| !known.contains(sentence)).collect();
+    let mut sentences = methods::disagreements(results);
+    sentences.retain(|sentence| !results.iter().any(|result| result.remarks.contains(sentence)));
     if let Some(newest) = results.last_mut() {
-        let new: Vec<String> = new;
-        newest.remarks.extend(new);
+        newest.remarks.extend(sentences);
     }
 }
 

@@ -127,8 +127,8 @@ impl Session {
         Ok(document)
     }
 
-    /// Holds the plan's criteria against a document of its trial, and says how much was achieved. [`run`](Self::run) and [`simulate`](Self::simulate) have
-    /// done so; do it again after adding to a document.
+    /// Holds the plan's criteria against a document of its trial, and says how much was achieved. [`run`](Self::run) and
+    /// [`simulate`](Self::simulate) have done so; do it again after adding to a document.
     pub fn judge(&self, document: &mut ResultDocument) {
         document.criteria = trust::judge_criteria(&self.plan.criteria, document);
         document.achieved = Some(achieved(&self.plan, document));

@@ -362,9 +362,9 @@ impl Evidence<'_> {
     fn something_was_lost(&self) -> bool {
         let streams = self.trial.streams.iter().zip(&self.sums.sent).zip(&self.sums.arrivals.streams);
         let mut measured = streams.filter(|((stream, _), _)| stream.measured && stream.to.is_some());
-        let sessions = 0..self.trial.plan.sessions.len();
+        let failed = |entry| self.sums.sessions(entry, Side::Client).app.failed_in_all() > 0;
         measured.any(|((_, sent), got)| got.counts.received < *sent)
-            || sessions.into_iter().any(|n| self.sums.sessions(n, Side::Client).app.failed_in_all() > 0)
+            || (0..self.trial.plan.sessions.len()).any(failed)
     }
 
     /// Streams due evenly and so slowly that no two packets should leave together, but many did.

@@ -143,8 +143,8 @@ fn too_many(detail: String) -> Fault {
 
 impl Place {
     /// The number for [`Connections`] to know its requests by.
-    pub(crate) fn seat(&self) -> Seat {
-        Seat { connections: self.connections.clone(), number: self.number }
+    pub(crate) fn handle(&self) -> ConnectionHandle {
+        ConnectionHandle { connections: self.connections.clone(), number: self.number }
     }
 
     /// Returns when the connection has to give way.
@@ -161,12 +161,12 @@ impl Drop for Place {
 
 /// What requests know of their connection.
 #[derive(Debug, Clone)]
-pub(crate) struct Seat {
+pub(crate) struct ConnectionHandle {
     connections: Arc<Connections>,
     number: u64,
 }
 
-impl Seat {
+impl ConnectionHandle {
     /// The connection is a caller's, who may have to give up another one for it.
     pub(crate) fn is_of(&self, caller: &str) {
         let mut table = lock(&self.connections.table);
@@ -212,7 +212,7 @@ mod tests {
     fn unknown_ones_give_way_and_callers_stay() {
         let connections = Arc::new(Connections::default());
         let ann = connections.admit(address(1)).unwrap();
-        ann.seat().is_of("ann");
+        ann.handle().is_of("ann");
         let slow: Vec<Place> = (0..ADDRESS_MAX).map(|_| connections.admit(address(2)).unwrap()).collect();
         let bob = connections.admit(address(3)).unwrap();
         // One more of the crowded address: its own oldest has to leave.
@@ -237,14 +237,14 @@ mod tests {
     fn a_caller_gives_up_what_was_unused_longest() {
         let connections = Arc::new(Connections::default());
         let other = connections.admit(address(2)).unwrap();
-        other.seat().is_of("bob");
+        other.handle().is_of("bob");
         let own: Vec<Place> = (0..CALLER_MAX).map(|_| connections.admit(address(1)).unwrap()).collect();
-        own.iter().for_each(|place| place.seat().is_of("ann"));
-        own[0].seat().is_of("ann");
+        own.iter().for_each(|place| place.handle().is_of("ann"));
+        own[0].handle().is_of("ann");
         let last = connections.admit(address(1)).unwrap();
-        last.seat().is_of("ann");
-        assert!(own[0].seat().has_caller() && !own[1].seat().has_caller() && last.seat().has_caller());
-        assert!(other.seat().has_caller());
+        last.handle().is_of("ann");
+        assert!(own[0].handle().has_caller() && !own[1].handle().has_caller() && last.handle().has_caller());
+        assert!(other.handle().has_caller());
     }
 
     #[test]

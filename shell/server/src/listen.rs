@@ -224,10 +224,10 @@ async fn requests(
     router: Router,
     place: &Place,
 ) {
-    let seat = place.seat();
+    let connection = place.handle();
     let service = hyper::service::service_fn(move |mut request: Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(from);
-        request.extensions_mut().insert(seat.clone());
+        request.extensions_mut().insert(connection.clone());
         router.clone().oneshot(request.map(axum::body::Body::new))
     });
     let connection = hyper::server::conn::http1::Builder::new()

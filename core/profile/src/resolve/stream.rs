@@ -60,7 +60,10 @@ impl<'a> Resolver<'a> {
             let (needed, most) = (needed.div_ceil(1_000_000), most / 1_000_000);
             self.reading.fail_here(
                 "streams",
-                format!("{total} streams, copies included, need about {needed} MB of memory, and {most} MB can be used; use fewer 'copies'"),
+                format!(
+                    "{total} streams, copies included, need about {needed} MB of memory, and {most} MB can be used; use \
+                     fewer 'copies'"
+                ),
             );
             return Vec::new();
         }

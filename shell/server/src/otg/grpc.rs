@@ -5,7 +5,7 @@
 
 use super::{Answer, Method, Otg};
 use crate::access::{Caller, Door};
-use crate::connections::{Connections, Place, Seat};
+use crate::connections::{ConnectionHandle, Connections, Place};
 use crate::jobs::now;
 use crate::listen::{From, accept};
 use crate::patience::Patient;
@@ -122,7 +122,7 @@ pub(crate) async fn serve(
             tokio::select! {
                 () = place.has_to_leave() => tracing::debug!(from = %from.address, "too many connections: this one is closed"),
                 () = silence(&place) => tracing::debug!(from = %from.address, "no call in time"),
-                () = converse(stream, from, otg, door, place.seat()) => {}
+                () = converse(stream, from, otg, door, place.handle()) => {}
             }
         });
     }
@@ -131,15 +131,21 @@ pub(crate) async fn serve(
 /// Returns if no caller makes a call in time.
 async fn silence(place: &Place) {
     tokio::time::sleep(CALL_TIME).await;
-    if place.seat().has_caller() {
+    if place.handle().has_caller() {
         std::future::pending::<()>().await;
     }
 }
 
-async fn converse(stream: Patient<TcpStream>, from: From, otg: Arc<Otg>, door: Arc<Door>, seat: Seat) {
+async fn converse(
+    stream: Patient<TcpStream>,
+    from: From,
+    otg: Arc<Otg>,
+    door: Arc<Door>,
+    connection: ConnectionHandle,
+) {
     let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
-        let (otg, door, seat) = (otg.clone(), door.clone(), seat.clone());
-        async move { Ok::<_, Infallible>(respond(request, from, otg, &door, &seat).await) }
+        let (otg, door, connection) = (otg.clone(), door.clone(), connection.clone());
+        async move { Ok::<_, Infallible>(respond(request, from, otg, &door, &connection).await) }
     });
     let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
@@ -159,7 +165,7 @@ async fn respond(
     from: From,
     otg: Arc<Otg>,
     door: &Door,
-    seat: &Seat,
+    connection: &ConnectionHandle,
 ) -> Response<tonic::body::Body> {
     let Some(words) = words(request.uri().path()) else {
         return Status::unimplemented(format!("no such method: {}", request.uri().path())).into_http();
@@ -186,9 +192,9 @@ async fn respond(
         note(Some(&caller), fault.status().as_u16(), Some(fault.problem().detail.clone()));
         return Status::new(Code::PermissionDenied, fault.problem().detail.clone()).into_http();
     }
-    seat.is_of(&caller.name);
+    connection.is_of(&caller.name);
     // Messages do not say their length before they come.
-    let room = match seat.body(&caller.name, REQUEST_ROOM) {
+    let room = match connection.body(&caller.name, REQUEST_ROOM) {
         Ok(room) => room,
         Err(fault) => {
             return Status::new(Code::ResourceExhausted, fault.problem().detail.clone()).into_http();

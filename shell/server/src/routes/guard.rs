@@ -1,7 +1,7 @@
 //! Middleware of every request: authentication, authorization, time limit, audit log.
 
 use crate::access::{Caller, Door, role_for};
-use crate::connections::Seat;
+use crate::connections::ConnectionHandle;
 use crate::fault::Fault;
 use crate::jobs::now;
 use crate::listen::From;
@@ -65,9 +65,9 @@ fn room(request: &Request, caller: &Caller) -> Result<Option<OwnedSemaphorePermi
     if length > super::BODY_MAX as u64 {
         return Err(super::body::too_long());
     }
-    let Some(seat) = request.extensions().get::<Seat>() else { return Ok(None) };
-    seat.is_of(&caller.name);
-    seat.body(&caller.name, length as usize)
+    let Some(connection) = request.extensions().get::<ConnectionHandle>() else { return Ok(None) };
+    connection.is_of(&caller.name);
+    connection.body(&caller.name, length as usize)
 }
 
 /// The entry of the audit log for a request.
