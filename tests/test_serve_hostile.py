@@ -428,7 +428,7 @@ def test_a_profile_is_refused_before_it_takes_the_memory(lab, eagre):
     path.write_text(json.dumps(profile))
     limited = ["bash", "-c", f"ulimit -v 4000000; exec {EAGRE} check {path}"]
     done = subprocess.run(limited, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "use fewer 'copies'" in done.stderr, done
+    assert done.returncode == 3 and "use fewer 'copies'" in done.stderr, done
 
 
 def test_a_capture_that_fits_no_response(lab):

@@ -64,7 +64,10 @@ def test_words_of_a_newer_server_are_kept():
         ({"names": {"ports": "west"}}, "names.ports is str, expected list"),
         ({"at_s": "soon"}, "at_s is str, expected int or float"),
         ({"captures": ["west", 5]}, r"captures\[1\] is int, expected str"),
-        ({"verdict": {"valid": 1, "generator_limited": False, "disturbed": False, "reasons": []}}, "verdict.valid is int, expected bool"),
+        (
+            {"verdict": {"valid": 1, "generator_limited": False, "disturbed": False, "reasons": []}},
+            "verdict.valid is int, expected bool",
+        ),
         ({"seed": True}, "seed is bool, expected int"),
     ],
 )
