@@ -84,7 +84,7 @@ impl Program {
             patch.write(frame, self.value(patch.variable, number));
         }
         if let Some(lane) = &self.lane {
-            let varying = lane.varying(inputs.sequence, inputs.time);
+            let varying = lane.at(inputs.time).varying(inputs.sequence);
             frame[self.template.len() - varying.len()..].copy_from_slice(&varying);
         }
         for checksum in &self.checksums {

@@ -37,8 +37,9 @@ fn main() {
 }
 
 fn write_burst(stamp: &Stamp, lane: &LaneMark, frames: &mut [Vec<u8>], n: u32) {
+    let lane = black_box(lane).at(u64::from(n) << 20);
     for (index, frame) in frames.iter_mut().enumerate() {
-        stamp.write(black_box(frame), lane, n + index as u32, u64::from(n) << 20);
+        stamp.write(black_box(frame), &lane, n + index as u32);
     }
 }
 

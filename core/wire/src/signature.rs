@@ -58,7 +58,7 @@ impl Signature {
         let lane = mark.lane(self.stream, self.lane);
         let mut bytes = [0; LEN];
         bytes[..6].copy_from_slice(&lane.fixed.to_le_bytes()[..6]);
-        bytes[LEN - VARYING..].copy_from_slice(&lane.varying(self.sequence, self.time));
+        bytes[LEN - VARYING..].copy_from_slice(&lane.at(self.time).varying(self.sequence));
         bytes
     }
 }
@@ -121,38 +121,48 @@ impl LaneMark {
         ((time & TIME_MASK) >> 32 | self.fixed >> 48) as u16
     }
 
-    /// The last [`VARYING`] bytes of the packet sent with `sequence` at `time`.
+    /// What the signatures of packets sent at `time` have in common.
     #[inline(always)]
-    pub fn varying(&self, sequence: u32, time: u64) -> [u8; VARYING] {
-        let words = self.words(sequence, time);
+    pub fn at(&self, time: u64) -> LaneInstant {
+        let [first, second] = self.factors(time);
+        let (middle, tail) = (time << 32, self.tail(time));
+        let sum = (time & 0xffff_ffff) + u64::from(tail);
+        LaneInstant { factors: [middle ^ first, second], middle, tail, sum }
+    }
+}
+
+/// What the signatures of one lane have in common that are sent at one instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneInstant {
+    /// The numbers whose product gives the check once the first is xored with the sequence number.
+    factors: [u64; 2],
+    /// Zeros for the sequence number, and above them the lower 32 bits of the time.
+    middle: u64,
+    /// Upper eight bits of the time, and the lane.
+    tail: u16,
+    /// Sum of `middle` and `tail` in words, not folded.
+    sum: u64,
+}
+
+impl LaneInstant {
+    /// The last [`VARYING`] bytes of the packet with `sequence`.
+    #[inline(always)]
+    pub fn varying(&self, sequence: u32) -> [u8; VARYING] {
         let mut bytes = [0; VARYING];
-        bytes[..2].copy_from_slice(&words.check.to_le_bytes());
-        bytes[2..10].copy_from_slice(&words.middle.to_le_bytes());
-        bytes[10..].copy_from_slice(&words.tail.to_le_bytes());
+        self.write(&mut bytes, sequence);
         bytes
     }
 
+    /// Writes the last bytes of the packet with `sequence`. Returns their sum as words of 16 bits, not folded: at most
+    /// 2^34.
     #[inline(always)]
-    fn words(&self, sequence: u32, time: u64) -> Words {
-        let middle = u64::from(sequence) | time << 32;
-        let [first, second] = self.factors(time);
-        Words { check: check(middle ^ first, second), middle, tail: self.tail(time) }
-    }
-}
-
-/// A signature's varying bytes as numbers.
-struct Words {
-    check: u16,
-    /// Sequence number, and above it the lower 32 bits of the time.
-    middle: u64,
-    tail: u16,
-}
-
-impl Words {
-    /// Their sum as numbers of 16 bits, not folded: at most 2^34.
-    #[inline(always)]
-    fn sum(&self) -> u64 {
-        u64::from(self.check) + (self.middle & 0xffff_ffff) + (self.middle >> 32) + u64::from(self.tail)
+    fn write(&self, varying: &mut [u8; VARYING], sequence: u32) -> u64 {
+        let sequence = u64::from(sequence);
+        let check = check(self.factors[0] ^ sequence, self.factors[1]);
+        varying[..2].copy_from_slice(&check.to_le_bytes());
+        varying[2..10].copy_from_slice(&(self.middle | sequence).to_le_bytes());
+        varying[10..].copy_from_slice(&self.tail.to_le_bytes());
+        self.sum + sequence + u64::from(check)
     }
 }
 
@@ -166,10 +176,10 @@ fn check(a: u64, b: u64) -> u16 {
 #[inline(always)]
 pub fn read_at_end(data: &[u8], mark: &Mark) -> Result<Signature, NoSignature> {
     let Some(bytes) = data.last_chunk::<LEN>() else { return Err(NoSignature::Foreign) };
-    let [a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7, c0, c1] = *bytes;
-    let first = u64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
-    let middle = u64::from_le_bytes([b0, b1, b2, b3, b4, b5, b6, b7]);
-    let tail = u64::from(u16::from_le_bytes([c0, c1]));
+    let (first, rest) = bytes.split_first_chunk().expect("18 bytes hold 8");
+    let (middle, tail) = rest.split_first_chunk().expect("10 bytes hold 8");
+    let (first, middle) = (u64::from_le_bytes(*first), u64::from_le_bytes(*middle));
+    let tail = u64::from(u16::from_le_bytes([tail[0], tail[1]]));
     if first as u32 & ((1 << MARK_BITS) - 1) != mark.bits {
         return Err(NoSignature::Foreign);
     }
@@ -284,7 +294,7 @@ impl Stamp {
             Some(inner) => StampChecksum::Internet(StampSum::of(inner, &packet.bytes)),
         };
         let stamp = Self { len: packet.bytes.len() as u16, checksum };
-        stamp.write(&mut packet.bytes, lane, 0, 0);
+        stamp.write(&mut packet.bytes, &lane.at(0), 0);
         Some(stamp)
     }
 
@@ -321,21 +331,17 @@ impl Stamp {
         Some((stamp, ip.offset, transport.offset - ip.offset))
     }
 
-    /// Writes the check, the sequence number, the time (nanoseconds, of which 40 bits are kept) and the checksum into
-    /// `frame`, a copy of the packet prepared for `lane`.
+    /// Writes the check, the sequence number, the time and the checksum into `frame`, a copy of the packet prepared for
+    /// the lane, sent at that instant.
     ///
     /// # Panics
     /// If `frame` is too short to be such a copy.
     #[inline(always)]
-    pub fn write(&self, frame: &mut [u8], lane: &LaneMark, sequence: u32, time: u64) {
+    pub fn write(&self, frame: &mut [u8], lane: &LaneInstant, sequence: u32) {
         let len = usize::from(self.len);
         debug_assert_eq!(frame.len(), len, "a stamp fits only copies of its packet");
-        let words = lane.words(sequence, time);
         let varying = frame.last_chunk_mut::<VARYING>().expect("a frame with a signature");
-        varying[..2].copy_from_slice(&words.check.to_le_bytes());
-        varying[2..10].copy_from_slice(&words.middle.to_le_bytes());
-        varying[10..].copy_from_slice(&words.tail.to_le_bytes());
-        let added = words.sum();
+        let added = lane.write(varying, sequence);
         match &self.checksum {
             StampChecksum::Internet(sum) => sum.write(frame, added),
             StampChecksum::None => {}

@@ -187,7 +187,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         let Ok(mut packet) = spec.build_unpadded() else { continue };
         let lane = Mark::of_run(SEED).lane(7, 1);
         let stamp = Stamp::prepare(&mut packet, &lane).expect("there is room for a signature");
-        stamp.write(&mut packet.bytes, &lane, 1_000_000, 123_456_789_012);
+        stamp.write(&mut packet.bytes, &lane.at(123_456_789_012), 1_000_000);
         let how = PADDING[seeds.len() % PADDING.len()] << 1 | MARKED;
         seeds.push([&[how], &packet.bytes[..]].concat());
         for protocol in ALL {

@@ -345,7 +345,7 @@ fn the_innermost_checksum_keeps_the_outer_ones_right() {
     let lane = Mark::of_run(1).lane(2, 3);
     let stamp = Stamp::prepare(&mut packet, &lane).unwrap();
     for (sequence, time) in [(0, 0), (1, 2), (0xdead_beef, 0x1234_5678_9abc)] {
-        stamp.write(&mut packet.bytes, &lane, sequence, time);
+        stamp.write(&mut packet.bytes, &lane.at(time), sequence);
         assert_eq!(word_sum(&packet.bytes[packet.offsets[2]..]), 0xffff);
         assert_eq!(word_sum(&pseudo(&packet.bytes, (packet.offsets[3], "ipv4"), inner.start, 17)), 0xffff);
     }

@@ -22,7 +22,7 @@ fn fills_the_payload_of_a_minimum_udp_frame() {
     assert_eq!((packet.bytes.len(), packet.payload), (60, 42));
     let lane = mark().lane(0x0a_0b0c, 7);
     let stamp = Stamp::prepare(&mut packet, &lane).unwrap();
-    stamp.write(&mut packet.bytes, &lane, 0x0102_0304, 0x0011_2233_4455_6677);
+    stamp.write(&mut packet.bytes, &lane.at(0x0011_2233_4455_6677), 0x0102_0304);
     let [a, b, c, ..] = mark().bits.to_le_bytes();
     let found = Signature { stream: 0x0a_0b0c, lane: 7, sequence: 0x0102_0304, time: 0x33_4455_6677 };
     assert_eq!(packet.bytes[42..48], [a, b, c, 0x0c, 0x0b, 0x0a]);
@@ -101,7 +101,7 @@ fn finds_it_in_frames_the_device_padded() {
     ] {
         let mut packet = built(names, LEN);
         let lane = mark().lane(5, 1);
-        Stamp::prepare(&mut packet, &lane).unwrap().write(&mut packet.bytes, &lane, 9, 11);
+        Stamp::prepare(&mut packet, &lane).unwrap().write(&mut packet.bytes, &lane.at(11), 9);
         let wanted = Ok(Signature { stream: 5, lane: 1, sequence: 9, time: 11 });
         assert_eq!(find(&packet.bytes, &mark()), wanted);
         packet.bytes.extend([0; 7]);
@@ -142,7 +142,7 @@ fn leaves_the_pseudo_header_to_a_port_that_sums() {
         let lane = mark().lane(3, 2);
         let (stamp, l2_len, l3_len) = Stamp::prepare_offload(&mut packet, &lane).unwrap();
         assert_eq!((l2_len, l3_len), (l2, l3));
-        stamp.write(&mut packet.bytes, &lane, 77, 88);
+        stamp.write(&mut packet.bytes, &lane.at(88), 77);
         let checksum = packet.payload_checksum().unwrap().clone();
         // What the port does: sum all that is covered, the field included, and put the complement there.
         let port = checksum::finish(checksum::sum(&packet.bytes[checksum.start..], 0));
@@ -166,7 +166,7 @@ fn stamps_a_crc_and_the_checksum_around_it() {
         let lane = mark().lane(1, 2);
         let stamp = Stamp::prepare(&mut packet, &lane).unwrap();
         for (sequence, time) in [(0, 0), (1, 2), (0xdead_beef, 0x1234_5678_9abc)] {
-            stamp.write(&mut packet.bytes, &lane, sequence, time);
+            stamp.write(&mut packet.bytes, &lane.at(time), sequence);
             let mut whole = packet.bytes.clone();
             packet.checksums.iter().for_each(|checksum| checksum.write(&mut whole));
             assert_eq!(packet.bytes, whole, "{names:?}");
@@ -222,7 +222,7 @@ proptest! {
         let stamp = Stamp::prepare(&mut packet, &lane_mark).unwrap();
         for (sequence, time) in [(0, 0)].into_iter().chain(packets) {
             let mut frame = packet.bytes.clone();
-            stamp.write(&mut frame, &lane_mark, sequence, time);
+            stamp.write(&mut frame, &lane_mark.at(time), sequence);
             let mut whole = packet.bytes.clone();
             let len = whole.len();
             let found = Signature { stream, lane, sequence, time: time & TIME_MASK };
@@ -249,7 +249,7 @@ proptest! {
         let checksum = packet.payload_checksum().unwrap().clone();
         let wanted: &[u8] = if names == "udp" { &[0xff, 0xff] } else { &[0, 0] };
         let is_zero = (0..1_000_000).any(|sequence| {
-            stamp.write(&mut packet.bytes, &lane, sequence, 0);
+            stamp.write(&mut packet.bytes, &lane.at(0), sequence);
             &packet.bytes[checksum.offset..][..2] == wanted
         });
         prop_assert!(is_zero, "none of a million packets");

@@ -147,6 +147,7 @@ impl<'a> Receiver<'a> {
             self.burst.prefetch_data(i, 0);
         }
         let (mut measured, mut bytes) = (0, 0);
+        let mark = self.mark;
         for i in 0..n {
             self.burst.prefetch_head(i + 2 * AHEAD);
             self.burst.prefetch_data(i + AHEAD, 0);
@@ -155,9 +156,9 @@ impl<'a> Receiver<'a> {
             if foreign >> i & 1 == 0 {
                 continue;
             }
-            let found = match signature::read_at_end(data, &self.mark) {
+            let found = match signature::read_at_end(data, &mark) {
                 Ok(found) => found,
-                Err(_) => match look_closer(&self.mark, data, counts, hosts, answers) {
+                Err(_) => match look_closer(&mark, data, counts, hosts, answers) {
                     Some(found) => found,
                     None => {
                         keep_for_pings(&mut self.overheard, self.port, now, data);
@@ -193,11 +194,14 @@ impl<'a> Receiver<'a> {
             if (is_astray | !fits) && reports_error(data) {
                 return None;
             }
-            counts.rx_misrouted += u64::from(is_astray);
-            counts.rx_wrong_length += u64::from(!fits);
+            if is_astray | !fits {
+                count_astray(counts, is_astray, fits);
+            }
         }
         let sent = signature::unwrap_time(found.time, now);
-        counts.rx_before_sent += u64::from(sent > now);
+        if sent > now {
+            count_before_sent(counts);
+        }
         Some(Arrival {
             stream: found.stream,
             lane: found.lane,
@@ -233,6 +237,21 @@ fn look_closer(
         answers.extend(hosts.answer(data));
     }
     found.ok()
+}
+
+/// Counts a test packet on a wrong port or of a wrong length. Not inlined: most packets need none of its memory.
+#[cold]
+#[inline(never)]
+fn count_astray(counts: &mut PortCounts, is_astray: bool, fits: bool) {
+    counts.rx_misrouted += u64::from(is_astray);
+    counts.rx_wrong_length += u64::from(!fits);
+}
+
+/// Counts a test packet whose time is in the future.
+#[cold]
+#[inline(never)]
+fn count_before_sent(counts: &mut PortCounts) {
+    counts.rx_before_sent += 1;
 }
 
 /// Keeps a foreign frame if it may be the answer to a ping.

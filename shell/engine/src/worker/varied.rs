@@ -89,9 +89,10 @@ impl Varied {
             match (&mut self.runner, &template.stamp) {
                 (Some(runner), _) => runner.run(burst, at..until, kind, number, sequence, slice.time),
                 (None, Some(stamp)) => {
+                    let lane = slice.lane.at(slice.time);
                     for (k, i) in (at..until).enumerate() {
                         let sequence = sequence.wrapping_add(k as u32);
-                        stamp.write(burst.frame_mut(i).data_mut(), &slice.lane, sequence, slice.time);
+                        stamp.write(burst.frame_mut(i).data_mut(), &lane, sequence);
                     }
                 }
                 (None, None) => {}
