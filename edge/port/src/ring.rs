@@ -165,6 +165,26 @@ struct RingRx {
     memory: Arc<Frames>,
 }
 
+/// Puts as many of `heads` into `ring` as fit; returns how many. A single one goes without a call of `memcpy`, which would
+/// take longer than the rest: it is what a paced stream sends.
+#[inline(always)]
+fn push(ring: &mut Producer<*mut FrameHead>, heads: &[*mut FrameHead]) -> usize {
+    match heads {
+        [only] => usize::from(ring.push(*only).is_ok()),
+        many => ring.push_partial_slice(many).0.len(),
+    }
+}
+
+/// Takes heads out of `ring` until it is empty or `room` is full; returns how many. As for [`push`], a single one goes
+/// the short way.
+#[inline(always)]
+fn pop(ring: &mut Consumer<*mut FrameHead>, room: &mut [*mut FrameHead]) -> usize {
+    let Some((first, others)) = room.split_first_mut() else { return 0 };
+    let Ok(head) = ring.pop() else { return 0 };
+    *first = head;
+    if others.is_empty() || ring.is_empty() { 1 } else { 1 + ring.pop_partial_slice(others).0.len() }
+}
+
 /// What is in a ring when its end goes stays of the pool.
 fn leave(ring: &mut Consumer<*mut FrameHead>, memory: &Frames) {
     memory.keep(std::mem::replace(ring, RingBuffer::new(1).1));
@@ -192,7 +212,7 @@ impl TxQueue for RingTx {
         // What came back last is used first: a few frames stay in the cache instead of a thousand passing through it.
         let spare = burst.spare();
         let wanted = n.min(spare.len());
-        let warm = self.returned.pop_partial_slice(&mut spare[..wanted]).0.len();
+        let warm = pop(&mut self.returned, &mut spare[..wanted]);
         // SAFETY: the receiving end gave these frames back and forgot them.
         unsafe { burst.grow(warm, self.free.pool()) };
         warm + self.free.take(burst, wanted - warm)
@@ -201,7 +221,7 @@ impl TxQueue for RingTx {
     fn send(&mut self, burst: &mut Burst) -> usize {
         assert!(burst.is_of(self.free.pool()), "frames of another queue are sent");
         // SAFETY: the slice is only read, and what is taken is forgotten.
-        let n = self.there.push_partial_slice(unsafe { burst.heads() }).0.len();
+        let n = push(&mut self.there, unsafe { burst.heads() });
         burst.forget_front(n);
         n
     }
@@ -210,7 +230,7 @@ impl TxQueue for RingTx {
         let n = burst.len();
         self.free.give_front(burst, n);
         let mut late = [std::ptr::null_mut::<FrameHead>(); BURST];
-        let n = self.returned.pop_partial_slice(&mut late).0.len();
+        let n = pop(&mut self.returned, &mut late);
         // SAFETY: the receiving end gave these frames back and forgot them.
         unsafe { self.free.give_heads(&late[..n]) };
     }
@@ -218,7 +238,7 @@ impl TxQueue for RingTx {
 
 impl RxQueue for RingRx {
     fn recv(&mut self, burst: &mut Burst) -> usize {
-        let n = self.arrived.pop_partial_slice(burst.spare()).0.len();
+        let n = pop(&mut self.arrived, burst.spare());
         // SAFETY: the sending end handed these frames over and forgot them.
         unsafe { burst.grow(n, self.memory.pool()) };
         n
@@ -227,7 +247,7 @@ impl RxQueue for RingRx {
     fn free(&mut self, burst: &mut Burst) {
         assert!(burst.is_of(self.memory.pool()), "frames of another queue are given back");
         // SAFETY: the slice is only read, and what is taken is forgotten.
-        let n = self.back.push_partial_slice(unsafe { burst.heads() }).0.len();
+        let n = push(&mut self.back, unsafe { burst.heads() });
         debug_assert_eq!(n, burst.len(), "the way back holds every frame there is");
         burst.forget_front(n);
     }
