@@ -76,6 +76,10 @@ impl Session {
         let started = humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string();
         let watcher = LinkWatcher::begin(&facts, clock);
         let results = real::run(&trial, rig, options, clock, commands, observer)?;
+        let (watcher, unwatched) = match watcher {
+            Ok(watcher) => (watcher, None),
+            Err(error) => (None, Some(format!("nobody watched the ports' links during the trial: {error}"))),
+        };
         let links = watcher.map_or_else(Vec::new, |watcher| watcher.end(facts.len(), results.epoch));
         let drops = before.drops(rig, &facts, &results.total);
         let drift = clock.recheck();
@@ -90,6 +94,7 @@ impl Session {
         };
         let mut document = assemble(&trial, &results, drops, links, clock_result);
         document.started = Some(started);
+        document.verdict.notes.extend(unwatched);
         document.self_latency_ns = self_latency;
         for (worker, core) in document.workers.iter_mut().zip(&options.cores) {
             worker.core = Some(*core);

@@ -144,9 +144,12 @@ impl Evidence<'_> {
             let due = sent + end.unsent;
             if end.unsent as f64 > due as f64 * SHORTFALL_MAX {
                 let share = 100.0 * end.unsent as f64 / due as f64;
+                let why = match self.trial.plan.ports[port].rate_max {
+                    Some(limit) => format!("the load exceeds the port's limit of {limit}, or what its worker can send"),
+                    None => "the load exceeds what this port and its worker can send".to_owned(),
+                };
                 verdict.limit(format!(
-                    "port {}: {} of {due} packets due ({share:.2}%) were not sent: the load exceeds what this port and \
-                     its worker can send",
+                    "port {}: {} of {due} packets due ({share:.2}%) were not sent: {why}",
                     self.port_name(port),
                     end.unsent
                 ));

@@ -33,15 +33,15 @@ pub(super) struct LinkWatcher {
 }
 
 impl LinkWatcher {
-    /// Begins to watch; `None` if no port has an interface, or the kernel does not tell.
-    pub(super) fn begin(facts: &[PortFacts], clock: &impl Clock) -> Option<Self> {
+    /// Begins to watch; `None` if no port has an interface. An error if the kernel does not tell.
+    pub(super) fn begin(facts: &[PortFacts], clock: &impl Clock) -> std::io::Result<Option<Self>> {
         let ports = facts.iter().enumerate().filter_map(|(index, port)| Some((index, port.netdev.clone()?)));
         let ports: Vec<(usize, String)> = ports.collect();
         let names: Vec<&str> = ports.iter().map(|(_, name)| name.as_str()).collect();
         if names.is_empty() {
-            return None;
+            return Ok(None);
         }
-        let mut watch = LinkWatch::open(&names).ok()?;
+        let mut watch = LinkWatch::open(&names)?;
         let (over, ended) = mpsc::channel();
         let body = move || {
             let mut events = Vec::new();
@@ -55,8 +55,8 @@ impl LinkWatcher {
             note(watch.look());
             events
         };
-        let thread = std::thread::Builder::new().name("eagre-links".to_owned()).spawn(body).ok()?;
-        Some(Self { ports, begun: (Instant::now(), clock.now()), over, thread })
+        let thread = std::thread::Builder::new().name("eagre-links".to_owned()).spawn(body)?;
+        Ok(Some(Self { ports, begun: (Instant::now(), clock.now()), over, thread }))
     }
 
     /// What happened until now, for each of `ports` ports.
