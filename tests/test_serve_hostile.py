@@ -270,6 +270,7 @@ def test_a_cap_holds_where_frames_leave(lab, name):
     # The limit times the time, grace included, a full bucket, and what hosts answer.
     sent = result["ports"]["west"]["tx_packets"]
     assert 500 < sent < 1000 * 1.2 + 100, sent
+    assert any("were not sent" in reason and "the port's limit of" in reason for reason in result["verdict"]["reasons"]), result
     assert any("limits each port" in warning for warning in run["warnings"])
 
 
