@@ -128,6 +128,27 @@ def reset(address, port, count):
     return {"reset": count}
 
 
+def taken(address, port, path, count, length, sleep=0.0, finish=False):
+    """Requests of HTTP, all at once, whose answers are read a piece at a time: `length` bytes in all, then a reset.
+
+    With `finish` everything is read, and the connections are closed in good order. Says how much was read.
+    """
+    sockets = [connected(address, port, buffer=4096) for _ in range(count)]
+    for one in sockets:
+        one.sendall(f"GET {path} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n".encode())
+    for _ in range(length // 1024):
+        assert all(len(receive(one, 1024)) == 1024 for one in sockets)
+        time.sleep(sleep)
+    read = length // 1024 * 1024 * count
+    for one in sockets:
+        if finish:
+            read += len(receive(one, 1 << 30))
+        else:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        one.close()
+    return {"bytes": read}
+
+
 def again(address, port, count, source):
     """Requests of HTTP that the server closes after, each from the same port as the one before."""
     ends = []
@@ -159,7 +180,7 @@ def held(address, port, seconds, keep_alive=False):
     return {"same": first == receive(one, 11) == b"still there"}
 
 
-MODES = {mode.__name__: mode for mode in (many, echoed, fetched, reset, again, pipelined, held)}
+MODES = {mode.__name__: mode for mode in (many, echoed, fetched, reset, taken, again, pipelined, held)}
 
 
 if __name__ == "__main__":

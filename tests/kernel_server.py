@@ -11,12 +11,15 @@ import random
 import resource
 import signal
 import socket
+import struct
 import sys
 
-ECHO, SINK, SOURCE, SLOW, DIGEST, LEAVER = 7, 9, 19, 1009, 1010, 1011
+ECHO, SINK, SOURCE, SLOW, DIGEST, LEAVER, RESETTER = 7, 9, 19, 1009, 1010, 1011, 1012
 # What the source sends, and how long the slow sink sleeps at first, s.
 KNOWN_BYTES, SLEEP_S = 4_000_000, 1.5
 SMALL_BUFFER = 8192
+# After so many bytes the resetter has had enough.
+ENOUGH_BYTES = 35_000
 
 
 def known():
@@ -97,7 +100,18 @@ class Leaver(Server):
         asyncio.get_running_loop().call_later(0.4, self.transport.close)
 
 
-PORTS = {ECHO: Echo, SINK: Server, SOURCE: Source, SLOW: Slow, DIGEST: Digest, LEAVER: Leaver}
+class Resetter(Server):
+    """Resets once it has read enough."""
+
+    def data_received(self, data):
+        super().data_received(data)
+        if self.received >= ENOUGH_BYTES:
+            reset = struct.pack("ii", 1, 0)
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            self.transport.abort()
+
+
+PORTS = {ECHO: Echo, SINK: Server, SOURCE: Source, SLOW: Slow, DIGEST: Digest, LEAVER: Leaver, RESETTER: Resetter}
 
 
 async def serve():

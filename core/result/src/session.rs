@@ -63,17 +63,20 @@ part! {
         open_per_s: f64 = PER_S;
         /// Requests sent (clients) or received (servers).
         requests: u64 = COUNT;
+        /// Requests that clients had left to send when servers closed their connections between responses. Absent if none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unasked: Option<u64> = COUNT;
         /// Complete responses received (clients) or sent (servers).
         transactions: u64 = COUNT;
         /// Transactions per second.
         transactions_per_s: f64 = PER_S;
         /// Application bytes received.
         rx_bytes_goodput: u64 = BYTES;
-        /// Application bytes sent.
+        /// Application bytes sent and acknowledged; over UDP, sent.
         tx_bytes_goodput: u64 = BYTES;
-        /// Application bits received per second.
+        /// Application bits received per second while load was offered.
         rx_bps_goodput: f64 = BITS_PER_S;
-        /// Application bits sent per second.
+        /// Application bits sent and acknowledged per second while load was offered; over UDP, sent.
         tx_bps_goodput: f64 = BITS_PER_S;
         /// TCP segments retransmitted, for any cause.
         retransmitted_segments: u64 = COUNT;

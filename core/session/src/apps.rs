@@ -14,6 +14,7 @@ use crate::plan::{AtEnd, Carrier, SessionPlan, Side};
 use crate::scale::Scale;
 use crate::secure::SecureSide;
 use crate::tls::{self, TlsFlow};
+use std::collections::VecDeque;
 use tcp::{App, End, FlowId, GroupId, Io};
 use units::Nanos;
 
@@ -241,6 +242,11 @@ impl Apps {
     #[inline]
     pub fn carrier(&self, group: GroupId) -> Carrier {
         self.groups[usize::from(group.0)].common.carrier
+    }
+
+    /// Whether a group's sessions are encrypted.
+    pub fn is_secured(&self, group: GroupId) -> bool {
+        self.groups[usize::from(group.0)].common.secured
     }
 
     /// Sessions of a group there are now.
@@ -472,6 +478,10 @@ impl App for Apps {
             }
             self.extras.release(flow);
         }
+    }
+
+    fn unread(&mut self, flow: &mut Flow) -> VecDeque<Vec<u8>> {
+        self.extras.find_mut(flow).map(|extra| std::mem::take(&mut extra.datagrams)).unwrap_or_default()
     }
 
     #[inline]

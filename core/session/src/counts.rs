@@ -133,8 +133,13 @@ pub struct Counts {
     pub requests: u64,
     /// Responses received whole (client) or sent (server).
     pub transactions: u64,
+    /// Requests a client had left to send when its server closed the connection in good order.
+    pub unasked: u64,
     /// Bytes of applications handed to the carrier.
     pub bytes_sent: u64,
+    /// Bytes of applications that the other end acknowledged; over UDP, those sent: goodput. Only flows with TLS count
+    /// them here: of others the carrier's own counts say the same.
+    pub bytes_delivered: u64,
     /// Bytes of applications received: goodput.
     pub bytes_received: u64,
     /// Responses by class of HTTP status, 1xx to 5xx.
@@ -202,7 +207,9 @@ impl Counts {
         self.active_max += other.active_max;
         self.requests += other.requests;
         self.transactions += other.transactions;
+        self.unasked += other.unasked;
         self.bytes_sent += other.bytes_sent;
+        self.bytes_delivered += other.bytes_delivered;
         self.bytes_received += other.bytes_received;
         add(&mut self.http, &other.http);
         add(&mut self.dns, &other.dns);
@@ -238,7 +245,9 @@ impl Counts {
             &mut self.active_max,
             &mut self.requests,
             &mut self.transactions,
+            &mut self.unasked,
             &mut self.bytes_sent,
+            &mut self.bytes_delivered,
             &mut self.bytes_received,
             &mut self.dns_truncated,
             &mut self.dns_retries,
@@ -294,7 +303,9 @@ mod tests {
             active_max: 1,
             requests: 1,
             transactions: 1,
+            unasked: 1,
             bytes_sent: 1,
+            bytes_delivered: 1,
             bytes_received: 1,
             http: [1; 5],
             dns: [1; 16],

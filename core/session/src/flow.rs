@@ -8,6 +8,9 @@ use crate::vary::Delay;
 use tcp::{End, Io};
 use units::Nanos;
 
+/// Datagrams that wait in a flow at most.
+const DATAGRAMS_KEPT_MAX: usize = 256;
+
 /// What is kept for each flow. Each application gives the fields below the line its own meaning.
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
@@ -278,6 +281,16 @@ impl Ctx<'_> {
         flow.unacked = flow.unacked.saturating_add(1);
     }
 
+    /// Keeps a datagram until the flow, or the one after it, can read it. If too many wait, it is dropped and counted.
+    pub(crate) fn keep_datagram(&mut self, flow: &mut Flow, data: &[u8]) {
+        let kept = &mut self.extras.of(flow).datagrams;
+        if kept.len() < DATAGRAMS_KEPT_MAX {
+            kept.push_back(data.to_vec());
+        } else {
+            self.counts.detail("a datagram was dropped: too many wait for their session");
+        }
+    }
+
     /// Wakes the flow at `at`, whatever was asked for before.
     #[inline]
     pub(crate) fn wake_at(&mut self, flow: &mut Flow, at: Nanos) {
@@ -428,12 +441,12 @@ pub(crate) fn failure(flow: &Flow, end: End, complete: bool, udp: bool) -> Optio
     }
     match end {
         End::Closed | End::Aborted if complete => None,
-        End::Reset if complete => None,
+        End::ResetAcknowledged if complete => None,
         // Nothing says that a UDP session is over but silence.
         End::IdleTimeout if complete && udp => None,
         End::Closed => Some(Reason::ClosedEarly),
         End::Aborted => Some(Reason::Aborted),
-        End::Reset => Some(Reason::Reset),
+        End::Reset | End::ResetAcknowledged => Some(Reason::Reset),
         End::Refused => Some(Reason::Refused),
         End::SetupTimeout => Some(Reason::SetupTimeout),
         End::Timeout => Some(Reason::Timeout),

@@ -297,7 +297,11 @@ impl Wire {
         }
         for side in 0..2 {
             if self.halves[side].end == Some(End::Aborted) && self.halves[1 - side].open {
-                self.halves[1 - side].end(now, End::Reset);
+                // A reset acknowledges what its end has taken in.
+                let taken = self.halves[1 - side].sent - self.halves[side].inbox.len() as u64;
+                let other = &mut self.halves[1 - side];
+                let end = if taken == other.asked { End::ResetAcknowledged } else { End::Reset };
+                other.end(now, end);
             }
         }
     }

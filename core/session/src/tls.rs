@@ -25,6 +25,8 @@ pub(crate) struct TlsFlow {
     /// Bytes the application wants to send that are not encrypted yet, and those that are.
     owed: u64,
     taken: u64,
+    /// Where the ciphertext of pieces ends that are not acknowledged whole, and their bytes.
+    pieces: VecDeque<(u64, u64)>,
     /// The application knows that the session is open.
     open: bool,
     /// The application has closed; once nothing is owed so does the carrier.
@@ -43,6 +45,7 @@ impl TlsFlow {
             out_base: 0,
             owed: 0,
             taken: 0,
+            pieces: VecDeque::new(),
             open: false,
             closing: false,
             closed: false,
@@ -144,6 +147,10 @@ pub(crate) fn acknowledged(
     let gone = offset.saturating_sub(tls.out_base).min(tls.out.len() as u64);
     tls.out.drain(..gone as usize);
     tls.out_base += gone;
+    while let Some((_, bytes)) = tls.pieces.front().filter(|(end, _)| *end <= offset) {
+        ctx.counts.bytes_delivered += bytes;
+        tls.pieces.pop_front();
+    }
     if tls.owed > 0 {
         with(app, tls, ctx, flow, |_, _, _| {});
     }
@@ -189,6 +196,7 @@ fn with(
             tls.owed -= piece;
             tls.taken += piece;
             tls.flush(&mut outer, &mut buffer);
+            tls.pieces.push_back((tls.out_base + tls.out.len() as u64, piece));
         }
         app.acknowledged(ctx, flow, tls.taken);
     }

@@ -1,5 +1,6 @@
 //! What runs on a flow, and what it may ask for.
 
+use std::collections::VecDeque;
 use units::Nanos;
 
 /// A group of flows with the same options: one side of one session entry of a profile, on one port.
@@ -17,8 +18,10 @@ pub enum End {
     Closed,
     /// The application gave it up ([`Io::abort`]).
     Aborted,
-    /// The peer reset an established flow.
+    /// The peer reset an established flow before it had acknowledged everything sent.
     Reset,
+    /// The peer reset an established flow, and had acknowledged everything sent.
+    ResetAcknowledged,
     /// The peer answered a SYN with a reset; for UDP: port unreachable (ICMP).
     Refused,
     /// A SYN, or the answer to one, was repeated as often as allowed and not answered.
@@ -157,6 +160,12 @@ pub trait App {
     /// The flow is over; the last call for it. Called once for every flow, established or not. Its addresses and ports
     /// may stay taken for a while (TIME-WAIT).
     fn closed(&mut self, now: Nanos, flow: &mut Self::Flow, id: FlowId, group: GroupId, end: End);
+
+    /// Takes the datagrams of a UDP flow that closes which the application has kept and not read: of a flow a peer began,
+    /// they begin the next one.
+    fn unread(&mut self, _: &mut Self::Flow) -> VecDeque<Vec<u8>> {
+        VecDeque::new()
+    }
 
     /// Writes the bytes from `offset` on, counted from the first one sent. The same every time it is asked, until they
     /// are acknowledged. On UDP `offset` counts all bytes of the datagrams before.

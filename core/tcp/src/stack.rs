@@ -7,7 +7,8 @@
 //! Not here: neighbours' hardware addresses, echo (`neighbour`), ports; which worker a frame belongs to is said by
 //! [`flow_owner`](crate::flow_owner) and seen to by others.
 //!
-//! Invariants: a flow in the table has a slot that is not free, and every such slot is in the table; a flow that owes
+//! Invariants: a flow in the table has a slot that is not free, and every such slot is in the table, but for UDP flows that
+//! close and whose successor is there already; a flow that owes
 //! something is in the queue; no flow's entry in the wheel fires later than its earliest deadline.
 
 mod inward;
@@ -31,7 +32,7 @@ use crate::wheel::{self, Wheel, WheelPosition};
 use inward::Inward;
 use outward::{Reply, Stalled};
 use places::Places;
-use slot::{FlowKind, IS_V6, QUEUED, Slot, TOLD, WAKE};
+use slot::{DETACHED, FlowKind, IS_V6, QUEUED, Slot, TOLD, WAKE};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -497,11 +498,69 @@ impl<A: App> Stack<A> {
         } else {
             (udp.closing && udp.next().is_none()).then_some(End::Closed)
         };
+        let closes = udp.closing || end.is_some();
+        let unread = if closes { app.unread(&mut slot.flow) } else { VecDeque::new() };
+        let next = (!unread.is_empty()).then(|| self.key_of(index)).zip(Some(self.slots[index].hop));
         match end {
             Some(end) => self.end(now, app, index, end),
             None => self.schedule(now, index),
         }
+        if let Some((key, hop)) = next {
+            self.take_unread(now, app, &key, hop, unread);
+        }
         end.is_none()
+    }
+
+    /// Datagrams that a flow of a listener left unread begin the next one.
+    #[cold]
+    fn take_unread(&mut self, now: Nanos, app: &mut A, key: &Key, hop: u16, unread: VecDeque<Vec<u8>>) {
+        let Some(group) = self.places.listener(key) else { return };
+        let hash = self.keys.hash(key);
+        for datagram in unread {
+            let found = self.find(key, hash);
+            let open = match found {
+                Some(index) if self.is_closing(index) => {
+                    self.detach(index, hash);
+                    None
+                }
+                found => found,
+            };
+            let Some(index) = open.or_else(|| self.begin_datagrams(now, app, key, hash, group, hop)) else {
+                continue;
+            };
+            self.tell_udp(now, app, index, |app, flow, io| app.received(now, flow, io, &datagram));
+        }
+    }
+
+    /// A UDP flow that closes makes room in the table for the next one.
+    fn detach(&mut self, index: u32, hash: u64) {
+        self.slots[index].set(DETACHED, true);
+        self.table.remove(hash, index);
+    }
+
+    /// Whether a UDP flow ends with its last datagram.
+    #[inline]
+    fn is_closing(&self, index: u32) -> bool {
+        matches!(&self.slots[index].kind, FlowKind::Udp(udp) if udp.closing)
+    }
+
+    /// A UDP flow that a peer begins; `None` if there is no room for it, or the application wants no such flow.
+    fn begin_datagrams(
+        &mut self,
+        now: Nanos,
+        app: &mut A,
+        key: &Key,
+        hash: u64,
+        group: GroupId,
+        hop: u16,
+    ) -> Option<u32> {
+        let Some(index) = self.place(key, hash, group, hop) else {
+            self.groups[usize::from(group.0)].stack.flows_refused += 1;
+            return None;
+        };
+        self.slots[index].kind = FlowKind::Udp(Udp::new(tick(now)));
+        self.groups[usize::from(group.0)].stack.udp_accepted += 1;
+        self.tell_udp(now, app, index, |app, flow, io| app.opened(now, flow, io)).then_some(index)
     }
 
     /// Puts the flow into the queue if it owes something; else into the wheel if it waits for something. A flow in the
@@ -583,13 +642,15 @@ impl<A: App> Stack<A> {
     /// Forgets a flow. What it owes to the end (a reset, a last acknowledgement) is sent all the same.
     fn end(&mut self, now: Nanos, app: &mut A, index: u32, end: End) {
         self.take_last_words(now, index);
-        let key = self.key_of(index);
-        self.table.remove(self.keys.hash(&key), index);
+        if !self.slots[index].has(DETACHED) {
+            let key = self.key_of(index);
+            self.table.remove(self.keys.hash(&key), index);
+        }
         self.tell_closed(now, app, index, end);
         let slot = &mut self.slots[index];
         self.wheel.disarm(&mut slot.place);
         slot.kind = FlowKind::Free;
-        slot.set(TOLD, false);
+        slot.set(TOLD | DETACHED, false);
         self.slots.give_back(index);
         if self.stalled.as_ref().is_some_and(|stalled| stalled.index == index) {
             self.stalled = None;

@@ -1,7 +1,7 @@
 //! Rows of sessions of result documents, from counts.
 
 use crate::counts::sessions::SessionCounts;
-use crate::sums::Sums;
+use crate::sums::{SessionProgress, Sums};
 use crate::trial::Trial;
 use histogram::Timing;
 use result::{
@@ -46,7 +46,7 @@ fn seconds(span: Nanos) -> f64 {
 }
 
 /// What one side counted.
-fn side(counts: &SessionCounts, windows: Windows) -> SideResult {
+fn side(counts: &SessionCounts, progress: SessionProgress, windows: Windows) -> SideResult {
     let SessionCounts { app, tcp, .. } = counts;
     let per_second = |n: u64| n as f64 / windows.active;
     SideResult {
@@ -60,12 +60,13 @@ fn side(counts: &SessionCounts, windows: Windows) -> SideResult {
         active_max: app.active_max,
         open_per_s: app.established as f64 / windows.opening,
         requests: app.requests,
+        unasked: Some(app.unasked).filter(|n| *n > 0),
         transactions: app.transactions,
-        transactions_per_s: per_second(app.transactions),
+        transactions_per_s: per_second(progress.transactions),
         rx_bytes_goodput: app.bytes_received,
-        tx_bytes_goodput: app.bytes_sent,
-        rx_bps_goodput: per_second(app.bytes_received) * 8.0,
-        tx_bps_goodput: per_second(app.bytes_sent) * 8.0,
+        tx_bytes_goodput: app.bytes_delivered,
+        rx_bps_goodput: per_second(progress.bytes_received) * 8.0,
+        tx_bps_goodput: per_second(progress.bytes_delivered) * 8.0,
         retransmitted_segments: tcp.retransmitted(),
         setup_ns: timing(&app.setup),
         handshake_ns: timing(&app.handshake),
@@ -85,7 +86,7 @@ fn present<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> Counters {
 }
 
 /// One side in full.
-fn details(counts: &SessionCounts, windows: Windows) -> SideDetails {
+fn details(counts: &SessionCounts, progress: SessionProgress, windows: Windows) -> SideDetails {
     let SessionCounts { app, tcp, frames, .. } = counts;
     let dns = DNS_CODES
         .into_iter()
@@ -99,7 +100,7 @@ fn details(counts: &SessionCounts, windows: Windows) -> SideDetails {
         handshakes: *handshakes,
     });
     SideDetails {
-        seen: side(counts, windows),
+        seen: side(counts, progress, windows),
         failure_details: app.details.clone(),
         http: present(HTTP_CLASSES.into_iter().zip(app.http)),
         dns: present(dns),
@@ -130,20 +131,21 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
         .map(|(index, entry)| {
             let plan = &entry.session;
             let windows = Windows::new(plan, span, whole);
-            let counts = |side| sums.sessions(index, side);
+            let counts = |side| (sums.sessions(index, side), sums.progress(index, side));
             let client = plan.client.as_ref().map(|_| counts(Side::Client));
             let server = plan.server.as_ref().map(|_| counts(Side::Server));
-            let main = client.as_ref().or(server.as_ref());
+            let none = Default::default();
+            let (main, progress) = client.as_ref().or(server.as_ref()).unwrap_or(&none);
             let result = SessionResult {
                 requested_open_per_s: client
                     .as_ref()
                     .filter(|_| whole)
-                    .and_then(|counts| requested(plan, counts, span)),
-                unopened: client.as_ref().map(|counts| counts.unopened),
-                withheld: client.as_ref().map(|counts| counts.withheld),
-                seen: side(main.unwrap_or(&SessionCounts::default()), windows),
-                client: client.as_ref().map(|counts| details(counts, windows)),
-                server: server.as_ref().map(|counts| details(counts, windows)),
+                    .and_then(|(counts, _)| requested(plan, counts, span)),
+                unopened: client.as_ref().map(|(counts, _)| counts.unopened),
+                withheld: client.as_ref().map(|(counts, _)| counts.withheld),
+                seen: side(main, *progress, windows),
+                client: client.as_ref().map(|(counts, progress)| details(counts, *progress, windows)),
+                server: server.as_ref().map(|(counts, progress)| details(counts, *progress, windows)),
             };
             (plan.name.clone(), result)
         })

@@ -15,7 +15,24 @@ pub(crate) struct Sums {
     pub(crate) ports: Vec<PortCounts>,
     /// By worker: their most sessions at a time can't be told from each other's sums.
     sessions: Vec<Vec<SessionCounts>>,
+    /// What sessions had done when sending was over, by place in a list of all; empty before that.
+    progress: Vec<SessionProgress>,
     pub(crate) workers: Vec<WorkerTime>,
+}
+
+/// What rates of sessions count.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SessionProgress {
+    pub(crate) transactions: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) bytes_delivered: u64,
+}
+
+impl SessionProgress {
+    pub(crate) fn of(counts: &SessionCounts) -> Self {
+        let session::Counts { transactions, bytes_received, bytes_delivered, .. } = counts.app;
+        Self { transactions, bytes_received, bytes_delivered }
+    }
 }
 
 /// How one worker spent its time.
@@ -36,6 +53,7 @@ impl Sums {
             pacing: empty.pacing,
             ports: empty.ports,
             sessions: vec![empty.sessions; workers],
+            progress: Vec::new(),
             workers: vec![WorkerTime::default(); workers],
         }
     }
@@ -47,12 +65,28 @@ impl Sums {
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().flatten().for_each(SessionCounts::clear);
+        self.progress.clear();
         self.workers.fill(WorkerTime::default());
+    }
+
+    /// Sending is over: what comes later is no part of rates.
+    pub(crate) fn mark_sent(&mut self) {
+        let sides = self.sessions.first().map_or(0, Vec::len);
+        self.progress = (0..sides).map(|index| SessionProgress::of(&self.side(index))).collect();
+    }
+
+    /// What sessions of an entry on one side did in the time that rates count over.
+    pub(crate) fn progress(&self, entry: usize, side: Side) -> SessionProgress {
+        let index = SessionCounts::index(entry, side);
+        self.progress.get(index).copied().unwrap_or_else(|| SessionProgress::of(&self.side(index)))
     }
 
     /// What came of the sessions of an entry on one side.
     pub(crate) fn sessions(&self, entry: usize, side: Side) -> SessionCounts {
-        let index = SessionCounts::index(entry, side);
+        self.side(SessionCounts::index(entry, side))
+    }
+
+    fn side(&self, index: usize) -> SessionCounts {
         let mut all = SessionCounts::default();
         self.sessions.iter().for_each(|worker| all.merge(&worker[index]));
         all

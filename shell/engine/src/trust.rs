@@ -198,6 +198,13 @@ impl Evidence<'_> {
                     counts.unopened
                 ));
             }
+            if counts.app.unasked > 0 {
+                verdict.note(format!(
+                    "sessions {name}: {} requests were not sent because servers closed their connections before; set `requests` \
+                     to what a server takes on one connection",
+                    count(counts.app.unasked)
+                ));
+            }
             let no_port = counts.app.failed(Reason::NoPort);
             if no_port > 0 {
                 verdict.limit(format!(

@@ -100,7 +100,7 @@ fn half_closes_and_resets() {
     wire.open(0);
     wire.run(MINUTE);
     wire.assert_complete(1);
-    assert_eq!(wire.ends_of(), [Some(End::Aborted), Some(End::Reset)]);
+    assert_eq!(wire.ends_of(), [Some(End::Aborted), Some(End::ResetAcknowledged)]);
 }
 
 #[test]

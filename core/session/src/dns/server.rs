@@ -43,8 +43,10 @@ impl Server {
     pub(crate) fn received(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
         flow.set(Flag::Progress);
         if ctx.is_udp() {
-            if flow.state == OPEN {
-                self.query(ctx, flow, data);
+            match flow.state {
+                OPEN => self.query(ctx, flow, data),
+                DELAY => ctx.keep_datagram(flow, data),
+                _ => {}
             }
             return;
         }

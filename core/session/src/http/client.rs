@@ -130,6 +130,9 @@ impl Client {
                 if flow.waiting == 0 {
                     if shall_end {
                         flow.set(Flag::Stopped);
+                    } else if !all_sent {
+                        let all = self.plan.per_connection.unwrap_or(flow.sent);
+                        ctx.counts.unasked += u64::from(all.saturating_sub(flow.sent));
                     }
                     self.end(ctx, flow, all_sent);
                 }

@@ -35,8 +35,6 @@ const BUDGET: u32 = 256;
 const STREAM_AHEAD: u64 = 4 << 20;
 /// Bytes kept for later before reading stops.
 const STASH_MAX: usize = 64 << 10;
-/// Datagrams kept for later; what comes then is lost.
-const DATAGRAM_STASH_MAX: usize = 64;
 const LEFT_MASK: u64 = (1 << 40) - 1;
 
 /// A program made ready.
@@ -522,10 +520,7 @@ impl Machine {
     fn datagram(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
         if flow.state != state::EXPECT {
             if self.block.all().expects > 0 {
-                let kept = &mut ctx.extras.of(flow).datagrams;
-                if kept.len() < DATAGRAM_STASH_MAX {
-                    kept.push_back(data.to_vec());
-                }
+                ctx.keep_datagram(flow, data);
             }
             return;
         }

@@ -137,7 +137,7 @@ impl Endpoint {
                 return None;
             }
             if header.flags.has(Flags::RST) {
-                return self.take_reset(env, header);
+                return self.take_reset(env, header, events);
             }
             if header.flags.has(Flags::SYN) {
                 // RFC 5961 section 4: whatever its sequence number.
@@ -273,22 +273,40 @@ impl Endpoint {
         }
     }
 
-    /// A reset in the window: obeyed only at its very beginning (RFC 5961 section 3).
-    fn take_reset(&mut self, env: &mut Env<'_>, header: &SegmentHeader) -> Option<End> {
+    /// A reset in the window: obeyed only at its very beginning (RFC 5961 section 3). Its acknowledgement says how much
+    /// the peer got.
+    fn take_reset(
+        &mut self,
+        env: &mut Env<'_>,
+        header: &SegmentHeader,
+        events: &mut impl Events,
+    ) -> Option<End> {
         if header.seq != self.rcv_nxt {
             env.counts.bad_reset_or_syn += 1;
             self.challenge(env);
             return None;
         }
         env.counts.resets_in += 1;
+        let is_new = after(header.ack, self.snd_una) && !after(header.ack, self.snd_nxt);
+        if header.flags.has(Flags::ACK) && is_new && self.state != State::SynReceived {
+            self.advance(env, header.ack, None, events);
+        }
         self.clear(bit::ACK_NOW | bit::RESET);
+        let is_delivered = self.is_delivered(env);
         Some(match self.state {
             State::SynReceived if self.has(bit::ACTIVE) => End::Refused,
             State::TimeWait => End::Closed,
             // Only our FIN was missing its acknowledgement.
-            State::Closing | State::LastAck if self.flight() <= 1 => End::Closed,
+            State::Closing | State::LastAck if is_delivered => End::Closed,
+            _ if is_delivered => End::ResetAcknowledged,
             _ => End::Reset,
         })
+    }
+
+    /// Whether every byte the application asked to send was acknowledged.
+    fn is_delivered(&self, env: &Env<'_>) -> bool {
+        let beyond = if self.busy.is_some() { env.busy.work(self.busy).beyond } else { 0 };
+        self.unsent == 0 && beyond == 0 && self.flight() <= u32::from(self.state.fin_in_flight())
     }
 
     /// RFC 9293 section 3.10.7.4, fifth step: the acknowledgement.

@@ -2,7 +2,7 @@
 
 use super::outward::{Body, REPLIES_MAX, Reply};
 use super::slot::FlowKind;
-use super::{AppEvents, BURST, Stack, Udp, env, tick};
+use super::{AppEvents, BURST, Stack, env, tick};
 use crate::app::{App, End, FlowId, GroupId, Io};
 use crate::endpoint::Endpoint;
 use crate::frame::{self, Addresses, IPV4, IPV6, Tags};
@@ -302,7 +302,16 @@ impl<A: App> Stack<A> {
             return false;
         }
         let Some(payload) = self.read_datagram(group, bytes, inward) else { return true };
-        let Some(index) = found.or_else(|| self.accept_datagram(now, app, bytes, inward)) else {
+        // What comes for a session that is over but for its last datagrams begins the next one.
+        let is_served = || self.places.listener(&inward.key).is_some();
+        let open = match found {
+            Some(index) if self.is_closing(index) && is_served() => {
+                self.detach(index, inward.hash);
+                None
+            }
+            found => found,
+        };
+        let Some(index) = open.or_else(|| self.accept_datagram(now, app, bytes, inward)) else {
             return true;
         };
         let stack = &mut self.groups[usize::from(group.0)].stack;
@@ -345,14 +354,11 @@ impl<A: App> Stack<A> {
             self.report_unreachable(bytes, inward);
             return None;
         };
-        let hop = self.hop(group, bytes);
-        let Some(index) = hop.and_then(|hop| self.place(&inward.key, inward.hash, group, hop)) else {
+        let Some(hop) = self.hop(group, bytes) else {
             self.groups[usize::from(group.0)].stack.flows_refused += 1;
             return None;
         };
-        self.slots[index].kind = FlowKind::Udp(Udp::new(tick(now)));
-        self.groups[usize::from(group.0)].stack.udp_accepted += 1;
-        self.tell_udp(now, app, index, |app, flow, io| app.opened(now, flow, io)).then_some(index)
+        self.begin_datagrams(now, app, &inward.key, inward.hash, group, hop)
     }
 
     /// Answers a datagram to nobody (RFC 1122 section 4.1.3.1).

@@ -43,6 +43,8 @@ pub(crate) const IS_V6: u8 = 2;
 pub(crate) const WAKE: u8 = 4;
 /// The application was told that the flow is over: it only waits for old segments to die (TIME-WAIT).
 pub(crate) const TOLD: u8 = 8;
+/// A UDP flow that ends with its last datagram and is in the table no more: another may have its addresses and ports.
+pub(crate) const DETACHED: u8 = 16;
 
 // Apart from what the application keeps: an endpoint of 76 bytes and 28 more.
 const _: () = assert!(size_of::<Slot<()>>() <= 76 + 28);

@@ -75,6 +75,11 @@ impl<'a> Collector<'a> {
         self.spare.push(interval);
     }
 
+    /// Sending is over, and all that was counted until then is here.
+    pub(super) fn mark_sent(&mut self) {
+        self.total.mark_sent();
+    }
+
     /// Publishes what came in since the last time.
     pub(super) fn publish(&mut self, now: Nanos, draining: bool, observer: &mut dyn TrialObserver) {
         let view = View {

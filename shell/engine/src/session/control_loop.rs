@@ -90,6 +90,8 @@ impl ControlLoop<'_, '_> {
                 && !workers.is_sending()
             {
                 progress.sent = Some(now);
+                workers.gather(self.collector);
+                self.collector.mark_sent();
             }
             self.count(now, workers, &mut progress);
             if progress.is_over(now, plan.drain) || workers.has_failed() {

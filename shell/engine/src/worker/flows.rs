@@ -330,7 +330,13 @@ impl Flows {
             sum.app.merge(&counts[number]);
             tcp.clear();
             frames.clear();
-            self.stack.swap_counts(GroupId(number as u16), tcp, frames);
+            let group = GroupId(number as u16);
+            self.stack.swap_counts(group, tcp, frames);
+            sum.app.bytes_delivered += match self.apps.carrier(group) {
+                Carrier::Udp => frames.datagram_bytes_out,
+                Carrier::Tcp if self.apps.is_secured(group) => 0,
+                Carrier::Tcp => tcp.bytes_acknowledged,
+            };
             sum.tcp.merge(tcp);
             sum.frames.merge(frames);
         }
