@@ -464,6 +464,15 @@ impl App for Apps {
             group.begin(flow);
         }
         group.active -= 1;
+        let tls = match group.common.secured {
+            true => self.secured.get_mut((flow.extra as usize).wrapping_sub(1)).and_then(Option::take),
+            false => None,
+        };
+        // What TLS itself says at the end need not arrive.
+        let end = match (end, tls) {
+            (End::Reset, Some(tls)) if tls.is_delivered() => End::ResetAcknowledged,
+            (end, _) => end,
+        };
         let complete = group.app.is_complete(flow, group.common.side, end);
         match failure(flow, end, complete, group.common.carrier == Carrier::Udp) {
             Some(reason) => group.counts.fail(reason),
@@ -472,12 +481,7 @@ impl App for Apps {
                 group.counts.stopped += u64::from(flow.has(Flag::Stopped));
             }
         }
-        if flow.extra != 0 {
-            if let Some(tls) = self.secured.get_mut(flow.extra as usize - 1) {
-                *tls = None;
-            }
-            self.extras.release(flow);
-        }
+        self.extras.release(flow);
     }
 
     fn unread(&mut self, flow: &mut Flow) -> VecDeque<Vec<u8>> {

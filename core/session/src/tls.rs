@@ -59,6 +59,11 @@ impl TlsFlow {
         self.open
     }
 
+    /// Whether everything the application asked to send was acknowledged.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.open && self.owed == 0 && self.pieces.is_empty()
+    }
+
     /// Asks the carrier to send what is owed.
     fn flush(&mut self, ask: &mut Ask, scratch: &mut Vec<u8>) {
         scratch.clear();

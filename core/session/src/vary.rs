@@ -24,18 +24,18 @@ pub enum By {
     Session,
     /// The request's number: the same in all sessions.
     Request,
-    /// Both: sequences go on with every request, and each session begins one further than the one before.
+    /// Both: sequences go on with every request, and each session begins behind the requests of the one before.
     Each,
 }
 
 impl By {
     /// The number of the turn.
     #[inline]
-    pub(crate) fn turn(self, session: u64, request: u64) -> u64 {
+    pub(crate) fn turn(self, session: u64, request: u64, turn: u64) -> u64 {
         match self {
             Self::Session => session,
             Self::Request => request,
-            Self::Each => session.wrapping_add(request),
+            Self::Each => turn,
         }
     }
 
@@ -49,6 +49,16 @@ impl By {
             Self::Each => random::word(random::word(key, session), request),
         }
     }
+}
+
+/// From the first turn of a session without an end to that of the next: a prime, so that no short sequence begins at the
+/// same place each time, and near the golden section of 2^32, so that beginnings are spread.
+const ENDLESS_TURNS: u64 = 2_654_435_761;
+
+/// The number of a request among those of all sessions, if each session has `each`.
+#[inline]
+pub(crate) fn turn(session: u64, request: u64, each: Option<u64>) -> u64 {
+    session.wrapping_mul(each.unwrap_or(ENDLESS_TURNS)).wrapping_add(request)
 }
 
 /// A time.
@@ -237,11 +247,17 @@ impl Values {
     /// The request's number.
     pub const REQUEST: Self = Self::Range { first: 0, step: 1, count: 0, by: By::Request };
 
-    /// The number at its turn.
-    pub fn value(&self, session: u64, request: u64) -> u64 {
+    /// Whether they differ from session to session.
+    pub(crate) fn follow_session(&self) -> bool {
+        let (Self::Range { by, .. } | Self::Random { by, .. }) = self;
+        *by != By::Request
+    }
+
+    /// The number for a request of a session; `turn` is the request's number among those of all sessions.
+    pub fn value(&self, session: u64, request: u64, turn: u64) -> u64 {
         match *self {
             Self::Range { first, step, count, by } => {
-                let turn = by.turn(session, request);
+                let turn = by.turn(session, request, turn);
                 first.wrapping_add(step.wrapping_mul(turn.checked_rem(count).unwrap_or(turn)))
             }
             Self::Random { from, to, seed, by } => {
@@ -268,9 +284,9 @@ impl Content {
     pub fn follows_session(&self) -> bool {
         self.parts.iter().any(|part| match part {
             Part::Bytes(_) | Part::Generated(_) => false,
-            Part::Decimal(values, _) | Part::Hex(values, _) | Part::Binary(values, _) => match values {
-                Values::Range { by, .. } | Values::Random { by, .. } => *by != By::Request,
-            },
+            Part::Decimal(values, _) | Part::Hex(values, _) | Part::Binary(values, _) => {
+                values.follow_session()
+            }
             Part::List { by, .. } => *by != By::Request,
         })
     }

@@ -124,10 +124,10 @@ fn rendered(content: &Content, number: u64) -> Result<ServerName<'static>, TlsEr
         match part {
             Part::Bytes(bytes) => name.push_str(&String::from_utf8_lossy(bytes)),
             Part::Decimal(values, width) => {
-                name.push_str(&format!("{:01$}", values.value(number, 0), usize::from(*width)));
+                name.push_str(&format!("{:01$}", values.value(number, 0, number), usize::from(*width)));
             }
             Part::Hex(values, width) => {
-                name.push_str(&format!("{:01$x}", values.value(number, 0), usize::from(*width)));
+                name.push_str(&format!("{:01$x}", values.value(number, 0, number), usize::from(*width)));
             }
             Part::List { items, order, by } => {
                 name.push_str(&String::from_utf8_lossy(pick(items, *order, *by, number)));
@@ -146,5 +146,5 @@ fn pick(items: &[Arc<[u8]>], order: SelectionOrder, by: By, number: u64) -> &[u8
         SelectionOrder::Sequential => Values::Range { first: 0, step: 1, count, by },
         SelectionOrder::Random { seed } => Values::Random { from: 0, to: count.saturating_sub(1), seed, by },
     };
-    items.get(values.value(number, 0) as usize).map_or(&[], |item| item)
+    items.get(values.value(number, 0, number) as usize).map_or(&[], |item| item)
 }

@@ -166,7 +166,8 @@ pub enum OpWord {
 pub struct OpKeys {
     /// Data to send; over UDP one datagram.
     pub send: Option<ContentDoc>,
-    /// Data to wait for: as many bytes, over UDP a datagram. With 'verify' they must be equal.
+    /// Data to wait for: as many bytes, over UDP a datagram. Texts and 'hex' must be equal, up to the first number that
+    /// follows the session; arbitrary bytes with 'verify'.
     pub expect: Option<ContentDoc>,
     /// Text to wait for, with everything before it.
     pub expect_until: Option<ContentDoc>,

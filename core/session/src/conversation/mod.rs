@@ -234,7 +234,7 @@ fn programs(
                 before = last;
                 let content = Content::bytes(bytes);
                 ops[me].push(Op::Send(content.clone()));
-                ops[other].push(Op::Expect(Expect::Content(content)));
+                ops[other].push(Op::Expect(Expect::Recorded(content)));
             }
             Event::Finished if !gone[me] => {
                 gone[me] = true;

@@ -59,7 +59,7 @@ fn send(text: &str) -> Op {
 }
 
 fn expect(text: &str) -> Op {
-    Op::Expect(Expect::Content(Content::bytes(text)))
+    Op::Expect(Expect::Recorded(Content::bytes(text)))
 }
 
 /// Client: `hello `, `world`; server: `fine`; client: `bye`. Sequence numbers wrap.

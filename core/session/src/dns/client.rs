@@ -8,7 +8,7 @@ use crate::flow::{Ctx, Flag, Flow};
 use crate::input;
 use crate::message::{Message, Vars};
 use crate::turns::Turns;
-use crate::vary::Delay;
+use crate::vary::{Delay, turn};
 use std::sync::Arc;
 use tcp::End;
 use units::Nanos;
@@ -40,8 +40,9 @@ impl Client {
 
     fn query(&self, flow: &Flow, tcp: bool) -> Query {
         let (session, request) = (u64::from(flow.number), u64::from(flow.step));
-        let index = self.turns.pick(session.wrapping_add(request));
-        let vars = Vars { session, request, body: 0 };
+        let turn = turn(session, request, self.plan.per_session.map(u64::from));
+        let index = self.turns.pick(turn);
+        let vars = Vars { session, request, turn, body: 0 };
         let mut name = [0; TEXT_MAX];
         let len = self.names[index].write(&vars, 0, &mut name);
         let DnsQuery { kind, recursion, edns_bytes, .. } = self.plan.queries[index].0;

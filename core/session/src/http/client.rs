@@ -9,7 +9,7 @@ use crate::input;
 use crate::message::{Message, Piece, Vars, pieces};
 use crate::pattern;
 use crate::turns::Turns;
-use crate::vary::{Content, Delay, Size};
+use crate::vary::{Content, Delay, Size, turn};
 use std::sync::Arc;
 use tcp::End;
 
@@ -94,14 +94,18 @@ impl Client {
     /// Request `number` of a session.
     #[inline]
     fn request(&self, flow: &Flow, number: u32) -> &Ready {
-        let turn = u64::from(flow.number).wrapping_add(u64::from(number));
-        &self.requests[self.turns.pick(turn)]
+        &self.requests[self.turns.pick(self.turn(flow, number))]
     }
 
     #[inline]
-    fn vars(flow: &Flow, ready: &Ready, number: u32) -> Vars {
-        let request = u64::from(number);
-        Vars { session: u64::from(flow.number), request, body: ready.body.value(request) }
+    fn turn(&self, flow: &Flow, number: u32) -> u64 {
+        turn(flow.number.into(), number.into(), self.plan.per_connection.map(u64::from))
+    }
+
+    #[inline]
+    fn vars(&self, flow: &Flow, ready: &Ready, number: u32) -> Vars {
+        let (request, turn) = (u64::from(number), self.turn(flow, number));
+        Vars { session: u64::from(flow.number), request, turn, body: ready.body.value(request) }
     }
 
     /// Request `number` and what it is made for.
@@ -110,7 +114,7 @@ impl Client {
         let ready = self.request(flow, number);
         let last =
             self.plan.close == HttpClose::Server && self.plan.per_connection == Some(number.wrapping_add(1));
-        (if last { &ready.last } else { &ready.message }, Self::vars(flow, ready, number))
+        (if last { &ready.last } else { &ready.message }, self.vars(flow, ready, number))
     }
 
     pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {

@@ -371,7 +371,7 @@ impl Server {
 
     fn vars(flow: &Flow, response: &Response) -> Vars {
         let request = u64::from(response.number);
-        Vars { session: u64::from(flow.number), request, body: response.body }
+        Vars { session: u64::from(flow.number), request, turn: request, body: response.body }
     }
 
     /// Response `index` of those that are not acknowledged.

@@ -9,7 +9,7 @@ use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow};
 use crate::message::{Message, Vars};
 use crate::pattern;
-use crate::vary::Delay;
+use crate::vary::{Delay, turn};
 use std::sync::Arc;
 use tcp::End;
 
@@ -35,6 +35,8 @@ const BUDGET: u32 = 256;
 const STREAM_AHEAD: u64 = 4 << 20;
 /// Bytes kept for later before reading stops.
 const STASH_MAX: usize = 64 << 10;
+/// Bytes shown of what was expected and of what came instead.
+const SHOWN_MAX: usize = 24;
 const LEFT_MASK: u64 = (1 << 40) - 1;
 
 /// A program made ready.
@@ -78,7 +80,7 @@ enum Item {
     Send(Message),
     Stream,
     Bytes(u64),
-    /// Whether it can be verified: it does not follow the session's number.
+    /// Whether it is compared without `verify`, too.
     Content(Message, bool),
     /// A delimiter, and of each prefix the longest that is also its suffix.
     Until(Arc<[u8]>, Vec<u8>),
@@ -148,8 +150,11 @@ impl Item {
             Op::Stream => Self::Stream,
             Op::Expect(Expect::Bytes(bytes)) => Self::Bytes(*bytes),
             Op::Expect(Expect::Content(content)) => {
-                Self::Content(Message::of(content), !content.follows_session())
+                let message = Message::of(content);
+                let compares = message.is_known();
+                Self::Content(message, compares)
             }
+            Op::Expect(Expect::Recorded(content)) => Self::Content(Message::of(content), false),
             Op::Expect(Expect::Until(delimiter)) => Self::Until(delimiter.clone(), borders(delimiter)),
             Op::Expect(Expect::End) => Self::End,
             Op::Wait(delay) => Self::Wait(*delay),
@@ -246,6 +251,22 @@ impl Machine {
         }
     }
 
+    /// What message `number` is made for.
+    fn sent(&self, flow: &Flow, number: u64) -> Vars {
+        self.vars(flow, number, self.block.all().sends)
+    }
+
+    /// What expected message `number` is made for.
+    fn expected_of(&self, flow: &Flow, number: u64) -> Vars {
+        self.vars(flow, number, self.block.all().expects)
+    }
+
+    fn vars(&self, flow: &Flow, request: u64, each: u64) -> Vars {
+        let session = u64::from(flow.number);
+        let turn = turn(session, request, Some(each).filter(|each| *each <= u64::from(u32::MAX)));
+        Vars { session, request, turn, body: 0 }
+    }
+
     pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.state = state::TURN;
         if ctx.is_client()
@@ -283,7 +304,7 @@ impl Machine {
                 return;
             }
             let Some(place) = self.locate(flow.step) else { return self.end(ctx, flow) };
-            let vars = Vars { session: u64::from(flow.number), request: place.sends, body: 0 };
+            let vars = self.sent(flow, place.sends);
             match place.item {
                 Item::Send(message) => {
                     if !self.send(ctx, flow, message, &vars, turn == 0) {
@@ -298,7 +319,7 @@ impl Machine {
                     return self.stream(ctx, flow, 0);
                 }
                 Item::Bytes(0) if !ctx.is_udp() => {}
-                Item::Content(message, _) if message.len(&Vars { request: place.expects, ..vars }) == 0 => {}
+                Item::Content(message, _) if message.len(&self.expected_of(flow, place.expects)) == 0 => {}
                 Item::Bytes(_) | Item::Content(..) | Item::Until(..) | Item::End => {
                     return self.begin_expect(ctx, flow);
                 }
@@ -382,7 +403,7 @@ impl Machine {
     }
 
     fn message_len(&self, flow: &Flow, number: u32) -> u64 {
-        let vars = Vars { session: u64::from(flow.number), request: u64::from(number), body: 0 };
+        let vars = self.sent(flow, number.into());
         match self.sender(number) {
             Some(Item::Send(message)) => message.len(&vars),
             _ => u64::MAX,
@@ -498,10 +519,14 @@ impl Machine {
         let of = |whole: u64| ((whole - got).min(data.len() as u64) as usize, whole);
         let (used, whole) = match place.item {
             Item::Bytes(bytes) => of(*bytes),
-            Item::Content(message, known) => {
-                let vars = Vars { session: u64::from(flow.number), request: place.expects, body: 0 };
+            Item::Content(message, compares) => {
+                let vars = self.expected_of(flow, place.expects);
                 let (used, whole) = of(message.len(&vars));
-                if ctx.common.verify && *known && !message.matches(&vars, got, &data[..used]) {
+                let verify = ctx.common.verify;
+                if (verify || *compares) && !message.agrees(&vars, got, &data[..used], verify) {
+                    if *compares {
+                        tell_apart(ctx, message, &vars, got, data);
+                    }
                     ctx.fail(flow, Reason::WrongContent);
                     return None;
                 }
@@ -679,7 +704,7 @@ impl Machine {
         let (mut at, mut number) = (flow.since_base(offset), flow.oldest());
         let mut out = out;
         while !out.is_empty() && number != flow.sent {
-            let vars = Vars { session: u64::from(flow.number), request: u64::from(number), body: 0 };
+            let vars = self.sent(flow, number.into());
             let Some(item) = self.sender(number) else { break };
             let Item::Send(message) = item else {
                 let mut written = 0;
@@ -702,6 +727,16 @@ impl Machine {
         }
         out.fill(0);
     }
+}
+
+/// Says what came in place of what was expected.
+#[cold]
+fn tell_apart(ctx: &mut Ctx<'_>, message: &Message, vars: &Vars, offset: u64, data: &[u8]) {
+    let mut expected = [0; SHOWN_MAX];
+    let len = message.write(vars, offset, &mut expected);
+    let came = &data[..data.len().min(SHOWN_MAX)];
+    let text = format!("expected '{}', received '{}'", expected[..len].escape_ascii(), came.escape_ascii());
+    ctx.counts.detail(&text);
 }
 
 /// Looks for a delimiter, `matched` bytes of which ended what came before: bytes used, and whether it is found.
