@@ -1332,17 +1332,19 @@ export interface SessionResult {
   open_per_s: number;
   /** Requests sent (clients) or received (servers). */
   requests: number;
+  /** Requests that clients had left to send when servers closed their connections between responses. Absent if none. */
+  unasked?: number | null;
   /** Complete responses received (clients) or sent (servers). */
   transactions: number;
   /** Transactions per second. */
   transactions_per_s: number;
   /** Application bytes received. */
   rx_bytes_goodput: number;
-  /** Application bytes sent. */
+  /** Application bytes sent and acknowledged; over UDP, sent. */
   tx_bytes_goodput: number;
-  /** Application bits received per second. */
+  /** Application bits received per second while load was offered. */
   rx_bps_goodput: number;
-  /** Application bits sent per second. */
+  /** Application bits sent and acknowledged per second while load was offered; over UDP, sent. */
   tx_bps_goodput: number;
   /** TCP segments retransmitted, for any cause. */
   retransmitted_segments: number;
@@ -1398,17 +1400,19 @@ export interface SideDetails {
   open_per_s: number;
   /** Requests sent (clients) or received (servers). */
   requests: number;
+  /** Requests that clients had left to send when servers closed their connections between responses. Absent if none. */
+  unasked?: number | null;
   /** Complete responses received (clients) or sent (servers). */
   transactions: number;
   /** Transactions per second. */
   transactions_per_s: number;
   /** Application bytes received. */
   rx_bytes_goodput: number;
-  /** Application bytes sent. */
+  /** Application bytes sent and acknowledged; over UDP, sent. */
   tx_bytes_goodput: number;
-  /** Application bits received per second. */
+  /** Application bits received per second while load was offered. */
   rx_bps_goodput: number;
-  /** Application bits sent per second. */
+  /** Application bits sent and acknowledged per second while load was offered; over UDP, sent. */
   tx_bps_goodput: number;
   /** TCP segments retransmitted, for any cause. */
   retransmitted_segments: number;
