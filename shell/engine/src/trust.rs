@@ -145,7 +145,9 @@ impl Evidence<'_> {
             if end.unsent as f64 > due as f64 * SHORTFALL_MAX {
                 let share = 100.0 * end.unsent as f64 / due as f64;
                 let why = match self.trial.plan.ports[port].rate_max {
-                    Some(limit) => format!("the load exceeds the port's limit of {limit}, or what its worker can send"),
+                    Some(limit) => {
+                        format!("the load exceeds the port's limit of {limit}, or what its worker can send")
+                    }
                     None => "the load exceeds what this port and its worker can send".to_owned(),
                 };
                 verdict.limit(format!(
