@@ -57,7 +57,7 @@ counters! {
     datagrams_to_nobody,
     /// ICMP "port unreachable" sent in answer to them.
     unreachable_out,
-    /// SYNs and first datagrams of flows there was no room for.
+    /// SYNs and first datagrams of flows there was no room for, and half-open flows that gave way to newer ones.
     flows_refused,
     /// UDP flows opened from here.
     udp_opened,

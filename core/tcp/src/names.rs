@@ -1,6 +1,6 @@
 //! Short numbers for long things of which there are few: IPv6 addresses, hardware addresses.
 //!
-//! Invariant: a thing has one number for ever.
+//! Invariant: a thing has one number until it is forgotten.
 
 use crate::table::Table;
 
@@ -8,13 +8,15 @@ use crate::table::Table;
 #[derive(Debug)]
 pub(crate) struct Names<T> {
     things: Vec<T>,
+    /// Numbers of things that were forgotten.
+    free: Vec<u32>,
     table: Table,
     key: u64,
 }
 
 impl<T: Copy + PartialEq + Into<Wide>> Names<T> {
     pub(crate) fn new(key: u64) -> Self {
-        Self { things: Vec::new(), table: Table::new(0), key }
+        Self { things: Vec::new(), free: Vec::new(), table: Table::new(0), key }
     }
 
     /// The number of `thing`, which gets one if it has none; `None` if there are `max` already.
@@ -22,14 +24,31 @@ impl<T: Copy + PartialEq + Into<Wide>> Names<T> {
         if let Some(number) = self.find(thing) {
             return Some(number);
         }
-        if self.things.len() >= max {
-            return None;
-        }
-        let number = self.things.len() as u32;
-        self.things.push(thing);
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.things[number as usize] = thing;
+                number
+            }
+            None if self.things.len() >= max => return None,
+            None => {
+                self.things.push(thing);
+                self.things.len() as u32 - 1
+            }
+        };
         let (things, key) = (&self.things, self.key);
         self.table.insert(hash(key, thing), number, |other| hash(key, things[other as usize]));
         Some(number)
+    }
+
+    /// Forgets things whose numbers are not `used`; returns how many numbers are free.
+    pub(crate) fn keep_only(&mut self, used: impl Fn(u32) -> bool) -> usize {
+        for number in (0..self.things.len() as u32).filter(|number| !used(*number)) {
+            // What was forgotten before is not in the table any more.
+            if self.table.remove(hash(self.key, self.things[number as usize]), number) {
+                self.free.push(number);
+            }
+        }
+        self.free.len()
     }
 
     /// The number of `thing`, if it has one.
@@ -76,5 +95,20 @@ mod tests {
         }
         assert_eq!((names.number(5, 1_000), names.number(5 << 77, 1_000)), (None, Some(5)));
         assert_eq!((names.thing(9), names.find(10 << 77), names.find(1)), (9 << 77, Some(10), None));
+    }
+
+    #[test]
+    fn numbers_of_what_is_forgotten_are_used_again() {
+        let mut names = Names::new(3);
+        (0..100u128).for_each(|n| assert_eq!(names.number(n, 100), Some(n as u32)));
+        assert_eq!(names.keep_only(|number| number % 10 == 0), 90);
+        assert_eq!(names.keep_only(|number| number % 10 == 0), 90, "none is free twice");
+        assert_eq!((names.find(7), names.number(20, 100)), (None, Some(20)));
+        let new: Vec<u32> = (0..90).map(|n| names.number(1_000 + n, 100).unwrap()).collect();
+        assert_eq!(names.number(2_000, 100), None);
+        let all = (0..90).all(|n| {
+            names.thing(new[n]) == 1_000 + n as u128 && names.find(1_000 + n as u128) == Some(new[n])
+        });
+        assert!(all && names.thing(20) == 20);
     }
 }

@@ -12,6 +12,7 @@
 //! something is in the queue; no flow's entry in the wheel fires later than its earliest deadline.
 
 mod inward;
+mod limits;
 mod outward;
 pub(crate) mod places;
 mod slot;
@@ -30,6 +31,7 @@ use crate::slab::Slab;
 use crate::table::Table;
 use crate::wheel::{self, Wheel, WheelPosition};
 use inward::Inward;
+use limits::{HOPS_MAX, Strangers};
 use outward::{Reply, Stalled};
 use places::Places;
 use slot::{DETACHED, FlowKind, IS_V6, QUEUED, Slot, TOLD, WAKE};
@@ -89,6 +91,7 @@ pub struct Stack<A: App> {
     places: Places,
     addresses: Names<u128>,
     hops: Names<[u8; 6]>,
+    strangers: Strangers,
     keys: Keys,
     /// Flows that owe something.
     queue: VecDeque<u32>,
@@ -160,7 +163,7 @@ impl<A: App> Stack<A> {
     pub fn new(seed: u64, expected_flows: usize, groups: Vec<GroupConfig>) -> Self {
         let mut hops = Names::new(random::word(seed, 1));
         let group = |config: GroupConfig| {
-            let hop = config.hop_mac.and_then(|mac| hops.number(mac, usize::from(u16::MAX)));
+            let hop = config.hop_mac.and_then(|mac| hops.number(mac, HOPS_MAX));
             Group::new(config, hop.map(|hop| hop as u16))
         };
         Self {
@@ -172,6 +175,7 @@ impl<A: App> Stack<A> {
             places: Places::default(),
             addresses: Names::new(random::word(seed, 2)),
             hops,
+            strangers: Strangers::default(),
             keys: Keys::new(seed),
             queue: VecDeque::new(),
             replies: VecDeque::new(),
@@ -221,7 +225,7 @@ impl<A: App> Stack<A> {
         let addresses = key::addresses(local.ip(), remote.ip()).ok_or(ConnectError::Families)?;
         let own = &self.groups[usize::from(group.0)];
         let hop = match hop {
-            Some(mac) => self.hops.number(mac, usize::from(u16::MAX)).ok_or(ConnectError::Full)? as u16,
+            Some(mac) => self.hops.number(mac, HOPS_MAX).ok_or(ConnectError::Full)? as u16,
             None => own.hop.ok_or(ConnectError::NoHop)?,
         };
         let ports = u32::from(local.port()) << 16 | u32::from(remote.port());

@@ -164,7 +164,7 @@ impl<A: App> Stack<A> {
     #[inline]
     fn take_segment(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
         let Some(index) = self.find_inward(inward) else {
-            return self.take_stray_segment(now, bytes, inward);
+            return self.take_stray_segment(now, app, bytes, inward);
         };
         let group = self.slots[index].group;
         if !self.count_frame(group, bytes) {
@@ -193,7 +193,7 @@ impl<A: App> Stack<A> {
                 self.end(now, app, index, end);
                 // A new flow may take the place of one in TIME-WAIT (RFC 9293 section 3.10.7.4).
                 if end == End::Closed && is_first(segment.header.flags) {
-                    self.answer_stray(now, inward, bytes, &segment);
+                    self.answer_stray(now, app, inward, bytes, &segment);
                 }
             }
         }
@@ -218,13 +218,13 @@ impl<A: App> Stack<A> {
     }
 
     /// A segment of no flow: it begins one, is answered by a reset, or is somebody else's.
-    fn take_stray_segment(&mut self, now: Nanos, bytes: &[u8], inward: &Inward) -> bool {
+    fn take_stray_segment(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
         let Some(group) = self.group_of(&inward.key) else { return false };
         if !self.count_frame(group.0, bytes) {
             return false;
         }
         if let Some(segment) = self.read_segment(group.0, bytes, inward) {
-            self.answer_stray(now, inward, bytes, &segment);
+            self.answer_stray(now, app, inward, bytes, &segment);
         }
         true
     }
@@ -234,10 +234,10 @@ impl<A: App> Stack<A> {
         self.places.listener(key).or_else(|| self.places.owner(&key.addresses, key.tags))
     }
 
-    fn answer_stray(&mut self, now: Nanos, inward: &Inward, bytes: &[u8], segment: &Segment) {
+    fn answer_stray(&mut self, now: Nanos, app: &mut A, inward: &Inward, bytes: &[u8], segment: &Segment) {
         let listener = self.places.listener(&inward.key).filter(|_| is_first(segment.header.flags));
         let Some(group) = listener else { return self.reset(inward, bytes, segment) };
-        let hop = self.hop(group, bytes);
+        let hop = self.hop(now, app, group, bytes);
         let Some(index) = hop.and_then(|hop| self.place(&inward.key, inward.hash, group, hop)) else {
             self.groups[usize::from(group.0)].stack.flows_refused += 1;
             return;
@@ -248,13 +248,14 @@ impl<A: App> Stack<A> {
         let iss = self.keys.initial_sequence(inward.hash, now.0);
         slot.kind = FlowKind::Tcp(Endpoint::accept(&mut env, iss, segment));
         self.schedule(now, index);
+        self.note_half_open(now, app, index);
     }
 
     /// Where the answers to a frame go: the group's hop, or the address it came from. `None` if there are too many.
-    fn hop(&mut self, group: GroupId, bytes: &[u8]) -> Option<u16> {
+    fn hop(&mut self, now: Nanos, app: &mut A, group: GroupId, bytes: &[u8]) -> Option<u16> {
         match self.groups[usize::from(group.0)].hop {
             Some(hop) => Some(hop),
-            None => self.hops.number(macs(bytes).1, usize::from(u16::MAX)).map(|hop| hop as u16),
+            None => self.hop_of(now, app, macs(bytes).1),
         }
     }
 
@@ -354,7 +355,7 @@ impl<A: App> Stack<A> {
             self.report_unreachable(bytes, inward);
             return None;
         };
-        let Some(hop) = self.hop(group, bytes) else {
+        let Some(hop) = self.hop(now, app, group, bytes) else {
             self.groups[usize::from(group.0)].stack.flows_refused += 1;
             return None;
         };

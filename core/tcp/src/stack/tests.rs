@@ -567,3 +567,55 @@ fn the_same_seed_gives_the_same_frames() {
     };
     assert_eq!(run(), run());
 }
+
+/// `count` SYNs that nobody follows up, from as many addresses; each from a hardware address of its own if `macs`.
+fn flood(world: &mut World, count: u32, macs: bool) {
+    let header = |name: &str| Header::new(protocol(name).unwrap());
+    let headers = vec![
+        header("ethernet").with("dst", 0x0200_0000_0001).with("src", 0x0200_0000_0009),
+        header("ipv4").with("src", 0x0000_ffff).with("dst", 0x0a01_0001),
+        header("tcp").with("src", 0).with("dst", 80).with("seq", 0xffff_0000).with("flags", 2),
+    ];
+    let mut syn = PacketSpec { headers, ..PacketSpec::default() }.build_unpadded().unwrap().bytes;
+    for n in 0..count {
+        // A word and its complement, so that checksums stay right.
+        let (address, port) = (0x0a00 + (n as u16 & 0x3fff), (n >> 14) as u16);
+        syn[26..28].copy_from_slice(&address.to_be_bytes());
+        syn[28..30].copy_from_slice(&(!address).to_be_bytes());
+        syn[34..36].copy_from_slice(&port.to_be_bytes());
+        syn[38..40].copy_from_slice(&(!port).to_be_bytes());
+        if macs {
+            syn[8..12].copy_from_slice(&n.to_be_bytes());
+        }
+        world.server.receive(world.now, &mut world.server_app, &[&syn]);
+        if n % 1_000 == 0 {
+            world.now = world.now.saturating_add(Nanos::from_millis(1));
+            world.take_from_server();
+        }
+    }
+}
+
+#[test]
+fn half_open_flows_give_way() {
+    let mut world = World::new(1, Link::default(), config(), GroupConfig { hop_mac: None, ..config() });
+    let most = limits::HALF_OPEN_MAX;
+    flood(&mut world, most as u32 + 1, false);
+    assert_eq!(world.server.flows(), most / 4 * 3 + 1);
+    assert_eq!(world.server.frame_counts(CLIENT).flows_refused as usize, most / 4);
+    // Whoever answers gets in, and what was given up was not told of.
+    world.open_many(5, 100, 200);
+    world.step(Nanos::from_millis(20));
+    assert_eq!((world.server_app.opened, world.client.flows()), (5, 0));
+    assert!(world.client_app.ends.values().flatten().all(|end| *end == End::Closed));
+}
+
+#[test]
+fn hardware_addresses_are_forgotten() {
+    let mut world = World::new(1, Link::default(), config(), GroupConfig { hop_mac: None, ..config() });
+    flood(&mut world, 3 * limits::HOPS_MAX as u32, true);
+    assert_eq!(world.server.hops.find([2, 0, 0, 0, 0, 0]), None, "the first is forgotten");
+    world.open_many(5, 100, 200);
+    world.step(Nanos::from_millis(20));
+    assert_eq!((world.server_app.opened, world.client.flows()), (5, 0));
+    assert!(world.client_app.ends.values().flatten().all(|end| *end == End::Closed));
+}

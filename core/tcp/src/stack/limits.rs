@@ -1,0 +1,91 @@
+//! What strangers can make the stack hold: half-open flows, and the hardware addresses of peers.
+//!
+//! Whoever sends SYNs and never answers must not keep others out: the oldest half-open flows give way to new ones, and
+//! numbers of hardware addresses that no flow uses any more are used again.
+
+use super::slot::FlowKind;
+use super::{Stack, tick, until};
+use crate::app::{App, End};
+use crate::endpoint::State;
+use std::collections::VecDeque;
+use units::Nanos;
+
+/// Half-open flows of a stack at most; Linux allows a listener 4,096 by default. A server
+/// that accepts a million sessions a second over a path of 100 ms needs 100,000.
+pub(super) const HALF_OPEN_MAX: usize = 1 << 18;
+/// Hardware addresses that flows can have at a time.
+pub(super) const HOPS_MAX: usize = u16::MAX as usize;
+/// Ticks of 66 µs between two searches for hardware addresses that no flow uses, if the first found few.
+const SEARCH_PAUSE: u32 = 1_500;
+
+/// Flows that strangers opened, and when hardware addresses were last searched in vain.
+#[derive(Debug, Default)]
+pub(super) struct Strangers {
+    /// Slots of flows that were half-open when they came, the oldest first; some are not any more.
+    half_open: VecDeque<u32>,
+    /// Not before this tick is there another search.
+    search: Option<u32>,
+}
+
+impl<A: App> Stack<A> {
+    /// Remembers a flow that a peer's SYN began. If there are too many, the oldest half-open ones are given up.
+    #[inline]
+    pub(super) fn note_half_open(&mut self, now: Nanos, app: &mut A, index: u32) {
+        if self.strangers.half_open.len() >= HALF_OPEN_MAX {
+            self.give_up_half_open(now, app, HALF_OPEN_MAX / 4 * 3);
+        }
+        self.strangers.half_open.push_back(index);
+    }
+
+    /// Gives up the oldest half-open flows until there are at most `keep`.
+    #[cold]
+    #[inline(never)]
+    fn give_up_half_open(&mut self, now: Nanos, app: &mut A, keep: usize) {
+        let mut half_open = std::mem::take(&mut self.strangers.half_open);
+        half_open.retain(|index| self.is_half_open(*index));
+        for index in half_open.drain(..half_open.len().saturating_sub(keep)) {
+            // A number can be in the queue twice, if its first flow ended and the next one is half-open, too.
+            if self.is_half_open(index) {
+                let group = usize::from(self.slots[index].group);
+                self.groups[group].stack.flows_refused += 1;
+                self.end(now, app, index, End::SetupTimeout);
+            }
+        }
+        self.strangers.half_open = half_open;
+    }
+
+    fn is_half_open(&self, index: u32) -> bool {
+        matches!(&self.slots[index].kind, FlowKind::Tcp(endpoint) if endpoint.state() == State::SynReceived)
+    }
+
+    /// The number of a peer's hardware address. If all are taken, those that no flow uses any more are free again, and half
+    /// of the half-open flows give theirs up. `None` if that does not help.
+    pub(super) fn hop_of(&mut self, now: Nanos, app: &mut A, mac: [u8; 6]) -> Option<u16> {
+        let hop = match self.hops.number(mac, HOPS_MAX) {
+            Some(hop) => hop,
+            None => {
+                self.free_hops(now, app);
+                self.hops.number(mac, HOPS_MAX)?
+            }
+        };
+        Some(hop as u16)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free_hops(&mut self, now: Nanos, app: &mut A) {
+        if self.strangers.search.is_some_and(|search| until(now, search) > 0) {
+            return;
+        }
+        let half_open = self.strangers.half_open.len();
+        self.give_up_half_open(now, app, half_open / 2);
+        let mut used = vec![false; HOPS_MAX];
+        let mut mark = |hop: u16| used[usize::from(hop)] = true;
+        self.groups.iter().filter_map(|group| group.hop).for_each(&mut mark);
+        let slots = (0..self.slots.end()).map(|index| &self.slots[index]);
+        slots.filter(|slot| !matches!(slot.kind, FlowKind::Free)).for_each(|slot| mark(slot.hop));
+        let freed = self.hops.keep_only(|hop| used[hop as usize]);
+        // A search looks at every flow: it must not come with every SYN.
+        self.strangers.search = (freed < HOPS_MAX / 16).then(|| tick(now).wrapping_add(SEARCH_PAUSE));
+    }
+}
