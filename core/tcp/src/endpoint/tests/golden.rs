@@ -324,7 +324,7 @@ fn may_close_by_reset() {
     let server = Plan { asked: 100, answer: 50, ..Plan::default() };
     let mut link = run(options, [client, server], Wire::default());
     assert_eq!(link.told()[2..], ["A PSH|ACK 1+100 ack 1", "B PSH|ACK 1+50 ack 101", "A RST|ACK 101 ack 51"]);
-    assert_eq!(link.ends(), [Some(End::Closed), Some(End::Reset)]);
+    assert_eq!(link.ends(), [Some(End::Closed), Some(End::ResetAcknowledged)]);
 }
 
 /// One segment in a hundred is lost: exactly those are sent again, without a time-out.

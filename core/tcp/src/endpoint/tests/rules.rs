@@ -235,7 +235,7 @@ mod acceptance {
         lone.put(&moved(reset, u32::MAX), b"");
         assert_eq!((lone.host.end, lone.lines().len()), (None, 0));
         lone.put(&reset, b"");
-        assert_eq!((lone.host.end, lone.lines().len()), (Some(End::Reset), 0));
+        assert_eq!((lone.host.end, lone.lines().len()), (Some(End::ResetAcknowledged), 0));
         assert_eq!((lone.host.counts.resets_in, lone.host.counts.challenge_acks), (1, 1));
     }
 
@@ -329,7 +329,7 @@ mod acceptance {
         );
         let reset = lone.header(Flags::RST);
         lone.put(&reset, b"");
-        assert_eq!((lone.host.end, lone.host.busy.in_use()), (Some(End::Reset), 0));
+        assert_eq!((lone.host.end, lone.host.busy.in_use()), (Some(End::ResetAcknowledged), 0));
     }
 
     #[test]
@@ -354,7 +354,7 @@ mod acceptance {
         assert_eq!(lone.lines(), ["ACK 1 ack 11"]);
         // Section 5.2: resets are not checked.
         lone.put(&SegmentHeader { flags: Flags::RST, ..old }, b"");
-        assert_eq!(lone.host.end, Some(End::Reset));
+        assert_eq!(lone.host.end, Some(End::ResetAcknowledged));
     }
 
     /// RFC 7323 section 3.2: once agreed on, they are on every segment.
