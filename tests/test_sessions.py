@@ -601,6 +601,36 @@ def test_streams_and_sessions_side_by_side(lab):
     settled(lambda: lab.eagre("run", both, "--json", "-"), fine)
 
 
+def test_a_flood_from_random_addresses_keeps_nobody_out(lab):
+    """400,000 SYNs from as many addresses and hardware addresses, none of them followed up; then clients come."""
+    flood = {
+        "name": "flood",
+        "from": "west",
+        "to": "east",
+        "packet": ["ethernet", "ipv4", {"tcp": {"dst": 80, "flags": 2}}],
+        "vary": {
+            "ethernet.src": {"random": "02:00:00:00:00:00..02:ff:ff:ff:ff:ff"},
+            "ipv4.src": {"random": "10.1.0.0..10.255.255.255"},
+            "tcp.src": {"random": "1024..65535"},
+        },
+        "size": "64B",
+        "rate": "200kpps",
+        "measure": False,
+    }
+    web = {
+        "name": "web",
+        "client": {"port": "west"},
+        "server": {"port": "east"},
+        "app": {"http": {"response": "1KB"}},
+        "open": "500/s",
+        "start_delay": "1s",
+    }
+    profile = lab.profile(pair(), [flood], sessions=[web], load={"duration": "2s", "drain": "2s"})
+    result = lab.eagre("sim", profile, "--json", "-", timeout=120).ok().json
+    assert result["sessions"]["web"]["completed"] == 500 and result["sessions"]["web"]["failed"] == {}, result["sessions"]
+    assert result["sessions"]["web"]["server"]["frames"]["flows_refused"] > 100_000, result["sessions"]["web"]["server"]
+
+
 # Examples.
 
 
