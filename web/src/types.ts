@@ -1556,8 +1556,12 @@ export interface StreamResult {
   offered_pps: number;
   /** Packets sent. */
   tx: number;
+  /** Bytes sent, with FCS. */
+  tx_bytes: number;
   /** Packets received, without duplicates. */
   rx?: number | null;
+  /** Their bytes, with FCS. */
+  rx_bytes?: number | null;
   /** Packets sent and not received. */
   lost?: number | null;
   /** `lost` / `tx`. */

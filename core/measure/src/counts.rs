@@ -70,6 +70,8 @@ impl DelayVariation {
 pub struct Counts {
     /// Packets received for the first time.
     pub received: u64,
+    /// Their bytes, as their arrivals say.
+    pub bytes: u64,
     /// Packets received again.
     pub duplicates: u64,
     /// Packets received after one sent later (RFC 4737).
@@ -92,6 +94,7 @@ impl Counts {
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Self) {
         self.received += other.received;
+        self.bytes += other.bytes;
         self.duplicates += other.duplicates;
         self.reordered += other.reordered;
         self.stale += other.stale;
@@ -149,6 +152,7 @@ impl Compact {
 #[repr(align(128))]
 pub(crate) struct Row {
     pub(crate) received: u64,
+    bytes: u64,
     /// Arrivals that had one before them.
     pub(crate) pairs: u64,
     pub(crate) latency: Compact,
@@ -164,8 +168,9 @@ const _: () = assert!(size_of::<Row>() == 128);
 impl Row {
     /// Takes a packet's delay.
     #[inline(always)]
-    pub(crate) fn arrived(&mut self, latency: u64) {
+    pub(crate) fn arrived(&mut self, bytes: u16, latency: u64) {
         self.received += 1;
+        self.bytes += u64::from(bytes);
         self.latency.add(latency);
     }
 
@@ -193,6 +198,7 @@ impl Row {
     pub(crate) fn counts(&self, rare: &Rare) -> Counts {
         Counts {
             received: self.received,
+            bytes: self.bytes,
             duplicates: rare.duplicates,
             reordered: rare.reordered,
             stale: rare.stale,

@@ -33,6 +33,8 @@ pub enum ArrivalOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Held {
     sequence: u64,
+    /// Its length.
+    pub(crate) bytes: u16,
     /// Arrival minus departure, ns.
     pub(crate) latency: u64,
     /// When it came.
@@ -132,9 +134,9 @@ impl Lane {
         Some(held)
     }
 
-    /// Takes the low 32 bits of the sequence number of a packet that came `at` an instant with a `latency`.
+    /// Takes the low 32 bits of the sequence number of a packet of `bytes` that came `at` an instant with a `latency`.
     #[inline(never)]
-    pub(crate) fn arrived(&mut self, low: u32, latency: u64, at: Nanos) -> ArrivalOrder {
+    pub(crate) fn arrived(&mut self, low: u32, bytes: u16, latency: u64, at: Nanos) -> ArrivalOrder {
         // The number nearest to the expected one; 2^31 packets either way.
         let ahead = i64::from(low.wrapping_sub(self.next as u32) as i32);
         if ahead < 0 {
@@ -144,7 +146,7 @@ impl Lane {
         let missing = self.missing.get_or_insert_default();
         missing.stale_run = 0;
         if ahead.unsigned_abs() > WINDOW {
-            missing.held = Some(Held { sequence, latency, at });
+            missing.held = Some(Held { sequence, bytes, latency, at });
             return ArrivalOrder::Held;
         }
         self.advance(sequence);
@@ -196,11 +198,11 @@ mod tests {
             return (None, InOrder);
         }
         let settled = lane.settle(low);
-        (settled, lane.arrived(low, u64::from(low), Nanos(7)))
+        (settled, lane.arrived(low, 60, u64::from(low), Nanos(7)))
     }
 
     fn held(sequence: u32) -> super::Held {
-        super::Held { sequence: u64::from(sequence), latency: u64::from(sequence), at: Nanos(7) }
+        super::Held { sequence: u64::from(sequence), bytes: 60, latency: u64::from(sequence), at: Nanos(7) }
     }
 
     fn orders(sequences: &[u32]) -> Vec<ArrivalOrder> {

@@ -15,6 +15,8 @@ pub struct Arrival {
     pub lane: u8,
     /// Low 32 bits of its sequence number in the lane.
     pub sequence: u32,
+    /// Its length, bytes.
+    pub bytes: u16,
     /// Arrival minus departure, ns.
     pub latency: u64,
 }
@@ -138,7 +140,7 @@ impl Recorder {
         }
         let is_next = self.states[stream * self.lanes + usize::from(a.lane)].lane.is_next(a.sequence);
         if is_next || self.is_first_time(a, now) {
-            self.receive(stream, a.latency, now);
+            self.receive(stream, a.bytes, a.latency, now);
         }
         true
     }
@@ -151,11 +153,11 @@ impl Recorder {
         let stream = a.stream as usize;
         let at = stream * self.lanes + usize::from(a.lane);
         match self.states[at].lane.settle(a.sequence) {
-            Some(Settled::Confirmed(held)) => self.receive(stream, held.latency, held.at),
+            Some(Settled::Confirmed(held)) => self.receive(stream, held.bytes, held.latency, held.at),
             Some(Settled::Rejected) => self.table.rare[stream].rejected += 1,
             None => {}
         }
-        let order = self.states[at].lane.arrived(a.sequence, a.latency, now);
+        let order = self.states[at].lane.arrived(a.sequence, a.bytes, a.latency, now);
         let rare = &mut self.table.rare[stream];
         match order {
             ArrivalOrder::InOrder => return true,
@@ -175,17 +177,17 @@ impl Recorder {
     pub fn settle(&mut self) {
         for at in 0..self.states.len() {
             if let Some(held) = self.states[at].lane.settle_last() {
-                self.receive(at / self.lanes, held.latency, held.at);
+                self.receive(at / self.lanes, held.bytes, held.latency, held.at);
             }
         }
     }
 
     /// Counts a packet that is received for the first time.
     #[inline(always)]
-    fn receive(&mut self, stream: usize, latency: u64, now: Nanos) {
+    fn receive(&mut self, stream: usize, bytes: u16, latency: u64, now: Nanos) {
         let first = stream * self.lanes;
         let row = &mut self.table.rows[stream];
-        row.arrived(latency);
+        row.arrived(bytes, latency);
         if let Some(scale) = self.scale {
             self.table.buckets[stream * scale.buckets() + scale.index(latency)] += 1;
         }

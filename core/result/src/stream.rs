@@ -10,9 +10,14 @@ part! {
         offered_pps: f64 = PACKETS_PER_S;
         /// Packets sent.
         tx: u64 = COUNT;
+        /// Bytes sent, with FCS.
+        tx_bytes: u64 = BYTES;
         /// Packets received, without duplicates.
         #[serde(skip_serializing_if = "Option::is_none")]
         rx: Option<u64> = COUNT.measured();
+        /// Their bytes, with FCS.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rx_bytes: Option<u64> = BYTES.measured();
         /// Packets sent and not received.
         #[serde(skip_serializing_if = "Option::is_none")]
         lost: Option<u64> = COUNT.measured();

@@ -229,6 +229,11 @@ impl Class {
         self.number + u64::from(self.group - self.left) >= self.count
     }
 
+    /// Sends no more.
+    pub(crate) fn give_up(&mut self) {
+        self.count = 0;
+    }
+
     /// Whether it has packets to send but its time stands still.
     pub(crate) fn is_held(&self) -> bool {
         self.timing.factor.num() == 0 && !self.is_finished()

@@ -168,6 +168,12 @@ impl Process {
         self.left == 0 || self.train.time() == u64::MAX
     }
 
+    /// Sends no more.
+    pub(crate) fn give_up(&mut self) {
+        (self.left, self.due, self.events_end) = (0, Nanos::MAX, 0);
+        self.chain = None;
+    }
+
     /// Whether it has packets to send but its time stands still.
     pub(crate) fn is_held(&self) -> bool {
         self.warp.is_still() && !self.is_finished()

@@ -55,6 +55,26 @@ impl Schedule {
         self.change_at = self.changes[0].at;
     }
 
+    /// Ends `streams`, held or not: they send no more. Returns how many of their packets were due before `until` and have
+    /// not been taken. A chain ends with any of its streams.
+    ///
+    /// Allocates; takes time in proportion to the streams named, the first time to all streams of the schedule.
+    pub fn give_up(&mut self, streams: &[u32], until: Nanos) -> u64 {
+        let (mut owed, until) = (0, until.min(self.end()));
+        for id in self.separate(streams) {
+            match id.checked_sub(GREEDY) {
+                None => {
+                    let source = &mut self.sources[id as usize];
+                    owed += source.owed(std::iter::empty(), until);
+                    source.give_up();
+                }
+                Some(id) => self.greedy[id as usize].give_up(),
+            }
+        }
+        self.heap.fill(self.sources.iter().map(Source::due));
+        owed
+    }
+
     /// Makes the next change.
     pub(crate) fn make_change(&mut self) {
         let Some(change) = self.changes.pop_front() else { return };

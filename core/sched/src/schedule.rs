@@ -77,7 +77,14 @@ impl Source {
         }
     }
 
-    fn owed(&self, changes: impl Iterator<Item = (Nanos, Factor)>, end: Nanos) -> u64 {
+    pub(crate) fn give_up(&mut self) {
+        match self {
+            Source::Class(class) => class.give_up(),
+            Source::Process(process) => process.give_up(),
+        }
+    }
+
+    pub(crate) fn owed(&self, changes: impl Iterator<Item = (Nanos, Factor)>, end: Nanos) -> u64 {
         match self {
             Source::Class(class) => class.owed(changes, end),
             Source::Process(process) => process.owed(changes, end),

@@ -129,6 +129,7 @@ impl Pair {
             lane: lane as u8,
             sequence: sequence as u32,
             latency,
+            ..Arrival::default()
         });
         self.model[stream].arrive(lane, sequence as u32, latency, self.now.0);
         if self.burst.len() == 64 {

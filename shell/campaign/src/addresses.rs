@@ -268,6 +268,7 @@ fn taught(test: &StreamPlan, count: u64, rate: Pps) -> StreamPlan {
         rate: Load::Packets(rate),
         count: Some(count),
         start_delay: Nanos::ZERO,
+        duration: None,
         measure: false,
         ..test.clone()
     };

@@ -103,6 +103,7 @@ pub(crate) fn learning(shaped: &Plan, request: &TrialRequest) -> Option<Plan> {
     for stream in &mut plan.streams {
         stream.rate = Load::Packets(each);
         stream.start_delay = Nanos::ZERO;
+        stream.duration = None;
         stream.count = Some(1 + each.packets_in(plan.duration));
     }
     stimuli::teach(&mut plan);
@@ -121,6 +122,7 @@ pub(crate) fn without_schedule(plan: &Plan, request: &TrialRequest) -> Plan {
         stream.pattern = Pattern::Continuous;
         stream.count = None;
         stream.start_delay = Nanos::ZERO;
+        stream.duration = None;
     }
     shaped
 }
@@ -207,6 +209,7 @@ fn overload(shaped: &mut Plan, directions: &Directions, request: &TrialRequest, 
                     rate: Load::Packets(rate),
                     count,
                     start_delay,
+                    duration: None,
                     ..stream.clone()
                 });
             }

@@ -265,6 +265,7 @@ fn answer(stream: &StreamPlan, to: usize, sources: Arc<[u128]>, rate: Load) -> S
         rate,
         count: Some(MACS),
         start_delay: Nanos::ZERO,
+        duration: None,
         measure: false,
         ..stream.clone()
     }

@@ -172,6 +172,7 @@ pub(crate) fn streams(
             window: if final_counts { active(stream, span) } else { span },
             tx: sums.sent[index],
             measured_tx: sums.sent[index],
+            tx_bytes: sent_bytes(trial, sums, index),
             counts,
             latency: totals.latency.as_ref(),
             jitter: jitter.map(|jitter| jitter[index]),
@@ -181,6 +182,17 @@ pub(crate) fn streams(
         all.insert(plan.name.clone(), row.result(final_counts));
     }
     all
+}
+
+/// Bytes of a stream's packets that were sent, with FCS.
+fn sent_bytes(trial: &Trial<'_>, sums: &Sums, index: usize) -> u64 {
+    match &trial.plan.streams[index] {
+        stream if stream.replay.is_some() => sums.sent_bytes[index],
+        stream => match &stream.sizes.lengths[..] {
+            [only] => sums.sent[index] * u64::from(only.bytes()),
+            _ => sums.sent_bytes[index],
+        },
+    }
 }
 
 /// Whether a stream's arrivals say something: it should come back here, or it did.
@@ -209,13 +221,14 @@ fn group_row(
     span: Nanos,
     final_counts: bool,
 ) -> StreamResult {
-    let (mut tx, mut measured_tx) = (0, 0);
+    let (mut tx, mut measured_tx, mut tx_bytes) = (0, 0, 0);
     let (mut counts, mut latency) = (None::<Counts>, None::<SparseHistogram>);
     let mut requested_pps = Some(0.0);
     for index in members.iter().map(|member| *member as usize) {
         let (stream, totals) = (&trial.streams[index], &sums.arrivals.streams[index]);
         requested_pps = requested_pps.zip(requested(stream, span, final_counts)).map(|(sum, pps)| sum + pps);
         tx += sums.sent[index];
+        tx_bytes += sent_bytes(trial, sums, index);
         if !is_counted(stream, totals) {
             continue;
         }
@@ -232,6 +245,7 @@ fn group_row(
         window: span,
         tx,
         measured_tx,
+        tx_bytes,
         counts: counts.as_ref(),
         latency: latency.as_ref(),
         jitter: None,
@@ -249,6 +263,7 @@ struct Row<'a> {
     tx: u64,
     /// Those of them that should have come back.
     measured_tx: u64,
+    tx_bytes: u64,
     /// Absent if arrivals say nothing.
     counts: Option<&'a Counts>,
     latency: Option<&'a SparseHistogram>,
@@ -274,7 +289,9 @@ impl Row<'_> {
             requested_pps: self.requested_pps,
             offered_pps: tx as f64 / self.window.as_secs_f64().max(1e-9),
             tx,
+            tx_bytes: self.tx_bytes,
             rx: count(|c| c.received),
+            rx_bytes: count(|c| c.bytes),
             lost,
             loss_ratio: lost.map(|lost| if sent == 0 { 0.0 } else { lost as f64 / sent as f64 }),
             duplicates: count(|c| c.duplicates),

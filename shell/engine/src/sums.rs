@@ -11,6 +11,7 @@ use session::plan::Side;
 pub(crate) struct Sums {
     pub(crate) arrivals: Totals,
     pub(crate) sent: Vec<u64>,
+    pub(crate) sent_bytes: Vec<u64>,
     pub(crate) pacing: Vec<PacingRecord>,
     pub(crate) ports: Vec<PortCounts>,
     /// By worker: their most sessions at a time can't be told from each other's sums.
@@ -50,6 +51,7 @@ impl Sums {
         Self {
             arrivals: Totals::new(shape.streams, shape.scale),
             sent: empty.sent,
+            sent_bytes: empty.sent_bytes,
             pacing: empty.pacing,
             ports: empty.ports,
             sessions: vec![empty.sessions; workers],
@@ -62,6 +64,7 @@ impl Sums {
     pub(crate) fn clear(&mut self) {
         self.arrivals.clear();
         self.sent.fill(0);
+        self.sent_bytes.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().flatten().for_each(SessionCounts::clear);
@@ -105,6 +108,7 @@ impl Sums {
     pub(crate) fn add(&mut self, worker: usize, interval: &Interval) {
         self.arrivals.add(&interval.arrivals);
         self.sent.iter_mut().zip(&interval.sent).for_each(|(sum, n)| *sum += n);
+        self.sent_bytes.iter_mut().zip(&interval.sent_bytes).for_each(|(sum, n)| *sum += n);
         self.pacing.iter_mut().zip(&interval.pacing).for_each(|(sum, record)| sum.merge(record));
         self.ports.iter_mut().zip(&interval.ports).for_each(|(sum, counts)| sum.merge(counts));
         self.sessions[worker].iter_mut().zip(&interval.sessions).for_each(|(sum, counts)| sum.append(counts));

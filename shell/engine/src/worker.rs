@@ -5,6 +5,7 @@
 
 pub(crate) mod cap;
 pub(crate) mod commands;
+pub(crate) mod deadlines;
 mod flow_sink;
 pub(crate) mod flows;
 pub(crate) mod receive;

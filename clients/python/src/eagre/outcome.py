@@ -428,10 +428,14 @@ class StreamResult:
     """Packets per second sent."""
     tx: int
     """Packets sent."""
+    tx_bytes: int
+    """Bytes sent, with FCS."""
     requested_pps: float | None = None
     """Packets per second requested; absent for `max`."""
     rx: int | None = None
     """Packets received, without duplicates."""
+    rx_bytes: int | None = None
+    """Their bytes, with FCS."""
     lost: int | None = None
     """Packets sent and not received."""
     loss_ratio: float | None = None

@@ -197,6 +197,10 @@ class Stream(Written):
     """Number of packets to send; each copy sends as many. Default: until the duration ends."""
     start_delay: str | None = None
     """Delay from the start of traffic to the first packet. Default: 0s."""
+    duration: str | None = None
+    """How long to send, from the start delay on. Packets that are due by then and could not be sent are given up.
+    Needs a rate other than 'max'. Default: until the duration of the run ends.
+    """
     measure: bool | None = None
     """Put the 18-byte signature into every packet and measure it. Replayed packets are never measured."""
     copies: int | None = None

@@ -339,6 +339,9 @@ pub struct StreamDoc {
     /// Delay from the start of traffic to the first packet.
     #[serde(default = "no_time")]
     pub start_delay: Duration,
+    /// How long to send, from the start delay on. Packets that are due by then and could not be sent are given up. Needs a
+    /// rate other than 'max'. Default: until the duration of the run ends.
+    pub duration: Option<Duration>,
     /// Put the 18-byte signature into every packet and measure it. Replayed packets are never measured.
     #[serde(default = "yes")]
     pub measure: bool,
@@ -370,6 +373,7 @@ impl StreamDoc {
             loops: None,
             count: None,
             start_delay: no_time(),
+            duration: None,
             measure: true,
             copies: None,
             tag: None,

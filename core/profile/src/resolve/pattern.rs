@@ -265,6 +265,8 @@ impl Resolver<'_> {
                 ("then", "a stream of a chain needs 'count'".to_owned())
             } else if unpaced {
                 ("rate", "a stream of a chain needs a rate other than 'max'".to_owned())
+            } else if stream.duration.is_some() {
+                ("duration", "a stream of a chain ends with its 'count'".to_owned())
             } else if place > 0 && doc.is_some_and(|doc| doc.loops.is_some()) {
                 ("loops", format!("'loops' belongs to the chain's first stream, '{}'", head.name))
             } else {

@@ -4,13 +4,13 @@ use super::Resolver;
 use super::packet::{Draft, Route};
 use crate::document::StreamDoc;
 use crate::document::vary::VaryDoc;
-use crate::plan::{NextHop, Sizes, StreamPlan};
+use crate::plan::{NextHop, Pattern, Sizes, StreamPlan};
 use field::{Program, Target, Vary};
 use indexmap::IndexMap;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use units::FrameLen;
+use units::{FrameLen, Load, Nanos};
 use wire::signature::{LaneMark, Mark};
 use wire::{PacketSpec, signature};
 
@@ -110,6 +110,23 @@ impl<'a> Resolver<'a> {
         let hosts = self.named_hosts(path, stream, from, to);
         let rate = self.rate(path, stream);
         let pattern = self.pattern(path, stream);
+        if let Some(time) = &stream.duration {
+            let path = format!("{path}.duration");
+            self.within_a_year(&path, time.0);
+            if time.0 == Nanos::ZERO {
+                self.reading.fail(path, "must be longer than 0");
+            } else if rate == Load::Max
+                && matches!(
+                    pattern,
+                    Pattern::Continuous
+                        | Pattern::Bursts { .. }
+                        | Pattern::Poisson { .. }
+                        | Pattern::OnOff { .. }
+                )
+            {
+                self.reading.fail(path, "needs a rate other than 'max'; 'load.duration' ends all streams");
+            }
+        }
         let plan = StreamPlan {
             name: stream.name.0.clone(),
             from: from.index(),
@@ -127,6 +144,7 @@ impl<'a> Resolver<'a> {
             pattern,
             count: stream.count,
             start_delay: stream.start_delay.0,
+            duration: stream.duration.as_ref().map(|time| time.0),
             measure: stream.measure,
         };
         match &stream.replay {

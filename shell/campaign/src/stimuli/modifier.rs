@@ -129,6 +129,7 @@ fn frames(name: &str, direction: &Direction, port: &PortPlan, above: Vec<Header>
         pattern: Pattern::Continuous,
         count: None,
         start_delay: Nanos::ZERO,
+        duration: None,
         measure: false,
     }
 }

@@ -67,6 +67,8 @@ pub(crate) struct Interval {
     pub(crate) arrivals: Table,
     /// Packets sent, for each stream.
     pub(crate) sent: Vec<u64>,
+    /// Their bytes with FCS, of streams whose packets differ.
+    pub(crate) sent_bytes: Vec<u64>,
     /// One record for each stream, or one for each port if there are too many streams.
     pub(crate) pacing: Vec<PacingRecord>,
     pub(crate) ports: Vec<PortCounts>,
@@ -136,6 +138,7 @@ impl Shape {
         Interval {
             arrivals: Table::new(0, None),
             sent: vec![0; self.streams],
+            sent_bytes: vec![0; self.streams],
             pacing: vec![PacingRecord::default(); records],
             ports: vec![PortCounts::default(); self.ports],
             sessions: vec![SessionCounts::default(); 2 * self.sessions],
@@ -151,6 +154,7 @@ impl Interval {
     pub(crate) fn clear(&mut self) {
         self.arrivals.clear();
         self.sent.fill(0);
+        self.sent_bytes.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().for_each(SessionCounts::clear);

@@ -4,6 +4,7 @@ use super::resolved::Trial;
 use super::rig::Rig;
 use crate::error::EngineError;
 use crate::worker::cap::Cap;
+use crate::worker::deadlines::Deadlines;
 use crate::worker::receive::Receiver;
 use crate::worker::template::{Blocks, Template};
 use crate::worker::transmit::{Signer, Transmitter, TxStream};
@@ -60,7 +61,7 @@ impl Trial<'_> {
         share: Share,
         jit: &mut Option<Jit>,
     ) -> Result<Transmitter<'q>, EngineError> {
-        let (mut streams, mut loads) = (Vec::new(), Vec::new());
+        let (mut streams, mut loads, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         let (mut blocks, mut varied) = (Blocks::default(), Vec::new());
         // Place of each stream among those of this port.
         let mut places = HashMap::new();
@@ -71,6 +72,7 @@ impl Trial<'_> {
             if !stream.chained {
                 loads.push((streams.len() as u32, stream.load.clone()));
             }
+            ends.push(stream.end);
             let paced = stream.load.pace.is_paced();
             streams.push(TxStream::new(index as u32, templates.content(&mut varied), paced));
         }
@@ -78,7 +80,10 @@ impl Trial<'_> {
             self.plan.chains.iter().filter_map(|chain| self.chain(chain, &places)).collect();
         let schedule = Schedule::new(&loads, &chains, Nanos::ZERO, self.plan.duration, share);
         let signer = Signer { mark: self.mark, lane: share.index as u8 };
-        Ok(Transmitter::new(queue, port, schedule, signer, streams, blocks, varied, self.shape))
+        let mut transmitter =
+            Transmitter::new(queue, port, schedule, signer, streams, blocks, varied, self.shape);
+        transmitter.end_at(Deadlines::new(&ends));
+        Ok(transmitter)
     }
 
     /// A chain of the plan as the schedule of its port has it; `None` if it is another port's.

@@ -32,6 +32,8 @@ pub(crate) struct TrialStream {
     /// With these filled in.
     pub(super) packet: PacketSpec,
     pub(crate) load: StreamLoad,
+    /// When it ends, if it does at a time.
+    pub(crate) end: Option<Nanos>,
     /// Whether it is sent in turn with others; its load then counts from its turn.
     pub(crate) chained: bool,
 }
@@ -161,6 +163,7 @@ fn stream(
         speed_bps: speed,
         macs: [next_hop, source],
         packet,
+        end: stream.duration.map(|time| stream.start_delay.saturating_add(time)),
         load,
         chained: false,
     })
@@ -206,7 +209,14 @@ fn load(stream: &StreamPlan, index: usize, speed: u64) -> StreamLoad {
         }
         Pattern::Captured { times, period } => (Pace::Trace { times: times.clone(), period: *period }, 1),
     };
-    StreamLoad { pace, group, count: stream.count, start_delay: stream.start_delay }
+    let load = StreamLoad { pace, group, count: stream.count, start_delay: stream.start_delay };
+    match stream.duration {
+        Some(time) => StreamLoad {
+            count: load.packets_in(load.start_delay.saturating_add(time)).or(load.count),
+            ..load
+        },
+        None => load,
+    }
 }
 
 fn set_mac(headers: &mut [Header], field: &str, mac: [u8; 6]) {

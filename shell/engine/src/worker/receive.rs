@@ -40,6 +40,9 @@ pub(crate) struct Receiver<'a> {
 /// Frames that are kept for pings from one turn to the next; a ping whose answer finds no room is repeated.
 const OVERHEARD_MAX: usize = 64;
 
+/// The frame check sequence, which ports do not deliver.
+const FCS_BYTES: usize = 4;
+
 /// How far ahead frames are loaded into the cache.
 const AHEAD: usize = 6;
 
@@ -206,6 +209,7 @@ impl<'a> Receiver<'a> {
             stream: found.stream,
             lane: found.lane,
             sequence: found.sequence,
+            bytes: (data.len() + FCS_BYTES) as u16,
             latency: now.since(sent).0,
         })
     }

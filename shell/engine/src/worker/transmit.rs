@@ -2,13 +2,14 @@
 
 use super::cap::Cap;
 use super::commands::RateStep;
+use super::deadlines::Deadlines;
 use super::flow_sink::{FlowSink, Outbox};
 use super::template::Blocks;
 use super::varied::{Slice, TxContent, Varied};
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts, Shape};
 use port::{BURST, Burst, Clock, TxQueue};
-use sched::{Pacing, Schedule, Slot};
+use sched::{Factor, Pacing, Schedule, Slot};
 use units::Nanos;
 use wire::signature::{LaneMark, Mark};
 
@@ -78,6 +79,7 @@ pub(crate) struct Transmitter<'a> {
     outbox: Outbox,
     tap: Option<Tap>,
     cap: Option<Cap>,
+    deadlines: Option<Deadlines>,
 }
 
 impl<'a> Transmitter<'a> {
@@ -110,7 +112,13 @@ impl<'a> Transmitter<'a> {
             outbox: Outbox::default(),
             tap: None,
             cap: None,
+            deadlines: None,
         }
+    }
+
+    /// Gives up what streams have not sent by their deadlines.
+    pub(crate) fn end_at(&mut self, deadlines: Option<Deadlines>) {
+        self.deadlines = deadlines;
     }
 
     /// Sends no more than `cap`.
@@ -175,6 +183,9 @@ impl<'a> Transmitter<'a> {
 
     #[inline]
     fn poll(&mut self, now: Nanos, room: u32) {
+        if self.deadlines.as_ref().is_some_and(|deadlines| now >= deadlines.next()) {
+            self.give_up(now);
+        }
         let n = self.schedule.poll(now, &mut self.slots[self.filled..], room);
         let new = self.filled..self.filled + n;
         for (slot, sequence) in self.slots[new.clone()].iter().zip(&mut self.sequences[new]) {
@@ -184,6 +195,14 @@ impl<'a> Transmitter<'a> {
             self.packets += slot.run as usize;
         }
         self.filled += n;
+    }
+
+    /// Ends the streams whose time is over.
+    #[cold]
+    fn give_up(&mut self, now: Nanos) {
+        if let Some(deadlines) = &mut self.deadlines {
+            deadlines.given_up += self.schedule.give_up(&deadlines.take(now), now);
+        }
     }
 
     /// Gets frames for the packets that have none, makes them hold their templates, and writes sequence number and time
@@ -250,7 +269,11 @@ impl<'a> Transmitter<'a> {
         }
         match &stream.content {
             TxContent::Same(template) => u64::from(slot.run) * template.frame_bytes(),
-            TxContent::Varied(varied) => self.varied[*varied as usize].bytes(slot.number, slot.run),
+            TxContent::Varied(varied) => {
+                let bytes = self.varied[*varied as usize].bytes(slot.number, slot.run);
+                interval.sent_bytes[index] += bytes;
+                bytes
+            }
         }
     }
 
@@ -335,6 +358,9 @@ impl<'a> Transmitter<'a> {
             all.filter(|(stream, _)| streams.binary_search(&stream.index).is_ok()).map(|(_, at)| at).collect()
         };
         let streams = step.streams.as_ref().map(here);
+        if let Some(deadlines) = &mut self.deadlines {
+            deadlines.change(streams.as_deref(), step.factor == Factor::ZERO, step.at);
+        }
         if streams.as_ref().is_none_or(|streams| !streams.is_empty()) {
             self.schedule.scale(streams.as_deref(), step.factor, step.at);
         }
@@ -356,7 +382,9 @@ impl<'a> Transmitter<'a> {
         (self.filled, self.packets) = (0, 0);
         let owed = self.schedule.owed();
         self.schedule.stop(Nanos::ZERO);
-        waiting + owed
+        waiting
+            + owed
+            + self.deadlines.as_mut().map_or(0, |deadlines| std::mem::take(&mut deadlines.given_up))
     }
 }
 

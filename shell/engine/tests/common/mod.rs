@@ -51,6 +51,7 @@ pub fn stream(name: &str, rate: &str) -> StreamPlan {
         pattern: Pattern::Continuous,
         count: None,
         start_delay: Nanos::ZERO,
+        duration: None,
         measure: true,
     }
 }

@@ -1,0 +1,124 @@
+//! Streams that end at a time: what they have not sent by then is given up.
+//!
+//! How many packets are due until then, the schedule knows; here ends what a port that was too slow has left of them.
+//!
+//! Invariant: a stream that is held has its deadline moved by as long.
+
+use units::Nanos;
+
+/// A packet due before the deadline may leave so much behind it: a worker that is kept from its core for a moment loses none.
+const GRACE: Nanos = Nanos::from_millis(50);
+
+/// The deadlines of one port's streams on one worker.
+#[derive(Debug)]
+pub(crate) struct Deadlines {
+    /// Of each stream, on the schedule's time.
+    streams: Vec<Deadline>,
+    /// The first of them.
+    next: Nanos,
+    /// Packets given up.
+    pub(crate) given_up: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Deadline {
+    /// [`Nanos::MAX`] is none.
+    at: Nanos,
+    /// Since when it is held.
+    held: Option<Nanos>,
+}
+
+impl Deadline {
+    /// When it comes, as things are.
+    fn next(&self) -> Nanos {
+        if self.held.is_some() { Nanos::MAX } else { self.at }
+    }
+}
+
+impl Deadlines {
+    /// Of streams that send until these times; `None` if none of them ends.
+    pub(crate) fn new(ends: &[Option<Nanos>]) -> Option<Self> {
+        let deadline = |end: &Option<Nanos>| Deadline {
+            at: end.map_or(Nanos::MAX, |end| end.saturating_add(GRACE)),
+            held: None,
+        };
+        if ends.iter().all(Option::is_none) {
+            return None;
+        }
+        let mut deadlines =
+            Self { streams: ends.iter().map(deadline).collect(), next: Nanos::MAX, given_up: 0 };
+        deadlines.find_next();
+        Some(deadlines)
+    }
+
+    /// When a deadline comes.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Nanos {
+        self.next
+    }
+
+    /// Takes out the streams whose time is over, ascending.
+    pub(crate) fn take(&mut self, now: Nanos) -> Vec<u32> {
+        let over = (0..).zip(&mut self.streams).filter(|(_, deadline)| deadline.next() <= now);
+        let over = over.map(|(stream, deadline)| {
+            deadline.at = Nanos::MAX;
+            stream
+        });
+        let over = over.collect();
+        self.find_next();
+        over
+    }
+
+    /// Some streams, or all, are held from `at` on, or are not any more.
+    pub(crate) fn change(&mut self, streams: Option<&[u32]>, held: bool, at: Nanos) {
+        for (stream, deadline) in (0..).zip(&mut self.streams) {
+            if streams.is_some_and(|streams| !streams.contains(&stream)) {
+                continue;
+            }
+            match (deadline.held, held) {
+                (None, true) => deadline.held = Some(at),
+                (Some(since), false) => {
+                    deadline.at = deadline.at.saturating_add(at.since(since));
+                    deadline.held = None;
+                }
+                _ => {}
+            }
+        }
+        self.find_next();
+    }
+
+    fn find_next(&mut self) {
+        self.next = self.streams.iter().map(Deadline::next).min().unwrap_or(Nanos::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_ends_a_moment_after_its_time() {
+        let ms = Nanos::from_millis;
+        assert!(Deadlines::new(&[None, None]).is_none());
+        let mut deadlines = Deadlines::new(&[Some(ms(100)), None, Some(ms(300))]).unwrap();
+        assert_eq!((deadlines.next(), deadlines.take(ms(149))), (ms(150), vec![]));
+        assert_eq!((deadlines.take(ms(150)), deadlines.next()), (vec![0], ms(350)));
+        assert_eq!((deadlines.take(ms(900)), deadlines.next()), (vec![2], Nanos::MAX));
+    }
+
+    #[test]
+    fn a_held_stream_ends_later() {
+        let ms = Nanos::from_millis;
+        let mut deadlines = Deadlines::new(&[Some(ms(100)), Some(ms(100))]).unwrap();
+        deadlines.change(Some(&[0]), true, ms(20));
+        assert_eq!(deadlines.next(), ms(150));
+        deadlines.change(None, true, ms(30));
+        assert_eq!(deadlines.next(), Nanos::MAX, "held for ever");
+        deadlines.change(None, false, ms(60));
+        assert_eq!(
+            (deadlines.take(ms(180)), deadlines.next()),
+            (vec![1], ms(190)),
+            "held for 40 and for 30 ms"
+        );
+    }
+}
