@@ -5,12 +5,21 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::sync::OnceLock;
 
 const SYS_CPU: &str = "/sys/devices/system/cpu";
 const SYS_NODE: &str = "/sys/devices/system/node";
 
 /// Words of the affinity mask: room for 16,384 cores, more than Linux can be built for.
 const MASK_WORDS: usize = 256;
+
+/// What the process was allowed before it bound a thread.
+static OF_PROCESS: OnceLock<Vec<usize>> = OnceLock::new();
+
+/// Cores this process may use, ascending, whatever cores it has bound the calling thread to.
+pub fn of_process() -> Vec<usize> {
+    OF_PROCESS.get_or_init(allowed).clone()
+}
 
 /// Cores the calling thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
@@ -30,6 +39,7 @@ pub fn pin(core: usize) -> io::Result<()> {
 
 /// Binds the calling thread to a set of cores; threads it starts later inherit the set.
 pub fn pin_to(cores: &[usize]) -> io::Result<()> {
+    of_process();
     let mut mask = [0u64; MASK_WORDS];
     for &core in cores {
         *mask.get_mut(core / 64).ok_or(io::ErrorKind::InvalidInput)? |= 1 << (core % 64);
@@ -71,7 +81,7 @@ pub fn siblings(core: usize) -> Vec<usize> {
 pub fn worker_cores(n: usize, numa_hint: Option<u32>) -> Vec<usize> {
     let isolated = isolated();
     let online = read_list(&format!("{SYS_CPU}/online")).unwrap_or_default();
-    let candidates = candidates(allowed(), &isolated, &online);
+    let candidates = candidates(of_process(), &isolated, &online);
     let near = numa_hint.and_then(node_cores);
     choose(n, &candidates, &isolated, near.as_deref(), siblings)
 }

@@ -29,7 +29,7 @@ pub fn environment(plan: &Plan) -> Value {
         "kernel": line("/proc/sys/kernel/osrelease"),
         "host": line("/proc/sys/kernel/hostname"),
         "cpu": model,
-        "cores": os::cpu::allowed().len(),
+        "cores": os::cpu::of_process().len(),
         "ports": ports.collect::<serde_json::Map<_, _>>(),
         "doctor": findings(),
     })

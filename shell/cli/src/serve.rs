@@ -8,6 +8,7 @@ use profile::document::{self, Rate, Socket};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::{Limits, Options, ServeError, TlsOptions, Token};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,6 +28,10 @@ pub struct ServeArgs {
     /// Tokens file: a YAML list of {name, role, token}; roles are watch, run and admin
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
+    /// Host name by which clients call a server without tokens, as through a proxy or a tunnel; its own address and
+    /// localhost always are
+    #[arg(long, value_name = "NAME")]
+    pub allow_host: Vec<String>,
     /// TLS certificate chain (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_certificate: Option<PathBuf>,
@@ -48,6 +53,9 @@ pub struct ServeArgs {
     /// How long to keep an idle Open Traffic Generator client's ports [default: 15m]
     #[arg(long, value_name = "TIME")]
     pub otg_lease: Option<Nanos>,
+    /// Device that a port's location in Open Traffic Generator configurations stands for: localhost:5555=veth0
+    #[arg(long, value_name = "LOCATION=DEVICE", value_parser = location)]
+    pub otg_location: Vec<(String, String)>,
     /// Also serve Open Traffic Generator over gRPC at this address: 127.0.0.1:40051
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub grpc: Option<SocketAddr>,
@@ -77,6 +85,7 @@ pub struct ServeArgs {
 struct Config {
     listen: Option<Socket>,
     tokens: Option<PathBuf>,
+    allow_host: Vec<String>,
     tls_certificate: Option<PathBuf>,
     tls_key: Option<PathBuf>,
     tls: bool,
@@ -84,6 +93,7 @@ struct Config {
     max_rate: Option<Rate>,
     worker_cores: Vec<usize>,
     otg_lease: Option<document::Duration>,
+    otg_location: BTreeMap<String, String>,
     grpc: Option<Socket>,
     store: Option<PathBuf>,
     state: Option<PathBuf>,
@@ -159,6 +169,16 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
     }
 }
 
+/// `localhost:5555=veth0`.
+fn location(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((location, device)) if !location.is_empty() && !device.is_empty() => {
+            Ok((location.to_owned(), device.to_owned()))
+        }
+        _ => Err("expected LOCATION=DEVICE, such as localhost:5555=veth0".to_owned()),
+    }
+}
+
 fn wrong(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::bad_input(format!("{}: {error}", path.display()))
 }
@@ -201,10 +221,16 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
     Ok(Options {
         listen: listen.map_err(|error| Failure::bad_input(format!("listen: {error}")))?,
         tokens: tokens.unwrap_or_default(),
+        hosts: if args.allow_host.is_empty() { config.allow_host } else { args.allow_host.clone() },
         tls,
         limits: Limits { ports: if args.allow.is_empty() { config.allow } else { args.allow.clone() }, rate },
         cores: if args.worker_cores.is_empty() { config.worker_cores } else { args.worker_cores.clone() },
         otg_lease,
+        otg_locations: if args.otg_location.is_empty() {
+            config.otg_location
+        } else {
+            args.otg_location.iter().cloned().collect()
+        },
         grpc: args.grpc.or(config.grpc.map(|grpc| grpc.0)),
         store,
         state,

@@ -4,6 +4,8 @@ use crate::fault::Fault;
 use crate::listen::From;
 use api::Role;
 use axum::http::{HeaderMap, Method, StatusCode, header};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -122,13 +124,15 @@ impl Caller {
 pub(crate) struct Door {
     tokens: Vec<Token>,
     listen: SocketAddr,
+    /// Other names by which clients may call the server.
+    hosts: Vec<String>,
     /// Users of this machine that need no token.
     users: Vec<u32>,
 }
 
 impl Door {
-    pub(crate) fn new(tokens: Vec<Token>, listen: SocketAddr) -> Self {
-        Self { tokens, listen, users: os::peer::own_users() }
+    pub(crate) fn new(tokens: Vec<Token>, listen: SocketAddr, hosts: Vec<String>) -> Self {
+        Self { tokens, listen, hosts, users: os::peer::own_users() }
     }
 
     /// Whether a connection may make requests at all. Without tokens, those of this process's user and of root may: other
@@ -158,14 +162,20 @@ impl Door {
             self.refuse_strange_pages(headers)?;
             return Ok(Caller { name: "local".to_owned(), role: Role::Admin, from });
         }
-        let Some(given) = given_token(headers) else {
+        let Some(given) = GivenToken::of(headers) else {
             return Err(Fault::new(
                 StatusCode::UNAUTHORIZED,
-                "token required: send 'Authorization: Bearer TOKEN'",
+                "token required: send 'Authorization: Bearer TOKEN', or the token as the password of HTTP Basic",
             ));
         };
-        let digest: [u8; 32] = Sha256::digest(given).into();
-        let known = self.tokens.iter().find(|token| token.digest == digest);
+        if given.may_be_a_browsers {
+            refuse_other_origins(headers)?;
+        }
+        let digest: [u8; 32] = Sha256::digest(&given.secret).into();
+        let is_it = |token: &&Token| {
+            token.digest == digest && given.name.as_ref().is_none_or(|name| *name == token.name)
+        };
+        let known = self.tokens.iter().find(is_it);
         known
             .map(|token| Caller { name: token.name.clone(), role: token.role, from })
             .ok_or_else(|| Fault::new(StatusCode::UNAUTHORIZED, "unknown token"))
@@ -178,15 +188,11 @@ impl Door {
         let host = text(header::HOST).unwrap_or_default();
         if !host.is_empty() && !self.is_own(host) {
             return Err(Fault::forbidden(format!(
-                "'{host}' is not this server's address; without tokens it answers to its own only"
+                "'{host}' is not this server's address; without tokens it answers to its own only, and to names given with \
+                 --allow-host"
             )));
         }
-        let origin = text(header::ORIGIN).unwrap_or_default();
-        let of_origin = origin.split_once("://").map_or(origin, |(_, host)| host);
-        if !origin.is_empty() && of_origin != host {
-            return Err(Fault::forbidden("cross-origin request refused"));
-        }
-        Ok(())
+        refuse_other_origins(headers)
     }
 
     fn is_own(&self, host: &str) -> bool {
@@ -196,17 +202,53 @@ impl Door {
         };
         let name = name.trim_start_matches('[').trim_end_matches(']');
         let is_loopback = |ip: std::net::IpAddr| ip.is_loopback();
-        name == "localhost" || name.parse().is_ok_and(is_loopback) || name == self.listen.ip().to_string()
+        name == "localhost"
+            || name.parse().is_ok_and(is_loopback)
+            || name == self.listen.ip().to_string()
+            || self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
     }
 }
 
-/// The token of a request: the bearer's, or a password as browsers and curl send it.
-fn given_token(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, rest) = value.split_once(' ')?;
-    match scheme.to_ascii_lowercase().as_str() {
-        "bearer" => Some(rest.trim().to_owned()),
-        _ => None,
+/// Refuses requests that a page of another site has made a browser send.
+fn refuse_other_origins(headers: &HeaderMap) -> Result<(), Fault> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (host, origin) = (text(header::HOST), text(header::ORIGIN));
+    let of_origin = origin.split_once("://").map_or(origin, |(_, host)| host);
+    if !origin.is_empty() && of_origin != host {
+        return Err(Fault::forbidden("cross-origin request refused"));
+    }
+    Ok(())
+}
+
+/// The token of a request.
+struct GivenToken {
+    /// The name it is given with: the user of HTTP Basic, who may be left out.
+    name: Option<String>,
+    secret: Vec<u8>,
+    /// Whether a browser may have sent it by itself. It keeps passwords, not bearer tokens.
+    may_be_a_browsers: bool,
+}
+
+impl GivenToken {
+    /// A bearer token (RFC 6750), or the password of HTTP Basic (RFC 7617) as in `https://ci:TOKEN@host`: what programs can
+    /// send that know nothing of tokens.
+    fn of(headers: &HeaderMap) -> Option<Self> {
+        let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, rest) = value.split_once(' ')?;
+        match scheme.to_ascii_lowercase().as_str() {
+            "bearer" => {
+                let secret = rest.trim().as_bytes().to_vec();
+                Some(Self { name: None, secret, may_be_a_browsers: false })
+            }
+            "basic" => {
+                let pair = BASE64_STANDARD.decode(rest.trim()).ok()?;
+                let colon = pair.iter().position(|byte| *byte == b':')?;
+                let name = String::from_utf8(pair[..colon].to_vec()).ok()?;
+                let name = (!name.is_empty()).then_some(name);
+                Some(Self { name, secret: pair[colon + 1..].to_vec(), may_be_a_browsers: true })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -239,7 +281,7 @@ mod tests {
     #[test]
     fn tokens_say_who_asks() {
         let list = json!([{"name": "eye", "role": "watch", "token": "0123456789abcdef"}]);
-        let door = Door::new(Token::list(list).unwrap(), here());
+        let door = Door::new(Token::list(list).unwrap(), here(), Vec::new());
         let ask = |pairs: &[(header::HeaderName, &str)]| door.caller(&with(pairs), from(true));
         assert_eq!(ask(&[]).unwrap_err().status(), 401);
         assert_eq!(ask(&[(header::AUTHORIZATION, "Bearer 0123456789abcdeF")]).unwrap_err().status(), 401);
@@ -249,11 +291,32 @@ mod tests {
     }
 
     #[test]
+    fn a_password_is_a_token_too() {
+        let list = json!([{"name": "eye", "role": "watch", "token": "0123456789abcdef"}]);
+        let door = Door::new(Token::list(list).unwrap(), here(), Vec::new());
+        let ask = |pair: &str, more: &[(header::HeaderName, &str)]| {
+            let basic = format!("Basic {}", BASE64_STANDARD.encode(pair));
+            let pairs = [&[(header::AUTHORIZATION, basic.as_str())], more].concat();
+            door.caller(&with(&pairs), from(true))
+                .map(|caller| caller.name)
+                .map_err(|fault| fault.status().as_u16())
+        };
+        assert_eq!(ask("eye:0123456789abcdef", &[]), Ok("eye".to_owned()));
+        assert_eq!(ask(":0123456789abcdef", &[]), Ok("eye".to_owned()));
+        assert_eq!(ask("ear:0123456789abcdef", &[]), Err(401), "somebody else's name");
+        assert_eq!(ask("eye:0123456789abcdeF", &[]), Err(401));
+        assert_eq!(ask("0123456789abcdef", &[]), Err(401));
+        // A browser keeps a password, and other sites' pages make it send that.
+        let page = [(header::HOST, "eagre:8443"), (header::ORIGIN, "https://evil.example")];
+        assert_eq!(ask("eye:0123456789abcdef", &page), Err(403));
+    }
+
+    #[test]
     fn without_tokens_pages_from_elsewhere_are_refused() {
-        let door = Door::new(Vec::new(), here());
+        let door = Door::new(Vec::new(), here(), vec!["lab.example".to_owned()]);
         let ask =
             |pairs: &[(header::HeaderName, &str)]| door.caller(&with(pairs), from(true)).map(|c| c.role);
-        for host in ["127.0.0.1:8443", "localhost:8443", "localhost", "[::1]:8443"] {
+        for host in ["127.0.0.1:8443", "localhost:8443", "localhost", "[::1]:8443", "Lab.example:8443"] {
             assert_eq!(ask(&[(header::HOST, host)]).unwrap(), Role::Admin, "{host}");
         }
         assert_eq!(ask(&[(header::HOST, "evil.example:8443")]).unwrap_err().status(), 403);

@@ -122,10 +122,10 @@ async fn listen(
         Some(tls) => Some(tls::identity(tls, &options.state, options.listen.ip())?),
         None => None,
     };
-    let door = Arc::new(Door::new(options.tokens.clone(), options.listen));
+    let door = Arc::new(Door::new(options.tokens.clone(), options.listen, options.hosts.clone()));
     let connections = Arc::new(Connections::default());
     let mut grpc = None;
-    let otg = Arc::new(Otg::new(service.clone(), options.otg_lease));
+    let otg = Arc::new(Otg::new(service.clone(), options.otg_lease, options.otg_locations.clone()));
     let router = routes::router(service.clone(), door.clone(), &otg);
     if let Some(address) = options.grpc {
         let failed = |error| ServeError::Listen(address, error);

@@ -2,6 +2,7 @@
 
 use crate::access::Token;
 use crate::limits::Limits;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +14,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Who may do what; none: everybody on this machine may do everything.
     pub tokens: Vec<Token>,
+    /// Names by which clients may call a server without tokens, besides its own address.
+    pub hosts: Vec<String>,
     /// Encryption, if any.
     pub tls: Option<TlsOptions>,
     /// What may be used, and how much.
@@ -21,6 +24,8 @@ pub struct Options {
     pub cores: Vec<usize>,
     /// From the last request of an Open Traffic Generator client to the end of its lease.
     pub otg_lease: Duration,
+    /// Locations of Open Traffic Generator's ports that stand for other devices.
+    pub otg_locations: BTreeMap<String, String>,
     /// Where Open Traffic Generator is served over gRPC, if it is.
     pub grpc: Option<SocketAddr>,
     /// The results store.

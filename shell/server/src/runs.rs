@@ -13,7 +13,7 @@ use engine::{
 };
 use os::TscClock;
 use profile::Plan;
-use result::{AchievedResult, IntervalDocument, ResultDocument, TotalDocument, Verdict};
+use result::{AchievedResult, IntervalDocument, ResultDocument, StreamResult, TotalDocument, Verdict};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -28,6 +28,8 @@ pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 const INTERVALS_MAX: usize = 1_000;
 /// Intervals of runs with more streams are not kept.
 const STREAMS_KEPT: usize = 200;
+/// What a stream's name takes beside its row, bytes.
+const ROW_BYTES: usize = 200;
 /// How long to wait for a command to be carried out: one sent before traffic starts is carried out then.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -404,8 +406,30 @@ impl RunJob {
                 reason = Some(reason.map_or(sentence.clone(), |reason| format!("{reason}; {sentence}")));
             }
         }
+        self.let_go();
         tracing::info!(?state, "ended");
         Ending { state, reason }
+    }
+
+    /// Lets go of what only an active run needs: a run of thousands of streams holds megabytes, and is listed for long.
+    fn let_go(&self) {
+        let many = self.names.streams.len() > STREAMS_KEPT;
+        let has_totals = lock(&self.end).totals.is_some();
+        self.job.snapshots.shrink(has_totals, has_totals && many);
+        self.full_texts.forget();
+        if many {
+            let mut plan = lock(&self.plan);
+            plan.streams = Vec::new();
+            plan.groups = Vec::new();
+            drop(plan);
+            os::memory::give_back();
+        }
+    }
+
+    /// About how much memory it holds since it has ended, bytes.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let rows = self.names.streams.len() * (size_of::<StreamResult>() + ROW_BYTES);
+        self.result().map_or(0, |text| text.len()) + rows
     }
 }
 

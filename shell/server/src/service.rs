@@ -26,7 +26,7 @@ use store::{Filter, Store};
 /// Maximum number of listed runs and campaigns.
 const REMEMBERED: usize = 200;
 /// Maximum size of their results in memory, bytes; older ones are in the store.
-const REMEMBERED_BYTES: usize = 256 << 20;
+const REMEMBERED_BYTES: usize = 64 << 20;
 /// Shortest and longest lease, s.
 const TTL_S: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 /// Why runs of an earlier server ended.
@@ -283,11 +283,11 @@ impl Service {
         let mut works = lock(&self.works);
         let mut gone = Vec::new();
         works.push(work);
-        let result = |work: &Work| match work {
-            Work::Run(run) => run.result().map_or(0, |text| text.len()),
+        let held = |work: &Work| match work {
+            Work::Run(run) => run.held_bytes(),
             Work::Campaign(campaign) => campaign.result().map_or(0, |text| text.len()),
         };
-        while works.len() > REMEMBERED || works.iter().map(result).sum::<usize>() > REMEMBERED_BYTES {
+        while works.len() > REMEMBERED || works.iter().map(held).sum::<usize>() > REMEMBERED_BYTES {
             let Some(oldest) = works.iter().position(|work| work.job().has_ended()) else { break };
             gone.push(works.remove(oldest));
         }

@@ -83,6 +83,30 @@ impl Snapshots {
         *self.full.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
     }
 
+    /// Keeps of the newest full snapshot what nothing else has, once its trial is over: without totals, and without its
+    /// interval.
+    pub(crate) fn shrink(&self, without_totals: bool, without_interval: bool) {
+        let mut newest = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(full) = newest.as_ref().filter(|_| without_totals) else { return };
+        let interval = match without_interval {
+            true => IntervalDocument {
+                schema: full.interval.schema.clone(),
+                at_s: full.interval.at_s,
+                interval_s: full.interval.interval_s,
+                draining: full.interval.draining,
+                ..IntervalDocument::default()
+            },
+            false => full.interval.clone(),
+        };
+        *newest = Some(Arc::new(FullSnapshot {
+            at_s: full.at_s,
+            interval,
+            total: TotalDocument::default(),
+            workers: full.workers.clone(),
+            neighbours: full.neighbours.clone(),
+        }));
+    }
+
     /// Wakes waiting readers.
     pub(crate) fn notify(&self) {
         self.changes.send_modify(|n| *n += 1);

@@ -57,6 +57,14 @@ impl<K> Default for Texts<K> {
 }
 
 impl<K: PartialEq> Texts<K> {
+    /// Lets the newest go; who reads it keeps it.
+    pub(crate) fn forget(&self) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, text)) = inner.newest.take() {
+            inner.old.push(Arc::downgrade(&text.0));
+        }
+    }
+
     /// The text of `key`, made if it is not there; or an older one while too many are kept. Who comes meanwhile waits.
     pub(crate) fn newest(&self, key: K, make: impl FnOnce() -> String) -> Text {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);

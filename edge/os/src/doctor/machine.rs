@@ -110,7 +110,7 @@ impl Machine {
     }
 
     fn read_cores(&mut self) {
-        self.allowed = cpu::allowed();
+        self.allowed = cpu::of_process();
         self.isolated = text(format!("{CPU}/isolated")).and_then(|list| cpu::parse_list(&list));
         self.workers = cpu::worker_cores(self.allowed.len().saturating_sub(1).clamp(1, WORKERS), None);
         self.worker_siblings = self.workers.iter().map(|&core| cpu::siblings(core)).collect();
