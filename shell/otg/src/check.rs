@@ -69,6 +69,9 @@ fn check_scalar(value: &Value, field: &Field) -> Result<(), String> {
     let whole = |low: i128, high: i128| match whole(value) {
         Some(number) if (low..=high).contains(&number) => within(number as f64, field),
         Some(number) => Err(format!("{number} is out of range {low} to {high}")),
+        None if value.as_f64().is_some_and(|number| number.fract() == 0.0) => {
+            Err(format!("{value} is out of range {low} to {high}"))
+        }
         None => Err(format!("{value} is not a whole number")),
     };
     match &field.kind {

@@ -54,6 +54,22 @@ pub fn encode_capture(bytes: Vec<u8>) -> Vec<u8> {
     message.encode_to_vec()
 }
 
+/// A `Data` message with a piece of a document.
+pub fn encode_piece(piece: &[u8]) -> Vec<u8> {
+    let mut message = DynamicMessage::new(known("Data"));
+    message.set_field_by_name("chunk_size", prost_reflect::Value::U64(piece.len() as u64));
+    message.set_field_by_name("datum", prost_reflect::Value::Bytes(piece.to_vec().into()));
+    message.encode_to_vec()
+}
+
+/// The piece in a `Data` message.
+pub fn decode_piece(bytes: &[u8]) -> Result<Vec<u8>, Errors> {
+    let failed = |error| Errors::invalid(format!("cannot decode the message: {error}"));
+    let message = DynamicMessage::decode(known("Data"), bytes).map_err(failed)?;
+    let datum = message.get_field_by_name("datum");
+    Ok(datum.and_then(|datum| Some(datum.as_bytes()?.to_vec())).unwrap_or_default())
+}
+
 fn known(name: &str) -> prost_reflect::MessageDescriptor {
     let found = POOL.get_message_by_name(&format!("{PACKAGE}.{name}"));
     found.unwrap_or_else(|| panic!("the model has no message {name}"))

@@ -27,4 +27,6 @@ pub use error::{ErrorKind, Errors};
 pub use metrics::{Figures, MetricsInput, PortState, Transmit, metrics};
 pub use ping::{PingRequest, Pings, pings};
 pub use states::{MODEL_VERSION, states, version};
-pub use translate::{CapturePlan, FlowPlan, Interface, PortPlan, StreamPlan, Translation, translate};
+pub use translate::{
+    CapturePlan, FlowPlan, Interface, PortPlan, StreamPlan, Translation, translate, translate_at,
+};

@@ -12,6 +12,9 @@ use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
 use units::L1_OVERHEAD_BYTES;
 
+/// A flow that ends at a time has ended so much later, s: the last packets may leave late.
+const ENDED_AFTER_S: f64 = 0.15;
+
 /// Figures of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Figures<'a> {
@@ -54,6 +57,8 @@ pub struct MetricsInput<'a> {
     pub figures: Figures<'a>,
     /// Requested state of each flow, in the translation's order.
     pub requested: &'a [Transmit],
+    /// How long each flow has been let send until `figures.at_s`, s.
+    pub own_s: &'a [f64],
     /// The ports, in the translation's order.
     pub ports: &'a [PortState],
 }
@@ -106,10 +111,10 @@ fn port_row(index: usize, port: &PortPlan, input: &MetricsInput<'_>) -> Map<Stri
         None => 0.0,
     };
     let state = input.ports.get(index).copied().unwrap_or_default();
-    let sends = |(flow, requested): (&FlowPlan, &Transmit)| {
-        flow.tx_port == port.name && transmit(flow, *requested, figures) == "started"
+    let sends = |(index, flow): (usize, &FlowPlan)| {
+        flow.tx_port == port.name && transmit(index, flow, input) == "started"
     };
-    let sends = input.translation.flows.iter().zip(input.requested).any(sends);
+    let sends = input.translation.flows.iter().enumerate().any(sends);
     let mut row = Map::new();
     let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
     put("name", port.name.clone().into());
@@ -139,31 +144,32 @@ fn flow_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     unknown(node, "flow_names", &names, |name| flows.iter().any(|flow| flow.name == name));
     let selected =
         |flow: &FlowPlan| flow.enabled && (names.is_empty() || names.contains(&flow.name.as_str()));
-    let rows = flows.iter().zip(input.requested).filter(|(flow, _)| selected(flow));
+    let rows = flows.iter().enumerate().filter(|(_, flow)| selected(flow));
     let rows: Vec<Value> =
-        rows.map(|(flow, requested)| flow_row(flow, *requested, input, &columns, &tagged)).collect();
+        rows.map(|(index, flow)| flow_row(index, flow, input, &columns, &tagged)).collect();
     json!({"choice": "flow_metrics", "flow_metrics": rows})
 }
 
 fn flow_row(
+    index: usize,
     flow: &FlowPlan,
-    requested: Transmit,
     input: &MetricsInput<'_>,
     columns: &[&str],
     tagged: &Tagged<'_>,
 ) -> Value {
-    let sum =
-        flow.streams.iter().map(|stream| Sum::of(stream, &input.figures)).fold(Sum::default(), Sum::add);
+    let transmit = transmit(index, flow, input);
+    // The last interval began before a flow stopped: its rates are of what was.
+    let interval = input.figures.interval.filter(|_| transmit != "stopped");
+    let figures = Figures { interval, ..input.figures };
+    let sum = flow.streams.iter().map(|stream| Sum::of(stream, &figures)).fold(Sum::default(), Sum::add);
     let mut row = Map::new();
     row.insert("name".to_owned(), flow.name.clone().into());
     row.insert("port_tx".to_owned(), flow.tx_port.clone().into());
-    if let Some(port) = &flow.rx_port {
-        row.insert("port_rx".to_owned(), port.clone().into());
-    }
-    row.insert("transmit".to_owned(), transmit(flow, requested, &input.figures).into());
+    row.insert("port_rx".to_owned(), flow.rx_port.clone().unwrap_or_default().into());
+    row.insert("transmit".to_owned(), transmit.into());
     sum.put(flow, &mut row);
     let Value::Object(mut row) = only(row, columns) else { return Value::Null };
-    let rows = tagged.rows(flow, &input.figures);
+    let rows = tagged.rows(flow, &figures);
     if !rows.is_empty() {
         row.insert("tagged_metrics".to_owned(), rows.into());
     }
@@ -171,14 +177,17 @@ fn flow_row(
 }
 
 /// Whether a flow is being sent.
-fn transmit(flow: &FlowPlan, requested: Transmit, figures: &Figures<'_>) -> &'static str {
+fn transmit(index: usize, flow: &FlowPlan, input: &MetricsInput<'_>) -> &'static str {
+    let figures = &input.figures;
+    let requested = input.requested.get(index).copied().unwrap_or_default();
     if !figures.active || requested == Transmit::Stopped {
         return "stopped";
     }
     let counts = |stream: &StreamPlan| figures.total.and_then(|total| total.streams.get(&stream.name));
     let sent: u64 = flow.streams.iter().filter_map(counts).map(|stream| stream.tx).sum();
+    let own_s = input.own_s.get(index).copied().unwrap_or_default();
     let ended = flow.packets.is_some_and(|packets| sent >= packets)
-        || flow.ends_at_s.is_some_and(|end| figures.at_s >= end);
+        || flow.ends_at_s.is_some_and(|end| own_s >= end + ENDED_AFTER_S);
     match (ended, requested) {
         (true, _) => "stopped",
         (_, Transmit::Paused) => "paused",
@@ -193,6 +202,10 @@ struct Sum {
     rx: u64,
     tx_rate: f64,
     rx_rate: f64,
+    tx_bytes: u64,
+    rx_bytes: u64,
+    tx_bytes_rate: f64,
+    rx_bytes_rate: f64,
     latency: Option<Latency>,
     /// Times of the first and last arrival, ns since the start of traffic.
     arrived: Option<(u64, u64)>,
@@ -228,6 +241,10 @@ impl Sum {
             rx: total.rx.unwrap_or_default(),
             tx_rate: rate(|stream| Some(stream.tx)),
             rx_rate: rate(|stream| stream.rx),
+            tx_bytes: total.tx_bytes,
+            rx_bytes: total.rx_bytes.unwrap_or_default(),
+            tx_bytes_rate: rate(|stream| Some(stream.tx_bytes)),
+            rx_bytes_rate: rate(|stream| stream.rx_bytes),
             latency: total.latency_ns.as_ref().filter(|latency| latency.samples > 0).map(latency),
             arrived: total.first_arrival_ns.zip(total.last_arrival_ns),
         }
@@ -245,6 +262,10 @@ impl Sum {
             rx: self.rx + other.rx,
             tx_rate: self.tx_rate + other.tx_rate,
             rx_rate: self.rx_rate + other.rx_rate,
+            tx_bytes: self.tx_bytes + other.tx_bytes,
+            rx_bytes: self.rx_bytes + other.rx_bytes,
+            tx_bytes_rate: self.tx_bytes_rate + other.tx_bytes_rate,
+            rx_bytes_rate: self.rx_bytes_rate + other.rx_bytes_rate,
             latency: match (self.latency, other.latency) {
                 (Some(a), Some(b)) => Some(both(a, b)),
                 (a, b) => a.or(b),
@@ -256,32 +277,31 @@ impl Sum {
         }
     }
 
-    /// Adds the columns common to flows and tagged metrics.
+    /// Adds the columns common to flows and tagged metrics. All counters are always there: clients of some languages take
+    /// them without a look.
     fn put(&self, flow: &FlowPlan, row: &mut Map<String, Value>) {
         let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
-        let receives = flow.rx_port.is_some();
-        put("frames_tx", self.tx.into());
-        put("frames_tx_rate", decimal(self.tx_rate));
-        if receives {
-            put("frames_rx", self.rx.into());
-            put("frames_rx_rate", decimal(self.rx_rate));
-        }
-        if receives && flow.loss {
+        if flow.rx_port.is_some() && flow.loss {
             let lost = self.tx.saturating_sub(self.rx) as f64;
             put("loss", decimal(if self.tx == 0 { 0.0 } else { lost * 100.0 / self.tx as f64 }));
         }
-        if let Some(bytes) = flow.frame_bytes.map(u64::from) {
-            let l1 = f64::from((bytes as u32 + L1_OVERHEAD_BYTES) * 8);
-            let sides = [("tx", self.tx, self.tx_rate), ("rx", self.rx, self.rx_rate)];
-            for (side, frames, rate) in sides.into_iter().take(if receives { 2 } else { 1 }) {
-                let bits = rate * bytes as f64 * 8.0;
-                put(&format!("bytes_{side}"), (frames * bytes).into());
-                put(&format!("{side}_l1_rate_bps"), decimal(rate * l1));
-                put(&format!("{side}_rate_bytes"), decimal(bits / 8.0));
-                put(&format!("{side}_rate_bps"), decimal(bits));
-                put(&format!("{side}_rate_kbps"), decimal(bits / 1e3));
-                put(&format!("{side}_rate_mbps"), decimal(bits / 1e6));
-            }
+        let sides = [
+            ("tx", self.tx, self.tx_rate, self.tx_bytes, self.tx_bytes_rate),
+            ("rx", self.rx, self.rx_rate, self.rx_bytes, self.rx_bytes_rate),
+        ];
+        for (side, frames, frame_rate, bytes, byte_rate) in sides {
+            let bits = byte_rate * 8.0;
+            put(&format!("frames_{side}"), frames.into());
+            put(&format!("frames_{side}_rate"), decimal(frame_rate));
+            put(&format!("bytes_{side}"), bytes.into());
+            put(
+                &format!("{side}_l1_rate_bps"),
+                decimal(bits + frame_rate * f64::from(L1_OVERHEAD_BYTES * 8)),
+            );
+            put(&format!("{side}_rate_bytes"), decimal(byte_rate));
+            put(&format!("{side}_rate_bps"), decimal(bits));
+            put(&format!("{side}_rate_kbps"), decimal(bits / 1e3));
+            put(&format!("{side}_rate_mbps"), decimal(bits / 1e6));
         }
         if let Some(latency) = self.latency.filter(|_| flow.latency) {
             let mean = latency.sum / latency.samples;
@@ -364,10 +384,15 @@ fn unknown(node: &Node<'_>, field: &str, names: &[&str], is_known: impl Fn(&str)
     }
 }
 
+/// Rates that say in another unit what `_rate_bps` says; only whoever names them gets them. Of thousands of flows, clients
+/// take seconds to read each column.
+const OTHER_UNITS: [&str; 3] = ["_rate_bytes", "_rate_kbps", "_rate_mbps"];
+
 /// The selected columns, and always the name.
 fn only(row: Map<String, Value>, columns: &[&str]) -> Value {
-    let all = columns.is_empty();
-    row.into_iter().filter(|(name, _)| all || name == "name" || columns.contains(&name.as_str())).collect()
+    let by_default = |name: &str| columns.is_empty() && !OTHER_UNITS.iter().any(|unit| name.ends_with(unit));
+    let is_selected = |name: &str| name == "name" || by_default(name) || columns.contains(&name);
+    row.into_iter().filter(|(name, _)| is_selected(name)).collect()
 }
 
 fn per_second(interval: &IntervalDocument, count: Option<u64>) -> f64 {

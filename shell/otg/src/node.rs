@@ -42,6 +42,33 @@ impl Log {
         self.errors.borrow_mut().push(sentence(path, reason));
     }
 
+    /// Adds an error for every message that is not supported as a whole. They are not named twice.
+    /// Returns how many.
+    pub(crate) fn closed(&self, value: &Value, message: &'static Message) -> usize {
+        self.closed_in(value, message, "");
+        self.errors.borrow().len()
+    }
+
+    fn closed_in(&self, value: &Value, message: &'static Message, path: &str) {
+        if message.closed {
+            self.fail(path, "not supported");
+            self.read.borrow_mut().insert(address(value));
+            return;
+        }
+        for (name, value) in value.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+            let Some(message) = message.field(name).and_then(Field::message) else { continue };
+            let path = join(path, name);
+            match value.as_array() {
+                Some(items) => {
+                    for (index, item) in items.iter().enumerate() {
+                        self.closed_in(item, message, &format!("{path}[{index}]"));
+                    }
+                }
+                None => self.closed_in(value, message, &path),
+            }
+        }
+    }
+
     /// Adds an error for every value that is not the default and was not read.
     pub(crate) fn unread(&self, value: &Value, message: &'static Message) {
         self.unread_in(value, message, "");
@@ -78,7 +105,12 @@ impl Log {
 
     /// Whether there are no errors so far.
     pub(crate) fn is_clean(&self) -> bool {
-        self.errors.borrow().is_empty()
+        self.has_no_more_than(0)
+    }
+
+    /// Whether there are no errors but the first so many.
+    pub(crate) fn has_no_more_than(&self, errors: usize) -> bool {
+        self.errors.borrow().len() <= errors
     }
 }
 

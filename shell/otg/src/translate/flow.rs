@@ -63,7 +63,6 @@ pub(super) fn flow(
         timestamps: metrics.timestamps,
         packets: duration.in_all,
         ends_at_s: duration.ends_at_s,
-        frame_bytes: sizes.one.map(FrameLen::bytes),
         streams: Vec::new(),
     };
     let shared = Shared { sizes: &sizes, rate, duration: &duration, measure: metrics.enable, fill: &fill };
@@ -119,7 +118,8 @@ impl Shared<'_> {
             packet,
             size: Some(self.sizes.document.clone()),
             vary: vary.into_iter().collect(),
-            rate: (!self.duration.rate_in_pattern).then_some(rate),
+            rate: Some(rate),
+            duration: self.duration.time.map(document::Duration),
             pattern: self.duration.pattern.clone(),
             count: self.duration.packets.map(count),
             start_delay: document::Duration(nanos(self.duration.delay_ns)),

@@ -40,8 +40,10 @@ pub struct PortPlan {
     pub name: String,
     /// Name in the profile and its results.
     pub key: String,
-    /// The device.
+    /// Where it is, in the configuration's words.
     pub location: String,
+    /// The device there.
+    pub device: String,
     /// Layer-1 speed as the configuration says, bit/s.
     pub speed_bps: Option<u64>,
     /// Its capture.
@@ -95,10 +97,8 @@ pub struct FlowPlan {
     pub timestamps: bool,
     /// Number of packets, if limited.
     pub packets: Option<u64>,
-    /// End time, s since the start of traffic, if limited by time.
+    /// For how long it is sent, its delay included, s, if limited by time.
     pub ends_at_s: Option<f64>,
-    /// Frame length with FCS, if fixed.
-    pub frame_bytes: Option<u32>,
     /// Its streams in the profile.
     pub streams: Vec<StreamPlan>,
 }
@@ -112,8 +112,14 @@ pub struct StreamPlan {
     pub tags: Vec<(String, String)>,
 }
 
-/// Translates a configuration, or returns all errors.
+/// Translates a configuration whose locations are devices, or returns all errors.
 pub fn translate(config: &Value) -> Result<Translation, Errors> {
+    translate_at(config, &str::to_owned)
+}
+
+/// Translates a configuration; `device` says which device is at a location. Returns all errors: first parts that are not
+/// supported, then what is wrong with the others, which may refer to those.
+pub fn translate_at(config: &Value, device: &dyn Fn(&str) -> String) -> Result<Translation, Errors> {
     let validation = |errors| Errors { kind: ErrorKind::Validation, errors };
     let config_message = message("Config");
     let errors = check(config, config_message);
@@ -121,9 +127,10 @@ pub fn translate(config: &Value) -> Result<Translation, Errors> {
         return Err(validation(errors));
     }
     let log = Log::default();
+    let closed = log.closed(config, config_message);
     let root = Node::root(config, config_message, &log);
     options(&root);
-    let ports = Ports::read(&root);
+    let ports = Ports::read(&root, device);
     let (mut streams, mut flows) = (Vec::new(), Vec::new());
     for (index, node) in root.items("flows").iter().enumerate() {
         match flow::flow(node, index, &ports, &mut streams) {
@@ -133,7 +140,7 @@ pub fn translate(config: &Value) -> Result<Translation, Errors> {
             plan => flows.extend(plan),
         }
     }
-    if log.is_clean() {
+    if log.has_no_more_than(closed) {
         log.unread(config, config_message);
     }
     let load = LoadDoc { duration: document::Duration(LONGEST), ..LoadDoc::default() };
@@ -179,12 +186,15 @@ impl Translation {
         if let Some(port) = number("ports.port") {
             let host = path.split_once(".hosts[").and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
             let found = |host: usize| self.ports.get(port)?.interfaces.get(host);
+            let reason = self.named_at(reason, Some(port));
             if let Some(interface) = host.and_then(found) {
                 return format!("{}: {reason}", interface.path);
             }
             return format!("ports[{port}]: {reason}");
         }
-        let Some(stream) = number("streams[") else { return crate::check::sentence(path, reason) };
+        let Some(stream) = number("streams[") else {
+            return crate::check::sentence(path, &self.named(reason));
+        };
         let mut before = 0;
         for (index, flow) in self.flows.iter().enumerate() {
             before += flow.streams.len();
@@ -193,10 +203,45 @@ impl Translation {
                     .into_iter()
                     .find(|part| path.contains(&format!("].{part}")));
                 let part = part.map(|part| format!(".{}", if part == "vary" { "packet" } else { part }));
+                let port = self.ports.iter().position(|port| port.name == flow.tx_port);
+                let reason = self.named_at(reason, port);
                 return format!("flows[{index}]{}: {reason}", part.unwrap_or_default());
             }
         }
-        crate::check::sentence(path, reason)
+        crate::check::sentence(path, &self.named(reason))
+    }
+
+    /// A text about the profile, with the configuration's names in place of the profile's.
+    pub fn named(&self, text: &str) -> String {
+        self.named_at(text, None)
+    }
+
+    /// The same of a text about one port, whose hosts have their names too.
+    fn named_at(&self, text: &str, port: Option<usize>) -> String {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let mut named = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(start) = rest.find(is_word) {
+            let end = rest[start..].find(|c| !is_word(c)).map_or(rest.len(), |end| start + end);
+            let word = &rest[start..end];
+            named.push_str(&rest[..start]);
+            named.push_str(self.name_of(word, port).unwrap_or(word));
+            rest = &rest[end..];
+        }
+        named + rest
+    }
+
+    /// What a word of the profile is called in the configuration.
+    fn name_of(&self, word: &str, port: Option<usize>) -> Option<&str> {
+        if let Some(port) = self.ports.iter().find(|port| port.key == word) {
+            return Some(&port.name);
+        }
+        let hosts = port.and_then(|port| self.ports.get(port)).map_or(&[][..], |port| &port.interfaces);
+        if let Some(interface) = hosts.iter().find(|interface| interface.host == word) {
+            return Some(&interface.ethernet);
+        }
+        let is_its = |flow: &&FlowPlan| flow.streams.iter().any(|stream| stream.name == word);
+        word.starts_with("flow").then(|| self.flows.iter().find(is_its).map(|flow| flow.name.as_str()))?
     }
 }
 

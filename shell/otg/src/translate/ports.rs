@@ -15,6 +15,8 @@ pub(super) struct Ports {
     pub(super) sides: Vec<Side>,
     /// Names of devices and their interfaces, and where each is.
     endpoints: Vec<(String, Endpoint)>,
+    /// Devices without an interface.
+    bare: Vec<String>,
 }
 
 /// An end of a flow.
@@ -43,6 +45,7 @@ struct Host {
 pub(super) struct Side {
     pub(super) name: String,
     location: String,
+    device: String,
     speed: Option<u64>,
     mtu: Option<u32>,
     hosts: Vec<Host>,
@@ -51,8 +54,8 @@ pub(super) struct Side {
 
 impl Ports {
     /// Reads everything about ports.
-    pub(super) fn read(config: &Node<'_>) -> Self {
-        let mut ports = Self { sides: Vec::new(), endpoints: Vec::new() };
+    pub(super) fn read(config: &Node<'_>, device: &dyn Fn(&str) -> String) -> Self {
+        let mut ports = Self { sides: Vec::new(), endpoints: Vec::new(), bare: Vec::new() };
         for node in config.items("ports") {
             let (name, location) = (node.text("name").to_owned(), node.text("location").to_owned());
             if location.is_empty() {
@@ -61,7 +64,15 @@ impl Ports {
             if ports.find(&name).is_some() {
                 node.fail_at("name", format!("duplicate port '{name}'"));
             }
-            ports.sides.push(Side::new(name, location));
+            let device = device(&location);
+            if let Some(other) = ports.sides.iter().find(|side| side.device == device && !location.is_empty())
+            {
+                node.fail_at(
+                    "location",
+                    format!("'{location}' is the location of port '{}', too", other.name),
+                );
+            }
+            ports.sides.push(Side::new(name, location, device));
         }
         config.items("layer1").iter().for_each(|node| ports.layer1(node));
         config.items("devices").iter().for_each(|node| ports.device(node));
@@ -78,6 +89,11 @@ impl Ports {
     pub(super) fn find_endpoint(&self, name: &str) -> Result<Endpoint, String> {
         let mut found = self.endpoints.iter().filter(|(endpoint, _)| endpoint == name).map(|(_, at)| *at);
         let Some(first) = found.next() else {
+            if self.bare.iter().any(|device| device == name) {
+                return Err(format!(
+                    "device '{name}' has no 'ethernets', so there is nothing to send from or to"
+                ));
+            }
             return Err(format!("unknown device or interface '{name}'"));
         };
         if found.any(|other| other != first) {
@@ -138,6 +154,9 @@ impl Ports {
 
     fn device(&mut self, node: &Node<'_>) {
         let device = node.text("name").to_owned();
+        if node.items("ethernets").is_empty() {
+            self.bare.push(device.clone());
+        }
         for ethernet in node.items("ethernets") {
             let connection = ethernet.child("connection");
             let port = match connection.choice() {
@@ -209,6 +228,7 @@ impl Ports {
             name: side.name,
             key,
             location: side.location,
+            device: side.device,
             speed_bps: side.speed,
             capture: side.capture.map(|(plan, _)| plan),
             interfaces: side.hosts.into_iter().map(|host| host.interface).collect(),
@@ -218,8 +238,8 @@ impl Ports {
 }
 
 impl Side {
-    fn new(name: String, location: String) -> Self {
-        Self { name, location, speed: None, mtu: None, hosts: Vec::new(), capture: None }
+    fn new(name: String, location: String, device: String) -> Self {
+        Self { name, location, device, speed: None, mtu: None, hosts: Vec::new(), capture: None }
     }
 
     fn document(&self) -> PortDoc {
@@ -228,7 +248,7 @@ impl Side {
             hosts: self.hosts.iter().map(Host::document).collect(),
             speed: self.speed.map(Speed),
             capture: self.capture.as_ref().map(|(_, capture)| capture.clone()),
-            ..PortDoc::new(&self.location)
+            ..PortDoc::new(&self.device)
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::node::Node;
 use profile::document::{
-    CurveDoc, FrameSizes, Length, LoadPer, MultiBurstDoc, PatternDoc, PointDoc, Rate, ShapeDoc, SizeText,
-    SizesDoc, StreamRate, Weight,
+    FrameSizes, Length, LoadPer, MultiBurstDoc, PatternDoc, SizeText, SizesDoc, StreamRate, Weight,
 };
 use profile::{MIXES, document};
 use units::{BitRate, FrameLen, Layer, Load, Nanos, Pps};
@@ -216,14 +215,14 @@ pub(super) struct Duration {
     pub(super) packets: Option<u64>,
     /// Packets after which it has ended, said by the profile in whichever way.
     pub(super) in_all: Option<u64>,
-    /// Seconds from the start of traffic to its end, if the rate ends by itself.
+    /// For how long it is sent, its delay included, s, if that ends it.
     pub(super) ends_at_s: Option<f64>,
     /// Nanoseconds before the first.
     pub(super) delay_ns: f64,
+    /// How long its streams send.
+    pub(super) time: Option<Nanos>,
     /// How its sending times are arranged.
     pub(super) pattern: PatternDoc,
-    /// The pattern has the rate in it.
-    pub(super) rate_in_pattern: bool,
 }
 
 /// What of a flow its duration depends on.
@@ -254,26 +253,16 @@ impl Duration {
         let mut duration = Self { delay_ns, ..Self::default() };
         match choice {
             "fixed_packets" => duration.packets = Some(inner.whole("packets")),
-            "fixed_seconds" => duration.fix_seconds(inner.real("seconds"), given),
+            "fixed_seconds" => duration.fix_seconds(inner.real("seconds")),
             _ => {}
         }
         duration.in_all = duration.packets;
         duration
     }
 
-    /// So many seconds: a number of packets where the rate tells it, else a rate that ends.
-    fn fix_seconds(&mut self, seconds: f64, given: &Given) {
-        if let Some(pps) = pps(given.rate, given.size, given.speed) {
-            self.packets = Some((pps * seconds).round().max(1.0) as u64);
-            return;
-        }
-        let point = |at, rate| PointDoc { at: document::Duration(at), rate: Rate(rate) };
-        let points = vec![
-            point(Nanos::ZERO, part(given.rate, given.parts)),
-            point(nanos(seconds * 1e9), Load::Packets(Pps::ZERO)),
-        ];
-        self.pattern = PatternDoc::Curve(CurveDoc { points, shape: ShapeDoc::Steps, repeat: false });
-        self.rate_in_pattern = true;
+    /// So many seconds, however many packets that are.
+    fn fix_seconds(&mut self, seconds: f64) {
+        self.time = Some(nanos(seconds * 1e9).max(Nanos(1)));
         self.ends_at_s = Some(self.delay_ns / 1e9 + seconds);
     }
 }

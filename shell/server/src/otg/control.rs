@@ -1,6 +1,6 @@
 //! Starting and stopping: traffic, captures, protocols.
 
-use super::{Otg, OtgSession, errors_of};
+use super::{FlowClock, Otg, OtgSession, errors_of};
 use crate::access::Caller;
 use crate::fault::Fault;
 use crate::links::interface;
@@ -34,8 +34,11 @@ impl Otg {
     ) -> Result<Value, Errors> {
         otg::config::allowed(request, "ControlState")?;
         let translation = session.translation()?;
+        let mut warnings = Vec::new();
         match request["choice"].as_str().unwrap_or_default() {
-            "traffic" => self.traffic(session, &translation, &request["traffic"], caller).await?,
+            "traffic" => {
+                warnings = self.traffic(session, &translation, &request["traffic"], caller).await?;
+            }
             "port" if request["port"]["choice"] == "capture" => {
                 self.captures(session, &translation, &request["port"]["capture"], caller).await?;
             }
@@ -49,16 +52,17 @@ impl Otg {
                 return Err(Errors::invalid(format!("protocol.{what}: not supported")));
             }
         }
-        Ok(json!({"warnings": []}))
+        Ok(json!({"warnings": warnings}))
     }
 
+    /// Returns what the run's verdict says against it, if it has ended.
     async fn traffic(
         &self,
         session: &mut OtgSession,
         translation: &Arc<Translation>,
         request: &Value,
         caller: &Caller,
-    ) -> Result<(), Errors> {
+    ) -> Result<Vec<String>, Errors> {
         let request = &request["flow_transmit"];
         let meant = meant(
             "traffic.flow_transmit.flow_names",
@@ -67,27 +71,34 @@ impl Otg {
         )?;
         let active = session.traffic.clone().filter(|run| !run.job.has_ended());
         match (request["state"].as_str().unwrap_or_default(), active) {
-            ("start", None) => self.start(session, translation, &meant, caller).await,
+            ("start", None) => self.start(session, translation, &meant, caller).await?,
             ("start" | "resume", Some(run)) => {
-                self.change(session, translation, &run, &meant, Transmit::Started).await
+                self.change(session, translation, &run, &meant, Transmit::Started).await?;
             }
-            ("pause", Some(run)) => self.change(session, translation, &run, &meant, Transmit::Paused).await,
+            ("pause", Some(run)) => {
+                self.change(session, translation, &run, &meant, Transmit::Paused).await?;
+            }
             ("stop", Some(run)) => {
                 self.change(session, translation, &run, &meant, Transmit::Stopped).await?;
                 if session.asked.iter().all(|asked| *asked == Transmit::Stopped) {
                     end(&run, "traffic was stopped").await;
+                    session.learn(&run);
                     self.settle(session, caller).await?;
+                    return Ok(objections(&run, translation));
                 }
-                Ok(())
             }
             ("stop", None) => {
                 meant.iter().for_each(|flow| session.asked[*flow] = Transmit::Stopped);
-                Ok(())
+                let run = session.traffic.as_ref();
+                return Ok(run.map_or_else(Vec::new, |run| objections(run, translation)));
             }
             (state, _) => {
-                Err(Errors::invalid(format!("traffic.flow_transmit.state: no active traffic to {state}")))
+                return Err(Errors::invalid(format!(
+                    "traffic.flow_transmit.state: no active traffic to {state}"
+                )));
             }
         }
+        Ok(Vec::new())
     }
 
     /// Starts traffic; flows that are not meant begin paused.
@@ -112,8 +123,15 @@ impl Otg {
         }
         let run = self.run(session, profile, "otg", true, caller).await?;
         session.asked = vec![Transmit::Stopped; translation.flows.len()];
-        meant.iter().for_each(|flow| session.asked[*flow] = Transmit::Started);
+        // One that begins later begins with a delay.
+        let paused = FlowClock { used_s: -(PAUSED_DELAY_NS as f64 / 1e9), since_s: None };
+        session.clocks = vec![paused; translation.flows.len()];
+        for flow in meant {
+            session.asked[*flow] = Transmit::Started;
+            session.clocks[*flow] = FlowClock { used_s: 0.0, since_s: Some(0.0) };
+        }
         session.traffic = Some(run.clone());
+        session.started_from = Some(caller.from);
         self.scale(&run, later, 0.0).await
     }
 
@@ -131,6 +149,8 @@ impl Otg {
             meant.iter().copied().filter(|flow| sends(session.asked[*flow]) != sends(to)).collect();
         self.scale(run, names(translation, &others), if sends(to) { 1.0 } else { 0.0 }).await?;
         meant.iter().for_each(|flow| session.asked[*flow] = to);
+        let at_s = run.job.snapshots.live().live.at_s;
+        others.iter().for_each(|flow| session.clocks[*flow].turn(sends(to), at_s));
         Ok(())
     }
 
@@ -208,12 +228,12 @@ impl Otg {
             Errors { kind: refusal.kind, errors: errors.collect() }
         };
         for port in &meant {
-            let id = self.service.admission.admit(&translation.ports[*port].location);
+            let id = self.service.admission.admit(&translation.ports[*port].device);
             id.and_then(|id| interface(&id)).map_err(|fault| of(*port, &fault))?;
         }
         let lease = session.lease.clone().ok_or_else(no_lease)?;
         for port in meant {
-            let (lease, device) = (lease.clone(), translation.ports[port].location.clone());
+            let (lease, device) = (lease.clone(), translation.ports[port].device.clone());
             let switched =
                 blocking(self.service.clone(), move |service| service.switch_link(&lease, &device, up));
             switched.await.map_err(|fault| of(port, &fault))?;
@@ -264,7 +284,11 @@ impl Otg {
         // A run that is kept sends; one that is not, listens.
         let mode = RunMode { listens: !keep, quiet: off.map(|(port, _)| port.key.clone()).collect() };
         let run = self.service.start(new, mode, caller.clone()).await;
-        let run = run.map_err(|fault| errors_of(&fault))?;
+        let run = run.map_err(|fault| {
+            let refusal = errors_of(&fault);
+            let errors = refusal.errors.iter().map(|reason| translation.named(reason)).collect();
+            Errors { kind: refusal.kind, errors }
+        })?;
         for (port, captured) in translation.ports.iter().zip(&mut session.captures) {
             captured.files.extend(run.captures.get(&port.key).cloned());
         }
@@ -274,6 +298,7 @@ impl Otg {
     async fn end_listening(&self, session: &mut OtgSession) {
         if let Some(run) = session.listening.take() {
             end(&run, "no capture or protocol is active").await;
+            session.learn(&run);
         }
     }
 
@@ -302,6 +327,13 @@ fn no_lease() -> Errors {
 async fn end(run: &Arc<RunJob>, why: &str) {
     run.job.stop(why);
     let _ = timeout(PATIENCE, run.job.ended()).await;
+}
+
+/// What the verdict of a run that has ended says against it, in the configuration's names.
+fn objections(run: &RunJob, translation: &Translation) -> Vec<String> {
+    let verdict = run.document().verdict;
+    let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
+    reasons.iter().map(|reason| translation.named(reason)).collect()
 }
 
 /// Packets in a file; none if it was never begun.

@@ -1,7 +1,7 @@
 //! The model over gRPC: the same methods, in protobuf.
 //!
-//! Each message becomes the JSON document the HTTP route would have got, and back. Methods that stream a document in
-//! pieces are not served: what they carry fits one message.
+//! Each message becomes the JSON document the HTTP route would have got, and back. Methods whose names begin with `stream`
+//! carry the same documents in pieces, as serialized messages without the request or response around them.
 
 use super::{Answer, Method, Otg};
 use crate::access::{Caller, Door};
@@ -44,6 +44,8 @@ const HEADERS_MAX: u32 = 16 << 10;
 const CANCELLED_MAX: usize = 20;
 /// From one ping of an idle connection to the next.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
+/// Bytes of a piece of a document that is streamed.
+const PIECE: usize = 1 << 20;
 /// Before the names of methods.
 const SERVICE: &str = "/otg.Openapi/";
 
@@ -52,6 +54,16 @@ struct Words {
     method: Method,
     request: Option<(&'static str, &'static str)>,
     response: (&'static str, &'static str),
+    /// The message that comes in pieces, if one does: in place of the request, or of the response.
+    pieces: Pieces,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pieces {
+    None,
+    Request(&'static str),
+    /// The name is empty for plain bytes.
+    Response(&'static str),
 }
 
 fn words(path: &str) -> Option<Words> {
@@ -59,7 +71,18 @@ fn words(path: &str) -> Option<Words> {
         AppendConfig, DeleteConfig, GetCapture, GetConfig, GetMetrics, GetStates, GetVersion, SetConfig,
         SetControlAction, SetControlState, UpdateConfig,
     };
-    let (method, request, response) = match path.strip_prefix(SERVICE)? {
+    let name = path.strip_prefix(SERVICE)?;
+    let (name, pieces) = match name {
+        "streamSetConfig" => ("SetConfig", Pieces::Request("Config")),
+        "streamSetControlState" => ("SetControlState", Pieces::Request("ControlState")),
+        "streamSetControlAction" => ("SetControlAction", Pieces::Request("ControlAction")),
+        "streamGetConfig" => ("GetConfig", Pieces::Response("Config")),
+        "streamGetMetrics" => ("GetMetrics", Pieces::Response("MetricsResponse")),
+        "streamGetStates" => ("GetStates", Pieces::Response("StatesResponse")),
+        "streamGetCapture" => ("GetCapture", Pieces::Response("")),
+        whole => (whole, Pieces::None),
+    };
+    let (method, request, response) = match name {
         "SetConfig" => (SetConfig, Some(("SetConfigRequest", "config")), ("SetConfigResponse", "warning")),
         "GetConfig" => (GetConfig, None, ("GetConfigResponse", "config")),
         "UpdateConfig" => (
@@ -105,7 +128,7 @@ fn words(path: &str) -> Option<Words> {
         "GetVersion" => (GetVersion, None, ("GetVersionResponse", "version")),
         _ => return None,
     };
-    Some(Words { method, request, response })
+    Some(Words { method, request, response, pieces })
 }
 
 /// Answers connections until the server ends.
@@ -194,7 +217,9 @@ async fn respond(
     }
     connection.is_of(&caller.name);
     // Messages do not say their length before they come.
-    let room = match connection.body(&caller.name, REQUEST_ROOM) {
+    let pieces = words.pieces;
+    let room = if matches!(pieces, Pieces::Request(_)) { REQUEST_MAX } else { REQUEST_ROOM };
+    let room = match connection.body(&caller.name, room) {
         Ok(room) => room,
         Err(fault) => {
             return Status::new(Code::ResourceExhausted, fault.problem().detail.clone()).into_http();
@@ -206,7 +231,14 @@ async fn respond(
     let mut grpc = tonic::server::Grpc::new(Raw)
         .max_decoding_message_size(REQUEST_MAX)
         .max_encoding_message_size(RESPONSE_MAX);
-    let response = grpc.unary(Call { otg, words: Arc::new(words), caller }, request);
+    let call = Call { otg, words: Arc::new(words), caller };
+    let response = async {
+        match pieces {
+            Pieces::None => grpc.unary(call, request).await,
+            Pieces::Request(_) => grpc.client_streaming(call, request).await,
+            Pieces::Response(_) => grpc.server_streaming(call, request).await,
+        }
+    };
     let response = tokio::time::timeout(REQUEST_TIME, response).await;
     drop(room);
     response.unwrap_or_else(|_| {
@@ -236,20 +268,63 @@ impl tonic::server::UnaryService<Bytes> for Call {
     }
 }
 
+impl tonic::server::ClientStreamingService<Bytes> for Call {
+    type Response = Vec<u8>;
+    type Future = Pin<Box<dyn Future<Output = Result<tonic::Response<Vec<u8>>, Status>> + Send>>;
+
+    fn call(&mut self, request: tonic::Request<tonic::Streaming<Bytes>>) -> Self::Future {
+        let call = self.clone();
+        Box::pin(async move {
+            let mut pieces = request.into_inner();
+            let mut whole = Vec::new();
+            while let Some(piece) = pieces.message().await? {
+                whole.extend(otg::codec::decode_piece(&piece).map_err(|errors| status(&errors))?);
+                if whole.len() > REQUEST_MAX {
+                    let most = REQUEST_MAX >> 20;
+                    return Err(Status::out_of_range(format!("the document is longer than {most} MiB")));
+                }
+            }
+            let answered = call.answer(&whole).await;
+            answered.map(tonic::Response::new).map_err(|errors| status(&errors))
+        })
+    }
+}
+
+impl tonic::server::ServerStreamingService<Bytes> for Call {
+    type Response = Vec<u8>;
+    type ResponseStream = futures_util::stream::Iter<std::vec::IntoIter<Result<Vec<u8>, Status>>>;
+    type Future = Pin<Box<dyn Future<Output = Result<tonic::Response<Self::ResponseStream>, Status>> + Send>>;
+
+    fn call(&mut self, request: tonic::Request<Bytes>) -> Self::Future {
+        let call = self.clone();
+        Box::pin(async move {
+            let whole = call.answer(&request.into_inner()).await.map_err(|errors| status(&errors))?;
+            let pieces: Vec<_> =
+                whole.chunks(PIECE).map(|piece| Ok(otg::codec::encode_piece(piece))).collect();
+            Ok(tonic::Response::new(futures_util::stream::iter(pieces)))
+        })
+    }
+}
+
 impl Call {
     async fn answer(&self, bytes: &[u8]) -> Result<Vec<u8>, Errors> {
-        let mut document = match self.words.request {
-            Some((message, field)) => {
+        let mut document = match (self.words.pieces, self.words.request) {
+            (Pieces::Request(message), _) => otg::codec::decode(message, bytes)?,
+            (_, Some((message, field))) => {
                 let mut request = otg::codec::decode(message, bytes)?;
                 request.get_mut(field).map(Value::take).unwrap_or_else(|| json!({}))
             }
-            None => json!({}),
+            (_, None) => json!({}),
         };
         if document.is_null() {
             document = json!({});
         }
         let (message, field) = self.words.response;
         match self.otg.call(self.words.method, document, &self.caller).await? {
+            Answer::Document(document) if let Pieces::Response(message) = self.words.pieces => {
+                otg::codec::encode(message, &document)
+            }
+            Answer::Bytes(bytes) if matches!(self.words.pieces, Pieces::Response(_)) => Ok(bytes),
             Answer::Document(document) => otg::codec::encode(message, &json!({field: document})),
             Answer::Bytes(bytes) => Ok(otg::codec::encode_capture(bytes)),
         }

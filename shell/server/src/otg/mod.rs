@@ -17,14 +17,18 @@ use crate::fault::Fault;
 use crate::jobs::lock;
 use crate::runs::RunJob;
 use crate::service::Service;
-use api::NewLease;
+use api::{Neighbour, NewLease};
 use otg::{ErrorKind, Errors, Translation, Transmit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
+
+/// Names that a warning lists.
+const NAMED_MAX: usize = 8;
 
 /// What the model calls its methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +67,8 @@ pub(crate) struct Otg {
     service: Arc<Service>,
     /// From a client's last request to the end of its lease.
     lease_time: Duration,
+    /// Devices that locations stand for; any other location is a device.
+    locations: BTreeMap<String, String>,
     /// By the callers' names, which are those of the operator's tokens.
     sessions: std::sync::Mutex<BTreeMap<String, Arc<Mutex<OtgSession>>>>,
 }
@@ -75,15 +81,43 @@ struct OtgSession {
     lease: Option<String>,
     /// What was asked of each flow.
     asked: Vec<Transmit>,
+    /// How long each flow was let send.
+    clocks: Vec<FlowClock>,
     /// The newest run that sends or has sent.
     traffic: Option<Arc<RunJob>>,
+    /// Where the request to start it came from.
+    started_from: Option<SocketAddr>,
     /// The newest run that only listens.
     listening: Option<Arc<RunJob>>,
     protocols: bool,
-    /// Actions under way that ping.
+    /// Requests under way that need a run: pings, and neighbours that are resolved.
     pinging: usize,
+    /// Neighbours that have answered in a run of this configuration, each once.
+    known: Vec<Neighbour>,
     /// Of each port.
     captures: Vec<Captured>,
+}
+
+/// How long a flow was let send: a flow that is limited by time has ended when that is over.
+#[derive(Debug, Clone, Copy, Default)]
+struct FlowClock {
+    /// Before it was let go on last, s.
+    used_s: f64,
+    /// When that was, s since the start of traffic; `None` while it is not.
+    since_s: Option<f64>,
+}
+
+impl FlowClock {
+    /// The flow sends from `at_s` on, or does so no more.
+    fn turn(&mut self, sends: bool, at_s: f64) {
+        self.used_s = self.at(at_s);
+        self.since_s = sends.then_some(at_s);
+    }
+
+    /// What it shows at `at_s`.
+    fn at(&self, at_s: f64) -> f64 {
+        self.used_s + self.since_s.map_or(0.0, |since| (at_s - since).max(0.0))
+    }
 }
 
 /// What a port has captured since its capture was started.
@@ -96,8 +130,12 @@ struct Captured {
 }
 
 impl Otg {
-    pub(crate) fn new(service: Arc<Service>, lease_time: Duration) -> Self {
-        Self { service, lease_time, sessions: std::sync::Mutex::default() }
+    pub(crate) fn new(
+        service: Arc<Service>,
+        lease_time: Duration,
+        locations: BTreeMap<String, String>,
+    ) -> Self {
+        Self { service, lease_time, locations, sessions: std::sync::Mutex::default() }
     }
 
     /// The session of a caller.
@@ -136,7 +174,10 @@ impl Otg {
                 self.act(request, caller).await?
             }
             Method::GetMetrics => self.metrics(&mut session, &request).await?,
-            Method::GetStates => self.states(&session, &request)?,
+            Method::GetStates => {
+                drop(session);
+                self.resolved_states(request, caller).await?
+            }
             Method::GetCapture => return self.capture(&mut session, &request).await.map(Answer::Bytes),
             Method::GetVersion => otg::version(env!("CARGO_PKG_VERSION")),
         };
@@ -150,8 +191,12 @@ impl Otg {
         config: Value,
         caller: &Caller,
     ) -> Result<Value, Errors> {
-        let translation = otg::translate(&config)?;
+        let device = |location: &str| self.locations.get(location).cloned();
+        let device = |location: &str| device(location).unwrap_or_else(|| location.to_owned());
+        let translation = otg::translate_at(&config, &device)?;
+        self.check_locations(&translation)?;
         self.within_limits(&translation)?;
+        let mut warnings = session.what_is_stopped();
         self.end_all(session).await;
         if let Some(lease) = session.lease.take() {
             let _ = self.service.release(&lease);
@@ -160,8 +205,9 @@ impl Otg {
         if !translation.ports.is_empty() {
             session.lease = Some(self.lease(&translation, caller)?);
         }
-        let warnings = translation.warnings.clone();
+        warnings.extend(translation.warnings.iter().cloned());
         session.asked = vec![Transmit::Stopped; translation.flows.len()];
+        session.clocks = vec![FlowClock::default(); translation.flows.len()];
         session.captures = vec![Captured::default(); translation.ports.len()];
         session.config = Some(config);
         session.translation = Some(Arc::new(translation));
@@ -195,9 +241,30 @@ impl Otg {
         self.service.limits.check(&translation.plan()?).map_err(|fault| errors_of(&fault))
     }
 
+    /// Refuses locations that are no ports of this machine, or that clients can't use.
+    fn check_locations(&self, translation: &Translation) -> Result<(), Errors> {
+        let check = |(index, port): (usize, &otg::PortPlan)| {
+            let reason = match self.service.admission.admit(&port.device) {
+                Err(fault) => fault.problem().detail.clone(),
+                Ok(id) => {
+                    let interface = id.kernel_interface().filter(|interface| interface.index.is_none())?;
+                    format!("there is no interface '{}' here", interface.name)
+                }
+            };
+            let device = if port.device == port.location {
+                String::new()
+            } else {
+                format!(" ('{}' stands for '{}')", port.location, port.device)
+            };
+            Some(format!("ports[{index}].location: {reason}{device}"))
+        };
+        let errors: Vec<String> = translation.ports.iter().enumerate().filter_map(check).collect();
+        if errors.is_empty() { Ok(()) } else { Err(Errors { kind: ErrorKind::Validation, errors }) }
+    }
+
     /// Leases the ports of a configuration.
     fn lease(&self, translation: &Translation, caller: &Caller) -> Result<String, Errors> {
-        let ports = translation.ports.iter().map(|port| port.location.clone()).collect();
+        let ports = translation.ports.iter().map(|port| port.device.clone()).collect();
         let wanted = NewLease { ports, ttl_s: self.lease_time.as_secs_f64(), holder: Some("otg".to_owned()) };
         self.service
             .lease(&wanted, caller)
@@ -226,6 +293,45 @@ impl OtgSession {
     /// The run that goes on, if one does.
     fn running(&self) -> Option<Arc<RunJob>> {
         [&self.traffic, &self.listening].into_iter().flatten().find(|run| !run.job.has_ended()).cloned()
+    }
+
+    /// What ends when another configuration takes this one's place, in words.
+    fn what_is_stopped(&self) -> Vec<String> {
+        let Some(translation) = &self.translation else { return Vec::new() };
+        let listed = |names: Vec<&str>| {
+            let more = names.len().saturating_sub(NAMED_MAX);
+            let shown: Vec<String> = names.iter().take(NAMED_MAX).map(|name| format!("'{name}'")).collect();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("{}{more}", shown.join(", "))
+        };
+        let mut stopped = Vec::new();
+        if self.traffic.as_ref().is_some_and(|run| !run.job.has_ended()) {
+            let flows = translation.flows.iter().zip(&self.asked);
+            let sent = flows.filter(|(_, asked)| **asked != Transmit::Stopped);
+            let names: Vec<&str> = sent.map(|(flow, _)| flow.name.as_str()).collect();
+            let from = self.started_from.map_or_else(String::new, |from| format!(", started from {from}"));
+            stopped.push(format!(
+                "traffic of the configuration before was still being sent and was stopped{from}: {}",
+                listed(names)
+            ));
+        }
+        let ports = translation.ports.iter().zip(&self.captures).filter(|(_, captured)| captured.on);
+        let names: Vec<&str> = ports.map(|(port, _)| port.name.as_str()).collect();
+        if !names.is_empty() {
+            stopped
+                .push(format!("captures of the configuration before were stopped: port {}", listed(names)));
+        }
+        stopped
+    }
+
+    /// Keeps the neighbours that have answered a run.
+    fn learn(&mut self, run: &RunJob) {
+        for found in run.snapshot().neighbours {
+            let is_same =
+                |own: &Neighbour| (&own.port, &own.host, &own.ip) == (&found.port, &found.host, &found.ip);
+            self.known.retain(|own| !is_same(own));
+            self.known.push(found);
+        }
     }
 
     /// Whether the configuration is still that one.

@@ -2,15 +2,23 @@
 
 use super::{Answer, Method, Otg};
 use crate::access::Caller;
+use crate::fault::Fault;
 use crate::service::Service;
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post};
 use otg::Errors;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// Beginnings of the model's paths.
+const PATHS: [&str; 4] = ["/config/", "/control/", "/monitor/", "/capabilities/"];
+/// Bytes of a refusal that is not a document.
+const REASON_MAX: usize = 4096;
 
 /// The routes.
 pub(crate) fn routes(otg: &Arc<Otg>) -> Router<Arc<Service>> {
@@ -31,6 +39,35 @@ pub(crate) fn routes(otg: &Arc<Otg>) -> Router<Arc<Service>> {
         .route("/monitor/states", post(with(Method::GetStates)))
         .route("/monitor/capture", post(with(Method::GetCapture)))
         .route("/capabilities/version", get(with(Method::GetVersion)))
+}
+
+/// Answers errors of the model's paths in its words, whoever found them.
+pub(crate) async fn errors(request: Request, next: Next) -> Response {
+    let is_own = {
+        let path = request.uri().path();
+        path == "/config" || PATHS.iter().any(|own| path.starts_with(own))
+    };
+    let response = next.run(request).await;
+    let status = response.status();
+    let is_told = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    if !is_own || !(status.is_client_error() || status.is_server_error()) || is_told {
+        return response;
+    }
+    let known = response.extensions().get::<Fault>().cloned();
+    let (mut head, body) = response.into_parts();
+    let reason = match &known {
+        Some(fault) => fault.problem().detail.clone(),
+        None => {
+            let text = axum::body::to_bytes(body, REASON_MAX).await.unwrap_or_default();
+            let text = String::from_utf8_lossy(&text).trim().to_owned();
+            if text.is_empty() { status.canonical_reason().unwrap_or("error").to_owned() } else { text }
+        }
+    };
+    let kind = if status.is_client_error() { "validation" } else { "internal" };
+    let told = json!({"code": status.as_u16(), "kind": kind, "errors": [reason]});
+    head.headers.remove(header::CONTENT_LENGTH);
+    head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Response::from_parts(head, told.to_string().into())
 }
 
 async fn answer(otg: Arc<Otg>, method: Method, caller: Caller, body: Bytes) -> Response {

@@ -1,13 +1,21 @@
 //! Figures of ports and flows: metrics and captures.
 
 use super::{Otg, OtgSession};
+use crate::access::Caller;
+use crate::runs::RunJob;
 use dpdk::PortId;
 use os::link::LinkFacts;
-use otg::{Errors, Figures, MetricsInput, PortState};
+use otg::{Errors, Figures, MetricsInput, PortState, Translation};
 use serde_json::Value;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use tokio::sync::Semaphore;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, MutexGuard, Semaphore};
+use tokio::time::timeout;
+
+/// For neighbours to answer, or not to.
+const RESOLVING_TIME: Duration = Duration::from_secs(8);
 
 /// Bytes of a capture that is sent in one response; longer ones are streamed by the native API.
 pub(super) const CAPTURE_MAX: u64 = 64 << 20;
@@ -26,7 +34,7 @@ impl Otg {
             .ports
             .iter()
             .zip(&session.captures)
-            .map(|(port, captured)| PortState { up: is_up(&port.location, &links), capturing: captured.on })
+            .map(|(port, captured)| PortState { up: is_up(&port.device, &links), capturing: captured.on })
             .collect();
         let figures = match &snapshot {
             Some(snapshot) => Figures {
@@ -37,15 +45,68 @@ impl Otg {
             },
             None => Figures::default(),
         };
-        let input =
-            MetricsInput { translation: &translation, figures, requested: &session.asked, ports: &ports };
+        let own_s: Vec<f64> = session.clocks.iter().map(|clock| clock.at(figures.at_s)).collect();
+        let (requested, own_s) = (&session.asked[..], &own_s[..]);
+        let input = MetricsInput { translation: &translation, figures, requested, own_s, ports: &ports };
         otg::metrics(request, &input)
     }
 
-    /// Answers a `StatesRequest`: neighbours that answered the run that goes on, or the last one.
-    pub(super) fn states(&self, session: &OtgSession, request: &Value) -> Result<Value, Errors> {
-        let run = session.traffic.as_ref().filter(|run| !run.job.has_ended()).or(session.listening.as_ref());
-        let known = run.or(session.traffic.as_ref()).map(|run| run.snapshot().neighbours).unwrap_or_default();
+    /// Answers a `StatesRequest`. Gateways that have not answered yet are asked first, if nothing runs that has asked them.
+    pub(super) async fn resolved_states(
+        self: &Arc<Self>,
+        request: Value,
+        caller: &Caller,
+    ) -> Result<Value, Errors> {
+        let (otg, caller) = (self.clone(), caller.clone());
+        // It goes on if its client leaves, because the run it begins is to end.
+        let task = tokio::spawn(async move {
+            let own = otg.session(&caller);
+            let mut session = own.lock().await;
+            // What is wrong with the request is said first.
+            otg.states(&mut session, &request)?;
+            otg.resolve(&own, session, &caller).await?;
+            let mut session = own.lock().await;
+            otg.states(&mut session, &request)
+        });
+        task.await.unwrap_or_else(|_| {
+            Err(Errors::internal("internal error, please report it: the request's task panicked"))
+        })
+    }
+
+    /// Asks gateways that have not answered, in a run that begins and ends with that. The session is free meanwhile.
+    async fn resolve(
+        &self,
+        own: &Mutex<OtgSession>,
+        mut session: MutexGuard<'_, OtgSession>,
+        caller: &Caller,
+    ) -> Result<(), Errors> {
+        let translation = session.translation()?;
+        if session.running().is_some() || session.knows_all_of(&translation) {
+            return Ok(());
+        }
+        session.pinging += 1;
+        let began = self.settle(&mut session, caller).await;
+        let run = session.running();
+        drop(session);
+        match (began, run) {
+            (Ok(()), Some(run)) => drop(timeout(RESOLVING_TIME, asked(&run)).await),
+            // The answer says that nobody is known.
+            (Err(errors), _) => tracing::warn!("neighbours are not resolved: {errors}"),
+            (Ok(()), None) => {}
+        }
+        let mut session = own.lock().await;
+        if session.is_of(&translation) {
+            session.pinging -= 1;
+            self.settle(&mut session, caller).await?;
+        }
+        Ok(())
+    }
+
+    /// Answers a `StatesRequest`: neighbours that have answered a run of the configuration.
+    fn states(&self, session: &mut OtgSession, request: &Value) -> Result<Value, Errors> {
+        let runs = [session.traffic.clone(), session.listening.clone()];
+        runs.into_iter().flatten().for_each(|run| session.learn(&run));
+        let known = &session.known;
         // Addresses are compared as such: IPv6 has many ways to write one.
         let resolved = |port: &str, host: &str, address: &str| {
             let address: IpAddr = address.parse().ok()?;
@@ -87,6 +148,36 @@ impl Otg {
         done.unwrap_or_else(|_| {
             Err(Errors::internal("internal error, please report it: the request's thread panicked"))
         })
+    }
+}
+
+impl OtgSession {
+    /// Whether every gateway has answered.
+    fn knows_all_of(&self, translation: &Translation) -> bool {
+        let interfaces = |port: &otg::PortPlan| {
+            let of = |interface: &otg::Interface| {
+                let known = |gateway: &String| {
+                    let gateway: Option<IpAddr> = gateway.parse().ok();
+                    let is_it = |own: &api::Neighbour| {
+                        own.port == port.key && own.host == interface.host && own.ip.parse().ok() == gateway
+                    };
+                    self.known.iter().any(is_it)
+                };
+                interface.gateways.iter().all(known)
+            };
+            port.interfaces.iter().all(of)
+        };
+        translation.ports.iter().all(interfaces)
+    }
+}
+
+/// Waits until a run has asked its neighbours: its first figures are published then.
+async fn asked(run: &RunJob) {
+    let mut changes = run.job.snapshots.subscribe();
+    while run.job.snapshots.full().is_none() && !run.job.has_ended() {
+        if changes.changed().await.is_err() {
+            return;
+        }
     }
 }
 

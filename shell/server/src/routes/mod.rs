@@ -120,6 +120,7 @@ pub(crate) fn router(service: Arc<Service>, door: Arc<Door>, otg: &Arc<Otg>) -> 
         .route("/healthz", get(|| async { axum::Json(json!({"status": "ok"})) }))
         .method_not_allowed_fallback(not_allowed)
         .fallback(elsewhere)
+        .layer(axum::middleware::from_fn(otg::routes::errors))
         .layer(axum::middleware::from_fn(guard::headers))
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .with_state(service)
