@@ -440,6 +440,26 @@ export interface GroupOutcome {
   jitter_ns?: JitterSummary | null;
 }
 
+/** Where a finding lies. */
+export interface Interval {
+  /** Frames, or the application of sessions. */
+  frame: string;
+  /** The finding's goal. */
+  goal: string;
+  /** Unit of the values. */
+  unit: string;
+  /** The finding's value. */
+  value: number | null;
+  /** Largest value known to be reached: no trial contradicts it. */
+  lower: number | null;
+  /** Smallest value known not to be reached: no trial contradicts it. */
+  upper: number | null;
+  /** How far apart the bounds are at most where trials agree. */
+  resolution: number | null;
+  /** Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed. */
+  doubt?: string | null;
+}
+
 /** Counts since the previous interval: one line of a `--jsonl` file. */
 export interface IntervalDocument {
   /** `eagre.interval/1`. */
@@ -571,7 +591,7 @@ export interface Lease {
 }
 
 /** What bounds a figure from above. */
-export type Limit = "dut" | "maximum" | "tester" | "impossible" | "open";
+export type Limit = "dut" | "maximum" | "tester" | "disturbed" | "impossible" | "open";
 
 /** Live figures of a run in columns, ten times a second at most. Null: not measured. */
 export interface Live {
@@ -681,6 +701,8 @@ export interface LossRow {
   points: LossPoint[];
   /** Two loss-free trials in a row ended it, so below them nothing is lost. */
   ended_loss_free: boolean;
+  /** Where the steps begin because the tester can send no more, percent of the line rate; absent: at the line rate. */
+  tester_most_percent?: number | null;
   /** Loads that were left out, percent of the line rate: the tester had fallen far short of more. */
   left_out_percent?: number[];
 }
@@ -717,6 +739,8 @@ export interface MethodResult {
   testbed: Testbed;
   /** Findings, by type. */
   findings: Findings;
+  /** Between which bounds each finding lies, by the trials of all methods of the campaign. */
+  intervals?: Interval[];
   /** Seconds of traffic. */
   traffic_s: number;
   /** All trials, in order. */
@@ -1376,6 +1400,8 @@ export interface SessionRow {
   first_failed: SessionPoint | null;
   /** What bounds it from above. */
   limit: Limit;
+  /** The search ends when its bounds are this share apart. */
+  resolution: number;
 }
 
 /** All counts of one side. */
@@ -1632,6 +1658,8 @@ export interface SweepPoint {
 export interface SweepRow {
   /** The frames. */
   frames: Frames;
+  /** Length of a trial. */
+  duration_ns: number;
   /** By rising load. */
   points: SweepPoint[];
   /** The highest loss-free load below the first loss, share of the line rate. */
@@ -1704,6 +1732,12 @@ export interface ThroughputRow {
   failed_pps: number | null;
   /** What bounds it from above. */
   limit: Limit;
+  /** The search ends when its bounds are this share of the line rate apart. */
+  resolution: number;
+  /** Loss ratio that still passes. */
+  loss_ratio: number;
+  /** How often a load that lost frames was tried again before the loss was believed. */
+  loss_verification: number;
   /** Length of the trial it passed. */
   final_trial_ns: number;
   /** That trial, by group. */

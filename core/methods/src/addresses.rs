@@ -126,7 +126,7 @@ impl Row for AddressRow {
         vec![Finding {
             value: number(self.value),
             lower: number(self.value),
-            upper: number(self.failed),
+            upper: number(self.failed.filter(|_| self.limit.is_dut())),
             ..Finding::new(&*self.what, "").note(self.limit.note())
         }]
     }
@@ -165,8 +165,10 @@ impl Search {
     }
 
     fn row(&self) -> AddressRow {
-        let limit =
-            if self.done() && self.bisect.limit() == Limit::Open { Limit::Dut } else { self.bisect.limit() };
+        let limit = match self.bisect.limit() {
+            Limit::Open if self.done() => self.bisect.failed_by().unwrap_or(Limit::Open),
+            limit => limit,
+        };
         AddressRow {
             what: if self.what == What::Capacity { "capacity" } else { "learning rate" }.into(),
             value: self.bisect.passed(),

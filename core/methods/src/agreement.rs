@@ -9,6 +9,8 @@ use crate::text::percent;
 
 /// Loss ratios nearer to each other than this agree.
 const ALIKE: f64 = 1e-4;
+/// So do those whose difference is less than this share of the larger one.
+const ALIKE_SHARE: f64 = 0.1;
 /// Shares of the line rate nearer to each other than this are one load.
 const SAME_LOAD: f64 = 1e-9;
 
@@ -45,11 +47,18 @@ fn loads(result: &MethodResult) -> impl Iterator<Item = Load<'_>> {
     })
 }
 
+/// Whether two loss ratios are so far apart that one trial contradicts the other.
+pub(crate) fn differ(one: f64, other: f64) -> bool {
+    (one - other).abs() > ALIKE.max(ALIKE_SHARE * one.max(other))
+}
+
 /// The pair that disagrees most: one lost more than the other, at the same load or a lower one.
 fn worst<'a>(loads: &[&'a Load<'a>]) -> Option<(&'a Load<'a>, &'a Load<'a>)> {
     let pairs = loads.iter().flat_map(|lossy| loads.iter().map(move |clean| (*lossy, *clean)));
     let disagree = |(lossy, clean): &(&Load<'_>, &Load<'_>)| {
-        lossy.note.magnitude <= clean.note.magnitude + SAME_LOAD && lossy.loss > clean.loss + ALIKE
+        lossy.note.magnitude <= clean.note.magnitude + SAME_LOAD
+            && lossy.loss > clean.loss
+            && differ(lossy.loss, clean.loss)
     };
     let by = |(lossy, clean): &(&Load<'_>, &Load<'_>)| lossy.loss - clean.loss;
     pairs.filter(disagree).max_by(|a, b| by(a).total_cmp(&by(b)))
@@ -75,6 +84,7 @@ fn sentence(lossy: &Load<'_>, clean: &Load<'_>, results: &[MethodResult]) -> Str
     let spoilt = spoilt.filter(|note| note.standing == Standing::Invalid).count();
     let why = match spoilt {
         0 => "longer trials or more repeats tell more".to_owned(),
+        1 => "the tester was disturbed too: 1 trial was not valid".to_owned(),
         n => format!("the tester was disturbed too: {n} trials were not valid"),
     };
     format!(
@@ -118,6 +128,7 @@ mod tests {
             remarks: Vec::new(),
             testbed: Testbed::one_way(1_000_000_000),
             findings: Findings::Throughput(Vec::new()),
+            intervals: Vec::new(),
             traffic_s: 0.0,
             trials,
         }
@@ -147,7 +158,7 @@ mod tests {
             [
                 "512B: trials disagree. 8.75% at 90% of the line rate (frame-loss, trial 1) was lost, but 0% at 100% of the \
                  line rate (throughput, trial 0); what was found between 90% and 100% is uncertain; the tester was \
-                 disturbed too: 1 trials were not valid."
+                 disturbed too: 1 trial was not valid."
             ]
         );
         let again = result("latency", vec![note(0, 0.5, 10, Counted)]);

@@ -190,7 +190,7 @@ impl Bursts {
         let line = self.line.as_f64();
         // A search that the tester bounded says nothing about the DUT's buffer.
         let bursts: Vec<f64> =
-            self.found.iter().filter(|(_, limit)| *limit != Limit::Tester).map(|(n, _)| *n as f64).collect();
+            self.found.iter().filter(|(_, limit)| !limit.is_testers()).map(|(n, _)| *n as f64).collect();
         let burst = Spread::of(&bursts);
         let implied = burst.map(|burst| burst.mean / line);
         let throughput = self.rate.map(Pps::as_f64);
@@ -205,7 +205,7 @@ impl Bursts {
             corrected_buffer_s: corrected,
             corrected_buffer_frames: corrected.map(|seconds| seconds * line),
             at_maximum: count(Limit::Maximum),
-            tester_limited: count(Limit::Tester),
+            tester_limited: count(Limit::Tester) + count(Limit::Disturbed),
             skipped: self.skipped.clone(),
         }
     }
@@ -276,6 +276,9 @@ impl AtRate for Bursts {
         self.rate = Some(rate);
         // RFC 9004 section 5.2: only where the throughput is below the theoretical maximum is there a buffer to fill.
         self.skipped = match limit {
+            Limit::Disturbed => Some(
+                "the tester was disturbed while the throughput was searched, so nothing is known of the buffer.".into(),
+            ),
             Limit::Tester => Some(
                 "the tester limited the throughput, so bursts at full load say nothing about the DUT.".into(),
             ),

@@ -84,6 +84,7 @@ impl Bisect {
             Verdict::Pass => self.passed = Some(self.passed.map_or(at, |passed| passed.max(at))),
             Verdict::Fail => self.fail(at, Limit::Dut),
             Verdict::Tester => self.fail(at, Limit::Tester),
+            Verdict::Disturbed => self.fail(at, Limit::Disturbed),
         }
     }
 
@@ -104,12 +105,17 @@ impl Bisect {
         self.failed.map(|(failed, _)| failed)
     }
 
+    /// Who failed at the smallest that failed.
+    pub(crate) fn failed_by(&self) -> Option<Limit> {
+        self.failed.map(|(_, limit)| limit)
+    }
+
     /// What bounds the answer.
     pub(crate) fn limit(&self) -> Limit {
         match (self.passed, self.failed) {
             _ if self.probe().is_some() => Limit::Open,
             (_, None) => Limit::Maximum,
-            (None, Some((_, Limit::Tester))) => Limit::Tester,
+            (None, Some((_, limit @ (Limit::Tester | Limit::Disturbed)))) => limit,
             (None, Some(_)) => Limit::Impossible,
             (Some(_), Some((_, limit))) => limit,
         }

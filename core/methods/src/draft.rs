@@ -2,7 +2,7 @@
 
 use crate::list::Findings;
 use crate::outcome::TrialOutcome;
-use crate::testbed::{Frames, Testbed};
+use crate::testbed::{Around, Frames, Testbed};
 use crate::trial::{Phase, TrialKind, TrialRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,8 @@ pub(crate) struct Draft {
     /// Load of the first group; the others follow by share. `None`: the kind says it all.
     pub(crate) rate: Option<Pps>,
     pub(crate) duration: Nanos,
+    /// How long the device rests before it.
+    pub(crate) rest: Nanos,
     /// How often it is run again if the tester was the limit or the outcome invalid.
     pub(crate) retries: u32,
 }
@@ -32,6 +34,7 @@ impl Draft {
             frames: frames.clone(),
             rate: Some(rate),
             duration,
+            rest: Nanos::ZERO,
             retries: 1,
         }
     }
@@ -53,6 +56,11 @@ impl Draft {
         Self { kind, ..self }
     }
 
+    /// After the device has rested.
+    pub(crate) fn after(self, rest: Nanos) -> Self {
+        Self { rest, ..self }
+    }
+
     /// Never run again.
     pub(crate) fn once(self) -> Self {
         Self { retries: 0, ..self }
@@ -70,7 +78,7 @@ impl Draft {
             frames: self.frames.clone(),
             offered: self.rate.map_or_else(Vec::new, |rate| testbed.offered(&self.frames, rate)),
             duration: self.duration,
-            around: testbed.timing.into(),
+            around: Around { rest: self.rest, ..testbed.timing.into() },
             attributes: testbed.attributes,
         };
         request.key = request.fingerprint();
@@ -92,9 +100,15 @@ impl Seen<'_> {
         self.outcome.loss_ratio()
     }
 
+    /// The tester did not fall short, but was kept from its work: another trial may well do better.
+    pub(crate) fn disturbed(&self) -> bool {
+        self.limited && !self.outcome.generator_limited
+    }
+
     /// Whether the DUT passes at a loss ratio.
     pub(crate) fn verdict(&self, loss_ratio: f64) -> Verdict {
         match () {
+            () if self.disturbed() => Verdict::Disturbed,
             () if self.limited => Verdict::Tester,
             () if self.loss_ratio() <= loss_ratio => Verdict::Pass,
             () => Verdict::Fail,
@@ -108,6 +122,7 @@ pub(crate) enum Verdict {
     Pass,
     Fail,
     Tester,
+    Disturbed,
 }
 
 /// What bounds a figure from above.
@@ -120,6 +135,8 @@ pub enum Limit {
     Maximum,
     /// The tester could not do more; the DUT may well.
     Tester,
+    /// No trial above it was valid: the tester was kept from its work each time.
+    Disturbed,
     /// The DUT failed at the smallest value already.
     Impossible,
     /// The search has not ended.
@@ -127,12 +144,25 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Whether the DUT failed above.
+    pub(crate) fn is_dut(self) -> bool {
+        matches!(self, Self::Dut | Self::Impossible)
+    }
+
+    /// Whether the tester is why nothing more is known.
+    pub(crate) fn is_testers(self) -> bool {
+        matches!(self, Self::Tester | Self::Disturbed)
+    }
+
     /// What tables remark, unless the DUT is the limit.
     pub(crate) fn note(self) -> Option<&'static str> {
         match self {
             Self::Dut => None,
             Self::Maximum => Some("the largest value tried"),
             Self::Tester => Some("the tester was the limit; the device may do more"),
+            Self::Disturbed => {
+                Some("no trial above it was valid: the tester was disturbed; the device may do more")
+            }
             Self::Impossible => Some("the device failed at the smallest value"),
             Self::Open => Some("the search has not ended"),
         }

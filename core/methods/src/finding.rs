@@ -2,6 +2,7 @@
 //!
 //! Tables, comparisons and trends read findings. A method's own rows say more, in shapes of their own.
 
+use crate::interval::Criterion;
 use crate::outcome::LatencySummary;
 use crate::result::Spread;
 use crate::testbed::Frames;
@@ -26,6 +27,12 @@ pub struct Finding {
     pub lower: Option<f64>,
     /// Smallest value known not to be reached, in `unit`.
     pub upper: Option<f64>,
+    /// How far apart `lower` and `upper` are at most where trials agree, in `unit`: where the search ends.
+    #[serde(default)]
+    pub resolution: Option<f64>,
+    /// Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed.
+    #[serde(default)]
+    pub doubt: Option<String>,
     /// Standard deviation of repeats, in `unit`.
     pub spread: Option<f64>,
     /// Theoretical maximum, in `unit`.
@@ -34,13 +41,18 @@ pub struct Finding {
     pub note: Option<String>,
     /// The row or goal it is from, in full.
     pub document: Value,
+    /// Which trials speak for it and which against it.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub criterion: Option<Criterion>,
 }
 
 impl Finding {
     /// How far the value may be off either way, in its unit: half the distance of the bounds, or two standard
     /// deviations, whichever is more. `None` if nothing is known.
     pub fn noise(&self) -> Option<f64> {
-        let bounds = self.lower.zip(self.upper).map(|(lower, upper)| (upper - lower).abs() / 2.0);
+        let bounds = self.lower.zip(self.upper).filter(|(lower, upper)| lower != upper);
+        let bounds = bounds.map(|(lower, upper)| (upper - lower).abs() / 2.0);
         let spread = self.spread.map(|spread| 2.0 * spread);
         bounds.into_iter().chain(spread).reduce(f64::max)
     }

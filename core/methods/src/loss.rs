@@ -2,6 +2,7 @@
 
 use crate::draft::{Draft, InTurn, Procedure, Seen, Stage};
 use crate::finding::{Finding, GoalMeaning};
+use crate::interval::Criterion;
 use crate::list::Findings;
 use crate::method::Method;
 use crate::run::Run;
@@ -10,10 +11,15 @@ use crate::testbed::{Frames, Testbed};
 use crate::text::{AsText, percent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use units::{Nanos, Pps};
 
-/// How far above what the tester offered at best loads still are tried.
+/// How far above what the tester offered at best loads still are tried that were asked for one by one.
 const MARGIN: f64 = 1.25;
+/// The share of what the tester offered at best that it surely can offer again.
+const HEADROOM: f64 = 0.9;
+/// Steps are placed anew no later than this.
+const POINTS_MAX: usize = 100;
 
 /// Settings of the loss curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +29,10 @@ pub struct LossConfig {
     pub sizes: Vec<Frames>,
     /// Steps down, percent of the line rate; at most 10 by the RFC.
     pub step_percent: u32,
+    /// Steps to each tenth of the load instead of equal ones: logarithmic, down to a thousandth. 0: equal steps.
+    pub per_decade: u32,
+    /// These loads instead of steps, such as `10kpps`: rates of the first group.
+    pub rates: Vec<String>,
     /// Length of a trial; at least 60 s by the RFC.
     #[serde(with = "AsText")]
     pub duration: Nanos,
@@ -30,7 +40,13 @@ pub struct LossConfig {
 
 impl Default for LossConfig {
     fn default() -> Self {
-        Self { sizes: Frames::rfc2544(), step_percent: 10, duration: Nanos::from_secs(60) }
+        Self {
+            sizes: Frames::rfc2544(),
+            step_percent: 10,
+            per_decade: 0,
+            rates: Vec::new(),
+            duration: Nanos::from_secs(60),
+        }
     }
 }
 
@@ -48,6 +64,32 @@ impl LossConfig {
     };
 }
 
+impl LossConfig {
+    /// Steps from 1 down, shares of the highest load.
+    fn shares(&self) -> impl Iterator<Item = f64> {
+        let (step, decade) = (self.step_percent, f64::from(self.per_decade));
+        let count = match self.per_decade {
+            0 => 100u32.div_ceil(step),
+            steps => 3 * steps + 1,
+        };
+        (0..count).map(move |n| match decade {
+            0.0 => f64::from(100 - n * step) / 100.0,
+            decade => 10f64.powf(-f64::from(n) / decade),
+        })
+    }
+
+    /// The loads that were asked for one by one, the highest first.
+    fn absolute(&self) -> Result<Vec<Pps>, ConfigError> {
+        let rates: Result<Vec<Pps>, _> = self.rates.iter().map(|text| text.parse::<Pps>()).collect();
+        let mut rates = rates.map_err(|error| ConfigError::new("rates", error.to_string()))?;
+        if rates.contains(&Pps::ZERO) {
+            return Err(ConfigError::new("rates", "must be above 0"));
+        }
+        rates.sort_unstable_by_key(|rate| std::cmp::Reverse(rate.micro()));
+        Ok(rates)
+    }
+}
+
 impl Settings for LossConfig {
     fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
         if self.sizes.is_empty() {
@@ -56,7 +98,10 @@ impl Settings for LossConfig {
         if !(1..=10).contains(&self.step_percent) {
             return Err(ConfigError::new("step_percent", "must be 1 to 10 (RFC 2544 section 26.3)"));
         }
-        Ok(())
+        if self.per_decade > 100 {
+            return Err(ConfigError::new("per_decade", "must be at most 100"));
+        }
+        self.absolute().map(drop)
     }
 
     fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
@@ -89,6 +134,9 @@ pub struct LossRow {
     pub points: Vec<LossPoint>,
     /// Two loss-free trials in a row ended it, so below them nothing is lost.
     pub ended_loss_free: bool,
+    /// Where the steps begin because the tester can send no more, percent of the line rate; absent: at the line rate.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tester_most_percent: Option<f64>,
     /// Loads that were left out, percent of the line rate: the tester had fallen far short of more.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub left_out_percent: Vec<f64>,
@@ -112,7 +160,11 @@ impl Row for LossRow {
         let of = |point: &LossPoint| {
             let goal = format!("loss at {}% of line rate", point.load_percent);
             let ratio = point.loss_percent.map(|percent| percent / 100.0);
-            Finding::at(&self.frames, goal, "ratio").value(ratio)
+            let note = ratio.is_none().then_some("the tester was the limit, or disturbed");
+            Finding {
+                criterion: Some(Criterion::Curve { share: point.load_percent / 100.0 }),
+                ..Finding::at(&self.frames, goal, "ratio").value(ratio).note(note)
+            }
         };
         self.points.iter().map(of).collect()
     }
@@ -123,50 +175,93 @@ impl Row for LossRow {
 struct Curve {
     row: LossRow,
     line: Pps,
-    step: u32,
-    duration: Nanos,
-    percent: u32,
+    config: LossConfig,
+    /// Loads that are left, shares of the line rate, the next first.
+    left: VecDeque<f64>,
+    /// What the tester sends at most, as a share of the line rate, if that is less than the line rate.
+    most: Option<f64>,
 }
 
 impl Curve {
+    fn new(frames: &Frames, config: &LossConfig, testbed: &Testbed) -> Self {
+        let line = testbed.line_rate(frames);
+        let row = LossRow {
+            frames: frames.clone(),
+            points: Vec::new(),
+            ended_loss_free: false,
+            tester_most_percent: None,
+            left_out_percent: Vec::new(),
+        };
+        let left = match config.absolute() {
+            Ok(rates) if !rates.is_empty() => {
+                let share = |rate: &Pps| rate.as_f64() / line.as_f64();
+                rates.iter().map(share).filter(|share| *share <= 1.0).collect()
+            }
+            _ => config.shares().collect(),
+        };
+        Self { row, line, config: config.clone(), left, most: None }
+    }
+
     fn ended(&self) -> bool {
         let loss_free = |point: &LossPoint| point.loss_percent == Some(0.0);
-        self.row.points.len() >= 2 && self.row.points.iter().rev().take(2).all(loss_free)
+        let steps = self.config.rates.is_empty();
+        steps && self.row.points.len() >= 2 && self.row.points.iter().rev().take(2).all(loss_free)
+    }
+
+    /// The tester falls short of this load: the steps begin at what it sends.
+    fn rescale(&mut self, achieved: f64, at: f64) {
+        if !self.config.rates.is_empty() {
+            let (known, beyond) = self.left.iter().partition(|share| **share <= achieved * MARGIN);
+            self.left = known;
+            self.leave_out(beyond);
+            return;
+        }
+        // A tester that falls short a little falls short of the next step, too; the steps never grow.
+        let most = (achieved * HEADROOM).min(at * HEADROOM);
+        if self.most.is_none() || self.left.front().is_some_and(|next| *next > achieved) {
+            self.most = Some(most);
+            self.row.tester_most_percent = Some(most * 100.0);
+            self.left = self.config.shares().map(|share| share * most).collect();
+        }
+    }
+
+    fn leave_out(&mut self, shares: VecDeque<f64>) {
+        self.row.left_out_percent.extend(shares.into_iter().map(|share| round(share * 100.0)));
     }
 }
 
-/// A trial's load, percent of the line rate.
-fn draft_percent(draft: &Draft, line: Pps) -> f64 {
-    draft.rate.map_or(100.0, |rate| rate.as_f64() / line.as_f64() * 100.0)
+/// Loads of people have few digits.
+fn round(percent: f64) -> f64 {
+    (percent * 1e6).round() / 1e6
 }
 
 impl Stage for Curve {
     fn next(&mut self) -> Option<Draft> {
-        if self.percent == 0 || self.ended() {
+        if self.ended() {
             return None;
         }
-        let micro = u128::from(self.line.micro()) * u128::from(self.percent) / 100;
-        let label = format!("{}: loss at {}% of the line rate", self.row.frames, self.percent);
-        Some(Draft::load(&self.row.frames, Pps::from_micro(micro as u64), self.duration).label(label))
+        let share = *self.left.front()?;
+        let rate = Pps::from_micro((self.line.micro() as f64 * share).min(self.line.micro() as f64) as u64);
+        let label = format!("{}: loss at {} of the line rate", self.row.frames, percent(share));
+        Some(Draft::load(&self.row.frames, rate, self.config.duration).label(label))
     }
 
-    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+    fn take(&mut self, _: &Draft, seen: &Seen<'_>) {
+        let Some(share) = self.left.pop_front() else { return };
         let achieved = seen.outcome.groups.first().map_or(0.0, |group| group.achieved.as_f64());
+        let achieved = achieved / self.line.as_f64();
         self.row.points.push(LossPoint {
-            load_percent: f64::from(self.percent),
+            load_percent: round(share * 100.0),
             loss_percent: (!seen.limited).then(|| seen.loss_ratio() * 100.0),
             groups_percent: seen.outcome.groups.iter().map(|group| group.loss_ratio() * 100.0).collect(),
-            achieved_percent: achieved / self.line.as_f64() * 100.0,
+            achieved_percent: achieved * 100.0,
         });
-        self.percent = self.percent.saturating_sub(self.step);
-        // Loads far above what the tester could offer say no more than this one.
-        let most = match seen.outcome.share_achieved().filter(|_| seen.outcome.generator_limited) {
-            Some(share) => draft_percent(draft, self.line) * share * MARGIN,
-            None => 100.0,
-        };
-        while self.percent > 0 && f64::from(self.percent) > most {
-            self.row.left_out_percent.push(f64::from(self.percent));
-            self.percent = self.percent.saturating_sub(self.step);
+        if seen.limited
+            && seen.outcome.generator_limited
+            && achieved > 0.0
+            && self.row.points.len() < POINTS_MAX
+        {
+            self.rescale(achieved, share);
         }
         self.row.ended_loss_free = self.ended();
     }
@@ -181,18 +276,7 @@ pub(crate) struct FrameLoss {
 
 impl FrameLoss {
     pub(crate) fn new(config: &LossConfig, testbed: &Testbed) -> Self {
-        let curve = |frames: &Frames| Curve {
-            row: LossRow {
-                frames: frames.clone(),
-                points: Vec::new(),
-                ended_loss_free: false,
-                left_out_percent: Vec::new(),
-            },
-            line: testbed.line_rate(frames),
-            step: config.step_percent,
-            duration: config.duration,
-            percent: 100,
-        };
+        let curve = |frames: &Frames| Curve::new(frames, config, testbed);
         Self { config: config.clone(), curves: InTurn::new(config.sizes.iter().map(curve)) }
     }
 }
@@ -219,10 +303,16 @@ impl Procedure for FrameLoss {
     fn summary(&self) -> Vec<String> {
         let sentence = |curve: &Curve| {
             let point = |point: &LossPoint| match point.loss_percent {
-                Some(loss) => format!("{} at {}%", percent(loss / 100.0), point.load_percent),
-                None => format!("not known at {}% (the tester was the limit)", point.load_percent),
+                Some(loss) => format!("{} at {}", percent(loss / 100.0), percent(point.load_percent / 100.0)),
+                None => {
+                    let load = percent(point.load_percent / 100.0);
+                    format!("not known at {load} (the tester was the limit, or disturbed)")
+                }
             };
-            let points: Vec<_> = curve.row.points.iter().map(point).collect();
+            // That the tester did not reach a load is said once, where its steps begin lower.
+            let scaled = curve.row.tester_most_percent.is_some();
+            let known = |point: &&LossPoint| !scaled || point.loss_percent.is_some();
+            let points: Vec<_> = curve.row.points.iter().filter(known).map(point).collect();
             format!("Frame loss rate at {}: {}.", curve.row.frames, points.join(", "))
         };
         self.curves.stages.iter().map(sentence).collect()
@@ -235,6 +325,13 @@ impl Procedure for FrameLoss {
             remarks.push(format!("Trials took {duration}; RFC 2544 section 24 requires at least 60 s."));
         }
         for row in self.curves.stages.iter().map(|curve| &curve.row) {
+            if let Some(most) = row.tester_most_percent {
+                remarks.push(format!(
+                    "At {} the tester can't send the line rate: the steps begin at {} of it, which it can send.",
+                    row.frames,
+                    percent(most / 100.0)
+                ));
+            }
             if let (Some(most), Some(least)) = (row.left_out_percent.first(), row.left_out_percent.last()) {
                 remarks.push(format!(
                     "At {} loads from {most}% to {least}% of the line rate were left out: the tester had fallen far short \

@@ -2,6 +2,7 @@
 
 use crate::draft::Limit;
 use crate::fault::Fault;
+use crate::interval::Interval;
 use crate::list::Findings;
 use crate::outcome::TrialOutcome;
 use crate::testbed::{Frames, OfferedLoad, Testbed};
@@ -26,6 +27,9 @@ pub struct MethodResult {
     pub testbed: Testbed,
     /// Findings, by type.
     pub findings: Findings,
+    /// Between which bounds each finding lies, by the trials of all methods of the campaign.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<Interval>,
     /// Seconds of traffic.
     pub traffic_s: f64,
     /// All trials, in order.
@@ -91,6 +95,11 @@ pub enum Standing {
 }
 
 impl TrialNote {
+    /// Lost ÷ sent.
+    pub(crate) fn loss_ratio(&self) -> f64 {
+        if self.sent == 0 { 0.0 } else { self.lost as f64 / self.sent as f64 }
+    }
+
     pub(crate) fn new(request: &TrialRequest, outcome: &TrialOutcome, standing: Standing) -> Self {
         Self {
             number: request.number,
@@ -182,6 +191,7 @@ pub(crate) fn bounded_by(limit: Limit) -> &'static str {
         Limit::Dut => "",
         Limit::Maximum => ", the highest value tried",
         Limit::Tester => ", where the tester was the limit; the DUT may do more",
+        Limit::Disturbed => ", above which no trial was valid: the tester was disturbed; the DUT may do more",
         Limit::Impossible => ", impossible",
         Limit::Open => ", so far",
     }

@@ -5,6 +5,7 @@
 use crate::draft::{Draft, Procedure, Seen};
 use crate::fault::{Fault, FaultKind, Health, PROBE_SHARE};
 use crate::forecast::Forecast;
+use crate::interval;
 use crate::method::{Estimate, Method, Progress, Step};
 use crate::outcome::TrialOutcome;
 use crate::result::{MethodResult, Standing, Status, TrialNote};
@@ -18,6 +19,8 @@ const INTERRUPTIONS_MAX: u32 = 3;
 const FORECAST_MAX: u64 = 20_000;
 /// A tester that sends less than this share of what was asked for is not tried again.
 const SHORT: f64 = 0.9;
+/// How often a trial is run again in which the tester was kept from its work: what disturbs it comes and goes.
+const DISTURBED_RETRIES: u32 = 4;
 /// How long a probe is.
 const PROBE: Nanos = Nanos::from_secs(1);
 
@@ -31,6 +34,8 @@ pub(crate) struct Run<P> {
     shelved: Option<Draft>,
     number: u64,
     limited_tries: u32,
+    /// How often a trial is run again in which the tester was disturbed; little, once that was of no use.
+    patience: u32,
     interruptions: u32,
     health: Health,
     forecast: Forecast,
@@ -50,6 +55,7 @@ impl<P: Procedure> Run<P> {
             shelved: None,
             number: 0,
             limited_tries: 0,
+            patience: DISTURBED_RETRIES,
             interruptions: 0,
             health: Health::default(),
             forecast: Forecast::default(),
@@ -105,6 +111,7 @@ impl<P: Procedure> Run<P> {
         let limited = outcome.generator_limited && draft.kind != TrialKind::SelfTest;
         if !limited && (outcome.valid || outcome.generator_limited) {
             self.limited_tries = 0;
+            self.patience = DISTURBED_RETRIES;
             return (Standing::Counted, Some(false));
         }
         let standing = if limited { Standing::TesterLimited } else { Standing::Invalid };
@@ -112,11 +119,15 @@ impl<P: Procedure> Run<P> {
         let hopeless = limited
             && draft.kind == TrialKind::Load
             && outcome.share_achieved().is_some_and(|share| share < SHORT);
-        if self.limited_tries < draft.retries && !hopeless {
+        let retries = if limited { draft.retries } else { draft.retries.max(self.patience) };
+        if self.limited_tries < retries && !hopeless {
             self.limited_tries += 1;
             return (standing, None);
         }
         self.limited_tries = 0;
+        if !limited {
+            self.patience = 1;
+        }
         (standing, Some(true))
     }
 
@@ -230,7 +241,7 @@ impl<P: Procedure> Method for Run<P> {
     }
 
     fn result(&self) -> MethodResult {
-        MethodResult {
+        let result = MethodResult {
             method: self.procedure.name().into(),
             status: match &self.ended {
                 None => Status::Running,
@@ -241,8 +252,11 @@ impl<P: Procedure> Method for Run<P> {
             remarks: self.remarks(),
             testbed: self.testbed.clone(),
             findings: self.procedure.findings(),
+            intervals: Vec::new(),
             traffic_s: self.traffic.as_secs_f64(),
             trials: self.journal.clone(),
-        }
+        };
+        let intervals = interval::of(&result, 0, std::slice::from_ref(&result));
+        MethodResult { intervals, ..result }
     }
 }

@@ -11,6 +11,7 @@ use crate::result::bounded_by;
 use crate::run::Run;
 use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::Testbed;
+use crate::text::AsText;
 use crate::text::{grouped, percent};
 use crate::trial::{Application, Objective, Phases, SessionLoad, TrialKind};
 use schemars::JsonSchema;
@@ -107,6 +108,9 @@ pub struct SessionConfig {
     pub phases: Phases,
     /// Highest rate of opening sessions, per second; 0 is unlimited.
     pub open_per_s_max: u64,
+    /// How long the device rests after a trial that failed, so that sessions left over don't spoil the next.
+    #[serde(with = "AsText")]
+    pub rest: Nanos,
     /// Number of flows, client ports × server ports; 0 leaves it to the tester.
     pub flows: u64,
 }
@@ -124,6 +128,7 @@ impl Default for SessionConfig {
             criteria: Criteria::default(),
             phases: Phases::default(),
             open_per_s_max: 0,
+            rest: Nanos::from_secs(30),
             flows: 0,
         }
     }
@@ -195,7 +200,13 @@ impl SessionConfig {
 
     fn ladder(&self) -> Vec<u64> {
         match self.step {
-            0 => vec![(self.target / 10).max(1), self.target.min(self.maximum)],
+            // From the target on twice as much each time: a load far beyond a device's limit leaves it in a state that spoils
+            // the trials that follow.
+            0 => {
+                let doubled = std::iter::successors(Some(self.target), |value| value.checked_mul(2));
+                let below = doubled.take_while(|value| *value < self.maximum);
+                [(self.target / 10).max(1)].into_iter().chain(below).chain([self.maximum]).collect()
+            }
             step => (1..=self.maximum / step).map(|i| i * step).collect(),
         }
     }
@@ -246,6 +257,7 @@ impl Settings for SessionConfig {
         let init = Nanos::from_millis(200);
         self.phases = Phases { init, ramp_up: s(1), sustain: s(3), ramp_down: s(1), collection: s(1) };
         self.resolution = self.resolution.max(0.05);
+        self.rest = Nanos::from_secs(3);
     }
 
     fn set_trial(&mut self, trial: Nanos) {
@@ -274,6 +286,9 @@ pub struct SessionRow {
     pub first_failed: Option<SessionPoint>,
     /// What bounds it from above.
     pub limit: Limit,
+    /// The search ends when its bounds are this share apart.
+    #[serde(default)]
+    pub resolution: f64,
 }
 
 /// A trial of sessions.
@@ -306,12 +321,15 @@ impl SessionRow {
 impl Row for SessionRow {
     fn findings(&self) -> Vec<Finding> {
         let (goal, unit) = self.goal();
-        let bound = |point: &Option<SessionPoint>| point.as_ref().map(|point| point.value as f64);
+        // What was reached of what was asked for, and no more than that.
+        let found = self.best.as_ref().map(|point| point.reached.min(point.value as f64));
+        let failed = self.failed.as_ref().map(|point| point.value as f64);
         vec![Finding {
             frame: frame_column(&self.app),
-            value: self.best.as_ref().map(|point| point.reached),
-            lower: bound(&self.best),
-            upper: bound(&self.failed),
+            value: found,
+            lower: found,
+            upper: failed,
+            resolution: failed.or(found).map(|value| (value * self.resolution).max(1.0)),
             ..Finding::new(goal, unit).note(self.limit.note())
         }]
     }
@@ -334,6 +352,9 @@ pub(crate) struct Search {
     pub(crate) best: Option<SessionPoint>,
     failed: Option<SessionPoint>,
     first_failed: Option<SessionPoint>,
+    /// The last trial failed: the device rests before the next.
+    tired: bool,
+    pub(crate) rests: u32,
 }
 
 impl Search {
@@ -345,6 +366,8 @@ impl Search {
             best: None,
             failed: None,
             first_failed: None,
+            tired: false,
+            rests: 0,
         }
     }
 
@@ -367,7 +390,11 @@ impl Search {
     /// The tester, if nothing that the DUT failed at lies as low.
     fn bounded_by(&self) -> Limit {
         let by_dut = self.failed.as_ref().is_some_and(|point| Some(point.value) == self.bisect.failed());
-        if by_dut { Limit::Dut } else { Limit::Tester }
+        match self.bisect.failed_by() {
+            _ if by_dut => Limit::Dut,
+            Some(Limit::Disturbed) => Limit::Disturbed,
+            _ => Limit::Tester,
+        }
     }
 
     fn row(&self) -> SessionRow {
@@ -378,6 +405,7 @@ impl Search {
             failed: self.failed.clone(),
             first_failed: self.first_failed.clone(),
             limit: self.limit(),
+            resolution: self.config.resolution,
         }
     }
 
@@ -407,7 +435,10 @@ impl Stage for Search {
         if self.done() {
             return None;
         }
-        Some(self.config.draft(&self.app, self.bisect.probe()?))
+        let draft = self.config.draft(&self.app, self.bisect.probe()?);
+        let rest = if self.tired { self.config.rest } else { Nanos::ZERO };
+        self.rests += u32::from(rest > Nanos::ZERO);
+        Some(draft.after(rest))
     }
 
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
@@ -422,18 +453,20 @@ impl Stage for Search {
             drops: seen.outcome.drops.clone(),
         };
         let verdict = match () {
+            () if seen.disturbed() => Verdict::Disturbed,
             () if seen.limited => Verdict::Tester,
             () if point.violations.is_empty() => Verdict::Pass,
             () => Verdict::Fail,
         };
         self.bisect.judge(load.value, verdict);
+        self.tired = verdict != Verdict::Pass;
         match verdict {
             Verdict::Pass => self.best = Some(point),
             Verdict::Fail => {
                 self.first_failed.get_or_insert_with(|| point.clone());
                 self.failed = Some(point);
             }
-            Verdict::Tester => {}
+            Verdict::Tester | Verdict::Disturbed => {}
         }
     }
 }
@@ -489,6 +522,14 @@ impl Procedure for SessionSearch {
     }
 
     fn remarks(&self) -> Vec<String> {
-        if self.config.step > 0 { Vec::new() } else { phase_remarks(self.config.phases) }
+        let mut remarks = if self.config.step > 0 { Vec::new() } else { phase_remarks(self.config.phases) };
+        let rests: u32 = self.searches.stages.iter().map(|search| search.rests).sum();
+        if rests > 0 {
+            remarks.push(format!(
+                "After each of {rests} trials that failed the device rested for {}: sessions left over spoil the next trial.",
+                self.config.rest
+            ));
+        }
+        remarks
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::draft::{Draft, InTurn, Procedure, Seen, Stage};
 use crate::finding::Finding;
+use crate::interval::Criterion;
 use crate::list::Findings;
 use crate::method::Method;
 use crate::outcome::{JitterSummary, LatencySummary};
@@ -9,10 +10,13 @@ use crate::result::FoundRate;
 use crate::run::Run;
 use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{AsText, percent};
+use crate::text::{AsNanos, AsText, percent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
+
+/// The share of what the tester offered at best that it surely can offer again.
+const HEADROOM: f64 = 0.9;
 
 /// Settings of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,6 +100,9 @@ impl Settings for SweepConfig {
 pub struct SweepRow {
     /// The frames.
     pub frames: Frames,
+    /// Length of a trial.
+    #[serde(rename = "duration_ns", with = "AsNanos", default)]
+    pub duration: Nanos,
     /// By rising load.
     pub points: Vec<SweepPoint>,
     /// The highest loss-free load below the first loss, share of the line rate.
@@ -104,12 +111,22 @@ pub struct SweepRow {
     pub first_loss: Option<f64>,
 }
 
+impl SweepRow {
+    /// The highest load above the first loss at which nothing was lost.
+    fn lossless_above(&self) -> Option<f64> {
+        let free = self.points.iter().filter(|point| point.loss_ratio == Some(0.0));
+        free.map(|point| point.load.share).filter(|share| Some(*share) > self.first_loss).reduce(f64::max)
+    }
+}
+
 impl Row for SweepRow {
     fn findings(&self) -> Vec<Finding> {
         let found = self.loss_free.map(|share| Finding {
             value: Some(share),
             lower: Some(share),
             upper: self.first_loss,
+            resolution: self.first_loss.map(|loss| loss - share),
+            criterion: Some(Criterion::Loss { ratio: 0.0, trial: self.duration, failures: 1 }),
             ..Finding::at(&self.frames, "loss-free share of line rate", "ratio")
         });
         found.into_iter().collect()
@@ -147,6 +164,8 @@ struct Curve {
     testbed: Testbed,
     config: SweepConfig,
     coarse: Vec<u64>,
+    /// What the tester sends at most, as a share of the line rate, if that is less than the highest load.
+    most: Option<f64>,
     points: Vec<SweepPoint>,
     refined: [u32; 2],
 }
@@ -161,12 +180,15 @@ impl Curve {
             (0..=steps).map(|i| micro(config.from + f64::from(i) * config.step)).collect();
         coarse.push(micro(config.to));
         coarse.dedup_by(|b, a| b.abs_diff(*a) <= line.micro() / 1_000_000);
+        // The highest first: it shows what the tester can send.
+        coarse.rotate_right(1);
         Self {
             frames: frames.clone(),
             line,
             testbed: testbed.clone(),
             config: config.clone(),
             coarse,
+            most: None,
             points: Vec::new(),
             refined: [0; 2],
         }
@@ -190,6 +212,19 @@ impl Curve {
         Some((pair[0].load.first().micro(), pair[1].load.first().micro()))
     }
 
+    /// The tester falls short of the highest load: the steps end at what it sends.
+    fn rescale(&mut self, rate: Pps, seen: &Seen<'_>) {
+        let limited = seen.limited && seen.outcome.generator_limited && self.points.is_empty();
+        let Some(achieved) = seen.outcome.share_achieved().filter(|share| limited && *share > 0.0) else {
+            return;
+        };
+        let scale = (achieved * HEADROOM).min(HEADROOM);
+        let highest = (rate.micro() as f64 * scale) as u64;
+        self.most = Some(highest as f64 / self.line.micro() as f64);
+        self.coarse =
+            self.coarse.iter().map(|micro| (*micro as f64 * scale) as u64).chain([highest]).collect();
+    }
+
     fn refinement(&mut self) -> Option<u64> {
         let knees = [self.loss_knee(), self.latency_knee()];
         for (knee, done) in knees.into_iter().zip(&mut self.refined) {
@@ -208,6 +243,7 @@ impl Curve {
         let best = self.points.iter().rfind(|point| point.loss_ratio == Some(0.0));
         SweepRow {
             frames: self.frames.clone(),
+            duration: self.config.duration,
             points: self.points.clone(),
             loss_free: match knee {
                 Some((low, _)) => (low > 0).then(|| share(low)),
@@ -238,6 +274,7 @@ impl Stage for Curve {
             latency: seen.outcome.groups.iter().map(|group| group.latency.clone()).collect(),
             jitter: seen.outcome.groups.iter().map(|group| group.jitter).collect(),
         };
+        self.rescale(rate, seen);
         let at = self.points.partition_point(|other| other.load.first() <= rate);
         self.points.insert(at, point);
     }
@@ -274,8 +311,25 @@ impl Procedure for Sweep {
         Findings::Sweep(self.curves.stages.iter().map(Curve::row).collect())
     }
 
+    fn remarks(&self) -> Vec<String> {
+        let scaled = |curve: &Curve| {
+            let most = percent(curve.most?);
+            let frames = &curve.frames;
+            Some(format!(
+                "At {frames} the tester can't send more than {most} of the line rate: the loads end there."
+            ))
+        };
+        self.curves.stages.iter().filter_map(scaled).collect()
+    }
+
     fn summary(&self) -> Vec<String> {
         let sentence = |row: SweepRow| match (row.loss_free, row.first_loss) {
+            (_, Some(loss)) if row.lossless_above().is_some() => format!(
+                "Where loss at {} begins is uncertain: {} of the line rate lost frames, but {} lost none.",
+                row.frames,
+                percent(loss),
+                percent(row.lossless_above().unwrap_or_default())
+            ),
             (Some(free), Some(loss)) => format!(
                 "Loss at {} begins between {} and {} of the line rate.",
                 row.frames,

@@ -347,11 +347,18 @@ pub struct Around {
     /// For the DUT to come to rest.
     #[serde(rename = "settle_ns", with = "AsNanos")]
     pub settle: Nanos,
+    /// Before it, because the trial before left something behind.
+    #[serde(rename = "rest_ns", with = "AsNanos", default, skip_serializing_if = "is_zero")]
+    pub rest: Nanos,
+}
+
+fn is_zero(time: &Nanos) -> bool {
+    *time == Nanos::ZERO
 }
 
 impl From<Timing> for Around {
     fn from(timing: Timing) -> Self {
-        Self { learning: timing.learning, drain: timing.drain, settle: timing.settle }
+        Self { learning: timing.learning, drain: timing.drain, settle: timing.settle, rest: Nanos::ZERO }
     }
 }
 

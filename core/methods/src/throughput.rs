@@ -5,6 +5,7 @@
 use crate::bisect::Bisect;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
 use crate::finding::{Finding, GoalMeaning};
+use crate::interval::Criterion;
 use crate::list::Findings;
 use crate::method::Method;
 use crate::outcome::GroupOutcome;
@@ -135,6 +136,15 @@ pub struct ThroughputRow {
     pub failed_pps: Option<f64>,
     /// What bounds it from above.
     pub limit: Limit,
+    /// The search ends when its bounds are this share of the line rate apart.
+    #[serde(default)]
+    pub resolution: f64,
+    /// Loss ratio that still passes.
+    #[serde(default)]
+    pub loss_ratio: f64,
+    /// How often a load that lost frames was tried again before the loss was believed.
+    #[serde(default)]
+    pub loss_verification: u32,
     /// Length of the trial it passed.
     #[serde(rename = "final_trial_ns", with = "AsNanos")]
     pub final_trial: Nanos,
@@ -150,11 +160,18 @@ impl Row for ThroughputRow {
         let value = found.map(|rate| rate.total_pps);
         // Rates that failed are those of the first group; findings add all groups up.
         let groups = found.and_then(FoundRate::total_by_first).unwrap_or(1.0);
+        let line = found.and_then(FoundRate::line_pps).or(Some(self.line_rate_pps));
         vec![Finding {
             value,
             lower: value,
-            upper: self.failed_pps.map(|pps| pps * groups),
-            line: found.and_then(FoundRate::line_pps).or(Some(self.line_rate_pps)),
+            upper: self.failed_pps.filter(|_| self.limit.is_dut()).map(|pps| pps * groups),
+            line,
+            resolution: line.map(|line| line * self.resolution),
+            criterion: Some(Criterion::Loss {
+                ratio: self.loss_ratio,
+                trial: self.final_trial,
+                failures: self.loss_verification + 1,
+            }),
             ..Finding::at(&self.frames, "throughput", "pps").note(self.limit.note())
         }]
     }
@@ -217,11 +234,15 @@ impl RateSearch {
     /// Trials of full length, beginning with what the short ones left.
     fn after(&self, explored: &Bisect) -> Bisect {
         let start = explored.passed().unwrap_or(self.micro(self.config.minimum));
-        let search =
-            self.plain().climbing([start]).descending(self.micro(self.config.resolution).div_ceil(2));
-        match (explored.passed(), explored.failed()) {
-            (Some(_), Some(failed)) => search.below(failed, explored.limit()),
-            _ => search,
+        let plain = self.plain().descending(self.micro(self.config.resolution).div_ceil(2));
+        match (explored.passed(), explored.failed(), explored.limit()) {
+            // That the tester fell short, a trial of full length would not mend.
+            (Some(_), Some(failed), limit) if limit.is_testers() => {
+                plain.climbing([start]).below(failed, limit)
+            }
+            // A short trial may have lost by chance: the bound from above is tried in full, too.
+            (Some(_), Some(failed), _) => plain.climbing([start, failed]),
+            _ => plain.climbing([start]),
         }
     }
 
@@ -256,6 +277,9 @@ impl RateSearch {
             line_rate_pps: self.line.as_f64(),
             failed_pps: self.search().and_then(Bisect::failed).map(|micro| micro as f64 / 1e6),
             limit: self.limit(),
+            resolution: self.config.resolution,
+            loss_ratio: self.config.loss_ratio,
+            loss_verification: self.config.loss_verification,
             final_trial: self.config.final_trial,
             directions: self.passed.clone(),
             loss_at_minimum: self.loss_at_minimum,
@@ -272,14 +296,24 @@ impl RateSearch {
         };
         let line = grouped(row.line_rate_pps as u64);
         match (&row.throughput, row.limit) {
-            (Some(rate), limit) => format!(
-                "{name} at {}: {rate}{} (theoretical limit of a direction: {line} frames/s).",
-                row.frames,
-                bounded_by(limit)
-            ),
+            (Some(rate), limit) => {
+                let failed = row.failed_pps.filter(|_| limit.is_dut()).map_or_else(String::new, |failed| {
+                    format!("; at {} frames were lost", percent(failed / row.line_rate_pps))
+                });
+                format!(
+                    "{name} at {}: {rate}{}{failed} (theoretical limit of a direction: {line} frames/s).",
+                    row.frames,
+                    bounded_by(limit)
+                )
+            }
             (None, Limit::Open) => format!("{name} at {}: not yet known.", row.frames),
             (None, Limit::Tester) => format!(
                 "{name} at {}: not found. The tester was the limit at every load down to {} of the line rate.",
+                row.frames,
+                percent(self.config.minimum)
+            ),
+            (None, Limit::Disturbed) => format!(
+                "{name} at {}: not found. The tester was disturbed in every trial, down to {} of the line rate.",
                 row.frames,
                 percent(self.config.minimum)
             ),
@@ -335,7 +369,7 @@ impl Stage for RateSearch {
         if verdict == Verdict::Fail && at == minimum {
             self.loss_at_minimum = Some(self.loss_at_minimum.unwrap_or(1.0).min(seen.loss_ratio()));
         }
-        let at = if verdict == Verdict::Tester { self.spoken_of(at, seen) } else { at };
+        let at = if matches!(verdict, Verdict::Tester) { self.spoken_of(at, seen) } else { at };
         match (&mut self.confirm, &mut self.explore) {
             (Some(search), _) => {
                 search.judge(at, verdict);
@@ -395,9 +429,7 @@ impl Procedure for Throughput {
             ));
         }
         if let Some(short) = self.config.exploratory {
-            remarks.push(format!(
-                "Trials of {short} narrowed the search; the upper bound may rest on one of them."
-            ));
+            remarks.push(format!("Trials of {short} narrowed the search."));
         }
         if self.config.loss_ratio > 0.0 {
             let ratio = percent(self.config.loss_ratio);

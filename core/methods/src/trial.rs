@@ -231,7 +231,7 @@ impl TrialRequest {
             TrialKind::Overload { .. } => self.duration + self.duration,
             _ => self.duration,
         };
-        traffic + self.around.learning + self.around.drain + self.around.settle
+        traffic + self.around.rest + self.around.learning + self.around.drain + self.around.settle
     }
 
     /// Frames per second that fill the links of all groups; `None` if it offers no load.

@@ -192,12 +192,14 @@ impl Campaign {
     ) -> Result<Report, CampaignError> {
         let mut report = Report { ended: Ended::Done, results: Vec::new(), left_out: Vec::new() };
         let path = self.poller(tester)?;
+        // As the methods made them: what they say together is worked out anew after each.
+        let mut plain: Vec<MethodResult> = Vec::new();
         let mut runner = Runner { tester, path, commands, observer };
         for (number, part) in self.parts.iter().enumerate() {
-            let Some(config) = part.with_rates(&report.results) else {
+            let Some(config) = part.with_rates(&plain) else {
                 report.left_out.push(format!("{}: no rate was found to run it at", part.name));
                 // Later parts find their places.
-                report.results.push(nothing(part, &self.directions));
+                plain.push(nothing(part, &self.directions));
                 continue;
             };
             let mut method = self.checked(part, config.build(&self.directions.testbed))?;
@@ -205,8 +207,8 @@ impl Campaign {
                 replay(method.as_mut(), &finished_trials(&stored.finished, number)?)?;
             }
             let ended = self.play(number, method.as_mut(), &mut runner, &mut stored);
-            report.results.push(method.result());
-            tell_disagreements(&mut report.results);
+            plain.push(method.result());
+            report.results = methods::reconciled(&plain);
             if let Some(stored) = &mut stored {
                 stored.store.conclude(&stored.id, &report.results)?;
             }
@@ -257,6 +259,7 @@ impl Campaign {
             };
             let part = &self.parts[number].name;
             runner.observer.begins(&Running { part, request: &request, progress: method.progress(), left });
+            runner.tester.wait(request.around.rest, &mut || runner.commands.is_stopped());
             let trial = self.trial(&request, runner)?;
             runner.observer.ended(&request, &trial.outcome);
             if trial.outcome.interrupted && runner.commands.is_stopped() {
@@ -387,15 +390,6 @@ impl Campaign {
     }
 }
 
-/// Adds to the newest result what its trials and those of the parts before it disagree on.
-fn tell_disagreements(results: &mut [MethodResult]) {
-    let mut sentences = methods::disagreements(results);
-    sentences.retain(|sentence| !results.iter().any(|result| result.remarks.contains(sentence)));
-    if let Some(newest) = results.last_mut() {
-        newest.remarks.extend(sentences);
-    }
-}
-
 /// What a part that was left out found.
 fn nothing(part: &Part, directions: &Directions) -> MethodResult {
     MethodResult {
@@ -405,6 +399,7 @@ fn nothing(part: &Part, directions: &Directions) -> MethodResult {
         remarks: vec!["Left out: no rate was found to run it at.".to_owned()],
         testbed: directions.testbed.clone(),
         findings: part.config.no_findings(),
+        intervals: Vec::new(),
         traffic_s: 0.0,
         trials: Vec::new(),
     }

@@ -167,7 +167,8 @@ impl Store {
     /// # Errors
     /// The store can't be read.
     pub fn findings(&self, id: &CampaignId) -> Result<Vec<Finding>, StoreError> {
-        let sql = "SELECT frame, frame_bytes, goal, unit, value, lower, upper, spread, line, note, document
+        let sql = "SELECT frame, frame_bytes, goal, unit, value, lower, upper, spread, line, note, document,
+                          resolution, doubt
                    FROM finding WHERE campaign = ?1 ORDER BY position";
         let mut query = self.connection.prepare(sql)?;
         let rows = query.query_map([&id.0], |row| {
@@ -183,6 +184,9 @@ impl Store {
                 line: row.get(8)?,
                 note: row.get(9)?,
                 document: Value::Null,
+                resolution: row.get(11)?,
+                doubt: row.get(12)?,
+                ..Finding::default()
             };
             Ok((finding, row.get::<_, String>(10)?))
         })?;

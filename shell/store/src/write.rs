@@ -93,11 +93,11 @@ impl Store {
                 "INSERT INTO method_result VALUES (?1, ?2, ?3)",
                 params![campaign.0, position as i64, serde_json::to_string(result)?],
             )?;
-            findings.extend(result.findings.values()?);
+            findings.extend(result.values()?);
         }
         for (position, f) in findings.iter().enumerate() {
             transaction.execute(
-                "INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                "INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
                 params![
                     campaign.0,
                     position as i64,
@@ -112,6 +112,8 @@ impl Store {
                     f.line,
                     f.note,
                     f.document.to_string(),
+                    f.resolution,
+                    f.doubt,
                 ],
             )?;
         }

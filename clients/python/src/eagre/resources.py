@@ -436,6 +436,28 @@ class GroupOutcome:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Interval:
+    """Where a finding lies."""
+
+    frame: str
+    """Frames, or the application of sessions."""
+    goal: str
+    """The finding's goal."""
+    unit: str
+    """Unit of the values."""
+    value: float | None = None
+    """The finding's value."""
+    lower: float | None = None
+    """Largest value known to be reached: no trial contradicts it."""
+    upper: float | None = None
+    """Smallest value known not to be reached: no trial contradicts it."""
+    resolution: float | None = None
+    """How far apart the bounds are at most where trials agree."""
+    doubt: str | None = None
+    """Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class JitterSummary:
     """Jitter, ns."""
 
@@ -519,7 +541,7 @@ class LeaseInfo:
     """Secret id: who knows it may start traffic on the ports. Shown to the holder and to admins only."""
 
 
-Limit: TypeAlias = Literal["dut", "maximum", "tester", "impossible", "open"]
+Limit: TypeAlias = Literal["dut", "maximum", "tester", "disturbed", "impossible", "open"]
 """What bounds a figure from above."""
 
 
@@ -645,6 +667,10 @@ class LossRow:
     """From the highest load down."""
     ended_loss_free: bool
     """Two loss-free trials in a row ended it, so below them nothing is lost."""
+    tester_most_percent: float | None = None
+    """Where the steps begin because the tester can send no more, percent of the line rate; absent: at the line
+    rate.
+    """
     left_out_percent: list[float] = field(default_factory=list)
     """Loads that were left out, percent of the line rate: the tester had fallen far short of more."""
 
@@ -691,6 +717,8 @@ class MethodResult:
     """Seconds of traffic."""
     trials: list[TrialNote]
     """All trials, in order."""
+    intervals: list[Interval] = field(default_factory=list)
+    """Between which bounds each finding lies, by the trials of all methods of the campaign."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1091,6 +1119,8 @@ class SessionRow:
     """What the search increased."""
     limit: Limit
     """What bounds it from above."""
+    resolution: float
+    """The search ends when its bounds are this share apart."""
     best: SessionPoint | None = None
     """The most that passed."""
     failed: SessionPoint | None = None
@@ -1239,6 +1269,8 @@ class SweepRow:
 
     frames: Frames
     """The frames."""
+    duration_ns: int
+    """Length of a trial."""
     points: list[SweepPoint]
     """By rising load."""
     loss_free: float | None = None
@@ -1317,6 +1349,12 @@ class ThroughputRow:
     """Frames per second that fill the link of the first group: the theoretical limit."""
     limit: Limit
     """What bounds it from above."""
+    resolution: float
+    """The search ends when its bounds are this share of the line rate apart."""
+    loss_ratio: float
+    """Loss ratio that still passes."""
+    loss_verification: int
+    """How often a load that lost frames was tried again before the loss was believed."""
     final_trial_ns: int
     """Length of the trial it passed."""
     directions: list[GroupOutcome]

@@ -15,6 +15,7 @@ pub(crate) use search::MlrSearch;
 use crate::MethodConfig;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage};
 use crate::finding::{Finding, GoalMeaning};
+use crate::interval::Criterion;
 use crate::latency::LatencyConfig;
 use crate::list::Findings;
 use crate::method::Method;
@@ -294,6 +295,8 @@ impl GoalResult {
             lower: value,
             upper: upper.map(|load| load.total_pps),
             line: lower.and_then(FoundRate::line_pps).or_else(|| upper.and_then(FoundRate::line_pps)),
+            resolution: upper.or(lower).map(|load| load.total_pps * self.goal.width),
+            criterion: Some(Criterion::Goal(self.goal.clone())),
             // Not the row, which has the other goals as well.
             document: serde_json::to_value(self).unwrap_or_default(),
             ..Finding::at(frames, self.name.to_lowercase(), "pps").note(self.limit.note().or(irregular))
@@ -304,8 +307,14 @@ impl GoalResult {
         let what = format!("{} at {frames}", self.name);
         match (&self.conditional_throughput, self.limit) {
             (_, Limit::Open) => format!("{what}: not yet known."),
-            (Some(rate), limit) => format!("{what}: {rate}{}.", bounded_by(limit)),
+            (Some(rate), limit) => {
+                let failed = self.upper.as_ref().filter(|_| limit == Limit::Dut);
+                let failed = failed
+                    .map_or_else(String::new, |bound| format!("; {} is too much", percent(bound.load.share)));
+                format!("{what}: {rate}{}{failed}.", bounded_by(limit))
+            }
             (None, Limit::Tester) => format!("{what}: not found; the tester was the limit at every load."),
+            (None, Limit::Disturbed) => format!("{what}: not found; the tester was disturbed at every load."),
             (None, _) => format!("{what}: none; the smallest load already loses more."),
         }
     }

@@ -83,6 +83,8 @@ pub(crate) struct MlrSearch {
     opening: Opening,
     /// From this load on the tester was the limit.
     ceiling: Option<u32>,
+    /// Whether that is only because the tester was disturbed there.
+    disturbed: bool,
     warm_up: Option<Nanos>,
     traffic: Nanos,
     traffic_max: Option<Nanos>,
@@ -107,6 +109,7 @@ impl MlrSearch {
             trials: BTreeMap::new(),
             opening: if config.warm_up.is_some() { Opening::WarmUp } else { Opening::Maximum },
             ceiling: None,
+            disturbed: false,
             warm_up: config.warm_up,
             traffic: Nanos::ZERO,
             traffic_max: config.traffic_max,
@@ -280,7 +283,9 @@ impl MlrSearch {
     ) -> u32 {
         let step = match *expansion {
             Some(last) if last.target == number && last.up == up => {
-                if self.class(last.at, target) == LoadClass::Undecided && (last.at > from) == up {
+                if self.class(last.at, target) == LoadClass::Undecided
+                    && (if up { last.at > from } else { last.at < from })
+                {
                     return last.at;
                 }
                 last.step.saturating_mul(factor)
@@ -368,6 +373,7 @@ impl MlrSearch {
         match (bounds.lower, bounds.upper) {
             (None, Some(_)) => Limit::Impossible,
             (Some(_), Some(_)) => Limit::Dut,
+            _ if self.ceiling.is_some() && self.disturbed => Limit::Disturbed,
             _ if self.ceiling.is_some() => Limit::Tester,
             _ => Limit::Maximum,
         }
@@ -425,7 +431,10 @@ impl Stage for MlrSearch {
         let load = self.asked;
         self.traffic += draft.duration;
         if seen.limited {
-            self.ceiling = Some(self.ceiling.map_or(load, |ceiling| ceiling.min(load)));
+            if self.ceiling.is_none_or(|ceiling| load <= ceiling) {
+                self.ceiling = Some(load);
+                self.disturbed = seen.disturbed();
+            }
         } else if draft.phase != Phase::WarmUp {
             self.trials.entry(load).or_default().push((draft.duration, seen.loss_ratio()));
         }

@@ -1,5 +1,6 @@
 //! Every method against devices whose answers are known.
 
+mod disturbed;
 mod dut;
 mod faults;
 mod mlr;

@@ -67,7 +67,8 @@ pub(super) fn findings(loaded: &Loaded) -> Option<Markup> {
     let value = |of: fn(&Finding) -> Option<f64>| move |f: &Finding| Some(quantity(of(f)?, &f.unit));
     let share = |f: &Finding| Some(percent(f.value? / f.line.filter(|line| *line > 0.0)?));
     let known = table(
-        "A row for each frame length and goal. 'At least' is the largest value reached, 'below' the smallest not reached.",
+        "A row for each frame length and goal. 'At least' is the largest value that no trial contradicts, \
+         'below' the smallest that every trial failed at; 'resolution' is how far apart they are at most where trials agree.",
         &[
             Column::text("frames", rows, |f| Some(f.frame.clone())),
             Column::text("goal", rows, |f| Some(words::name(&f.goal))),
@@ -75,9 +76,11 @@ pub(super) fn findings(loaded: &Loaded) -> Option<Markup> {
             Column::new("of line rate", rows, share),
             Column::new("at least", rows, value(|f| f.lower)),
             Column::new("below", rows, value(|f| f.upper)),
+            Column::new("resolution", rows, value(|f| f.resolution)),
             Column::new("standard deviation", rows, value(|f| f.spread)),
             Column::new("theoretical maximum", rows, value(|f| f.line)),
             Column::text("remark", rows, |f| f.note.clone()),
+            Column::text("in doubt, because", rows, |f| f.doubt.clone()),
         ],
     );
     let own: Vec<Markup> = loaded.method_results.iter().filter_map(method_rows).collect();

@@ -48,13 +48,21 @@ pub(super) fn sentence(finding: &Finding) -> String {
     if let Some(line) = finding.line.filter(|line| *line > 0.0) {
         text += &format!(", {} of the line rate", percent(value / line));
     }
-    if let Some(noise) = finding.noise().filter(|noise| *noise > 0.0) {
-        text += &format!(", ± {}", quantity(noise, &finding.unit));
-    }
+    let at = |value| quantity(value, &finding.unit);
+    text += &match (finding.lower.filter(|lower| *lower < value), finding.upper, finding.spread) {
+        (Some(lower), Some(upper), _) => format!(", between {} and {}", at(lower), at(upper)),
+        (None, Some(upper), _) if upper > value => format!(", below {}", at(upper)),
+        (Some(lower), None, _) => format!(", at least {}", at(lower)),
+        (_, _, Some(spread)) if spread > 0.0 => format!(", ± {}", at(2.0 * spread)),
+        _ => String::new(),
+    };
     text += ".";
     if let Some(note) = &finding.note {
         text += &format!(" {}", note.trim_end_matches('.'));
         text += ".";
+    }
+    if let Some(doubt) = &finding.doubt {
+        text += &format!(" Trials disagree: {}.", doubt.trim_end_matches('.'));
     }
     text
 }
@@ -76,7 +84,7 @@ mod tests {
             line: Some(2e6),
             ..Finding::default()
         };
-        let text = "Throughput with 64B frames: 1 Mpps, 50% of the line rate, ± 5 kpps.";
+        let text = "Throughput with 64B frames: 1 Mpps, 50% of the line rate, below 1.01 Mpps.";
         assert_eq!(sentence(&finding), text);
         let none = Finding { value: None, note: Some("every load lost frames".into()), ..finding };
         assert_eq!(sentence(&none), "Throughput with 64B frames: none found; every load lost frames.");
