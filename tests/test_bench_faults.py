@@ -99,7 +99,7 @@ class TestDevice:
         assert done.exit == 1, str(done)
         assert why(done).startswith("Nothing arrives: not one of "), why(done)
         assert "routes right" in why(done)
-        assert len(bench.trials()) <= 5
+        assert len({trial["key"] for trial in bench.trials()}) <= 5, "a disturbed trial is run again"
 
     def test_one_direction_that_is_silent(self, lab):
         router = lab.router()

@@ -20,7 +20,7 @@ const FORECAST_MAX: u64 = 20_000;
 /// A tester that sends less than this share of what was asked for is not tried again.
 const SHORT: f64 = 0.9;
 /// How often a trial is run again in which the tester was kept from its work: what disturbs it comes and goes.
-const DISTURBED_RETRIES: u32 = 4;
+const DISTURBED_RETRIES: u32 = 2;
 /// How long a probe is.
 const PROBE: Nanos = Nanos::from_secs(1);
 
@@ -119,7 +119,11 @@ impl<P: Procedure> Run<P> {
         let hopeless = limited
             && draft.kind == TrialKind::Load
             && outcome.share_achieved().is_some_and(|share| share < SHORT);
-        let retries = if limited { draft.retries } else { draft.retries.max(self.patience) };
+        let retries = match draft.retries {
+            0 => 0,
+            some if limited => some,
+            some => some.max(self.patience),
+        };
         if self.limited_tries < retries && !hopeless {
             self.limited_tries += 1;
             return (standing, None);

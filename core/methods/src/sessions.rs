@@ -459,7 +459,7 @@ impl Stage for Search {
             () => Verdict::Fail,
         };
         self.bisect.judge(load.value, verdict);
-        self.tired = verdict != Verdict::Pass;
+        self.tired = verdict == Verdict::Fail;
         match verdict {
             Verdict::Pass => self.best = Some(point),
             Verdict::Fail => {

@@ -430,7 +430,9 @@ impl Stage for MlrSearch {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         let load = self.asked;
         self.traffic += draft.duration;
-        if seen.limited {
+        if seen.disturbed() && self.opening != Opening::Over {
+            // What comes first only shows where to begin.
+        } else if seen.limited {
             if self.ceiling.is_none_or(|ceiling| load <= ceiling) {
                 self.ceiling = Some(load);
                 self.disturbed = seen.disturbed();
