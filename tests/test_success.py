@@ -183,6 +183,21 @@ def test_starved_servers(host):
     assert achieved["summary"].startswith("Less than half succeeded: 5 of 50 sessions completed (10%), failed: 45 "), achieved
 
 
+def test_a_starved_tester(lab):
+    """More packets and sessions are asked for than a core can send and open: those it did not count as asked, too."""
+    profile = lab.profile(pair(), [stream("a", "west", "east", rate="500Mpps")], load={"duration": "300ms"})
+    achieved = not_green(run(lab, profile))
+    assert achieved["packets"]["asked"] == 150_000_000 and achieved["packets"]["ratio"] < 0.5, achieved
+    assert re.fullmatch(
+        r"Less than half succeeded: [\d,]+ of 150,000,000 packets received \([\d.]+%\), [\d,]+ not sent by the tester",
+        achieved["summary"],
+    ), achieved
+    entry = {"name": "s", "client": {"port": "west"}, "server": {"port": "east", "ports": 80}, "app": "http", "open": "100M/s"}
+    profile = lab.profile(pair(), None, sessions=[entry], load={"duration": "300ms", "drain": "1s"})
+    achieved = not_green(run(lab, profile))
+    assert achieved["sessions"]["ratio"] < 0.5 and "not opened by the tester" in achieved["summary"], achieved
+
+
 # What is no failure.
 
 

@@ -1,5 +1,5 @@
 //! How much of what was asked succeeded: sessions completed of those attempted, packets received of those sent to a port
-//! of the tester.
+//! of the tester. What the tester itself did not send or open counts as asked, too.
 //!
 //! Not here: whether the figures can be trusted (`trust`). A valid result may say that nothing worked.
 //!
@@ -28,23 +28,38 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     };
     let mut tally = Tally::default();
     let entries = document.sessions.iter().filter(|(name, _)| !demands_failure("sessions", name));
-    let rows: Vec<(&String, &SideResult)> = entries.map(|(name, entry)| (name, &entry.seen)).collect();
+    let mut unopened = 0;
+    let each = entries.map(|(name, entry)| {
+        unopened += entry.unopened.unwrap_or(0).max(0) as u64;
+        (name, &entry.seen)
+    });
+    let rows: Vec<(&String, &SideResult)> = each.collect();
     for (name, side) in &rows {
         tally.add(name, side.attempted, side.completed, side.active.max(0) as u64, side.transactions);
     }
+    tally.part.asked += unopened;
     let worked = rows.iter().any(|(_, side)| side.transactions > 0 || side.rx_bytes_goodput > 0);
     let sessions = tally.part();
     let mut tally = Tally::default();
-    for plan in plan.streams.iter().filter(|plan| plan.to.is_some() && plan.measure) {
-        let Some(stream) = document.streams.get(&plan.name) else { continue };
-        if let Some(rx) = stream.rx.filter(|_| !demands_failure("streams", &plan.name)) {
-            tally.add(&plan.name, stream.tx, rx, 0, 0);
+    // Ports whose unsent packets all belong to streams that count.
+    let mut whole: Vec<bool> = plan.ports.iter().map(|_| true).collect();
+    for plan in &plan.streams {
+        let received = document.streams.get(&plan.name).and_then(|stream| Some((stream.tx, stream.rx?)));
+        let counts = plan.to.is_some() && plan.measure && !demands_failure("streams", &plan.name);
+        match received.filter(|_| counts) {
+            Some((tx, rx)) => tally.add(&plan.name, tx, rx, 0, 0),
+            None => whole[plan.from] = false,
         }
     }
+    let ports = plan.ports.iter().zip(whole).filter(|(_, whole)| *whole);
+    let unsent =
+        ports.filter_map(|(port, _)| document.ports.get(&port.name)).filter_map(|port| port.tx_unsent).sum();
+    tally.part.asked += unsent;
     let packets = tally.part();
     let good = |part: &Option<AchievedPart>, worked: bool| part.as_ref().is_none_or(|p| is_enough(p, worked));
     let success = good(&sessions, worked) && good(&packets, false);
-    let summary = summary(document, &rows, sessions.as_ref(), packets.as_ref(), success);
+    let withheld = Withheld { sessions: unopened, packets: unsent };
+    let summary = summary(document, &rows, sessions.as_ref(), packets.as_ref(), &withheld, success);
     AchievedResult { success, summary, sessions, packets }
 }
 
@@ -89,11 +104,18 @@ impl Tally {
     }
 }
 
+/// What the tester was asked for and did not do.
+struct Withheld {
+    sessions: u64,
+    packets: u64,
+}
+
 fn summary(
     document: &ResultDocument,
     rows: &[(&String, &SideResult)],
     sessions: Option<&AchievedPart>,
     packets: Option<&AchievedPart>,
+    withheld: &Withheld,
     success: bool,
 ) -> String {
     let succeeded: u64 = sessions.iter().chain(&packets).map(|part| part.succeeded).sum();
@@ -108,6 +130,9 @@ fn summary(
         if part.unfinished > 0 {
             let _ = write!(clause, ", {} still in progress", count(part.unfinished));
         }
+        if withheld.sessions > 0 {
+            let _ = write!(clause, ", {} not opened by the tester", count(withheld.sessions));
+        }
         let failed = reasons(rows);
         if !failed.is_empty() {
             let _ = write!(clause, ", failed: {failed}");
@@ -115,7 +140,11 @@ fn summary(
         clauses.push(clause + &dead(part, rows.len(), "entries"));
     }
     if let Some(part) = packets {
-        clauses.push(share(part, "packet", "received") + &dead(part, document.streams.len(), "streams"));
+        let mut clause = share(part, "packet", "received");
+        if withheld.packets > 0 {
+            let _ = write!(clause, ", {} not sent by the tester", count(withheld.packets));
+        }
+        clauses.push(clause + &dead(part, document.streams.len(), "streams"));
     }
     if clauses.is_empty() {
         clauses.push(unmeasured(document));
