@@ -23,7 +23,7 @@ def offer(lab, rate, copies, seconds=DURATION_S):
         load={"duration": f"{seconds}s", "drain": "100ms"},
     )
     each = "max" if rate is None else f"{rate / copies:.6f}pps"
-    return lab.eagre("run", profile, "--rate", each, "--json", "-").result()
+    return lab.eagre("run", profile, "--rate", each, "--json", "-").overload()
 
 
 def limit(lab, copies):
