@@ -7,6 +7,7 @@ that need more than CI installs run with EAGRE_LAB=all (`make lab`).
 import json
 import os
 import re
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -138,7 +139,7 @@ def command_of(test, *more):
 
 def crosses(labs, test):
     """Carries out a test of a lab: all that was sent arrives, or answers come. Methods have tests of their own."""
-    if test["name"] == "rfc2544":
+    if test["name"] in ("rfc2544", "sessions"):
         return
     if test["name"] in ("curl", "wrk"):
         said = call(*command_of(test))
@@ -600,3 +601,31 @@ def test_what_can_not_be_generated_is_said(labs):
     labs.eagre(*routes, "--syntax", "ios").refused(2, "unknown syntax 'ios'", "cisco")
     rules = ["generate", "rules", "--count", 9, "--permit", "198.19.0.0/24 -> 10.0.1.0/24"]
     labs.eagre(*rules, "--syntax", "cisco").refused(2, "must not match")
+
+
+@pytest.mark.parametrize("topology", ["nginx", "haproxy-nginx", "firewall-nat"])
+def test_sessions_are_what_a_session_device_is_tested_by(labs, topology):
+    """The first test opens sessions of our own; its command, as printed, is one that a shell takes."""
+    need("nft", "nginx", "haproxy")
+    name = labs.name(topology)
+    printed = labs.eagre("up", topology, "--name", name).ok().out
+    test = labs.status(name)["tests"][0]
+    assert test["name"] == "sessions" and "bench" in test["command"], test
+    typed = next(line for line in printed.splitlines() if " bench sessions " in line)
+    assert shlex.split(typed)[5:] == test["command"][5:], typed
+    short = ["--trial", "1s", "--set", "target=50", "--set", "maximum=100", "--set", "rest=0s", "--set", "resolution=0.5"]
+    phases = ["init=0s", "ramp_up=0s", "ramp_down=0s", "collection=100ms"]
+    short += [word for phase in phases for word in ("--set", f"phases.{phase}")]
+    folder = labs.lab.folder()
+    short += ["--settle", "0s", "--store", folder / "store.db", "--report", folder / "report.html", "--json", "-"]
+    done = labs.lab.finish(labs.lab.start(*command_of(test, *short)), 60)
+    assert done.exit in (0, 1), done
+    rows = done.json["results"][0]["findings"]["rows"]
+    assert [row["app"]["response_bytes"] for row in rows] == [1024, 16384]
+    # A busy machine may disturb every trial; the device answers in all of them.
+    for trial in done.json["results"][0]["trials"]:
+        assert trial["standing"] in ("counted", "invalid", "tester_limited"), trial
+    outcomes = [row["best"]["sessions"] for row in rows if row["best"]]
+    assert all(one["established"] > 0 and one["transactions_failed"] == 0 for one in outcomes), outcomes
+    assert "RFC 9411" in (folder / "report.html").read_text()
+    labs.down(name)

@@ -347,7 +347,7 @@ fn how_to_test(lab: &Lab) -> Result<String, Failure> {
     let mut text = String::new();
     for test in &lab.tests {
         let chosen = lab::chosen_test(lab, Some(&test.name))?;
-        let words = words(&chosen, &program, &extra_arguments(&chosen)).join(" ");
+        let words = typed(&words(&chosen, &program, &extra_arguments(&chosen)));
         text += &format!("  {}: {}\n    {words}\n", test.name, test.about);
     }
     Ok(format!("lab {} is up; to test it:\n{text}  to take it down: eagre lab down {}\n", lab.name, lab.name))
@@ -356,6 +356,16 @@ fn how_to_test(lab: &Lab) -> Result<String, Failure> {
 /// The arguments of a test's command, as text.
 fn words(test: &ChosenTest, program: &Path, more: &[OsString]) -> Vec<String> {
     test.words(program, more).iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Words as a shell takes them.
+fn typed(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// Additional arguments of a test's command when typed by hand.
@@ -458,7 +468,7 @@ pub(crate) fn run_test(
     if stop.load(Ordering::Relaxed) {
         return Err(LabError::Interrupted.into());
     }
-    eprintln!("  {}", words(test, Path::new("eagre"), more).join(" "));
+    eprintln!("  {}", typed(&words(test, Path::new("eagre"), more)));
     // The child receives the terminal's Ctrl-C itself; other signals are forwarded.
     let mut child = lab::test_command(test, &binary, more)
         .stdout(out)

@@ -123,14 +123,17 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     Ok(if stop.load(Ordering::Relaxed) { Exit::Failed } else { ended })
 }
 
+/// The test of a topology that `compare` runs, with a method of its own: the one whose profile has streams.
+const TEST: &str = "rfc2544";
+
 /// Checks that a method can test the topology; returns its tags.
 fn checked(spec: &TopologySpec, paths: &LabPaths) -> Result<Vec<String>, Failure> {
     let design = spec.topology.design(&spec.parameters, paths)?;
     if let Some(sentence) = lab::missing(&design.needs) {
         return Err(LabError::Missing(sentence).into());
     }
-    match &design.test(paths.name(), None)?.command {
-        lab::TestCommand::Method { tags, .. } => Ok(tags.clone()),
+    match design.test(paths.name(), Some(TEST)).map(|test| &test.command) {
+        Ok(lab::TestCommand::Method { tags, .. }) => Ok(tags.clone()),
         _ => Err(Failure::bad_input(format!("{}: 'eagre bench' has no method for this topology", spec.text))),
     }
 }
@@ -154,7 +157,7 @@ impl CompareArgs {
         let lab = lab::up(spec.topology, &spec.parameters, paths, &mut progress)?;
         let more = self.arguments(spec, series);
         // Tests print to standard error: standard output is for the table.
-        let tested = lab::chosen_test(&lab, None)
+        let tested = lab::chosen_test(&lab, Some(TEST))
             .map_err(Failure::from)
             .and_then(|test| run_test(&test, &more, stop, std::io::stderr().into()));
         let down = lab::down(paths);

@@ -28,10 +28,13 @@ impl ChosenTest {
         let file = |name: &str| self.paths.folder().join(name).into_os_string();
         match &self.test.command {
             TestCommand::Profile(profile) => words.extend([program.into(), "run".into(), file(profile)]),
-            TestCommand::Method { method, profile, tags } => {
+            TestCommand::Method { method, profile, settings, tags } => {
                 let (other, rest) = other_method(more);
+                // The settings are those of the test's own method.
+                let settings = if other.is_none() { settings.as_slice() } else { &[] };
                 let method = other.unwrap_or(OsStr::new(method)).to_owned();
                 words.extend([program.into(), "bench".into(), method, file(profile)]);
+                settings.iter().for_each(|setting| words.extend(["--set".into(), setting.into()]));
                 tags.iter().for_each(|tag| words.extend(["--tag".into(), tag.into()]));
                 words.extend_from_slice(rest);
                 return words;

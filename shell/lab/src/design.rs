@@ -20,6 +20,8 @@ pub struct Design {
     pub tests: Vec<Test>,
     /// Notes for the user, printed first.
     pub remarks: Vec<String>,
+    /// The profile of its sessions; empty if it carries none of ours.
+    pub sessions: String,
     /// Programs that must be installed.
     pub needs: Vec<Need>,
     /// Huge pages to reserve, MB.
@@ -148,6 +150,9 @@ pub enum TestCommand {
         method: String,
         /// The profile: a file of the lab's folder.
         profile: String,
+        /// Its settings.
+        #[serde(default)]
+        settings: Vec<String>,
         /// Tags of its campaign.
         tags: Vec<String>,
     },
@@ -270,9 +275,39 @@ impl Design {
         else {
             return;
         };
-        let command = TestCommand::Method { method: method.to_owned(), profile, tags };
+        let settings = Vec::new();
+        let command = TestCommand::Method { method: method.to_owned(), profile, settings, tags };
         let (name, about, role) = (method.to_owned(), about.to_owned(), "tester".to_owned());
         self.tests.insert(0, Test { name, about, role, command });
+    }
+
+    /// Inserts a search for the most sessions as the first test, on a profile of its own.
+    pub(crate) fn sessions_first(&mut self, profile: String, tags: Vec<String>) {
+        let file = "sessions.yaml";
+        self.file(file, profile);
+        // Two sizes of objects, so that it takes minutes.
+        let sizes = [1_024, 16_384].map(|bytes| {
+            format!(
+                "{{\"name\":\"http\",\"request_bytes\":100,\"response_bytes\":{bytes},\"transactions\":1}}"
+            )
+        });
+        let settings = vec![format!("apps=[{}]", sizes.join(",")), "target=2000".to_owned()];
+        let about =
+            "Sessions of our own: the most HTTP connections per second (RFC 9411), with an HTML report.";
+        self.tests.insert(
+            0,
+            Test {
+                name: "sessions".to_owned(),
+                about: about.to_owned(),
+                role: "tester".to_owned(),
+                command: TestCommand::Method {
+                    method: "sessions".to_owned(),
+                    profile: file.to_owned(),
+                    settings,
+                    tags,
+                },
+            },
+        );
     }
 
     /// Adds a program as a test.

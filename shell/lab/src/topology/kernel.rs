@@ -139,6 +139,24 @@ table ip eagre {
 }
 ";
 
+/// Clients inside, servers outside, both the tester's.
+const FIREWALL_SESSIONS: &str = "\
+# Clients inside, servers outside. Methods set load and sizes; 'eagre run' opens 200 a second.
+ports:
+  west: {device: \"WEST\", ip: 10.0.0.2/24, gateway: 10.0.0.1, speed: 1Gbps}
+  east: {device: \"EAST\", ip: 10.0.1.2/24, gateway: 10.0.1.1, speed: 1Gbps}
+sessions:
+  - name: http
+    client: {port: west, addresses: 10.0.0.10..10.0.0.109}
+    server: {port: east, addresses: 10.0.1.10..10.0.1.19, ports: 80}
+    app: http
+    open: 200/s
+    response_timeout: 5s
+streams:
+  - {name: outward, from: west, to: east, packet: [ipv4, {udp: {src: 1024, dst: 9}}], size: 64B, rate: 1kpps}
+load: {duration: DURATION}
+";
+
 /// A stateful firewall with source NAT: connections from west to east only.
 pub(super) fn firewall(parameters: &Parameters, paths: &LabPaths) -> Result<Design, LabError> {
     let mut design = Design::default();
@@ -151,6 +169,10 @@ pub(super) fn firewall(parameters: &Parameters, paths: &LabPaths) -> Result<Desi
     design.run("firewall", &["nft", "-f", &paths.file("firewall.nft")]);
     let flows = format!("udp.src: {{from: 1024, count: {}}}", parameters.flows.unwrap_or(1));
     let outward = [Stream { name: "outward", from: "west", to: "east", v6: false, vary: &[&flows] }];
+    design.sessions = FIREWALL_SESSIONS
+        .replace("WEST", &device(parameters, "veth0"))
+        .replace("EAST", &device(parameters, "veth1"))
+        .replace("DURATION", &parameters.duration.to_string());
     let about = "Many flows from inside to outside; each adds an entry to the connection table.";
     design.profile("outward", about, profile(about, parameters, &ports(parameters, false), &outward));
     own_cores(&mut design);

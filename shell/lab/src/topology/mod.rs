@@ -178,6 +178,10 @@ impl Topology {
         let about =
             "RFC 2544: throughput, latency, frame loss rate, back-to-back frames, with an HTML report.";
         design.method_first("rfc2544", about, self.tags(&chosen));
+        if !design.sessions.is_empty() {
+            let profile = std::mem::take(&mut design.sessions);
+            design.sessions_first(profile, self.tags(&chosen));
+        }
         if cores::of_device().is_empty() {
             let remark = "only one core: tester and device share it, so results depend on the scheduler";
             design.remarks.push(remark.to_owned());

@@ -1,5 +1,7 @@
 //! Web servers. The client runs in a namespace of its own; a port of the tester is connected to the server, too.
 
+use super::kernel::own_cores;
+use super::profiles::device;
 use super::{LabPaths, Parameters};
 use crate::LabError;
 use crate::design::Design;
@@ -33,6 +35,7 @@ http {{
     root {folder};
     default_type text/plain;
     location = / {{ return 200 \"an eagre is a tidal bore\\n\"; }}
+    location /objects/ {{ try_files $uri =404; }}
     location = /1k {{ return 200 \"{}\"; }}
   }}
 }}
@@ -41,9 +44,41 @@ http {{
     )
 }
 
+/// Sizes of objects that session tests ask for: those of RFC 9411, and of HTTP transactions in steps.
+const OBJECTS: &str = "64 256 512 1024 2048 4096 16384 65536 262144";
+
+/// A profile of clients of ours before a real web server at 10.0.0.1.
+fn sessions(parameters: &Parameters) -> String {
+    format!(
+        "# Clients of the tester before a real web server, for methods of 'eagre bench', which set load and sizes.
+{}",
+        SESSIONS
+            .replace("DEVICE", &device(parameters, "veth0"))
+            .replace("DURATION", &parameters.duration.to_string())
+    )
+}
+
+const SESSIONS: &str = "\
+ports:
+  west: {device: \"DEVICE\", ip: 10.0.0.2/24, gateway: 10.0.0.1, speed: 1Gbps}
+sessions:
+  - name: http
+    client: {port: west, addresses: 10.0.0.10..10.0.0.109}
+    server: {addresses: 10.0.0.1, ports: 80}
+    app: {http: {host: eagre.lab, objects: [{path: \"/objects/{{bytes}}\"}]}}
+    open: 200/s
+    response_timeout: 5s
+load: {duration: DURATION}
+";
+
 fn start_nginx(design: &mut Design, paths: &LabPaths) {
     design.needs.push(need("nginx", "nginx-light"));
     design.file("nginx.conf", nginx_conf(paths));
+    let objects = paths.file("objects");
+    let script = format!(
+        "mkdir -p {objects} && for size in {OBJECTS}; do head -c $size /dev/zero | tr '\\0' e > {objects}/$size; done"
+    );
+    design.run("server", &["sh", "-c", &script]);
     let conf = paths.file("nginx.conf");
     design.start("nginx", "server", &["nginx", "-e", "stderr", "-p", &paths.file(""), "-c", &conf]);
 }
@@ -72,7 +107,9 @@ pub(super) fn nginx(parameters: &Parameters, paths: &LabPaths) -> Result<Design,
     design.link("client.c0", &["10.0.2.2/24"], "server.s1", &["10.0.2.1/24"]);
     design.link("tester.veth0", &[], "server.s0", &["10.0.0.1/24"]);
     start_nginx(&mut design, paths);
+    design.sessions = sessions(parameters);
     tests(&mut design, parameters, "http://10.0.2.1/");
+    own_cores(&mut design);
     Ok(design)
 }
 
@@ -106,6 +143,8 @@ pub(super) fn haproxy_nginx(parameters: &Parameters, paths: &LabPaths) -> Result
     design.needs.push(need("haproxy", "haproxy"));
     design.file("haproxy.cfg", HAPROXY);
     design.start("haproxy", "proxy", &["haproxy", "-db", "-f", &paths.file("haproxy.cfg")]);
+    design.sessions = sessions(parameters);
     tests(&mut design, parameters, "http://10.0.2.1/");
+    own_cores(&mut design);
     Ok(design)
 }
