@@ -28,6 +28,8 @@ pub struct Plan {
     /// How long traffic is sent. A trial also ends when every stream has sent its count and every entry of `sessions` has
     /// opened, and ended, its own.
     pub duration: Nanos,
+    /// Its streams are sent by another process, maybe on another machine, and only received here: how long that one sends.
+    pub sent_elsewhere: Option<Nanos>,
     /// How long late packets are waited for after the last one was sent (RFC 2544 section 23: 2 s).
     pub drain: Nanos,
     /// What is odd about the profile or a file it names, but no error: sentences for people.
@@ -39,6 +41,42 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The plan of whoever receives, at one port, the streams that another process sends by this plan: by the same seed and
+    /// the streams' places in it, it knows its packets. `time` is how long to listen at most.
+    #[must_use]
+    pub fn received_at(self, port: PortPlan, time: Nanos) -> Self {
+        let received = |stream: StreamPlan| StreamPlan {
+            from: 0,
+            to: Some(0),
+            from_host: 0,
+            to_host: 0,
+            next_hop: NextHop::Given,
+            fill_source_mac: false,
+            vary: None,
+            replay: None,
+            // What it asks of its sender is asked there.
+            rate: Load::Max,
+            pattern: Pattern::Continuous,
+            count: None,
+            start_delay: Nanos::ZERO,
+            duration: None,
+            ..stream
+        };
+        let concerns_streams = |criterion: &Criterion| {
+            ["streams.", "groups."].iter().any(|part| criterion.path.starts_with(part))
+        };
+        Self {
+            ports: vec![port],
+            streams: self.streams.into_iter().map(received).collect(),
+            sessions: Vec::new(),
+            chains: Vec::new(),
+            criteria: self.criteria.into_iter().filter(concerns_streams).collect(),
+            sent_elsewhere: Some(self.duration),
+            duration: time,
+            ..self
+        }
+    }
+
     /// Bytes of the longest frame sent or expected, with FCS.
     pub fn longest_frame(&self) -> u32 {
         let streams = self.streams.iter().map(|stream| stream.sizes.longest().bytes());

@@ -62,6 +62,9 @@ pub enum Command {
     Receive {
         #[command(flatten)]
         listen: ListenArgs,
+        /// Measure the streams of this profile, which another process or machine sends with the same seed
+        #[arg(long, value_name = "FILE")]
+        profile: Option<PathBuf>,
         #[command(flatten)]
         common: Common,
     },

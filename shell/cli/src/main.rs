@@ -100,7 +100,10 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Send { send, print, common } => run::send(&send, print, &common),
         Command::Replay { replay, print, common } => run::replay(&replay, print, &common),
         Command::Capture { listen, capture, common } => run::listen(&listen, Some(&capture), &common),
-        Command::Receive { listen, common } => run::listen(&listen, None, &common),
+        Command::Receive { listen, profile: None, common } => run::listen(&listen, None, &common),
+        Command::Receive { listen, profile: Some(profile), common } => {
+            run::receive(&listen, &profile, &common)
+        }
         Command::Sim { profile, sim, common } => simulate::sim(&profile, &sim, &common),
         Command::Check { profile } => run::check(&profile),
         Command::Bench { bench } => bench::bench(&bench),

@@ -13,10 +13,15 @@ use result::ResultDocument;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
+use units::Nanos;
 
 const DEMO: &str = include_str!("../../../examples/demo.yaml");
 /// Name of a profile made from options, in errors.
 const FLAGS: &str = "command line";
+/// How long a receiver waits for its sender to begin.
+const SENDER_WAIT: Nanos = Nanos::from_secs(30);
+/// Duration of the clock calibration where times of two processes are compared: ten times as exact.
+const CALIBRATION_BETWEEN: Duration = Duration::from_millis(200);
 /// Duration of the clock calibration.
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 
@@ -104,6 +109,42 @@ pub(crate) fn listen(
         allow_default_route: listen.allow_default_route,
     };
     run_or_print(&options.document(), false, common)
+}
+
+/// `eagre receive --profile`: measures at one port the streams that another process sends by a profile.
+pub(crate) fn receive(listen: &ListenArgs, profile: &Path, common: &Common) -> Result<Exit, Failure> {
+    if common.cores != 1 {
+        return Err(Failure::bad_input("receive --profile: works on one core; leave --cores out"));
+    }
+    let text = read(profile)?;
+    // How long to listen says nothing about how long the other process sends.
+    let overrides = Overrides {
+        rate: common.rate,
+        seed: common.seed,
+        default_seed: os::entropy::seed(),
+        memory_bytes: Some(os::memory::available_bytes()),
+        ..Overrides::default()
+    };
+    let named = |errors: Vec<profile::ProfileError>| bad_profile(&profile.display().to_string(), &errors);
+    let sent = profile::load_with(&text, &overrides, &files_beside(profile)).map_err(named)?;
+    if sent.seed == overrides.default_seed {
+        return Err(Failure::bad_input(format!(
+            "{}: has no 'seed', by which packets are known: set one, or give the sender's with --seed to both",
+            profile.display()
+        )));
+    }
+    if sent.streams.iter().all(|stream| !stream.measure) {
+        return Err(Failure::bad_input(format!("{}: no stream in it is measured", profile.display())));
+    }
+    let port = ListenOptions {
+        port: listen.port.clone(),
+        ip: listen.ip.clone(),
+        allow_default_route: listen.allow_default_route,
+        ..ListenOptions::default()
+    };
+    let port = load(&port.document().to_yaml(), Path::new(FLAGS), common)?.ports.remove(0);
+    let time = common.duration.unwrap_or(sent.duration.saturating_add(SENDER_WAIT));
+    on_ports(&text, sent.received_at(port, time), common)
 }
 
 /// The kernel's address on the sending interface, unless the options name a source.
@@ -199,7 +240,9 @@ fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {
         )));
     }
     let rig = Rig::open(&plan, cores.len())?;
-    let clock = TscClock::calibrate(CALIBRATION);
+    let elsewhere = plan.sent_elsewhere.is_some()
+        || plan.streams.iter().any(|stream| stream.measure && stream.to.is_none());
+    let clock = TscClock::calibrate(if elsewhere { CALIBRATION_BETWEEN } else { CALIBRATION });
     let options = RunOptions { cores, histograms: !common.no_histograms };
     let mut session = Session::load(plan, rig);
     let (mut live, mut commands) = Live::new(common, sinks)?;

@@ -167,21 +167,49 @@ pub(crate) fn streams(
     for (index, (plan, stream)) in trial.plan.streams.iter().zip(&trial.streams).enumerate() {
         let totals = &sums.arrivals.streams[index];
         let counts = is_counted(stream, totals).then_some(&totals.counts);
+        let arrived = arrived.and_then(|(spans, epoch)| since(counts.and_then(|_| spans.of(index))?, epoch));
+        let window = match (trial.plan.sent_elsewhere, arrived) {
+            (Some(_), Some(arrived)) => sent_within(arrived, sums.sent[index]),
+            _ if final_counts => active(stream, span),
+            _ => span,
+        };
         let row = Row {
             requested_pps: requested(stream, span, final_counts),
-            window: if final_counts { active(stream, span) } else { span },
+            window,
             tx: sums.sent[index],
             measured_tx: sums.sent[index],
             tx_bytes: sent_bytes(trial, sums, index),
             counts,
             latency: totals.latency.as_ref(),
+            one_clock: !is_of_another_clock(trial, sums),
             jitter: jitter.map(|jitter| jitter[index]),
-            arrived: arrived.and_then(|(spans, epoch)| since(counts.and_then(|_| spans.of(index))?, epoch)),
+            arrived,
             pacing: trial.shape.paces_streams().then(|| pacing(&sums.pacing[index])).flatten(),
         };
         all.insert(plan.name.clone(), row.result(final_counts));
     }
     all
+}
+
+/// A delay that is not the network's: the sender's clock began at another time.
+const DELAY_MAX: Nanos = Nanos::from_secs(2);
+
+/// Whether the streams' sender, in another process, has another clock: another machine.
+pub(crate) fn is_of_another_clock(trial: &Trial<'_>, sums: &Sums) -> bool {
+    trial.plan.sent_elsewhere.is_some()
+        && (sums.ports.iter().any(|port| port.rx_before_sent > 0)
+            || sums
+                .arrivals
+                .streams
+                .iter()
+                .any(|stream| stream.counts.received > 0 && stream.counts.latency.min > DELAY_MAX.0))
+}
+
+/// The time in which a stream was sent elsewhere, by its arrivals: from the first packet until one gap behind the last.
+fn sent_within(arrived: Span, sent: u64) -> Nanos {
+    let span = u128::from(arrived.last.since(arrived.first).0);
+    let whole = span * u128::from(sent) / u128::from(sent.saturating_sub(1).max(1));
+    Nanos(u64::try_from(whole).unwrap_or(u64::MAX))
 }
 
 /// Bytes of a stream's packets that were sent, with FCS.
@@ -190,6 +218,13 @@ fn sent_bytes(trial: &Trial<'_>, sums: &Sums, index: usize) -> u64 {
         stream if stream.replay.is_some() => sums.sent_bytes[index],
         stream => match &stream.sizes.lengths[..] {
             [only] => sums.sent[index] * u64::from(only.bytes()),
+            _ if trial.plan.sent_elsewhere.is_some() => {
+                // Which packets were lost, their numbers do not say to the packet: on average, as the profile has them.
+                let lengths = stream.sizes.lengths.iter().zip(&stream.sizes.weights);
+                let bytes: u128 = lengths.map(|(len, n)| u128::from(len.bytes()) * u128::from(*n)).sum();
+                let weights: u128 = stream.sizes.weights.iter().map(|n| u128::from(*n)).sum();
+                (bytes * u128::from(sums.sent[index]) / weights.max(1)) as u64
+            }
             _ => sums.sent_bytes[index],
         },
     }
@@ -248,6 +283,7 @@ fn group_row(
         tx_bytes,
         counts: counts.as_ref(),
         latency: latency.as_ref(),
+        one_clock: !is_of_another_clock(trial, sums),
         jitter: None,
         arrived: None,
         pacing: None,
@@ -267,6 +303,8 @@ struct Row<'a> {
     /// Absent if arrivals say nothing.
     counts: Option<&'a Counts>,
     latency: Option<&'a SparseHistogram>,
+    /// Whether departures and arrivals were timed by one clock: if not, the delay is not known.
+    one_clock: bool,
     jitter: Option<Jitter>,
     /// Since the start of traffic.
     arrived: Option<Span>,
@@ -284,6 +322,7 @@ impl Row<'_> {
         let (tx, counts) = (self.tx, self.counts);
         let count = |n: fn(&Counts) -> u64| counts.map(n);
         let sent = self.measured_tx;
+        let delays = counts.filter(|_| self.one_clock);
         let lost = counts.filter(|_| final_counts).map(|c| sent.saturating_sub(c.received));
         StreamResult {
             requested_pps: self.requested_pps,
@@ -299,8 +338,8 @@ impl Row<'_> {
             reorder_distance_max: count(|c| c.reorder_distance_max),
             stale: count(|c| c.stale),
             rejected: count(|c| c.rejected),
-            latency_ns: counts.and_then(|c| latency(&c.latency, self.latency)),
-            jitter_ns: counts.and_then(|c| jitter(&c.delay_change, self.jitter)),
+            latency_ns: delays.and_then(|c| latency(&c.latency, self.latency)),
+            jitter_ns: delays.and_then(|c| jitter(&c.delay_change, self.jitter)),
             interarrival_ns: counts.and_then(|c| spread(&c.interarrival)),
             first_arrival_ns: self.arrived.map(|span| span.first.0),
             last_arrival_ns: self.arrived.map(|span| span.last.0),

@@ -112,6 +112,7 @@ impl Evidence<'_> {
     /// Whether the figures can be trusted, and whether the tester was the limit.
     pub(crate) fn verdict(&self) -> Verdict {
         let mut verdict = Findings(Verdict { valid: true, ..Verdict::default() });
+        self.judge_sender(&mut verdict);
         self.judge_sending(&mut verdict);
         self.judge_max_rates(&mut verdict);
         self.judge_receiving(&mut verdict);
@@ -135,7 +136,11 @@ impl Evidence<'_> {
 
     fn judge_sending(&self, verdict: &mut Findings) {
         if !self.sums.sent.is_empty() && self.sums.sent.iter().all(|sent| *sent == 0) {
-            verdict.reject("no packet was sent".to_owned());
+            verdict.reject(match self.trial.plan.sent_elsewhere {
+                None => "no packet was sent".to_owned(),
+                Some(_) => "no packet of the profile arrived: is it sent, with the same seed, to this port?"
+                    .to_owned(),
+            });
         }
         for (port, end) in self.ends.iter().enumerate() {
             let paced = self.trial.streams.iter().zip(&self.sums.sent);
@@ -165,8 +170,37 @@ impl Evidence<'_> {
         }
     }
 
+    /// What another process has sent is known by what arrived.
+    fn judge_sender(&self, verdict: &mut Findings) {
+        if self.trial.plan.sent_elsewhere.is_none() {
+            return;
+        }
+        verdict.note(
+            "the streams were sent by another process: 'sent' is what the numbers of the packets that arrived say; lost packets \
+             after the last arrival, and what that process found, are in its own result"
+                .to_owned(),
+        );
+        if rows::is_of_another_clock(self.trial, self.sums) {
+            verdict.note(
+                "the sender has another clock (another machine): latency and jitter are not measured; loss, order and time \
+                 between arrivals are"
+                    .to_owned(),
+            );
+        } else if let Some(ppm) = self.drift_ppm {
+            verdict.note(format!(
+                "latency is from one process's clock to another's on this machine; both follow the system's clock, this one \
+                 within {:.1} ppm: within {:.1} us for each second since the processes began",
+                ppm.abs(),
+                ppm.abs()
+            ));
+        }
+    }
+
     /// Streams at rate `max` without loss measure the tester, not the device.
     fn judge_max_rates(&self, verdict: &mut Findings) {
+        if self.trial.plan.sent_elsewhere.is_some() {
+            return;
+        }
         let at_max = |index: usize| !self.trial.streams[index].load.pace.is_paced();
         let lossless = |index: usize| {
             let stream = &self.trial.streams[index];
@@ -325,7 +359,8 @@ impl Evidence<'_> {
                     n.rx_not_steered
                 ));
             }
-            if n.rx_before_sent as f64 > n.rx_packets as f64 * BEFORE_SENT_MAX {
+            let here = self.trial.plan.sent_elsewhere.is_none();
+            if here && n.rx_before_sent as f64 > n.rx_packets as f64 * BEFORE_SENT_MAX {
                 verdict.reject(format!(
                     "port {name}: {} packets arrived before they were sent, by the cores' clocks: the clocks differ",
                     n.rx_before_sent

@@ -31,6 +31,8 @@ const CROWDED_MAX: u32 = 64;
 pub(crate) struct LastReport {
     pub(crate) interval: Box<Interval>,
     pub(crate) jitter: Vec<Jitter>,
+    /// Packets of each stream that had been sent when its newest left, as their numbers say.
+    pub(crate) numbered: Vec<u64>,
     /// Packets due that were never sent, for each port.
     pub(crate) unsent: Vec<u64>,
     /// When it sent its last test packet, or its last frame of a session.
@@ -262,6 +264,7 @@ impl<'a> Worker<'a> {
             self.unsent[sending.transmitter.port()] += sending.transmitter.abandon();
         }
         self.recorder.settle();
+        let expected = self.expected.len();
         self.flows_mut().for_each(|flows| flows.judge_silent(now));
         let interval = self.swap(empty);
         let sent_at = self.flows().map(Flows::sent_at).max().unwrap_or(Nanos::ZERO);
@@ -274,6 +277,7 @@ impl<'a> Worker<'a> {
         LastReport {
             interval,
             jitter: self.recorder.jitter().collect(),
+            numbered: (0..expected).map(|stream| self.recorder.expected(stream)).collect(),
             unsent: self.unsent,
             last_departure: sessions.max(self.last_departure),
         }

@@ -69,6 +69,7 @@ pub(crate) fn resolve(
         groups,
         warnings: resolver.warnings,
         duration,
+        sent_elsewhere: None,
         drain: document.load.drain.0,
         criteria,
         sim: sim(&document.sim),

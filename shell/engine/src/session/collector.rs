@@ -112,6 +112,12 @@ impl<'a> Collector<'a> {
     pub(super) fn may_end(&self, now: Nanos) -> bool {
         let plan = self.trial.plan;
         let begins = |entry: &SessionEntry| entry.session.client.is_some();
+        if let Some(sent) = plan.sent_elsewhere {
+            let spans = (0..plan.streams.len()).filter_map(|stream| self.spans.of(stream));
+            let first = spans.map(|span| span.first).min();
+            return now >= self.epoch.saturating_add(plan.duration)
+                || first.is_some_and(|first| now >= first.saturating_add(sent).saturating_add(plan.drain));
+        }
         !plan.streams.is_empty()
             || plan.sessions.iter().any(begins)
             || now >= self.epoch.saturating_add(plan.duration)
@@ -138,6 +144,10 @@ impl<'a> Collector<'a> {
             jitter.iter_mut().zip(last.jitter).for_each(|(sum, jitter)| sum.merge(jitter));
             unsent.iter_mut().zip(&last.unsent).for_each(|(sum, n)| *sum += n);
             last_departure = last_departure.max(last.last_departure);
+            if self.trial.plan.sent_elsewhere.is_some() {
+                // Every worker sees the numbers of those packets that it receives.
+                self.total.sent.iter_mut().zip(&last.numbered).for_each(|(sent, n)| *sent = (*sent).max(*n));
+            }
             usage.push(used);
         }
         self.publish(now, true, observer);

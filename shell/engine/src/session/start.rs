@@ -12,6 +12,9 @@ use units::Nanos;
 /// From the moment all workers are ready to the first packet.
 pub(super) const LEAD: Nanos = Nanos::from_millis(1);
 
+/// Workers that another process may send with.
+const FOREIGN_LANES: usize = 16;
+
 /// What runs beside the workers, and facts about them for the result.
 pub(super) struct Background {
     pub(super) captures: Captures,
@@ -33,9 +36,11 @@ pub(super) fn workers<'a>(
     let mut endpoints = trial.endpoints(rig, count, &mut jit)?;
     let captures = Captures::start(trial.plan, &mut endpoints, wall_zero)?;
     let field_programs = jit.map(|jit| if jit.compiles() { "compiled" } else { "interpreted" });
+    // How many workers another process sends with is not known here.
+    let lanes = if trial.plan.sent_elsewhere.is_some() { FOREIGN_LANES } else { count };
     let worker = |(index, (transmitters, receivers))| {
         let local = sessions.local(trial, index)?;
-        let recorder = Recorder::new(shape.table(), count);
+        let recorder = Recorder::new(shape.table(), lanes);
         let interval = Box::new(shape.first_interval());
         let (hosts, expected) = (&trial.hosts.ports, &trial.expected);
         Ok(Worker::new(transmitters, receivers, local, hosts, expected, recorder, interval, trial.grace))

@@ -1,6 +1,6 @@
 //! What each worker has of a trial's ports: a transmitter with its streams, a receiver.
 
-use super::resolved::Trial;
+use super::resolved::{Trial, TrialStream};
 use super::rig::Rig;
 use crate::error::EngineError;
 use crate::worker::cap::Cap;
@@ -48,6 +48,12 @@ impl Trial<'_> {
         Ok(all)
     }
 
+    /// The streams that this process sends from a port, with their numbers.
+    fn sent_from(&self, port: usize) -> impl Iterator<Item = (usize, &TrialStream)> {
+        let here = self.plan.sent_elsewhere.is_none();
+        self.streams.iter().enumerate().filter(move |(_, stream)| here && stream.from == port)
+    }
+
     /// What a worker may send from a port that `senders` workers send from.
     fn cap(&self, port: usize, senders: u16) -> Option<Cap> {
         let limit = self.plan.ports[port].rate_max?;
@@ -65,7 +71,7 @@ impl Trial<'_> {
         let (mut blocks, mut varied) = (Blocks::default(), Vec::new());
         // Place of each stream among those of this port.
         let mut places = HashMap::new();
-        for (index, stream) in self.streams.iter().enumerate().filter(|(_, s)| s.from == port) {
+        for (index, stream) in self.sent_from(port) {
             let lane = self.mark.lane(index as u32, share.index as u8);
             let templates = self.templates(index, &lane, &mut blocks, jit)?;
             places.insert(index, streams.len() as u32);

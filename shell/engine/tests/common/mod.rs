@@ -92,6 +92,7 @@ pub fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         groups: Vec::new(),
         warnings: Vec::new(),
         duration: duration.parse().unwrap(),
+        sent_elsewhere: None,
         drain: Nanos::from_secs(1),
         criteria: Vec::new(),
         sim: SimPlan { link, router: None },
