@@ -449,3 +449,11 @@ def test_the_audit_log_says_who_did_what(lab):
     assert entries[0]["who"] == "local" and run["id"] in entries[0]["detail"] and "ring:a" in entries[0]["detail"]
     assert "the profile has errors" in entries[1]["detail"]
     assert server.get("/api/v1/audit") == entries[::-1]
+
+
+def test_the_servers_doctor_counts_the_cores_of_the_process(lab, eagre):
+    """Not those that the server has left to itself: the same as the command line's."""
+    server = Server(lab)
+    cores = {check["check"]: check["found"] for check in server.get("/api/v1/doctor")}["cores"]
+    told = {check["check"]: check["found"] for check in json.loads(eagre("doctor", "--json").out)}
+    assert cores == told["cores"]
