@@ -38,6 +38,11 @@ const ECHO_REPLY_V6: u128 = 129;
 const SOLICIT: u128 = 135;
 /// Solicited and Override (RFC 4861 section 4.4), in the first three bits.
 const ADVERT_FLAGS: u128 = 0b011;
+/// Of these the one that says who asked.
+const ADVERT_SOLICITED: u128 = 0b010;
+/// All nodes of a link, and their hardware address (RFC 4291 section 2.7.1, RFC 2464 section 7).
+const ALL_NODES: u128 = 0xff02_0000_0000_0000_0000_0000_0000_0001;
+const ALL_NODES_MAC: Mac = [0x33, 0x33, 0, 0, 0, 1];
 /// ND is valid only with this hop limit (RFC 4861 section 7.1).
 const ND_HOP_LIMIT: u128 = 255;
 
@@ -217,12 +222,17 @@ impl Host {
     }
 
     fn reply_solicit(&self, target: Ipv6Addr, from: Mac, asker: u128) -> Option<Vec<u8>> {
+        // Whoever looks for duplicates of its address has none yet: all nodes are told (RFC 4861 section 7.2.4).
+        let (from, asker, flags) = match asker {
+            0 => (ALL_NODES_MAC, ALL_NODES, ADVERT_FLAGS & !ADVERT_SOLICITED),
+            asker => (from, asker, ADVERT_FLAGS),
+        };
         let headers = vec![
             header("ipv6", &[("src", u128::from(target)), ("dst", asker), ("hop_limit", ND_HOP_LIMIT)]),
             header(
                 "nd_advert",
                 &[
-                    ("flags", ADVERT_FLAGS),
+                    ("flags", flags),
                     ("target", u128::from(target)),
                     ("option_type", 2),
                     ("lladdr", number(self.mac)),

@@ -24,7 +24,8 @@ pub(crate) struct Question<'f> {
 pub(crate) enum QuestionKind<'f> {
     /// By ARP for the target's hardware address.
     Arp { asker: u128 },
-    /// By neighbour discovery for the same.
+    /// By neighbour discovery for the same. An asker without an address looks for duplicates of its own (RFC 4862 section
+    /// 5.4.3).
     Solicit { asker: u128 },
     /// For an echo: `reply` is the type of the answer.
     Echo { icmp: &'static str, reply: u128, asker: u128, id: u128, seq: u128, payload: &'f [u8] },
@@ -67,12 +68,11 @@ impl<'f> Question<'f> {
 
 fn solicit<'f>(from: Mac, vlans: Vec<u16>, ip: &ReadHeader, target: u128) -> Option<Question<'f>> {
     let asker = value(ip, "src");
-    // An unspecified source is duplicate address detection; a host claims nothing there.
     // A hop limit below 255 came through a router, which no neighbour's question does (RFC 4861 section 7.1.1).
     let is_near = value(ip, "hop_limit") == ND_HOP_LIMIT;
     let question =
         Question { from, vlans, target: IpAddr::V6(target.into()), kind: QuestionKind::Solicit { asker } };
-    (asker != 0 && is_near).then_some(question)
+    is_near.then_some(question)
 }
 
 fn echo<'f>(

@@ -74,6 +74,8 @@ counters! {
     retransmitted_fin,
     /// Time-outs of data or a FIN.
     timeouts,
+    /// Times segments were made shorter because full ones timed out again and again (RFC 4821 section 7.7).
+    black_holes,
     /// Times fast recovery began.
     fast_recoveries,
     /// Data segments received ahead of a gap.

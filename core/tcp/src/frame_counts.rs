@@ -75,4 +75,6 @@ counters! {
     datagrams_too_long,
     /// ICMP errors that belong to a flow.
     icmp_errors_in,
+    /// ICMP errors about segments of a flow that are not on their way (RFC 5927).
+    icmp_errors_ignored,
 }

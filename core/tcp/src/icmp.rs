@@ -29,6 +29,8 @@ pub(crate) struct Error {
     pub protocol: u8,
     /// Both ports as they stand in the packet, the source's in the upper half.
     pub ports: u32,
+    /// What stands behind the ports: TCP's sequence number.
+    pub seq: u32,
 }
 
 /// The error in `message` of ICMP or ICMPv6; `None` if it is none, or tells of a packet that has no ports.
@@ -45,7 +47,8 @@ pub(crate) fn read(icmp: u8, message: &[u8]) -> Option<Error> {
     if protocol != frame::TCP && protocol != frame::UDP {
         return None;
     }
-    Some(Error { kind, addresses, protocol, ports: frame::u32_at(inner, at)? })
+    let (ports, seq) = (frame::u32_at(inner, at)?, frame::u32_at(inner, at + 4)?);
+    Some(Error { kind, addresses, protocol, ports, seq })
 }
 
 fn kind_v4(message: &[u8]) -> Option<ErrorKind> {

@@ -295,11 +295,11 @@ class SessionResult:
     rx_bytes_goodput: int
     """Application bytes received."""
     tx_bytes_goodput: int
-    """Application bytes sent."""
+    """Application bytes sent and acknowledged; over UDP, sent."""
     rx_bps_goodput: float
-    """Application bits received per second."""
+    """Application bits received per second while load was offered."""
     tx_bps_goodput: float
-    """Application bits sent per second."""
+    """Application bits sent and acknowledged per second while load was offered; over UDP, sent."""
     retransmitted_segments: int
     """TCP segments retransmitted, for any cause."""
     requested_open_per_s: float | None = None
@@ -310,6 +310,10 @@ class SessionResult:
     """
     withheld: int | None = None
     """Sessions due but not opened because `concurrent` were open. Absent for servers."""
+    unasked: int | None = None
+    """Requests that clients had left to send when servers closed their connections between responses. Absent if
+    none.
+    """
     setup_ns: LatencyResult | None = None
     """Time to open a session, until established. Clients only."""
     handshake_ns: LatencyResult | None = None
@@ -355,13 +359,17 @@ class SideDetails:
     rx_bytes_goodput: int
     """Application bytes received."""
     tx_bytes_goodput: int
-    """Application bytes sent."""
+    """Application bytes sent and acknowledged; over UDP, sent."""
     rx_bps_goodput: float
-    """Application bits received per second."""
+    """Application bits received per second while load was offered."""
     tx_bps_goodput: float
-    """Application bits sent per second."""
+    """Application bits sent and acknowledged per second while load was offered; over UDP, sent."""
     retransmitted_segments: int
     """TCP segments retransmitted, for any cause."""
+    unasked: int | None = None
+    """Requests that clients had left to send when servers closed their connections between responses. Absent if
+    none.
+    """
     setup_ns: LatencyResult | None = None
     """Time to open a session, until established. Clients only."""
     handshake_ns: LatencyResult | None = None

@@ -704,10 +704,10 @@ class Http(Written):
     """
     requests: Literal["endless"] | int | None = None
     """Number of requests on a connection. Default: 1."""
-    method: Literal["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"] | None = None
+    method: Literal["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"] | None = None
     """Method. Default: GET."""
     path: TextOr | None = None
-    """Path and query. Default: '/'."""
+    """Path and query, or a whole URI to ask an explicit proxy. Default: '/'."""
     host: TextOr | None = None
     """Host field. Default: 'eagre.test' with emulated servers, otherwise the first server's address."""
     headers: Mapping[str, TextOr] | None = None
@@ -764,7 +764,7 @@ class Object(Written):
 
     weight: int | None = None
     """Share of requests relative to the others. Default: 1."""
-    method: Literal["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"] | None = None
+    method: Literal["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"] | None = None
     """The method."""
     path: TextOr | None = None
     """Path and query. Default with 'response': the path that requests that size from emulated servers."""
@@ -802,7 +802,7 @@ class HttpRule(Written):
 
     path: str | None = None
     """Paths to match: '/a', or '/a*' for all that start with it. Default: all."""
-    methods: Sequence[Literal["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]] | None = None
+    methods: Sequence[Literal["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]] | None = None
     """Methods to match. Default: all."""
     status: int | None = None
     """Status. Default: 200."""
@@ -1032,7 +1032,9 @@ class Step(Written):
     send: ContentOr | None = None
     """Data to send; over UDP one datagram."""
     expect: ContentOr | None = None
-    """Data to wait for: as many bytes, over UDP a datagram. With 'verify' they must be equal."""
+    """Data to wait for: as many bytes, over UDP a datagram. Texts and 'hex' must be equal, up to the first number
+    that follows the session; arbitrary bytes with 'verify'.
+    """
     expect_until: ContentOr | None = None
     """Text to wait for, with everything before it."""
     wait: str | None = None

@@ -23,7 +23,7 @@ pub struct HttpDoc {
     pub requests: Option<TimesDoc>,
     /// Method. Default: GET.
     pub method: Option<MethodDoc>,
-    /// Path and query. Default: '/'.
+    /// Path and query, or a whole URI to ask an explicit proxy. Default: '/'.
     pub path: Option<TextDoc>,
     /// Host field. Default: 'eagre.test' with emulated servers, otherwise the first server's address.
     pub host: Option<TextDoc>,
@@ -81,6 +81,8 @@ pub enum MethodDoc {
     Delete,
     /// OPTIONS.
     Options,
+    /// PATCH.
+    Patch,
 }
 
 /// How to close a connection after its last response.

@@ -41,6 +41,10 @@ pub struct RequestHead<'a> {
     pub framing: Framing,
     /// Whether the connection is to be closed after it.
     pub close: bool,
+    /// Whether it is of HTTP/1.0: chunks mean nothing to its sender, and a connection that stays open must be announced.
+    pub is_old: bool,
+    /// Whether its sender waits for a 100 before it sends the body (RFC 9110 section 10.1.1).
+    pub waits: bool,
 }
 
 /// What every response begins with.
@@ -58,7 +62,10 @@ struct Fields {
     coded: bool,
     close: bool,
     keep_alive: bool,
-    host: bool,
+    /// Fields with a host.
+    hosts: u32,
+    /// A 100 is waited for.
+    waits: bool,
 }
 
 /// Reads a response's head: it and its bytes; `None` if it is not whole, but may become one.
@@ -68,7 +75,7 @@ pub fn response_head(data: &[u8]) -> Result<Option<(ResponseHead, usize)>, Wrong
     if data[..known] != VERSION_1[..known] {
         return Err("not HTTP/1");
     }
-    let Some((first, fields, len)) = head(data)? else { return Ok(None) };
+    let Some((first, fields, len)) = head(data, true)? else { return Ok(None) };
     let minor = version(first.get(..8).ok_or("the status line is too short")?)?;
     let rest = &first[8..];
     let [b' ', a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', reason @ ..] = rest else {
@@ -93,7 +100,7 @@ pub fn response_head(data: &[u8]) -> Result<Option<(ResponseHead, usize)>, Wrong
 pub fn request_head(data: &[u8]) -> Result<Option<(RequestHead<'_>, usize)>, Wrong> {
     // Empty lines before a request are passed over (RFC 9112 section 2.2).
     let blank = data.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-    let Some((first, fields, len)) = head(&data[blank..])? else { return Ok(None) };
+    let Some((first, fields, len)) = head(&data[blank..], false)? else { return Ok(None) };
     let mut parts = first.split(|byte| *byte == b' ');
     let (Some(method), Some(target), Some(last), None) =
         (parts.next(), parts.next(), parts.next(), parts.next())
@@ -104,15 +111,21 @@ pub fn request_head(data: &[u8]) -> Result<Option<(RequestHead<'_>, usize)>, Wro
     if method.is_empty() || !method.iter().copied().all(is_token) {
         return Err("no method in the request line");
     }
-    if minor > 0 && !fields.host {
+    // RFC 9112 section 3.2.
+    if minor > 0 && fields.hosts == 0 {
         return Err("no Host");
+    }
+    if fields.hosts > 1 {
+        return Err("more than one Host");
     }
     if fields.coded && !fields.chunked || fields.chunked && fields.length.is_some() {
         return Err("no telling where the body ends");
     }
     let framing = if fields.chunked { Framing::Chunked } else { Framing::Length(fields.length.unwrap_or(0)) };
     let close = fields.close || minor == 0 && !fields.keep_alive;
-    let head = RequestHead { method: Method::read(method), target: path(target)?, framing, close };
+    let (method, target, is_old) = (Method::read(method), path(target)?, minor == 0);
+    let waits = fields.waits && !is_old && framing != Framing::Length(0);
+    let head = RequestHead { method, target, framing, close, is_old, waits };
     Ok(Some((head, blank + len)))
 }
 
@@ -169,8 +182,9 @@ fn line(data: &[u8]) -> Option<(&[u8], usize)> {
 /// The first line of a head, what its fields say, and its bytes.
 type Head<'a> = (&'a [u8], Fields, usize);
 
-/// Reads a head; `None` if it is not whole.
-fn head(data: &[u8]) -> Result<Option<Head<'_>>, Wrong> {
+/// Reads a head; `None` if it is not whole. Values that go on in the next line are one, with `folds`; requests that have
+/// them are refused (RFC 9112 section 5.2).
+fn head(data: &[u8], folds: bool) -> Result<Option<Head<'_>>, Wrong> {
     let Some((first, mut at)) = line(data) else { return whole(data) };
     let mut fields = Fields::default();
     loop {
@@ -179,7 +193,20 @@ fn head(data: &[u8]) -> Result<Option<Head<'_>>, Wrong> {
         if text.is_empty() {
             return Ok(Some((first, fields, at)));
         }
-        field(text, &mut fields)?;
+        if !matches!(data.get(at), Some(b' ' | b'\t')) {
+            field(text, &mut fields)?;
+            continue;
+        }
+        if !folds {
+            return Err("a field that goes on in the next line");
+        }
+        let mut whole_field = text.to_vec();
+        while matches!(data.get(at), Some(b' ' | b'\t')) {
+            let Some((more, used)) = line(&data[at..]) else { return whole(data) };
+            at += used;
+            whole_field.extend_from_slice(more);
+        }
+        field(&whole_field, &mut fields)?;
     }
 }
 
@@ -198,7 +225,8 @@ fn field(text: &[u8], fields: &mut Fields) -> Result<(), Wrong> {
         return Err("a field with control characters");
     }
     match name.len() {
-        4 if name.eq_ignore_ascii_case(b"host") => fields.host = true,
+        4 if name.eq_ignore_ascii_case(b"host") => fields.hosts += 1,
+        6 if name.eq_ignore_ascii_case(b"expect") => fields.waits |= has_word(value, b"100-continue"),
         10 if name.eq_ignore_ascii_case(b"connection") => {
             fields.close |= has_word(value, b"close");
             fields.keep_alive |= has_word(value, b"keep-alive");
@@ -250,11 +278,12 @@ impl Method {
             Self::Put => "PUT",
             Self::Delete => "DELETE",
             Self::Options => "OPTIONS",
+            Self::Patch => "PATCH",
         }
     }
 
     fn read(name: &[u8]) -> Option<Self> {
-        let all = [Self::Get, Self::Head, Self::Post, Self::Put, Self::Delete, Self::Options];
+        let all = [Self::Get, Self::Head, Self::Post, Self::Put, Self::Delete, Self::Options, Self::Patch];
         all.into_iter().find(|method| method.name().as_bytes() == name)
     }
 }

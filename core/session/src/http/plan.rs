@@ -51,6 +51,8 @@ pub enum Method {
     Delete,
     /// OPTIONS.
     Options,
+    /// PATCH.
+    Patch,
 }
 
 /// A request.

@@ -18,8 +18,10 @@ const UNACKED_MAX: u16 = 256;
 #[derive(Debug)]
 pub(crate) struct Server {
     plan: Arc<HttpPlan>,
-    /// Of rule `i`, then of each refusal: with and without body, to go on and to close. See [`Self::template`].
+    /// Of rule `i`, then of each refusal, [`VARIANTS`]: with and without body, to go on and to close, for HTTP/1.1 and 1.0.
     templates: Vec<Template>,
+    /// What is said to clients that wait before they send a body; its number is behind those of all templates.
+    go_on: Template,
     remembered: Remembered<Asked>,
 }
 
@@ -42,17 +44,26 @@ struct Asked {
     head_only: bool,
     framing: Framing,
     close: bool,
+    is_old: bool,
+    waits: bool,
 }
 
+/// Forms of a response: the sum of the next three.
+const VARIANTS: u32 = 8;
+const HEAD_ONLY: u32 = 1;
+const CLOSE: u32 = 2;
+const OLD: u32 = 4;
+
 /// What is answered if no rule is.
-const REFUSALS: [(u16, bool); 6] =
-    [(404, false), (405, false), (501, true), (400, true), (431, true), (505, true)];
+const REFUSALS: [(u16, bool); 7] =
+    [(404, false), (405, false), (501, true), (400, true), (431, true), (505, true), (200, false)];
 const NOT_FOUND: u32 = 0;
 const NOT_ALLOWED: u32 = 1;
 const NOT_IMPLEMENTED: u32 = 2;
 const BAD: u32 = 3;
 const TOO_LONG: u32 = 4;
 const VERSION: u32 = 5;
+const FINE: u32 = 6;
 
 /// The words behind a status.
 fn phrase(status: u16) -> &'static str {
@@ -84,9 +95,12 @@ fn phrase(status: u16) -> &'static str {
 }
 
 impl Template {
-    fn new(rule: &HttpRule, name: &str, close: bool, head_only: bool) -> Self {
-        let until_close = matches!(rule.body, HttpBody::UntilClose(_));
-        let close = close || rule.close || until_close;
+    fn new(rule: &HttpRule, name: &str, variant: u32) -> Self {
+        let (head_only, is_old) = (variant & HEAD_ONLY != 0, variant & OLD != 0);
+        // HTTP/1.0 knows no chunks.
+        let unchunked = is_old && matches!(rule.body, HttpBody::Chunked { .. });
+        let until_close = unchunked || matches!(rule.body, HttpBody::UntilClose(_));
+        let close = variant & CLOSE != 0 || rule.close || until_close;
         let mut head = format!("HTTP/1.1 {} {}\r\n", rule.status, phrase(rule.status));
         let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
         if !name.is_empty() {
@@ -95,6 +109,8 @@ impl Template {
         rule.fields.iter().for_each(|(name, value)| add(name, value));
         if close {
             add("Connection", "close");
+        } else if is_old {
+            add("Connection", "keep-alive");
         }
         let mut pieces = vec![Piece::text(head)];
         let bodiless = matches!(rule.status, 204 | 304);
@@ -104,11 +120,11 @@ impl Template {
                 pieces.extend([Piece::text("Content-Length: "), Piece::BodyLength, Piece::text("\r\n")]);
                 Piece::Body
             }
-            HttpBody::Chunked { chunk, .. } => {
+            HttpBody::Chunked { chunk, .. } if !unchunked => {
                 pieces.push(Piece::text("Transfer-Encoding: chunked\r\n"));
                 Piece::Chunks(chunk)
             }
-            HttpBody::UntilClose(_) => Piece::Body,
+            HttpBody::Chunked { .. } | HttpBody::UntilClose(_) => Piece::Body,
         };
         pieces.push(Piece::text("\r\n"));
         if !head_only {
@@ -146,15 +162,17 @@ impl Server {
     pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
         let refusals = REFUSALS.map(|(status, close)| HttpRule { close, ..refusal(status) });
         let rules = plan.server.rules.iter().chain(&refusals);
-        let templates = rules.flat_map(|rule| {
-            [(false, false), (false, true), (true, false), (true, true)]
-                .map(|(close, head_only)| Template::new(rule, &plan.server.name, close, head_only))
-        });
-        Self { templates: templates.collect(), remembered: Remembered::default(), plan }
+        let name = &plan.server.name;
+        let of = |rule| (0..VARIANTS).map(move |variant| Template::new(rule, name, variant));
+        let templates = rules.flat_map(of).collect();
+        let message = Message::new([Piece::text("HTTP/1.1 100 Continue\r\n\r\n")]);
+        let go_on = Template { message, status: 100, close: false };
+        Self { templates, go_on, remembered: Remembered::default(), plan }
     }
 
+    #[inline]
     fn template(&self, index: u32) -> &Template {
-        &self.templates[(index as usize).min(self.templates.len() - 1)]
+        self.templates.get(index as usize).unwrap_or(&self.go_on)
     }
 
     fn refuse(&self, which: u32) -> u32 {
@@ -237,7 +255,7 @@ impl Server {
             _ => BAD,
         };
         let answer = self.refuse(which);
-        self.respond(ctx, flow, answer * 4 + 2, 0);
+        self.respond(ctx, flow, answer * VARIANTS + CLOSE, 0);
         ctx.fail_softly(flow, Reason::BadRequest);
     }
 
@@ -256,6 +274,10 @@ impl Server {
         let (template, size) = self.choose(flow, &asked);
         let delay = self.delay(flow, asked.answer);
         parse::begin(flow, asked.framing);
+        // Whoever has sent some of the body does not wait.
+        if asked.waits && data.len() == len {
+            self.say_go_on(ctx, flow);
+        }
         if flow.state == state::COMPLETE && delay == Delay::NONE {
             flow.state = state::HEAD;
             self.respond(ctx, flow, template, size);
@@ -272,6 +294,8 @@ impl Server {
         let takes = |rule: &HttpRule, method| rule.methods.is_empty() || rule.methods.contains(&method);
         let answer = match head.method {
             None => self.refuse(NOT_IMPLEMENTED),
+            // About the server itself (RFC 9110 section 9.3.7).
+            Some(Method::Options) if path == b"*" => self.refuse(FINE),
             Some(method) => {
                 let fits = |rule: &HttpRule| rule.path.fits(path);
                 match rules.iter().position(|rule| fits(rule) && takes(rule, method)) {
@@ -283,7 +307,8 @@ impl Server {
         };
         let size = path.rsplit(|byte| *byte == b'/').next().and_then(parse::number).unwrap_or(0);
         let head_only = head.method == Some(Method::Head);
-        Asked { answer, size, head_only, framing: head.framing, close: head.close }
+        let RequestHead { framing, close, is_old, waits, .. } = *head;
+        Asked { answer, size, head_only, framing, close, is_old, waits }
     }
 
     /// Template and size of the answer.
@@ -299,7 +324,10 @@ impl Server {
         };
         let last = self.plan.server.keep_alive.is_some_and(|all| flow.sent.wrapping_add(1) >= all);
         let close = asked.close || last || flow.has(Flag::Stopping);
-        (asked.answer * 4 + 2 * u32::from(close) + u32::from(asked.head_only), size)
+        let variant = |is: bool, which| if is { which } else { 0 };
+        let variant =
+            variant(close, CLOSE) + variant(asked.head_only, HEAD_ONLY) + variant(asked.is_old, OLD);
+        (asked.answer * VARIANTS + variant, size)
     }
 
     fn delay(&self, flow: &Flow, answer: u32) -> Delay {
@@ -323,7 +351,7 @@ impl Server {
     /// A request that had to be waited for is whole.
     fn asked(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         let Pending { template, size, .. } = ctx.extras.of(flow).pending;
-        match self.delay(flow, template / 4) {
+        match self.delay(flow, template / VARIANTS) {
             Delay::Constant(time) if time.0 > 0 => {
                 flow.state = state::DELAY;
                 ctx.wake_at(flow, ctx.now.saturating_add(time));
@@ -333,6 +361,20 @@ impl Server {
                 self.respond(ctx, flow, template, size);
             }
         }
+    }
+
+    /// Tells a client that waits to send the body (RFC 9110 section 10.1.1).
+    #[cold]
+    fn say_go_on(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let before = (!flow.has(Flag::Queued) && flow.unacked > 0).then(|| Self::inline(flow));
+        let responses = &mut ctx.extras.of(flow).responses;
+        responses.extend(before);
+        responses.push_back(Response { template: self.templates.len() as u32, number: flow.sent, body: 0 });
+        flow.set(Flag::Queued);
+        // It is no response: those are counted.
+        ctx.send(flow, self.go_on.message.len(&Vars { session: 0, request: 0, turn: 0, body: 0 }));
+        flow.sent = flow.sent.wrapping_sub(1);
+        ctx.counts.http[0] += 1;
     }
 
     #[inline]

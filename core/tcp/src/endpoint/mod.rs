@@ -325,6 +325,12 @@ impl Endpoint {
         self.settle(env);
     }
 
+    /// Whether a segment that begins at `seq` was sent and is not acknowledged: what ICMP says of others is forged or old
+    /// (RFC 5927 section 4.1).
+    pub fn has_in_flight(&self, seq: u32) -> bool {
+        seq.wrapping_sub(self.snd_una) < self.flight()
+    }
+
     /// ICMP said that the peer cannot be reached: ends a flow that is being opened from here, else only a hint
     /// (RFC 9293 section 3.9.2.2).
     pub fn unreachable(&mut self, env: &mut Env<'_>) -> Option<End> {

@@ -9,6 +9,9 @@ use units::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tick(pub u32);
 
+/// After so many time-outs in a row, the longest payload of segments.
+const BLACK_HOLE: [(u8, u16); 2] = [(3, 1_024), (5, 512)];
+
 impl Tick {
     /// Nanoseconds in a step, as a power of two.
     pub const SHIFT: u32 = 16;
@@ -248,10 +251,23 @@ impl Endpoint {
                     return Some(End::Timeout);
                 }
                 self.begin_repair(env, true);
+                self.suspect_black_hole(env);
             }
         }
         self.start_retransmit(env);
         None
+    }
+
+    /// Full segments that time out again and again may be too long for a path whose routers do not say so: shorter ones
+    /// are tried (RFC 4821 section 7.7), as Linux does with `tcp_mtu_probing`.
+    fn suspect_black_hole(&mut self, env: &mut Env<'_>) {
+        if let Some((_, mss)) = BLACK_HOLE.into_iter().find(|(tries, _)| self.retries == *tries)
+            && self.flight() >= u32::from(mss)
+            && self.mss > mss
+        {
+            env.counts.black_holes += 1;
+            self.path_mtu(env, mss);
+        }
     }
 
     /// Counts one more try, or says that there were enough.

@@ -236,7 +236,16 @@ impl<A: App> Stack<A> {
 
     fn answer_stray(&mut self, now: Nanos, app: &mut A, inward: &Inward, bytes: &[u8], segment: &Segment) {
         let listener = self.places.listener(&inward.key).filter(|_| is_first(segment.header.flags));
-        let Some(group) = listener else { return self.reset(inward, bytes, segment) };
+        let Some(group) = listener else {
+            let flags = segment.header.flags;
+            return match self.places.listener(&inward.key) {
+                // RFC 9293 section 3.10.7.2: what neither resets, acknowledges nor opens is dropped.
+                Some(group) if !flags.has(Flags::ACK) && !flags.has(Flags::RST) => {
+                    self.groups[usize::from(group.0)].stack.segments_to_nobody += 1;
+                }
+                _ => self.reset(inward, bytes, segment),
+            };
+        };
         let hop = self.hop(now, app, group, bytes);
         let Some(index) = hop.and_then(|hop| self.place(&inward.key, inward.hash, group, hop)) else {
             self.groups[usize::from(group.0)].stack.flows_refused += 1;
@@ -395,8 +404,12 @@ impl<A: App> Stack<A> {
             own.stack.bad_checksum += 1;
             return Some(());
         }
-        own.stack.icmp_errors_in += 1;
         let slot = &mut self.slots[index];
+        if matches!(&slot.kind, FlowKind::Tcp(endpoint) if !endpoint.has_in_flight(error.seq)) {
+            own.stack.icmp_errors_ignored += 1;
+            return Some(());
+        }
+        own.stack.icmp_errors_in += 1;
         let is_v6 = slot.is_v6();
         let mut env = env(now, own, &mut self.busy, is_v6);
         let end = match (&mut slot.kind, error.kind) {

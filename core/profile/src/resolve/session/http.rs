@@ -332,13 +332,18 @@ impl Resolver<'_> {
 
     fn path_text(&mut self, path: &str, doc: &TextDoc) -> Content {
         let content = self.text(path, doc);
+        let is_target = |text: &[u8]| {
+            text == b"*" || [&b"/"[..], b"http://", b"https://"].iter().any(|begin| text.starts_with(begin))
+        };
         let begins = match content.parts.first() {
-            Some(Part::Bytes(bytes)) => bytes.starts_with(b"/"),
-            Some(Part::List { items, .. }) => items.iter().all(|item| item.starts_with(b"/")),
+            Some(Part::Bytes(bytes)) => is_target(bytes),
+            Some(Part::List { items, .. }) => items.iter().all(|item| is_target(item)),
             _ => false,
         };
         if !begins && !self.reading.is_broken(path) {
-            self.reading.fail(path, "a path begins with '/'");
+            let reason =
+                "a path begins with '/', or with 'http://' to ask an explicit proxy; '*' is for OPTIONS";
+            self.reading.fail(path, reason);
         } else if pieces(&content).any(|bytes| bytes.iter().any(|b| *b <= b' ' || *b == 0x7f)) {
             self.reading.fail(path, "a path has no spaces; write %20");
         }
@@ -402,5 +407,6 @@ fn method(doc: MethodDoc) -> Method {
         MethodDoc::Put => Method::Put,
         MethodDoc::Delete => Method::Delete,
         MethodDoc::Options => Method::Options,
+        MethodDoc::Patch => Method::Patch,
     }
 }

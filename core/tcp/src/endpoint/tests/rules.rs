@@ -239,6 +239,48 @@ mod acceptance {
         assert_eq!((lone.host.counts.resets_in, lone.host.counts.challenge_acks), (1, 1));
     }
 
+    /// A reset tells whether everything sent had arrived, by its own acknowledgement, too.
+    #[test]
+    fn a_reset_says_what_arrived() {
+        for (taken, end) in [(0, End::Reset), (60, End::Reset), (100, End::ResetAcknowledged)] {
+            let mut lone = Lone::server(defaults());
+            let first = lone.header(Flags::ACK).ack;
+            lone.send(100);
+            lone.lines();
+            let reset = lone.header(Flags::RST | Flags::ACK);
+            lone.put(&SegmentHeader { ack: first.wrapping_add(taken), ..reset }, b"");
+            assert_eq!((lone.host.end, lone.host.counts.bytes_acknowledged), (Some(end), u64::from(taken)));
+        }
+    }
+
+    /// RFC 5927 section 4.1: what ICMP says of segments that are not on their way is not believed.
+    #[test]
+    fn errors_must_be_about_what_is_in_flight() {
+        let mut lone = Lone::server(defaults());
+        let first = lone.header(Flags::ACK).ack;
+        assert!(!lone.endpoint().has_in_flight(first));
+        lone.send(100);
+        lone.lines();
+        let in_flight = [u32::MAX, 0, 99, 100].map(|n| lone.endpoint().has_in_flight(first.wrapping_add(n)));
+        assert_eq!(in_flight, [false, true, true, false]);
+    }
+
+    /// RFC 4821 section 7.7: full segments that time out again and again become shorter ones; few bytes do not.
+    #[test]
+    fn a_black_hole_gets_shorter_segments() {
+        for (bytes, holes, longest) in [(10_000, 2, 512), (100, 0, 100)] {
+            let mut lone = Lone::server(TcpOptions { data_retries: 9, ..defaults() });
+            lone.send(bytes);
+            lone.lines();
+            let lines: Vec<String> = (0..6).flat_map(|_| lone.wait_ms(60_000)).collect();
+            assert_eq!(lone.host.counts.black_holes, holes, "{lines:?}");
+            let last = lines.last().unwrap();
+            let len: u64 =
+                last.split('+').nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse().unwrap();
+            assert!(len <= longest, "{lines:?}");
+        }
+    }
+
     /// RFC 5961 section 4: a SYN is challenged wherever it stands.
     #[test]
     fn syns_are_challenged() {
