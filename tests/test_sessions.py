@@ -428,7 +428,7 @@ def test_sessions_survive_bad_links(lab, link):
         entries.append(
             entry(app, name, server=server, open="50/s", count=50, verify=True, tcp=tcp, response_timeout="none", **rest)
         )
-    done = run(lab, *entries, command="sim", duration="600s", sim={"link": link}, seed=11)
+    done = run(lab, *entries, command="sim", duration="600s", drain="30s", sim={"link": link}, seed=11)
     for name in apps:
         one = agree(all_through(of(done, name), 50))
         assert (one["retransmitted_segments"] > 0) or not loss, name

@@ -5,7 +5,9 @@ STREAM = {
     "requested_pps": 100.0,
     "offered_pps": 99.5,
     "tx": 100,
+    "tx_bytes": 6400,
     "rx": 90,
+    "rx_bytes": 5760,
     "lost": 10,
     "loss_ratio": 0.1,
     "latency_ns": LATENCY,
@@ -18,14 +20,14 @@ VERDICT = {"valid": True, "generator_limited": False, "disturbed": False, "reaso
 RESULT = {
     "schema": "eagre.result/1", "version": "0.1.0", "seed": 2**64 - 1, "profile_sha256": "00", "duration_s": 1.0,
     "interrupted": False, "clock": {"source": "tsc", "hz": 10}, "timestamp_class": "software", "verdict": VERDICT,
-    "ports": {"west": PORT}, "streams": {"a": STREAM, "<b>": {"offered_pps": 5, "tx": 5}},
+    "ports": {"west": PORT}, "streams": {"a": STREAM, "<b>": {"offered_pps": 5, "tx": 5, "tx_bytes": 320}},
     "workers": [{"core": 1, "busy_ratio": 0.5, "stall_max_ns": 7}],
     "criteria": [{"path": "streams.a.loss_ratio", "bound": "< 1%", "value": 0.1, "passed": False}],
     "groups": {"tag": {"gold": STREAM}},
 }  # fmt: skip
 INTERVAL = {
     "schema": "eagre.interval/1", "at_s": 0.5, "interval_s": 0.5, "draining": False,
-    "ports": {"west": PORT}, "streams": {"a": {"offered_pps": 99.5, "tx": 50, "rx": 45, "latency_ns": LATENCY}},
+    "ports": {"west": PORT}, "streams": {"a": {"offered_pps": 99.5, "tx": 50, "tx_bytes": 3200, "rx": 45, "rx_bytes": 2880, "latency_ns": LATENCY}},
 }  # fmt: skip
 RUN = {
     "id": "20261121-213000-a1b2c3", "name": "demo", "state": "running", "reason": None, "holder": "local",
