@@ -554,6 +554,7 @@ def several_devices(client, trunk):
     return config
 
 
+@pytest.mark.unsteady("the router runs on the cores the tester uses, and can drop a packet there")
 def test_a_port_has_many_devices(lab):
     """Each has its own addresses, VLAN and gateway, over a kernel's router; what can't be is named with its path."""
     otg.install()
