@@ -1400,8 +1400,8 @@ export interface SessionRow {
   first_failed: SessionPoint | null;
   /** What bounds it from above. */
   limit: Limit;
-  /** The search ends when its bounds are this share apart. */
-  resolution: number;
+  /** The search ends when its bounds are this share apart. Archives of older versions do not say. */
+  resolution?: number | null;
 }
 
 /** All counts of one side. */
@@ -1732,12 +1732,12 @@ export interface ThroughputRow {
   failed_pps: number | null;
   /** What bounds it from above. */
   limit: Limit;
-  /** The search ends when its bounds are this share of the line rate apart. */
-  resolution: number;
+  /** The search ends when its bounds are this share of the line rate apart. Archives of older versions do not say. */
+  resolution?: number | null;
   /** Loss ratio that still passes. */
-  loss_ratio: number;
+  loss_ratio?: number | null;
   /** How often a load that lost frames was tried again before the loss was believed. */
-  loss_verification: number;
+  loss_verification?: number | null;
   /** Length of the trial it passed. */
   final_trial_ns: number;
   /** That trial, by group. */

@@ -286,9 +286,9 @@ pub struct SessionRow {
     pub first_failed: Option<SessionPoint>,
     /// What bounds it from above.
     pub limit: Limit,
-    /// The search ends when its bounds are this share apart.
-    #[serde(default)]
-    pub resolution: f64,
+    /// The search ends when its bounds are this share apart. Archives of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<f64>,
 }
 
 /// A trial of sessions.
@@ -329,7 +329,7 @@ impl Row for SessionRow {
             value: found,
             lower: found,
             upper: failed,
-            resolution: failed.or(found).map(|value| (value * self.resolution).max(1.0)),
+            resolution: failed.or(found).zip(self.resolution).map(|(value, share)| (value * share).max(1.0)),
             ..Finding::new(goal, unit).note(self.limit.note())
         }]
     }
@@ -405,7 +405,7 @@ impl Search {
             failed: self.failed.clone(),
             first_failed: self.first_failed.clone(),
             limit: self.limit(),
-            resolution: self.config.resolution,
+            resolution: Some(self.config.resolution),
         }
     }
 

@@ -101,7 +101,7 @@ pub struct SweepRow {
     /// The frames.
     pub frames: Frames,
     /// Length of a trial.
-    #[serde(rename = "duration_ns", with = "AsNanos", default)]
+    #[serde(rename = "duration_ns", with = "AsNanos", default, skip_serializing_if = "is_unknown")]
     pub duration: Nanos,
     /// By rising load.
     pub points: Vec<SweepPoint>,
@@ -117,6 +117,11 @@ impl SweepRow {
         let free = self.points.iter().filter(|point| point.loss_ratio == Some(0.0));
         free.map(|point| point.load.share).filter(|share| Some(*share) > self.first_loss).reduce(f64::max)
     }
+}
+
+/// Archives of older versions do not have a sweep's duration.
+fn is_unknown(duration: &Nanos) -> bool {
+    *duration == Nanos::ZERO
 }
 
 impl Row for SweepRow {

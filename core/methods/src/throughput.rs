@@ -136,15 +136,15 @@ pub struct ThroughputRow {
     pub failed_pps: Option<f64>,
     /// What bounds it from above.
     pub limit: Limit,
-    /// The search ends when its bounds are this share of the line rate apart.
-    #[serde(default)]
-    pub resolution: f64,
+    /// The search ends when its bounds are this share of the line rate apart. Archives of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<f64>,
     /// Loss ratio that still passes.
-    #[serde(default)]
-    pub loss_ratio: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_ratio: Option<f64>,
     /// How often a load that lost frames was tried again before the loss was believed.
-    #[serde(default)]
-    pub loss_verification: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_verification: Option<u32>,
     /// Length of the trial it passed.
     #[serde(rename = "final_trial_ns", with = "AsNanos")]
     pub final_trial: Nanos,
@@ -166,11 +166,11 @@ impl Row for ThroughputRow {
             lower: value,
             upper: self.failed_pps.filter(|_| self.limit.is_dut()).map(|pps| pps * groups),
             line,
-            resolution: line.map(|line| line * self.resolution),
-            criterion: Some(Criterion::Loss {
-                ratio: self.loss_ratio,
+            resolution: line.zip(self.resolution).map(|(line, share)| line * share),
+            criterion: self.loss_ratio.map(|ratio| Criterion::Loss {
+                ratio,
                 trial: self.final_trial,
-                failures: self.loss_verification + 1,
+                failures: self.loss_verification.unwrap_or(0) + 1,
             }),
             ..Finding::at(&self.frames, "throughput", "pps").note(self.limit.note())
         }]
@@ -277,9 +277,9 @@ impl RateSearch {
             line_rate_pps: self.line.as_f64(),
             failed_pps: self.search().and_then(Bisect::failed).map(|micro| micro as f64 / 1e6),
             limit: self.limit(),
-            resolution: self.config.resolution,
-            loss_ratio: self.config.loss_ratio,
-            loss_verification: self.config.loss_verification,
+            resolution: Some(self.config.resolution),
+            loss_ratio: Some(self.config.loss_ratio),
+            loss_verification: Some(self.config.loss_verification),
             final_trial: self.config.final_trial,
             directions: self.passed.clone(),
             loss_at_minimum: self.loss_at_minimum,

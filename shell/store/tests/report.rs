@@ -110,7 +110,7 @@ fn a_campaign_has_every_section_it_has_data_for() {
     assert_eq!(charts(&page), expected);
     for text in [
         "All 8 trials are valid.",
-        "Throughput with 64B frames: 200 kpps, 40% of the line rate, ± 1 kpps.",
+        "Throughput with 64B frames: 200 kpps, 40% of the line rate, below 202 kpps.",
         "RFC 2544 section 26.1",
         "eagre bench rfc2544 profile.yaml",
         "powersave",

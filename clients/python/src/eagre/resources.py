@@ -1119,14 +1119,14 @@ class SessionRow:
     """What the search increased."""
     limit: Limit
     """What bounds it from above."""
-    resolution: float
-    """The search ends when its bounds are this share apart."""
     best: SessionPoint | None = None
     """The most that passed."""
     failed: SessionPoint | None = None
     """The least that did not."""
     first_failed: SessionPoint | None = None
     """The first that did not, in the order of trials: for a load in steps the step of failure."""
+    resolution: float | None = None
+    """The search ends when its bounds are this share apart. Archives of older versions do not say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1349,12 +1349,6 @@ class ThroughputRow:
     """Frames per second that fill the link of the first group: the theoretical limit."""
     limit: Limit
     """What bounds it from above."""
-    resolution: float
-    """The search ends when its bounds are this share of the line rate apart."""
-    loss_ratio: float
-    """Loss ratio that still passes."""
-    loss_verification: int
-    """How often a load that lost frames was tried again before the loss was believed."""
     final_trial_ns: int
     """Length of the trial it passed."""
     directions: list[GroupOutcome]
@@ -1363,6 +1357,12 @@ class ThroughputRow:
     """The highest rate that passed a trial of full length; absent: none did."""
     failed_pps: float | None = None
     """The lowest rate of the first group that did not pass, frames/s."""
+    resolution: float | None = None
+    """The search ends when its bounds are this share of the line rate apart. Archives of older versions do not say."""
+    loss_ratio: float | None = None
+    """Loss ratio that still passes."""
+    loss_verification: int | None = None
+    """How often a load that lost frames was tried again before the loss was believed."""
     loss_at_minimum: float | None = None
     """The smallest loss ratio seen at the smallest load, if that failed."""
 

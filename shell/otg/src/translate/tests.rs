@@ -231,7 +231,7 @@ fn hosts_that_cannot_be_are_named_with_their_paths() {
     assert_eq!(errors(&config), [wanted]);
     config["flows"][0]["tx_rx"]["device"]["tx_names"] = json!(["c"]);
     config["devices"][1]["ethernets"][1]["mac"] = json!("02:00:00:00:00:02");
-    let wanted = "devices[1].ethernets[1]: 02:00:00:00:00:02 is already used by host 'h1' in VLAN 20";
+    let wanted = "devices[1].ethernets[1]: 02:00:00:00:00:02 is already used by host 'b' in VLAN 20";
     assert_eq!(errors(&config), [wanted]);
     config["devices"][1]["ethernets"][1]["mac"] = json!("02:00:00:00:00:03");
     config["devices"][1]["ethernets"][1]["ipv4_addresses"][0]["gateway"] = json!("10.8.0.9");

@@ -49,13 +49,15 @@ pub(super) fn sentence(finding: &Finding) -> String {
         text += &format!(", {} of the line rate", percent(value / line));
     }
     let at = |value| quantity(value, &finding.unit);
-    text += &match (finding.lower.filter(|lower| *lower < value), finding.upper, finding.spread) {
-        (Some(lower), Some(upper), _) => format!(", between {} and {}", at(lower), at(upper)),
-        (None, Some(upper), _) if upper > value => format!(", below {}", at(upper)),
-        (Some(lower), None, _) => format!(", at least {}", at(lower)),
-        (_, _, Some(spread)) if spread > 0.0 => format!(", ± {}", at(2.0 * spread)),
+    text += &match (finding.lower.filter(|lower| *lower < value), finding.upper) {
+        (Some(lower), Some(upper)) => format!(", between {} and {}", at(lower), at(upper)),
+        (None, Some(upper)) if upper > value => format!(", below {}", at(upper)),
+        (Some(lower), None) => format!(", at least {}", at(lower)),
         _ => String::new(),
     };
+    if let Some(spread) = finding.spread.filter(|spread| *spread > 0.0) {
+        text += &format!(", ± {}", at(2.0 * spread));
+    }
     text += ".";
     if let Some(note) = &finding.note {
         text += &format!(" {}", note.trim_end_matches('.'));
