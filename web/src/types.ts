@@ -1659,7 +1659,7 @@ export interface SweepRow {
   /** The frames. */
   frames: Frames;
   /** Length of a trial. */
-  duration_ns: number;
+  duration_ns?: number;
   /** By rising load. */
   points: SweepPoint[];
   /** The highest loss-free load below the first loss, share of the line rate. */

@@ -27,7 +27,10 @@ RESULT = {
 }  # fmt: skip
 INTERVAL = {
     "schema": "eagre.interval/1", "at_s": 0.5, "interval_s": 0.5, "draining": False,
-    "ports": {"west": PORT}, "streams": {"a": {"offered_pps": 99.5, "tx": 50, "tx_bytes": 3200, "rx": 45, "rx_bytes": 2880, "latency_ns": LATENCY}},
+    "ports": {"west": PORT},
+    "streams": {
+        "a": {"offered_pps": 99.5, "tx": 50, "tx_bytes": 3200, "rx": 45, "rx_bytes": 2880, "latency_ns": LATENCY},
+    },
 }  # fmt: skip
 RUN = {
     "id": "20261121-213000-a1b2c3", "name": "demo", "state": "running", "reason": None, "holder": "local",

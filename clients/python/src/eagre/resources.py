@@ -1269,10 +1269,10 @@ class SweepRow:
 
     frames: Frames
     """The frames."""
-    duration_ns: int
-    """Length of a trial."""
     points: list[SweepPoint]
     """By rising load."""
+    duration_ns: int | None = None
+    """Length of a trial."""
     loss_free: float | None = None
     """The highest loss-free load below the first loss, share of the line rate."""
     first_loss: float | None = None
