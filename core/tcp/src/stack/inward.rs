@@ -235,16 +235,15 @@ impl<A: App> Stack<A> {
     }
 
     fn answer_stray(&mut self, now: Nanos, app: &mut A, inward: &Inward, bytes: &[u8], segment: &Segment) {
-        let listener = self.places.listener(&inward.key).filter(|_| is_first(segment.header.flags));
-        let Some(group) = listener else {
-            let flags = segment.header.flags;
-            return match self.places.listener(&inward.key) {
-                // RFC 9293 section 3.10.7.2: what neither resets, acknowledges nor opens is dropped.
-                Some(group) if !flags.has(Flags::ACK) && !flags.has(Flags::RST) => {
-                    self.groups[usize::from(group.0)].stack.segments_to_nobody += 1;
-                }
-                _ => self.reset(inward, bytes, segment),
-            };
+        let flags = segment.header.flags;
+        let group = match self.places.listener(&inward.key) {
+            Some(group) if is_first(flags) => group,
+            // RFC 9293 section 3.10.7.2: what neither resets, acknowledges nor opens is dropped.
+            Some(group) if !flags.has(Flags::ACK) && !flags.has(Flags::RST) => {
+                self.groups[usize::from(group.0)].stack.segments_to_nobody += 1;
+                return;
+            }
+            _ => return self.reset(inward, bytes, segment),
         };
         let hop = self.hop(now, app, group, bytes);
         let Some(index) = hop.and_then(|hop| self.place(&inward.key, inward.hash, group, hop)) else {

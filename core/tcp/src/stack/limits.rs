@@ -10,8 +10,8 @@ use crate::endpoint::State;
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// Half-open flows of a stack at most; Linux allows a listener 4,096 by default. A server
-/// that accepts a million sessions a second over a path of 100 ms needs 100,000.
+/// Half-open flows of a stack at most; Linux allows a listener 4,096 by default. A server that accepts a million sessions a
+/// second over a path of 100 ms needs 100,000.
 pub(super) const HALF_OPEN_MAX: usize = 1 << 18;
 /// Hardware addresses that flows can have at a time.
 pub(super) const HOPS_MAX: usize = u16::MAX as usize;
@@ -31,6 +31,12 @@ impl<A: App> Stack<A> {
     /// Remembers a flow that a peer's SYN began. If there are too many, the oldest half-open ones are given up.
     #[inline]
     pub(super) fn note_half_open(&mut self, now: Nanos, app: &mut A, index: u32) {
+        // Two go for one that comes: where handshakes are completed, the queue stays as short as there are half-open flows.
+        for _ in 0..2 {
+            if self.strangers.half_open.front().is_some_and(|oldest| !self.is_half_open(*oldest)) {
+                self.strangers.half_open.pop_front();
+            }
+        }
         if self.strangers.half_open.len() >= HALF_OPEN_MAX {
             self.give_up_half_open(now, app, HALF_OPEN_MAX / 4 * 3);
         }
