@@ -52,6 +52,130 @@ export interface Application {
   transactions: number;
 }
 
+/** A whole campaign, `eagre.archive/1`. Its documents are as they were written: those of an older version may lack fields. */
+export interface Archive {
+  /** `eagre.archive/1`. */
+  schema: string;
+  /** The campaign. */
+  campaign: StoredCampaign;
+  /** What its methods found. */
+  method_results: MethodResult[];
+  /** The same as values. */
+  findings: Finding[];
+  /** Its trials, by number. */
+  trials: ArchivedTrial[];
+}
+
+/** A trial with its documents. */
+export interface ArchivedTrial {
+  /** Its number in the campaign. */
+  number: number;
+  /** A fingerprint of what was asked for. */
+  key: string;
+  /** What it is, for people. */
+  label: string;
+  /** Which method asked for it. */
+  part: string;
+  /** Which phase of the method it belongs to. */
+  phase: string;
+  /** Frame length or mix. */
+  frame: string;
+  /** Frame length with FCS, bytes. */
+  frame_bytes: number | null;
+  /** Theoretical maximum, packets/s. */
+  line_pps: number | null;
+  /** When traffic started (RFC 3339); a simulated trial has no such time. */
+  started: string | null;
+  /** Whether its figures can be believed. */
+  valid: boolean;
+  /** Whether the tester was the limit. */
+  generator_limited: boolean;
+  /** Whether it was stopped before its end. */
+  interrupted: boolean;
+  /** Why not valid, or why limited. */
+  reasons: string[];
+  /** how long traffic was sent, s */
+  duration_s?: number | null;
+  /** load asked for, packets/s; absent if a stream has none */
+  requested_pps?: number | null;
+  /** load sent, packets/s */
+  offered_pps?: number | null;
+  /** test packets received, packets/s */
+  rx_pps?: number | null;
+  /** test packets sent */
+  tx?: number | null;
+  /** test packets received, each once */
+  rx?: number | null;
+  /** test packets sent and not received */
+  lost?: number | null;
+  /** lost / sent, over the streams whose arrivals were counted */
+  loss_ratio?: number | null;
+  /** packets received again */
+  duplicates?: number | null;
+  /** packets received after one sent later (RFC 4737) */
+  reordered?: number | null;
+  /** packets that were due and not sent */
+  tx_unsent?: number | null;
+  /** bits/s sent, layer 1, all ports */
+  tx_bps_l1?: number | null;
+  /** bits/s received, layer 1, all ports */
+  rx_bps_l1?: number | null;
+  /** one-way delay, smallest, ns */
+  latency_min_ns?: number | null;
+  /** one-way delay, mean of all packets, ns */
+  latency_mean_ns?: number | null;
+  /** one-way delay, median, ns; largest of the streams */
+  latency_p50_ns?: number | null;
+  /** one-way delay, 90%, ns; largest of the streams */
+  latency_p90_ns?: number | null;
+  /** one-way delay, 99%, ns; largest of the streams */
+  latency_p99_ns?: number | null;
+  /** one-way delay, 99.9%, ns; largest of the streams */
+  latency_p99_9_ns?: number | null;
+  /** one-way delay, 99.99%, ns; largest of the streams */
+  latency_p99_99_ns?: number | null;
+  /** one-way delay, largest, ns */
+  latency_max_ns?: number | null;
+  /** mean jitter (RFC 4689), ns; largest of the streams */
+  jitter_mean_ns?: number | null;
+  /** sessions attempted */
+  sessions_attempted?: number | null;
+  /** sessions established */
+  sessions_established?: number | null;
+  /** sessions completed */
+  sessions_completed?: number | null;
+  /** sessions failed, for any reason */
+  sessions_failed?: number | null;
+  /** most sessions open at once */
+  sessions_active_max?: number | null;
+  /** sessions opened per second */
+  open_per_s?: number | null;
+  /** transactions per second */
+  transactions_per_s?: number | null;
+  /** application bits/s received */
+  goodput_bps?: number | null;
+  /** connection set-up, median, ns */
+  setup_p50_ns?: number | null;
+  /** connection set-up, 99%, ns */
+  setup_p99_ns?: number | null;
+  /** time to first byte, median, ns */
+  ttfb_p50_ns?: number | null;
+  /** time to first byte, 99%, ns */
+  ttfb_p99_ns?: number | null;
+  /** time to last byte, median, ns */
+  ttlb_p50_ns?: number | null;
+  /** time to last byte, 99%, ns */
+  ttlb_p99_ns?: number | null;
+  /** What was asked for, as the method says it to itself; null for a run without a method. */
+  request: Record<string, unknown> | null;
+  /** What the method was told of it: given to it again when the campaign is resumed. Null for a run without a method. */
+  outcome: Record<string, unknown> | null;
+  /** The result document, `eagre.result/1`. */
+  result: ResultDocument;
+  /** The interval documents, `eagre.interval/1`. */
+  intervals: IntervalDocument[];
+}
+
 /** How the frames of all trials are made. */
 export interface Attributes {
   /** Pseudorandom addresses and ports, the same set in every trial (RFC 4814). */
@@ -325,6 +449,36 @@ export interface Fault {
 
 /** Kinds of faults. */
 export type FaultKind = "nothing_sent" | "silent" | "wrong_port" | "loop" | "interrupted" | "unanswered";
+
+/** What a method found for one frame length and one goal. */
+export interface Finding {
+  /** Frame length or mix: `64B`, `imix`; of sessions, the application. */
+  frame: string;
+  /** Frame length with FCS, bytes; absent for a mix. */
+  frame_bytes: number | null;
+  /** `throughput`, `ndr`, `pdr 0.5%`, `latency_p99`, `back_to_back`, `connections_per_s` … */
+  goal: string;
+  /** `pps`, `bps`, `ns`, `s`, `frames`, `sessions`, `ratio`, `/s`, or empty. */
+  unit: string;
+  /** The answer. If absent, `note` gives the reason. */
+  value: number | null;
+  /** Largest value known to be reached, in `unit`. */
+  lower: number | null;
+  /** Smallest value known not to be reached, in `unit`. */
+  upper: number | null;
+  /** How far apart `lower` and `upper` are at most where trials agree, in `unit`: where the search ends. */
+  resolution: number | null;
+  /** Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed. */
+  doubt: string | null;
+  /** Standard deviation of repeats, in `unit`. */
+  spread: number | null;
+  /** Theoretical maximum, in `unit`. */
+  line: number | null;
+  /** A reason or a warning. */
+  note: string | null;
+  /** The row or goal it is from, in full. */
+  document: Record<string, unknown> | null;
+}
 
 /** Findings by method: a row for each frame length, mix, application or goal. */
 export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
@@ -1562,6 +1716,42 @@ export type State = "starting" | "running" | "draining" | "done" | "failed" | "s
 
 /** How a method ended. */
 export type Status = "running" | "complete" | {  failed: Fault; };
+
+/** A campaign in the store. */
+export interface StoredCampaign {
+  /** Its name in the store. */
+  id: CampaignId;
+  /** What people call it. */
+  name: string;
+  /** The method. */
+  method: string;
+  /** The method's settings. */
+  config: Record<string, unknown>;
+  /** Text of the profile. */
+  profile: string;
+  /** SHA-256 of that text. */
+  profile_sha256: string;
+  /** Seed of everything random. */
+  seed: number;
+  /** Version of the program. */
+  version: string;
+  /** The command line that does it again. */
+  command: string;
+  /** When it began (RFC 3339, UTC, ms). */
+  started: string;
+  /** When it ended, likewise. */
+  ended: string | null;
+  /** How far it is. */
+  state: StoredState;
+  /** Why it failed. */
+  reason: string | null;
+  /** How often it was resumed. */
+  resumed: number;
+  /** The machine it ran on. */
+  environment: Record<string, unknown>;
+  /** Words to find it by, in alphabetical order. */
+  tags: string[];
+}
 
 /** A stored profile. */
 export interface StoredProfile {

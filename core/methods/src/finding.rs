@@ -40,6 +40,7 @@ pub struct Finding {
     /// A reason or a warning.
     pub note: Option<String>,
     /// The row or goal it is from, in full.
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     pub document: Value,
     /// Which trials speak for it and which against it.
     #[serde(skip)]

@@ -19,7 +19,7 @@ mod stream;
 mod trial;
 
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
-pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Unit, fields};
+pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
 pub use port::PortResult;
 pub use session::{DNS_CODES, DNS_EXTRA, HTTP_CLASSES, SessionResult, SideDetails, SideResult, TlsResult};
 pub use stream::{JitterResult, LatencyResult, PacingResult, SpreadResult, StreamResult};

@@ -57,6 +57,15 @@ pub enum Presence {
     Judged,
 }
 
+/// A series that monitoring systems see: of a running trial, for each name, as `/metrics` has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Series {
+    /// Its name without prefix and `_total`: what it is of, what is counted, the base unit (`stream_tx_packets`).
+    pub name: &'static str,
+    /// Whether it only grows.
+    pub grows: bool,
+}
+
 /// What the keys of a map or the places of a list are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
@@ -129,6 +138,10 @@ pub struct Field {
     pub presence: Presence,
     /// What it means.
     pub about: &'static str,
+    /// The series of monitoring it belongs to: its own or that of the part it is in, as a statistic of it.
+    pub series: Option<Series>,
+    /// What the part that has the series means.
+    pub series_about: &'static str,
 }
 
 impl fmt::Display for Segment {
@@ -163,12 +176,25 @@ pub trait Numbers {
     /// The number at `path` below this part: `latency_ns.p99`. Counters that are absent are zero; a flag is 1 or 0.
     /// Names may have dots: the longest one that fits wins.
     fn number(&self, path: &str) -> Option<f64>;
+
+    /// The counters by name at `path` below this part; `None` if other things or nothing are there.
+    fn counters(&self, path: &str) -> Option<&Counters> {
+        let _ = path;
+        None
+    }
 }
 
 /// The catalogue of a part of a document: every number it may have.
 pub fn fields<T: Numbers>() -> Vec<Field> {
     let mut all = Vec::new();
-    let root = Place { segments: &[], spec: &PART, presence: Presence::Always, about: "" };
+    let root = Place {
+        segments: &[],
+        spec: &PART,
+        presence: Presence::Always,
+        about: "",
+        series: None,
+        series_about: "",
+    };
     T::list(root, &mut all);
     all
 }
@@ -180,6 +206,8 @@ pub struct Place<'a> {
     spec: &'a Spec,
     presence: Presence,
     about: &'static str,
+    series: Option<Series>,
+    series_about: &'static str,
 }
 
 impl Place<'_> {
@@ -197,7 +225,11 @@ impl Place<'_> {
         }
         // What is said of a part holds for all below it, unless they say something else.
         let presence = if spec.presence == Presence::Always { self.presence } else { spec.presence };
-        list(Place { segments: &segments, spec, presence, about });
+        let (series, series_about) = match spec.series {
+            Some(series) => (Some(series), about),
+            None => (self.series, self.series_about),
+        };
+        list(Place { segments: &segments, spec, presence, about, series, series_about });
     }
 
     fn optional(self) -> Self {
@@ -217,7 +249,8 @@ impl Place<'_> {
 
     fn number(self, all: &mut Vec<Field>) {
         let (segments, unit) = (self.segments.to_vec(), self.spec.unit);
-        all.push(Field { segments, unit, presence: self.presence, about: self.about });
+        let Self { presence, about, series, series_about, .. } = self;
+        all.push(Field { segments, unit, presence, about, series, series_about });
     }
 }
 
@@ -228,10 +261,11 @@ pub struct Spec {
     presence: Presence,
     keys: &'static [Key],
     pub(crate) flat: bool,
+    series: Option<Series>,
 }
 
 const fn of(unit: Unit) -> Spec {
-    Spec { unit, presence: Presence::Always, keys: &[], flat: false }
+    Spec { unit, presence: Presence::Always, keys: &[], flat: false, series: None }
 }
 
 impl Spec {
@@ -253,6 +287,16 @@ impl Spec {
     /// Present for sessions whose servers run here.
     pub(crate) const fn servers(self) -> Self {
         Self { presence: Presence::Servers, ..self }
+    }
+
+    /// Monitoring sees it as this series, which only grows. The series' labels are the keys on the way.
+    pub(crate) const fn counter(self, name: &'static str) -> Self {
+        Self { series: Some(Series { name, grows: true }), ..self }
+    }
+
+    /// Monitoring sees it as this series, which goes up and down. Of a part: its times, each a statistic.
+    pub(crate) const fn gauge(self, name: &'static str) -> Self {
+        Self { series: Some(Series { name, grows: false }), ..self }
     }
 
     /// Present once criteria are judged.
@@ -327,6 +371,10 @@ impl<T: Numbers> Numbers for Option<T> {
     fn number(&self, path: &str) -> Option<f64> {
         self.as_ref()?.number(path)
     }
+
+    fn counters(&self, path: &str) -> Option<&Counters> {
+        self.as_ref()?.counters(path)
+    }
 }
 
 impl<T: Numbers> Numbers for Vec<T> {
@@ -359,6 +407,10 @@ impl Numbers for Counters {
 
     fn number(&self, path: &str) -> Option<f64> {
         (!path.is_empty()).then(|| self.get(path).copied().unwrap_or(0) as f64)
+    }
+
+    fn counters(&self, path: &str) -> Option<&Counters> {
+        path.is_empty().then_some(self)
     }
 }
 
@@ -404,6 +456,22 @@ macro_rules! part {
                 )*
                 None
             }
+
+            fn counters(&self, path: &str) -> Option<&$crate::Counters> {
+                #[allow(unused_imports, reason = "not every part has all units")]
+                use $crate::numbers::*;
+                let (name, rest) = split(path);
+                $(
+                    if const { $spec.flat } {
+                        if let Some(counters) = self.$field.counters(path) {
+                            return Some(counters);
+                        }
+                    } else if name == stringify!($field) {
+                        return self.$field.counters(rest);
+                    }
+                )*
+                None
+            }
         }
     };
 }
@@ -417,7 +485,7 @@ mod tests {
         pub struct NewRow {
             /// Frames with a new fault.
             #[serde(skip_serializing_if = "Option::is_none")]
-            new_faults: Option<u64> = COUNT.measured();
+            new_faults: Option<u64> = COUNT.measured().counter("stream_new_faults_packets");
         }
     }
 
@@ -439,6 +507,7 @@ mod tests {
             ("rows.<stream>.new_faults", "Frames with a new fault.")
         );
         assert_eq!((field.unit, field.presence), (Unit::Count, Presence::Measured));
+        assert_eq!(field.series, Some(Series { name: "stream_new_faults_packets", grows: true }));
         let document: NewDocument =
             serde_json::from_str(r#"{"rows": {"a": {"new_faults": 3}, "old": {}}}"#).unwrap();
         assert_eq!(

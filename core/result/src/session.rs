@@ -46,13 +46,13 @@ part! {
         /// Sessions that clients began to open, or that servers were asked for.
         attempted: u64 = COUNT;
         /// Sessions established.
-        established: u64 = COUNT;
+        established: u64 = COUNT.counter("sessions_established");
         /// Sessions completed as planned.
-        completed: u64 = COUNT;
+        completed: u64 = COUNT.counter("sessions_completed");
         /// Completed sessions that were ended early because their time was up or the run was over.
         stopped: u64 = COUNT;
         /// Sessions that failed, by reason.
-        failed: Counters = COUNT.by(&[Key::Failure]);
+        failed: Counters = COUNT.by(&[Key::Failure]).counter("sessions_failures");
         /// Failed sessions / `attempted`.
         failed_ratio: f64 = RATIO;
         /// Sessions open at the end; in an interval, the change since its beginning.
@@ -67,7 +67,7 @@ part! {
         #[serde(skip_serializing_if = "Option::is_none")]
         unasked: Option<u64> = COUNT;
         /// Complete responses received (clients) or sent (servers).
-        transactions: u64 = COUNT;
+        transactions: u64 = COUNT.counter("sessions_transactions");
         /// Transactions per second.
         transactions_per_s: f64 = PER_S;
         /// Application bytes received.

@@ -9,27 +9,27 @@ part! {
         /// Packets per second sent.
         offered_pps: f64 = PACKETS_PER_S;
         /// Packets sent.
-        tx: u64 = COUNT;
+        tx: u64 = COUNT.counter("stream_tx_packets");
         /// Bytes sent, with FCS.
         tx_bytes: u64 = BYTES;
         /// Packets received, without duplicates.
         #[serde(skip_serializing_if = "Option::is_none")]
-        rx: Option<u64> = COUNT.measured();
+        rx: Option<u64> = COUNT.measured().counter("stream_rx_packets");
         /// Their bytes, with FCS.
         #[serde(skip_serializing_if = "Option::is_none")]
         rx_bytes: Option<u64> = BYTES.measured();
         /// Packets sent and not received.
         #[serde(skip_serializing_if = "Option::is_none")]
-        lost: Option<u64> = COUNT.measured();
+        lost: Option<u64> = COUNT.measured().gauge("stream_lost_packets");
         /// `lost` / `tx`.
         #[serde(skip_serializing_if = "Option::is_none")]
         loss_ratio: Option<f64> = RATIO.measured();
         /// Duplicates received.
         #[serde(skip_serializing_if = "Option::is_none")]
-        duplicates: Option<u64> = COUNT.measured();
+        duplicates: Option<u64> = COUNT.measured().counter("stream_duplicate_packets");
         /// Packets received after one sent later (RFC 4737).
         #[serde(skip_serializing_if = "Option::is_none")]
-        reordered: Option<u64> = COUNT.measured();
+        reordered: Option<u64> = COUNT.measured().counter("stream_reordered_packets");
         /// Largest distance of a reordered packet, in packets of its stream.
         #[serde(skip_serializing_if = "Option::is_none")]
         reorder_distance_max: Option<u64> = COUNT.measured();
@@ -41,7 +41,7 @@ part! {
         rejected: Option<u64> = COUNT.measured();
         /// One-way delay.
         #[serde(skip_serializing_if = "Option::is_none")]
-        latency_ns: Option<LatencyResult> = PART.measured();
+        latency_ns: Option<LatencyResult> = PART.measured().gauge("stream_latency_seconds");
         /// Variation of the delay from packet to packet.
         #[serde(skip_serializing_if = "Option::is_none")]
         jitter_ns: Option<JitterResult> = PART.measured();

@@ -266,7 +266,7 @@ fn list(store: &Store, filter: &Filter, json: bool) -> Result<Exit, Failure> {
 fn show(store: &Store, reference: &str, json: bool) -> Result<Exit, Failure> {
     let id = store.find(reference)?;
     if json {
-        return print_json(&export::json(store, &id)?);
+        return print_json(&export::archive(store, &id)?);
     }
     let (campaign, findings, trials) = (store.campaign(&id)?, store.findings(&id)?, store.trials(&id)?);
     println!("  {} · {} · {} · {}", campaign.id, campaign.name, campaign.method, campaign.state.as_str());
@@ -440,8 +440,10 @@ fn export_to(store: &Store, references: Vec<String>, format: Format, output: &Pa
     match format {
         Format::Csv => to_output(output, |out| export::csv(&loaded, out))?,
         Format::Json => {
-            let all =
-                loaded.iter().map(|l| export::json(store, &l.campaign.id)).collect::<Result<Vec<_>, _>>()?;
+            let all = loaded
+                .iter()
+                .map(|l| export::archive(store, &l.campaign.id))
+                .collect::<Result<Vec<_>, _>>()?;
             to_output(output, |out| match &all[..] {
                 [one] => pretty(out, one),
                 several => pretty(out, several),

@@ -6,6 +6,7 @@
 
 use result::{LatencyResult, Named, ResultDocument, SideResult};
 use rusqlite::types::Value as Sql;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How a column's numbers are kept.
@@ -35,7 +36,7 @@ pub struct Column {
 macro_rules! figures {
     ($($name:ident: $kind:ident = $of:expr, $about:literal;)*) => {
         /// What a result document says, summed up. Absent means not measured.
-        #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
         pub struct Figures {
             $(#[doc = $about] #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<f64>,)*
         }

@@ -27,7 +27,8 @@ pub use error::StoreError;
 pub use figures::{Column, Figures, Kind};
 pub use methods::Finding;
 pub use model::{
-    Campaign, CampaignId, Filter, Loaded, NewCampaign, NewTrial, State, Summary, TrialRow, sha256,
+    Archive, ArchivedTrial, Campaign, CampaignId, Filter, Loaded, NewCampaign, NewTrial, State, Summary,
+    TrialRow, sha256,
 };
 pub use stored::StoredResult;
 pub use trend::{Trend, TrendPoint, TrendQuery};

@@ -2,8 +2,8 @@
 
 use crate::figures::Figures;
 use crate::{StoreError, StoredResult};
-use methods::Finding;
-use result::ResultDocument;
+use methods::{Finding, MethodResult};
+use result::{IntervalDocument, ResultDocument};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -90,7 +90,8 @@ impl State {
 }
 
 /// A campaign in the store.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "StoredCampaign")]
 pub struct Campaign {
     /// Its name in the store.
     pub id: CampaignId,
@@ -99,6 +100,7 @@ pub struct Campaign {
     /// The method.
     pub method: String,
     /// The method's settings.
+    #[schemars(with = "serde_json::Map<String, Value>")]
     pub config: Value,
     /// Text of the profile.
     pub profile: String,
@@ -121,6 +123,7 @@ pub struct Campaign {
     /// How often it was resumed.
     pub resumed: u32,
     /// The machine it ran on.
+    #[schemars(with = "serde_json::Map<String, Value>")]
     pub environment: Value,
     /// Words to find it by, in alphabetical order.
     pub tags: Vec<String>,
@@ -179,7 +182,7 @@ pub struct NewTrial {
 }
 
 /// A trial in the store, without its documents.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TrialRow {
     /// Its number in the campaign.
     pub number: u32,
@@ -267,6 +270,42 @@ pub struct Loaded {
     pub method_results: Vec<StoredResult>,
     /// The same as values.
     pub findings: Vec<Finding>,
+}
+
+/// A whole campaign, `eagre.archive/1`. Its documents are as they were written: those of an older version may lack fields.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Archive {
+    /// `eagre.archive/1`.
+    pub schema: &'static str,
+    /// The campaign.
+    pub campaign: Campaign,
+    /// What its methods found.
+    #[schemars(with = "Vec<MethodResult>")]
+    pub method_results: Vec<StoredResult>,
+    /// The same as values.
+    pub findings: Vec<Finding>,
+    /// Its trials, by number.
+    pub trials: Vec<ArchivedTrial>,
+}
+
+/// A trial with its documents.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ArchivedTrial {
+    /// What it was, and its figures.
+    #[serde(flatten)]
+    pub row: TrialRow,
+    /// What was asked for, as the method says it to itself; null for a run without a method.
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
+    pub request: Value,
+    /// What the method was told of it: given to it again when the campaign is resumed. Null for a run without a method.
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
+    pub outcome: Value,
+    /// The result document, `eagre.result/1`.
+    #[schemars(with = "ResultDocument")]
+    pub result: Value,
+    /// The interval documents, `eagre.interval/1`.
+    #[schemars(with = "Vec<IntervalDocument>")]
+    pub intervals: Vec<Value>,
 }
 
 impl Loaded {
@@ -367,15 +406,10 @@ pub fn sha256(text: &str) -> String {
 /// An instant as the store has it, with milliseconds: text order is time order.
 pub(crate) fn instant(text: &str) -> Result<String, StoreError> {
     let wrong = || StoreError::Instant(text.to_owned());
-    let utc = text.strip_suffix(['Z', 'z']).or_else(|| text.strip_suffix("+00:00")).ok_or_else(wrong)?;
-    let (seconds, fraction) = utc.split_once('.').unwrap_or((utc, "0"));
-    let pattern = "0000-00-00T00:00:00";
-    let fits = |(c, p): (char, char)| if p == '0' { c.is_ascii_digit() } else { c == p };
-    let digits = !fraction.is_empty() && fraction.bytes().all(|b| b.is_ascii_digit());
-    if seconds.len() != pattern.len() || !seconds.chars().zip(pattern.chars()).all(fits) || !digits {
-        return Err(wrong());
-    }
-    Ok(format!("{seconds}.{:0<3.3}Z", fraction))
+    let utc = text.strip_suffix("+00:00").map(|local| format!("{local}Z"));
+    let utc = utc.as_deref().unwrap_or(text).to_ascii_uppercase();
+    let instant = humantime::parse_rfc3339(&utc).map_err(|_| wrong())?;
+    Ok(humantime::format_rfc3339_millis(instant).to_string())
 }
 
 /// The beginning of an instant: a date, or more.
@@ -383,7 +417,7 @@ pub(crate) fn date(text: &str) -> Result<String, StoreError> {
     if let Ok(exact) = instant(text) {
         return Ok(exact);
     }
-    let rest = "2000-01-01T00:00:00.000Z".get(text.len()..).filter(|_| text.len() >= 10 && text.is_ascii());
+    let rest = "2000-01-01T00:00:00Z".get(text.len()..).filter(|_| text.len() >= 10 && text.is_ascii());
     let whole = rest.map(|rest| format!("{text}{rest}")).ok_or_else(|| StoreError::Date(text.to_owned()))?;
     instant(&whole).map_err(|_| StoreError::Date(text.to_owned()))
 }
@@ -435,6 +469,6 @@ pub(crate) mod tests {
     fn a_date_is_its_first_instant() {
         assert_eq!(date("2026-11-30").unwrap(), "2026-11-30T00:00:00.000Z");
         assert_eq!(date("2026-11-30T12:30").unwrap(), "2026-11-30T12:30:00.000Z");
-        assert!(date("2026").is_err() && date("last week!").is_err());
+        assert!(date("2026").is_err() && date("last week!").is_err() && date("2026-02-30").is_err());
     }
 }

@@ -118,7 +118,7 @@ proptest! {
         prop_assert!(store::report::comparison(&[loaded.clone(), loaded.clone()], "dut", "config").ends_with("</html>"));
         export::csv(std::slice::from_ref(&loaded), Vec::new()).unwrap();
         export::trending(&loaded);
-        export::json(&store, &id).unwrap();
+        export::archive(&store, &id).unwrap();
     }
 }
 

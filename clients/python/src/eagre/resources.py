@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from eagre.errors import ProblemPlace
-from eagre.outcome import AchievedResult, IntervalDocument, PortResult, SessionResult, StreamResult, Verdict
+from eagre.outcome import AchievedResult, IntervalDocument, PortResult, ResultDocument, SessionResult, StreamResult, Verdict
 from eagre.state import HasState
 
 
@@ -41,6 +41,138 @@ class Application:
     """Bytes of a response."""
     transactions: int
     """Transactions of a session before it closes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archive:
+    """A whole campaign, `eagre.archive/1`. Its documents are as they were written: those of an older version may
+    lack fields.
+    """
+
+    schema: str
+    """`eagre.archive/1`."""
+    campaign: StoredCampaign
+    """The campaign."""
+    method_results: list[MethodResult]
+    """What its methods found."""
+    findings: list[Finding]
+    """The same as values."""
+    trials: list[ArchivedTrial]
+    """Its trials, by number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchivedTrial:
+    """A trial with its documents."""
+
+    number: int
+    """Its number in the campaign."""
+    key: str
+    """A fingerprint of what was asked for."""
+    label: str
+    """What it is, for people."""
+    part: str
+    """Which method asked for it."""
+    phase: str
+    """Which phase of the method it belongs to."""
+    frame: str
+    """Frame length or mix."""
+    valid: bool
+    """Whether its figures can be believed."""
+    generator_limited: bool
+    """Whether the tester was the limit."""
+    interrupted: bool
+    """Whether it was stopped before its end."""
+    reasons: list[str]
+    """Why not valid, or why limited."""
+    result: ResultDocument
+    """The result document, `eagre.result/1`."""
+    intervals: list[IntervalDocument]
+    """The interval documents, `eagre.interval/1`."""
+    frame_bytes: int | None = None
+    """Frame length with FCS, bytes."""
+    line_pps: float | None = None
+    """Theoretical maximum, packets/s."""
+    started: str | None = None
+    """When traffic started (RFC 3339); a simulated trial has no such time."""
+    duration_s: float | None = None
+    """how long traffic was sent, s"""
+    requested_pps: float | None = None
+    """load asked for, packets/s; absent if a stream has none"""
+    offered_pps: float | None = None
+    """load sent, packets/s"""
+    rx_pps: float | None = None
+    """test packets received, packets/s"""
+    tx: float | None = None
+    """test packets sent"""
+    rx: float | None = None
+    """test packets received, each once"""
+    lost: float | None = None
+    """test packets sent and not received"""
+    loss_ratio: float | None = None
+    """lost / sent, over the streams whose arrivals were counted"""
+    duplicates: float | None = None
+    """packets received again"""
+    reordered: float | None = None
+    """packets received after one sent later (RFC 4737)"""
+    tx_unsent: float | None = None
+    """packets that were due and not sent"""
+    tx_bps_l1: float | None = None
+    """bits/s sent, layer 1, all ports"""
+    rx_bps_l1: float | None = None
+    """bits/s received, layer 1, all ports"""
+    latency_min_ns: float | None = None
+    """one-way delay, smallest, ns"""
+    latency_mean_ns: float | None = None
+    """one-way delay, mean of all packets, ns"""
+    latency_p50_ns: float | None = None
+    """one-way delay, median, ns; largest of the streams"""
+    latency_p90_ns: float | None = None
+    """one-way delay, 90%, ns; largest of the streams"""
+    latency_p99_ns: float | None = None
+    """one-way delay, 99%, ns; largest of the streams"""
+    latency_p99_9_ns: float | None = None
+    """one-way delay, 99.9%, ns; largest of the streams"""
+    latency_p99_99_ns: float | None = None
+    """one-way delay, 99.99%, ns; largest of the streams"""
+    latency_max_ns: float | None = None
+    """one-way delay, largest, ns"""
+    jitter_mean_ns: float | None = None
+    """mean jitter (RFC 4689), ns; largest of the streams"""
+    sessions_attempted: float | None = None
+    """sessions attempted"""
+    sessions_established: float | None = None
+    """sessions established"""
+    sessions_completed: float | None = None
+    """sessions completed"""
+    sessions_failed: float | None = None
+    """sessions failed, for any reason"""
+    sessions_active_max: float | None = None
+    """most sessions open at once"""
+    open_per_s: float | None = None
+    """sessions opened per second"""
+    transactions_per_s: float | None = None
+    """transactions per second"""
+    goodput_bps: float | None = None
+    """application bits/s received"""
+    setup_p50_ns: float | None = None
+    """connection set-up, median, ns"""
+    setup_p99_ns: float | None = None
+    """connection set-up, 99%, ns"""
+    ttfb_p50_ns: float | None = None
+    """time to first byte, median, ns"""
+    ttfb_p99_ns: float | None = None
+    """time to first byte, 99%, ns"""
+    ttlb_p50_ns: float | None = None
+    """time to last byte, median, ns"""
+    ttlb_p99_ns: float | None = None
+    """time to last byte, 99%, ns"""
+    request: dict[str, Any] = field(default_factory=dict)
+    """What was asked for, as the method says it to itself; null for a run without a method."""
+    outcome: dict[str, Any] = field(default_factory=dict)
+    """What the method was told of it: given to it again when the campaign is resumed. Null for a run without a
+    method.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,6 +435,38 @@ class Fault:
 
 FaultKind: TypeAlias = Literal["nothing_sent", "silent", "wrong_port", "loop", "interrupted", "unanswered"]
 """Kinds of faults."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What a method found for one frame length and one goal."""
+
+    frame: str
+    """Frame length or mix: `64B`, `imix`; of sessions, the application."""
+    goal: str
+    """`throughput`, `ndr`, `pdr 0.5%`, `latency_p99`, `back_to_back`, `connections_per_s` …"""
+    unit: str
+    """`pps`, `bps`, `ns`, `s`, `frames`, `sessions`, `ratio`, `/s`, or empty."""
+    frame_bytes: int | None = None
+    """Frame length with FCS, bytes; absent for a mix."""
+    value: float | None = None
+    """The answer. If absent, `note` gives the reason."""
+    lower: float | None = None
+    """Largest value known to be reached, in `unit`."""
+    upper: float | None = None
+    """Smallest value known not to be reached, in `unit`."""
+    resolution: float | None = None
+    """How far apart `lower` and `upper` are at most where trials agree, in `unit`: where the search ends."""
+    doubt: str | None = None
+    """Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed."""
+    spread: float | None = None
+    """Standard deviation of repeats, in `unit`."""
+    line: float | None = None
+    """Theoretical maximum, in `unit`."""
+    note: str | None = None
+    """A reason or a warning."""
+    document: dict[str, Any] = field(default_factory=dict)
+    """The row or goal it is from, in full."""
 
 
 Findings: TypeAlias = dict[str, Any]
@@ -1205,6 +1369,44 @@ State: TypeAlias = Literal["starting", "running", "draining", "done", "failed", 
 
 Status: TypeAlias = Literal["running", "complete"] | dict[str, Any]
 """How a method ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredCampaign(HasState):
+    """A campaign in the store."""
+
+    id: CampaignId
+    """Its name in the store."""
+    name: str
+    """What people call it."""
+    method: str
+    """The method."""
+    config: dict[str, Any]
+    """The method's settings."""
+    profile: str
+    """Text of the profile."""
+    profile_sha256: str
+    """SHA-256 of that text."""
+    seed: int
+    """Seed of everything random."""
+    version: str
+    """Version of the program."""
+    command: str
+    """The command line that does it again."""
+    started: str
+    """When it began (RFC 3339, UTC, ms)."""
+    state: StoredState
+    """How far it is."""
+    resumed: int
+    """How often it was resumed."""
+    environment: dict[str, Any]
+    """The machine it ran on."""
+    tags: list[str]
+    """Words to find it by, in alphabetical order."""
+    ended: str | None = None
+    """When it ended, likewise."""
+    reason: str | None = None
+    """Why it failed."""
 
 
 @dataclass(frozen=True, kw_only=True)

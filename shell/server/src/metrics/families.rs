@@ -1,6 +1,13 @@
 //! Names, types, units and meanings of all metrics: queries depend on them. A test compares `docs/metrics.md`.
 //!
-//! Base units: packets, bytes, seconds, ratios from 0 to 1. Not here: where the figures come from.
+//! Base units: packets, bytes, seconds, ratios from 0 to 1. A field of a result that is exported says so where it is defined.
+//! Not here: where the figures come from.
+
+use result::{Numbers, PortResult, Segment, Series, SessionResult, StreamResult, Unit, fields};
+use std::sync::LazyLock;
+
+/// Base units, as the last part of a name.
+const UNITS: [&str; 4] = ["packets", "bytes", "seconds", "ratio"];
 
 /// Type of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +19,7 @@ pub(crate) enum MetricKind {
 }
 
 /// Metrics of one name.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Family {
     /// Without the prefix `eagre_`, the unit and, for counters, `_total`.
     pub(crate) name: &'static str,
@@ -30,8 +37,8 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Fa
     Family { name, kind: MetricKind::Gauge, unit, help }
 }
 
-/// All families, in the order of the output.
-pub(crate) const FAMILIES: &[Family] = &[
+/// Families of the server, its jobs and what it derives.
+const OWN: &[Family] = &[
     gauge("build_info", "", "Always 1; labels give the versions."),
     gauge("runs", "", "Listed runs, by state."),
     gauge("campaigns", "", "Listed campaigns, by state."),
@@ -45,41 +52,86 @@ pub(crate) const FAMILIES: &[Family] = &[
     gauge("run_latency", "seconds", "Latency of all streams in the last 0.1 s, by statistic."),
     gauge("campaign_progress", "ratio", "Completed share of the running part of a campaign."),
     counter("campaign_trials", "", "Completed trials of a campaign."),
-    counter("port_tx", "packets", "Packets sent on a port."),
-    counter("port_tx", "bytes", "Bytes sent on a port, with FCS."),
-    counter("port_rx", "packets", "Packets received on a port."),
-    counter("port_rx", "bytes", "Bytes received on a port, with FCS."),
-    counter(
-        "port_rx_other",
-        "packets",
-        "Packets received on a port that belong to no stream or session of the run.",
-    ),
-    counter("port_tx_unsent", "packets", "Packets that were due on a port and not sent."),
-    counter("port_tx_errors", "", "Frames that the driver of a port accepted and did not send, by reason."),
-    counter("port_rx_errors", "", "Received frames that were dropped or not counted, by reason."),
-    counter("stream_tx", "packets", "Packets sent by a stream."),
-    counter("stream_rx", "packets", "Packets received of a stream."),
-    gauge(
-        "stream_lost",
-        "packets",
-        "Packets of a stream sent and not received; those on the way count until they arrive.",
-    ),
-    counter("stream_duplicate", "packets", "Duplicate packets received of a stream."),
-    counter("stream_reordered", "packets", "Packets of a stream received after one sent later."),
-    gauge("stream_latency", "seconds", "Latency of a stream since the start of traffic, by statistic."),
+    gauge("worker_busy", "ratio", "Busy share of a worker in the last 0.1 s."),
     gauge("streams_summed", "", "Streams of a run that are summed as stream=\"(others)\"."),
     gauge("sessions_active", "", "Open sessions."),
-    counter("sessions_established", "", "Established sessions."),
-    counter("sessions_completed", "", "Completed sessions."),
     counter("sessions_failed", "", "Failed sessions."),
-    counter("sessions_failures", "", "Failed sessions, by reason."),
-    counter(
-        "sessions_transactions",
-        "",
-        "Responses that sessions received; for external clients, responses sent.",
-    ),
-    gauge("worker_busy", "ratio", "Busy share of a worker in the last 0.1 s."),
 ];
+
+/// All families, in the order of the output: the server's own, then those of ports, streams and sessions, which the results'
+/// fields define.
+pub(crate) static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
+    let of_results = [series::<PortResult>(), series::<StreamResult>(), series::<SessionResult>()];
+    let mut all = OWN.to_vec();
+    for one in of_results.iter().flatten() {
+        let family = one.family();
+        if !all.iter().any(|known| known.name == family.name && known.unit == family.unit) {
+            all.push(family);
+        }
+    }
+    all
+});
+
+/// A number of a result that is exported.
+#[derive(Debug, Clone)]
+pub(crate) struct Exported {
+    /// Its path below the port, stream or entry; of counters by name, that of them all.
+    pub(crate) path: String,
+    /// Whether it is counters by name.
+    pub(crate) by_reason: bool,
+    /// Value of the label `statistic`, if it is one of several.
+    pub(crate) statistic: Option<&'static str>,
+    /// What its samples are multiplied by to have the base unit.
+    pub(crate) factor: f64,
+    series: Series,
+    about: &'static str,
+}
+
+impl Exported {
+    fn family(&self) -> Family {
+        let (name, unit) = match self.series.name.rsplit_once('_') {
+            Some((name, unit)) if UNITS.contains(&unit) => (name, unit),
+            _ => (self.series.name, ""),
+        };
+        let kind = if self.series.grows { MetricKind::Counter } else { MetricKind::Gauge };
+        Family { name, kind, unit, help: self.about.trim() }
+    }
+
+    pub(crate) fn full_name(&self) -> String {
+        self.family().full_name()
+    }
+
+    pub(crate) fn grows(&self) -> bool {
+        self.series.grows
+    }
+}
+
+/// What is exported of a part of a result. The numbers of its details, which belong to the same series, are not.
+pub(crate) fn series<T: Numbers>() -> Vec<Exported> {
+    let mut all: Vec<Exported> = Vec::new();
+    for field in fields::<T>() {
+        let Some(series) = field.series else { continue };
+        let by_reason = matches!(field.segments.last(), Some(Segment::Key(_)));
+        let is_statistic = field.about != field.series_about;
+        let statistic = match field.segments.last() {
+            Some(Segment::Name(name)) if is_statistic => Some(*name),
+            _ => None,
+        };
+        if is_statistic && field.unit != Unit::Nanos
+            || all.iter().any(|one| (one.series, one.statistic) == (series, statistic))
+        {
+            continue;
+        }
+        let path = field.below(0);
+        let path = match path.rsplit_once('.') {
+            Some((counters, _)) if by_reason => counters.to_owned(),
+            _ => path,
+        };
+        let factor = if field.unit == Unit::Nanos { 1e-9 } else { 1.0 };
+        all.push(Exported { path, by_reason, statistic, factor, series, about: field.series_about });
+    }
+    all
+}
 
 impl Family {
     /// Name of the samples.
@@ -101,9 +153,26 @@ mod tests {
         assert!(names.contains(&"eagre_stream_latency_seconds".to_owned()));
         names.sort();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
-        for family in FAMILIES {
-            assert!(["", "packets", "bytes", "seconds", "ratio"].contains(&family.unit), "{}", family.name);
+        for family in FAMILIES.iter() {
+            assert!(family.unit.is_empty() || UNITS.contains(&family.unit), "{}", family.name);
             assert!(family.help.ends_with('.'), "{}", family.name);
+        }
+    }
+
+    #[test]
+    fn what_a_field_says_is_exported() {
+        let of_streams = series::<StreamResult>();
+        let p99 = of_streams.iter().find(|one| one.statistic == Some("p99")).unwrap();
+        assert_eq!(
+            (p99.full_name().as_str(), p99.path.as_str()),
+            ("eagre_stream_latency_seconds", "latency_ns.p99")
+        );
+        assert!(of_streams.iter().all(|one| one.statistic != Some("samples")));
+        let of_sessions = series::<SessionResult>();
+        let failures: Vec<_> = of_sessions.iter().filter(|one| one.by_reason).map(|one| &one.path).collect();
+        assert_eq!(failures, ["failed"]);
+        for one in [series::<PortResult>(), of_streams, of_sessions].iter().flatten() {
+            assert_eq!(one.factor < 1.0, one.family().unit == "seconds", "{}", one.path);
         }
     }
 }

@@ -18,7 +18,8 @@ use api::{LiveSessions, State};
 use axum::extract::State as Part;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use result::{Counters, LatencyResult, PortResult, SessionResult, StreamResult, TotalDocument};
+use families::{Exported, series};
+use result::{Numbers, PortResult, SessionResult, StreamResult, TotalDocument};
 use samples::Samples;
 use serde::Deserialize;
 use std::time::{Duration, SystemTime};
@@ -193,109 +194,65 @@ fn sessions_active(run: &str, names: &[String], sessions: &LiveSessions, samples
 
 /// Totals since the start.
 fn totals(run: &str, totals: &TotalDocument, streams: usize, samples: &mut Samples) {
+    let exported = series::<PortResult>();
     for (name, port) in &totals.ports {
-        of_port(&[("run", run), ("port", name)], port, samples);
+        export(&exported, &[("run", run), ("port", name)], port, samples);
     }
+    let exported = series::<StreamResult>();
     for (name, stream) in totals.streams.iter().take(streams) {
-        of_stream(&[("run", run), ("stream", name)], stream, samples);
+        export(&exported, &[("run", run), ("stream", name)], stream, samples);
     }
     let others: Vec<&StreamResult> = totals.streams.values().skip(streams).collect();
     samples.value("eagre_streams_summed", &[("run", run)], others.len() as f64);
-    if !others.is_empty() {
-        of_stream(&[("run", run), ("stream", OTHERS)], &sum(&others), samples);
-    }
+    export_sum(&exported, &[("run", run), ("stream", OTHERS)], &others, samples);
+    let exported = series::<SessionResult>();
     for (name, entry) in &totals.sessions {
-        of_sessions(&[("run", run), ("sessions", name)], entry, samples);
+        let labels = [("run", run), ("sessions", name.as_str())];
+        export(&exported, &labels, entry, samples);
+        samples.count("eagre_sessions_failed_total", &labels, entry.seen.failed.values().sum());
     }
 }
 
 type Labels<'a> = [(&'static str, &'a str)];
 
-/// A family with a sample for each reason.
-fn by_reason(labels: &Labels<'_>, counters: &Counters, name: &str, samples: &mut Samples) {
-    for (reason, count) in counters {
-        let labels: Vec<_> = labels.iter().copied().chain([("reason", reason.as_str())]).collect();
-        samples.count(name, &labels, *count);
+/// A sample of the series of `one`, unless it was not measured.
+fn sample(one: &Exported, labels: &Labels<'_>, number: f64, samples: &mut Samples) {
+    let statistic = one.statistic.map(|statistic| ("statistic", statistic));
+    let labels: Vec<_> = labels.iter().copied().chain(statistic).collect();
+    if one.grows() {
+        samples.count(&one.full_name(), &labels, number as u64);
+    } else {
+        samples.value(&one.full_name(), &labels, number * one.factor);
     }
 }
 
-fn of_port(labels: &Labels<'_>, port: &PortResult, samples: &mut Samples) {
-    samples.count("eagre_port_tx_packets_total", labels, port.tx_packets);
-    samples.count("eagre_port_tx_bytes_total", labels, port.tx_bytes);
-    samples.count("eagre_port_rx_packets_total", labels, port.rx_packets);
-    samples.count("eagre_port_rx_bytes_total", labels, port.rx_bytes);
-    samples.count("eagre_port_rx_other_packets_total", labels, port.rx_other);
-    if let Some(unsent) = port.tx_unsent {
-        samples.count("eagre_port_tx_unsent_packets_total", labels, unsent);
-    }
-    by_reason(labels, &port.tx_errors, "eagre_port_tx_errors_total", samples);
-    by_reason(labels, &port.rx_errors, "eagre_port_rx_errors_total", samples);
-}
-
-fn of_stream(labels: &Labels<'_>, stream: &StreamResult, samples: &mut Samples) {
-    let counts = [
-        (Some(stream.tx), "eagre_stream_tx_packets_total"),
-        (stream.rx, "eagre_stream_rx_packets_total"),
-        (stream.duplicates, "eagre_stream_duplicate_packets_total"),
-        (stream.reordered, "eagre_stream_reordered_packets_total"),
-    ];
-    for (count, name) in counts {
-        if let Some(count) = count {
-            samples.count(name, labels, count);
+/// What is exported of a row of a result; of counters by name, a sample for each reason.
+fn export(exported: &[Exported], labels: &Labels<'_>, row: &impl Numbers, samples: &mut Samples) {
+    for one in exported {
+        if one.by_reason {
+            for (reason, count) in row.counters(&one.path).into_iter().flatten() {
+                let labels: Vec<_> = labels.iter().copied().chain([("reason", reason.as_str())]).collect();
+                sample(one, &labels, *count as f64, samples);
+            }
+        } else if let Some(number) = row.number(&one.path) {
+            sample(one, labels, number, samples);
         }
     }
-    if let Some(lost) = stream.lost {
-        samples.value("eagre_stream_lost_packets", labels, lost as f64);
-    }
-    for (statistic, nanoseconds) in stream.latency_ns.iter().flat_map(statistics) {
-        let labels: Vec<_> = labels.iter().copied().chain([("statistic", statistic)]).collect();
-        samples.value("eagre_stream_latency_seconds", &labels, nanoseconds / 1e9);
-    }
 }
 
-/// Values of a latency, by the label that says which; ns.
-fn statistics(latency: &LatencyResult) -> impl Iterator<Item = (&'static str, f64)> {
-    let percentile = |value: Option<u64>| value.map(|ns| ns as f64);
-    let all = [
-        ("min", Some(latency.min as f64)),
-        ("mean", Some(latency.mean)),
-        ("p50", percentile(latency.p50)),
-        ("p90", percentile(latency.p90)),
-        ("p99", percentile(latency.p99)),
-        ("p99_9", percentile(latency.p99_9)),
-        ("max", Some(latency.max as f64)),
-    ];
-    all.into_iter().filter_map(|(statistic, value)| Some((statistic, value?)))
-}
-
-/// Streams as one. Latencies cannot be added.
-fn sum(streams: &[&StreamResult]) -> StreamResult {
-    let sum = |count: fn(&StreamResult) -> Option<u64>| {
-        streams.iter().filter_map(|stream| count(stream)).reduce(|a, b| a + b)
-    };
-    StreamResult {
-        tx: streams.iter().map(|stream| stream.tx).sum(),
-        rx: sum(|stream| stream.rx),
-        lost: sum(|stream| stream.lost),
-        duplicates: sum(|stream| stream.duplicates),
-        reordered: sum(|stream| stream.reordered),
-        ..StreamResult::default()
+/// Rows as one. Latencies cannot be added.
+fn export_sum(exported: &[Exported], labels: &Labels<'_>, rows: &[&StreamResult], samples: &mut Samples) {
+    for one in exported.iter().filter(|one| one.statistic.is_none() && !one.by_reason) {
+        if let Some(sum) = rows.iter().filter_map(|row| row.number(&one.path)).reduce(|a, b| a + b) {
+            sample(one, labels, sum, samples);
+        }
     }
-}
-
-fn of_sessions(labels: &Labels<'_>, entry: &SessionResult, samples: &mut Samples) {
-    let seen = &entry.seen;
-    samples.count("eagre_sessions_established_total", labels, seen.established);
-    samples.count("eagre_sessions_completed_total", labels, seen.completed);
-    samples.count("eagre_sessions_transactions_total", labels, seen.transactions);
-    samples.count("eagre_sessions_failed_total", labels, seen.failed.values().sum());
-    by_reason(labels, &seen.failed, "eagre_sessions_failures_total", samples);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::SideResult;
+    use result::{Counters, LatencyResult, SideResult};
 
     fn text(streams: usize) -> String {
         let latency_ns = Some(LatencyResult { p50: Some(2_000), mean: 2_500.5, ..LatencyResult::default() });

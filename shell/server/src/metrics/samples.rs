@@ -54,7 +54,7 @@ impl Samples {
 
 impl Collector for Samples {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for family in FAMILIES {
+        for family in FAMILIES.iter() {
             self.encode_family(family, &mut encoder)?;
         }
         Ok(())

@@ -24,6 +24,7 @@ const COMPARE_MAX: usize = 20;
 const REPORT_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
+type ArchiveBody = Described<store::Archive>;
 type SummaryBody = Described<store::Summary>;
 type ComparisonBody = Described<store::Comparison>;
 
@@ -88,11 +89,11 @@ async fn results(State(service): Known, QueryOf(query): QueryOf<ListQuery>) -> R
 
 /// A stored result with all its trials, eagre.archive/1
 #[utoipa::path(get, path = "/api/v1/results/{id}", tag = "results", params(("id" = String, Path, description = "Id, its beginning, or 'latest'")),
-    responses((status = 200, body = Object), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = ArchiveBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn stored(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
     reading(service, move |service| {
         let store = Store::open(&service.store)?;
-        json(&export::json(&store, &store.find(&id)?)?)
+        json(&export::archive(&store, &store.find(&id)?)?)
     })
     .await
 }
@@ -141,7 +142,7 @@ async fn exported(
         let store = Store::open(&service.store)?;
         let id = store.find(&id)?;
         match query.format.as_deref().unwrap_or("csv") {
-            "json" => json(&export::json(&store, &id)?),
+            "json" => json(&export::archive(&store, &id)?),
             "trending" => json(&export::trending(&store.load(&id)?)),
             "csv" => {
                 let mut text = Vec::new();

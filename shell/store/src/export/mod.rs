@@ -11,11 +11,11 @@ pub use trending::trending;
 pub use parquet::parquet;
 
 use crate::figures::{Column, Figures, Kind};
-use crate::{CampaignId, Loaded, Store, StoreError, TrialRow};
+use crate::{Archive, ArchivedTrial, CampaignId, Loaded, Store, StoreError, TrialRow};
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Name of the format of [`json`].
+/// Name of the format of [`archive`].
 pub const ARCHIVE_SCHEMA: &str = "eagre.archive/1";
 
 macro_rules! about {
@@ -100,28 +100,17 @@ pub fn csv(campaigns: &[Loaded], out: impl Write) -> Result<(), StoreError> {
     Ok(writer.flush()?)
 }
 
-/// A whole campaign, `eagre.archive/1`: what the store has, documents and intervals too.
+/// A whole campaign: what the store has, documents and intervals too.
 ///
 /// # Errors
 /// There is no such campaign; the store can't be read.
-pub fn json(store: &Store, id: &CampaignId) -> Result<Value, StoreError> {
-    let loaded = store.load(id)?;
-    let finished = store.finished(id)?;
-    let trials = loaded.trials.iter().zip(finished).map(|(row, trial)| {
-        let mut value = serde_json::to_value(row)?;
-        value["request"] = trial.request;
-        value["outcome"] = trial.outcome;
-        value["result"] = trial.result;
-        let own = loaded.intervals.iter().find(|(number, _)| *number == row.number);
-        value["intervals"] = Value::Array(own.map_or_else(Vec::new, |(_, all)| all.clone()));
-        Ok(value)
+pub fn archive(store: &Store, id: &CampaignId) -> Result<Archive, StoreError> {
+    let Loaded { campaign, trials, mut intervals, method_results, findings, .. } = store.load(id)?;
+    let trials = trials.into_iter().zip(store.finished(id)?).map(|(row, trial)| {
+        let own = intervals.iter().position(|(number, _)| *number == row.number);
+        let intervals = own.map_or_else(Vec::new, |place| intervals.swap_remove(place).1);
+        ArchivedTrial { row, request: trial.request, outcome: trial.outcome, result: trial.result, intervals }
     });
-    let trials = trials.collect::<Result<Vec<_>, StoreError>>()?;
-    Ok(json!({
-        "schema": ARCHIVE_SCHEMA,
-        "campaign": loaded.campaign,
-        "method_results": loaded.method_results,
-        "findings": loaded.findings,
-        "trials": trials,
-    }))
+    let trials = trials.collect();
+    Ok(Archive { schema: ARCHIVE_SCHEMA, campaign, method_results, findings, trials })
 }
