@@ -6,7 +6,8 @@ use crate::device::{Device, Kind};
 use crate::open::{ETHERNET_BYTES, FCS_BYTES, LOOK_EVERY, VLAN_BYTES};
 use crate::pool::XDP_FRAME_BYTES_MAX;
 use crate::xdp;
-use os::link::{LinkCounters, LinkFacts, Links};
+use os::link::Links;
+use os::open_interface::OpenInterface;
 use port::{PortError, PortErrorKind, PortRequest};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -17,23 +18,6 @@ use std::time::{Duration, Instant};
 
 /// How long an interface may take to come up.
 const CARRIER_WAIT: Duration = Duration::from_secs(2);
-
-/// A kernel interface a port is opened on, as it was then.
-#[derive(Debug)]
-pub(crate) struct OpenInterface {
-    /// Its network namespace, whichever thread asks later.
-    links: Links,
-    pub(crate) at_open: LinkFacts,
-    counted: LinkCounters,
-}
-
-impl OpenInterface {
-    /// Frames the kernel was to send over it since then, and dropped; `None` if it is gone.
-    pub(crate) fn dropped(&mut self) -> Option<u64> {
-        let now = self.links.counters(&self.at_open.name).ok()?;
-        Some(now.tx_dropped.saturating_sub(self.counted.tx_dropped))
-    }
-}
 
 /// Whether an interface is there, up, connected and large enough, and free for what is wanted.
 pub(crate) fn check_interface(
@@ -101,8 +85,7 @@ pub(crate) fn check_interface(
         }
         xdp::clear_leftover(text, &mut links, &interface)?;
     }
-    let counted = links.counters(name).map_err(resource)?;
-    Ok(OpenInterface { links, at_open: interface, counted })
+    OpenInterface::new(links, interface).map_err(resource)
 }
 
 /// Whether this process may open the sockets the driver needs.

@@ -28,15 +28,14 @@ impl Device {
     pub(crate) fn driver(&self) -> String {
         match &self.kind {
             Kind::Null => "net_null".to_owned(),
-            Kind::AfPacket { .. } => "net_af_packet".to_owned(),
             Kind::AfXdp { .. } => "net_af_xdp".to_owned(),
             Kind::Memif { .. } => "net_memif".to_owned(),
             Kind::Tap { .. } => "net_tap".to_owned(),
             Kind::Vhost { .. } => "net_vhost".to_owned(),
             Kind::Virtio { .. } => "net_virtio_user".to_owned(),
             Kind::Pcap { .. } => "net_pcap".to_owned(),
-            // `ring` ports are no ports of DPDK.
-            Kind::Pci { .. } | Kind::Ring(_) => String::new(),
+            // The last two are no ports of DPDK.
+            Kind::Pci { .. } | Kind::Ring(_) | Kind::AfPacket { .. } => String::new(),
             Kind::Vdev { name, .. } => driver_of(name),
         }
     }
@@ -81,7 +80,6 @@ impl Device {
         };
         let mut arguments = match &self.kind {
             Kind::Null => pairs(&[("no-rx", "1")]),
-            Kind::AfPacket { interface } => af_packet(interface, queues, frame_len_max),
             Kind::AfXdp { interface } => pairs(&[("iface", interface), ("queue_count", &queues.to_string())]),
             Kind::Memif { socket, server } => {
                 let role = if *server { "server" } else { "client" };
@@ -109,7 +107,7 @@ impl Device {
                 pairs(&files).into_iter().filter(|(_, file)| !file.is_empty()).collect()
             }
             Kind::Vdev { arguments, .. } => arguments.clone(),
-            Kind::Pci { .. } | Kind::Ring(_) => Vec::new(),
+            Kind::Pci { .. } | Kind::Ring(_) | Kind::AfPacket { .. } => Vec::new(),
         };
         // What the user says goes before what we would say. What says which port it is cannot be said by an option.
         arguments.retain(|(key, _)| self.option(key).is_none());
@@ -135,29 +133,6 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
     list.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Bytes of a slot of an AF_PACKET ring. It holds the frame and the kernel's header of at most 82 bytes; 2 KiB for
-/// ordinary frames.
-pub(crate) fn af_packet_slot(frame_len_max: u32) -> u32 {
-    (frame_len_max + 128).next_power_of_two().max(2048)
-}
-
-/// Ring geometry. Blocks of 64 KiB spare the kernel thousands of small allocations.
-fn af_packet(interface: &str, queues: u16, frame_len_max: u32) -> Vec<(String, String)> {
-    let slot = af_packet_slot(frame_len_max);
-    let block = slot.max(65_536);
-    let slots = (AF_PACKET_RING_BYTES / slot).clamp(256, 1024);
-    pairs(&[
-        ("iface", interface),
-        ("qpairs", &queues.to_string()),
-        ("framesz", &slot.to_string()),
-        ("blocksz", &block.to_string()),
-        ("framecnt", &slots.to_string()),
-    ])
-}
-
-/// Bytes of an AF_PACKET ring in one direction, about.
-const AF_PACKET_RING_BYTES: u32 = 4 << 20;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,8 +147,6 @@ mod tests {
         let memif = eal("memif:/x,server,wait=0,id=3,bsize=4096");
         assert_eq!((memif.bus, memif.name.as_str()), ("vdev", "net_memif7"));
         assert_eq!(memif.arguments, "role=server,socket=/x,socket-abstract=no,id=3,bsize=4096");
-        let packet = eal("nowhere0,framecnt=512").arguments;
-        assert_eq!(packet, "iface=nowhere0,qpairs=2,framesz=2048,blocksz=65536,framecnt=512");
         assert_eq!(eal("pcap:,/out").arguments, "tx_pcap=/out");
         assert_eq!(eal("vhost:/x,client").arguments, "iface=/x,queues=2,client=1");
         assert_eq!(eal("vdev:net_ring3,nodeaction=a:0:CREATE").name, "net_ring3");

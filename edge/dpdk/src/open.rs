@@ -4,20 +4,21 @@
 //! Invariant: opening ends. Whatever waits for somebody outside has a bound, asks whether it was cancelled, and lets others
 //! have EAL meanwhile.
 
-use crate::checks::{OpenInterface, check_interface, check_machine};
-use crate::device::{Device, EalDevice, Kind, af_packet_slot};
+use crate::checks::{check_interface, check_machine};
+use crate::device::{Device, EalDevice, Kind};
 use crate::eal::{self, Lease, Needs};
 use crate::ffi;
 use crate::id::{Interface, PortId};
 use crate::memory_files::MemoryFiles;
 use crate::pool::{Pool, Shape, XDP_FRAME_BYTES_MAX};
 use crate::queue::{DpdkPort, DpdkRx, DpdkTx, DropCounts, Opened};
-use crate::sockets::{self, Family, Membership, Socket};
+use crate::sockets::{self, Membership, Socket};
 use crate::thread::{self, Awake, Shielded};
 use crate::watchdog;
 use crate::xdp::Program;
 use os::ethtool;
 use os::interface_lock::{InterfaceLock, LockError};
+use os::open_interface::OpenInterface;
 use port::{Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
 use std::ffi::{CStr, CString, c_int};
 use std::path::Path;
@@ -63,6 +64,25 @@ pub(crate) fn open(
     for (id, request) in devices {
         plans.push(Plan::new(id, *request)?);
     }
+    // These need no DPDK; all others are opened together.
+    let mut ports: Vec<Option<Box<dyn Port>>> = Vec::with_capacity(plans.len());
+    let mut others = Vec::new();
+    for mut plan in plans {
+        match (&plan.device.kind, plan.interface.take()) {
+            (Kind::AfPacket { .. }, Some(interface)) => ports.push(Some(plan.open_packet(interface)?)),
+            (_, interface) => {
+                plan.interface = interface;
+                ports.push(None);
+                others.push(plan);
+            }
+        }
+    }
+    let mut others = open_dpdk(others, cancelled)?.into_iter();
+    Ok(ports.into_iter().filter_map(|port| port.or_else(|| others.next())).collect())
+}
+
+/// Opens ports of DPDK.
+fn open_dpdk(plans: Vec<Plan>, cancelled: &mut dyn FnMut() -> bool) -> Result<Vec<Box<dyn Port>>, PortError> {
     let needs = plans.iter().fold(Needs::default(), |needs, plan| Needs {
         pci: needs.pci || matches!(plan.device.kind, Kind::Pci { .. }),
         bytes: needs.bytes + plan.shapes().map(Shape::eal_bytes).sum::<u64>(),
@@ -181,11 +201,6 @@ impl Plan {
         match self.device.kind {
             // Buffers in the kernel's fill ring, copies of what is to be sent, and those beside.
             Kind::AfXdp { .. } => Shape::umem(2 * u32::from(XDP_DESCRIPTORS) + FRAMES_BESIDE),
-            // The driver wants room for whole slots of its ring.
-            Kind::AfPacket { .. } => {
-                let slot = af_packet_slot(self.request.frame_len_max);
-                Shape::rx(self.in_flight() + FRAMES_BESIDE - 1, self.frame_bytes().max(slot))
-            }
             _ => Shape::rx(self.in_flight() + FRAMES_BESIDE - 1, self.frame_bytes()),
         }
     }
@@ -211,12 +226,18 @@ impl Plan {
         std::iter::repeat_n(both, usize::from(self.queues)).flatten()
     }
 
-    fn family(&self) -> Option<Family> {
-        match self.device.kind {
-            Kind::AfPacket { .. } => Some(Family::Packet),
-            Kind::AfXdp { .. } => Some(Family::Xdp),
-            _ => None,
-        }
+    fn is_xdp(&self) -> bool {
+        matches!(self.device.kind, Kind::AfXdp { .. })
+    }
+
+    /// Opens it without DPDK.
+    fn open_packet(self, interface: OpenInterface) -> Result<Box<dyn Port>, PortError> {
+        let number = |key: &str| self.device.option(key).and_then(|value| value.parse::<u32>().ok());
+        let options = packet::Options {
+            slots: number("framecnt"),
+            bypass_qdisc: number("qdisc_bypass").is_none_or(|on| on != 0),
+        };
+        packet::open(&self.device.text, self.request, options, interface, self.locks)
     }
 
     /// Makes EAL's device, configures and starts it.
@@ -252,7 +273,7 @@ impl Plan {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let eal_device = self.device.for_eal(number, self.queues, self.request.frame_len_max);
-        let sockets_before = self.family().map(sockets::open_now).unwrap_or_default();
+        let sockets_before = if self.is_xdp() { sockets::open_now() } else { Vec::new() };
         lease.log();
         let begun = Instant::now();
         let mut opened = self.add(lease, &eal_device).map_err(|error| match self.device.kind {
@@ -296,7 +317,7 @@ impl Plan {
         if code != 0 {
             return Err(self.refusal(code, &lease.last_words()));
         }
-        let mut opened = Opened::new(port, bus, name, self.family());
+        let mut opened = Opened::new(port, bus, name, self.is_xdp());
         if let Kind::Virtio { socket, .. } = &self.device.kind {
             opened.peer_socket = Some(socket.clone());
         }
@@ -368,22 +389,16 @@ impl Plan {
         let code = unsafe { ffi::eagre_configure(port, queues, queues, offloads, rss) };
         self.check(lease, &format!("take {queues} queues"), code)?;
         self.set_up_queues(lease, opened, queues)?;
-        if opened.family.is_none() {
+        if !opened.is_xdp {
             // An interface of the kernel keeps its MTU, which was checked; others may not support the call.
             let mtu = (self.request.frame_len_max.max(1518) - ETHERNET_BYTES)
                 .min(u32::from(info.mtu_max.max(1500)));
             // SAFETY: an open, stopped port.
             unsafe { ffi::rte_eth_dev_set_mtu(port, mtu as u16) };
         }
-        if let Some(family) = opened.family {
-            opened.sockets = sockets::open_now(family);
+        if opened.is_xdp {
+            opened.sockets = sockets::open_now();
             opened.sockets.retain(|socket| !sockets_before.contains(socket));
-        }
-        if opened.family == Some(Family::Packet) {
-            // Kernels before 4.20 do not know it; then the port hears what the machine itself sends there.
-            opened.sockets.iter().for_each(|socket| drop(socket.ignore_outgoing()));
-        }
-        if opened.family == Some(Family::Xdp) {
             // It needs CAP_NET_ADMIN, which AF_XDP needs as well.
             opened.sockets.iter().for_each(|socket| drop(socket.send_freely()));
             opened.program = self.interface.as_ref().and_then(|interface| Program::on(&interface.at_open));
@@ -529,7 +544,7 @@ impl Opening {
         let device: Arc<str> = self.plan.device.text.as_str().into();
         let kind = &self.plan.device.kind;
         let moves_data = self.facts.driver.contains("virtio");
-        let may_chain = !matches!(kind, Kind::Null | Kind::AfPacket { .. } | Kind::AfXdp { .. });
+        let may_chain = !matches!(kind, Kind::Null | Kind::AfXdp { .. });
         let queues = 0..self.opened.tx_pools.len() as u16;
         let tx = queues.clone().map(|queue| {
             Box::new(DpdkTx::new(&self.opened, queue, self.prepares, moves_data, &device)) as Box<dyn TxQueue>

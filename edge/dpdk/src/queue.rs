@@ -4,18 +4,18 @@
 //! - A device is closed when its port and all its queues are gone: each holds a share of it. Pools go after the device.
 //! - A queue is used by one thread at a time, which is what `&mut self` says; DPDK asks for no more.
 
-use crate::checks::OpenInterface;
 use crate::device::Kind;
 use crate::eal::Lease;
 use crate::ffi;
 use crate::listener;
 use crate::memory_files::MemoryFiles;
 use crate::pool::{HEADROOM, Pool};
-use crate::sockets::{Family, Membership, Socket, XdpStatistics};
+use crate::sockets::{Membership, Socket, XdpStatistics};
 use crate::thread::{self, Shielded};
 use crate::watchdog;
 use crate::xdp::Program;
 use os::interface_lock::InterfaceLock;
+use os::open_interface::OpenInterface;
 use port::{Burst, DriverDrops, FrameHead, PoolId, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,9 +43,10 @@ pub(crate) struct Opened {
     pub program: Option<Program>,
     /// Starts and closes where its driver takes connections.
     pub on_interrupt_thread: bool,
-    /// Sockets of the driver, found after it was set up.
+    /// Whether its driver is that of AF_XDP.
+    pub is_xdp: bool,
+    /// Its sockets, found after it was set up.
     pub sockets: Vec<Socket>,
-    pub family: Option<Family>,
     /// One for each transmit queue; dropped after the device is closed, as fields are.
     pub tx_pools: Vec<Pool>,
     pub rx_pools: Vec<Pool>,
@@ -58,7 +59,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    pub(crate) fn new(port: u16, bus: CString, name: CString, family: Option<Family>) -> Self {
+    pub(crate) fn new(port: u16, bus: CString, name: CString, is_xdp: bool) -> Self {
         Self {
             port,
             bus,
@@ -73,7 +74,7 @@ impl Opened {
             program: None,
             on_interrupt_thread: false,
             sockets: Vec::new(),
-            family,
+            is_xdp,
             tx_pools: Vec::new(),
             rx_pools: Vec::new(),
             shielded: OnceLock::new(),
@@ -116,7 +117,7 @@ impl Opened {
         self.memory_files = MemoryFiles::default();
         // The AF_XDP driver of DPDK 22.11 never lets go of a UMEM (`xdp_umem_destroy` is reached at a reference count
         // of 1 and not of 0), so its socket stays bound to the queue and the next port there fails with EBUSY.
-        if self.family == Some(Family::Xdp) {
+        if self.is_xdp {
             self.sockets.iter().for_each(|socket| socket.close_if_forgotten());
         }
         // Nor does it close its program and map.
@@ -168,19 +169,14 @@ pub(crate) struct DropCounts {
     /// Whether the AF_XDP sockets' statistics stand for `imissed` too.
     missed_is_counted_elsewhere: bool,
     interface: Option<OpenInterface>,
-    packet_drops: u64,
 }
 
 impl DropCounts {
     pub(crate) fn new(kind: &Kind, interface: Option<OpenInterface>) -> Self {
         Self {
-            tx_errors_are_losses: matches!(
-                kind,
-                Kind::AfPacket { .. } | Kind::Pcap { .. } | Kind::Pci { .. }
-            ),
+            tx_errors_are_losses: matches!(kind, Kind::Pcap { .. } | Kind::Pci { .. }),
             missed_is_counted_elsewhere: matches!(kind, Kind::AfXdp { .. }),
             interface,
-            packet_drops: 0,
         }
     }
 
@@ -200,23 +196,16 @@ impl DropCounts {
         if self.tx_errors_are_losses {
             tx.push(("driver_errors", counters.tx_errors));
         }
-        match opened.family {
-            Some(Family::Xdp) => {
-                let sum = sum_xdp(&opened.sockets);
-                // In copy mode the kernel counts a frame it had no buffer for under both names; in zero-copy mode the
-                // card's driver asks for buffers ahead, and an empty fill ring is not yet a loss.
-                let no_buffer = sum.rx_fill_ring_empty.min(sum.rx_dropped);
-                rx.push(("xdp_no_buffer", no_buffer));
-                rx.push(("xdp_dropped", sum.rx_dropped - no_buffer));
-                rx.push(("xdp_ring_full", sum.rx_ring_full));
-                rx.push(("xdp_invalid_buffers", sum.rx_invalid_descs));
-                tx.push(("xdp_invalid_descriptors", sum.tx_invalid_descs));
-            }
-            Some(Family::Packet) => {
-                self.packet_drops += opened.sockets.iter().filter_map(|s| s.packet_drops()).sum::<u64>();
-                rx.push(("kernel_ring_full", self.packet_drops));
-            }
-            None => {}
+        if opened.is_xdp {
+            let sum = sum_xdp(&opened.sockets);
+            // In copy mode the kernel counts a frame it had no buffer for under both names; in zero-copy mode the
+            // card's driver asks for buffers ahead, and an empty fill ring is not yet a loss.
+            let no_buffer = sum.rx_fill_ring_empty.min(sum.rx_dropped);
+            rx.push(("xdp_no_buffer", no_buffer));
+            rx.push(("xdp_dropped", sum.rx_dropped - no_buffer));
+            rx.push(("xdp_ring_full", sum.rx_ring_full));
+            rx.push(("xdp_invalid_buffers", sum.rx_invalid_descs));
+            tx.push(("xdp_invalid_descriptors", sum.tx_invalid_descs));
         }
         if let Some(dropped) = self.interface.as_mut().and_then(OpenInterface::dropped) {
             tx.push(("interface_dropped", dropped));

@@ -1,6 +1,6 @@
-//! The kernel sockets behind the AF_XDP and AF_PACKET drivers, which keep some of their losses to themselves.
+//! The kernel sockets behind the AF_XDP driver, which keeps some of its losses to itself.
 //!
-//! The drivers give their sockets to nobody, so they are found among the process's descriptors: those of the right
+//! The driver gives its sockets to nobody, so they are found among the process's descriptors: those of the right
 //! family that were not there before the port was opened.
 //!
 //! Invariant: a descriptor is only used after its inode was seen to be the one it had when it was found.
@@ -14,26 +14,8 @@ use std::os::unix::fs::MetadataExt;
 
 const SOL_XDP: c_int = 283;
 const XDP_STATISTICS: c_int = 7;
-const PACKET_STATISTICS: c_int = 6;
-const PACKET_IGNORE_OUTGOING: c_int = 23;
 /// More than the frames of any ring take.
 const SEND_BYTES: c_int = 64 << 20;
-
-/// Which driver's sockets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Family {
-    Packet,
-    Xdp,
-}
-
-impl Family {
-    fn number(self) -> c_int {
-        match self {
-            Self::Packet => libc::AF_PACKET,
-            Self::Xdp => libc::AF_XDP,
-        }
-    }
-}
 
 /// A socket of this process that somebody else owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,14 +42,14 @@ pub(crate) struct XdpStatistics {
     pub tx_ring_empty: u64,
 }
 
-/// All sockets of `family` that this process has open.
-pub(crate) fn open_now(family: Family) -> Vec<Socket> {
+/// All AF_XDP sockets that this process has open.
+pub(crate) fn open_now() -> Vec<Socket> {
     let descriptors = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<c_int>().ok();
     descriptors
         .filter_map(number)
         .filter(|&descriptor| {
-            option::<c_int>(descriptor, libc::SOL_SOCKET, libc::SO_DOMAIN).ok() == Some(family.number())
+            option::<c_int>(descriptor, libc::SOL_SOCKET, libc::SO_DOMAIN).ok() == Some(libc::AF_XDP)
         })
         .filter_map(|descriptor| Some(Socket { descriptor, inode: inode(descriptor)? }))
         .collect()
@@ -85,16 +67,6 @@ impl Socket {
         option(self.descriptor, SOL_XDP, XDP_STATISTICS).ok()
     }
 
-    /// Frames AF_PACKET dropped since the last call because its ring was full: reading resets the kernel's count.
-    pub(crate) fn packet_drops(self) -> Option<u64> {
-        if !self.is_still_there() {
-            return None;
-        }
-        // `struct tpacket_stats`: frames seen, of which dropped.
-        let [_, dropped] = option::<[u32; 2]>(self.descriptor, libc::SOL_PACKET, PACKET_STATISTICS).ok()?;
-        Some(u64::from(dropped))
-    }
-
     /// Room for all frames the rings can hold, whatever the machine allows others. With less, a socket waits until the
     /// other end of a veth pair has taken a frame: a slow device would hold the tester back and lose nothing.
     pub(crate) fn send_freely(self) -> io::Result<()> {
@@ -104,18 +76,6 @@ impl Socket {
             let value: *const c_int = &bytes;
             let length = size_of::<c_int>() as libc::socklen_t;
             libc::setsockopt(self.descriptor, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, value.cast(), length)
-        };
-        if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    }
-
-    /// Does not hear what this machine sends over the interface.
-    pub(crate) fn ignore_outgoing(self) -> io::Result<()> {
-        let one: c_int = 1;
-        // SAFETY: the value is as long as said.
-        let code = unsafe {
-            let value: *const c_int = &one;
-            let length = size_of::<c_int>() as libc::socklen_t;
-            libc::setsockopt(self.descriptor, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, value.cast(), length)
         };
         if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }

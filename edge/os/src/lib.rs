@@ -20,6 +20,7 @@ pub mod link_state;
 pub mod link_watch;
 pub mod memory;
 mod netlink;
+pub mod open_interface;
 pub mod peer;
 pub mod process;
 

@@ -77,8 +77,8 @@ pub struct TxOffload {
 }
 
 impl FrameHead {
-    /// The head of a fresh frame: `room` bytes at `buf`, data from `data_off`, tag 0.
-    pub(crate) fn new(buf: *mut u8, room: u16, data_off: u16) -> Self {
+    /// The head of a fresh frame: `room` bytes at `buf`, data from `data_off`, tag 0. For queues only.
+    pub fn new(buf: *mut u8, room: u16, data_off: u16) -> Self {
         Self {
             buf,
             driver_address: 0,

@@ -1,0 +1,33 @@
+//! AF_PACKET ports: a kernel interface through packet sockets.
+//!
+//! What it is: a receive ring that the kernel shares with this process (TPACKET_V2), and `sendmmsg`. Frames come as they were
+//! on the link: fragments are not joined, segments that the kernel left to a network card are handed over whole, tags that it
+//! took off are put back. Nothing is delayed: a frame can be read as soon as the kernel has written it. (TPACKET_V3 hands
+//! frames over in blocks, the last of which waits for a timer of a millisecond at least.)
+//!
+//! What it is not: which interface a port string means and whether it can be used (`dpdk`, which opens all ports of the
+//! machine).
+//!
+//! Invariants:
+//! - What is sent has left, or was dropped and counted, when [`port::TxQueue::send`] returns: nothing waits in a ring, so a
+//!   link that comes up again sends nothing of what was due before.
+//! - A received frame lies in the kernel's ring, or in a buffer of its own if it is longer than a slot, until its burst is
+//!   given back.
+//! - What the kernel drops, and what it could hand over only in part, is counted ([`port::Port::driver_drops`]).
+//!
+//! ```text
+//! open.rs     sockets and queues of a port          ring.rs    slots of the receive ring; no system call
+//! socket.rs   system calls                          loose.rs   frames that have a buffer of their own
+//! queue.rs    Port, TxQueue, RxQueue                cut.rs     long UDP packets into datagrams
+//! ```
+
+#![allow(unsafe_code)]
+
+mod cut;
+mod loose;
+mod open;
+mod queue;
+mod ring;
+mod socket;
+
+pub use open::{Options, open};
