@@ -6,7 +6,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { tidy } from "./format";
 import type { View } from "./history";
 import { useSignal } from "./signal";
 import { colour, colours } from "./theme";
@@ -16,6 +15,15 @@ export interface Line {
   /** 1 to 8: the style sheet's `--line-N`, and a dash pattern of its own. */
   look: number;
   format: (value: number | null | undefined) => string;
+  /** Only points: single trials around a line, or crosses where the tester was disturbed. */
+  only?: "singles" | "disturbed";
+}
+
+/** A part of the x axis in which the tester was disturbed, and how. */
+export interface Band {
+  from: number;
+  to: number;
+  about: string;
 }
 
 interface Wanted {
@@ -35,6 +43,8 @@ interface Wanted {
   /** The least that the axis reaches up to. */
   least?: number;
   note?: string;
+  /** What is shaded. */
+  bands?: () => Band[];
 }
 
 const DASHES: number[][] = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2], [12, 4, 4, 4], [3, 6]];
@@ -60,7 +70,21 @@ const logarithmic: uPlot.Range.Function = (_plot, min, max) => {
   return [10 ** low, 10 ** Math.max(high, low + 1)];
 };
 
-function options(wanted: Wanted, width: number, pointed: (index: number | null) => void): uPlot.Options {
+/** Shades what lies between two positions; what is too narrow to see is widened. */
+function shade(plot: uPlot, bands: Band[]): void {
+  const { left, top, width, height } = plot.bbox;
+  plot.ctx.save();
+  plot.ctx.fillStyle = colour("--bad");
+  plot.ctx.globalAlpha = 0.18;
+  for (const band of bands) {
+    const to = Math.min(plot.valToPos(band.to, "x", true), left + width);
+    const from = Math.max(Math.min(plot.valToPos(band.from, "x", true), to - 3), left);
+    if (to > left) plot.ctx.fillRect(from, top, Math.max(to - from, 3), height);
+  }
+  plot.ctx.restore();
+}
+
+function options(wanted: Wanted, width: number, bands: () => Band[], pointed: (index: number | null) => void): uPlot.Options {
   const axis = { stroke: () => colour("--muted"), font: "12px system-ui, sans-serif", ticks: { show: false } };
   const grid = { stroke: () => colour("--grid"), width: 1 };
   const decade = (_plot: uPlot, splits: number[]) => splits.map((v) => (Math.abs(Math.log10(v) % 1) < 1e-9 ? v : null));
@@ -75,18 +99,18 @@ function options(wanted: Wanted, width: number, pointed: (index: number | null) 
       y: wanted.log ? { distr: 3, range: logarithmic } : { range: linear(wanted.least ?? 1) },
     },
     axes: [
-      { ...axis, grid, space: 80, size: 30, values: (_p, splits) => splits.map((v) => tidy(wanted.x(v))) },
+      { ...axis, grid, space: 80, size: 30, values: (_p, splits) => splits.map((v) => wanted.x(v)) },
       {
         ...axis,
         grid,
         size: 74,
         space: 34,
         ...(wanted.log ? { filter: decade as uPlot.Axis.Filter } : {}),
-        values: (_p, splits) => splits.map((v) => (v == null ? "" : tidy(wanted.y(v)))),
+        values: (_p, splits) => splits.map((v) => (v == null ? "" : wanted.y(v))),
       },
     ],
     series: [{}, ...wanted.lines.map((one) => series(one, wanted.points ?? false))],
-    hooks: { setCursor: [(plot) => pointed(plot.cursor.idx ?? null)], draw: [() => void drawn.charts++] },
+    hooks: { drawClear: [(plot) => shade(plot, bands())], setCursor: [(plot) => pointed(plot.cursor.idx ?? null)], draw: [() => void drawn.charts++] },
   };
 }
 
@@ -97,8 +121,34 @@ function widen(min: number, max: number): [number, number] {
   return [Math.max(0, min - room), max + room];
 }
 
+/** Crosses at the points of a series. */
+const crosses: uPlot.Series.Points.Show = (plot, index, first, last) => {
+  const { ctx } = plot;
+  const [xs, ys] = [plot.data[0]!, plot.data[index]!];
+  const size = 5 * devicePixelRatio;
+  ctx.save();
+  ctx.strokeStyle = colour("--bad");
+  ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.beginPath();
+  for (let i = first; i <= last; i++) {
+    if (ys[i] == null) continue;
+    const [x, y] = [plot.valToPos(xs[i]!, "x", true), plot.valToPos(ys[i]!, "y", true)];
+    ctx.moveTo(x - size, y - size);
+    ctx.lineTo(x + size, y + size);
+    ctx.moveTo(x + size, y - size);
+    ctx.lineTo(x - size, y + size);
+  }
+  ctx.stroke();
+  ctx.restore();
+  return false;
+};
+
 function series(one: Line, points: boolean): uPlot.Series {
   const stroke = () => colour(line(one.look));
+  if (one.only) {
+    const show = one.only === "disturbed" ? crosses : true;
+    return { label: one.label, stroke, paths: () => null, points: { show, size: 5, width: 1, stroke, fill: () => colour("--panel") } };
+  }
   return {
     label: one.label,
     stroke,
@@ -110,7 +160,16 @@ function series(one: Line, points: boolean): uPlot.Series {
 }
 
 /** A sample of a line as it is drawn. */
-export function Swatch({ look }: { look: number }) {
+export function Swatch({ look, only }: { look: number; only?: Line["only"] | "band" }) {
+  if (only) {
+    return (
+      <svg class="swatch" width="14" height="10" aria-hidden="true">
+        {only === "singles" && <circle cx="7" cy="5" r="3" fill="none" stroke={`var(${line(look)})`} />}
+        {only === "disturbed" && <path d="M3 1l8 8m0 -8l-8 8" fill="none" stroke="var(--bad)" stroke-width="2" />}
+        {only === "band" && <rect width="14" height="10" fill="var(--bad)" opacity="0.18" />}
+      </svg>
+    );
+  }
   return (
     <svg class="swatch" width="26" height="10" aria-hidden="true">
       <line x1="0" y1="5" x2="26" y2="5" stroke-width="3" stroke={`var(${line(look)})`} stroke-dasharray={dash(look).join(" ")} />
@@ -127,7 +186,7 @@ export function Chart(wanted: Wanted) {
   const [pointer, setPointer] = useState<number | null>(null);
   const [shown, setShown] = useState<View>([]);
   const paint = useSignal(colours);
-  const shape = JSON.stringify([wanted.lines.map((one) => [one.label, one.look]), wanted.log, wanted.points]);
+  const shape = JSON.stringify([wanted.lines.map((one) => [one.label, one.look, one.only]), wanted.log, wanted.points]);
 
   const draw = () => {
     if (!visible.current || !plot.current) return;
@@ -138,7 +197,7 @@ export function Chart(wanted: Wanted) {
 
   useLayoutEffect(() => {
     const host = box.current!;
-    const made = new uPlot(options(latest.current, Math.max(host.clientWidth, 200), setPointer), [[], ...wanted.lines.map(() => [])] as never, host);
+    const made = new uPlot(options(latest.current, Math.max(host.clientWidth, 200), () => latest.current.bands?.() ?? [], setPointer), [[], ...wanted.lines.map(() => [])] as never, host);
     plot.current = made;
     const resized = new ResizeObserver(() => {
       const width = host.clientWidth;
@@ -166,7 +225,7 @@ export function Chart(wanted: Wanted) {
         {wanted.title}
         {wanted.note && <span class="muted"> {wanted.note}</span>}
       </figcaption>
-      <Legend lines={wanted.lines} shown={shown} pointer={pointer} x={wanted.x} quiet={(wanted.quiet || wanted.points) ?? false} />
+      <Legend lines={wanted.lines} shown={shown} pointer={pointer} x={wanted.x} quiet={(wanted.quiet || wanted.points) ?? false} bands={wanted.bands?.() ?? []} />
       <div ref={box} class="plot" role="img" aria-label={`Chart: ${wanted.title}. The values are in the text above it.`} />
     </figure>
   );
@@ -178,20 +237,29 @@ interface LegendOf {
   pointer: number | null;
   x: (value: number) => string;
   quiet: boolean;
+  bands: Band[];
 }
 
 /** Every line with its sample and a value. */
-function Legend({ lines, shown, pointer, x, quiet }: LegendOf) {
+function Legend({ lines, shown, pointer, x, quiet, bands }: LegendOf) {
   const last = (shown[0]?.length ?? 0) - 1;
   const index = pointer !== null && pointer <= last ? pointer : quiet ? -1 : last;
   const at = pointer !== null && pointer <= last ? shown[0]?.[pointer] : null;
+  const band = at == null ? undefined : bands.find((one) => one.from <= at && at <= one.to);
+  // Single trials of all lines are explained once.
+  const explained = lines.map((one, i) => ({ one, i })).filter(({ one, i }) => !one.only || lines.findIndex((other) => other.only === one.only) === i);
   return (
     <ul class="legend">
-      {lines.map((one, i) => (
-        <li key={one.label}>
-          <Swatch look={one.look} /> {one.label} {index >= 0 && <b class="figure">{one.format(shown[i + 1]?.[index])}</b>}
+      {explained.map(({ one, i }) => (
+        <li key={`${one.label} ${one.only}`}>
+          <Swatch look={one.look} only={one.only} /> {one.label} {!one.only && index >= 0 && <b class="figure">{one.format(shown[i + 1]?.[index])}</b>}
         </li>
       ))}
+      {bands.length > 0 && (
+        <li>
+          <Swatch look={1} only="band" /> tester disturbed{band && `: ${band.about}`}
+        </li>
+      )}
       {at != null && <li class="muted">at {x(at)}</li>}
     </ul>
   );

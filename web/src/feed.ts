@@ -1,5 +1,6 @@
 /** Data of a run, from its events: the newest figures, and history for charts. Draws nothing. */
 
+import type { Band } from "./chart";
 import { Source } from "./frame";
 import { lossOverTime, type Merge, StreamRing, Track, type View } from "./history";
 import { follow, type Problem } from "./server";
@@ -35,6 +36,9 @@ export function total(values: readonly (number | null)[] | undefined): number | 
   return any ? sum : null;
 }
 
+/** Disturbances that are kept. */
+const BANDS_MAX = 1_000;
+
 /** Time between updates, s: with many streams a message is large. */
 function every(streams: number): number {
   if (streams <= 2_000) return 0.1;
@@ -50,6 +54,8 @@ export class RunFeed extends Source {
   readonly whole = new Track(MERGES, 4_000, "halve");
   readonly recent = new Track(MERGES, 1_200, "forget");
   streams: StreamRing | null = null;
+  /** When the tester was disturbed, and how. */
+  readonly bands: Band[] = [];
   /** Number of `live` events received. */
   received = 0;
   /** Packets missing at each event of the last second. */
@@ -89,6 +95,7 @@ export class RunFeed extends Source {
     const { ports, streams, sessions, latency } = live;
     const sample: Sample = { ...latency, tx: total(streams.tx), missing: total(streams.lost) };
     this.remember(live.at_s, sample.missing ?? null);
+    this.disturb(live.at_s, live.interval_s, live.disturbances ?? []);
     // The interval in which sending ends has no meaningful rate.
     for (const name of ["tx_pps", "rx_pps", "tx_bps_l1", "rx_bps_l1"] as const) sample[name] = live.draining ? null : total(ports[name]);
     for (const name of ["active", "open_per_s", "transactions_per_s", "rx_bps_goodput"] as const) {
@@ -97,6 +104,14 @@ export class RunFeed extends Source {
     if (!this.keep(live.at_s, sample)) return;
     this.streams ??= new StreamRing(streams.tx.length);
     this.streams.push(live.at_s, streams);
+  }
+
+  /** Notes what disturbed the tester in the interval that ended at an instant. */
+  private disturb(at_s: number, interval_s: number, disturbances: string[]): void {
+    const last = this.bands[this.bands.length - 1];
+    if (!disturbances.length || (last && last.to >= at_s)) return;
+    if (this.bands.length >= BANDS_MAX) this.bands.shift();
+    this.bands.push({ from: Math.max(0, at_s - interval_s), to: at_s, about: disturbances.join("; ") });
   }
 
   private remember(at_s: number, missing: number | null): void {
@@ -120,6 +135,7 @@ export class RunFeed extends Source {
     let [tx, rx] = [0, 0];
     for (const interval of intervals) {
       const streams = Object.values(interval.streams);
+      this.disturb(interval.at_s, interval.interval_s, interval.disturbances ?? []);
       tx += total(streams.map((stream) => stream.tx)) ?? 0;
       rx += total(streams.map((stream) => stream.rx ?? null)) ?? 0;
       this.keep(interval.at_s, { ...sampleOf(interval), ...(streams.length ? { tx, missing: Math.max(0, tx - rx) } : {}) });

@@ -1,4 +1,7 @@
-/** Figures as people read them: SI prefixes, three significant digits, times and counts. Knows no DOM. */
+/**
+ * Figures as people read them: SI prefixes, at most four figures, times and counts. The same texts as `core/units` writes in
+ * summaries and reports; tests/texts.json holds both to that. Knows no DOM.
+ */
 
 /** What stands where nothing was measured. */
 export const NONE = "–";
@@ -7,26 +10,26 @@ type Figure = number | null | undefined;
 
 const missing = (value: Figure): value is null | undefined => value == null || !Number.isFinite(value);
 
-/** Three significant digits, never in powers of ten: 1.23, 12.3, 123. */
-function three(value: number): string {
+/** Without zeros behind the point. */
+const trimmed = (text: string): string => (text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text);
+
+/** Four figures, never in powers of ten: 1.234, 12.34, 123.4. */
+function four(value: number): string {
   const size = Math.abs(value);
-  if (size >= 99.95 || value === 0) return value.toFixed(0);
-  if (size >= 9.995) return value.toFixed(1);
-  return value.toFixed(2);
+  return trimmed(value.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3));
 }
 
-/** A value with an SI prefix: 1.20 M, 3.40 G. Below one without: 0.50. */
+/** The largest of `steps` that a value reaches when it is rounded, and the value in it. */
+function scaled(value: number, steps: [number, string][], base: string): [number, string] {
+  for (const [size, prefix] of steps) if (Math.abs(value) >= size * 0.99995) return [value / size, prefix];
+  return [value, base];
+}
+
+/** A value with an SI prefix: 1.2 Mpps, 3.4 Gbps. Below one without: 0.5. */
 export function si(value: Figure, unit: string): string {
   if (missing(value)) return NONE;
-  let scaled = value;
-  let prefix = "";
-  for (const next of ["k", "M", "G", "T", "P"]) {
-    if (Math.abs(scaled) < 999.5) break;
-    scaled /= 1000;
-    prefix = next;
-  }
-  const text = prefix === "" && Number.isInteger(value) ? String(value) : three(scaled);
-  return `${text} ${prefix}${unit}`.trim();
+  const [size, prefix] = scaled(value, [[1e9, "G"], [1e6, "M"], [1e3, "k"]], "");
+  return `${four(size)} ${prefix}${unit}`.replace(" /", "/").trim();
 }
 
 /** Packets per second. */
@@ -38,22 +41,17 @@ export const bpsL1 = (value: Figure): string => (missing(value) ? NONE : `${si(v
 /** Bits per second of applications. */
 export const bps = (value: Figure): string => si(value, "bps");
 
-/** Without zeros at the end, as the marks of an axis are: 1 Mpps, not 1.00 Mpps. */
-export const tidy = (text: string): string => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
-
 /** Events per second. */
-export const perSecond = (value: Figure): string => (missing(value) ? NONE : `${si(value, "")}/s`.replace(" /s", "/s"));
+export const perSecond = (value: Figure): string => si(value, "/s");
 
 /** Nanoseconds as ns, µs, ms or s. */
 export function time(ns: Figure): string {
   if (missing(ns)) return NONE;
-  if (ns < 999.5) return `${Number.isInteger(ns) ? ns : three(ns)} ns`;
-  if (ns < 999.5e3) return `${three(ns / 1e3)} µs`;
-  if (ns < 999.5e6) return `${three(ns / 1e6)} ms`;
-  return `${three(ns / 1e9)} s`;
+  const [size, unit] = scaled(ns, [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]], "ns");
+  return `${four(size)} ${unit}`;
 }
 
-/** Seconds as 12.3 s, 3:05 min or 1:02:03 h. */
+/** Time gone by or left, rounded: 12 s, 3:05 min or 1:02:03 h. */
 export function duration(s: Figure): string {
   if (missing(s)) return NONE;
   if (s < 60) return `${s < 10 ? Math.round(s * 10) / 10 : Math.round(s)} s`;
@@ -74,21 +72,21 @@ const GROUPED = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 /** A whole number: 1,234,567. */
 export const count = (value: Figure): string => (missing(value) ? NONE : GROUPED.format(value));
 
-/** A share in percent, small ones with as many digits as they need; one that is not zero never looks like zero. */
+/** A share in percent, with enough digits to tell it from 0% and from 100%. */
 export function ratio(value: Figure): string {
   if (missing(value)) return NONE;
   const percent = value * 100;
   const size = Math.abs(percent);
   if (size === 0) return "0%";
-  if (size < 0.0001) return "< 0.0001%";
-  if (size < 0.01) return `${percent.toFixed(4)}%`;
-  if (size < 1) return `${percent.toFixed(3)}%`;
-  return `${three(percent)}%`;
+  if (size < 1e-7) return `${percent.toExponential(1)}%`;
+  let digits = size < 1 ? 2 - Math.floor(Math.log10(size)) : 2;
+  while (digits < 7 && size < 100 && 100 - size < 10 ** -digits) digits++;
+  return `${trimmed(percent.toFixed(digits))}%`;
 }
 
 /** A difference in percent, with its sign. */
 export const change = (value: Figure): string =>
-  missing(value) ? NONE : `${value > 0 ? "+" : value < 0 ? "−" : "±"}${ratio(Math.abs(value))}`;
+  missing(value) ? NONE : `${value > 0 ? "+" : value < 0 ? "−" : ""}${ratio(Math.abs(value))}`;
 
 /** A figure in a unit as results have it: pps, bps, ns, s, frames, ratio, /s. */
 export function inUnit(value: Figure, unit: string): string {
@@ -96,14 +94,15 @@ export function inUnit(value: Figure, unit: string): string {
     case "ns":
       return time(value);
     case "s":
-      return duration(value);
+      return time(missing(value) ? value : value * 1e9);
     case "ratio":
       return ratio(value);
     case "/s":
       return perSecond(value);
     case "frames":
     case "sessions":
-      return missing(value) ? NONE : `${count(value)} ${unit}`;
+    case "":
+      return missing(value) ? NONE : Number.isInteger(value) ? `${count(value)} ${unit}`.trim() : si(value, unit);
     default:
       return si(value, unit);
   }

@@ -27,6 +27,7 @@ export function verdictWords(verdict: Verdict): { text: string; look: "good" | "
   const why = said.length ? `: ${said.join("; ")}` : "";
   if (!verdict.valid) return { text: `Not valid${why}.`, look: "bad" };
   if (verdict.generator_limited) return { text: `Valid, but the tester was the limit${why}.`, look: "warn" };
+  if (verdict.disturbed) return { text: `Valid, but the tester was disturbed${why}.`, look: "warn" };
   return { text: `Valid${why}.`, look: "good" };
 }
 

@@ -1,6 +1,6 @@
 /** Ports, sessions and workers of a run, live or from its result. */
 
-import { bps, bpsL1, count, perSecond, pps, ratio } from "./format";
+import { bps, bpsL1, count, perSecond, pps, ratio, several, time } from "./format";
 import type { Live, Names, ResultDocument } from "./types";
 
 type Figure = number | null | undefined;
@@ -80,12 +80,61 @@ export function Sessions({ names, live, result }: Of) {
         perSecond(end ? end.open_per_s : now?.open_per_s?.[i]),
         perSecond(end ? end.transactions_per_s : now?.transactions_per_s?.[i]),
         bps(end ? end.rx_bps_goodput : now?.rx_bps_goodput?.[i]),
+        ...(result ? [count(end?.attempted)] : []),
         count(end ? end.established : now?.established?.[i]),
         wrong(failed, `${count(failed)}${failed ? ` failed${why ? `: ${why}` : ""}` : ""}`),
       ],
     };
   });
-  return <Table caption="Sessions of the run" heads={["Sessions", "Open", "Opened", "Transactions", "Goodput", "Established", "Failed"]} rows={rows} />;
+  const attempted = result ? ["Attempted"] : [];
+  const heads = ["Sessions", "Open", "Opened", "Transactions", "Goodput", ...attempted, "Established", "Failed"];
+  return (
+    <>
+      <Table caption="Sessions of the run" heads={heads} rows={rows} />
+      {result && <SessionTimes names={names.sessions} result={result} />}
+    </>
+  );
+}
+
+/** How long things took for sessions: set-up, first and last byte. */
+function SessionTimes({ names, result }: { names: string[]; result: ResultDocument }) {
+  const kinds = [["setup_ns", "set-up"], ["ttfb_ns", "first byte"], ["ttlb_ns", "last byte"]] as const;
+  const rows = names.flatMap((name) =>
+    kinds.flatMap(([key, what]) => {
+      const times = result.sessions?.[name]?.[key];
+      if (!times) return [];
+      return [{ name: `${name}: ${what}`, cells: [times.p50, times.p90, times.p99, times.max].map(time) }];
+    }),
+  );
+  return rows.length ? <Table caption="Times of sessions" heads={["Time to", "p50", "p90", "p99", "Max"]} rows={rows} /> : null;
+}
+
+/** Streams that are shown; all are in the result. */
+const STREAMS_MAX = 100;
+
+/** How evenly packets left and arrived, and how much their delay varied. */
+export function Variation({ names, result }: { names: Names; result: ResultDocument }) {
+  const rows = names.streams.slice(0, STREAMS_MAX).map((name) => {
+    const { latency_ns, jitter_ns, interarrival_ns, pacing_ns } = result.streams[name] ?? {};
+    return {
+      name,
+      cells: [
+        time(latency_ns?.mean), time(latency_ns?.stddev), time(jitter_ns?.rfc3550), time(jitter_ns?.rfc4689_mean), time(interarrival_ns?.mean),
+        time(interarrival_ns?.stddev), time(pacing_ns?.error_p99), ratio(pacing_ns?.back_to_back_ratio), time(pacing_ns?.late_max),
+      ],
+    };
+  });
+  const left = names.streams.length - rows.length;
+  const heads = [
+    "Stream", "Latency, mean", "Std. deviation", "Jitter, RFC 3550", "Jitter, RFC 4689", "Between arrivals", "Its std. deviation",
+    "Gap error, 99%", "Back to back", "Latest departure",
+  ];
+  return (
+    <>
+      <Table caption="Delay variation, time between arrivals and pacing of the streams" heads={heads} rows={rows} />
+      {left > 0 && <p class="muted">{several(left, "more stream")} in the result document.</p>}
+    </>
+  );
 }
 
 /** Load from which on a worker is near its limit. */
@@ -97,7 +146,7 @@ export function Workers({ live, result }: Omit<Of, "names">) {
     <Table
       narrow
       caption="Load of the tester's cores"
-      heads={["Core", "Busy", ""]}
+      heads={["Core", "Busy", "", ...(result ? ["Waited for its core", "Longest standstill"] : [])]}
       rows={workers.map((worker) => ({
         name: worker.core == null ? "any core" : `core ${worker.core}`,
         cells: [
@@ -108,6 +157,7 @@ export function Workers({ live, result }: Omit<Of, "names">) {
             {ratio(worker.busy_ratio)}
           </>,
           worker.busy_ratio >= NEARLY_FULL ? <span class="warn">⚠ near its limit</span> : "has room",
+          ...("stall_max_ns" in worker ? [time(worker.waited_s == null ? null : worker.waited_s * 1e9), time(worker.stall_max_ns)] : []),
         ],
       }))}
     />

@@ -369,6 +369,10 @@ export interface Comparison {
   campaigns: Summary[];
   /** A row for each frame length and goal that any of them has. */
   rows: ComparisonRow[];
+  /** What to call them: their names, with what tells them apart where those are alike. */
+  names: string[];
+  /** Which is faster than the first, and how sure that is: a sentence for each of the others. */
+  sentences: string[];
 }
 
 /** What a campaign found. */
@@ -377,6 +381,12 @@ export interface ComparisonCell {
   value: number | null;
   /** How far it may be off either way. */
   noise: number | null;
+  /** Where its interval begins; absent if it has none, or no such end. */
+  lower: number | null;
+  /** Where its interval ends. */
+  upper: number | null;
+  /** Why the value is not certain: trials that contradict it. */
+  doubt: string | null;
   /** Compared with the first campaign; `None` for itself, and where one of the two is missing. */
   difference: Difference | null;
 }
@@ -409,8 +419,10 @@ export interface CriterionResult {
 export interface Difference {
   /** (value − first) / first; `None` if the first is zero and this is not. */
   ratio: number | null;
-  /** Whether it is more than noise; `None` if the noise is not known. */
+  /** Whether it is more than noise, because the intervals do not overlap; `None` if one has no interval. */
   beyond_noise: boolean | null;
+  /** How far the intervals are apart, as a share of the first's nearer end; absent where they overlap. */
+  at_least: number | null;
 }
 
 /** A check of the doctor. */
@@ -624,6 +636,8 @@ export interface IntervalDocument {
   interval_s: number;
   /** Whether sending is over and the tester waits for late packets. */
   draining: boolean;
+  /** What disturbed the tester in this interval: a worker that stood still, packets that left back to back. */
+  disturbances?: string[];
   /** Ports by name. */
   ports: Record<string, PortResult>;
   /** Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost. */
@@ -765,6 +779,8 @@ export interface Live {
   latency: LiveLatency | null;
   /** Workers. */
   workers: WorkerLoad[];
+  /** What disturbed the tester in the interval. */
+  disturbances?: string[];
   /** In events of a campaign: names of the running trial's columns. Those of a run are in the run. */
   names?: Names | null;
 }
@@ -1152,18 +1168,40 @@ export interface Point {
   valid: boolean;
   /** Whether the tester was the limit. */
   generator_limited: boolean;
+  /** Whether something on the tester's machine disturbed it. */
+  disturbed: boolean;
+  /** Why it is not valid, why the tester was the limit, or what disturbed it. */
+  reasons: string[];
+  /** Standard deviation of latency, ns. */
+  latency_stddev_ns: number | null;
+  /** Mean jitter (RFC 4689), ns. */
+  jitter_mean_ns: number | null;
   /** Sessions of the trial. */
   sessions: PointSessions | null;
 }
 
 /** Sessions of a trial. */
 export interface PointSessions {
+  /** Load requested, in `unit`. */
+  load: number;
+  /** Unit of the load: `connections/s`, `connections`, `transactions/s`, `bits/s`. */
+  unit: string;
+  /** Sessions attempted. */
+  attempted: number;
   /** Sessions established. */
   established: number;
   /** Responses received. */
   transactions: number;
   /** Transactions failed. */
   transactions_failed: number;
+  /** `transactions_failed` / `transactions`. */
+  failed_ratio: number;
+  /** 99th percentile of the time to open a session, ns. */
+  setup_p99_ns: number | null;
+  /** 99th percentile of the time to the first byte, ns. */
+  ttfb_p99_ns: number | null;
+  /** 99th percentile of the time to the last byte, ns. */
+  ttlb_p99_ns: number | null;
 }
 
 /** A port of this machine. */
@@ -1828,6 +1866,10 @@ export interface Summary {
   invalid: number;
   /** Those of them in which the tester was the limit. */
   generator_limited: number;
+  /** Those of them in which something disturbed the tester. */
+  disturbed: number;
+  /** Why the first of the trials that are not valid is not; else why the first that was limited was. */
+  reason: string | null;
 }
 
 /** A point of the curve. */

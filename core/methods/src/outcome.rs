@@ -21,7 +21,9 @@ pub struct TrialOutcome {
     pub valid: bool,
     /// The tester did not reach the requested load, or could not receive everything.
     pub generator_limited: bool,
-    /// Why it is not valid, or limited.
+    /// Something on the tester's machine disturbed it.
+    pub disturbed: bool,
+    /// Why it is not valid, or limited, or what disturbed the tester.
     pub reasons: Vec<String>,
     /// Stopped early.
     pub interrupted: bool,

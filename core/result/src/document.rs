@@ -78,6 +78,9 @@ part! {
         interval_s: f64 = SECONDS;
         /// Whether sending is over and the tester waits for late packets.
         draining: bool = FLAG;
+        /// What disturbed the tester in this interval: a worker that stood still, packets that left back to back.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        disturbances: Vec<String> = TEXT;
         /// Ports by name.
         ports: Named<PortResult> = PART.by(&[Key::Port]);
         /// Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost.

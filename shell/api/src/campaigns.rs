@@ -151,17 +151,50 @@ pub struct Point {
     pub valid: bool,
     /// Whether the tester was the limit.
     pub generator_limited: bool,
+    /// Whether something on the tester's machine disturbed it.
+    #[serde(default)]
+    pub disturbed: bool,
+    /// Why it is not valid, why the tester was the limit, or what disturbed it.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+    /// Standard deviation of latency, ns.
+    #[serde(default)]
+    pub latency_stddev_ns: Option<f64>,
+    /// Mean jitter (RFC 4689), ns.
+    #[serde(default)]
+    pub jitter_mean_ns: Option<f64>,
     /// Sessions of the trial.
     pub sessions: Option<PointSessions>,
 }
 
 /// Sessions of a trial.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PointSessions {
+    /// Load requested, in `unit`.
+    #[serde(default)]
+    pub load: f64,
+    /// Unit of the load: `connections/s`, `connections`, `transactions/s`, `bits/s`.
+    #[serde(default)]
+    pub unit: String,
+    /// Sessions attempted.
+    #[serde(default)]
+    pub attempted: u64,
     /// Sessions established.
     pub established: u64,
     /// Responses received.
     pub transactions: u64,
     /// Transactions failed.
     pub transactions_failed: u64,
+    /// `transactions_failed` / `transactions`.
+    #[serde(default)]
+    pub failed_ratio: f64,
+    /// 99th percentile of the time to open a session, ns.
+    #[serde(default)]
+    pub setup_p99_ns: Option<u64>,
+    /// 99th percentile of the time to the first byte, ns.
+    #[serde(default)]
+    pub ttfb_p99_ns: Option<u64>,
+    /// 99th percentile of the time to the last byte, ns.
+    #[serde(default)]
+    pub ttlb_p99_ns: Option<u64>,
 }

@@ -37,6 +37,9 @@ pub struct Live {
     pub latency: Option<Latency>,
     /// Workers.
     pub workers: Vec<WorkerLoad>,
+    /// What disturbed the tester in the interval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbances: Vec<String>,
     /// In events of a campaign: names of the running trial's columns. Those of a run are in the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,

@@ -79,6 +79,7 @@ pub(crate) fn of_any(document: &ResultDocument) -> TrialOutcome {
         duration: Nanos((document.duration_s * 1e9) as u64),
         valid: document.verdict.valid,
         generator_limited: document.verdict.generator_limited,
+        disturbed: document.verdict.disturbed,
         reasons: document.verdict.reasons.clone(),
         interrupted: document.interrupted,
         ..TrialOutcome::default()

@@ -118,6 +118,15 @@ pub enum ResultsCommand {
         #[arg(long, value_name = "TAG")]
         tag: Vec<String>,
     },
+    /// Write the profile of a campaign
+    Profile {
+        /// Campaign id, a prefix of it, its last six digits, or 'latest'
+        #[arg(default_value = "latest")]
+        campaign: String,
+        /// Output file; '-' writes to standard output
+        #[arg(long, short, value_name = "FILE|-", default_value = "-")]
+        output: PathBuf,
+    },
     /// Delete campaigns with all their data
     Delete {
         /// Campaigns
@@ -159,6 +168,8 @@ pub struct AxesArgs {
 pub enum Format {
     /// One row per trial
     Csv,
+    /// CSV with one row per finding: value, lower, upper, resolution, spread, doubt
+    Findings,
     /// Everything, including documents and intervals
     Json,
     /// One document per frame length, in the style of FD.io CSIT
@@ -210,6 +221,12 @@ pub(crate) fn results(args: &ResultsArgs) -> Result<Exit, Failure> {
             write_report(&page, output)
         }
         C::Export { campaigns, format, output } => export_to(&open()?, or_latest(campaigns), *format, output),
+        C::Profile { campaign, output } => {
+            let store = open()?;
+            let profile = store.campaign(&store.find(campaign)?)?.profile;
+            to_output(output, |out| Ok(out.write_all(profile.as_bytes())?))?;
+            Ok(Exit::Done)
+        }
         C::Add { runs, name, tag } => add(&path, runs, name.as_deref(), tag),
         C::Delete { campaigns } => delete(&mut open()?, campaigns),
     }
@@ -249,7 +266,7 @@ fn list(store: &Store, filter: &Filter, json: bool) -> Result<Exit, Failure> {
             s.method.clone(),
             s.state.as_str().to_owned(),
             s.trials.to_string(),
-            issues.join(", "),
+            issues.join(", ") + &s.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}")),
             s.tags.join(" "),
         ]
     };
@@ -287,27 +304,32 @@ fn show(store: &Store, reference: &str, json: bool) -> Result<Exit, Failure> {
                 f.goal.clone(),
                 or_dash(f.value, &f.unit),
                 share.map_or("-".to_owned(), |(value, line)| percent(value / line)),
-                or_dash(f.noise(), &f.unit),
+                or_dash(f.lower, &f.unit),
+                or_dash(f.upper, &f.unit),
+                or_dash(f.spread, &f.unit),
                 f.note.clone().unwrap_or_default(),
             ]
         };
-        let head = ["frames", "goal", "value", "of line rate", "noise", "remark"];
+        let head = ["frames", "goal", "value", "of line rate", "at least", "below", "std dev", "remark"];
         print!("\n{}", table(&head, findings.iter().map(row).collect()));
     }
     let row = |t: &store::TrialRow| {
         let verdict = match (t.valid, t.generator_limited) {
             (false, _) => "INVALID",
             (_, true) => "tester limited",
+            _ if t.disturbed => "disturbed",
             _ => "valid",
         };
+        let because = t.reasons.first().map_or_else(String::new, |reason| format!(": {reason}"));
+        let verdict = format!("{verdict}{because}");
         vec![
-            t.number.to_string(),
+            t.ordinal.to_string(),
             t.label.clone(),
             or_dash(t.figures.offered_pps, "pps"),
             t.figures.loss_ratio.map_or("-".to_owned(), percent),
             or_dash(t.figures.latency_p50_ns, "ns"),
             or_dash(t.figures.latency_p99_ns, "ns"),
-            verdict.to_owned(),
+            verdict,
         ]
     };
     let head = ["trial", "label", "offered", "loss", "p50", "p99", "verdict"];
@@ -374,6 +396,8 @@ fn compare(campaigns: &[Loaded], axes: &AxesArgs, json: bool) -> Result<Exit, Fa
         });
         print!("{}", table(&head, rows.collect()));
     }
+    println!();
+    comparison.sentences.iter().for_each(|sentence| println!("  {sentence}"));
     println!("\n  * beyond noise   ~ within noise   (!) has invalid or generator-limited trials");
     Ok(Exit::Done)
 }
@@ -439,6 +463,7 @@ fn export_to(store: &Store, references: Vec<String>, format: Format, output: &Pa
     let loaded = load(store, &references)?;
     match format {
         Format::Csv => to_output(output, |out| export::csv(&loaded, out))?,
+        Format::Findings => to_output(output, |out| export::findings(&loaded, out))?,
         Format::Json => {
             let all = loaded
                 .iter()
@@ -506,7 +531,11 @@ impl RunFiles {
         let is_simulated = document.timestamp_class == "simulated";
         let campaign = NewCampaign {
             method: if is_simulated { "sim" } else { "run" }.to_owned(),
-            command: format!("eagre run profile.yaml --seed {}", document.seed),
+            command: format!(
+                "eagre {} profile.yaml --seed {}",
+                if is_simulated { "sim" } else { "run" },
+                document.seed
+            ),
             version: document.version.to_string(),
             started,
             name: name.clone(),

@@ -1,7 +1,7 @@
 //! Figures of a trial as it stands.
 
 use crate::observer::View;
-use crate::rows;
+use crate::{rows, trust};
 use result::{IntervalDocument, LatencyResult, TotalDocument};
 use session::plan::Side;
 use std::net::IpAddr;
@@ -125,6 +125,15 @@ impl View<'_> {
     /// The share of its time each worker was busy since the last snapshot.
     pub fn busy_ratios(&self) -> impl Iterator<Item = f64> {
         self.interval.workers.iter().map(|time| time.busy_ns as f64 / time.total_ns.max(1) as f64)
+    }
+
+    /// What disturbed the tester since the last snapshot; nothing does in virtual time, or while late packets are waited
+    /// for.
+    pub fn disturbances(&self) -> Vec<String> {
+        if !self.is_real || self.draining {
+            return Vec::new();
+        }
+        trust::disturbances(self.trial, self.interval)
     }
 
     /// What each entry's clients see, or its servers if the clients are someone else's.

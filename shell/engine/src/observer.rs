@@ -35,6 +35,8 @@ pub struct View<'a> {
     pub(crate) span: Nanos,
     /// Whether sending has ended and late packets may still arrive.
     pub(crate) draining: bool,
+    /// Whether time is real, so that something can disturb the tester.
+    pub(crate) is_real: bool,
 }
 
 impl View<'_> {

@@ -381,6 +381,7 @@ pub(crate) fn interval_document(view: &View<'_>) -> IntervalDocument {
         at_s: view.at.as_secs_f64(),
         interval_s: view.span.as_secs_f64(),
         draining: view.draining,
+        disturbances: view.disturbances(),
         ports: ports(view.trial, view.interval, seconds, None),
         streams: streams(view.trial, view.interval, view.span, None, None, false),
         groups: groups(view.trial, view.interval, view.span, false),

@@ -44,6 +44,8 @@ const PAUSED_MAX: f64 = 0.01;
 const SLOW: Pps = Pps::new(20_000);
 /// Share of such packets that may leave together with the one before.
 const BACK_TO_BACK_MAX: f64 = 0.1;
+/// Packets back to back of which an interval tells: of fewer, the share means little.
+const BURST_TOLD: u64 = 5;
 /// Share of foreign frames that may look damaged by chance: the mark has 24 bits.
 const LOOKALIKES: f64 = 1e-6;
 /// What is said of an interface whose other end is down or unplugged, which some tests do to a device.
@@ -416,15 +418,10 @@ impl Evidence<'_> {
 
     /// Streams due evenly and so slowly that no two packets should leave together, but many did.
     fn judge_bursts(&self, verdict: &mut Findings) {
-        if !self.trial.shape.paces_streams() || self.usage.iter().all(Option::is_none) {
+        if self.usage.iter().all(Option::is_none) {
             return;
         }
-        let mut bursty = self.trial.streams.iter().enumerate().filter_map(|(index, stream)| {
-            let Pace::Even(rate) = &stream.load.pace else { return None };
-            let ratio = self.sums.pacing[index].back_to_back_ratio()?;
-            (rate.as_f64() <= SLOW.as_f64() && ratio > BACK_TO_BACK_MAX && !stream.chained)
-                .then_some((index, ratio))
-        });
+        let mut bursty = bursty(self.trial, self.sums);
         if let Some((index, ratio)) = bursty.next() {
             let more = match bursty.count() {
                 0 => String::new(),
@@ -469,6 +466,35 @@ impl Evidence<'_> {
             ));
         }
     }
+}
+
+/// Streams of which too many packets left back to back although they were due apart, and what share did.
+fn bursty<'a>(trial: &'a Trial<'_>, sums: &'a Sums) -> impl Iterator<Item = (usize, f64)> + 'a {
+    let paced = trial.shape.paces_streams();
+    trial.streams.iter().enumerate().filter(move |_| paced).filter_map(|(index, stream)| {
+        let Pace::Even(rate) = &stream.load.pace else { return None };
+        let ratio = sums.pacing[index].back_to_back_ratio()?;
+        (rate.as_f64() <= SLOW.as_f64() && ratio > BACK_TO_BACK_MAX && !stream.chained)
+            .then_some((index, ratio))
+    })
+}
+
+/// What disturbed the tester in the time of `sums`, a part of the trial: marks for charts. The verdict is about the whole.
+pub(crate) fn disturbances(trial: &Trial<'_>, sums: &Sums) -> Vec<String> {
+    let mut all = Vec::new();
+    for (worker, time) in sums.workers.iter().enumerate() {
+        if time.stall_max_ns >= STALL_MAX.0 {
+            all.push(format!("worker {worker} stood still for {:.1} ms", time.stall_max_ns as f64 / 1e6));
+        }
+    }
+    let bursts = bursty(trial, sums).filter(|(index, _)| sums.pacing[*index].back_to_back >= BURST_TOLD);
+    let bursts: Vec<(usize, f64)> = bursts.collect();
+    if let Some((index, ratio)) = bursts.first() {
+        let name = &trial.plan.streams[*index].name;
+        let more = if bursts.len() > 1 { format!(" and {} more", bursts.len() - 1) } else { String::new() };
+        all.push(format!("stream {name}{more}: {:.0}% of the packets left back to back", ratio * 100.0));
+    }
+    all
 }
 
 /// A verdict in the making.

@@ -10,7 +10,7 @@ use campaign::{
 };
 use engine::{Commands, RunOptions, View};
 use lab::Variables;
-use methods::{Attributes, GroupOutcome, Timing, TrialOutcome, TrialRequest};
+use methods::{Attributes, GroupOutcome, LatencySummary, Timing, TrialKind, TrialOutcome, TrialRequest};
 use os::TscClock;
 use profile::Plan;
 use std::collections::BTreeMap;
@@ -212,10 +212,9 @@ impl Observer for Watcher<'_> {
 fn point(part: String, request: &TrialRequest, outcome: &TrialOutcome) -> Point {
     let (sent, lost) = (outcome.sent(), outcome.lost());
     // Of several directions the worse.
-    let worst = |value: fn(&methods::LatencySummary) -> f64| {
-        let all = outcome.groups.iter().filter_map(|group: &GroupOutcome| group.latency.as_ref().map(value));
-        all.reduce(f64::max).map(|ns| ns as u64)
-    };
+    let largest =
+        |value: fn(&GroupOutcome) -> Option<f64>| outcome.groups.iter().filter_map(value).reduce(f64::max);
+    let whole = |ns: Option<f64>| ns.map(|ns| ns as u64);
     Point {
         number: request.number,
         part,
@@ -227,14 +226,36 @@ fn point(part: String, request: &TrialRequest, outcome: &TrialOutcome) -> Point 
         received: outcome.received(),
         lost,
         loss_ratio: if sent == 0 { 0.0 } else { lost as f64 / sent as f64 },
-        latency_p50_ns: worst(|latency| latency.p50),
-        latency_p99_ns: worst(|latency| latency.p99),
+        latency_p50_ns: whole(largest(|group| Some(group.latency.as_ref()?.p50))),
+        latency_p99_ns: whole(largest(|group| Some(group.latency.as_ref()?.p99))),
+        latency_stddev_ns: largest(|group| Some(group.latency.as_ref()?.stddev)),
+        jitter_mean_ns: largest(|group| Some(group.jitter.as_ref()?.rfc4689_mean)),
         valid: outcome.valid,
         generator_limited: outcome.generator_limited,
-        sessions: outcome.sessions.as_ref().map(|sessions| PointSessions {
-            established: sessions.established,
-            transactions: sessions.transactions,
-            transactions_failed: sessions.transactions_failed,
-        }),
+        disturbed: outcome.disturbed,
+        reasons: outcome.reasons.clone(),
+        sessions: point_sessions(request, outcome),
     }
+}
+
+/// Sessions of a trial that asked for some; a transfer over TCP has its rates elsewhere.
+fn point_sessions(request: &TrialRequest, outcome: &TrialOutcome) -> Option<PointSessions> {
+    let sessions = outcome.sessions.as_ref()?;
+    let load = match &request.kind {
+        TrialKind::Sessions(load) => Some(load),
+        _ => None,
+    };
+    let p99 = |times: &Option<LatencySummary>| times.as_ref().map(|times| times.p99 as u64);
+    Some(PointSessions {
+        load: load.map_or(0.0, |load| load.value as f64),
+        unit: load.map_or_else(String::new, |load| load.objective.unit().to_owned()),
+        attempted: sessions.attempted,
+        established: sessions.established,
+        transactions: sessions.transactions,
+        transactions_failed: sessions.transactions_failed,
+        failed_ratio: sessions.transactions_failed as f64 / sessions.transactions.max(1) as f64,
+        setup_p99_ns: p99(&sessions.setup),
+        ttfb_p99_ns: p99(&sessions.ttfb),
+        ttlb_p99_ns: p99(&sessions.ttlb),
+    })
 }

@@ -179,6 +179,7 @@ fn live(view: &View<'_>, cores: &[usize]) -> Live {
         draining: view.is_draining(),
         latency: view.latency().map(latency),
         workers: workers(view, cores),
+        disturbances: view.disturbances(),
         ..Live::default()
     };
     view.ports().into_iter().for_each(|port| live.ports.push(&port));

@@ -4,7 +4,7 @@
 //!
 //! Percentiles can't be added up: of several streams the column has the largest, an upper bound for all of them.
 
-use result::{LatencyResult, Named, ResultDocument, SideResult};
+use result::{LatencyResult, Named, PacingResult, ResultDocument, SideResult};
 use rusqlite::types::Value as Sql;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -86,7 +86,16 @@ figures! {
     latency_p99_9_ns: Real = |r| latency(r, |l| l.p99_9), "one-way delay, 99.9%, ns; largest of the streams";
     latency_p99_99_ns: Real = |r| latency(r, |l| l.p99_99), "one-way delay, 99.99%, ns; largest of the streams";
     latency_max_ns: Real = |r| latency(r, |l| Some(l.max)), "one-way delay, largest, ns";
+    latency_stddev_ns: Real = |r: &ResultDocument| most(&r.streams, |s| Some(s.latency_ns.as_ref()?.stddev)), "one-way delay, standard deviation, ns; largest of the streams";
+    jitter_rfc3550_ns: Real = |r: &ResultDocument| most(&r.streams, |s| s.jitter_ns.as_ref()?.rfc3550), "smoothed jitter (RFC 3550), ns; largest of the streams";
     jitter_mean_ns: Real = |r: &ResultDocument| most(&r.streams, |s| Some(s.jitter_ns.as_ref()?.rfc4689_mean)), "mean jitter (RFC 4689), ns; largest of the streams";
+    jitter_max_ns: Real = |r: &ResultDocument| most(&r.streams, |s| whole(s.jitter_ns.as_ref()?.rfc4689_max)), "largest jitter (RFC 4689), ns; largest of the streams";
+    interarrival_mean_ns: Real = |r: &ResultDocument| most(&r.streams, |s| Some(s.interarrival_ns.as_ref()?.mean)), "time between arrivals, mean, ns; largest of the streams";
+    interarrival_stddev_ns: Real = |r: &ResultDocument| most(&r.streams, |s| Some(s.interarrival_ns.as_ref()?.stddev)), "time between arrivals, standard deviation, ns; largest of the streams";
+    interarrival_max_ns: Real = |r: &ResultDocument| most(&r.streams, |s| whole(s.interarrival_ns.as_ref()?.max)), "longest time between arrivals, ns; largest of the streams";
+    gap_error_p99_ns: Real = |r| pacing(r, |p| p.error_p99 as f64), "error of the gaps between departures, 99%, ns; largest of the streams";
+    back_to_back_ratio: Real = |r| pacing(r, |p| p.back_to_back_ratio), "share of packets that left back to back although a gap was scheduled; largest of the streams";
+    late_max_ns: Real = |r| pacing(r, |p| p.late_max as f64), "longest delay of a departure behind its schedule, ns";
     sessions_attempted: Integer = |r: &ResultDocument| sum(&r.sessions, |s| whole(s.seen.attempted)), "sessions attempted";
     sessions_established: Integer = |r: &ResultDocument| sum(&r.sessions, |s| whole(s.seen.established)), "sessions established";
     sessions_completed: Integer = |r: &ResultDocument| sum(&r.sessions, |s| whole(s.seen.completed)), "sessions completed";
@@ -137,6 +146,12 @@ fn every<T>(rows: &Named<T>, of: impl Fn(&T) -> Option<f64>) -> Option<f64> {
 
 fn latency(result: &ResultDocument, of: impl Fn(&LatencyResult) -> Option<u64>) -> Option<f64> {
     most(&result.streams, |stream| whole(of(stream.latency_ns.as_ref()?)?))
+}
+
+/// The largest of the streams'; with many streams only ports have it.
+fn pacing(result: &ResultDocument, of: fn(&PacingResult) -> f64) -> Option<f64> {
+    most(&result.streams, |stream| stream.pacing_ns.as_ref().map(of))
+        .or_else(|| most(&result.ports, |port| port.pacing_ns.as_ref().map(of)))
 }
 
 fn times(result: &ResultDocument, of: impl Fn(&SideResult) -> Option<u64>) -> Option<f64> {

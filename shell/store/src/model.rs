@@ -2,7 +2,7 @@
 
 use crate::figures::Figures;
 use crate::{StoreError, StoredResult};
-use methods::{Finding, MethodResult};
+use methods::{Finding, MethodResult, TrialKind};
 use result::{IntervalDocument, ResultDocument};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -184,8 +184,10 @@ pub struct NewTrial {
 /// A trial in the store, without its documents.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TrialRow {
-    /// Its number in the campaign.
+    /// Its number in the campaign, as the method counts.
     pub number: u32,
+    /// Its place in the campaign: 1, 2, 3 …, whatever method asked for it. What reports call it.
+    pub ordinal: u32,
     /// A fingerprint of what was asked for.
     pub key: String,
     /// What it is, for people.
@@ -208,8 +210,16 @@ pub struct TrialRow {
     pub generator_limited: bool,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
-    /// Why not valid, or why limited.
+    /// Whether something on the tester's machine disturbed it.
+    pub disturbed: bool,
+    /// Why not valid, why limited, or what disturbed the tester.
     pub reasons: Vec<String>,
+    /// Of a trial of sessions: the load it asked for, in `load_unit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
+    /// `connections/s`, `connections`, `transactions/s` or `bits/s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_unit: Option<String>,
     /// What was measured, summed up.
     #[serde(flatten)]
     pub figures: Figures,
@@ -238,6 +248,12 @@ pub struct Summary {
     pub invalid: u32,
     /// Those of them in which the tester was the limit.
     pub generator_limited: u32,
+    /// Those of them in which something disturbed the tester.
+    #[serde(default)]
+    pub disturbed: u32,
+    /// Why the first of the trials that are not valid is not; else why the first that was limited was.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 /// Which campaigns; what is not set leaves all.
@@ -369,6 +385,12 @@ impl TrialRow {
         if self.label.is_empty() { &self.key } else { &self.label }
     }
 
+    /// What a heading says of it: `Trial 3: 64B at 100 kpps`.
+    pub(crate) fn title(&self) -> String {
+        let name = if self.name().is_empty() { String::new() } else { format!(": {}", self.name()) };
+        format!("Trial {}{name}", self.ordinal)
+    }
+
     /// Whether it is meant to say something about the device: no warm-up, no probe.
     pub(crate) fn counts(&self) -> bool {
         !matches!(self.phase.as_str(), "warm_up" | "probe")
@@ -378,9 +400,15 @@ impl TrialRow {
     pub fn new(trial: &NewTrial) -> Self {
         let result = ResultDocument::deserialize(&trial.result).ok();
         let figures = result.as_ref().map(Figures::new).unwrap_or_default();
+        let asked = session_load(&trial.request).or_else(|| {
+            let rates = result.as_ref()?.sessions.values().map(|entry| entry.requested_open_per_s);
+            Some((rates.reduce(|a, b| Some(a? + b?))??, "connections/s".to_owned()))
+        });
+        let (load, load_unit) = asked.unzip();
         let ResultDocument { started, verdict, interrupted, .. } = result.unwrap_or_default();
         Self {
             number: trial.number,
+            ordinal: trial.number,
             key: trial.key.clone(),
             label: trial.label.clone(),
             part: trial.part.clone(),
@@ -392,10 +420,20 @@ impl TrialRow {
             valid: verdict.valid,
             generator_limited: verdict.generator_limited,
             interrupted,
+            disturbed: verdict.disturbed,
             reasons: verdict.reasons,
+            load,
+            load_unit,
             figures,
         }
     }
+}
+
+/// The load a request for sessions asks for, and its unit.
+fn session_load(request: &Value) -> Option<(f64, String)> {
+    let kind = TrialKind::deserialize(request.get("kind")?).ok()?;
+    let TrialKind::Sessions(load) = kind else { return None };
+    Some((load.value as f64, load.objective.unit().to_owned()))
 }
 
 /// SHA-256 of a text, in hexadecimal.

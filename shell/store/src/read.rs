@@ -12,9 +12,9 @@ use serde_json::Value;
 
 /// Columns of the table `trial` before the figures, as they are read.
 const ABOUT: &str = "number, key, label, part, phase, frame, frame_bytes, line_pps, started, valid,
-    generator_limited, interrupted, reasons";
+    generator_limited, interrupted, reasons, disturbed, load, load_unit";
 /// How many they are.
-const ABOUT_COUNT: usize = 13;
+const ABOUT_COUNT: usize = 16;
 
 impl Store {
     /// The campaigns `filter` lets through, newest first.
@@ -28,7 +28,10 @@ impl Store {
             "SELECT id, name, method, started, ended, state,
                     (SELECT count(*) FROM trial WHERE campaign = id),
                     (SELECT count(*) FROM trial WHERE campaign = id AND NOT valid),
-                    (SELECT count(*) FROM trial WHERE campaign = id AND generator_limited)
+                    (SELECT count(*) FROM trial WHERE campaign = id AND generator_limited),
+                    (SELECT count(*) FROM trial WHERE campaign = id AND disturbed),
+                    (SELECT reasons ->> '$[0]' FROM trial WHERE campaign = id AND (NOT valid OR generator_limited)
+                     ORDER BY valid, number LIMIT 1)
              FROM campaign WHERE {conditions} ORDER BY started DESC, rowid DESC LIMIT {limit}"
         );
         let mut query = self.connection.prepare(&sql)?;
@@ -44,6 +47,8 @@ impl Store {
                 trials: row.get(6)?,
                 invalid: row.get(7)?,
                 generator_limited: row.get(8)?,
+                disturbed: row.get(9)?,
+                reason: row.get(10)?,
             })
         })?;
         let mut all = rows.collect::<Result<Vec<_>, _>>()?;
@@ -126,7 +131,11 @@ impl Store {
             format!("SELECT {ABOUT}, {} FROM trial WHERE campaign = ?1 ORDER BY number", names.join(", "));
         let mut query = self.connection.prepare(&sql)?;
         let rows = query.query_map([&id.0], trial_row)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let mut all = rows.collect::<Result<Vec<_>, _>>()?;
+        for (ordinal, row) in (1..).zip(&mut all) {
+            row.ordinal = ordinal;
+        }
+        Ok(all)
     }
 
     /// The result document of a trial; `None` if there is no such trial.
@@ -292,6 +301,7 @@ fn trial_row(row: &Row<'_>) -> rusqlite::Result<TrialRow> {
     let reasons: String = row.get(12)?;
     Ok(TrialRow {
         number: row.get(0)?,
+        ordinal: 0,
         key: row.get(1)?,
         label: row.get(2)?,
         part: row.get(3)?,
@@ -303,6 +313,9 @@ fn trial_row(row: &Row<'_>) -> rusqlite::Result<TrialRow> {
         valid: row.get(9)?,
         generator_limited: row.get(10)?,
         interrupted: row.get(11)?,
+        disturbed: row.get(13)?,
+        load: row.get(14)?,
+        load_unit: row.get(15)?,
         reasons: serde_json::from_str(&reasons).unwrap_or_default(),
         figures: Figures::from_values(|| figures.next().flatten()),
     })

@@ -105,6 +105,7 @@ fn a_campaign_has_every_section_it_has_data_for() {
         "Frame loss over offered load",
         "Median latency over offered load",
         "Latency of 99% of the packets over offered load",
+        "Standard deviation of latency over offered load",
         "Latency percentiles of the trial with the highest load and the least loss",
     ];
     assert_eq!(charts(&page), expected);
@@ -143,7 +144,12 @@ fn a_single_run_has_its_streams_and_intervals() {
     assert_eq!(headings(&page), expected);
     assert_eq!(
         charts(&page),
-        ["Latency percentiles by stream", "Packets per second", "Latency in each interval"]
+        [
+            "Latency percentiles by stream",
+            "Packets per second",
+            "Latency in each interval",
+            "Delay variation in each interval"
+        ]
     );
     assert!(page.contains("100,000 packets were sent, at 100 kpps for 1 s."));
     assert!(page.contains("a frame loss rate of 0.01% (RFC 1242 section 3.6)"));
@@ -160,7 +166,7 @@ fn sessions_have_rates_failures_and_times() {
     assert!(headings(&page).contains(&"Sessions"));
     assert_eq!(charts(&page), ["Time to set up, to first byte and to last byte"]);
     for text in [
-        "Of 1,000 sessions attempted, 980 (98%) completed and 20 (2%) failed.",
+        "Of 1,000 sessions attempted, 990 (99%) were established, 980 (98%) completed, 20 (2%) failed.",
         "connect timeout",
         "web: set-up",
     ] {
@@ -293,16 +299,167 @@ fn campaigns_stand_side_by_side() {
     ];
     assert_eq!(headings(&page), expected);
     for text in [
-        "b against a: of 2 values 2 beyond the noise.",
-        "c against a: of 2 values 2 within the noise.",
+        "b is slower than a in 2 of 2 rates (64B throughput −50%, at least −49.5%, ",
+        "No difference shown between c and a in 2 of 2 rates: all their intervals overlap.",
         "<strong>−50%</strong>",
-        "+0.1%, within the noise",
+        "+0.1%, no difference shown",
+        "200 kpps – 202 kpps",
         "64B, Throughput, dut by config",
         "6.0.5",
     ] {
         assert!(page.contains(text), "{text}");
     }
     assert!(!page.contains("nics.0.driver"), "what is the same everywhere does not differ");
+}
+
+/// A trial of sessions that asks for so many connections per second, of which a share fails.
+fn session_trial(loaded: &mut Loaded, number: u32, app: &str, load: u64, failed: u64) {
+    let times = latency(50_000 * load, 900);
+    let result = json!({"verdict": {"valid": true}, "sessions": {"web": {"attempted": 1000, "established": 1000 - failed,
+        "completed": 1000 - failed, "failed": {"setup_timeout": failed}, "open_per_s": load as f64, "setup_ns": times,
+        "ttfb_ns": times, "ttlb_ns": times}}});
+    let request = json!({"kind": {"type": "sessions", "app": {"name": app, "request_bytes": 1, "response_bytes": 1,
+        "transactions": 1}, "objective": "connections_per_second", "value": load, "open_per_s_max": 0, "flows": 0,
+        "phases": {}}});
+    let new = NewTrial {
+        number,
+        key: format!("{app} {load} {number}"),
+        label: format!("{app} at {load}/s"),
+        phase: "measure".into(),
+        frame: app.into(),
+        request,
+        result,
+        ..NewTrial::default()
+    };
+    loaded.trials.push(TrialRow::new(&new));
+    loaded.results.push(new.result);
+}
+
+#[test]
+fn trials_of_sessions_make_curves_up_to_failure() {
+    let mut loaded = Loaded::single(about("series"), Value::Null, Vec::new());
+    (loaded.trials, loaded.results) = (Vec::new(), Vec::new());
+    for (number, (app, load, failed)) in
+        (1..).zip([("raw", 100, 0), ("raw", 200, 0), ("raw", 300, 400), ("http", 100, 0), ("http", 200, 900)])
+    {
+        session_trial(&mut loaded, number, app, load, failed);
+    }
+    let page = report::campaign(&loaded);
+    assert!(headings(&page).contains(&"Sessions over load"));
+    let drawn = charts(&page);
+    for chart in [
+        "Failed sessions over load, connections opened per second",
+        "Sessions attempted and established over load, connections opened per second",
+        "Time to set up over load, connections opened per second",
+        "Time to the first and to the last byte over load, connections opened per second",
+    ] {
+        assert!(drawn.contains(&chart), "{chart}: {drawn:?}");
+    }
+    // The point at which it failed is there, and the table has what was asked beside what came of it.
+    for text in ["300/s, 40%", "200/s, 90%", "300 connections/s", "http: established", "load asked for"] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn repeats_are_points_around_their_median_and_disturbed_trials_are_marked() {
+    let mut loaded = campaign("repeats");
+    for (index, lost) in [(2, 5_000), (3, 9_000)] {
+        let mut row = loaded.trials[index].clone();
+        row.figures.offered_pps = Some(4e5 + index as f64);
+        row.figures.loss_ratio = Some(lost as f64 / 4e5);
+        (row.number, row.ordinal) = (20 + index as u32, 9 + index as u32);
+        loaded.trials.push(row);
+        loaded.results.push(Value::Null);
+    }
+    let last = loaded.trials.last_mut().unwrap();
+    (last.valid, last.disturbed) = (false, true);
+    last.reasons = vec!["worker 0 waited 2.31 of 3.00 s for its core".into()];
+    let page = report::campaign(&loaded);
+    assert!(page.contains("single trials; the line is their median"));
+    assert!(page.contains("tester disturbed") && page.contains("class=\"x\""));
+    assert!(page.contains("trial 12, not valid: worker 0 waited 2.31 of 3.00 s for its core"));
+    // Two valid trials at 400 kpps lost 0.25% and 1.25%: their median is 0.75%. The third does not count.
+    assert!(page.contains("80%, 0.75%"), "no median");
+    let verdict =
+        "<span class=\"bad\">not valid</span><small>worker 0 waited 2.31 of 3.00 s for its core</small>";
+    assert!(page.contains(verdict), "no reason beside the verdict");
+}
+
+#[test]
+fn intervals_in_which_the_tester_was_disturbed_are_shaded_and_explained() {
+    let interval = |n: u32, disturbances: &[&str]| {
+        json!({"at_s": f64::from(n), "interval_s": 1.0, "draining": false, "disturbances": disturbances,
+               "streams": {"s": {"offered_pps": 1e5, "tx": 100_000, "rx": 100_000, "latency_ns": latency(9_000, 9),
+                   "interarrival_ns": {"min": 1, "mean": 2.0, "stddev": 3.0, "max": 4},
+                   "pacing_ns": {"error_p50": 1, "error_p99": 2, "error_p99_9": 3, "back_to_back_ratio": 0.5, "late_max": 7}}}})
+    };
+    let why = "worker 0 stood still for 35.2 ms";
+    let mut document = result(1e5, 0);
+    document["streams"]["s"]["interarrival_ns"] =
+        json!({"min": 900, "mean": 10_000.0, "stddev": 250.0, "max": 35_000_000});
+    document["streams"]["s"]["pacing_ns"] = json!({"error_p50": 10, "error_p99": 20, "error_p99_9": 30, "back_to_back_ratio": 0.55, "late_max": 35_000_000});
+    let intervals = vec![interval(1, &[]), interval(2, &[why]), interval(3, &[])];
+    let page = report::campaign(&Loaded::single(about("stalled"), document, intervals));
+    assert_eq!(page.matches("<rect class=\"band\"").count(), 8, "four charts and their legends");
+    for text in [
+        "The tester was disturbed in 1 of 3 intervals, shaded above:",
+        "until 2 s: worker 0 stood still for 35.2 ms",
+        "Pacing: departures compared with the schedule",
+        "Time between arrivals, and jitter",
+        "250 ns",
+        "55%",
+        "35 ms",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn devices_along_the_path_have_their_rates_and_the_rule_that_dropped_is_in_the_summary() {
+    let sentence = "Of 900 packets lost, 900 were dropped by fw: nft rule 'limit rate over 9/second counter drop' (inet t f, handle 3) (900).";
+    let sample = |hop: &str, at_s: f64, packets: u64| json!({"hop": hop, "at_s": at_s, "in_packets": packets, "out_packets": packets / 2, "drops": 0});
+    let mut document = result(1e5, 900);
+    document["path"] = json!({"weakest": {"hop": "fw", "lost": 900, "counters": [], "sentence": sentence}, "remarks": [],
+        "samples": [sample("fw", 1.0, 1_000), sample("fw", 2.0, 3_000), sample("r2", 1.0, 500), sample("r2", 2.0, 1_500)]});
+    let page = report::campaign(&Loaded::single(about("path"), document, Vec::new()));
+    let answer = page.find("nft rule").unwrap();
+    assert!(answer < page.find("id=\"h-percentiles\"").unwrap(), "not in the summary");
+    assert!(charts(&page).contains(&"Packets per second into and out of each device, by its counters"));
+    for text in ["fw: in: 2 s, 2 kpps", "fw: out: 2 s, 1 kpps", "r2: in: 1 s, 500 pps"] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn how_to_do_it_again_names_files_that_its_steps_make() {
+    let mut loaded = campaign("again");
+    loaded.campaign.command =
+        "eagre bench rfc2544 /tmp/gone/profile.yaml --settings /tmp/gone/s.json --seed 42".into();
+    loaded.campaign.config = json!({"trial": "1s"});
+    let page = report::campaign(&loaded);
+    assert!(page.contains("<code>eagre bench rfc2544 profile.yaml --settings s.json --seed 42</code>"));
+    assert!(page.contains("Save the profile below as <code>profile.yaml</code>"));
+    assert!(page.contains("Save the settings below as <code>s.json</code>") && !page.contains("/tmp/gone"));
+}
+
+#[test]
+fn figures_read_as_in_the_dashboard() {
+    let texts: Value = serde_json::from_str(include_str!("../../../web/tests/texts.json")).unwrap();
+    let rows = |key: &str| texts[key].as_array().unwrap().clone();
+    for row in rows("quantities") {
+        let text = units::quantity(row[0].as_f64().unwrap(), row[1].as_str().unwrap());
+        assert_eq!(Some(text.as_str()), row[2].as_str());
+    }
+    for row in rows("ratios") {
+        assert_eq!(Some(units::percent(row[0].as_f64().unwrap()).as_str()), row[1].as_str());
+    }
+    for row in rows("differences") {
+        assert_eq!(Some(units::signed_percent(row[0].as_f64().unwrap()).as_str()), row[1].as_str());
+    }
+    for row in rows("counts") {
+        assert_eq!(Some(units::whole(row[0].as_f64().unwrap()).as_str()), row[1].as_str());
+    }
 }
 
 #[test]

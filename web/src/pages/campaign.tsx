@@ -2,10 +2,10 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Chart, type Line } from "../chart";
+import { curve, isTrusted, type Of } from "../curve";
 import { total } from "../feed";
-import { count, duration, pps, ratio, several, time } from "../format";
+import { bps, count, duration, perSecond, pps, ratio, several, time } from "../format";
 import { Source, useSource } from "../frame";
-import type { View } from "../history";
 import { Action, Badge, Panel, Announcement, Title, Wrong } from "../parts";
 import { to } from "../route";
 import { call, follow, read, type Problem } from "../server";
@@ -159,35 +159,90 @@ function Found({ campaign }: { campaign: Campaign }) {
   );
 }
 
-/** Whether a point can be trusted. */
-const isTrusted = (point: Point): boolean => point.valid && !point.generator_limited;
-
-/** A chart's columns: loads in their order, and the values of every frame length at them. */
-export function curve(points: Point[], frames: string[], value: (point: Point) => number | null): View {
-  const usable = points.filter((point) => point.offered_pps != null && value(point) != null);
-  const sorted = [...usable].sort((a, b) => a.offered_pps! - b.offered_pps!);
-  const loads = sorted.map((point) => point.offered_pps!);
-  return [loads, ...frames.map((frame) => sorted.map((point) => (point.frame === frame ? value(point) : null)))];
+/** The lines of the columns of `curve`; what no point has is left out of the legend. */
+function linesOf(points: Point[], frames: string[], format: Line["format"]): Line[] {
+  const name = (frame: string) => frame || "profile's lengths";
+  return [
+    ...frames.map((frame, i) => ({ label: name(frame), look: i + 1, format })),
+    ...frames.map((_, i) => ({ label: "single trials; the line is their median", look: i + 1, format, only: "singles" as const })),
+    { label: points.some((point) => point.disturbed) ? "tester disturbed" : "no trial disturbed", look: 2, format, only: "disturbed" as const },
+  ];
 }
 
+const AXES: Record<string, { title: string; format: (value: number) => string }> = {
+  "connections/s": { title: "connections opened per second", format: perSecond },
+  connections: { title: "connections held", format: count },
+  "transactions/s": { title: "transactions per second", format: perSecond },
+  "bits/s": { title: "goodput", format: bps },
+};
+
 function Curves({ points, version }: { points: Point[]; version: number }) {
-  const frames = [...new Set(points.map((point) => point.frame))];
-  const lines = (format: Line["format"]): Line[] => frames.map((frame, i) => ({ label: frame || "profile's lengths", look: i + 1, format }));
-  const common = { version, x: (value: number) => pps(value), points: true };
-  const trusted = points.filter(isTrusted);
-  const leftOut = points.length - trusted.length;
+  const streams = points.filter((point) => !point.sessions);
+  const units = [...new Set(points.flatMap((point) => (point.sessions?.unit ? [point.sessions.unit] : [])))];
+  const out = points.filter((point) => !isTrusted(point));
   return (
     <Panel title="Curves">
-      {leftOut > 0 && <p class="note warn">⚠ {several(leftOut, "trial")} left out: not valid, or the tester was the limit.</p>}
-      {!points.length && <p class="empty">Each trial adds a point when it ends.</p>}
-      {points.length > 0 && (
-        <div class="columns">
-          <Chart {...common} title="Loss over offered load" note="share of packets sent, a line for each frame length" lines={lines(ratio)}
-            view={() => curve(trusted, frames, (point) => point.loss_ratio)} y={ratio} least={0.001} />
-          <Chart {...common} title="Latency p99 over offered load" note="log scale" log lines={lines(time)} view={() => curve(trusted, frames, (point) => point.latency_p99_ns)} y={time} />
-        </div>
+      {out.length > 0 && (
+        <p class="note warn">⚠ {several(out.length, "trial")} do not count: not valid, or the tester was the limit. The reasons stand beside the trials below.</p>
       )}
+      {!points.length && <p class="empty">Each trial adds a point when it ends.</p>}
+      {streams.length > 0 && <StreamCurves points={streams} version={version} />}
+      {units.map((unit) => (
+        <SessionCurves key={unit} unit={unit} points={points.filter((point) => point.sessions?.unit === unit)} version={version} />
+      ))}
     </Panel>
+  );
+}
+
+function StreamCurves({ points, version }: { points: Point[]; version: number }) {
+  const frames = [...new Set(points.map((point) => point.frame))];
+  const common = { version, x: (value: number) => pps(value), points: true };
+  const view = (value: Of) => () => curve(points, frames, (point) => point.offered_pps, value);
+  return (
+    <div class="columns">
+      <Chart {...common} title="Loss over offered load" note="share of packets sent, a line for each frame length" lines={linesOf(points, frames, ratio)}
+        view={view((point) => point.loss_ratio)} y={ratio} least={0.001} />
+      <Chart {...common} title="Latency p99 over offered load" note="log scale" log lines={linesOf(points, frames, time)} view={view((point) => point.latency_p99_ns)} y={time} />
+      <Chart {...common} title="Standard deviation of latency over offered load" note="log scale" log lines={linesOf(points, frames, time)}
+        view={view((point) => point.latency_stddev_ns)} y={time} />
+      <Chart {...common} title="Jitter over offered load" note="mean, RFC 4689, log scale" log lines={linesOf(points, frames, time)} view={view((point) => point.jitter_mean_ns)} y={time} />
+    </div>
+  );
+}
+
+/** Failures and times over the load that trials of sessions asked for, failed trials too: they are what is looked for. */
+function SessionCurves({ points, unit, version }: { points: Point[]; unit: string; version: number }) {
+  const frames = [...new Set(points.map((point) => point.frame))];
+  const { title, format } = AXES[unit] ?? { title: unit, format: count };
+  const common = { version, x: format, points: true };
+  const view = (value: Of) => () => curve(points, frames, (point) => point.sessions?.load, value);
+  const over = `over load: ${title}`;
+  return (
+    <div class="columns">
+      <Chart {...common} title={`Failed transactions ${over}`} lines={linesOf(points, frames, ratio)} view={view((point) => point.sessions?.failed_ratio)} y={ratio} least={0.001} />
+      <Chart {...common} title={`Sessions established, of those attempted, ${over}`} lines={linesOf(points, frames, ratio)}
+        view={view((point) => (point.sessions?.attempted ? point.sessions.established / point.sessions.attempted : null))} y={ratio} least={1} />
+      <Chart {...common} title={`Time to set up p99 ${over}`} note="log scale" log lines={linesOf(points, frames, time)} view={view((point) => point.sessions?.setup_p99_ns)} y={time} />
+      <Chart {...common} title={`Time to the last byte p99 ${over}`} note="log scale" log lines={linesOf(points, frames, time)} view={view((point) => point.sessions?.ttlb_p99_ns)} y={time} />
+    </div>
+  );
+}
+
+/** A trial's verdict, and why. */
+function Verdict({ point }: { point: Point }) {
+  const why = (point.reasons ?? []).join("; ");
+  const [look, text] = !point.valid
+    ? ["bad", "✕ not valid"]
+    : point.generator_limited
+      ? ["warn", "⚠ the tester was the limit"]
+      : point.disturbed
+        ? ["warn", "⚠ valid, tester disturbed"]
+        : ["", "valid"];
+  return (
+    <>
+      <span class={look}>{text}</span>
+      {why && <div class="muted why">{why}</div>}
+    </>
   );
 }
 
@@ -208,6 +263,9 @@ function Trials({ points }: { points: Point[] }) {
             <th class="n">Loss</th>
             <th class="n">p50</th>
             <th class="n">p99</th>
+            {sessions && <th class="n">Load asked for</th>}
+            {sessions && <th class="n">Attempted</th>}
+            {sessions && <th class="n">Established</th>}
             {sessions && <th class="n">Transactions</th>}
             <th>Verdict</th>
           </tr>
@@ -223,13 +281,18 @@ function Trials({ points }: { points: Point[] }) {
               <td class={`n ${point.lost ? "bad" : ""}`}>{point.lost ? `${ratio(point.loss_ratio)}: ${count(point.lost)} lost` : point.lost == null ? "–" : "none"}</td>
               <td class="n">{time(point.latency_p50_ns)}</td>
               <td class="n">{time(point.latency_p99_ns)}</td>
+              {sessions && <td class="n">{point.sessions?.unit ? (AXES[point.sessions.unit]?.format ?? count)(point.sessions.load ?? 0) : "–"}</td>}
+              {sessions && <td class="n">{count(point.sessions?.attempted)}</td>}
+              {sessions && <td class="n">{count(point.sessions?.established)}</td>}
               {sessions && (
                 <td class="n">
                   {count(point.sessions?.transactions)}
                   {point.sessions?.transactions_failed ? <span class="bad">, {count(point.sessions.transactions_failed)} failed</span> : ""}
                 </td>
               )}
-              <td>{!point.valid ? <span class="bad">✕ not valid</span> : point.generator_limited ? <span class="warn">⚠ the tester was the limit</span> : "valid"}</td>
+              <td>
+                <Verdict point={point} />
+              </td>
             </tr>
           ))}
         </tbody>

@@ -106,10 +106,20 @@ function List({ results, picked, toggle }: { results: Summary[]; picked: string[
 
 function Trust({ result }: { result: Summary }) {
   if (!result.trials) return <span class="muted">no completed trial</span>;
-  if (result.invalid) return <span class="bad">✕ {several(result.invalid, "trial")} not valid</span>;
-  if (result.generator_limited) return <span class="warn">⚠ the tester was the limit in {several(result.generator_limited, "trial")}</span>;
+  const why = result.reason ? <div class="muted why">{result.reason}</div> : null;
+  if (result.invalid) return <><span class="bad">✕ {several(result.invalid, "trial")} not valid</span>{why}</>;
+  if (result.generator_limited) return <><span class="warn">⚠ the tester was the limit in {several(result.generator_limited, "trial")}</span>{why}</>;
+  if (result.disturbed) return <span class="warn">⚠ valid; the tester was disturbed in {several(result.disturbed, "trial")}</span>;
   return <span class="good">✓ valid</span>;
 }
+
+/** Formats of exports: name, end of the file's name, title. */
+const EXPORTS = [
+  ["csv", "csv", "Trials (CSV)"],
+  ["findings", "findings.csv", "Findings (CSV)"],
+  ["json", "json", "JSON"],
+  ["trending", "trending.json", "Trending"],
+] as const;
 
 /** One stored result. */
 export function ResultPage({ id }: { id: string }) {
@@ -136,9 +146,9 @@ export function ResultPage({ id }: { id: string }) {
           <Action does={() => openTab(`${path}/report`)} failed={setWrong}>
             Report in a new tab
           </Action>
-          {(["csv", "json", "trending"] as const).map((format) => (
-            <Action key={format} does={() => save(`${path}/export?format=${format}`, `${id}.${format === "csv" ? "csv" : `${format}.json`}`)} failed={setWrong}>
-              {format.toUpperCase()}
+          {EXPORTS.map(([format, end, title]) => (
+            <Action key={format} does={() => save(`${path}/export?format=${format}`, `${id}.${end}`)} failed={setWrong}>
+              {title}
             </Action>
           ))}
           <Action look="stop" does={remove} failed={setWrong}>
@@ -149,10 +159,13 @@ export function ResultPage({ id }: { id: string }) {
       <Wrong problem={wrong ?? stored.problem} />
       {stored.value && !campaign && <p class="note warn">Not among the {stored.value.length} newest results.</p>}
       {campaign && (
-        <p>
-          <Trust result={campaign} />, {several(campaign.trials, "trial")}, started {instant(campaign.started)}
-          {campaign.tags.length > 0 && `, tags ${campaign.tags.join(", ")}`}
-        </p>
+        <div>
+          <Trust result={campaign} />
+          <p>
+            {several(campaign.trials, "trial")}, started {instant(campaign.started)}
+            {campaign.tags.length > 0 && `, tags ${campaign.tags.join(", ")}`}
+          </p>
+        </div>
       )}
       {stored.value && <Report path={`${path}/report`} title={`Report of ${name}`} />}
     </>
@@ -200,9 +213,17 @@ export function Compare({ ids }: { ids: string }) {
   );
 }
 
-function SideBySide({ comparison: { campaigns, rows } }: { comparison: Comparison }) {
-  const words = (beyond: boolean | null) => (beyond === null ? "noise unknown" : beyond ? "beyond the noise" : "within the noise");
+/** The interval of a finding, in words. */
+function between({ lower, upper }: { lower?: number | null; upper?: number | null }, unit: string): string {
+  if (lower != null && upper != null) return `${inUnit(lower, unit)} – ${inUnit(upper, unit)}`;
+  return lower != null ? `at least ${inUnit(lower, unit)}` : `below ${inUnit(upper, unit)}`;
+}
+
+function SideBySide({ comparison: { campaigns, rows, sentences } }: { comparison: Comparison }) {
+  const words = (beyond: boolean | null) => (beyond === null ? "interval unknown" : beyond ? "intervals lie apart" : "no difference shown");
   return (
+    <>
+    {(sentences ?? []).map((sentence) => <p key={sentence} class="note">{sentence}</p>)}
     <div class="scroll">
       <table>
         <caption class="muted">Differences from {campaigns[0]?.name}.</caption>
@@ -226,6 +247,7 @@ function SideBySide({ comparison: { campaigns, rows } }: { comparison: Compariso
               {row.cells.map((cell, c) => (
                 <td class="n" key={c}>
                   {inUnit(cell?.value, row.unit)}
+                  {(cell?.lower != null || cell?.upper != null) && <div class="muted">{between(cell, row.unit)}</div>}
                   {cell?.difference && (
                     <div class={cell.difference.beyond_noise ? "warn" : "muted"}>
                       {change(cell.difference.ratio)}, {words(cell.difference.beyond_noise)}
@@ -238,5 +260,6 @@ function SideBySide({ comparison: { campaigns, rows } }: { comparison: Compariso
         </tbody>
       </table>
     </div>
+    </>
   );
 }

@@ -1,7 +1,7 @@
 /** One run: state, controls, charts, tables. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Chart, type Line } from "../chart";
+import { type Band, Chart, type Line } from "../chart";
 import { Controls } from "../control";
 import { type Column, RunFeed, total } from "../feed";
 import { bps, bpsL1, clock, count, duration, instant, perSecond, pps, ratio, several, time } from "../format";
@@ -12,7 +12,7 @@ import { to } from "../route";
 import { read, save } from "../server";
 import { fromLive, fromResult } from "../rows";
 import { Streams } from "../streams";
-import { Ports, Sessions, Workers } from "../tables";
+import { Ports, Sessions, Variation, Workers } from "../tables";
 import type { IntervalDocument, ResultDocument, Run } from "../types";
 
 /** The feed on the page, for measurements of the page itself. */
@@ -91,6 +91,11 @@ function Shown({ feed, run }: { feed: RunFeed; run: Run }) {
       {names.streams.length > 0 && table && (
         <Panel title="Streams">
           <Streams names={names.streams} table={table} running={running} chosen={chosen} choose={setChosen} />
+        </Panel>
+      )}
+      {feed.result && names.streams.length > 0 && (
+        <Panel title="Delay variation and pacing">
+          <Variation names={names} result={feed.result} />
         </Panel>
       )}
       <Panel title="Ports">
@@ -206,7 +211,7 @@ function Charts({ feed, chosen, stream, clear }: Charted) {
   const recently = recent && !feed.ended;
   const view = (columns: Column[]) => () => (chosen === null ? feed.view(columns, recently) : feed.viewStream(chosen, columns, recently));
   const version = `${feed.version} ${recently} ${chosen}`;
-  const common = { version, x: clock, quiet: feed.ended };
+  const common = { version, x: clock, quiet: feed.ended, bands: () => feed.bands };
   const { streams, sessions } = feed.run!.names;
   const one = chosen !== null;
   const showBits = bits && !one;
@@ -234,8 +239,31 @@ function Charts({ feed, chosen, stream, clear }: Charted) {
         {sessions.length > 0 && !one && <Chart {...common} title="Sessions and transactions" note="per second" lines={PER_SECOND} view={view(["open_per_s", "transactions_per_s"])} y={perSecond} />}
         {sessions.length > 0 && !one && <Chart {...common} title="Goodput" note="application data" lines={GOODPUT} view={view(["rx_bps_goodput"])} y={bps} />}
       </div>}
+      <Disturbances bands={feed.bands} />
       {!feed.whole.length && <p class="empty">{feed.ended ? "This run has no stored intervals." : "Waiting for data …"}</p>}
     </Panel>
+  );
+}
+
+/** Disturbances that are listed. */
+const LISTED_MAX = 8;
+
+/** When the tester was disturbed, and how, the newest first. */
+function Disturbances({ bands }: { bands: Band[] }) {
+  if (!bands.length) return null;
+  const newest = bands.slice(-LISTED_MAX).reverse();
+  return (
+    <details class="note warn">
+      <summary>⚠ The tester was disturbed {several(bands.length, "time")}: shaded in the charts.</summary>
+      <ul>
+        {newest.map((band) => (
+          <li key={band.to}>
+            until {time(band.to * 1e9)}: {band.about}
+          </li>
+        ))}
+        {bands.length > newest.length && <li>and {count(bands.length - newest.length)} earlier</li>}
+      </ul>
+    </details>
   );
 }
 

@@ -106,6 +106,8 @@ class IntervalDocument:
     """Ports by name."""
     streams: dict[str, StreamResult]
     """Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost."""
+    disturbances: list[str] = field(default_factory=list)
+    """What disturbed the tester in this interval: a worker that stood still, packets that left back to back."""
     groups: dict[str, dict[str, StreamResult]] = field(default_factory=dict)
     """Sums of streams by group and row, as defined under `groups` of the profile."""
     sessions: dict[str, SessionResult] = field(default_factory=dict)

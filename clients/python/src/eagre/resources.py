@@ -355,6 +355,10 @@ class Comparison:
     """The campaigns, in the order asked for."""
     rows: list[ComparisonRow]
     """A row for each frame length and goal that any of them has."""
+    names: list[str]
+    """What to call them: their names, with what tells them apart where those are alike."""
+    sentences: list[str]
+    """Which is faster than the first, and how sure that is: a sentence for each of the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,6 +369,12 @@ class ComparisonCell:
     """The value; `None` if the method found none."""
     noise: float | None = None
     """How far it may be off either way."""
+    lower: float | None = None
+    """Where its interval begins; absent if it has none, or no such end."""
+    upper: float | None = None
+    """Where its interval ends."""
+    doubt: str | None = None
+    """Why the value is not certain: trials that contradict it."""
     difference: Difference | None = None
     """Compared with the first campaign; `None` for itself, and where one of the two is missing."""
 
@@ -390,7 +400,9 @@ class Difference:
     ratio: float | None = None
     """(value − first) / first; `None` if the first is zero and this is not."""
     beyond_noise: bool | None = None
-    """Whether it is more than noise; `None` if the noise is not known."""
+    """Whether it is more than noise, because the intervals do not overlap; `None` if one has no interval."""
+    at_least: float | None = None
+    """How far the intervals are apart, as a share of the first's nearer end; absent where they overlap."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -729,6 +741,8 @@ class Live:
     """Workers."""
     latency: LiveLatency | None = None
     """Latency of all streams in the interval."""
+    disturbances: list[str] = field(default_factory=list)
+    """What disturbed the tester in the interval."""
     names: Names | None = None
     """In events of a campaign: names of the running trial's columns. Those of a run are in the run."""
 
@@ -1035,10 +1049,18 @@ class Point:
     """Whether its figures are valid."""
     generator_limited: bool
     """Whether the tester was the limit."""
+    disturbed: bool
+    """Whether something on the tester's machine disturbed it."""
+    reasons: list[str]
+    """Why it is not valid, why the tester was the limit, or what disturbed it."""
     latency_p50_ns: int | None = None
     """Median latency, ns."""
     latency_p99_ns: int | None = None
     """99th percentile of latency, ns."""
+    latency_stddev_ns: float | None = None
+    """Standard deviation of latency, ns."""
+    jitter_mean_ns: float | None = None
+    """Mean jitter (RFC 4689), ns."""
     sessions: PointSessions | None = None
     """Sessions of the trial."""
 
@@ -1047,12 +1069,26 @@ class Point:
 class PointSessions:
     """Sessions of a trial."""
 
+    load: float
+    """Load requested, in `unit`."""
+    unit: str
+    """Unit of the load: `connections/s`, `connections`, `transactions/s`, `bits/s`."""
+    attempted: int
+    """Sessions attempted."""
     established: int
     """Sessions established."""
     transactions: int
     """Responses received."""
     transactions_failed: int
     """Transactions failed."""
+    failed_ratio: float
+    """`transactions_failed` / `transactions`."""
+    setup_p99_ns: int | None = None
+    """99th percentile of the time to open a session, ns."""
+    ttfb_p99_ns: int | None = None
+    """99th percentile of the time to the first byte, ns."""
+    ttlb_p99_ns: int | None = None
+    """99th percentile of the time to the last byte, ns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1445,8 +1481,12 @@ class Summary(HasState):
     """Those of them that are not valid."""
     generator_limited: int
     """Those of them in which the tester was the limit."""
+    disturbed: int
+    """Those of them in which something disturbed the tester."""
     ended: str | None = None
     """When it ended."""
+    reason: str | None = None
+    """Why the first of the trials that are not valid is not; else why the first that was limited was."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,9 +80,15 @@ impl Observer for BenchLive {
             None => format!("{} sent, {} lost", outcome.sent(), outcome.lost()),
         };
         let issue = match (outcome.valid, outcome.generator_limited) {
-            (_, true) => " (generator limited)",
-            (false, _) => " (invalid)",
+            (_, true) => "generator limited",
+            (false, _) => "invalid",
+            _ if outcome.disturbed => "tester disturbed",
             _ => "",
+        };
+        let issue = match (issue, outcome.reasons.first()) {
+            ("", _) => String::new(),
+            (issue, None) => format!(" ({issue})"),
+            (issue, Some(reason)) => format!(" ({issue}: {reason})"),
         };
         eprintln!("  {:>4} {}: {found}{issue}", request.number, self.label);
         for (counter, count) in &outcome.drops {

@@ -18,6 +18,7 @@ pub(crate) fn snapshot(names: &Names, result: &ResultDocument) -> Snapshot {
         sessions: sessions(&rows(&result.sessions, &names.sessions)),
         latency: None,
         workers: result.workers.iter().map(load).collect(),
+        disturbances: Vec::new(),
         names: None,
     };
     Snapshot { names: Some(names.clone()), live }

@@ -43,12 +43,14 @@ pub(super) struct Collector<'a> {
     pub(super) epoch: Nanos,
     /// When a snapshot was published last.
     published: Nanos,
+    /// Whether time is real.
+    is_real: bool,
     measured: Vec<bool>,
     rate_changes: Vec<RateChange>,
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(trial: &'a Trial<'a>, workers: usize, epoch: Nanos) -> Self {
+    pub(super) fn new(trial: &'a Trial<'a>, workers: usize, epoch: Nanos, is_real: bool) -> Self {
         let sums = Sums::new(trial.shape, workers);
         Self {
             trial,
@@ -58,6 +60,7 @@ impl<'a> Collector<'a> {
             spare: Vec::new(),
             epoch,
             published: epoch,
+            is_real,
             measured: trial.measured(),
             rate_changes: Vec::new(),
         }
@@ -91,6 +94,7 @@ impl<'a> Collector<'a> {
             at: now.since(self.epoch),
             span: now.since(self.published),
             draining,
+            is_real: self.is_real,
         };
         observer.snapshot(&view);
         self.published = now;

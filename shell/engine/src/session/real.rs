@@ -95,7 +95,7 @@ pub(super) fn run(
             lines.push(line);
             handles.push(thread);
         }
-        let mut collector = Collector::new(trial, count, epoch);
+        let mut collector = Collector::new(trial, count, epoch, true);
         let mut threads = Threads { lines, clock, sending: &sending };
         let captures = &mut background.captures;
         let stopped =

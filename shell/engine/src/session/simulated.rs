@@ -25,7 +25,7 @@ pub(super) fn run<V: VirtualClock>(
     background.captures.request(commands.take_captures());
     let epoch = clock.now() + LEAD;
     workers.iter_mut().try_for_each(|worker| worker.attach(epoch))?;
-    let mut collector = Collector::new(trial, count, epoch);
+    let mut collector = Collector::new(trial, count, epoch, false);
     let mut turns = Turns { workers, clock, idle: false };
     let captures = &mut background.captures;
     let stopped = ControlLoop { collector: &mut collector, captures, commands, observer }.run(&mut turns);

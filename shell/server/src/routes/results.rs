@@ -38,6 +38,10 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
         .routes(routes!(compare_report))
 }
 
+fn csv(text: Vec<u8>) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"))], text).into_response()
+}
+
 fn json(value: &impl Serialize) -> Result<Response, Fault> {
     let text = serde_json::to_string(value);
     Ok(json_text(text.map_err(|error| Fault::machine(error.to_string()))?))
@@ -131,7 +135,7 @@ struct ExportQuery {
 
 /// Export a stored result
 #[utoipa::path(get, path = "/api/v1/results/{id}/export", tag = "results",
-    params(("id" = String, Path, description = "Id, its beginning, or 'latest'"), ("format" = Option<String>, Query, description = "csv (default), json or trending")),
+    params(("id" = String, Path, description = "Id, its beginning, or 'latest'"), ("format" = Option<String>, Query, description = "csv (default), findings, json or trending")),
     responses((status = 200, body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn exported(
     State(service): Known,
@@ -147,10 +151,14 @@ async fn exported(
             "csv" => {
                 let mut text = Vec::new();
                 export::csv(&[store.load(&id)?], &mut text)?;
-                let kind = HeaderValue::from_static("text/csv; charset=utf-8");
-                Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+                Ok(csv(text))
             }
-            other => Err(Fault::value("format", format!("'{other}' is not csv, json or trending"))),
+            "findings" => {
+                let mut text = Vec::new();
+                export::findings(&[store.load(&id)?], &mut text)?;
+                Ok(csv(text))
+            }
+            other => Err(Fault::value("format", format!("'{other}' is not csv, findings, json or trending"))),
         }
     })
     .await

@@ -16,6 +16,8 @@ pub(crate) struct Bar {
     pub(crate) value: f64,
     /// The most there can be.
     pub(crate) limit: Option<f64>,
+    /// Between which values it lies.
+    pub(crate) interval: Option<(f64, f64)>,
     /// What to write behind it.
     pub(crate) text: String,
     /// Which colour.
@@ -24,7 +26,8 @@ pub(crate) struct Bar {
 
 /// Bars one below the other, each on the scale of the longest; `None` without bars. `names` are those of the colours.
 pub(crate) fn bars(id: &str, title: &str, bars: &[Bar], names: &[String]) -> Option<Markup> {
-    let most = bars.iter().flat_map(|bar| [Some(bar.value), bar.limit]).flatten().fold(0.0, f64::max);
+    let ends = |bar: &Bar| [Some(bar.value), bar.limit, bar.interval.map(|(_, high)| high)];
+    let most = bars.iter().flat_map(ends).flatten().fold(0.0, f64::max);
     if bars.is_empty() || most <= 0.0 || !most.is_finite() {
         return None;
     }
@@ -41,6 +44,12 @@ pub(crate) fn bars(id: &str, title: &str, bars: &[Bar], names: &[String]) -> Opt
             }
             rect class=(format!("b s{}", bar.series)) x=(px(left)) y=(px(y)) width=(px(length(bar.value)))
                 height=(px(THICK)) { title { (bar.name) ": " (bar.text) } }
+            @if let Some((low, high)) = bar.interval {
+                @let (from, to) = (left + length(low), left + length(high));
+                @let cap = THICK - 6.0;
+                path.err d=(format!("M{} {}v{}m0 {}H{}m0 {}v{}", px(from), px(y + 3.0), px(cap), px(-cap / 2.0), px(to),
+                    px(-cap / 2.0), px(cap))) {}
+            }
             text.k x=(px(right + 8.0)) y=(px(middle)) { (bar.text) }
         }
     };
@@ -55,6 +64,11 @@ pub(crate) fn bars(id: &str, title: &str, bars: &[Bar], names: &[String]) -> Opt
                 li { svg viewBox="0 0 24 12" width="24" height="12" aria-hidden="true" {
                     rect.limit x="1" y="1" width="22" height="10" {}
                 } " theoretical maximum (line rate)" }
+            }
+            @if bars.iter().any(|bar| bar.interval.is_some()) {
+                li { svg viewBox="0 0 24 12" width="24" height="12" aria-hidden="true" {
+                    path.err d="M2 1v10m0 -5H22m0 -5v10" {}
+                } " between which values it lies" }
             }
         }
     };
@@ -74,7 +88,14 @@ mod tests {
 
     #[test]
     fn bars_need_something_to_show() {
-        let bar = |value| Bar { name: "64B".into(), value, limit: None, text: "x".into(), series: 0 };
+        let bar = |value| Bar {
+            name: "64B".into(),
+            value,
+            limit: None,
+            interval: None,
+            text: "x".into(),
+            series: 0,
+        };
         assert!(bars("c", "t", &[], &[]).is_none());
         assert!(bars("c", "t", &[bar(0.0)], &[]).is_none());
         assert!(bars("c", "t", &[bar(f64::NAN)], &[]).is_none());

@@ -10,6 +10,7 @@ pub use trending::trending;
 #[cfg(feature = "parquet")]
 pub use parquet::parquet;
 
+use crate::compare::answers;
 use crate::figures::{Column, Figures, Kind};
 use crate::{Archive, ArchivedTrial, CampaignId, Loaded, Store, StoreError, TrialRow};
 use serde_json::{Value, json};
@@ -30,7 +31,8 @@ const ABOUT: &[Column] = about! {
     "name": Text, "its name";
     "method": Text, "its method";
     "tags": Text, "its tags, separated by spaces";
-    "number": Integer, "number of the trial in the campaign";
+    "trial": Integer, "place of the trial in the campaign: 1, 2, 3 …, as reports call it";
+    "number": Integer, "number of the trial as its method counts";
     "key": Text, "fingerprint of what was asked for; repeats have the same";
     "label": Text, "what the trial is, for people";
     "part": Text, "which method asked for it, where a campaign has several";
@@ -42,8 +44,32 @@ const ABOUT: &[Column] = about! {
     "valid": Boolean, "whether the figures can be believed";
     "generator_limited": Boolean, "whether the tester was the limit";
     "interrupted": Boolean, "whether it was stopped before its end";
-    "reasons": Text, "why not valid, or why limited, separated by '; '";
+    "disturbed": Boolean, "whether something on the tester's machine disturbed it";
+    "reasons": Text, "why not valid, why limited, or what disturbed the tester, separated by '; '";
+    "load": Real, "of a trial of sessions: the load it asked for, in load_unit";
+    "load_unit": Text, "connections/s, connections, transactions/s or bits/s";
 };
+
+/// Columns of [`findings`].
+const FINDINGS: [&str; 17] = [
+    "campaign",
+    "name",
+    "method",
+    "tags",
+    "frame",
+    "frame_bytes",
+    "goal",
+    "unit",
+    "value",
+    "lower",
+    "upper",
+    "resolution",
+    "spread",
+    "line",
+    "share_of_line",
+    "note",
+    "doubt",
+];
 
 /// The columns of CSV and Parquet, in order.
 pub fn columns() -> impl Iterator<Item = &'static Column> {
@@ -58,6 +84,7 @@ fn record(loaded: &Loaded, trial: &TrialRow) -> Vec<Value> {
         json!(campaign.name),
         json!(campaign.method),
         json!(campaign.tags.join(" ")),
+        json!(trial.ordinal),
         json!(trial.number),
         json!(trial.key),
         json!(trial.label),
@@ -70,7 +97,10 @@ fn record(loaded: &Loaded, trial: &TrialRow) -> Vec<Value> {
         json!(trial.valid),
         json!(trial.generator_limited),
         json!(trial.interrupted),
+        json!(trial.disturbed),
         json!(trial.reasons.join("; ")),
+        json!(trial.load),
+        json!(trial.load_unit),
     ];
     values.extend(Figures::COLUMNS.iter().zip(trial.figures.values()).map(|(column, value)| match value {
         Some(value) if column.kind == Kind::Integer => json!(value as i64),
@@ -94,6 +124,45 @@ pub fn csv(campaigns: &[Loaded], out: impl Write) -> Result<(), StoreError> {
                 Value::String(text) => text,
                 other => other.to_string(),
             });
+            writer.write_record(cells).map_err(failed)?;
+        }
+    }
+    Ok(writer.flush()?)
+}
+
+/// Findings as CSV: a header, then a row for each finding of each campaign, or of its trials if no method found anything;
+/// what is not known is empty.
+///
+/// # Errors
+/// `out` can't be written.
+pub fn findings(campaigns: &[Loaded], out: impl Write) -> Result<(), StoreError> {
+    let failed = |e: csv::Error| StoreError::Export(e.to_string());
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(FINDINGS).map_err(failed)?;
+    for loaded in campaigns {
+        let campaign = &loaded.campaign;
+        for f in answers(&loaded.findings, &loaded.trials) {
+            let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+            let share = f.value.zip(f.line).filter(|(_, line)| *line > 0.0).map(|(value, line)| value / line);
+            let cells = [
+                campaign.id.to_string(),
+                campaign.name.clone(),
+                campaign.method.clone(),
+                campaign.tags.join(" "),
+                f.frame,
+                f.frame_bytes.map_or_else(String::new, |bytes| bytes.to_string()),
+                f.goal,
+                f.unit,
+                number(f.value),
+                number(f.lower),
+                number(f.upper),
+                number(f.resolution),
+                number(f.spread),
+                number(f.line),
+                number(share),
+                f.note.unwrap_or_default(),
+                f.doubt.unwrap_or_default(),
+            ];
             writer.write_record(cells).map_err(failed)?;
         }
     }

@@ -39,6 +39,7 @@ pub(super) fn answer(loaded: &Loaded) -> Markup {
     html! {
         (verdict(loaded))
         @for sentence in sentences.iter().take(SENTENCES_MAX) { p.answer { (sentence) } }
+        @for sentence in where_lost(loaded) { p.answer { (sentence) } }
         @if sentences.len() > SENTENCES_MAX {
             p.soft { "… and " (sentences.len() - SENTENCES_MAX) " more in the tables below." }
         }
@@ -66,6 +67,52 @@ fn sentences(loaded: &Loaded) -> Vec<String> {
     }
 }
 
+/// Places named in the summary.
+const PLACES_MAX: usize = 3;
+
+/// Where most was lost, by the counters of the devices along the path: the place in most trials first, with the trial that
+/// lost most there and the counter or the rule that shows it.
+fn where_lost(loaded: &Loaded) -> Vec<String> {
+    struct Place<'a> {
+        hop: &'a str,
+        trials: usize,
+        most: u64,
+        trial: u32,
+        sentence: &'a str,
+    }
+    let mut places: Vec<Place<'_>> = Vec::new();
+    let mut read = 0;
+    for (trial, result) in loaded.trials.iter().zip(&loaded.results) {
+        if !result["path"].is_object() {
+            continue;
+        }
+        read += 1;
+        let weakest = &result["path"]["weakest"];
+        let (Some(hop), Some(sentence)) = (weakest["hop"].as_str(), weakest["sentence"].as_str()) else {
+            continue;
+        };
+        let lost = weakest["lost"].as_u64().unwrap_or(0);
+        match places.iter_mut().find(|place| place.hop == hop) {
+            Some(place) => {
+                place.trials += 1;
+                if lost > place.most {
+                    (place.most, place.trial, place.sentence) = (lost, trial.ordinal, sentence);
+                }
+            }
+            None => places.push(Place { hop, trials: 1, most: lost, trial: trial.ordinal, sentence }),
+        }
+    }
+    places.sort_by_key(|place| std::cmp::Reverse(place.trials));
+    let said = |place: &Place<'_>| match read {
+        1 => place.sentence.to_owned(),
+        _ => format!(
+            "{} lost most in {} of {read} trials. Trial {}: {}",
+            place.hop, place.trials, place.trial, place.sentence
+        ),
+    };
+    places.iter().take(PLACES_MAX).map(said).collect()
+}
+
 fn of_trial(trial: &TrialRow) -> Vec<String> {
     let f = &trial.figures;
     let mut all = Vec::new();
@@ -90,10 +137,14 @@ fn of_trial(trial: &TrialRow) -> Vec<String> {
         let part =
             |n: f64| format!("{} ({})", count(n), percent(if attempted > 0.0 { n / attempted } else { 0.0 }));
         let mut text = format!("Of {} sessions attempted", count(attempted));
-        let parts = [(f.sessions_completed, "completed"), (f.sessions_failed, "failed")];
+        let parts = [
+            (f.sessions_established, "were established"),
+            (f.sessions_completed, "completed"),
+            (f.sessions_failed, "failed"),
+        ];
         let parts: Vec<String> =
             parts.into_iter().filter_map(|(n, word)| Some(format!("{} {word}", part(n?)))).collect();
-        text += &if parts.is_empty() { String::new() } else { format!(", {}", parts.join(" and ")) };
+        text += &if parts.is_empty() { String::new() } else { format!(", {}", parts.join(", ")) };
         all.push(text + ".");
     }
     if all.is_empty() {
@@ -144,8 +195,14 @@ pub(super) fn headline(loaded: &Loaded) -> (Mood, String) {
     let total = trials.len();
     let invalid = trials.iter().filter(|trial| !trial.valid).count();
     let limited = trials.iter().filter(|trial| trial.generator_limited).count();
+    let disturbed = trials.iter().filter(|trial| trial.valid && trial.disturbed).count();
     let unfinished = loaded.campaign.state != State::Done;
     match (total, invalid, limited) {
+        (1, 0, 0) if disturbed > 0 => (Mood::Warn, "Valid, but the tester was disturbed.".into()),
+        (_, 0, 0) if disturbed > 0 => (
+            Mood::Warn,
+            format!("All {total} trials are valid; in {disturbed} of them the tester was disturbed."),
+        ),
         (0, _, _) => (Mood::Bad, "No results yet.".into()),
         (1, 1, _) => (Mood::Bad, "Not valid: do not use these figures.".into()),
         (1, _, 1) => (Mood::Warn, "Valid, but the tester was the limit: the device may do more.".into()),
@@ -206,12 +263,12 @@ fn reasons(trials: &[TrialRow]) -> Vec<Shared<'_>> {
         for reason in &trial.reasons {
             let kind = without_figures(reason);
             let Some(known) = all.iter_mut().find(|known| known.kind == kind) else {
-                all.push(Shared { kind, reason, trials: vec![trial.number], differs: false });
+                all.push(Shared { kind, reason, trials: vec![trial.ordinal], differs: false });
                 continue;
             };
             known.differs |= known.reason != reason;
-            if known.trials.last() != Some(&trial.number) {
-                known.trials.push(trial.number);
+            if known.trials.last() != Some(&trial.ordinal) {
+                known.trials.push(trial.ordinal);
             }
         }
     }

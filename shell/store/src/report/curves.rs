@@ -1,7 +1,7 @@
 //! The charts of a report. Each is left out if there is nothing to draw.
 
 use super::words;
-use crate::chart::{Axis, Bar, SERIES_MAX, Scale, Series, bars, lines};
+use crate::chart::{Axis, Band, Bar, SERIES_MAX, Scale, Series, bars, lines, lines_over};
 use crate::compare::answers;
 use crate::{Figures, Finding, Loaded, TrialRow, percent, quantity};
 use maud::{Markup, html};
@@ -60,6 +60,7 @@ pub(super) fn throughput(loaded: &Loaded) -> Option<Markup> {
             name: f.frame.clone(),
             value,
             limit: Some(line),
+            interval: f.lower.zip(f.upper).filter(|(lower, upper)| lower < upper),
             text: format!("{}{share}", pps(value)),
             series: goals.iter().position(|goal| *goal == f.goal)?,
         })
@@ -70,28 +71,52 @@ pub(super) fn throughput(loaded: &Loaded) -> Option<Markup> {
 }
 
 /// What a trial was offered: as a share of the line rate if `share`, or in packets/s.
-fn load(trial: &TrialRow, share: bool) -> Option<f64> {
+pub(super) fn load(trial: &TrialRow, share: bool) -> Option<f64> {
     let offered = trial.figures.offered_pps?;
     if share { Some(offered / trial.line_pps.filter(|line| *line > 0.0)?) } else { Some(offered) }
 }
 
-/// A figure over the load: a line for each frame length, the mean where several trials had the same load.
-pub(super) fn curve(trials: &[&TrialRow], share: bool, of: Of) -> Vec<(f64, f64)> {
-    let mut points: Vec<(f64, f64)> =
-        trials.iter().filter_map(|trial| Some((load(trial, share)?, of(&trial.figures)?))).collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let same = |a: &(f64, f64), b: &(f64, f64)| (a.0 - b.0).abs() <= 1e-6 * a.0.abs().max(b.0.abs());
-    points
-        .chunk_by(same)
-        .map(|chunk| (chunk[0].0, chunk.iter().map(|p| p.1).sum::<f64>() / chunk.len() as f64))
-        .collect()
+/// Loads nearer to each other than this share of them are one: the same load is never sent twice to the last packet.
+const SAME_LOAD: f64 = 2e-4;
+
+/// A figure over the load: a line through the medians, and the single trials where several had the same load. Trials in
+/// which the tester was disturbed are marked; those of them that are not valid do not count for the line.
+pub(super) fn curve(trials: &[&TrialRow], load: impl Fn(&TrialRow) -> Option<f64>, of: Of) -> Series {
+    let point = |trial: &TrialRow| Some((load(trial)?, of(&trial.figures)?));
+    let mut all: Vec<(f64, f64)> =
+        trials.iter().filter(|t| t.valid).filter_map(|trial| point(trial)).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let same = |a: &(f64, f64), b: &(f64, f64)| (a.0 - b.0).abs() <= SAME_LOAD * a.0.abs().max(b.0.abs());
+    let median = |values: &mut dyn Iterator<Item = f64>| {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        if values.len() % 2 == 1 { values[middle] } else { values[middle - 1].midpoint(values[middle]) }
+    };
+    let chunks: Vec<&[(f64, f64)]> = all.chunk_by(same).collect();
+    let points = chunks
+        .iter()
+        .map(|chunk| (median(&mut chunk.iter().map(|p| p.0)), median(&mut chunk.iter().map(|p| p.1))))
+        .collect();
+    let singles =
+        chunks.iter().filter(|chunk| chunk.len() > 1).flat_map(|chunk| chunk.iter().copied()).collect();
+    let disturbed = trials.iter().filter(|trial| trial.disturbed).filter_map(|trial| {
+        let (x, y) = point(trial)?;
+        let valid = if trial.valid { "" } else { ", not valid" };
+        Some((x, y, format!("trial {}{valid}: {}", trial.ordinal, trial.reasons.join("; "))))
+    });
+    Series { points, singles, disturbed: disturbed.collect(), ..Series::default() }
 }
 
-/// Trials whose figures say something about the device at a load. Bursts do not. Trials
-/// that narrow a search give way to those that count.
+/// Trials whose figures say something about the device at a load, and those that would if the tester had not been
+/// disturbed. Bursts do not. Trials that narrow a search give way to those that count.
 pub(super) fn meaningful(loaded: &Loaded) -> Vec<&TrialRow> {
     let usable = |t: &&TrialRow| {
-        t.counts() && t.valid && !t.interrupted && !t.generator_limited && makes_curves(&t.part)
+        t.counts()
+            && (t.valid || t.disturbed)
+            && !t.interrupted
+            && !t.generator_limited
+            && makes_curves(&t.part)
     };
     let all: Vec<&TrialRow> = loaded.trials.iter().filter(usable).collect();
     let measured: Vec<&TrialRow> = all.iter().copied().filter(|t| t.phase != "explore").collect();
@@ -128,7 +153,7 @@ pub(super) fn over_load(loaded: &Loaded) -> Option<Markup> {
     let series = |of: Of| -> Vec<Series> {
         let one = |frame: &&str| {
             let own: Vec<&TrialRow> = trials.iter().copied().filter(|trial| trial.frame == *frame).collect();
-            Series { name: (*frame).to_owned(), points: curve(&own, share, of) }
+            Series { name: (*frame).to_owned(), ..curve(&own, |trial| load(trial, share), of) }
         };
         // One load is no curve.
         frames.iter().map(one).filter(|series| series.points.len() > 1).collect()
@@ -143,24 +168,23 @@ pub(super) fn over_load(loaded: &Loaded) -> Option<Markup> {
         ("99.9%", |f| f.latency_p99_9_ns),
         ("longest", |f| f.latency_max_ns),
     ];
+    let variations: [(&'static str, Of); 3] = [
+        ("standard deviation of latency", |f| f.latency_stddev_ns),
+        ("jitter, mean", |f| f.jitter_mean_ns),
+        ("standard deviation between arrivals", |f| f.interarrival_stddev_ns),
+    ];
     let named = |(name, of): (&'static str, Of)| {
         series(of).into_iter().map(move |one| Series { name: name.to_owned(), ..one })
     };
     let loss =
         chart("c-loss", "Frame loss over offered load", "frame loss", percent, series(|f| f.loss_ratio));
-    let failed = chart(
-        "c-failed",
-        "Failed sessions over offered load",
-        "failed sessions",
-        percent,
-        series(failed_ratio),
-    );
     if frames.len() == 1 {
         let own = latencies.into_iter().flat_map(named).collect();
+        let variation = variations.into_iter().flat_map(named).collect();
         return all([
             loss,
             chart("c-latency", "Latency over offered load", "one-way delay", ns, own),
-            failed,
+            chart("c-variation", "Delay variation over offered load", "delay variation", ns, variation),
         ]);
     }
     all([
@@ -179,8 +203,157 @@ pub(super) fn over_load(loaded: &Loaded) -> Option<Markup> {
             ns,
             series(latencies[1].1),
         ),
-        failed,
+        chart(
+            "c-stddev",
+            "Standard deviation of latency over offered load",
+            "standard deviation",
+            ns,
+            series(variations[0].1),
+        ),
     ])
+}
+
+/// Failures, set-up and response times over the load that trials of sessions asked for, failed trials too: where a device
+/// gives up is what they are for.
+pub(super) fn sessions_over_load(loaded: &Loaded) -> Option<Markup> {
+    let trials: Vec<&TrialRow> =
+        loaded.trials.iter().filter(|t| t.load.is_some() && t.counts() && !t.interrupted).collect();
+    let mut units: Vec<&str> = Vec::new();
+    for unit in trials.iter().filter_map(|trial| trial.load_unit.as_deref()) {
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
+    let of_unit = |(number, unit): (usize, &&str)| {
+        let own: Vec<&TrialRow> =
+            trials.iter().copied().filter(|trial| trial.load_unit.as_deref() == Some(*unit)).collect();
+        sessions_over(number, unit, &own)
+    };
+    all(units.iter().enumerate().map(of_unit))
+}
+
+/// The charts of trials whose load has one unit.
+fn sessions_over(number: usize, unit: &str, trials: &[&TrialRow]) -> Option<Markup> {
+    let (what, format): (&str, fn(f64) -> String) = match unit {
+        "connections" => ("connections held at the same time", count),
+        "bits/s" => ("application data", |value| quantity(value, "bps")),
+        "transactions/s" => ("transactions per second", |value| quantity(value, "/s")),
+        _ => ("connections opened per second", |value| quantity(value, "/s")),
+    };
+    let x = Axis { title: format!("load asked for: {what}"), scale: Scale::Linear, format };
+    let frames = frames(trials);
+    let series = |names: &[(&str, Of)]| -> Vec<Series> {
+        let mut all = Vec::new();
+        for frame in &frames {
+            let own: Vec<&TrialRow> = trials
+                .iter()
+                .copied()
+                .filter(|trial| trial.frame == *frame && !trial.generator_limited)
+                .collect();
+            for (name, of) in names {
+                let name: Vec<&str> = [if frames.len() > 1 { frame } else { "" }, name]
+                    .into_iter()
+                    .filter(|part| !part.is_empty())
+                    .collect();
+                all.push(Series { name: name.join(": "), ..curve(&own, |trial| trial.load, *of) });
+            }
+        }
+        all.retain(|series| series.points.len() > 1);
+        all
+    };
+    let chart = |id: &str, title: &str, y: &str, format, names: &[(&str, Of)]| {
+        let series = series(names);
+        let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+        let title = format!("{title} over load, {what}");
+        lines(&format!("c-{id}-{number}"), &title, &x, &Axis::suited(y, format, values), &series)
+    };
+    let reached: Of = match unit {
+        "connections" => |f| f.sessions_active_max,
+        "bits/s" => |f| f.goodput_bps,
+        "transactions/s" => |f| f.transactions_per_s,
+        _ => |f| f.open_per_s,
+    };
+    all([
+        chart("s-failed", "Failed sessions", "failed, share of attempted", percent, &[("", failed_ratio)]),
+        chart(
+            "s-opened",
+            "Sessions attempted and established",
+            "sessions",
+            count,
+            &[("attempted", |f| f.sessions_attempted), ("established", |f| f.sessions_established)],
+        ),
+        chart(
+            "s-reached",
+            "Measured over the whole trial, ramps included,",
+            "measured",
+            format,
+            &[("", reached)],
+        ),
+        chart("s-setup", "Time to set up", "99%", ns, &[("", |f| f.setup_p99_ns)]),
+        chart(
+            "s-response",
+            "Time to the first and to the last byte",
+            "99%",
+            ns,
+            &[("first byte", |f| f.ttfb_p99_ns), ("last byte", |f| f.ttlb_p99_ns)],
+        ),
+    ])
+}
+
+/// What devices along the path received and sent, by their counters, while trials ran; the last trials first.
+pub(super) fn path_over_time(loaded: &Loaded) -> Option<Markup> {
+    let trials = loaded.trials.iter().zip(&loaded.results).rev();
+    let charts: Vec<Markup> = trials
+        .filter_map(|(trial, result)| path_rates(loaded, trial, &result["path"]))
+        .take(TIMELINES_MAX)
+        .collect();
+    all(charts.into_iter().map(Some))
+}
+
+/// A sample of a device's counters, as `eagre.path/1` has it.
+#[derive(Deserialize)]
+struct Sample {
+    hop: String,
+    at_s: f64,
+    in_packets: Option<f64>,
+    out_packets: Option<f64>,
+}
+
+fn path_rates(loaded: &Loaded, trial: &TrialRow, path: &Value) -> Option<Markup> {
+    let samples = Vec::<Sample>::deserialize(path.get("samples")?).ok()?;
+    let mut hops: Vec<&str> = Vec::new();
+    for sample in &samples {
+        if !hops.contains(&sample.hop.as_str()) {
+            hops.push(&sample.hop);
+        }
+    }
+    let rates = |hop: &str, of: fn(&Sample) -> Option<f64>| -> Vec<(f64, f64)> {
+        let own: Vec<(f64, f64)> =
+            samples.iter().filter(|s| s.hop == hop).filter_map(|s| Some((s.at_s, of(s)?))).collect();
+        // The counters begin at zero, with the traffic.
+        let from = std::iter::once((0.0, 0.0)).chain(own.iter().copied());
+        let steps = from.zip(own.iter().copied()).filter(|(before, now)| now.0 > before.0);
+        steps.map(|(before, now)| (now.0, (now.1 - before.1).max(0.0) / (now.0 - before.0))).collect()
+    };
+    let one = |hop: &&str| {
+        let name = |what: &str| format!("{hop}: {what}");
+        let received = Series { name: name("in"), points: rates(hop, |s| s.in_packets), ..Series::default() };
+        [received, Series { name: name("out"), points: rates(hop, |s| s.out_packets), ..Series::default() }]
+    };
+    let series: Vec<Series> = hops.iter().flat_map(one).collect();
+    if series.iter().all(|one| one.points.len() < 2) {
+        return None;
+    }
+    let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+    let x = Axis { title: "time since traffic started".to_owned(), scale: Scale::Linear, format: seconds };
+    let y = Axis::suited("packets per second", pps, values);
+    let id = format!("c-path-{}", trial.ordinal);
+    let chart =
+        lines(&id, "Packets per second into and out of each device, by its counters", &x, &y, &series)?;
+    Some(html! {
+        @if loaded.trials.len() > 1 { h3 { (trial.title()) } }
+        (chart)
+    })
 }
 
 fn failed_ratio(f: &Figures) -> Option<f64> {
@@ -262,7 +435,11 @@ fn of_streams(document: &ResultDocument) -> Vec<Series> {
     let measured =
         document.streams.iter().filter_map(|(name, stream)| Some((name, stream.latency_ns.as_ref()?)));
     measured
-        .map(|(name, times)| Series { name: name.clone(), points: Quantiles::of_times(times).points() })
+        .map(|(name, times)| Series {
+            name: name.clone(),
+            points: Quantiles::of_times(times).points(),
+            ..Series::default()
+        })
         .filter(|series| !series.points.is_empty())
         .collect()
 }
@@ -270,8 +447,7 @@ fn of_streams(document: &ResultDocument) -> Vec<Series> {
 fn of_frames(loaded: &Loaded) -> Vec<Series> {
     let trials = meaningful(loaded);
     let one = |frame: &str| {
-        let own =
-            trials.iter().filter(|trial| trial.frame == frame && trial.figures.latency_p50_ns.is_some());
+        let own = trials.iter().filter(|t| t.valid && t.frame == frame && t.figures.latency_p50_ns.is_some());
         let best = own.min_by(|a, b| {
             let key =
                 |t: &TrialRow| (t.figures.loss_ratio.unwrap_or(1.0), -t.figures.offered_pps.unwrap_or(0.0));
@@ -280,7 +456,11 @@ fn of_frames(loaded: &Loaded) -> Vec<Series> {
         })?;
         let offered = best.figures.offered_pps.map_or_else(String::new, |load| format!(" at {}", pps(load)));
         let name = format!("{frame}{offered}");
-        Some(Series { name: name.trim().to_owned(), points: Quantiles::of_trial(&best.figures).points() })
+        Some(Series {
+            name: name.trim().to_owned(),
+            points: Quantiles::of_trial(&best.figures).points(),
+            ..Series::default()
+        })
     };
     frames(&trials).into_iter().filter_map(one).filter(|series| !series.points.is_empty()).collect()
 }
@@ -298,12 +478,26 @@ pub(super) fn over_time(loaded: &Loaded) -> Option<Markup> {
     })
 }
 
+/// Disturbances listed beside the charts.
+const DISTURBANCES_MAX: usize = 20;
+
 fn timeline(loaded: &Loaded, trial: u32, intervals: &[Value]) -> Option<Markup> {
     let read = intervals.iter().filter_map(|interval| IntervalDocument::deserialize(interval).ok());
-    let sending: Vec<(f64, Figures)> = read.filter(|interval| !interval.draining).map(figures).collect();
+    let read: Vec<IntervalDocument> = read.filter(|interval| !interval.draining).collect();
+    let bands: Vec<Band> = read
+        .iter()
+        .filter(|interval| !interval.disturbances.is_empty())
+        .map(|interval| Band {
+            from: (interval.at_s - interval.interval_s).max(0.0),
+            to: interval.at_s,
+            about: interval.disturbances.join("; "),
+        })
+        .collect();
+    let sending: Vec<(f64, Figures)> = read.into_iter().map(figures).collect();
     let series = |name: &str, of: Of| Series {
         name: name.to_owned(),
         points: sending.iter().filter_map(|(at_s, figures)| Some((*at_s, of(figures)?))).collect(),
+        ..Series::default()
     };
     let x = Axis { title: "time since traffic started".to_owned(), scale: Scale::Linear, format: seconds };
     let chart = |id: String, title: &str, y: &str, format, series: &[Series]| {
@@ -311,7 +505,7 @@ fn timeline(loaded: &Loaded, trial: u32, intervals: &[Value]) -> Option<Markup> 
             return None;
         }
         let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
-        lines(&id, title, &x, &Axis::suited(y, format, values), series)
+        lines_over(&id, title, &x, &Axis::suited(y, format, values), series, &bands)
     };
     let rates = [series("sent", |f| f.offered_pps), series("received", |f| f.rx_pps)];
     let delays = [
@@ -319,21 +513,55 @@ fn timeline(loaded: &Loaded, trial: u32, intervals: &[Value]) -> Option<Markup> 
         series("99%", |f| f.latency_p99_ns),
         series("longest", |f| f.latency_max_ns),
     ];
+    let variations = [
+        series("standard deviation of latency", |f| f.latency_stddev_ns),
+        series("jitter, mean", |f| f.jitter_mean_ns),
+        series("standard deviation between arrivals", |f| f.interarrival_stddev_ns),
+    ];
+    let pacing =
+        [series("gap error, 99%", |f| f.gap_error_p99_ns), series("latest departure", |f| f.late_max_ns)];
     let sessions = [
         series("opened per second", |f| f.open_per_s),
         series("transactions per second", |f| f.transactions_per_s),
     ];
+    let started = [
+        series("attempted", |f| f.sessions_attempted),
+        series("established", |f| f.sessions_established),
+        series("failed", |f| f.sessions_failed),
+    ];
+    let times = [
+        series("set-up", |f| f.setup_p99_ns),
+        series("first byte", |f| f.ttfb_p99_ns),
+        series("last byte", |f| f.ttlb_p99_ns),
+    ];
     let charts = all([
         chart(format!("c-rate-{trial}"), "Packets per second", "packets per second", pps, &rates),
         chart(format!("c-delay-{trial}"), "Latency in each interval", "one-way delay", ns, &delays),
+        chart(format!("c-variation-{trial}"), "Delay variation in each interval", "time", ns, &variations),
+        chart(
+            format!("c-pacing-{trial}"),
+            "Pacing: departures compared with the schedule",
+            "time",
+            ns,
+            &pacing,
+        ),
         chart(format!("c-sessions-{trial}"), "Sessions", "per second", count, &sessions),
+        chart(format!("c-outcomes-{trial}"), "Sessions in each interval", "sessions", count, &started),
+        chart(format!("c-times-{trial}"), "Times of sessions, 99%, in each interval", "99%", ns, &times),
     ])?;
     let row = loaded.trials.iter().find(|row| row.number == trial);
     Some(html! {
-        @if loaded.trials.len() > 1 {
-            h3 { "Trial " (trial) @if let Some(row) = row.filter(|row| !row.name().is_empty()) { ": " (row.name()) } }
-        }
+        @if let Some(row) = row.filter(|_| loaded.trials.len() > 1) { h3 { (row.title()) } }
         (charts)
+        @if !bands.is_empty() {
+            p { "The tester was disturbed in " (bands.len()) " of " (sending.len()) " intervals, shaded above:" }
+            ul {
+                @for band in bands.iter().take(DISTURBANCES_MAX) {
+                    li { "until " (seconds(band.to)) ": " (band.about) }
+                }
+                @if bands.len() > DISTURBANCES_MAX { li { "and " (bands.len() - DISTURBANCES_MAX) " more" } }
+            }
+        }
     })
 }
 

@@ -36,17 +36,69 @@ pub(super) fn facts(loaded: &Loaded) -> Vec<(String, String)> {
     all
 }
 
-/// Command, seed, version and profile.
+/// What a word of a command names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileKind {
+    Profile,
+    /// Of an option: its name.
+    Of(&'static str),
+}
+
+/// Options whose files the command needs.
+const FILE_OPTIONS: [&str; 2] = ["--settings", "--path"];
+
+/// The files that a command reads, as it names them.
+fn files(command: &str) -> Vec<(FileKind, &str)> {
+    let words: Vec<&str> = command.split_whitespace().map(|word| word.trim_matches(['\'', '"'])).collect();
+    let is_document = |word: &str| [".yaml", ".yml", ".json"].iter().any(|end| word.ends_with(end));
+    let kind = |index: usize| match index.checked_sub(1).map(|before| words[before]) {
+        Some(option) if option.starts_with('-') && option != "--" => {
+            FILE_OPTIONS.iter().find(|known| **known == option).map(|known| FileKind::Of(known))
+        }
+        _ => Some(FileKind::Profile),
+    };
+    let named = words.iter().enumerate().filter(|(_, word)| is_document(word));
+    named.filter_map(|(index, word)| Some((kind(index)?, *word))).collect()
+}
+
+/// The file's name without its folder, which may be gone.
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Command, seed, version and profile: steps that work where nothing but this page and the store is left.
 pub(super) fn reproduce(loaded: &Loaded) -> Markup {
     let campaign = &loaded.campaign;
     let folded = campaign.profile.lines().count() > LINES_MAX;
     let config = Some(&campaign.config).filter(|config| !config.is_null());
     let config = config.and_then(|config| serde_json::to_string_pretty(config).ok());
     let id = campaign.id.as_str();
+    let files = files(&campaign.command);
+    let command =
+        files.iter().fold(campaign.command.clone(), |text, (_, path)| text.replace(path, base(path)));
+    let profile = files.iter().find(|(kind, _)| *kind == FileKind::Profile).map(|(_, path)| base(path));
     html! {
         ol {
-            @if !campaign.profile.is_empty() { li { "Save the profile below under the name in the command." } }
-            @if !campaign.command.is_empty() { li { "Run " code { (campaign.command) } } }
+            @if let Some(profile) = profile.filter(|_| !campaign.profile.is_empty()) {
+                @if id.is_empty() {
+                    li { "Save the profile below as " code { (profile) } }
+                } @else {
+                    li { "Write the profile to a file: " code { "eagre results profile " (id) " -o " (profile) } }
+                }
+            }
+            @for (kind, path) in &files {
+                @match kind {
+                    FileKind::Of("--settings") if config.is_some() => {
+                        li { "Save the settings below as " code { (base(path)) } }
+                    }
+                    FileKind::Of(option) => {
+                        li { "Put " code { (base(path)) } " there, the file of " code { (option) }
+                            ": the store does not have it." }
+                    }
+                    FileKind::Profile => {}
+                }
+            }
+            @if !command.is_empty() { li { "Run " code { (command) } } }
             li { "Use version " code { (campaign.version) } " and seed " code { (campaign.seed) }
                 ": a seed, a profile and a version give the same packets." }
             @if !campaign.profile_sha256.is_empty() {
@@ -66,5 +118,27 @@ pub(super) fn reproduce(loaded: &Loaded) -> Markup {
                 pre tabindex="0" { code { (campaign.profile) } }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_names_its_files() {
+        let profile = |path| (FileKind::Profile, path);
+        assert_eq!(files("eagre run profile.yaml --seed 7"), [profile("profile.yaml")]);
+        let bench = "eagre bench rfc2544 '/tmp/a/p.yaml' --settings s.json --path hops.yaml --json out.json --store x.db";
+        assert_eq!(
+            files(bench),
+            [
+                profile("/tmp/a/p.yaml"),
+                (FileKind::Of("--settings"), "s.json"),
+                (FileKind::Of("--path"), "hops.yaml")
+            ]
+        );
+        assert_eq!(files("eagre lab run kernel-router -- rfc2544"), []);
+        assert_eq!(base("/tmp/a/p.yaml"), "p.yaml");
     }
 }

@@ -11,6 +11,7 @@ mod tables;
 mod words;
 
 pub use side_by_side::comparison;
+pub use words::measured;
 
 use crate::{Loaded, State};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -40,9 +41,10 @@ pub fn campaign(loaded: &Loaded) -> String {
         Section::new("throughput", "Throughput against line rate", curves::throughput(loaded)),
         Section::new("load", "Loss and latency over load", curves::over_load(loaded)),
         Section::new("percentiles", "Latency percentiles", curves::percentiles(loaded)),
+        Section::new("session-load", "Sessions over load", curves::sessions_over_load(loaded)),
         Section::new("sessions", "Sessions", tables::sessions(loaded)),
         Section::new("streams", "Streams and ports", tables::streams_and_ports(loaded)),
-        Section::new("path", "Losses along the path", tables::path(loaded)),
+        Section::new("path", "Losses along the path", path(loaded)),
         Section::new("trials", "Trials", tables::trials(loaded)),
         Section::new("time", "Over time", curves::over_time(loaded)),
         Section::new("environment", "Environment", machine::environment(loaded)),
@@ -56,6 +58,17 @@ pub fn campaign(loaded: &Loaded) -> String {
         }
     };
     page(name, &about, &sections.into_iter().flatten().collect::<Vec<_>>())
+}
+
+/// Where packets were lost, and what the devices along the path received and sent over time.
+fn path(loaded: &Loaded) -> Option<Markup> {
+    let (hops, rates) = (tables::path(loaded), curves::path_over_time(loaded));
+    (hops.is_some() || rates.is_some()).then(|| {
+        html! {
+            @if let Some(hops) = hops { (hops) }
+            @if let Some(rates) = rates { (rates) }
+        }
+    })
 }
 
 /// Method, times and names in a line.

@@ -2,7 +2,7 @@
 
 use super::answer::{Mood, headline};
 use super::curves::{
-    Of, Quantiles, all_have_lines, curve, frames, load_axis, meaningful, percentile_chart, rates_found,
+    Of, Quantiles, all_have_lines, curve, frames, load, load_axis, meaningful, percentile_chart, rates_found,
 };
 use super::machine::facts;
 use super::tables::{Column, table};
@@ -18,8 +18,8 @@ const CHARTS_MAX: usize = 8;
 /// The report of several campaigns side by side; the first is what the others are compared with. `down` and `across`
 /// are the keys of tags that make tables: `dut` and `config` for routers by configurations.
 pub fn comparison(campaigns: &[Loaded], down: &str, across: &str) -> String {
-    let names = names(campaigns);
     let comparison = compare(campaigns);
+    let names = comparison.names.clone();
     let matrices = comparison.matrices(down, across);
     let sections = [
         Section::new("answer", "Summary", Some(answer(campaigns, &comparison, &names))),
@@ -35,35 +35,6 @@ pub fn comparison(campaigns: &[Loaded], down: &str, across: &str) -> String {
     page(&names.join(" · "), &about, &sections.into_iter().flatten().collect::<Vec<_>>())
 }
 
-/// What to call the campaigns: their names; where those are alike, with method and configuration; else with their ids.
-fn names(campaigns: &[Loaded]) -> Vec<String> {
-    let unique = |names: &[String]| (1..names.len()).all(|n| !names[..n].contains(&names[n]));
-    let plain = |(index, loaded): (usize, &Loaded)| match loaded.campaign.name.as_str() {
-        "" => format!("run {}", index + 1),
-        name => name.to_owned(),
-    };
-    let short: Vec<String> = campaigns.iter().enumerate().map(plain).collect();
-    if unique(&short) {
-        return short;
-    }
-    let with = |more: &dyn Fn(usize, &Loaded) -> String| {
-        let all = short.iter().zip(campaigns).enumerate();
-        all.map(|(index, (name, loaded))| format!("{name} ({})", more(index, loaded))).collect::<Vec<_>>()
-    };
-    let described = with(&|_, loaded| {
-        let campaign = &loaded.campaign;
-        let tags = ["dut", "config"].iter().filter_map(|key| campaign.tag(key));
-        std::iter::once(campaign.method.as_str()).chain(tags).collect::<Vec<_>>().join(", ")
-    });
-    if unique(&described) {
-        return described;
-    }
-    with(&|index, loaded| match loaded.campaign.id.as_str() {
-        "" => (index + 1).to_string(),
-        id => id.to_owned(),
-    })
-}
-
 fn answer(campaigns: &[Loaded], comparison: &Comparison, names: &[String]) -> Markup {
     let verdicts: Vec<(Mood, String)> = campaigns.iter().map(headline).collect();
     let worst = verdicts.iter().map(|(mood, _)| *mood).max().unwrap_or(Mood::Bad);
@@ -75,50 +46,41 @@ fn answer(campaigns: &[Loaded], comparison: &Comparison, names: &[String]) -> Ma
     html! {
         div class=(format!("verdict {}", worst.class())) role="note" {
             p { (title) }
-            ul { @for (name, (_, text)) in names.iter().zip(&verdicts) { li { strong { (name) } ": " (text) } } }
+            ul {
+                @for (index, (name, (_, text))) in names.iter().zip(&verdicts).enumerate() {
+                    li { strong { (name) } ": " (text)
+                        @if let Some(reason) = &comparison.campaigns[index].reason { " " span.soft { "(" (reason) ")" } }
+                    }
+                }
+            }
         }
-        @for (index, name) in names.iter().enumerate().skip(1) {
-            p.answer { (in_a_sentence(comparison, index, name, &names[0])) }
-        }
-    }
-}
-
-/// How many rows differ beyond the noise.
-fn in_a_sentence(comparison: &Comparison, index: usize, name: &str, first: &str) -> String {
-    let (mut beyond, mut within, mut unknown) = (0, 0, 0);
-    for row in &comparison.rows {
-        match row.cells[index].as_ref().and_then(|cell| cell.difference).map(|d| d.beyond_noise) {
-            Some(Some(true)) => beyond += 1,
-            Some(Some(false)) => within += 1,
-            Some(None) => unknown += 1,
-            None => {}
+        @for sentence in &comparison.sentences { p.answer { (sentence) } }
+        @if !comparison.sentences.is_empty() {
+            p.soft {
+                "One is faster than the other only where the intervals of both do not overlap. An interval reaches from the largest "
+                "value that was reached to the smallest that was not, by all trials, and covers two standard deviations of "
+                "repeats (some 95% of them). 'At least' is the distance between the intervals."
+            }
         }
     }
-    let parts = [
-        (beyond, "beyond the noise"),
-        (within, "within the noise"),
-        (unknown, "with unknown noise: repeat the trials"),
-    ];
-    let parts: Vec<String> =
-        parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    if parts.is_empty() {
-        return format!("{name} and {first} have no values in common.");
-    }
-    format!("{name} against {first}: of {} values {}.", beyond + within + unknown, parts.join(", "))
 }
 
 fn cell(cell: &Cell, unit: &str) -> Markup {
     let difference = cell.difference.and_then(|d| Some((d.ratio?, d.beyond_noise)));
     html! {
         @match cell.value { Some(value) => (quantity(value, unit)), None => "none" }
-        @if let (Some(value), Some(noise)) = (cell.value, cell.noise) {
-            @if value != 0.0 { small { "± " (percent(noise / value.abs())) } }
+        @match (cell.lower, cell.upper) {
+            (Some(lower), Some(upper)) => small { (quantity(lower, unit)) " – " (quantity(upper, unit)) },
+            (Some(lower), None) => small { "at least " (quantity(lower, unit)) },
+            (None, Some(upper)) => small { "below " (quantity(upper, unit)) },
+            (None, None) => {}
         }
+        @if cell.doubt.is_some() { small.bad { "in doubt" } }
         @if let Some((ratio, beyond)) = difference {
             @match beyond {
                 Some(true) => small { strong { (signed_percent(ratio)) } },
-                Some(false) => small { (signed_percent(ratio)) ", within the noise" },
-                None => small { (signed_percent(ratio)) },
+                Some(false) => small { (signed_percent(ratio)) ", no difference shown" },
+                None => small { (signed_percent(ratio)) ", interval unknown" },
             }
         }
     }
@@ -135,8 +97,8 @@ fn findings(comparison: &Comparison, names: &[String]) -> Option<Markup> {
         let doubt = doubt(&comparison.campaigns[index]);
         columns.push(Column { head: format!("{name}{doubt}"), is_text: false, cells });
     }
-    let caption = "Values, their uncertainty, and the difference from the first; bold: beyond the noise of both. A dagger (†) \
-                   marks campaigns with trials that are not valid or limited by the tester.";
+    let caption = "Values, the interval each lies in, and the difference from the first; bold: the intervals do not overlap. A \
+                   dagger (†) marks campaigns with trials that are not valid or limited by the tester.";
     table(caption, &columns)
 }
 
@@ -184,7 +146,14 @@ fn throughput(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
             let share = share.map_or_else(String::new, |line| format!(" ({})", percent(value / line)));
             let name = if frame.is_empty() { names[index].clone() } else { (*frame).to_owned() };
             let text = format!("{}{share}", quantity(value, "pps"));
-            all.push(Bar { name, value, limit: finding.line, text, series: index });
+            all.push(Bar {
+                name,
+                value,
+                limit: finding.line,
+                interval: finding.lower.zip(finding.upper),
+                text,
+                series: index,
+            });
         }
     }
     let drawn = &names[..names.len().min(SERIES_MAX)];
@@ -201,7 +170,7 @@ fn over_load(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
         let series = |of: Of| -> Vec<Series> {
             let one = |(own, name): (&Vec<&TrialRow>, &String)| {
                 let own: Vec<&TrialRow> = own.iter().copied().filter(|trial| trial.frame == frame).collect();
-                Series { name: name.clone(), points: curve(&own, share, of) }
+                Series { name: name.clone(), ..curve(&own, |trial| load(trial, share), of) }
             };
             trials.iter().zip(names).map(one).filter(|series| series.points.len() > 1).collect()
         };
@@ -224,7 +193,11 @@ fn over_load(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
 fn percentiles(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
     let one = |(loaded, name): (&Loaded, &String)| {
         let [trial] = &loaded.trials[..] else { return None };
-        Some(Series { name: name.clone(), points: Quantiles::of_trial(&trial.figures).points() })
+        Some(Series {
+            name: name.clone(),
+            points: Quantiles::of_trial(&trial.figures).points(),
+            ..Series::default()
+        })
     };
     let series: Vec<Series> =
         campaigns.iter().zip(names).filter_map(one).filter(|series| !series.points.is_empty()).collect();

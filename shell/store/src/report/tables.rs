@@ -1,11 +1,14 @@
 //! The tables of a report. A column that no row has a value for is left out.
 
 use super::curves::{Quantiles, percentile_chart};
-use super::words;
+use super::words::{self, measured};
 use crate::chart::Series;
 use crate::{Finding, Loaded, StoredResult, TrialRow, percent, quantity};
 use maud::{Markup, html};
-use result::{Counters, CriterionResult, LatencyResult, PortResult, SessionResult, StreamResult};
+use result::{
+    Counters, CriterionResult, JitterResult, LatencyResult, PacingResult, PortResult, SessionResult,
+    SpreadResult, StreamResult,
+};
 use serde_json::Value;
 use units::whole as count;
 
@@ -104,7 +107,7 @@ fn method_rows(result: &StoredResult) -> Option<Markup> {
     };
     let columns: Vec<Column> = heads.iter().map(|head| cell(head)).collect();
     let method = &result.method;
-    let rows = table(&format!("All figures of {method}, under its own names and units"), &columns)?;
+    let rows = table(&format!("All figures of {method}, under its own names"), &columns)?;
     Some(html! { details { summary { "All figures of " (method) } (rows) } })
 }
 
@@ -130,6 +133,10 @@ pub(super) fn leaves(value: &Value, depth: usize) -> Vec<(String, String)> {
                 all.extend(inner.map(|(rest, text)| (format!("{name}.{index}.{rest}"), text)));
             }
         }
+        Value::Number(number) => {
+            let text = number.as_f64().map_or_else(|| number.to_string(), |value| measured(name, value));
+            all.push((name.to_owned(), text));
+        }
         other => all.push((name.to_owned(), other.to_string())),
     };
     match value.as_object() {
@@ -146,7 +153,7 @@ pub(super) fn criteria(loaded: &Loaded) -> Option<Markup> {
         .trials
         .iter()
         .zip(&documents)
-        .flat_map(|(trial, document)| document.criteria.iter().map(|one| (trial.number, one)))
+        .flat_map(|(trial, document)| document.criteria.iter().map(|one| (trial.ordinal, one)))
         .collect();
     let trial = |(number, _): &(u32, &CriterionResult)| (loaded.trials.len() > 1).then(|| number.to_string());
     let passed =
@@ -165,7 +172,7 @@ pub(super) fn criteria(loaded: &Loaded) -> Option<Markup> {
             Column::new("trial", &all, trial),
             Column::text("value", &all, |(_, one)| Some(one.path.clone())),
             Column::new("must be", &all, |(_, one)| Some(one.bound.clone())),
-            Column::new("was", &all, |(_, one)| one.value.map(|v| v.to_string())),
+            Column::new("was", &all, |(_, one)| one.value.map(|value| measured(&one.path, value))),
             Column::new("", &all, passed),
         ],
     )
@@ -237,7 +244,11 @@ fn session_times(rows: &[(&String, &SessionResult)]) -> Option<Markup> {
     }
     let series: Vec<Series> = all
         .iter()
-        .map(|(name, times)| Series { name: name.clone(), points: Quantiles::of_times(times).points() })
+        .map(|(name, times)| Series {
+            name: name.clone(),
+            points: Quantiles::of_times(times).points(),
+            ..Series::default()
+        })
         .filter(|series| !series.points.is_empty())
         .collect();
     let chart = percentile_chart("c-sessions", "Time to set up, to first byte and to last byte", &series);
@@ -253,9 +264,10 @@ fn session_times(rows: &[(&String, &SessionResult)]) -> Option<Markup> {
 /// A row for each distribution of times.
 fn latency_table(caption: &str, head: &str, rows: &[(String, &LatencyResult)]) -> Option<Markup> {
     type Of = fn(&LatencyResult) -> Option<f64>;
-    let times: [(&str, Of); 8] = [
+    let times: [(&str, Of); 9] = [
         ("min", |l| Some(l.min as f64)),
         ("mean", |l| Some(l.mean)),
+        ("standard deviation", |l| Some(l.stddev)),
         ("median", |l| l.p50.map(|ns| ns as f64)),
         ("90%", |l| l.p90.map(|ns| ns as f64)),
         ("99%", |l| l.p99.map(|ns| ns as f64)),
@@ -279,8 +291,11 @@ pub(super) fn streams_and_ports(loaded: &Loaded) -> Option<Markup> {
     let streams = stream_table(&rows);
     let delays = rows.iter().filter_map(|(name, s)| Some(((*name).clone(), s.latency_ns.as_ref()?)));
     let latencies = latency_table("Latency by stream", "stream", &delays.collect::<Vec<_>>());
-    let ports = port_table(&document.ports.iter().collect::<Vec<_>>());
-    let tables: Vec<Markup> = [streams, latencies, ports].into_iter().flatten().collect();
+    let port_rows = document.ports.iter().collect::<Vec<_>>();
+    let (arrivals, departures, ports) =
+        (arrivals(&rows), departures(&rows, &port_rows), port_table(&port_rows));
+    let tables: Vec<Markup> =
+        [streams, latencies, arrivals, departures, ports].into_iter().flatten().collect();
     (!tables.is_empty()).then(|| {
         html! {
             @for table in &tables { (table) }
@@ -307,12 +322,58 @@ fn stream_table(rows: &[(&String, &StreamResult)]) -> Option<Markup> {
             Column::new("loss", rows, |(_, s)| s.loss_ratio.map(percent)),
             Column::new("duplicates", rows, whole(|s| s.duplicates)),
             Column::new("reordered", rows, whole(|s| s.reordered)),
-            Column::new("jitter, mean", rows, in_unit(|s| Some(s.jitter_ns.as_ref()?.rfc4689_mean), "ns")),
-            Column::new(
-                "gap error, 99%",
-                rows,
-                in_unit(|s| Some(s.pacing_ns.as_ref()?.error_p99 as f64), "ns"),
-            ),
+        ],
+    )
+}
+
+/// How evenly packets left.
+fn departures(rows: &[(&String, &StreamResult)], ports: &[(&String, &PortResult)]) -> Option<Markup> {
+    let of_streams =
+        rows.iter().filter_map(|(name, s)| Some((format!("stream {name}"), s.pacing_ns.as_ref()?)));
+    let mut rows: Vec<(String, &PacingResult)> = of_streams.collect();
+    if rows.is_empty() {
+        let of_ports =
+            ports.iter().filter_map(|(name, p)| Some((format!("port {name}"), p.pacing_ns.as_ref()?)));
+        rows = of_ports.collect();
+    }
+    let ns = |of: fn(&PacingResult) -> u64| {
+        move |(_, p): &(String, &PacingResult)| Some(quantity(of(p) as f64, "ns"))
+    };
+    table(
+        "Pacing: departures compared with the schedule",
+        &[
+            Column::text("sent by", &rows, |(name, _)| Some(name.clone())),
+            Column::new("gap error, median", &rows, ns(|p| p.error_p50)),
+            Column::new("99%", &rows, ns(|p| p.error_p99)),
+            Column::new("99.9%", &rows, ns(|p| p.error_p99_9)),
+            Column::new("back to back", &rows, |(_, p)| Some(percent(p.back_to_back_ratio))),
+            Column::new("latest departure", &rows, ns(|p| p.late_max)),
+        ],
+    )
+}
+
+/// How evenly packets arrived: time between arrivals, and how the delay varied from packet to packet.
+fn arrivals(rows: &[(&String, &StreamResult)]) -> Option<Markup> {
+    type Row<'a> = (&'a String, &'a StreamResult);
+    let spread = |of: fn(&SpreadResult) -> f64| {
+        move |(_, s): &Row<'_>| s.interarrival_ns.as_ref().map(|all| quantity(of(all), "ns"))
+    };
+    let jitter = |of: fn(&JitterResult) -> Option<f64>| {
+        move |(_, s): &Row<'_>| s.jitter_ns.as_ref().and_then(of).map(|ns| quantity(ns, "ns"))
+    };
+    let measured = |(_, s): &&Row<'_>| s.interarrival_ns.is_some() || s.jitter_ns.is_some();
+    let rows: Vec<Row<'_>> = rows.iter().filter(measured).copied().collect();
+    table(
+        "Time between arrivals, and jitter",
+        &[
+            Column::text("stream", &rows, |(name, _)| Some((*name).clone())),
+            Column::new("between arrivals, mean", &rows, spread(|all| all.mean)),
+            Column::new("standard deviation", &rows, spread(|all| all.stddev)),
+            Column::new("min", &rows, spread(|all| all.min as f64)),
+            Column::new("max", &rows, spread(|all| all.max as f64)),
+            Column::new("jitter, RFC 3550", &rows, jitter(|jitter| jitter.rfc3550)),
+            Column::new("jitter, RFC 4689, mean", &rows, jitter(|jitter| Some(jitter.rfc4689_mean))),
+            Column::new("jitter, RFC 4689, max", &rows, jitter(|jitter| Some(jitter.rfc4689_max as f64))),
         ],
     )
 }
@@ -361,7 +422,7 @@ pub(super) fn path(loaded: &Loaded) -> Option<Markup> {
     table(
         "Hop with the highest loss in each trial, by the counters of the devices.",
         &[
-            Column::new("trial", rows, |(t, _)| Some(t.number.to_string())),
+            Column::new("trial", rows, |(t, _)| Some(t.ordinal.to_string())),
             Column::text("what", rows, |(t, _)| Some(t.label.clone())),
             Column::new("lost", rows, |(t, _)| t.figures.lost.map(count)),
             Column::text("weakest link", rows, |(_, p)| p["weakest"]["hop"].as_str().map(str::to_owned)),
@@ -379,26 +440,29 @@ pub(super) fn trials(loaded: &Loaded) -> Option<Markup> {
     let ns = |of: fn(&TrialRow) -> Option<f64>| move |t: &TrialRow| of(t).map(|v| quantity(v, "ns"));
     let pps = |of: fn(&TrialRow) -> Option<f64>| move |t: &TrialRow| of(t).map(|v| quantity(v, "pps"));
     let whole = |of: fn(&TrialRow) -> Option<f64>| move |t: &TrialRow| of(t).map(count);
-    let per_s = |of: fn(&TrialRow) -> Option<f64>| move |t: &TrialRow| of(t).map(|v| quantity(v, "/s"));
-    let doubts = |t: &TrialRow| {
-        let mut doubts = t.reasons.clone();
-        doubts.extend(t.interrupted.then(|| "interrupted".to_owned()));
-        Some(doubts.join("; "))
+    let standing = |t: &TrialRow| match (t.valid, t.generator_limited) {
+        (false, _) => ("bad", "not valid"),
+        (_, true) => ("warn", "tester was the limit"),
+        _ if t.disturbed => ("warn", "valid, tester disturbed"),
+        _ if !t.counts() => ("", "aside"),
+        _ => ("", "valid"),
     };
-    let is_counted = |t: &TrialRow| {
-        let standing = match (t.valid, t.generator_limited) {
-            (false, _) => "not valid",
-            (_, true) => "tester was the limit",
-            _ if !t.counts() => "aside",
-            _ => "valid",
-        };
-        Some(standing.to_owned())
+    let verdict = |t: &TrialRow| {
+        let (class, text) = standing(t);
+        let mut reasons = t.reasons.clone();
+        reasons.extend(t.interrupted.then(|| "interrupted".to_owned()));
+        Some(
+            html! { span class=(class) { (text) } @if !reasons.is_empty() { small { (reasons.join("; ")) } } },
+        )
     };
+    let verdicts =
+        Column { head: "verdict".to_owned(), is_text: true, cells: rows.iter().map(verdict).collect() };
     let table = table(
         "Every finished trial, in order. Percentiles are the largest of the streams'.",
         &[
-            Column::new("trial", rows, |t| Some(t.number.to_string())),
+            Column::new("trial", rows, |t| Some(t.ordinal.to_string())),
             Column::text("what", rows, |t| Some(t.label.clone())),
+            verdicts,
             Column::text("phase", rows, |t| Some(t.phase.replace('_', " "))),
             Column::text("frames", rows, |t| Some(t.frame.clone())),
             Column::new("duration", rows, |t| t.figures.duration_s.map(|v| quantity(v, "s"))),
@@ -409,17 +473,76 @@ pub(super) fn trials(loaded: &Loaded) -> Option<Markup> {
             Column::new("median", rows, ns(|t| t.figures.latency_p50_ns)),
             Column::new("99%", rows, ns(|t| t.figures.latency_p99_ns)),
             Column::new("longest", rows, ns(|t| t.figures.latency_max_ns)),
-            Column::new("sessions", rows, whole(|t| t.figures.sessions_attempted)),
-            Column::new("failed", rows, whole(|t| t.figures.sessions_failed)),
-            Column::new("opened", rows, per_s(|t| t.figures.open_per_s)),
-            Column::text("verdict", rows, is_counted),
-            Column::text("doubts", rows, doubts),
         ],
     )?;
     Some(html! {
         (table)
+        @if let Some(table) = variation_by_trial(rows) { (table) }
+        @if let Some(table) = sessions_by_trial(rows) { (table) }
         @if left_out > 0 { p.soft { (left_out) " more trials are in the export." } }
     })
+}
+
+/// How evenly packets left and arrived in each trial.
+fn variation_by_trial(rows: &[TrialRow]) -> Option<Markup> {
+    let measured =
+        |t: &&TrialRow| t.figures.latency_stddev_ns.is_some() || t.figures.gap_error_p99_ns.is_some();
+    let rows: Vec<&TrialRow> = rows.iter().filter(measured).collect();
+    let ns = |of: fn(&TrialRow) -> Option<f64>| move |t: &&TrialRow| of(t).map(|v| quantity(v, "ns"));
+    table(
+        "Delay variation and pacing of each trial; the largest of the streams'",
+        &[
+            Column::new("trial", &rows, |t| Some(t.ordinal.to_string())),
+            Column::text("what", &rows, |t| Some(t.label.clone())),
+            Column::new("latency, mean", &rows, ns(|t| t.figures.latency_mean_ns)),
+            Column::new("standard deviation", &rows, ns(|t| t.figures.latency_stddev_ns)),
+            Column::new("jitter, mean", &rows, ns(|t| t.figures.jitter_mean_ns)),
+            Column::new("jitter, max", &rows, ns(|t| t.figures.jitter_max_ns)),
+            Column::new("between arrivals, mean", &rows, ns(|t| t.figures.interarrival_mean_ns)),
+            Column::new("standard deviation", &rows, ns(|t| t.figures.interarrival_stddev_ns)),
+            Column::new("gap error, 99%", &rows, ns(|t| t.figures.gap_error_p99_ns)),
+            Column::new("back to back", &rows, |t| t.figures.back_to_back_ratio.map(percent)),
+            Column::new("latest departure", &rows, ns(|t| t.figures.late_max_ns)),
+        ],
+    )
+}
+
+/// What each trial asked of sessions, and what came of it.
+fn sessions_by_trial(rows: &[TrialRow]) -> Option<Markup> {
+    let rows: Vec<&TrialRow> = rows.iter().filter(|t| t.figures.sessions_attempted.is_some()).collect();
+    let whole = |of: fn(&TrialRow) -> Option<f64>| move |t: &&TrialRow| of(t).map(count);
+    let per_s = |of: fn(&TrialRow) -> Option<f64>| move |t: &&TrialRow| of(t).map(|v| quantity(v, "/s"));
+    let ns = |of: fn(&TrialRow) -> Option<f64>| move |t: &&TrialRow| of(t).map(|v| quantity(v, "ns"));
+    let asked = |t: &&TrialRow| {
+        Some(match t.load_unit.as_deref()? {
+            "bits/s" => quantity(t.load?, "bps"),
+            unit => format!("{} {unit}", count(t.load?)),
+        })
+    };
+    let failed = |t: &&TrialRow| {
+        let (failed, attempted) = (t.figures.sessions_failed?, t.figures.sessions_attempted?);
+        (attempted > 0.0).then(|| percent(failed / attempted))
+    };
+    table(
+        "Sessions of each trial; ramps included. Times are the 99% of the slowest entry.",
+        &[
+            Column::new("trial", &rows, |t| Some(t.ordinal.to_string())),
+            Column::text("what", &rows, |t| Some(t.label.clone())),
+            Column::new("load asked for", &rows, asked),
+            Column::new("attempted", &rows, whole(|t| t.figures.sessions_attempted)),
+            Column::new("established", &rows, whole(|t| t.figures.sessions_established)),
+            Column::new("completed", &rows, whole(|t| t.figures.sessions_completed)),
+            Column::new("failed", &rows, whole(|t| t.figures.sessions_failed)),
+            Column::new("of attempted", &rows, failed),
+            Column::new("most at once", &rows, whole(|t| t.figures.sessions_active_max)),
+            Column::new("opened", &rows, per_s(|t| t.figures.open_per_s)),
+            Column::new("transactions", &rows, per_s(|t| t.figures.transactions_per_s)),
+            Column::new("goodput", &rows, |t| t.figures.goodput_bps.map(|v| quantity(v, "bps"))),
+            Column::new("set-up", &rows, ns(|t| t.figures.setup_p99_ns)),
+            Column::new("first byte", &rows, ns(|t| t.figures.ttfb_p99_ns)),
+            Column::new("last byte", &rows, ns(|t| t.figures.ttlb_p99_ns)),
+        ],
+    )
 }
 
 /// A list of names and values.

@@ -2,6 +2,7 @@
 
 use crate::{Finding, percent, quantity};
 use methods::GoalMeaning;
+use units::whole;
 
 /// Goals of single runs, which no method explains.
 const OF_RUNS: [GoalMeaning; 2] = [
@@ -30,6 +31,26 @@ pub(super) fn plain(goal: &str) -> &str {
 
 fn meaning(goal: &str) -> Option<GoalMeaning> {
     methods::meaning(goal).or_else(|| OF_RUNS.into_iter().find(|meaning| meaning.goal == plain(goal)))
+}
+
+/// A figure of a document in the unit that its name says: `streams.a.latency_ns.p99`, `loss_ratio`.
+pub fn measured(path: &str, value: f64) -> String {
+    let unit = path.rsplit('.').find_map(|name| match name {
+        _ if name.ends_with("_ns") || name == "ns" => Some("ns"),
+        _ if name.ends_with("ratio") || name == "share" => Some("ratio"),
+        _ if name.ends_with("_pps") => Some("pps"),
+        _ if name.ends_with("_per_s") => Some("/s"),
+        _ if name.contains("_bps") => Some("bps"),
+        _ if name.ends_with("_bytes") || name.starts_with("bytes") => Some("B"),
+        _ if name.ends_with("_s") => Some("s"),
+        _ => None,
+    });
+    match unit {
+        Some("B") => format!("{} B", whole(value)),
+        Some(unit) => quantity(value, unit),
+        None if value.fract() == 0.0 && value.abs() < 1e15 => whole(value),
+        None => quantity(value, ""),
+    }
 }
 
 /// A finding in a sentence.
@@ -72,6 +93,20 @@ pub(super) fn sentence(finding: &Finding) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_have_the_unit_of_their_name() {
+        let all = [
+            measured("streams.a.latency_ns.p99", 12_500.0),
+            measured("streams.a.loss_ratio", 0.0008),
+            measured("sessions.web.open_per_s", 1_500.0),
+            measured("ports.west.tx_bps_l1", 3.4e9),
+            measured("duration_s", 0.25),
+            measured("streams.a.tx_bytes", 64_000.0),
+            measured("streams.a.lost", 1_234.0),
+        ];
+        assert_eq!(all, ["12.5 µs", "0.08%", "1.5 k/s", "3.4 Gbps", "250 ms", "64,000 B", "1,234"]);
+    }
 
     #[test]
     fn findings_are_said_in_sentences() {
