@@ -272,7 +272,12 @@ table inet limits {
     for outcome in lossy:
         dropped = sum(count for name, count in outcome["drops"] if "router: nft" in name)
         assert dropped == pytest.approx(sum(group["lost"] for group in outcome["groups"]), rel=0.02), outcome["drops"]
-    assert "Losses along the path" in page.read_text()
+    report = page.read_text()
+    assert "Losses along the path" in report
+    # The device's rates over time, and the rule in the summary.
+    assert "Packets per second into and out of each device, by its counters" in report and "router: out" in report
+    summary = report.split('id="h-answer"')[1].split("<section")[0]
+    assert "router lost most in" in summary and "limit rate over 20000/second" in summary, summary
     with sqlite3.connect(folder / "results.db") as db:
         [(environment, command)] = db.execute("SELECT environment, command FROM campaign").fetchall()
     assert json.loads(environment)["kernel"] == os.uname().release and command.startswith("eagre bench throughput")

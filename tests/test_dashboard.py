@@ -1,6 +1,9 @@
 """The dashboard, as a person with a browser has it: a real `eagre serve`, real runs, a real Chromium."""
 
 import json
+import os
+import signal
+import time
 import urllib.parse
 
 import browser as browsers
@@ -112,7 +115,9 @@ def verdict(server, run):
     found = server.ended(run)["verdict"]
     if not found["valid"]:
         return "Not valid"
-    return "Valid, but the tester was the limit" if found["generator_limited"] else "Valid."
+    if found["generator_limited"]:
+        return "Valid, but the tester was the limit"
+    return "Valid, but the tester was disturbed" if found["disturbed"] else "Valid"
 
 
 def show(page, server, route, size=DESK):
@@ -527,4 +532,59 @@ def test_a_run_of_which_nothing_came_is_not_green(page, server):
     assert notes[0].startswith("✕ Nothing succeeded: "), notes
     show(page, server, "now")
     says(page, "✕ done, without success")
+    assert page.run(EXAMINE) == [] and page.console() == []
+
+
+def test_a_disturbance_is_shaded_and_explained(page, server):
+    """The server's process is stopped for 300 ms: the charts and the list below them say when, and by what."""
+    run = start(server, profile=rings(duration="60s"), name="stopped for a while")
+    show(page, server, f"runs/{run['id']}", (1280, 2000))
+    wait_until(lambda: figures(page)["received"] >= 5, "its figures")
+    os.kill(server.process.pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    os.kill(server.process.pid, signal.SIGCONT)
+    says(page, "The tester was disturbed", "tester disturbed")
+    page.run("document.querySelector('details.note').open = true")
+    says(page, "stood still for")
+    listed = page.run("return [...document.querySelectorAll('details.note li')].map(e => e.textContent)")
+    stood = [float(text.split("stood still for ")[1].split(" ms")[0]) for text in listed if "stood still for" in text]
+    assert max(stood) >= 250, listed
+    # What is shaded is red where it was not before: a column of the first chart.
+    shaded = page.run("""
+      const canvas = document.querySelector('.plot canvas'), {width, height} = canvas;
+      const data = canvas.getContext('2d').getImageData(0, 0, width, height).data;
+      const bad = getComputedStyle(document.documentElement).getPropertyValue('--bad').trim().slice(1);
+      const [r, g, b] = [0, 2, 4].map(i => parseInt(bad.slice(i, i + 2), 16));
+      let most = 0;
+      for (let x = 0; x < width; x++) {
+        let n = 0;
+        for (let y = 0; y < height; y++) {
+          const at = 4 * (y * width + x);
+          if (data[at + 3] > 20 && data[at + 3] < 90 && Math.abs(data[at] - r) < 12 && Math.abs(data[at + 1] - g) < 12 && Math.abs(data[at + 2] - b) < 12) n++;
+        }
+        most = Math.max(most, n / height);
+      }
+      return most;
+    """)
+    assert shaded > 0.5, shaded
+    server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
+    says(page, verdict(server, run), "Delay variation and pacing", "Latest departure", "Longest standstill")
+    # Read again from the store, it says the same.
+    show(page, server, f"runs/{run['id']}", (1280, 2000))
+    says(page, "The tester was disturbed")
+    assert page.run(EXAMINE) == [] and page.console() == []
+
+
+def test_who_is_faster_is_a_sentence(page, server, lab, tmp_path):
+    """Two results side by side, of three repeats each: the one that receives more is named, with by how much at least."""
+    ids = []
+    for name, load in (("slow", "500kpps"), ("fast", "900kpps")):
+        repeats = [tmp_path / name / str(n) / "run" for n in range(3)]
+        for seed, folder in enumerate(repeats):
+            options = ["--rate", load, "--duration", "50ms", "--seed", str(seed), "--out", folder]
+            lab.eagre("sim", REPO / "examples/sim-router.yaml", *options).ok()
+        added = lab.eagre("results", "--store", server.folder / "results.db", "add", "--name", name, *repeats)
+        ids.append(added.ok().out.strip())
+    show(page, server, f"compare/{'%2C'.join(ids)}")
+    says(page, "Side by side", "fast is faster than slow in 1 of 1 rates (received +80%, at least +8", "intervals lie apart")
     assert page.run(EXAMINE) == [] and page.console() == []

@@ -3,11 +3,15 @@
 import csv
 import io
 import json
+import os
+import signal
 import sqlite3
+import time
 
 import browser as browsers
 import pytest
-from lab import REPO, missing
+from hosts import rules
+from lab import EAST4, REPO, WEST4, missing, need, pair, stream
 
 HOSTILE = "<script>document.title = 'taken'</script>\"'&"
 LOADS = ("200kpps", "800kpps", "1Mpps", "1200kpps", "1500kpps")
@@ -207,3 +211,132 @@ def test_a_run_that_is_in_no_store_has_a_page(lab, kept, browser):
     assert browser.console() == [] and browser.run(EXAMINE) == []
     text = browser.run("return document.body.innerText")
     assert "frame loss rate" in text and "Over time" in text
+
+
+# What the tester, the device and the repeats say.
+
+
+def body(browser, page, width=1200):
+    """The text of a page that is in order."""
+    browser.open(page, width)
+    assert browser.console() == [] and browser.run(EXAMINE) == []
+    return browser.run("return document.body.innerText")
+
+
+def test_a_pause_is_shaded_in_the_charts(lab, browser, tmp_path):
+    """The tester's process is stopped for 300 ms: that interval says so, and so do the charts and the tables."""
+    profile = lab.profile(pair(), [stream("s", "west", "east", rate="5kpps")], load={"duration": "2s", "drain": "100ms"})
+    out = tmp_path / "out"
+    process = lab.start_eagre("run", profile, "--interval", "200ms", "--out", out)
+    time.sleep(1.2)
+    os.kill(process.pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGCONT)
+    lab.finish(process)
+    intervals = [json.loads(line) for line in (out / "intervals.jsonl").read_text().splitlines()]
+    told = [what for interval in intervals for what in interval.get("disturbances", [])]
+    stood = [float(what.split("stood still for ")[1].split(" ms")[0]) for what in told if "stood still for" in what]
+    assert max(stood) >= 250, told
+    lab.eagre("results", "report", "--run", out, "-o", tmp_path / "page.html").ok()
+    text = body(browser, tmp_path / "page.html")
+    assert "The tester was disturbed in" in text and f"stood still for {max(stood):.1f} ms" in text
+    assert "Not valid" in text and "worker 0 stood still" in text.split("Loss and latency")[0]
+    bands = browser.run("return [...document.querySelectorAll('.chart rect.band')].map(e => e.getBoundingClientRect().width)")
+    assert len(bands) >= 2 and min(bands) >= 2, bands
+    for head in ("back to back", "latest departure", "between arrivals, mean", "jitter, RFC 3550", "standard deviation"):
+        assert head in text, head
+
+
+def test_virtual_time_has_no_shade(kept):
+    """No interval of a simulated run is disturbed, whatever the machine does."""
+    for run in kept["runs"]:
+        for line in (run / "intervals.jsonl").read_text().splitlines():
+            assert "disturbances" not in json.loads(line)
+
+
+def test_repeats_are_points_and_the_faster_one_is_named(lab, browser, tmp_path):
+    """Three repeats at two loads each, of two devices: points around medians; a sentence on which is faster, by how much."""
+    store = tmp_path / "results.db"
+    ids = []
+    for name, loads in (("slow", ("400kpps", "500kpps")), ("fast", ("800kpps", "900kpps"))):
+        folders = []
+        for load in loads:
+            for seed in range(3):
+                folders.append(tmp_path / name / str(seed) / load)
+                options = ["--rate", load, "--duration", "50ms", "--seed", str(seed), "--out", folders[-1]]
+                lab.eagre("sim", REPO / "examples/sim-router.yaml", *options).ok()
+        ids.append(lab.eagre("results", "--store", store, "add", "--name", name, *folders).ok().out.strip())
+    lab.eagre("results", "--store", store, "report", ids[0], "-o", tmp_path / "one.html").ok()
+    text = body(browser, tmp_path / "one.html")
+    assert "single trials; the line is their median" in text
+    marks = browser.run("const s = document.querySelector('.chart > svg');"
+                        "return [s.querySelectorAll('circle.o').length, s.querySelectorAll('.m').length]")  # fmt: skip
+    assert marks == [6, 2]
+    shown = lab.eagre("results", "--store", store, "show", ids[0]).ok().out
+    assert [line.split()[0] for line in shown.splitlines() if "kpps  " in line][:6] == list("123456"), shown
+    # The same loads, so that what is found has a name in common: a device against itself, and against a faster one.
+    again = [folder for folder in sorted((tmp_path / "slow").glob("*/500kpps"))]
+    fast = [folder for folder in sorted((tmp_path / "fast").glob("*/900kpps"))]
+    ids = [lab.eagre("results", "--store", store, "add", "--name", name, *of).ok().out.strip()
+           for name, of in (("a", again), ("b", fast), ("c", again))]  # fmt: skip
+    compared = lab.eagre("results", "--store", store, "compare", *ids).ok().out
+    assert "b is faster than a in 1 of 1 rates (received +80%, at least +" in compared, compared
+    assert "No difference shown between c and a in 1 of 1 rates: the intervals overlap." in compared
+    lab.eagre("results", "--store", store, "report", *ids, "-o", tmp_path / "all.html").ok()
+    text = body(browser, tmp_path / "all.html")
+    assert "b is faster than a in 1 of 1 rates" in text and "No difference shown between c and a" in text
+
+
+def test_findings_are_csv_with_their_bounds(lab, tmp_path):
+    """Of a search in virtual time: lower and upper bound, resolution; the profile comes back as it was."""
+    store = tmp_path / "results.db"
+    profile = REPO / "examples/sim-router.yaml"
+    options = ["--sim", "--quick", "--sizes", "64B,512B", "--store", store]
+    lab.eagre("bench", "throughput", profile, *options, timeout=120).ok()
+    rows = list(csv.DictReader(io.StringIO(results(lab, {"store": store}, "export", "--format", "findings").ok().out)))
+    found = [row for row in rows if row["goal"] == "throughput"]
+    assert [row["frame"] for row in found] == ["64B", "512B"]
+    for row in found:
+        value, lower, upper, resolution = (float(row[key]) for key in ("value", "lower", "upper", "resolution"))
+        assert lower <= value <= upper and 0 < resolution and row["unit"] == "pps" and row["doubt"] == ""
+    results(lab, {"store": store}, "profile", "-o", tmp_path / "again.yaml").ok()
+    assert (tmp_path / "again.yaml").read_text() == profile.read_text()
+    lab.eagre("check", tmp_path / "again.yaml").ok()
+
+
+@pytest.mark.alone
+@pytest.mark.unsteady("a busy machine opens sessions late")
+def test_a_session_search_shows_where_the_firewall_gave_up(lab, browser, tmp_path):
+    """Curves over the load asked for, with the trial that failed; the rule that dropped stands in the summary."""
+    need("nft")
+    router = lab.router()
+    rules(
+        router.router, "forward", "ct state established,related accept",
+        "ct state new tcp dport 80 limit rate over 100/second burst 10 packets counter name hit drop",
+        "ct state new tcp dport 80 accept",
+    )  # fmt: skip
+    entry = {"name": "http", "client": {"port": "west", "addresses": WEST4}, "app": "http", "open": "1/s"}
+    entry["server"] = {"port": "east", "addresses": EAST4, "ports": 80}
+    profile = lab.profile(router.ports("afpacket", v6=False), None, sessions=[entry])
+    hop = {"name": "firewall", "in": "r0", "out": "r1", "local": {"namespace": router.router.name}, "sources": ["link", "nft"]}
+    (tmp_path / "path.yaml").write_text(json.dumps({"hops": [hop], "interval": "200ms"}))
+    app = json.dumps([{"name": "http", "request_bytes": 100, "response_bytes": 1024, "transactions": 1}])
+    settings = [f"apps={app}", "target=80", "maximum=400", "resolution=0.6", "criteria.rate_deviation=2", "rest=100ms"]
+    phases = ["init=0s", "ramp_up=300ms", "sustain=1s", "ramp_down=100ms", "collection=300ms"]
+    options = [word for one in [*settings, *(f"phases.{phase}" for phase in phases)] for word in ("--set", one)]
+    store, page = tmp_path / "results.db", tmp_path / "page.html"
+    done = lab.eagre("bench", "sessions", profile, "--quick", "--settle", "100ms", *options, "--path", tmp_path / "path.yaml",
+                     "--store", store, "--report", page, ns=router.tester, timeout=120)  # fmt: skip
+    done.ok()
+    text = body(browser, page)
+    assert "Sessions over load" in text and "load asked for: connections opened per second" in text
+    with sqlite3.connect(store) as database:
+        trials = database.execute("SELECT load, load_unit, sessions_failed FROM trial ORDER BY number").fetchall()
+    assert all(unit == "connections/s" for _, unit, _ in trials) and any(failed for _, _, failed in trials), trials
+    # Every load is a point, those that failed, too.
+    points = "return [...document.querySelectorAll('#c-s-failed-0')].map(e => e.closest('svg').querySelectorAll('.m').length)"
+    assert browser.run(points) == [len({load for load, _, _ in trials})], trials
+    summary = text.split("Findings")[1].split("Sessions over load")[0]
+    assert "firewall" in text.split("Sessions over load")[0] and "counter hit" in text, summary
+    for head in ("attempted", "established", "load asked for", "Time to set up over load"):
+        assert head in text, head

@@ -68,8 +68,10 @@ export interface Archive {
 
 /** A trial with its documents. */
 export interface ArchivedTrial {
-  /** Its number in the campaign. */
+  /** Its number in the campaign, as the method counts. */
   number: number;
+  /** Its place in the campaign: 1, 2, 3 …, whatever method asked for it. What reports call it. */
+  ordinal: number;
   /** A fingerprint of what was asked for. */
   key: string;
   /** What it is, for people. */
@@ -92,8 +94,14 @@ export interface ArchivedTrial {
   generator_limited: boolean;
   /** Whether it was stopped before its end. */
   interrupted: boolean;
-  /** Why not valid, or why limited. */
+  /** Whether something on the tester's machine disturbed it. */
+  disturbed: boolean;
+  /** Why not valid, why limited, or what disturbed the tester. */
   reasons: string[];
+  /** Of a trial of sessions: the load it asked for, in `load_unit`. */
+  load?: number | null;
+  /** `connections/s`, `connections`, `transactions/s` or `bits/s`. */
+  load_unit?: string | null;
   /** how long traffic was sent, s */
   duration_s?: number | null;
   /** load asked for, packets/s; absent if a stream has none */
@@ -136,8 +144,26 @@ export interface ArchivedTrial {
   latency_p99_99_ns?: number | null;
   /** one-way delay, largest, ns */
   latency_max_ns?: number | null;
+  /** one-way delay, standard deviation, ns; largest of the streams */
+  latency_stddev_ns?: number | null;
+  /** smoothed jitter (RFC 3550), ns; largest of the streams */
+  jitter_rfc3550_ns?: number | null;
   /** mean jitter (RFC 4689), ns; largest of the streams */
   jitter_mean_ns?: number | null;
+  /** largest jitter (RFC 4689), ns; largest of the streams */
+  jitter_max_ns?: number | null;
+  /** time between arrivals, mean, ns; largest of the streams */
+  interarrival_mean_ns?: number | null;
+  /** time between arrivals, standard deviation, ns; largest of the streams */
+  interarrival_stddev_ns?: number | null;
+  /** longest time between arrivals, ns; largest of the streams */
+  interarrival_max_ns?: number | null;
+  /** error of the gaps between departures, 99%, ns; largest of the streams */
+  gap_error_p99_ns?: number | null;
+  /** share of packets that left back to back although a gap was scheduled; largest of the streams */
+  back_to_back_ratio?: number | null;
+  /** longest delay of a departure behind its schedule, ns */
+  late_max_ns?: number | null;
   /** sessions attempted */
   sessions_attempted?: number | null;
   /** sessions established */

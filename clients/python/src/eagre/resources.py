@@ -66,7 +66,9 @@ class ArchivedTrial:
     """A trial with its documents."""
 
     number: int
-    """Its number in the campaign."""
+    """Its number in the campaign, as the method counts."""
+    ordinal: int
+    """Its place in the campaign: 1, 2, 3 …, whatever method asked for it. What reports call it."""
     key: str
     """A fingerprint of what was asked for."""
     label: str
@@ -83,8 +85,10 @@ class ArchivedTrial:
     """Whether the tester was the limit."""
     interrupted: bool
     """Whether it was stopped before its end."""
+    disturbed: bool
+    """Whether something on the tester's machine disturbed it."""
     reasons: list[str]
-    """Why not valid, or why limited."""
+    """Why not valid, why limited, or what disturbed the tester."""
     result: ResultDocument
     """The result document, `eagre.result/1`."""
     intervals: list[IntervalDocument]
@@ -95,6 +99,10 @@ class ArchivedTrial:
     """Theoretical maximum, packets/s."""
     started: str | None = None
     """When traffic started (RFC 3339); a simulated trial has no such time."""
+    load: float | None = None
+    """Of a trial of sessions: the load it asked for, in `load_unit`."""
+    load_unit: str | None = None
+    """`connections/s`, `connections`, `transactions/s` or `bits/s`."""
     duration_s: float | None = None
     """how long traffic was sent, s"""
     requested_pps: float | None = None
@@ -137,8 +145,26 @@ class ArchivedTrial:
     """one-way delay, 99.99%, ns; largest of the streams"""
     latency_max_ns: float | None = None
     """one-way delay, largest, ns"""
+    latency_stddev_ns: float | None = None
+    """one-way delay, standard deviation, ns; largest of the streams"""
+    jitter_rfc3550_ns: float | None = None
+    """smoothed jitter (RFC 3550), ns; largest of the streams"""
     jitter_mean_ns: float | None = None
     """mean jitter (RFC 4689), ns; largest of the streams"""
+    jitter_max_ns: float | None = None
+    """largest jitter (RFC 4689), ns; largest of the streams"""
+    interarrival_mean_ns: float | None = None
+    """time between arrivals, mean, ns; largest of the streams"""
+    interarrival_stddev_ns: float | None = None
+    """time between arrivals, standard deviation, ns; largest of the streams"""
+    interarrival_max_ns: float | None = None
+    """longest time between arrivals, ns; largest of the streams"""
+    gap_error_p99_ns: float | None = None
+    """error of the gaps between departures, 99%, ns; largest of the streams"""
+    back_to_back_ratio: float | None = None
+    """share of packets that left back to back although a gap was scheduled; largest of the streams"""
+    late_max_ns: float | None = None
+    """longest delay of a departure behind its schedule, ns"""
     sessions_attempted: float | None = None
     """sessions attempted"""
     sessions_established: float | None = None

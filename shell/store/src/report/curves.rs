@@ -534,22 +534,40 @@ fn timeline(loaded: &Loaded, trial: u32, intervals: &[Value]) -> Option<Markup> 
         series("first byte", |f| f.ttfb_p99_ns),
         series("last byte", |f| f.ttlb_p99_ns),
     ];
+    let row = loaded.trials.iter().find(|row| row.number == trial);
+    // Of several trials only a disturbed one needs to show how it was sent.
+    let is_close = loaded.trials.len() == 1 || row.is_some_and(|row| row.disturbed) || !bands.is_empty();
+    let close = |series: &[Series], chart: Option<Markup>| {
+        let is_flat = series.iter().flat_map(|one| &one.points).all(|point| point.1 == 0.0);
+        chart.filter(|_| is_close && !is_flat)
+    };
     let charts = all([
         chart(format!("c-rate-{trial}"), "Packets per second", "packets per second", pps, &rates),
         chart(format!("c-delay-{trial}"), "Latency in each interval", "one-way delay", ns, &delays),
-        chart(format!("c-variation-{trial}"), "Delay variation in each interval", "time", ns, &variations),
-        chart(
-            format!("c-pacing-{trial}"),
-            "Pacing: departures compared with the schedule",
-            "time",
-            ns,
+        close(
+            &variations,
+            chart(
+                format!("c-variation-{trial}"),
+                "Delay variation in each interval",
+                "time",
+                ns,
+                &variations,
+            ),
+        ),
+        close(
             &pacing,
+            chart(
+                format!("c-pacing-{trial}"),
+                "Pacing: departures compared with the schedule",
+                "time",
+                ns,
+                &pacing,
+            ),
         ),
         chart(format!("c-sessions-{trial}"), "Sessions", "per second", count, &sessions),
         chart(format!("c-outcomes-{trial}"), "Sessions in each interval", "sessions", count, &started),
         chart(format!("c-times-{trial}"), "Times of sessions, 99%, in each interval", "99%", ns, &times),
     ])?;
-    let row = loaded.trials.iter().find(|row| row.number == trial);
     Some(html! {
         @if let Some(row) = row.filter(|_| loaded.trials.len() > 1) { h3 { (row.title()) } }
         (charts)

@@ -48,7 +48,7 @@ pub(super) fn table(caption: &str, columns: &[Column]) -> Option<Markup> {
     Some(html! {
         div.scroll role="region" tabindex="0" aria-label=(caption) {
             table {
-                caption { (caption) }
+                caption { span { (caption) } }
                 thead { tr { @for column in &shown { th scope="col" class=[class(column)] { (column.head) } } } }
                 tbody {
                     @for row in 0..rows {
