@@ -4,7 +4,7 @@
 //!
 //! Invariant: a box that is lent again is as new.
 
-use crate::endpoint::{Cubic, Reassembly, Recovery, Scoreboard};
+use crate::endpoint::{Cubic, Rack, Reassembly, Recovery, Scoreboard};
 use units::Nanos;
 
 /// Which box a flow has.
@@ -108,6 +108,10 @@ pub(crate) struct Work {
     pub reduced: Option<u32>,
     /// Sequence number of a reset that answers a stray segment; the flow lives on.
     pub stray_reset: Option<u32>,
+    /// Loss by time, and probes of the tail (RFC 8985).
+    pub rack: Rack,
+    /// What came twice and the next acknowledgement reports (RFC 2883).
+    pub twice: Option<(u32, u32)>,
     /// Bytes received ahead of a gap.
     pub reassembly: Reassembly,
     /// Where the peer's FIN stands, if it came ahead of a gap.
@@ -122,10 +126,15 @@ impl Work {
     /// Whether the flow can do without, if all it has sent is acknowledged or not.
     pub(crate) fn is_spare(&self, quiet: bool) -> bool {
         let sending = self.scoreboard.is_empty() && self.recovery.is_none() && self.stray_reset.is_none();
-        let loss = quiet || (self.repeated == 0 && self.recovered.is_none() && self.reduced.is_none());
+        let loss = quiet
+            || (self.repeated == 0
+                && self.recovered.is_none()
+                && self.reduced.is_none()
+                && self.rack.is_spare());
         let growth = quiet || self.cubic.is_none();
         let big = self.beyond > 0 || self.offset_high > 0;
-        let receiving = self.reassembly.is_empty() && self.fin_at.is_none() && !self.holds();
+        let receiving =
+            self.twice.is_none() && self.reassembly.is_empty() && self.fin_at.is_none() && !self.holds();
         sending && loss && growth && !big && receiving
     }
 

@@ -78,6 +78,10 @@ counters! {
     black_holes,
     /// Times fast recovery began.
     fast_recoveries,
+    /// Times the end of what was sent was probed because nothing was heard of it (RFC 8985 section 7).
+    tail_probes,
+    /// Times the peer reported that something came twice (RFC 2883).
+    duplicates_reported,
     /// Data segments received ahead of a gap.
     out_of_order,
     /// Data segments received that held nothing new.

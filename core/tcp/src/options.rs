@@ -35,6 +35,8 @@ pub struct TcpOptions {
     pub timestamps: bool,
     /// Whether selective acknowledgements are offered and taken (RFC 2018).
     pub sack: bool,
+    /// Whether loss is told by time, too, and the tail is probed (RFC 8985); needs selective acknowledgements.
+    pub rack: bool,
     /// Whether explicit congestion notification is offered and taken (RFC 3168).
     pub ecn: bool,
     /// Segments that may be sent before the first acknowledgement (RFC 6928: 10).
@@ -75,6 +77,7 @@ impl Default for TcpOptions {
             window_scaling: true,
             timestamps: true,
             sack: true,
+            rack: true,
             ecn: false,
             initial_window: 10,
             congestion: Congestion::Cubic,

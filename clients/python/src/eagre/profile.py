@@ -556,6 +556,8 @@ class Tcp(Written):
     """Timestamps (RFC 7323). Default: true."""
     sack: bool | None = None
     """Selective acknowledgements (RFC 2018). Default: true."""
+    rack: bool | None = None
+    """Loss by time, and probes of the last segments (RFC 8985); needs 'sack'. Default: true."""
     ecn: bool | None = None
     """Explicit congestion notification (RFC 3168). Default: false."""
     initial_window: int | None = None

@@ -20,6 +20,8 @@ pub struct TcpDoc {
     pub timestamps: Option<bool>,
     /// Selective acknowledgements (RFC 2018). Default: true.
     pub sack: Option<bool>,
+    /// Loss by time, and probes of the last segments (RFC 8985); needs 'sack'. Default: true.
+    pub rack: Option<bool>,
     /// Explicit congestion notification (RFC 3168). Default: false.
     pub ecn: Option<bool>,
     /// Initial congestion window, segments (RFC 6928). Default: 10.

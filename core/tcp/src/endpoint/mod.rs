@@ -14,6 +14,7 @@
 
 mod congestion;
 mod handshake;
+mod rack;
 mod reassembly;
 mod receive;
 mod recovery;
@@ -25,6 +26,7 @@ mod transmit;
 mod tests;
 
 pub(crate) use congestion::Cubic;
+pub(crate) use rack::Rack;
 pub(crate) use reassembly::Reassembly;
 pub(crate) use recovery::{Recovery, Scoreboard};
 pub use timers::Tick;

@@ -243,6 +243,7 @@ impl Endpoint {
         }
         if span > 0 && !after(seq.wrapping_add(span), next) {
             env.counts.duplicates += 1;
+            self.note_twice(env, seq, seq.wrapping_add(segment.payload.len() as u32));
         } else {
             env.counts.bad_sequence += 1;
         }
@@ -340,6 +341,7 @@ impl Endpoint {
         }
         if ack != self.snd_una {
             self.advance(env, ack, echo, events);
+            self.take_times(env, header, true);
             return self.after_own_fin(env);
         }
         // RFC 5681 section 2; with SACK, RFC 6675 section 2.
@@ -348,6 +350,7 @@ impl Endpoint {
             env.counts.duplicate_acks += 1;
             self.repair_on_repeat(env, held);
         }
+        self.take_times(env, header, held > 0 || !plain);
         if self.snd_wnd == 0 {
             self.retries = 0;
         }
@@ -472,6 +475,9 @@ impl Endpoint {
         let most = if before(from, edge) { edge.wrapping_sub(from) as usize } else { 0 };
         let new = payload.get(known..).unwrap_or_default();
         let new = &new[..new.len().min(most)];
+        if known > 0 {
+            self.note_twice(env, seq, earlier(self.rcv_nxt, end));
+        }
         if new.is_empty() && !fin {
             env.counts.duplicates += u64::from(known > 0);
             self.owe_ack_now(env);
@@ -521,9 +527,18 @@ impl Endpoint {
             env.counts.out_of_order += 1;
         } else {
             env.counts.duplicates += 1;
+            let to = from.wrapping_add(bytes.len() as u32);
+            self.note_twice(env, from, to);
         }
         self.owe_ack_now(env);
         None
+    }
+
+    /// The next acknowledgement says that these came twice (RFC 2883), if the peer reads such reports.
+    fn note_twice(&mut self, env: &mut Env<'_>, from: u32, to: u32) {
+        if self.has(bit::SACK) && from != to {
+            self.work(env).twice = Some((from, to));
+        }
     }
 
     /// Hands on what was kept and now is in order. Whether a gap was filled, even if another one remains.

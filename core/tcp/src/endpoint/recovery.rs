@@ -31,7 +31,7 @@ impl Scoreboard {
     }
 
     /// The end of the last range.
-    fn highest(&self) -> Option<u32> {
+    pub(super) fn highest(&self) -> Option<u32> {
         self.ranges.last().map(|range| range.1)
     }
 
@@ -82,7 +82,7 @@ impl Scoreboard {
     }
 
     /// The first bytes not held at or behind `from`, before `to`.
-    fn hole(&self, mut from: u32, to: u32) -> Option<(u32, u32)> {
+    pub(super) fn hole(&self, mut from: u32, to: u32) -> Option<(u32, u32)> {
         let first = self.ranges.partition_point(|range| !after(range.1, from));
         for range in &self.ranges[first..] {
             if after(range.0, from) {
@@ -106,7 +106,7 @@ impl Scoreboard {
 
     /// Everything missing before this is lost (RFC 6675 section 4, IsLost): three ranges, or more than two segments'
     /// bytes, are held behind it.
-    fn lost_before(&self, una: u32, mss: u32) -> u32 {
+    pub(super) fn lost_before(&self, una: u32, mss: u32) -> u32 {
         let (mut count, mut bytes) = (0, 0);
         for range in self.ranges.iter().rev() {
             count += 1;
@@ -128,6 +128,8 @@ pub(crate) struct Recovery {
     pub resent: u32,
     /// SND.UNA when it began.
     pub began: u32,
+    /// SND.NXT when what comes first was sent again: if something behind it is held, that was lost again.
+    pub beyond: u32,
     /// Begun by a time-out: all that is missing is lost.
     pub timeout: bool,
     /// The first missing segment is sent again whatever the window.
@@ -136,6 +138,27 @@ pub(crate) struct Recovery {
     pub rescued: bool,
     /// Not because of loss: segments were too big (RFC 1191 section 6.4).
     pub too_big: bool,
+}
+
+impl Recovery {
+    /// Whether what was sent again first is lost again: `highest` was sent later, and is held (RFC 8985 section 6.2).
+    pub(super) fn is_head_lost(&self, highest: u32) -> bool {
+        !self.head && after(highest, self.beyond)
+    }
+}
+
+impl Work {
+    /// All of `from..to` arrived, below something that was held before. What was not sent again came by itself.
+    fn note_order(&mut self, is_timed: bool, from: u32, to: u32) {
+        if !is_timed {
+            return;
+        }
+        let came_late = before(from, to) && self.scoreboard.missing(from, to) > 0;
+        let is_repeat = |repair: &Recovery| repair.timeout || before(from, repair.resent);
+        if came_late && !self.recovery.as_ref().is_some_and(is_repeat) {
+            self.rack.saw_reordering();
+        }
+    }
 }
 
 /// What to send next in a repair.
@@ -158,11 +181,7 @@ impl Endpoint {
             // RFC 3042: limited transmit sends a new segment for each of the first two duplicates.
             None => self.flight().saturating_sub(board.total.saturating_add(work.departed)),
             Some(repair) if repair.timeout || self.has(bit::SACK) => {
-                let lost = if repair.timeout {
-                    repair.point
-                } else {
-                    board.lost_before(una, self.room_for_payload())
-                };
+                let lost = if repair.timeout { repair.point } else { self.lost_before(work) };
                 board.missing(later(lost, una), nxt) + board.missing(una, repair.resent)
             }
             Some(_) => self.flight().saturating_sub(work.departed),
@@ -183,7 +202,7 @@ impl Endpoint {
             return Repair::Wait;
         }
         let from = later(una, repair.resent);
-        let lost = if repair.timeout { repair.point } else { board.lost_before(una, mss) };
+        let lost = if repair.timeout { repair.point } else { self.lost_before(work) };
         // Rule 1: what is lost and was not sent again.
         if let Some(hole) = board.hole(from, lost) {
             return again(hole, false);
@@ -215,12 +234,18 @@ impl Endpoint {
         let una = later(self.snd_una, header.ack);
         let nxt = self.snd_nxt;
         let mut new = 0;
+        let highest = if self.busy.is_some() { env.busy.work(self.busy).scoreboard.highest() } else { None };
         for (from, to) in header.sack.as_slice().iter().copied() {
             // RFC 2018 section 4 and RFC 2883: blocks at or below the acknowledgement report duplicates.
             if !before(from, to) || before(from, una) || after(to, nxt) {
                 continue;
             }
-            new += self.work(env).scoreboard.add(from, to);
+            let is_timed = env.options.rack;
+            let work = self.work(env);
+            if let Some(highest) = highest {
+                work.note_order(is_timed, from, earlier(to, highest));
+            }
+            new += work.scoreboard.add(from, to);
         }
         new
     }
@@ -228,7 +253,11 @@ impl Endpoint {
     /// What an acknowledgement of new data means for a flow with a box. `una` has advanced by `acked`.
     pub(super) fn repair_on_advance(&mut self, env: &mut Env<'_>, acked: u32, flight: u32) {
         let (una, mss, sack) = (self.snd_una, self.room_for_payload(), self.has(bit::SACK));
+        let (nxt, is_timed) = (self.snd_nxt, env.options.rack);
         let work = env.busy.work_mut(self.busy);
+        if let Some(first) = work.scoreboard.ranges.first().map(|first| first.0) {
+            work.note_order(is_timed, una.wrapping_sub(acked), earlier(first, una));
+        }
         work.scoreboard.cut(una);
         if work.scoreboard.ranges.first().is_some_and(|first| first.0 == una) {
             // RFC 2018 section 8: the peer has thrown away what it said it held.
@@ -242,9 +271,11 @@ impl Endpoint {
             return self.grow(env, acked, flight);
         };
         repair.resent = later(repair.resent, una);
+        repair.beyond = nxt;
         if !before(una, repair.point) {
             let (point, by_timeout) = (repair.point, repair.timeout);
             (work.recovery, work.recovered, work.departed) = (None, Some(point), 0);
+            work.rack.repaired();
             if by_timeout {
                 self.grow(env, acked, u32::MAX);
             } else {
@@ -277,7 +308,10 @@ impl Endpoint {
             return;
         }
         let lost = if sack {
-            held > 0 && (work.repeated >= DUP_THRESH || work.scoreboard.lost_before(una, mss) != una)
+            let work = env.busy.work(self.busy);
+            held > 0
+                && (work.repeated >= DUP_THRESH && !work.rack.has_reordered()
+                    || self.lost_before(work) != una)
         } else {
             // RFC 6582 section 3.2 step 1: not for what a time-out's repair sent twice.
             work.repeated == DUP_THRESH && work.recovered.is_none_or(|end| after(una, end))
@@ -305,6 +339,7 @@ impl Endpoint {
         let work = self.work(env);
         if timeout {
             (work.departed, work.repeated) = (0, 0);
+            work.rack.timed_out();
             if retries > 1 {
                 // RFC 2018 section 8: the peer may have thrown away what it held.
                 work.scoreboard.clear();
@@ -314,6 +349,7 @@ impl Endpoint {
             point: nxt,
             resent: una,
             began: una,
+            beyond: nxt,
             timeout,
             head: true,
             rescued: false,
@@ -331,6 +367,7 @@ impl Endpoint {
             point: nxt,
             resent: una,
             began: una,
+            beyond: nxt,
             timeout: true,
             head: true,
             rescued: false,

@@ -58,6 +58,18 @@ pub(super) enum TimerKind {
     KeepAlive,
     FinWait2,
     TimeWait,
+    /// The tail is to be probed (RFC 8985 section 7).
+    TailProbe,
+    /// What is missing is overdue (RFC 8985 section 6.3).
+    Reorder,
+}
+
+impl TimerKind {
+    /// Whether it is for data in flight.
+    #[inline(always)]
+    pub fn is_for_flight(self) -> bool {
+        matches!(self, Self::Retransmit | Self::TailProbe | Self::Reorder)
+    }
 }
 
 /// What the timer is for, and how often its time was doubled.
@@ -76,6 +88,8 @@ impl Timer {
             3 => TimerKind::KeepAlive,
             4 => TimerKind::FinWait2,
             5 => TimerKind::TimeWait,
+            6 => TimerKind::TailProbe,
+            7 => TimerKind::Reorder,
             _ => TimerKind::Off,
         }
     }
@@ -149,9 +163,33 @@ impl Endpoint {
         Nanos(time.min(options.rto_max.0))
     }
 
+    /// Starts the timer for what is in flight: for what is overdue first, or the tail, or all (RFC 8985 section 7.2).
     #[inline]
     pub(super) fn start_retransmit(&mut self, env: &Env<'_>) {
-        self.start(TimerKind::Retransmit, env.now, self.time_out(env));
+        if self.busy.is_some()
+            && let Some(due) = self.overdue_at(env)
+        {
+            self.timer.set_kind(TimerKind::Reorder);
+            self.due = due;
+            return;
+        }
+        let time_out = self.time_out(env);
+        match self.probe_after(env, time_out) {
+            Some(time) => self.start(TimerKind::TailProbe, env.now, time),
+            None => self.start(TimerKind::Retransmit, env.now, time_out),
+        }
+    }
+
+    /// More was sent: the timer that runs for the first segment alone gives way to that of a tail.
+    #[inline]
+    pub(super) fn note_tail(&mut self, env: &Env<'_>) {
+        if self.timer.kind() == TimerKind::Retransmit
+            && !self.busy.is_some()
+            && self.flight() > u32::from(self.mss)
+            && let Some(time) = self.probe_after(env, self.time_out(env))
+        {
+            self.start(TimerKind::TailProbe, env.now, time);
+        }
     }
 
     /// Takes in a round-trip time in 64 ns (RFC 6298 section 2).
@@ -215,6 +253,8 @@ impl Endpoint {
             TimerKind::TimeWait => return Some(End::Closed),
             TimerKind::FinWait2 => return Some(End::IdleTimeout),
             TimerKind::Retransmit => return self.retransmit_expired(env),
+            TimerKind::TailProbe => self.probe_expired(env),
+            TimerKind::Reorder => self.reorder_expired(env),
             TimerKind::Persist => {
                 if self.tried_enough(env.options.data_retries) {
                     return Some(End::Timeout);
@@ -353,13 +393,15 @@ mod tests {
             TimerKind::KeepAlive,
             TimerKind::FinWait2,
             TimerKind::TimeWait,
+            TimerKind::TailProbe,
+            TimerKind::Reorder,
             TimerKind::Off,
         ] {
             timer.set_kind(kind);
             timer.double();
             assert_eq!(timer.kind(), kind);
         }
-        assert_eq!(timer.doublings(), 6);
+        assert_eq!(timer.doublings(), 8);
         (0..40).for_each(|_| timer.double());
         assert_eq!((timer.doublings(), timer.kind()), (31, TimerKind::Off));
         timer.forget_doublings();

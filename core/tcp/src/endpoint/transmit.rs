@@ -94,6 +94,9 @@ impl Endpoint {
         if work.stray_reset.is_some() {
             return Some(Next::Stray);
         }
+        if let Some(probe) = self.owed_probe(work) {
+            return Some(probe);
+        }
         let pipe = self.pipe(work);
         let Some(repair) = &work.recovery else { return self.new_data(env, pipe).map(Next::New) };
         match self.next_repair(env, work, repair, pipe) {
@@ -134,7 +137,17 @@ impl Endpoint {
         let mut header = self.plain_header(env, seq, flags);
         if self.busy.is_some() && self.has(bit::SACK) {
             let most = if self.has(bit::TIMESTAMPS) { 3 } else { 4 };
-            header.sack = env.busy.work(self.busy).reassembly.blocks(most);
+            let work = env.busy.work_mut(self.busy);
+            match work.twice.take() {
+                // RFC 2883 section 4: what came twice first.
+                Some((from, to)) => {
+                    header.sack.push(from, to);
+                    for (from, to) in work.reassembly.blocks(most - 1).as_slice() {
+                        header.sack.push(*from, *to);
+                    }
+                }
+                None => header.sack = work.reassembly.blocks(most),
+            }
         }
         header
     }
@@ -174,6 +187,9 @@ impl Endpoint {
         let len = self.fit(&header, len);
         let offset = if len > 0 { self.offset_of(env, seq) } else { 0 };
         header.flags |= self.take_new(env, len);
+        if self.busy.is_some() {
+            self.probe_sent(env);
+        }
         Outgoing { header, offset, len: len as u16, ecn_capable: len > 0 && self.has(bit::ECN) }
     }
 
@@ -208,7 +224,9 @@ impl Endpoint {
             self.set(bit::TIMING);
             (self.timed_seq, self.timed_at) = (self.snd_nxt, self.clock(env));
         }
-        if self.timer.kind() != TimerKind::Retransmit {
+        if self.timer.kind().is_for_flight() {
+            self.note_tail(env);
+        } else {
             self.leave_idle_timer();
             self.start_retransmit(env);
         }
@@ -266,11 +284,16 @@ impl Endpoint {
     }
 
     fn note_repeated(&mut self, env: &mut Env<'_>, from: u32, len: u32, fin: u32, rescue: bool) {
+        self.probe_sent(env);
+        let nxt = self.snd_nxt;
         let work = env.busy.work_mut(self.busy);
         let mut restart = false;
         let mut cause = &mut env.counts.retransmitted_other;
         if let Some(repair) = &mut work.recovery {
             restart = std::mem::take(&mut repair.head);
+            if restart {
+                repair.beyond = nxt;
+            }
             repair.rescued |= rescue;
             if !rescue {
                 repair.resent = super::sequence::later(repair.resent, from.wrapping_add(len + fin));
@@ -331,7 +354,7 @@ impl Endpoint {
             self.clear(bit::TIMING);
             env.counts.retransmitted_syn += 1;
         }
-        if self.timer.kind() != TimerKind::Retransmit {
+        if !self.timer.kind().is_for_flight() {
             self.start_retransmit(env);
         }
         Outgoing { header, offset: 0, len: 0, ecn_capable: false }

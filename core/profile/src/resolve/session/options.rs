@@ -172,6 +172,7 @@ fn tcp_options(said: &Said<'_, TcpDoc>) -> TcpOptions {
         window_scaling: scaling,
         timestamps: flag(|tcp| tcp.timestamps, default.timestamps),
         sack: flag(|tcp| tcp.sack, default.sack),
+        rack: flag(|tcp| tcp.rack, default.rack),
         ecn: flag(|tcp| tcp.ecn, default.ecn),
         initial_window: said.value(|tcp| tcp.initial_window).unwrap_or(default.initial_window),
         congestion: said.value(|tcp| tcp.congestion).map_or(

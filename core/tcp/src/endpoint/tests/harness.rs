@@ -259,6 +259,8 @@ pub struct Wire {
     pub delay: Nanos,
     /// Delay is up to so much longer, segment by segment.
     pub jitter: Nanos,
+    /// Sides whose segments all take the same time.
+    pub steady: [bool; 2],
     /// Shares of 1000.
     pub loss: u64,
     pub duplication: u64,
@@ -275,6 +277,7 @@ impl Default for Wire {
             seed: 1,
             delay: Nanos::from_millis(5),
             jitter: Nanos::ZERO,
+            steady: [false; 2],
             loss: 0,
             duplication: 0,
             reordering: 0,
@@ -342,7 +345,8 @@ impl Link {
         let copies = 1 + u64::from(happens(1, self.wire.duplication));
         for copy in 0..copies {
             let mut at = self.now + self.wire.delay;
-            at += Nanos(random::below(word(2 + copy), self.wire.jitter.0 + 1));
+            let jitter = if self.wire.steady[side] { Nanos::ZERO } else { self.wire.jitter };
+            at += Nanos(random::below(word(2 + copy), jitter.0 + 1));
             if happens(4 + copy, self.wire.reordering) {
                 at += Nanos(self.wire.delay.0 * 2);
             }

@@ -4,3 +4,4 @@ mod golden;
 mod harness;
 mod property;
 mod rules;
+mod times;

@@ -10,10 +10,10 @@ use units::Nanos;
 
 fn options() -> impl Strategy<Value = TcpOptions> {
     let congestion = prop_oneof![Just(Congestion::Cubic), Just(Congestion::NewReno), Just(Congestion::None)];
-    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (switches, congestion, 3_000u32..400_000, prop::option::of(100u16..1_500), 1u16..20, 0u64..50).prop_map(
         |(
-            (window_scaling, timestamps, sack, ecn, no_delay),
+            (window_scaling, timestamps, sack, rack, ecn, no_delay),
             congestion,
             window,
             mss,
@@ -25,6 +25,7 @@ fn options() -> impl Strategy<Value = TcpOptions> {
             window_scaling,
             timestamps,
             sack,
+            rack,
             ecn,
             initial_window,
             congestion,

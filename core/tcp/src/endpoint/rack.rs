@@ -1,0 +1,272 @@
+//! Loss by time and probes of the tail (RFC 8985), and duplicates the peer reports (RFC 2883).
+//!
+//! When each segment was sent is not stored. What a SACK shows to be missing below it was sent before what the SACK
+//! reports, so a reordering window after the SACK it is overdue: never earlier than RFC 8985 section 6.2 says, later by
+//! at most that window. The window is a quarter of the smoothed round-trip time, which stands in for the least one.
+//!
+//! Invariant: state lives in the flow's box; a flow that has everything acknowledged forgets it.
+
+use super::sequence::{after, before, later};
+use super::timers::{Tick, TimerKind};
+use super::transmit::Next;
+use super::{Endpoint, Env, bit};
+use crate::box_pool::Work;
+use crate::segment::SegmentHeader;
+use units::Nanos;
+
+/// Shortest time before the tail is probed: hosts are seldom quicker to answer than this when they are busy.
+const PROBE_MIN: Nanos = Nanos::from_millis(10);
+/// Repairs after which a widened reordering window is forgotten (RFC 8985 section 6.2 step 4).
+const WIDE_FOR: u8 = 16;
+
+/// A probe of the tail whose answer is awaited (RFC 8985 section 7.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Probe {
+    /// SND.NXT when it was sent.
+    end: u32,
+    /// Whether it repeats something; otherwise it is new data.
+    repeats: bool,
+}
+
+/// What a flow knows of time and reordering.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rack {
+    /// What is missing below this is lost when the instant has come, unless it arrives until then.
+    pending: Option<(u32, Tick)>,
+    /// What is missing below this is lost: it is overdue.
+    lost: Option<u32>,
+    /// Segments were seen to arrive out of order: three held behind a gap mean no loss any more.
+    reordered: bool,
+    /// By how much the reordering window is widened, and for how many repairs.
+    wider: u8,
+    wide_for: u8,
+    /// SND.NXT when it was widened: once a round trip.
+    widened: Option<u32>,
+    probe: Option<Probe>,
+    probe_owed: bool,
+}
+
+impl Rack {
+    /// Whether there is nothing to remember while data are in flight.
+    pub fn is_spare(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether segments overtake each other on this path.
+    pub fn has_reordered(&self) -> bool {
+        self.reordered
+    }
+
+    /// What was missing below something held came by itself.
+    pub fn saw_reordering(&mut self) {
+        self.reordered = true;
+    }
+
+    /// A repair is over.
+    pub fn repaired(&mut self) {
+        (self.lost, self.wide_for) = (None, self.wide_for.saturating_sub(1));
+        if self.wide_for == 0 {
+            (self.wider, self.widened) = (0, None);
+        }
+    }
+
+    /// A repair begins at which all that is missing counts as lost.
+    pub fn timed_out(&mut self) {
+        (self.lost, self.pending, self.probe, self.probe_owed) = (None, None, None, false);
+    }
+}
+
+impl Endpoint {
+    /// Whether loss is told by time: both sides report what they hold.
+    #[inline(always)]
+    fn is_timed(&self, env: &Env<'_>) -> bool {
+        env.options.rack && self.has(bit::SACK) && self.srtt != 0
+    }
+
+    /// When to probe the tail, if that is before the time-out (RFC 8985 section 7.2). A lone segment waits for the
+    /// time-out: with the time its acknowledgement may take the probe would not be earlier.
+    #[inline]
+    pub(super) fn probe_after(&self, env: &Env<'_>, time_out: Nanos) -> Option<Nanos> {
+        if self.flight() <= u32::from(self.mss) || !self.is_timed(env) || self.timer.doublings() > 0 {
+            return None;
+        }
+        if self.busy.is_some() {
+            let work = env.busy.work(self.busy);
+            let repairs = work.recovery.is_some() || !work.scoreboard.is_empty();
+            if repairs || work.rack.probe.is_some() {
+                return None;
+            }
+        }
+        let after = Nanos((u64::from(self.srtt >> 3) << 7).max(PROBE_MIN.0));
+        (after < time_out).then_some(after)
+    }
+
+    /// When what is missing is overdue, if something is.
+    pub(super) fn overdue_at(&self, env: &Env<'_>) -> Option<Tick> {
+        env.busy.work(self.busy).rack.pending.map(|pending| pending.1)
+    }
+
+    /// Nothing was heard of the tail: the next segment goes out whatever the congestion window, or the last one again.
+    pub(super) fn probe_expired(&mut self, env: &mut Env<'_>) {
+        let end = self.snd_nxt;
+        let repeats = !self.has_new_segment();
+        let rack = &mut self.work(env).rack;
+        rack.probe = Some(Probe { end, repeats });
+        rack.probe_owed = true;
+        env.counts.tail_probes += 1;
+        self.start_retransmit(env);
+    }
+
+    /// Whether a segment of new data fits the peer's window.
+    fn has_new_segment(&self) -> bool {
+        let usable = (u32::from(self.snd_wnd) << (self.scales & 15)).saturating_sub(self.flight());
+        self.state.sends() && self.unsent > 0 && self.unsent.min(self.room_for_payload()) <= usable
+    }
+
+    /// The probe that is owed (RFC 8985 section 7.3).
+    pub(super) fn owed_probe(&self, work: &Work) -> Option<Next> {
+        if !work.rack.probe_owed || self.flight() == 0 {
+            return None;
+        }
+        if self.has_new_segment() {
+            return Some(Next::New(self.unsent.min(self.room_for_payload())));
+        }
+        let fin = u32::from(self.state.fin_in_flight());
+        let from = later(self.snd_una, self.snd_nxt.wrapping_sub(self.room_for_payload() + fin));
+        Some(Next::Again { from, to: self.snd_nxt, rescue: true })
+    }
+
+    /// Something went out: the probe, if one was owed.
+    #[inline]
+    pub(super) fn probe_sent(&mut self, env: &mut Env<'_>) {
+        let end = self.snd_nxt;
+        let rack = &mut env.busy.work_mut(self.busy).rack;
+        if std::mem::take(&mut rack.probe_owed)
+            && let Some(probe) = &mut rack.probe
+        {
+            probe.end = end;
+        }
+    }
+
+    /// What an acknowledgement means for a probe whose answer is awaited (RFC 8985 section 7.4.2).
+    fn take_probe_answer(&mut self, env: &mut Env<'_>, header: &SegmentHeader, duplicate: bool, new: bool) {
+        let rack = &mut env.busy.work_mut(self.busy).rack;
+        let Some(probe) = rack.probe.filter(|probe| !before(header.ack, probe.end)) else { return };
+        let both_arrived = duplicate || header.ack == probe.end && !new && header.sack.is_empty();
+        if !probe.repeats || both_arrived {
+            rack.probe = None;
+        } else if after(header.ack, probe.end) {
+            // The probe repaired a loss that nothing else told of.
+            rack.probe = None;
+            self.reduce(env, false);
+            self.cwnd = self.threshold().min(self.cwnd);
+        }
+    }
+
+    /// Everything missing before this is lost: by what is held behind it, unless the path reorders, or by time.
+    pub(super) fn lost_before(&self, work: &Work) -> u32 {
+        let una = self.snd_una;
+        let by_count =
+            if work.rack.reordered { una } else { work.scoreboard.lost_before(una, self.room_for_payload()) };
+        work.rack.lost.map_or(by_count, |lost| later(lost, by_count))
+    }
+
+    /// Whether the first block reports what came twice (RFC 2883 section 4): below the acknowledgement, or within the
+    /// second block.
+    fn reports_duplicate(header: &SegmentHeader) -> bool {
+        match header.sack.as_slice() {
+            [(from, to), ..] if before(*from, *to) && !after(*to, header.ack) => true,
+            [(from, to), (first, last), ..] => {
+                before(*from, *to) && !before(*from, *first) && !after(*to, *last) && before(*first, *last)
+            }
+            _ => false,
+        }
+    }
+
+    /// What an acceptable acknowledgement means for time and probes: to be called last, if the flow has a box.
+    pub(super) fn take_times(&mut self, env: &mut Env<'_>, header: &SegmentHeader, new: bool) {
+        let duplicate = self.has(bit::SACK) && Self::reports_duplicate(header);
+        if duplicate {
+            env.counts.duplicates_reported += 1;
+        }
+        if !self.busy.is_some() || !env.options.rack {
+            return;
+        }
+        self.take_probe_answer(env, header, duplicate, new);
+        if duplicate {
+            self.widen(env);
+        }
+        self.watch(env);
+    }
+
+    /// Something was sent twice for nothing: the reordering window was too small (RFC 8985 section 6.2 step 4).
+    fn widen(&mut self, env: &mut Env<'_>) {
+        let nxt = self.snd_nxt;
+        let una = self.snd_una;
+        let rack = &mut env.busy.work_mut(self.busy).rack;
+        if rack.widened.is_none_or(|end| !before(una, end)) {
+            rack.wider = rack.wider.saturating_add(1).min(3);
+            (rack.wide_for, rack.widened) = (WIDE_FOR, Some(nxt));
+        }
+    }
+
+    /// Sees to what is missing below what is held.
+    fn watch(&mut self, env: &mut Env<'_>) {
+        if !self.is_timed(env) {
+            return;
+        }
+        let una = self.snd_una;
+        let work = env.busy.work_mut(self.busy);
+        let rack = &mut work.rack;
+        rack.lost = rack.lost.filter(|lost| after(*lost, una));
+        rack.pending = rack.pending.filter(|pending| after(pending.0, una));
+        if rack.pending.is_none()
+            && let Some(highest) = work.scoreboard.highest()
+        {
+            let known = rack.lost.map_or(una, |lost| later(lost, una));
+            let lost_again = work.recovery.as_ref().is_some_and(|repair| repair.is_head_lost(highest));
+            let by_time = work.scoreboard.hole(known, highest).is_some();
+            let repairing_all = work.recovery.as_ref().is_some_and(|repair| repair.timeout);
+            if lost_again || by_time && !repairing_all {
+                let window = (u64::from(self.srtt >> 3) << 4) * (1 + u64::from(rack.wider));
+                rack.pending = Some((highest, Tick::at_or_after(env.now.saturating_add(Nanos(window)))));
+            }
+        }
+        let is_pending = rack.pending.is_some();
+        if is_pending || self.timer.kind() == TimerKind::Reorder {
+            self.start_retransmit(env);
+        }
+    }
+
+    /// What was watched is overdue (RFC 8985 section 6.3).
+    pub(super) fn reorder_expired(&mut self, env: &mut Env<'_>) {
+        if self.busy.is_some() {
+            self.overdue(env);
+        }
+        self.start_retransmit(env);
+    }
+
+    fn overdue(&mut self, env: &mut Env<'_>) {
+        let una = self.snd_una;
+        let work = env.busy.work_mut(self.busy);
+        let Some((high, _)) = work.rack.pending.take() else { return };
+        let Some(highest) = work.scoreboard.highest() else { return };
+        match &mut work.recovery {
+            Some(repair) => {
+                if repair.is_head_lost(highest) {
+                    repair.head = true;
+                }
+                if !repair.timeout {
+                    work.rack.lost = Some(high);
+                }
+            }
+            None => {
+                work.rack.lost = Some(high);
+                if work.scoreboard.hole(una, high).is_some() {
+                    self.begin_repair(env, false);
+                }
+            }
+        }
+        self.watch(env);
+    }
+}
