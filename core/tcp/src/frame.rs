@@ -5,6 +5,7 @@
 //!
 //! Invariant: what is handed out lies inside the frame, whatever the lengths in it say.
 
+use crate::icmp::Problem;
 use wire::checksum;
 
 /// Ethernet's addresses and type.
@@ -21,6 +22,18 @@ pub(crate) const ICMP: u8 = 1;
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 pub(crate) const ICMPV6: u8 = 58;
+pub(crate) const IGMP: u8 = 2;
+/// IPv6: nothing follows.
+const NOTHING: u8 = 59;
+/// In the place of a protocol: an IPv6 extension header that is not understood (IANA: reserved).
+const REFUSED: u8 = 255;
+
+/// IPv6 extension headers (RFC 8200 section 4).
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION: u8 = 60;
 
 /// Ethernet types (IEEE 802.3, 802.1Q).
 pub(crate) const TYPE_IPV4: u16 = 0x0800;
@@ -44,6 +57,20 @@ impl Addresses {
         match self {
             Self::V4 { from, to } => Self::V4 { from: to, to: from },
             Self::V6 { from, to } => Self::V6 { from: to, to: from },
+        }
+    }
+
+    /// Whether the second is one that a host can have: what claims to come from another is not answered.
+    pub(crate) fn is_to_host(&self) -> bool {
+        match self {
+            Self::V4 { to, .. } => {
+                let to = std::net::Ipv4Addr::from_bits(*to);
+                !(to.is_multicast() || to.is_loopback() || to.octets()[0] == 0 || to.octets()[0] >= 240)
+            }
+            Self::V6 { to, .. } => {
+                let to = std::net::Ipv6Addr::from_bits(*to);
+                !(to.is_multicast() || to.is_loopback() || to.is_unspecified())
+            }
         }
     }
 
@@ -205,12 +232,7 @@ fn read_v6(frame: &[u8], at: usize, tags: Tags) -> Result<Packet, Unread> {
 
 /// Moves the beginning behind extension headers (RFC 8200 section 4).
 fn skip_extensions(packet_bytes: &[u8], packet: &mut Packet) -> Result<(), Unread> {
-    const HOP_BY_HOP: u8 = 0;
-    const ROUTING: u8 = 43;
-    const FRAGMENT: u8 = 44;
-    const AUTHENTICATION: u8 = 51;
-    const DESTINATION: u8 = 60;
-    for _ in 0..EXTENSIONS_MAX {
+    for number in 0..EXTENSIONS_MAX {
         let at = packet.start as usize;
         let is_extension =
             matches!(packet.protocol, HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION);
@@ -224,16 +246,14 @@ fn skip_extensions(packet_bytes: &[u8], packet: &mut Packet) -> Result<(), Unrea
             AUTHENTICATION => (units + 2) * 4,
             _ => (units + 1) * 8,
         };
-        // On its way to another node first.
-        if packet.protocol == ROUTING && extension[3] != 0 {
-            return Err(Unread::Foreign);
+        let rest = packet_bytes.get(at..at + len).ok_or(Unread::Malformed)?;
+        if wrong_extension(packet.protocol, rest, number == 0).is_some() {
+            packet.protocol = REFUSED;
+            return Ok(());
         }
         // Offset and "more fragments" of zero are a whole packet (RFC 6946).
         if packet.protocol == FRAGMENT && u16::from_be_bytes([extension[2], extension[3]]) & 0xfff9 != 0 {
             packet.is_fragment = true;
-        }
-        if at + len > packet_bytes.len() {
-            return Err(Unread::Malformed);
         }
         packet.protocol = extension[0];
         packet.start = (at + len) as u32;
@@ -242,6 +262,71 @@ fn skip_extensions(packet_bytes: &[u8], packet: &mut Packet) -> Result<(), Unrea
         }
     }
     Err(Unread::Malformed)
+}
+
+/// What a host does about an extension header it does not understand: nothing but drop the packet, or tell.
+type Refusal = Option<Problem>;
+
+/// Whether an extension header must not be passed over; `at` of the problem counts from its beginning.
+fn wrong_extension(kind: u8, extension: &[u8], is_first: bool) -> Option<Refusal> {
+    match kind {
+        // RFC 8200 section 4.1: right behind the IPv6 header only.
+        HOP_BY_HOP if !is_first => Some(Some(Problem::Header { code: 1, at: 0 })),
+        HOP_BY_HOP | DESTINATION => wrong_option(extension),
+        // Section 4.4: of no type that is known here, and not at its last node.
+        ROUTING if extension[3] != 0 => Some(Some(Problem::Header { code: 0, at: 2 })),
+        _ => None,
+    }
+}
+
+/// RFC 8200 section 4.2: what the two highest bits of an unknown option ask for.
+fn wrong_option(extension: &[u8]) -> Option<Refusal> {
+    const PAD_1: u8 = 0;
+    const PAD_N: u8 = 1;
+    const ROUTER_ALERT: u8 = 5;
+    let mut at = 2;
+    while let Some(kind) = extension.get(at) {
+        match (*kind, kind >> 6) {
+            (PAD_1, _) => {
+                at += 1;
+                continue;
+            }
+            (PAD_N | ROUTER_ALERT, _) | (_, 0) => {}
+            (_, 1) => return Some(None),
+            _ => return Some(Some(Problem::Header { code: 2, at: at as u32 })),
+        }
+        at += 2 + usize::from(*extension.get(at + 1)?);
+    }
+    None
+}
+
+/// What to say of an IPv6 packet that [`read`] found no protocol in that is known here; `None` if nothing.
+#[cold]
+pub(crate) fn problem_v6(packet: &[u8]) -> Refusal {
+    // Where the number of the header at `at` stands.
+    let (mut field, mut at) = (6, IPV6);
+    for number in 0..EXTENSIONS_MAX {
+        let kind = *packet.get(field)?;
+        let len = match (kind, packet.get(at + 1)) {
+            (NOTHING, _) => return None,
+            (FRAGMENT, _) => 8,
+            (AUTHENTICATION, Some(units)) => (usize::from(*units) + 2) * 4,
+            (HOP_BY_HOP | ROUTING | DESTINATION, Some(units)) => (usize::from(*units) + 1) * 8,
+            _ => return Some(Problem::Header { code: 1, at: field as u32 }),
+        };
+        match wrong_extension(kind, packet.get(at..at + len)?, number == 0) {
+            // The number itself is what is not known there.
+            Some(Some(Problem::Header { code: 1, .. })) => {
+                return Some(Problem::Header { code: 1, at: field as u32 });
+            }
+            Some(Some(Problem::Header { code, at: inside })) => {
+                return Some(Problem::Header { code, at: at as u32 + inside });
+            }
+            Some(refusal) => return refusal,
+            None => (field, at) = (at, at + len),
+        }
+    }
+    None
 }
 
 impl Packet {

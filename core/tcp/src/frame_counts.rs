@@ -55,7 +55,9 @@ counters! {
     resets_dropped,
     /// Datagrams to nobody: no flow and no listener.
     datagrams_to_nobody,
-    /// ICMP "port unreachable" sent in answer to them.
+    /// Packets of protocols nobody speaks here, or with IPv6 headers nobody understands.
+    packets_to_nobody,
+    /// ICMP errors sent in answer to the last two.
     unreachable_out,
     /// SYNs and first datagrams of flows there was no room for, and half-open flows that gave way to newer ones.
     flows_refused,

@@ -1,4 +1,4 @@
-//! ICMP errors: reading those that tell of a flow, and writing "port unreachable" (RFC 792, RFC 4443).
+//! ICMP errors: reading those that tell of a flow, and writing those a host sends about what it got (RFC 792, RFC 4443).
 //!
 //! Not here: echo and neighbour discovery (`neighbour`).
 
@@ -7,8 +7,20 @@ use wire::checksum;
 
 /// Bytes of an error before the packet it tells of.
 const HEADER: usize = 8;
-/// Bytes of a packet that an error repeats: an IPv6 header, a TCP header and some more.
-pub(crate) const REPEATED_MAX: usize = 72;
+/// Longest errors: RFC 1812 section 4.3.2.3, and RFC 4443 section 2.4 (c).
+const LONGEST_V4: usize = 576;
+const LONGEST_V6: usize = 1_280;
+
+/// What is wrong with a packet that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// Nobody listens on the port.
+    Port,
+    /// Nobody speaks the protocol (IPv4).
+    Protocol,
+    /// The byte of the packet at `at` is not understood (IPv6): RFC 4443 section 3.4.
+    Header { code: u8, at: u32 },
+}
 
 /// What an error says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,23 +116,33 @@ pub(crate) fn is_sum_right(addresses: &Addresses, icmp: u8, message: &[u8]) -> b
     }
 }
 
-/// Bytes of a "port unreachable" about a packet of which `repeated` bytes are repeated.
-pub(crate) fn unreachable_len(repeated: usize) -> usize {
+/// What an error repeats of `packet`: as much as there is room for.
+pub(crate) fn repeated(packet: &[u8], is_v6: bool) -> &[u8] {
+    let most = if is_v6 { LONGEST_V6 - IPV6 } else { LONGEST_V4 - IPV4 } - HEADER;
+    &packet[..packet.len().min(most)]
+}
+
+/// Bytes of an error about a packet of which `repeated` bytes are repeated.
+pub(crate) fn error_len(repeated: usize) -> usize {
     HEADER + repeated
 }
 
-/// Writes a "port unreachable" about a packet whose first bytes are `repeated`; `addresses` are those of the error.
-pub(crate) fn write_port_unreachable(addresses: &Addresses, repeated: &[u8], out: &mut [u8]) {
+/// Writes an error about a packet whose first bytes are `repeated`; `addresses` are those of the error.
+pub(crate) fn write_error(addresses: &Addresses, problem: Problem, repeated: &[u8], out: &mut [u8]) {
     out[..HEADER].fill(0);
     out[HEADER..].copy_from_slice(repeated);
     match addresses {
         Addresses::V4 { .. } => {
-            out[..2].copy_from_slice(&[3, 3]);
+            out[..2].copy_from_slice(&[3, if problem == Problem::Port { 3 } else { 2 }]);
             let sum = checksum::finish(checksum::sum(out, 0));
             out[2..4].copy_from_slice(&sum.to_be_bytes());
         }
         Addresses::V6 { .. } => {
             out[..2].copy_from_slice(&[1, 4]);
+            if let Problem::Header { code, at } = problem {
+                out[..2].copy_from_slice(&[4, code]);
+                out[4..HEADER].copy_from_slice(&at.to_be_bytes());
+            }
             crate::template::put_checksum(addresses, frame::ICMPV6, out, 2);
         }
     }

@@ -122,3 +122,43 @@ fn tags_tell_networks_apart() {
     }
     assert_eq!(tags(&[0, 7, 0]), tags(&[7]));
 }
+
+/// RFC 8200 section 4, RFC 4443 section 3.4: what a host does about headers it does not understand.
+#[test]
+fn headers_nobody_understands_are_refused() {
+    let packet = |next: u8, rest: &[u8]| {
+        let mut bytes = vec![0x60, 0, 0, 0, 0, rest.len() as u8, next, 64];
+        bytes.extend([0x20; 32]);
+        bytes.extend(rest);
+        let frame = [&[0; 12][..], &[0x86, 0xdd], &bytes].concat();
+        (read(&frame).unwrap().protocol, problem_v6(&bytes))
+    };
+    let option = |kind: u8| [[TCP, 0, kind, 4, 0, 0, 0, 0], [0; 8], [0; 8]].concat();
+    let problem = |code, at| Some(Problem::Header { code, at });
+    // No protocol of ours, then behind an extension.
+    assert_eq!(packet(253, &[0; 8]), (253, problem(1, 6)));
+    assert_eq!(packet(DESTINATION, &[253, 0, 1, 4, 0, 0, 0, 0, 9]), (253, problem(1, 40)));
+    assert_eq!(packet(NOTHING, &[]), (NOTHING, None));
+    // Options by the two highest bits of their type.
+    assert_eq!(packet(DESTINATION, &option(0x1e)).0, TCP);
+    assert_eq!(packet(DESTINATION, &option(0x5e)), (REFUSED, None));
+    assert_eq!(packet(DESTINATION, &option(0x9e)), (REFUSED, problem(2, 42)));
+    assert_eq!(packet(HOP_BY_HOP, &option(0xde)), (REFUSED, problem(2, 42)));
+    // A routing header of a type that is not known, on its way and at its end.
+    assert_eq!(packet(ROUTING, &[TCP, 0, 99, 1, 0, 0, 0, 0]), (REFUSED, problem(0, 42)));
+    assert_eq!(packet(ROUTING, &[TCP, 0, 99, 0, 0, 0, 0, 0]).0, TCP);
+    // Hop-by-hop options behind something else.
+    let late = [[HOP_BY_HOP, 0, 1, 4, 0, 0, 0, 0], [TCP, 0, 1, 4, 0, 0, 0, 0]].concat();
+    assert_eq!(packet(DESTINATION, &late), (REFUSED, problem(1, 40)));
+}
+
+#[test]
+fn only_hosts_are_answered() {
+    let v4 = |to: [u8; 4]| Addresses::V4 { from: 1, to: u32::from_be_bytes(to) }.is_to_host();
+    assert!(v4([10, 0, 0, 1]) && v4([223, 1, 1, 1]));
+    for to in [[0, 0, 0, 0], [127, 0, 0, 1], [224, 0, 0, 1], [255, 255, 255, 255]] {
+        assert!(!v4(to), "{to:?}");
+    }
+    let v6 = |to: u128| Addresses::V6 { from: 1, to }.is_to_host();
+    assert!(v6(0x2001 << 112 | 1) && !v6(0) && !v6(1) && !v6(0xff02 << 112 | 1));
+}

@@ -120,7 +120,7 @@ impl<A: App> Stack<A> {
             frame::TCP => self.take_segment(now, app, bytes, inward),
             frame::UDP => self.take_datagram(now, app, bytes, inward),
             frame::ICMP | frame::ICMPV6 => self.take_error(now, app, bytes, inward).is_some(),
-            _ => false,
+            _ => self.take_other(bytes, inward),
         }
     }
 
@@ -222,6 +222,11 @@ impl<A: App> Stack<A> {
         let Some(group) = self.group_of(&inward.key) else { return false };
         if !self.count_frame(group.0, bytes) {
             return false;
+        }
+        // RFC 9293 section 3.9.2.3 (MUST-57, MUST-63).
+        if !inward.key.addresses.is_to_host() {
+            self.groups[usize::from(group.0)].stack.segments_to_nobody += 1;
+            return true;
         }
         if let Some(segment) = self.read_segment(group.0, bytes, inward) {
             self.answer_stray(now, app, inward, bytes, &segment);
@@ -373,19 +378,42 @@ impl<A: App> Stack<A> {
     /// Answers a datagram to nobody (RFC 1122 section 4.1.3.1).
     fn report_unreachable(&mut self, bytes: &[u8], inward: &Inward) {
         let Some(group) = self.group_of(&inward.key) else { return };
-        let stack = &mut self.groups[usize::from(group.0)].stack;
-        stack.datagrams_to_nobody += 1;
-        if self.replies.len() >= REPLIES_MAX {
+        self.groups[usize::from(group.0)].stack.datagrams_to_nobody += 1;
+        self.report(group, bytes, inward, icmp::Problem::Port);
+    }
+
+    /// A protocol that nobody speaks, or an IPv6 header that nobody understands (RFC 1122 section 3.2.2.1, RFC 8200
+    /// section 4).
+    #[cold]
+    fn take_other(&mut self, bytes: &[u8], inward: &Inward) -> bool {
+        let Some(group) = self.places.owner(&inward.key.addresses, inward.key.tags) else { return false };
+        let is_v6 = matches!(inward.key.addresses, Addresses::V6 { .. });
+        if inward.protocol == frame::IGMP && !is_v6 || !self.count_frame(group.0, bytes) {
+            return false;
+        }
+        self.groups[usize::from(group.0)].stack.packets_to_nobody += 1;
+        let problem = if is_v6 {
+            frame::problem_v6(&bytes[inward.ip as usize..inward.end as usize])
+        } else {
+            Some(icmp::Problem::Protocol)
+        };
+        if let Some(problem) = problem {
+            self.report(group, bytes, inward, problem);
+        }
+        true
+    }
+
+    /// Tells the sender what is wrong with its packet.
+    fn report(&mut self, group: GroupId, bytes: &[u8], inward: &Inward, problem: icmp::Problem) {
+        // RFC 1122 section 3.2.2, RFC 4443 section 2.4 (e): only to whoever can have sent it.
+        if self.replies.len() >= REPLIES_MAX || !inward.key.addresses.is_to_host() {
             return;
         }
-        stack.unreachable_out += 1;
+        self.groups[usize::from(group.0)].stack.unreachable_out += 1;
         let is_v6 = matches!(inward.key.addresses, Addresses::V6 { .. });
         let protocol = if is_v6 { frame::ICMPV6 } else { frame::ICMP };
-        let beginning = &bytes[inward.ip as usize..inward.end as usize];
-        let len = beginning.len().min(icmp::REPEATED_MAX);
-        let mut repeated = [0; icmp::REPEATED_MAX];
-        repeated[..len].copy_from_slice(&beginning[..len]);
-        let body = Body::Unreachable { repeated, len: len as u8 };
+        let packet = &bytes[inward.ip as usize..inward.end as usize];
+        let body = Body::Error { problem, repeated: icmp::repeated(packet, is_v6).into() };
         self.reply(group, inward.key.addresses, protocol, bytes, body);
     }
 

@@ -33,7 +33,7 @@ pub(super) struct Reply {
 #[derive(Debug)]
 pub(super) enum Body {
     Segment { header: SegmentHeader, ports: u32 },
-    Unreachable { repeated: [u8; icmp::REPEATED_MAX], len: u8 },
+    Error { problem: icmp::Problem, repeated: Box<[u8]> },
 }
 
 /// A segment whose flow holds it to be sent, for which there was no room.
@@ -145,8 +145,8 @@ impl<A: App> Stack<A> {
             let group = &mut self.groups[usize::from(reply.group)];
             let is_sent = match &reply.body {
                 Body::Segment { header, ports } => write_header(group, &reply.outer, *ports, header, sink),
-                Body::Unreachable { repeated, len } => {
-                    write_unreachable(group, &reply.outer, &repeated[..usize::from(*len)], sink)
+                Body::Error { problem, repeated } => {
+                    write_error(group, &reply.outer, *problem, repeated, sink)
                 }
             };
             if !is_sent {
@@ -291,12 +291,18 @@ fn write_datagram(
     true
 }
 
-/// Writes a "port unreachable"; returns whether there was room.
-fn write_unreachable(group: &mut Group, outer: &Outer, repeated: &[u8], sink: &mut impl Sink) -> bool {
-    let len = group.template.len(&outer.addresses) + icmp::unreachable_len(repeated.len());
+/// Writes an ICMP error; returns whether there was room.
+fn write_error(
+    group: &mut Group,
+    outer: &Outer,
+    problem: icmp::Problem,
+    repeated: &[u8],
+    sink: &mut impl Sink,
+) -> bool {
+    let len = group.template.len(&outer.addresses) + icmp::error_len(repeated.len());
     let Some(buffer) = sink.frame(len) else { return false };
     let transport = group.template.write(outer, &mut buffer[..len]);
-    icmp::write_port_unreachable(&outer.addresses, repeated, transport);
+    icmp::write_error(&outer.addresses, problem, repeated, transport);
     count_out(group, len);
     true
 }
