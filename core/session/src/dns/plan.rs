@@ -26,6 +26,8 @@ pub struct DnsPlan {
     pub errors_fail: bool,
     /// What servers answer: the first rule that fits; none: no such name (code 3).
     pub rules: Arc<[DnsRule]>,
+    /// Bytes of the longest answer a datagram can carry: longer ones are cut short, whatever the client could take.
+    pub udp_room: u16,
 }
 
 /// A query.

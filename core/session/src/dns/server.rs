@@ -1,7 +1,7 @@
 //! Answers by rules.
 
 use super::plan::{DnsAnswer, DnsPlan, DnsRule};
-use super::wire::{self, Question, Reply};
+use super::wire::{self, NoQuestion, Question, Reply};
 use crate::counts::Reason;
 use crate::extra::{Extras, Made};
 use crate::flow::{Ctx, Flag, Flow};
@@ -79,9 +79,17 @@ impl Server {
     fn query(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, bytes: &[u8]) {
         let question = match wire::question(bytes) {
             Ok(question) => question,
-            Err(wrong) => {
-                ctx.counts.detail(wrong);
+            Err(NoQuestion::Nothing) => {
+                ctx.counts.detail("no query");
                 return ctx.fail(flow, Reason::BadRequest);
+            }
+            Err(NoQuestion::Code(code)) => {
+                ctx.counts.requests += 1;
+                ctx.counts.dns[usize::from(code & 15)] += 1;
+                flow.step = flow.step.wrapping_add(1);
+                let reply = wire::no_answer(bytes, code, !ctx.is_udp());
+                Self::keep(ctx, flow, reply);
+                return self.send(ctx, flow);
             }
         };
         ctx.counts.requests += 1;
@@ -95,13 +103,17 @@ impl Server {
                 self.end(ctx, flow)
             };
         };
-        let extra = ctx.extras.of(flow);
-        extra.made.push_back(Made { offset: extra.echo_base, bytes: reply });
+        Self::keep(ctx, flow, reply);
         if delay > Nanos::ZERO {
             flow.state = DELAY;
             return ctx.wake_at(flow, ctx.now.saturating_add(delay));
         }
         self.send(ctx, flow);
+    }
+
+    fn keep(ctx: &mut Ctx<'_>, flow: &mut Flow, reply: Vec<u8>) {
+        let extra = ctx.extras.of(flow);
+        extra.made.push_back(Made { offset: extra.echo_base, bytes: reply });
     }
 
     /// Sends the answer made last.
@@ -148,10 +160,16 @@ impl Server {
         if rule.is_some_and(|rule| rule.silent) {
             return None;
         }
+        let tcp = !ctx.is_udp();
+        let room =
+            if tcp { usize::from(u16::MAX) } else { question.room.min(usize::from(self.plan.udp_room)) };
+        if question.version != 0 {
+            ctx.counts.dns[usize::from(wire::BAD_VERSION & 15)] += 1;
+            return Some(Reply::new(question, wire::BAD_VERSION, tcp).finish(question, room));
+        }
         let code = rule.map_or(NO_NAME, |rule| rule.code & 15);
         ctx.counts.dns[usize::from(code)] += 1;
-        let tcp = !ctx.is_udp();
-        let mut reply = Reply::new(question, code, tcp);
+        let mut reply = Reply::new(question, code.into(), tcp);
         for answer in rule.map_or(&[][..], |rule| &rule.answers[..]) {
             let ttl = rule.map_or(0, |rule| rule.ttl);
             let asked = |kind| question.kind == kind || question.kind == wire::ANY;
@@ -166,7 +184,6 @@ impl Server {
                 DnsAnswer::Data { .. } => {}
             }
         }
-        let room = if tcp { usize::from(u16::MAX) } else { question.room };
         Some(reply.finish(question, room))
     }
 

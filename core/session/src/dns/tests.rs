@@ -32,6 +32,7 @@ fn dns(queries: Vec<(DnsQuery, u32)>, per_session: u32, rules: Vec<DnsRule>) -> 
         retry_after: Nanos::from_secs(1),
         errors_fail: false,
         rules: rules.into(),
+        udp_room: 1_472,
     }
 }
 
@@ -148,5 +149,49 @@ proptest! {
         let _ = wire::answer(&good, query.as_slice());
         good.truncate(at);
         prop_assert!(wire::answer(&good, query.as_slice()).is_err());
+    }
+}
+
+/// RFC 1035 section 4.1.1: what is no plain query gets a code; an answer gets nothing.
+#[test]
+fn other_operations_are_not_implemented() {
+    let query = wire::Query::new(7, b"a.bc", 1, true, None, false);
+    let with = |at: usize, byte: u8| {
+        let mut bytes = query.as_slice().to_vec();
+        bytes[at] = byte;
+        bytes
+    };
+    assert_eq!(wire::question(&with(2, 0x11)), Err(wire::NoQuestion::Code(4)));
+    assert_eq!(wire::question(&with(5, 2)), Err(wire::NoQuestion::Code(1)));
+    assert_eq!(wire::question(&with(2, 0x81)), Err(wire::NoQuestion::Nothing));
+    assert_eq!(wire::no_answer(&with(2, 0x11), 4, false), [0, 7, 0x91, 4, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(wire::no_answer(&with(2, 0x11), 4, true)[..4], [0, 12, 0, 7]);
+}
+
+/// RFC 6891 section 6.1.3: of a version that is not known the code is 16, of which EDNS has the upper bits.
+#[test]
+fn other_versions_are_bad() {
+    let mut query = wire::Query::new(7, b"a.bc", 1, true, Some(1_232), false);
+    assert_eq!(wire::question(query.as_slice()).unwrap().version, 0);
+    query.bytes[query.len - 5] = 1;
+    let question = wire::question(query.as_slice()).unwrap();
+    assert_eq!((question.version, question.room), (1, 1_232));
+    let reply = wire::Reply::new(&question, wire::BAD_VERSION, false).finish(&question, 1_232);
+    assert_eq!((reply[3] & 15, &reply[reply.len() - 6..]), (0, &[1, 0, 0, 0, 0, 0][..]));
+}
+
+/// An answer that fits what the client says and no datagram is cut short.
+#[test]
+fn answers_that_fit_no_datagram_are_cut_short() {
+    let text = DnsAnswer::Data { kind: 16, data: vec![b'x'; 1_600].into() };
+    let mut wide = query("t", 16);
+    wide.0.edns_bytes = Some(4_096);
+    for (udp_room, truncated) in [(1_472, 1), (8_000, 0)] {
+        let plan = DnsPlan { udp_room, ..dns(vec![wide.clone()], 1, vec![rule("t", vec![text.clone()])]) };
+        let mut wire = wire(plan, Carrier::Udp, &[1]);
+        wire.open(0);
+        wire.run(MINUTE);
+        wire.assert_complete(1);
+        assert_eq!(wire.client().dns_truncated, truncated);
     }
 }

@@ -132,6 +132,20 @@ pub(crate) fn answer(bytes: &[u8], query: &[u8]) -> Result<Answer, &'static str>
     Ok(answer)
 }
 
+/// Codes of what is not a plain question (RFC 1035 section 4.1.1, RFC 6891 section 6.1.3).
+const FORMAT_ERROR: u16 = 1;
+const NOT_IMPLEMENTED: u16 = 4;
+pub(crate) const BAD_VERSION: u16 = 16;
+
+/// What came in place of an answerable query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoQuestion {
+    /// Nothing to answer: too short, or an answer itself.
+    Nothing,
+    /// A message with this code is the answer.
+    Code(u16),
+}
+
 /// What a query asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question<'a> {
@@ -142,6 +156,8 @@ pub(crate) struct Question<'a> {
     /// Bytes of an answer the client can take over UDP.
     pub room: usize,
     pub edns: bool,
+    /// The version of EDNS it speaks; none but 0 is known.
+    pub version: u8,
 }
 
 impl Question<'_> {
@@ -162,11 +178,17 @@ impl Question<'_> {
 }
 
 /// Reads a query.
-pub(crate) fn question(bytes: &[u8]) -> Result<Question<'_>, &'static str> {
-    let wrong = "no query";
-    let header = bytes.get(..HEADER).ok_or(wrong)?;
-    let flags = u16_at(header, 2).ok_or(wrong)?;
-    if flags & 0xf800 != 0 || u16_at(header, 4) != Some(1) || u16_at(header, 6) != Some(0) {
+pub(crate) fn question(bytes: &[u8]) -> Result<Question<'_>, NoQuestion> {
+    let header = bytes.get(..HEADER).ok_or(NoQuestion::Nothing)?;
+    let flags = u16_at(header, 2).ok_or(NoQuestion::Nothing)?;
+    if flags & 0x8000 != 0 {
+        return Err(NoQuestion::Nothing);
+    }
+    if flags & 0x7800 != 0 {
+        return Err(NoQuestion::Code(NOT_IMPLEMENTED));
+    }
+    let wrong = NoQuestion::Code(FORMAT_ERROR);
+    if u16_at(header, 4) != Some(1) || u16_at(header, 6) != Some(0) {
         return Err(wrong);
     }
     let mut at = HEADER;
@@ -177,14 +199,25 @@ pub(crate) fn question(bytes: &[u8]) -> Result<Question<'_>, &'static str> {
         at += 1 + usize::from(*len);
     }
     let end = at + 5;
-    let question = bytes.get(HEADER..end).ok_or(wrong)?;
+    let question = bytes.get(HEADER..end).ok_or(NoQuestion::Code(FORMAT_ERROR))?;
     if question.len() > NAME_MAX + 4 {
         return Err(wrong);
     }
-    let kind = u16_at(bytes, at + 1).ok_or(wrong)?;
+    let kind = u16_at(bytes, at + 1).ok_or(NoQuestion::Code(FORMAT_ERROR))?;
     let edns = bytes.get(end) == Some(&0) && u16_at(bytes, end + 1) == Some(OPT);
     let room = if edns { usize::from(u16_at(bytes, end + 3).unwrap_or(0)).max(PLAIN_MAX) } else { PLAIN_MAX };
-    Ok(Question { header, bytes: question, kind, room, edns })
+    let version = if edns { bytes.get(end + 6).copied().unwrap_or(0) } else { 0 };
+    Ok(Question { header, bytes: question, kind, room, edns, version })
+}
+
+/// The answer to a message that asks nothing answerable: its header with a code, and no more.
+pub(crate) fn no_answer(query: &[u8], code: u16, tcp: bool) -> Vec<u8> {
+    let mut bytes = if tcp { vec![0, HEADER as u8] } else { Vec::new() };
+    bytes.extend_from_slice(query.get(..2).unwrap_or(&[0, 0]));
+    // The opcode, and whether recursion is wanted, as they were.
+    let flags = query.get(2).map_or(0, |flags| flags & 0x79);
+    bytes.extend([0x80 | flags, code as u8 & 15, 0, 0, 0, 0, 0, 0, 0, 0]);
+    bytes
 }
 
 /// An answer as it is built.
@@ -194,17 +227,19 @@ pub(crate) struct Reply {
     before: usize,
     records: usize,
     edns: bool,
+    /// The upper bits of the code, which the record of EDNS has.
+    code_high: u8,
 }
 
 impl Reply {
-    pub(crate) fn new(question: &Question<'_>, code: u8, tcp: bool) -> Self {
+    pub(crate) fn new(question: &Question<'_>, code: u16, tcp: bool) -> Self {
         let before = if tcp { 2 } else { 0 };
         let mut bytes = vec![0; before];
         bytes.extend_from_slice(&question.header[..2]);
         // A response of an authority, that also asks others; recursion wanted as it was.
-        bytes.extend([0x84 | question.header[2] & 1, 0x80 | code & 15, 0, 1, 0, 0, 0, 0, 0, 0]);
+        bytes.extend([0x84 | question.header[2] & 1, 0x80 | code as u8 & 15, 0, 1, 0, 0, 0, 0, 0, 0]);
         bytes.extend_from_slice(question.bytes);
-        Self { bytes, before, records: 0, edns: question.edns }
+        Self { bytes, before, records: 0, edns: question.edns, code_high: (code >> 4) as u8 }
     }
 
     pub(crate) fn record(&mut self, kind: u16, ttl: u32, data: &[u8]) {
@@ -238,7 +273,7 @@ impl Reply {
         self.bytes[start + 6..start + 8].copy_from_slice(&count);
         if self.edns {
             self.bytes[start + 11] = 1;
-            self.bytes.extend([0, 0, OPT as u8, 0x10, 0, 0, 0, 0, 0, 0, 0]);
+            self.bytes.extend([0, 0, OPT as u8, 0x10, 0, self.code_high, 0, 0, 0, 0, 0]);
         }
         if start > 0 {
             let len = (self.bytes.len() - start) as u16;

@@ -196,7 +196,7 @@ impl Resolver<'_> {
             return self.http(&format!("{path}.http"), http, entry, around);
         }
         if let Some(dns) = &keys.dns {
-            return self.dns(&format!("{path}.dns"), dns, carrier, around);
+            return self.dns(&format!("{path}.dns"), dns, room, around);
         }
         if let Some(bulk) = &keys.bulk {
             return Some(Resolved { app: self.bulk(&format!("{path}.bulk"), bulk), port: None });

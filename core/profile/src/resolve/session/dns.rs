@@ -31,11 +31,11 @@ impl Resolver<'_> {
         &mut self,
         path: &str,
         doc: &DnsDoc,
-        carrier: Carrier,
+        room: Option<u64>,
         around: &Surroundings,
     ) -> Option<Resolved> {
         let queries = self.queries(path, doc, around)?;
-        if carrier == Carrier::Tcp && doc.retries.is_some() {
+        if room.is_none() && doc.retries.is_some() {
             self.reading.fail(format!("{path}.retries"), "applies to UDP only");
         }
         let retry_after = doc.retry_after.as_ref().map_or(RETRY_AFTER, |time| time.0);
@@ -62,6 +62,7 @@ impl Resolver<'_> {
             retry_after,
             errors_fail: doc.errors_fail,
             rules: rules.into(),
+            udp_room: room.map_or(u16::MAX, |room| room.min(u16::MAX.into()) as u16),
         };
         Some(Resolved { app: AppPlan::Dns(Arc::new(plan)), port: Some(PORT) })
     }
