@@ -183,7 +183,7 @@ fn an_end_wins_over_the_entry() {
     let plan = entry(
         "client: {port: west, mtu: 9000, vlan: [1, 2], tcp: {mss: 8000, time_wait: skip}, ip: {dscp: 46}}, \
          server: {port: east, udp: {idle_timeout: none}}, app: echo, open: max, mtu: 1400, vlan: 5, \
-         tcp: {mss: 1200, window: 64KB, window_scaling: false, timestamps: false, sack: false, ecn: true, initial_window: 2, \
+         tcp: {mss: 1200, window: 64KB, window_scaling: false, timestamps: false, sack: false, rack: false, ecn: true, initial_window: 2, \
          congestion: newreno, no_delay: false, ack_delay: 0s, rto_initial: 300ms, rto_min: 100ms, rto_max: 9s, \
          syn_retries: 1, syn_ack_retries: 2, data_retries: 3, fin_timeout: 4s, time_wait: 5s, keep_alive: 6s, \
          close_by: reset}, ip: {ttl: 9, tos: 8}, udp: {idle_timeout: 1s}",
@@ -203,6 +203,7 @@ fn an_end_wins_over_the_entry() {
             window_scaling: false,
             timestamps: false,
             sack: false,
+            rack: false,
             ecn: true,
             initial_window: 2,
             congestion: Congestion::NewReno,

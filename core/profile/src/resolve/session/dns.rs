@@ -6,7 +6,7 @@ use crate::document::content::TextDoc;
 use crate::document::dns::{AnswerDoc, DnsDoc, DnsRuleDoc, RecordDoc};
 use crate::document::quantity::Ip;
 use crate::resolve::Resolver;
-use session::plan::{AppPlan, Carrier, Content, Delay, DnsAnswer, DnsPlan, DnsQuery, DnsRule, Part};
+use session::plan::{AppPlan, Content, Delay, DnsAnswer, DnsPlan, DnsQuery, DnsRule, Part};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
