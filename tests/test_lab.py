@@ -21,7 +21,7 @@ pytestmark = pytest.mark.alone
 EVERYTHING = os.environ.get("EAGRE_LAB") == "all"
 MINE = f"t{os.getpid()}-"
 KERNEL = ["kernel-router", "kernel-router-routes", "kernel-router-rules", "firewall-nat", "bridge", "chain", "parallel"]
-IN_CI = [*KERNEL, "ovs", "testpmd", "nginx", "haproxy-nginx"]
+IN_CI = [*KERNEL, "ovs", "ovs-switch", "testpmd", "nginx", "haproxy-nginx"]
 # The one with many routes has a test of its own.
 TOPOLOGIES = [*(one for one in IN_CI if one != "kernel-router-routes"), *(["ovs-dpdk"] if EVERYTHING else [])]
 HUGE_PAGES = Path("/proc/sys/vm/nr_hugepages")
@@ -280,7 +280,7 @@ def test_run_is_everything_in_one(labs):
 
 
 # What takes a minute or more, whatever the topology.
-LONG_TESTS = {"kernel-router": "ipv4", "testpmd": "through", "ovs": "through", "ovs-dpdk": "through"}
+LONG_TESTS = {"kernel-router": "ipv4", "testpmd": "through", "ovs": "ipv4", "ovs-dpdk": "through"}
 
 
 def start_run(labs, topology, *more):
@@ -386,6 +386,100 @@ def test_devices_have_cores_of_their_own(labs):
             mask = labs.run(name, role, "cat", f"/sys/class/net/{end}/queues/rx-0/rps_cpus")
             own = int(mask.replace(",", ""), 16)
             assert own and not own & ~sum(1 << core for core in cores) and own.bit_count() == len(cores) - 1
+    labs.down(name)
+
+
+def cores_of(pid):
+    return os.sched_getaffinity(pid)
+
+
+@pytest.mark.parametrize("topology, process", [("nginx", "nginx"), ("ovs", "ovs-vswitchd"), ("chain", None)])
+def test_a_device_has_the_cores_it_was_given(labs, topology, process):
+    """Its processes and its kernels; the tester has the others, in the commands that are printed, too."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) == 1:
+        pytest.skip("one core")
+    # Without the option the tester's worker would be on this one.
+    own, left = {cores[-1]}, set(cores[:-1])
+    name = labs.up(topology, "--dut-cores", cores[-1], "--duration", "1s")
+    status = labs.status(name)
+    found = {one["name"]: one["pid"] for one in status["processes"]}
+    assert process is None or process in found, found
+    for pid in found.values():
+        children = call("pgrep", "-P", pid, check=False).split()
+        assert all(cores_of(int(one)) == own for one in [pid, *children]), found
+    role = {"nginx": "server", "ovs": "switch", "chain": "router1"}[topology]
+    masks = labs.run(name, role, "sh", "-c", "cat /sys/class/net/*/queues/rx-0/rps_cpus").split()
+    assert {int(mask.replace(",", ""), 16) for mask in masks} == {1 << cores[-1]}, masks
+    test = next(one for one in status["tests"] if one["name"] in ("ipv4", "curl"))
+    at = test["command"].index("taskset")
+    listed = test["command"][at + 2]
+    assert listed in (str(cores[0]), f"{cores[0]}-{cores[-2]}", ",".join(map(str, cores[:-1]))), listed
+    if test["name"] == "ipv4":
+        done = labs.lab.finish(labs.lab.start(*command_of(test, "--duration", "500ms", "--rate", "1kpps", "--json", "-")))
+        assert {worker["core"] for worker in done.json["workers"]} <= left, done
+    labs.down(name)
+
+
+def test_cores_that_a_device_can_not_have_are_refused(labs):
+    """Before anything is made."""
+    cores = sorted(os.sched_getaffinity(0))
+    every = ",".join(map(str, cores))
+    labs.eagre("up", "bridge", "--dut-cores", every).refused(2, "leaves no core for the tester")
+    labs.eagre("up", "bridge", "--dut-cores", "4095").refused(2, "bridge: --dut-cores 4095: there is no core 4095 here")
+    labs.eagre("up", "bridge", "--dut-cores", "two").refused(2, "expected a list of cores")
+    labs.eagre("compare", "bridge", "--dut-cores", every).refused(2, "leaves no core for the tester")
+
+
+def test_open_vswitch_routes(labs):
+    """TTLs go down, MAC addresses are the router's, pings to it are answered, and nothing crosses for other networks."""
+    need("ovs-ofctl", "tcpdump")
+    name = labs.up("ovs")
+    file = labs.lab.folder() / "east.pcapng"
+    ports = {
+        "west": {"device": "veth0", "ip": "10.0.0.2/24", "gateway": "10.0.0.1"},
+        "east": {"device": "veth1", "ip": "10.0.1.2/24", "gateway": "10.0.1.1", "capture": {"file": str(file)}},
+    }
+    streams = [
+        stream("routed", "west", "east", rate="500pps", packet=[{"ipv4": {"ttl": 9}}, {"udp": {"dst": 9}}]),
+        stream("back", "east", "west", rate="500pps"),
+        stream("dying", "west", "east", rate="500pps", packet=[{"ipv4": {"ttl": 1}}, {"udp": {"dst": 10}}]),
+        stream("lost", "west", "east", rate="500pps", packet=[{"ipv4": {"dst": "10.9.9.9"}}, {"udp": {"dst": 11}}]),
+    ]
+    profile = labs.lab.profile(ports, streams, load={"duration": "1s", "drain": "300ms"})
+    inside = ["ip", "netns", "exec", labs.namespace(name, "tester")]
+    result = labs.lab.finish(labs.lab.start(*inside, EAGRE, "run", profile, "--json", "-")).json["streams"]
+    assert all(result[one]["rx"] >= 0.98 * result[one]["tx"] > 0 for one in ("routed", "back")), result
+    assert all(result[one]["rx"] == 0 < result[one]["tx"] for one in ("dying", "lost")), result
+    seen = call("tcpdump", "-e", "-v", "-n", "-r", file, "udp", "dst", "port", "9").splitlines()
+    assert "02:ea:67:72:65:02 >" in seen[0] and "ttl 8," in seen[0], seen[:2]
+    # A kernel behind the router's west side is answered, too.
+    labs.run(name, "tester", "ip", "address", "add", "10.0.0.77/24", "dev", "veth0")
+    assert " 0% packet loss" in labs.run(name, "tester", "ping", "-c", 3, "-i", "0.2", "-W", 1, "10.0.0.1")
+    labs.down(name)
+
+
+def test_reports_name_the_command_of_the_lab(labs):
+    """Not that of its test, whose profile is gone with the lab."""
+    name, folder = labs.name("again"), labs.lab.folder()
+    page = folder / "r.html"
+    short = ["mrr", "--sizes", "128B", "--trial", "100ms", "--set", "repeats=1"]
+    labs.eagre("run", "bridge", "--name", name, "--store", folder / "r.db", "--report", page, "--", *short).ok()
+    text = page.read_text()
+    assert f"eagre lab run bridge --name {name}" in text and "Save the profile below" not in text
+
+
+@pytest.mark.parametrize("topology", ["nginx", "haproxy-nginx"])
+def test_the_session_profile_of_a_web_server_runs_as_it_is(labs, topology):
+    """Every request is answered with an object, of the size that is expected."""
+    need("nginx", "haproxy")
+    name = labs.up(topology, "--duration", "1s")
+    profile = next(word for word in labs.status(name)["tests"][0]["command"] if word.endswith("sessions.yaml"))
+    inside = ["ip", "netns", "exec", labs.namespace(name, "tester")]
+    done = labs.lab.finish(labs.lab.start(*inside, EAGRE, "run", profile, "--json", "-"))
+    one = done.json["sessions"]["http"]["client"]
+    assert one["completed"] > 50 and sum(one["failed"].values()) == 0, one
+    assert done.json["sessions"]["http"]["client"]["rx_bytes_goodput"] >= one["completed"] * 1024, one
     labs.down(name)
 
 

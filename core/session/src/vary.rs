@@ -269,6 +269,9 @@ impl Values {
     }
 }
 
+/// The place for a size, `{{bytes}}` in profiles.
+const SIZE_PLACE: &str = "{bytes}";
+
 impl Content {
     /// These bytes.
     pub fn bytes(bytes: impl AsRef<[u8]>) -> Self {
@@ -278,6 +281,19 @@ impl Content {
     /// Bytes without meaning.
     pub fn generated(size: Size) -> Self {
         Self { parts: vec![Part::Generated(size)] }
+    }
+
+    /// With a size in the place for it, `{{bytes}}` in profiles; `None` if it has no such place.
+    pub fn sized(&self, bytes: u64) -> Option<Self> {
+        let mut found = false;
+        let fill = |part: &Part| {
+            let Part::Bytes(text) = part else { return part.clone() };
+            let text = String::from_utf8_lossy(text);
+            found |= text.contains(SIZE_PLACE);
+            Part::Bytes(text.replace(SIZE_PLACE, &bytes.to_string()).into_bytes().into())
+        };
+        let parts = self.parts.iter().map(fill).collect();
+        found.then_some(Self { parts })
     }
 
     /// Whether it differs from session to session, so that the other end can't know it.

@@ -9,7 +9,7 @@ use lab::{
     TestCommand, Topology,
 };
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -93,6 +93,9 @@ pub(crate) struct LabArgs {
     /// Number of flows through 'firewall-nat'
     #[arg(long, value_name = "N")]
     flows: Option<u32>,
+    /// Cores of the device, such as '0,2-3'; the tester has the others [default: all but one]
+    #[arg(long, value_name = "CORES", value_parser = cores)]
+    dut_cores: Option<Cores>,
     /// Use AF_PACKET instead of the faster AF_XDP on the tester's interfaces
     #[arg(long)]
     af_packet: bool,
@@ -105,6 +108,16 @@ pub(crate) struct LabArgs {
     /// Duration of the profiles
     #[arg(long, value_name = "TIME", default_value = "10s")]
     duration: Nanos,
+}
+
+/// Numbers of cores, ascending.
+#[derive(Debug, Clone)]
+pub(crate) struct Cores(pub(crate) Vec<usize>);
+
+/// Reads a list of cores.
+pub(crate) fn cores(text: &str) -> Result<Cores, String> {
+    let list = os::cpu::parse_list(text).ok_or("expected a list of cores, such as '1', '2-3' or '0,2-3'")?;
+    Ok(Cores(list.into_iter().collect::<BTreeSet<_>>().into_iter().collect()))
 }
 
 /// Output options of a test method.
@@ -408,6 +421,7 @@ impl LabArgs {
             flows: self.flows,
             af_packet: self.af_packet,
             size: self.size,
+            dut_cores: self.dut_cores.as_ref().map(|cores| cores.0.clone()),
             rate: self.rate,
             duration: self.duration,
         };
@@ -456,6 +470,9 @@ fn arguments(
     Ok(more.to_vec())
 }
 
+/// Environment variable of a lab's test: the command that brings the lab up, tests it and takes it down.
+pub(crate) const COMMAND: &str = "EAGRE_LAB_COMMAND";
+
 /// Runs a lab's test: this program in the tester's namespace.
 pub(crate) fn run_test(
     test: &ChosenTest,
@@ -471,6 +488,7 @@ pub(crate) fn run_test(
     eprintln!("  {}", typed(&words(test, Path::new("eagre"), more)));
     // The child receives the terminal's Ctrl-C itself; other signals are forwarded.
     let mut child = lab::test_command(test, &binary, more)
+        .env(COMMAND, crate::bench::command_line())
         .stdout(out)
         .spawn()
         .map_err(|error| Failure::refused(format!("ip netns exec: {error}")))?;

@@ -1,7 +1,7 @@
 //! `lab compare`: runs the same test on several topologies, one after the other, and prints one table and writes one
 //! report of all: devices by configurations.
 
-use crate::lab::{OutputArgs, StepPrinter, exit_of, run_test, watched_for_interrupts};
+use crate::lab::{Cores, OutputArgs, StepPrinter, cores, exit_of, run_test, watched_for_interrupts};
 use crate::results::default_store;
 use crate::table::aligned;
 use crate::{Exit, Failure};
@@ -46,6 +46,9 @@ pub(crate) struct CompareArgs {
     name: String,
     #[command(flatten)]
     output: OutputArgs,
+    /// Cores of the devices, such as '0,2-3'; the tester has the others [default: all but one]
+    #[arg(long, value_name = "CORES", value_parser = cores)]
+    dut_cores: Option<Cores>,
     /// Use AF_PACKET instead of the faster AF_XDP on the tester's interfaces
     #[arg(long)]
     af_packet: bool,
@@ -140,7 +143,8 @@ fn checked(spec: &TopologySpec, paths: &LabPaths) -> Result<Vec<String>, Failure
 
 impl CompareArgs {
     fn chosen(&self, spec: &TopologySpec) -> TopologySpec {
-        let parameters = Parameters { af_packet: self.af_packet, ..spec.parameters.clone() };
+        let dut_cores = self.dut_cores.as_ref().map(|cores| cores.0.clone());
+        let parameters = Parameters { af_packet: self.af_packet, dut_cores, ..spec.parameters.clone() };
         TopologySpec { parameters, ..spec.clone() }
     }
 

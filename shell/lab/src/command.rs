@@ -17,6 +17,7 @@ pub struct ChosenTest {
     /// Full name of the namespace it runs in.
     pub namespace: String,
     paths: LabPaths,
+    cores: Option<String>,
 }
 
 impl ChosenTest {
@@ -25,6 +26,7 @@ impl ChosenTest {
     pub fn words(&self, program: &Path, more: &[OsString]) -> Vec<OsString> {
         let mut words: Vec<OsString> =
             ["ip", "netns", "exec", &self.namespace].into_iter().map(OsString::from).collect();
+        words.extend(self.cores.iter().flat_map(|cores| ["taskset", "-c", cores]).map(OsString::from));
         let file = |name: &str| self.paths.folder().join(name).into_os_string();
         match &self.test.command {
             TestCommand::Profile(profile) => words.extend([program.into(), "run".into(), file(profile)]),
@@ -62,7 +64,7 @@ fn other_method(more: &[OsString]) -> (Option<&OsStr>, &[OsString]) {
 pub fn chosen_test(lab: &Lab, name: Option<&str>) -> Result<ChosenTest, LabError> {
     let paths = LabPaths::named(&lab.name)?;
     let test = design::test_by_name(&lab.tests, &lab.name, name)?.clone();
-    Ok(ChosenTest { namespace: paths.namespace(&test.role), test, paths })
+    Ok(ChosenTest { namespace: paths.namespace(&test.role), test, paths, cores: lab.tester_cores.clone() })
 }
 
 /// The command that runs a test in its namespace: `binary bench METHOD PROFILE`, `binary run PROFILE`, or the test's

@@ -22,6 +22,8 @@ pub struct Design {
     pub remarks: Vec<String>,
     /// The profile of its sessions; empty if it carries none of ours.
     pub sessions: String,
+    /// Cores of the tester, in the kernel's notation, if they were chosen.
+    pub tester_cores: Option<String>,
     /// Programs that must be installed.
     pub needs: Vec<Need>,
     /// Huge pages to reserve, MB.
@@ -225,6 +227,22 @@ impl Design {
         let script =
             format!("for queue in /sys/class/net/*/queues/rx-*/rps_cpus; do echo {mask} > $queue; done");
         self.run(role, &["sh", "-c", &script]);
+    }
+
+    /// Binds the device to cores: processes to those of a list, received packets to those of a mask.
+    pub(crate) fn device_on(&mut self, list: &str, mask: &str) {
+        for step in &mut self.steps {
+            if let Step::Start(service) = step {
+                service.command.splice(0..0, ["taskset", "-c", list].map(str::to_owned));
+            }
+        }
+        let roles: Vec<String> = self.namespaces.iter().map(|namespace| namespace.role.clone()).collect();
+        let linked = |role: &String| {
+            self.links.iter().any(|link| [&link.a, &link.b].iter().any(|end| end.role == *role))
+        };
+        let devices: Vec<String> =
+            roles.into_iter().filter(|role| role != "tester" && linked(role)).collect();
+        devices.iter().for_each(|role| self.receives_on(role, mask));
     }
 
     /// Adds a process that keeps running.

@@ -39,6 +39,9 @@ pub struct Lab {
     pub processes: Vec<LabProcess>,
     /// Its tests.
     pub tests: Vec<Test>,
+    /// Cores of the tester, in the kernel's notation, if they were chosen.
+    #[serde(default)]
+    pub(crate) tester_cores: Option<String>,
     /// Huge pages it has reserved.
     pub(crate) huge_pages: Option<Reservation>,
 }
@@ -112,6 +115,7 @@ impl Lab {
             namespaces: Vec::new(),
             processes: Vec::new(),
             tests: Vec::new(),
+            tester_cores: None,
             huge_pages: None,
         }
     }

@@ -50,6 +50,7 @@ pub fn up(
         namespaces: design.namespaces.iter().map(|namespace| paths.namespace(&namespace.role)).collect(),
         processes: Vec::new(),
         tests: design.tests.clone(),
+        tester_cores: design.tester_cores.clone(),
         huge_pages: None,
     };
     let mut builder = Builder { paths, lab, children: Vec::new(), progress };

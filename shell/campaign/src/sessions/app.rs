@@ -4,12 +4,10 @@ use super::entry::{app as own_app, is_ours, speaks_http};
 use methods::Application;
 use session::plan::{
     AppPlan, Carrier, Content, Delay, HttpBody, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer,
-    Method, Mix, Part, RequestBody, SessionPlan, Size,
+    Method, Mix, RequestBody, SessionPlan, Size,
 };
 use std::sync::Arc;
 
-/// What stands in a path for the size of the object.
-const TEMPLATE: &str = "{bytes}";
 /// Requests up to this are as long as they are: no head of HTTP is shorter.
 const HEAD_BYTES_LEAST: u64 = 100;
 
@@ -128,7 +126,7 @@ fn asked_of_others(own: &HttpPlan, app: &Application, name: &str) -> Result<Http
     }
     let bytes = app.response_bytes;
     let sized = |(request, weight): &(HttpRequest, u32)| {
-        let path = filled(&request.path, bytes)?;
+        let path = request.path.sized(bytes)?;
         let (status, response_bytes) = (request.status.or(Some(200)), Some(bytes));
         Some((HttpRequest { path, status, response_bytes, ..request.clone() }, *weight))
     };
@@ -141,17 +139,4 @@ fn asked_of_others(own: &HttpPlan, app: &Application, name: &str) -> Result<Http
         ));
     }
     Ok(plan)
-}
-
-/// A path with the size in its place; `None` if it has none.
-fn filled(path: &Content, bytes: u64) -> Option<Content> {
-    let mut found = false;
-    let fill = |part: &Part| {
-        let Part::Bytes(text) = part else { return part.clone() };
-        let text = String::from_utf8_lossy(text);
-        found |= text.contains(TEMPLATE);
-        Part::Bytes(text.replace(TEMPLATE, &bytes.to_string()).into_bytes().into())
-    };
-    let parts = path.parts.iter().map(fill).collect();
-    found.then_some(Content { parts })
 }

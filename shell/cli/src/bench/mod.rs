@@ -406,8 +406,11 @@ fn about(estimate: &Estimate) -> String {
     )
 }
 
-/// The command line, quoted for a shell.
-fn command_line() -> String {
+/// The command that does this again, quoted for a shell: in a test of a lab, whose files are gone afterwards, the lab's.
+pub(crate) fn command_line() -> String {
+    if let Ok(command) = std::env::var(crate::lab::COMMAND) {
+        return command;
+    }
     let plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
     let quote = |word: String| if plain(&word) { word } else { format!("'{}'", word.replace('\'', "'\\''")) };
     let words = std::env::args().skip(1).map(quote);

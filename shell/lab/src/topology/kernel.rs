@@ -1,6 +1,5 @@
 //! Topologies of the Linux kernel: routers, firewall, bridge.
 
-use super::cores;
 use super::profiles::{Port, Stream, VETH, both_ways, device, profile};
 use super::{LabPaths, Parameters};
 use crate::LabError;
@@ -26,7 +25,7 @@ const EAST_SIDE: [&str; 2] = ["10.0.1.1/24", "2001:2:0:1::1/64"];
 /// The first network of large routing tables; with routes of 24 bits 16.0.0.0/4 holds 1,048,576.
 pub(super) const FIRST_ROUTE: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);
 
-fn ports(parameters: &Parameters, v6: bool) -> [Port<'static>; 2] {
+pub(super) fn ports(parameters: &Parameters, v6: bool) -> [Port<'static>; 2] {
     let port = |name, interface, ip, gateway| Port {
         name,
         device: device(parameters, interface),
@@ -38,18 +37,6 @@ fn ports(parameters: &Parameters, v6: bool) -> [Port<'static>; 2] {
         [port("west", "veth0", WEST6, WEST_GATEWAY6), port("east", "veth1", EAST6, EAST_GATEWAY6)]
     } else {
         [port("west", "veth0", WEST4, WEST_GATEWAY4), port("east", "veth1", EAST4, EAST_GATEWAY4)]
-    }
-}
-
-/// Assigns the cores that the tester does not use to the device's kernels, if there are any.
-pub(super) fn own_cores(design: &mut Design) {
-    let cores = cores::of_device();
-    if cores.is_empty() {
-        return;
-    }
-    let roles: Vec<String> = design.namespaces.iter().map(|namespace| namespace.role.clone()).collect();
-    for role in roles.iter().filter(|role| *role != "tester") {
-        design.receives_on(role, &cores::mask(&cores));
     }
 }
 
@@ -75,7 +62,6 @@ pub(super) fn router(parameters: &Parameters, paths: &LabPaths) -> Result<Design
         let about = "IPv6 through the router, both directions.";
         design.profile("ipv6", about, profile(about, parameters, &ports(parameters, true), &both_ways(true)));
     }
-    own_cores(&mut design);
     Ok(design)
 }
 
@@ -175,7 +161,6 @@ pub(super) fn firewall(parameters: &Parameters, paths: &LabPaths) -> Result<Desi
         .replace("DURATION", &parameters.duration.to_string());
     let about = "Many flows from inside to outside; each adds an entry to the connection table.";
     design.profile("outward", about, profile(about, parameters, &ports(parameters, false), &outward));
-    own_cores(&mut design);
     Ok(design)
 }
 
@@ -197,7 +182,6 @@ pub(super) fn bridge(parameters: &Parameters, _: &LabPaths) -> Result<Design, La
     design.prints("the bridge's ports", "bridge", &["bridge", "link", "show"], "state forwarding", 2);
     let about = "Through the bridge, both directions.";
     design.profile("through", about, profile(about, parameters, &one_network(parameters), &both_ways(false)));
-    own_cores(&mut design);
     Ok(design)
 }
 
@@ -251,7 +235,6 @@ pub(super) fn chain(parameters: &Parameters, _: &LabPaths) -> Result<Design, Lab
             format!("IPv{} through {count} routers in series, both directions.", if v6 { 6 } else { 4 });
         design.profile(name, &about, profile(&about, parameters, &ports(parameters, v6), &both_ways(v6)));
     }
-    own_cores(&mut design);
     Ok(design)
 }
 
@@ -298,7 +281,6 @@ pub(super) fn parallel(parameters: &Parameters, _: &LabPaths) -> Result<Design, 
         .collect();
     let about = format!("IPv4 through {count} routers in parallel, both directions.");
     design.profile("ipv4", &about, profile(&about, parameters, &ports, &streams));
-    own_cores(&mut design);
     Ok(design)
 }
 

@@ -43,7 +43,7 @@ const ROUTES: u32 = 262_144;
 /// Default number of rules of a lab with many rules.
 const RULES: u32 = 1_024;
 
-const CATALOGUE: [Entry; 12] = [
+const CATALOGUE: [Entry; 13] = [
     Entry {
         name: "kernel-router",
         about: "Linux kernel router between two networks, IPv4 and IPv6",
@@ -95,10 +95,17 @@ const CATALOGUE: [Entry; 12] = [
     },
     Entry {
         name: "ovs",
-        about: "Open vSwitch with the userspace datapath (netdev) between two veth pairs",
+        about: "Open vSwitch as an IPv4 router, with its userspace datapath (netdev)",
         device: "ovs",
         parameters: &[(Parameter::Routes, 0), (Parameter::Rules, 0)],
         design: switches::ovs,
+    },
+    Entry {
+        name: "ovs-switch",
+        about: "Open vSwitch as a learning switch, with its userspace datapath (netdev)",
+        device: "ovs-switch",
+        parameters: &[(Parameter::Rules, 0)],
+        design: switches::ovs_switch,
     },
     Entry {
         name: "ovs-dpdk",
@@ -182,7 +189,11 @@ impl Topology {
             let profile = std::mem::take(&mut design.sessions);
             design.sessions_first(profile, self.tags(&chosen));
         }
-        if cores::of_device().is_empty() {
+        design.tester_cores = cores::of_tester(&chosen).map(|cores| os::cpu::format_list(&cores));
+        let own = cores::of_device(&chosen);
+        if !own.is_empty() {
+            design.device_on(&os::cpu::format_list(&own), &cores::mask(&own));
+        } else {
             let remark = "only one core: tester and device share it, so results depend on the scheduler";
             design.remarks.push(remark.to_owned());
         }

@@ -1,5 +1,6 @@
 //! Parameters of a topology.
 
+use super::cores;
 use crate::LabError;
 use std::fmt;
 use units::{FrameLen, Load, Nanos, Pps};
@@ -19,6 +20,8 @@ pub struct Parameters {
     pub af_packet: bool,
     /// Frame length of the profiles' IPv4 streams.
     pub size: Option<FrameLen>,
+    /// Cores of the device, ascending; the tester has the others. `None`: all but the tester's worker core.
+    pub dut_cores: Option<Vec<usize>>,
     /// Rate of each stream of the profiles.
     pub rate: Load,
     /// Duration of the profiles.
@@ -34,6 +37,7 @@ impl Default for Parameters {
             flows: None,
             af_packet: false,
             size: None,
+            dut_cores: None,
             rate: Load::Packets(Pps::new(20_000)),
             duration: Nanos::from_secs(10),
         }
@@ -99,7 +103,8 @@ impl Parameters {
             let value = self.value(one).filter(|value| *value > 0)?;
             Some(format!("{}={value}", one.name()))
         });
-        let chosen = chosen.collect::<Vec<_>>().join(" ");
+        let cores = self.dut_cores.as_deref().map(|cores| format!("cores={}", os::cpu::format_list(cores)));
+        let chosen = chosen.chain(cores).collect::<Vec<_>>().join(" ");
         if chosen.is_empty() { "plain".to_owned() } else { chosen }
     }
 
@@ -110,6 +115,10 @@ impl Parameters {
         has: &[(Parameter, u32)],
     ) -> Result<Self, LabError> {
         let mut resolved = self.clone();
+        if let Some(cores) = &self.dut_cores {
+            let reason = cores::refusal(cores, &os::cpu::of_process());
+            reason.map_or(Ok(()), |reason| Err(LabError::BadParameter { topology, reason }))?;
+        }
         for parameter in ALL {
             let own = has.iter().find(|(known, _)| *known == parameter).map(|(_, value)| *value);
             let bad = |reason| Err(LabError::BadParameter { topology, reason });
@@ -133,6 +142,8 @@ impl fmt::Display for Parameters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let chosen =
             ALL.iter().filter_map(|&one| self.value(one).map(|value| format!("--{} {value}", one.name())));
-        f.write_str(&chosen.collect::<Vec<_>>().join(" "))
+        let cores =
+            self.dut_cores.as_deref().map(|cores| format!("--dut-cores {}", os::cpu::format_list(cores)));
+        f.write_str(&chosen.chain(cores).collect::<Vec<_>>().join(" "))
     }
 }

@@ -1,6 +1,5 @@
 //! Web servers. The client runs in a namespace of its own; a port of the tester is connected to the server, too.
 
-use super::kernel::own_cores;
 use super::profiles::device;
 use super::{LabPaths, Parameters};
 use crate::LabError;
@@ -65,7 +64,7 @@ sessions:
   - name: http
     client: {port: west, addresses: 10.0.0.10..10.0.0.109}
     server: {addresses: 10.0.0.1, ports: 80}
-    app: {http: {host: eagre.lab, objects: [{path: \"/objects/{{bytes}}\"}]}}
+    app: {http: {host: eagre.lab, objects: [{path: \"/objects/{{bytes}}\", response: 1024B}]}}
     open: 200/s
     response_timeout: 5s
 load: {duration: DURATION}
@@ -109,7 +108,6 @@ pub(super) fn nginx(parameters: &Parameters, paths: &LabPaths) -> Result<Design,
     start_nginx(&mut design, paths);
     design.sessions = sessions(parameters);
     tests(&mut design, parameters, "http://10.0.2.1/");
-    own_cores(&mut design);
     Ok(design)
 }
 
@@ -145,6 +143,5 @@ pub(super) fn haproxy_nginx(parameters: &Parameters, paths: &LabPaths) -> Result
     design.start("haproxy", "proxy", &["haproxy", "-db", "-f", &paths.file("haproxy.cfg")]);
     design.sessions = sessions(parameters);
     tests(&mut design, parameters, "http://10.0.2.1/");
-    own_cores(&mut design);
     Ok(design)
 }

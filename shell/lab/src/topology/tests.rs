@@ -13,7 +13,7 @@ fn design(name: &str, parameters: &Parameters) -> Result<Design, LabError> {
 #[test]
 fn names_are_unique_and_found() {
     let names: BTreeSet<_> = Topology::all().map(Topology::name).collect();
-    assert_eq!(names.len(), 12);
+    assert_eq!(names.len(), 13);
     let error = Topology::by_name("kernel").unwrap_err().to_string();
     assert!(error.starts_with("unknown topology 'kernel': use one of kernel-router, "), "{error}");
 }
@@ -99,7 +99,7 @@ fn packets_are_tested_by_a_method_first() {
     let TestCommand::Method { method, profile, tags, .. } = &rules.tests[0].command else {
         panic!("no method")
     };
-    assert_eq!((method.as_str(), profile.as_str()), ("rfc2544", "through.yaml"));
+    assert_eq!((method.as_str(), profile.as_str()), ("rfc2544", "ipv4.yaml"));
     assert_eq!(tags, &["dut=ovs", "config=rules=9"]);
     let plain = design("kernel-router", &Parameters::default()).unwrap();
     let TestCommand::Method { tags, .. } = &plain.tests[0].command else { panic!("no method") };
