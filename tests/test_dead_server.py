@@ -116,3 +116,21 @@ def test_a_transfer_under_way_at_the_end_is_neither(host):
     one = check(done.json["sessions"]["s"])
     assert (one["attempted"], one["completed"], one["failed"], one["active"]) == (10, 0, {}, 10), one
     assert "10 still in progress" in first_line(done.ok()), str(done)
+
+
+@pytest.mark.parametrize("at_end", ["close", "reset"])
+def test_servers_whose_clients_failed_have_an_outcome(lab, at_end):
+    """The device lets handshakes through and nothing of the client after that: no session of either end stays open."""
+    router = lab.router()
+    router.router.run(
+        "nft", "-f", "-", input="table ip dead {\n chain forward {\n type filter hook forward priority 0\n"
+        " tcp dport 80 tcp flags & (psh | rst | fin) != 0 drop\n }\n}\n"
+    )  # fmt: skip
+    ports = router.ports("afpacket", v6=False)
+    client, server = {"port": "west", "addresses": "10.0.0.10..10.0.0.19"}, {"port": "east", "ports": 80}
+    entry = {"name": "s", "client": client, "server": server, "app": "http", "open": RATE, "count": COUNT, "at_end": at_end}
+    profile = lab.profile(ports, None, sessions=[entry], load=LOAD)
+    one = lab.eagre("run", profile, "--json", "-", ns=router.tester).json["sessions"]["s"]
+    for end in ("client", "server"):
+        assert one[end]["established"] == COUNT and one[end].get("active", 0) == 0, (end, one[end])
+        assert sum(one[end]["failed"].values()) == COUNT, (end, one[end])

@@ -313,6 +313,12 @@ impl Procedure for FrameLoss {
             let scaled = curve.row.tester_most_percent.is_some();
             let known = |point: &&LossPoint| !scaled || point.loss_percent.is_some();
             let points: Vec<_> = curve.row.points.iter().filter(known).map(point).collect();
+            if points.is_empty() {
+                let frames = &curve.row.frames;
+                return format!(
+                    "Frame loss rate at {frames}: not known; the tester was the limit, or disturbed, at every load."
+                );
+            }
             format!("Frame loss rate at {}: {}.", curve.row.frames, points.join(", "))
         };
         self.curves.stages.iter().map(sentence).collect()

@@ -20,6 +20,8 @@ use units::Nanos;
 
 /// Sessions younger than this have not had the time to hear anything.
 const SILENCE_MIN: Nanos = Nanos::from_millis(100);
+/// What is said of servers' sessions of which no client is left.
+const LEFT: &str = "its client ended or failed, and the end of the session never arrived";
 /// What is said of failures that were found at the end of a run.
 const SILENT: &str = "nothing received while the run waited for late replies";
 
@@ -233,6 +235,26 @@ impl Apps {
         self.tell(now, flow, io, |_, _, ctx, flow| {
             if !flow.has(Flag::Failed) {
                 ctx.counts.detail(SILENT);
+            }
+            ctx.fail(flow, reason);
+        });
+    }
+
+    /// Gives a server's session an outcome that is still open at the end of the run although no client of its entry has a
+    /// session any more: to be called within the stack's `with`. One that has done all it had to stays.
+    pub fn judge_left(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        if flow.has(Flag::Done) {
+            return;
+        }
+        let reason = match self.step(flow, &self.groups[usize::from(io.group().0)]) {
+            _ if flow.has(Flag::Failed) => flow.reason(),
+            Step::Opening => Reason::SetupTimeout,
+            Step::Securing => Reason::TlsTimeout,
+            Step::Open => Reason::IdleTimeout,
+        };
+        self.tell(now, flow, io, |_, _, ctx, flow| {
+            if !flow.has(Flag::Failed) {
+                ctx.counts.detail(LEFT);
             }
             ctx.fail(flow, reason);
         });

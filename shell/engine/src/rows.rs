@@ -140,6 +140,8 @@ pub(crate) fn ports(
 pub(crate) struct PortEnd {
     pub(crate) unsent: u64,
     pub(crate) drops: DriverDrops,
+    /// Queues it sends with.
+    pub(crate) queues: usize,
     /// What happened to its link meanwhile.
     pub(crate) links: Vec<LinkEvent>,
 }

@@ -92,7 +92,7 @@ impl Session {
             read_cost_ns: Some(clock_facts.read_cost_ns),
             core_skew_ns: (options.cores.len() > 1).then_some(skew.max_ns),
         };
-        let mut document = assemble(&trial, &results, drops, links, clock_result);
+        let mut document = assemble(&trial, &results, rig.queues(), drops, links, clock_result);
         document.started = Some(started);
         document.verdict.notes.extend(unwatched);
         document.self_latency_ns = self_latency;
@@ -126,7 +126,7 @@ impl Session {
             read_cost_ns: None,
             core_skew_ns: None,
         };
-        let mut document = assemble(&trial, &results, drops, Vec::new(), clock_result);
+        let mut document = assemble(&trial, &results, rig.queues(), drops, Vec::new(), clock_result);
         document.timestamp_class = "simulated".into();
         self.judge(&mut document);
         Ok(document)
@@ -143,15 +143,17 @@ impl Session {
 fn assemble(
     trial: &Trial<'_>,
     results: &WorkerResults,
+    queues: Vec<usize>,
     drops: Vec<port::DriverDrops>,
     links: Vec<Vec<LinkEvent>>,
     clock: ClockResult,
 ) -> ResultDocument {
     let plan = trial.plan;
-    let mut links = links.into_iter();
+    let (mut links, mut queues) = (links.into_iter(), queues.into_iter());
     let end = |(unsent, drops): (&u64, _)| PortEnd {
         unsent: *unsent,
         drops,
+        queues: queues.next().unwrap_or_default(),
         links: links.next().unwrap_or_default(),
     };
     let ends: Vec<PortEnd> = results.unsent.iter().zip(drops).map(end).collect();

@@ -43,6 +43,7 @@ pub(crate) struct WorkerTime {
     pub(crate) total_ns: u64,
     pub(crate) stall_max_ns: u64,
     pub(crate) paused_ns: u64,
+    pub(crate) hitches_ns: u64,
 }
 
 impl Sums {
@@ -117,6 +118,7 @@ impl Sums {
         time.total_ns += interval.total_ns;
         time.stall_max_ns = time.stall_max_ns.max(interval.stall_max_ns);
         time.paused_ns += interval.paused_ns;
+        time.hitches_ns += interval.hitches_ns;
     }
 
     /// Whether every measured stream that should come back here has come back whole.

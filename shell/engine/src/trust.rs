@@ -2,7 +2,7 @@
 
 use crate::counts::interval::Shape;
 use crate::rows::{self, PortEnd};
-use crate::sums::Sums;
+use crate::sums::{Sums, WorkerTime};
 use crate::trial::Trial;
 use crate::worker::Worker;
 use crate::worker::flows::Local;
@@ -40,6 +40,9 @@ const WAITED_MAX: f64 = 0.2;
 const STALL_MAX: Nanos = Nanos::from_millis(10);
 /// Share of time spent in pauses that makes a result invalid: 99th percentiles are theirs.
 const PAUSED_MAX: f64 = 0.01;
+/// Losses count against the device if packets that left late are no more than this share of them: then it lost some for sure, and
+/// at a goal of 0.5% loss, what is in doubt moves the load by a quarter of a per cent at most.
+const EXPLAINED: f64 = 0.5;
 /// Packets of a stream this slow or slower are at least 50 us apart, longer than a turn of the loop takes.
 const SLOW: Pps = Pps::new(20_000);
 /// Share of such packets that may leave together with the one before.
@@ -122,6 +125,7 @@ impl Evidence<'_> {
         self.judge_pauses(&mut verdict);
         self.judge_bursts(&mut verdict);
         self.judge_links(&mut verdict);
+        self.judge_queues(&mut verdict);
         self.judge_sessions(&mut verdict);
         self.judge_session_frames(&mut verdict);
         if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
@@ -327,6 +331,29 @@ impl Evidence<'_> {
         }
     }
 
+    /// Workers that could not help, because a queue, and a session, belongs to one of them.
+    fn judge_queues(&self, verdict: &mut Findings) {
+        let workers = self.sums.workers.len();
+        let ports = self.ends.iter().enumerate().map(|(port, end)| (port, end.queues));
+        let (sessions, streams): (Vec<_>, Vec<_>) =
+            ports.partition(|(port, _)| self.trial.has_sessions(*port));
+        let queues = |of: &[(usize, usize)]| of.iter().map(|(_, queues)| *queues).sum::<usize>();
+        let few = sessions.iter().min_by_key(|(_, queues)| *queues).filter(|(_, queues)| *queues < workers);
+        let used = queues(&streams).max(sessions.iter().map(|(_, queues)| *queues).max().unwrap_or(0));
+        if used < workers && used > 0 {
+            verdict.note(format!(
+                "{} of {workers} workers had nothing to do: a queue belongs to one worker, and the ports have too few{}",
+                workers - used,
+                if sessions.is_empty() { "" } else { "; sessions on ports with one queue each run on one worker" }
+            ));
+        } else if let Some((port, queues)) = few {
+            verdict.note(format!(
+                "sessions ran on {queues} of {workers} workers: port {} has no more queues, and a session belongs to one worker",
+                self.port_name(*port)
+            ));
+        }
+    }
+
     fn judge_receiving(&self, verdict: &mut Findings) {
         for (port, end) in self.ends.iter().enumerate() {
             let (name, n) = (self.port_name(port), &self.sums.ports[port]);
@@ -375,6 +402,7 @@ impl Evidence<'_> {
 impl Evidence<'_> {
     /// Workers that were kept from their cores. What is due meanwhile leaves late and in a burst, and what arrives waits.
     fn judge_pauses(&self, verdict: &mut Findings) {
+        let lost: u64 = self.measured().map(|(sent, got)| sent.saturating_sub(got)).sum();
         let workers = self.sums.workers.iter().zip(self.usage).enumerate();
         for (worker, (time, usage)) in workers.filter_map(|(n, (time, usage))| Some((n, (time, (*usage)?)))) {
             let wanted = usage.run_ns + usage.wait_ns;
@@ -390,30 +418,51 @@ impl Evidence<'_> {
                     ),
                 );
             }
-            if share <= WAITED_MAX && time.stall_max_ns >= STALL_MAX.0 {
+            let late = self.late_packets(time, usage);
+            let stalled = time.stall_max_ns >= STALL_MAX.0;
+            let explains = lost > 0 && late > lost as f64 * EXPLAINED;
+            if share <= WAITED_MAX && (stalled || explains) {
                 let share = time.paused_ns as f64 / time.total_ns.max(1) as f64;
-                let grave = share > PAUSED_MAX || self.something_was_lost();
+                let grave = share > PAUSED_MAX || explains || (stalled && self.a_session_failed());
+                let in_all = if explains { time.hitches_ns } else { time.paused_ns };
                 verdict.disturb(
                     grave,
                     format!(
-                        "worker {worker} stood still for {:.1} ms at a time, {:.1} ms in all; packets due then left late and \
-                         in a burst{}",
+                        "worker {worker} stood still for {:.1} ms at a time, {:.1} ms in all; {} packets due then left late and \
+                         in bursts{}",
                         time.stall_max_ns as f64 / 1e6,
-                        time.paused_ns as f64 / 1e6,
-                        if grave { ", so losses and latencies may be the tester's" } else { "" }
+                        in_all as f64 / 1e6,
+                        count(late as u64),
+                        match () {
+                            () if explains => format!(", which may be why {} were lost", count(lost)),
+                            () if grave => ", so failures and latencies may be the tester's".to_owned(),
+                            () => String::new(),
+                        }
                     ),
                 );
             }
         }
     }
 
-    /// Whether a device or the tester lost a measured packet, or a session failed.
-    fn something_was_lost(&self) -> bool {
+    /// About how many measured packets were due while a worker stood still, or waited for its core for a millisecond or more.
+    /// A device or a queue loses at most so many of them that it would have kept had they come in time.
+    fn late_packets(&self, time: &WorkerTime, usage: ThreadUsage) -> f64 {
+        let late_ns = time.paused_ns.max(time.hitches_ns.min(usage.wait_ns));
+        let sent: u64 = self.measured().map(|(sent, _)| sent).sum();
+        let share = late_ns as f64 / time.total_ns.max(1) as f64;
+        sent as f64 / self.sums.workers.len().max(1) as f64 * share
+    }
+
+    /// Packets sent and received of each stream that is measured.
+    fn measured(&self) -> impl Iterator<Item = (u64, u64)> {
         let streams = self.trial.streams.iter().zip(&self.sums.sent).zip(&self.sums.arrivals.streams);
-        let mut measured = streams.filter(|((stream, _), _)| stream.measured && stream.to.is_some());
+        let measured = streams.filter(|((stream, _), _)| stream.measured && stream.to.is_some());
+        measured.map(|((_, sent), got)| (*sent, got.counts.received))
+    }
+
+    fn a_session_failed(&self) -> bool {
         let failed = |entry| self.sums.sessions(entry, Side::Client).app.failed_in_all() > 0;
-        measured.any(|((_, sent), got)| got.counts.received < *sent)
-            || (0..self.trial.plan.sessions.len()).any(failed)
+        (0..self.trial.plan.sessions.len()).any(failed)
     }
 
     /// Streams due evenly and so slowly that no two packets should leave together, but many did.

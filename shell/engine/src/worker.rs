@@ -14,7 +14,7 @@ pub(crate) mod template;
 pub(crate) mod transmit;
 pub(crate) mod varied;
 
-use crate::counts::interval::{Interval, PAUSE_NS};
+use crate::counts::interval::{HITCH_NS, Interval, PAUSE_NS};
 use commands::{PingEvent, WorkerCommand};
 use flows::{Flows, Local};
 use measure::{Jitter, Recorder};
@@ -184,6 +184,7 @@ impl<'a> Worker<'a> {
             self.interval.busy_ns += if self.last_busy { span } else { 0 };
             self.interval.stall_max_ns = self.interval.stall_max_ns.max(span);
             self.interval.paused_ns += if span >= PAUSE_NS { span } else { 0 };
+            self.interval.hitches_ns += if span >= HITCH_NS { span } else { 0 };
         }
         self.last_turn = now;
     }
@@ -219,12 +220,16 @@ impl<'a> Worker<'a> {
                 self.overhears = on;
                 self.receivers.iter_mut().for_each(|receiver| receiver.overhear(on));
             }
-            WorkerCommand::SendFrame { port, frame, tag } => {
+            // One worker sends it, of those that send on the port.
+            WorkerCommand::SendFrame { port, frame, tag }
+                if self.sending.iter().any(|s| s.transmitter.port() == port && s.transmitter.is_first()) =>
+            {
                 let sent = answer(&mut self.sending, port, now, &[frame]);
                 self.interval.ports[port].tx_answers += sent;
                 // A frame the port does not take is not reported, and asked for again.
                 self.ping_frames_sent.extend((sent > 0).then_some(PingEvent::Sent { tag, at: now }));
             }
+            WorkerCommand::SendFrame { .. } => {}
             WorkerCommand::Stop => self.stop(now),
         }
     }
@@ -266,6 +271,12 @@ impl<'a> Worker<'a> {
         self.recorder.settle();
         let expected = self.expected.len();
         self.flows_mut().for_each(|flows| flows.judge_silent(now));
+        let mut through: Vec<usize> =
+            self.flows().flat_map(Flows::clients_left).map(|(entry, _)| entry).collect();
+        for (entry, left) in self.flows().flat_map(Flows::clients_left) {
+            through.retain(|through| left == 0 || *through != entry);
+        }
+        self.flows_mut().for_each(|flows| flows.judge_left(now, &through));
         let interval = self.swap(empty);
         let sent_at = self.flows().map(Flows::sent_at).max().unwrap_or(Nanos::ZERO);
         let sessions = if sent_at == Nanos::ZERO { Nanos::ZERO } else { self.epoch.saturating_add(sent_at) };

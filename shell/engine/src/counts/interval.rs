@@ -14,6 +14,8 @@ pub(crate) const PACING_RECORDS_MAX: usize = 256;
 /// A worker that took no turn for so long was kept from its core: a burst takes microseconds, and where the device works
 /// inside the worker's own system calls, at most some milliseconds.
 pub(crate) const PAUSE_NS: u64 = 5_000_000;
+/// Time between turns that may already be a wait for the core, if the kernel says that the worker waited.
+pub(crate) const HITCH_NS: u64 = 1_000_000;
 
 /// One port's counters on one worker.
 #[derive(Debug, Clone, Copy, Default)]
@@ -81,6 +83,8 @@ pub(crate) struct Interval {
     pub(crate) stall_max_ns: u64,
     /// Time between turns that were [`PAUSE_NS`] and more apart, ns.
     pub(crate) paused_ns: u64,
+    /// Time between turns that were [`HITCH_NS`] and more apart, ns.
+    pub(crate) hitches_ns: u64,
 }
 
 /// What an interval must have room for.
@@ -146,6 +150,7 @@ impl Shape {
             total_ns: 0,
             stall_max_ns: 0,
             paused_ns: 0,
+            hitches_ns: 0,
         }
     }
 }
@@ -158,6 +163,7 @@ impl Interval {
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().for_each(SessionCounts::clear);
-        (self.busy_ns, self.total_ns, self.stall_max_ns, self.paused_ns) = (0, 0, 0, 0);
+        (self.busy_ns, self.total_ns) = (0, 0);
+        (self.stall_max_ns, self.paused_ns, self.hitches_ns) = (0, 0, 0);
     }
 }

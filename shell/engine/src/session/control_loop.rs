@@ -25,9 +25,6 @@ pub(super) trait Workers {
     /// Tells all workers something.
     fn tell(&mut self, command: &WorkerCommand);
 
-    /// Tells the first worker something.
-    fn tell_first(&mut self, command: WorkerCommand);
-
     /// What workers saw of pings since the last call.
     fn ping_events(&mut self) -> Vec<PingEvent>;
 
@@ -125,10 +122,7 @@ impl ControlLoop<'_, '_> {
         }
         self.captures.request(captures);
         for command in pings.turn(now, workers.ping_events()) {
-            match command {
-                WorkerCommand::SendFrame { .. } => workers.tell_first(command),
-                _ => workers.tell(&command),
-            }
+            workers.tell(&command);
         }
     }
 

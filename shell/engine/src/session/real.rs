@@ -189,12 +189,6 @@ impl Workers for Threads<'_> {
         self.lines.iter_mut().for_each(|line| line.send(Message::Apply(command.clone())));
     }
 
-    fn tell_first(&mut self, command: WorkerCommand) {
-        if let Some(line) = self.lines.first_mut() {
-            line.send(Message::Apply(command));
-        }
-    }
-
     fn ping_events(&mut self) -> Vec<PingEvent> {
         let events =
             |line: &mut Lines| std::iter::from_fn(|| line.ping_events.pop().ok()).collect::<Vec<_>>();

@@ -67,12 +67,6 @@ impl<V: VirtualClock> Workers for Turns<'_, V> {
         self.idle = false;
     }
 
-    fn tell_first(&mut self, command: WorkerCommand) {
-        let now = self.clock.now();
-        self.workers.iter_mut().take(1).for_each(|worker| worker.apply(command.clone(), now));
-        self.idle = false;
-    }
-
     fn ping_events(&mut self) -> Vec<PingEvent> {
         let overhearing = self.workers.iter_mut().filter(|worker| worker.overhears());
         overhearing.flat_map(Worker::ping_events).collect()

@@ -32,20 +32,31 @@ impl Trial<'_> {
         jit: &mut Option<Jit>,
     ) -> Result<Vec<Endpoints<'q>>, EngineError> {
         let mut all: Vec<Endpoints<'q>> = (0..workers).map(|_| (Vec::new(), Vec::new())).collect();
+        let mut next = 0;
         for (index, port) in rig.ports.iter_mut().enumerate() {
-            let senders = port.queues.tx.len().min(workers) as u16;
-            for (worker, queue) in port.queues.tx.iter_mut().take(workers).enumerate() {
-                let share = Share { index: worker as u16, of: senders };
+            let senders = port.queues.tx.len().min(workers);
+            // Ports with fewer queues than there are workers are spread over these, each port whole: what receives also
+            // answers. Sessions belong to the first workers.
+            let first = if senders < workers && !self.has_sessions(index) { next } else { 0 };
+            for (n, queue) in port.queues.tx.iter_mut().take(workers).enumerate() {
+                let share = Share { index: n as u16, of: senders as u16 };
                 let mut transmitter = self.transmitter(queue.as_mut(), index, share, jit)?;
-                transmitter.limit(self.cap(index, senders));
-                all[worker].0.push(transmitter);
+                transmitter.limit(self.cap(index, senders as u16));
+                all[(first + n) % workers].0.push(transmitter);
             }
             // A port with more receive queues than there are workers: they take turns at them.
             for (n, queue) in port.queues.rx.iter_mut().enumerate() {
-                all[n % workers].1.push(Receiver::new(queue.as_mut(), index, self.mark));
+                all[(first + n) % workers].1.push(Receiver::new(queue.as_mut(), index, self.mark));
             }
+            next += if senders < workers { senders } else { 0 };
         }
         Ok(all)
+    }
+
+    /// Whether clients or servers of sessions are behind a port.
+    pub(crate) fn has_sessions(&self, port: usize) -> bool {
+        let plans = self.plan.sessions.iter().map(|entry| &entry.session);
+        plans.flat_map(|plan| plan.client.iter().chain(&plan.server)).any(|side| side.port == port)
     }
 
     /// The streams that this process sends from a port, with their numbers.

@@ -26,6 +26,11 @@ impl Rig {
         Self { ports: ports.into_iter().map(open).collect() }
     }
 
+    /// Queues that each port sends with.
+    pub(crate) fn queues(&self) -> Vec<usize> {
+        self.ports.iter().map(|port| port.queues.tx.len()).collect()
+    }
+
     /// Opens the ports of `plan` with a queue for each of `workers` where the driver has them.
     pub fn open(plan: &Plan, workers: usize) -> Result<Self, EngineError> {
         Self::open_unless(plan, workers, &mut || false)

@@ -364,6 +364,24 @@ impl Flows {
         }
     }
 
+    /// The entries whose clients are played here, and how many sessions they still have.
+    pub(crate) fn clients_left(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.openings.iter().map(|opening| (opening.entry, opening.clients.active(&self.apps)))
+    }
+
+    /// Gives an outcome to sessions of servers whose clients, of these entries, are all through.
+    pub(crate) fn judge_left(&mut self, now: Nanos, through: &[usize]) {
+        let mut next = Some(0);
+        while let Some(first) = next {
+            next = self.see_some(now, first, |roles, now, apps, flow, io| {
+                let role = roles.get(usize::from(io.group().0)).copied().flatten();
+                if role.is_some_and(|role| role.follows && through.contains(&role.key.session)) {
+                    apps.judge_left(now, flow, io);
+                }
+            });
+        }
+    }
+
     /// Resets what is still open.
     pub(crate) fn reset_all(&mut self, now: Nanos) {
         let all: Vec<FlowId> = self.stack.flows_from(0).take(RESETS_MAX).collect();

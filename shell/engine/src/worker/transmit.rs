@@ -135,6 +135,11 @@ impl<'a> Transmitter<'a> {
         self.port
     }
 
+    /// Whether it is the first of those that send on its port.
+    pub(crate) fn is_first(&self) -> bool {
+        self.signer.lane == 0
+    }
+
     pub(crate) fn attach(&mut self) -> Result<(), port::PortError> {
         self.queue.attach()
     }
