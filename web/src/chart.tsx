@@ -72,6 +72,7 @@ const logarithmic: uPlot.Range.Function = (_plot, min, max) => {
 
 /** Shades what lies between two positions; what is too narrow to see is widened. */
 function shade(plot: uPlot, bands: Band[]): void {
+  if (!plot.data[0]?.length) return;
   const { left, top, width, height } = plot.bbox;
   plot.ctx.save();
   plot.ctx.fillStyle = colour("--bad");
@@ -247,7 +248,8 @@ function Legend({ lines, shown, pointer, x, quiet, bands }: LegendOf) {
   const at = pointer !== null && pointer <= last ? shown[0]?.[pointer] : null;
   const band = at == null ? undefined : bands.find((one) => one.from <= at && at <= one.to);
   // Single trials of all lines are explained once.
-  const explained = lines.map((one, i) => ({ one, i })).filter(({ one, i }) => !one.only || lines.findIndex((other) => other.only === one.only) === i);
+  const first = (i: number) => lines.findIndex((other) => other.only === lines[i]!.only) === i;
+  const explained = lines.map((one, i) => ({ one, i })).filter(({ one, i }) => !one.only || (first(i) && lines.some((other, j) => other.only === one.only && shown[j + 1]?.some((value) => value != null))));
   return (
     <ul class="legend">
       {explained.map(({ one, i }) => (

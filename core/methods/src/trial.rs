@@ -225,6 +225,14 @@ impl TrialRequest {
         }
     }
 
+    /// What its findings and curves go by: the frames, or the application of sessions, `http 1024B`.
+    pub fn frame(&self) -> String {
+        match &self.kind {
+            TrialKind::Sessions(load) => crate::sessions::frame_column(&load.app),
+            _ => self.frames.to_string(),
+        }
+    }
+
     /// Wall time from its beginning to the beginning of the next, with the times around it and half-steps of its kind.
     pub fn wall_time(&self) -> Nanos {
         let traffic = match self.kind {

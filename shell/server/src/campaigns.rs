@@ -219,7 +219,7 @@ fn point(part: String, request: &TrialRequest, outcome: &TrialOutcome) -> Point 
         number: request.number,
         part,
         label: request.label.clone(),
-        frame: request.frames.to_string(),
+        frame: request.frame(),
         offered_pps: request.offered.iter().map(|load| load.rate.as_f64()).sum(),
         duration_s: outcome.duration.as_secs_f64(),
         sent,

@@ -18,8 +18,12 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Version *n* is what the first *n* of these make.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/1.sql"), include_str!("migrations/2.sql"), include_str!("migrations/3.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/1.sql"),
+    include_str!("migrations/2.sql"),
+    include_str!("migrations/3.sql"),
+    include_str!("migrations/4.sql"),
+];
 
 /// Opens the file and brings it up to date.
 pub(crate) fn open(path: &Path, create: bool) -> Result<Connection, StoreError> {

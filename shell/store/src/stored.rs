@@ -4,7 +4,7 @@
 //! as far as it is there.
 
 use crate::{NewTrial, StoreError};
-use methods::{MethodResult, TrialOutcome, TrialRequest};
+use methods::{MethodResult, TrialKind, TrialOutcome, TrialRequest};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
@@ -25,8 +25,11 @@ impl NewTrial {
             label: request.label.clone(),
             part: request.method.clone(),
             phase: request.phase.as_str().to_owned(),
-            frame: request.frames.to_string(),
-            frame_bytes: request.frames.one_length(),
+            frame: request.frame(),
+            frame_bytes: request
+                .frames
+                .one_length()
+                .filter(|_| !matches!(request.kind, TrialKind::Sessions(_))),
             line_pps: request.line_pps(),
             request: serde_json::to_value(request)?,
             outcome: serde_json::to_value(outcome)?,

@@ -110,13 +110,14 @@ proptest! {
         prop_assert_eq!(trials.len(), 1);
         prop_assert_eq!((&trials[0].request, &trials[0].outcome, &trials[0].result), (&new.request, &new.outcome, &new.result));
         prop_assert_eq!(&store.intervals(&id, number).unwrap(), &new.intervals);
-        prop_assert_eq!(&store.trials(&id).unwrap()[0], &TrialRow::new(&new));
+        prop_assert_eq!(&store.trials(&id).unwrap()[0], &TrialRow { ordinal: 1, ..TrialRow::new(&new) });
         // Whatever it is, pages and exports can be made of it.
         let loaded = store.load(&id).unwrap();
         let page = store::report::campaign(&loaded);
         prop_assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
         prop_assert!(store::report::comparison(&[loaded.clone(), loaded.clone()], "dut", "config").ends_with("</html>"));
         export::csv(std::slice::from_ref(&loaded), Vec::new()).unwrap();
+        export::findings(std::slice::from_ref(&loaded), Vec::new()).unwrap();
         export::trending(&loaded);
         export::archive(&store, &id).unwrap();
     }

@@ -160,12 +160,12 @@ function Found({ campaign }: { campaign: Campaign }) {
 }
 
 /** The lines of the columns of `curve`; what no point has is left out of the legend. */
-function linesOf(points: Point[], frames: string[], format: Line["format"]): Line[] {
+function linesOf(frames: string[], format: Line["format"]): Line[] {
   const name = (frame: string) => frame || "profile's lengths";
   return [
     ...frames.map((frame, i) => ({ label: name(frame), look: i + 1, format })),
     ...frames.map((_, i) => ({ label: "single trials; the line is their median", look: i + 1, format, only: "singles" as const })),
-    { label: points.some((point) => point.disturbed) ? "tester disturbed" : "no trial disturbed", look: 2, format, only: "disturbed" as const },
+    { label: "tester disturbed", look: 2, format, only: "disturbed" as const },
   ];
 }
 
@@ -200,12 +200,12 @@ function StreamCurves({ points, version }: { points: Point[]; version: number })
   const view = (value: Of) => () => curve(points, frames, (point) => point.offered_pps, value);
   return (
     <div class="columns">
-      <Chart {...common} title="Loss over offered load" note="share of packets sent, a line for each frame length" lines={linesOf(points, frames, ratio)}
+      <Chart {...common} title="Loss over offered load" note="share of packets sent, a line for each frame length" lines={linesOf(frames, ratio)}
         view={view((point) => point.loss_ratio)} y={ratio} least={0.001} />
-      <Chart {...common} title="Latency p99 over offered load" note="log scale" log lines={linesOf(points, frames, time)} view={view((point) => point.latency_p99_ns)} y={time} />
-      <Chart {...common} title="Standard deviation of latency over offered load" note="log scale" log lines={linesOf(points, frames, time)}
+      <Chart {...common} title="Latency p99 over offered load" note="log scale" log lines={linesOf(frames, time)} view={view((point) => point.latency_p99_ns)} y={time} />
+      <Chart {...common} title="Standard deviation of latency over offered load" note="log scale" log lines={linesOf(frames, time)}
         view={view((point) => point.latency_stddev_ns)} y={time} />
-      <Chart {...common} title="Jitter over offered load" note="mean, RFC 4689, log scale" log lines={linesOf(points, frames, time)} view={view((point) => point.jitter_mean_ns)} y={time} />
+      <Chart {...common} title="Jitter over offered load" note="mean, RFC 4689, log scale" log lines={linesOf(frames, time)} view={view((point) => point.jitter_mean_ns)} y={time} />
     </div>
   );
 }
@@ -219,18 +219,18 @@ function SessionCurves({ points, unit, version }: { points: Point[]; unit: strin
   const over = `over load: ${title}`;
   return (
     <div class="columns">
-      <Chart {...common} title={`Failed transactions ${over}`} lines={linesOf(points, frames, ratio)} view={view((point) => point.sessions?.failed_ratio)} y={ratio} least={0.001} />
-      <Chart {...common} title={`Sessions established, of those attempted, ${over}`} lines={linesOf(points, frames, ratio)}
+      <Chart {...common} title={`Failed transactions ${over}`} lines={linesOf(frames, ratio)} view={view((point) => point.sessions?.failed_ratio)} y={ratio} least={0.001} />
+      <Chart {...common} title={`Sessions established, of those attempted, ${over}`} lines={linesOf(frames, ratio)}
         view={view((point) => (point.sessions?.attempted ? point.sessions.established / point.sessions.attempted : null))} y={ratio} least={1} />
-      <Chart {...common} title={`Time to set up p99 ${over}`} note="log scale" log lines={linesOf(points, frames, time)} view={view((point) => point.sessions?.setup_p99_ns)} y={time} />
-      <Chart {...common} title={`Time to the last byte p99 ${over}`} note="log scale" log lines={linesOf(points, frames, time)} view={view((point) => point.sessions?.ttlb_p99_ns)} y={time} />
+      <Chart {...common} title={`Time to set up p99 ${over}`} note="log scale" log lines={linesOf(frames, time)} view={view((point) => point.sessions?.setup_p99_ns)} y={time} />
+      <Chart {...common} title={`Time to the last byte p99 ${over}`} note="log scale" log lines={linesOf(frames, time)} view={view((point) => point.sessions?.ttlb_p99_ns)} y={time} />
     </div>
   );
 }
 
 /** A trial's verdict, and why. */
 function Verdict({ point }: { point: Point }) {
-  const why = (point.reasons ?? []).join("; ");
+  const [why, ...more] = point.reasons ?? [];
   const [look, text] = !point.valid
     ? ["bad", "✕ not valid"]
     : point.generator_limited
@@ -242,6 +242,12 @@ function Verdict({ point }: { point: Point }) {
     <>
       <span class={look}>{text}</span>
       {why && <div class="muted why">{why}</div>}
+      {more.length > 0 && (
+        <details class="muted why">
+          <summary>{several(more.length, "more reason")}</summary>
+          {more.join("; ")}
+        </details>
+      )}
     </>
   );
 }

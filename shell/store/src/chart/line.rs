@@ -69,12 +69,13 @@ pub(crate) fn lines_over(
             singles: one.singles.iter().copied().filter(has).collect(),
             disturbed: one.disturbed.iter().filter(|(a, b, _)| has(&(*a, *b))).cloned().collect(),
         })
-        .filter(|one| !one.points.is_empty())
+        .filter(|one| !one.points.is_empty() || !one.disturbed.is_empty())
         .take(SERIES_MAX)
         .collect();
     if drawn.is_empty() {
         return None;
     }
+    // Also of trials that were all disturbed: a chart without a line.
     let points = || {
         drawn.iter().flat_map(|one| {
             let disturbed = one.disturbed.iter().map(|(x, y, _)| (*x, *y));
@@ -141,7 +142,7 @@ fn curve(frame: &Frame<'_>, index: usize, one: &Series, x: &Axis, y: &Axis) -> M
                 title { "one trial: " ((x.format)(point.0)) ", " ((y.format)(point.1)) }
             }
         }
-        path class=(format!("l s{index}")) d=(path) {}
+        @if !path.is_empty() { path class=(format!("l s{index}")) d=(path) {} }
         @for (a, b, why) in &one.disturbed {
             @let (a, b) = frame.place((*a, *b));
             path.x d=(format!("M{} {}l9 9m0 -9l-9 9", px(a - 4.5), px(b - 4.5))) { title { (why) } }

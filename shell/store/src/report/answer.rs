@@ -175,8 +175,9 @@ pub(super) fn verdict(loaded: &Loaded) -> Markup {
     }
     html! {
         div class=(format!("verdict {}", mood.class())) role="note" {
-            @if let Some(achieved) = &achieved { p { (achieved.summary) "." } }
+            @if let Some(achieved) = achieved.as_ref().filter(|achieved| !achieved.success) { p { (achieved.summary) "." } }
             p { (headline) }
+            @if let Some(achieved) = achieved.as_ref().filter(|achieved| achieved.success) { p { (achieved.summary) "." } }
             @if !notes.is_empty() || !reasons.is_empty() || !remarks.is_empty() {
                 ul {
                     @for note in notes.iter().chain(remarks) { li { (note) } }

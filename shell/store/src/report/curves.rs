@@ -108,6 +108,11 @@ pub(super) fn curve(trials: &[&TrialRow], load: impl Fn(&TrialRow) -> Option<f64
     Series { points, singles, disturbed: disturbed.collect(), ..Series::default() }
 }
 
+/// Whether there is more to see than a single load.
+pub(super) fn is_curve(series: &Series) -> bool {
+    series.points.len() > 1 || series.points.len() + series.disturbed.len() > 2
+}
+
 /// Trials whose figures say something about the device at a load, and those that would if the tester had not been
 /// disturbed. Bursts do not. Trials that narrow a search give way to those that count.
 pub(super) fn meaningful(loaded: &Loaded) -> Vec<&TrialRow> {
@@ -156,7 +161,7 @@ pub(super) fn over_load(loaded: &Loaded) -> Option<Markup> {
             Series { name: (*frame).to_owned(), ..curve(&own, |trial| load(trial, share), of) }
         };
         // One load is no curve.
-        frames.iter().map(one).filter(|series| series.points.len() > 1).collect()
+        frames.iter().map(one).filter(is_curve).collect()
     };
     let chart = |id: &str, title: &str, y: &str, format, series: Vec<Series>| {
         let values = || series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
@@ -258,7 +263,7 @@ fn sessions_over(number: usize, unit: &str, trials: &[&TrialRow]) -> Option<Mark
                 all.push(Series { name: name.join(": "), ..curve(&own, |trial| trial.load, *of) });
             }
         }
-        all.retain(|series| series.points.len() > 1);
+        all.retain(is_curve);
         all
     };
     let chart = |id: &str, title: &str, y: &str, format, names: &[(&str, Of)]| {
@@ -282,13 +287,7 @@ fn sessions_over(number: usize, unit: &str, trials: &[&TrialRow]) -> Option<Mark
             count,
             &[("attempted", |f| f.sessions_attempted), ("established", |f| f.sessions_established)],
         ),
-        chart(
-            "s-reached",
-            "Measured over the whole trial, ramps included,",
-            "measured",
-            format,
-            &[("", reached)],
-        ),
+        chart("s-reached", "Reached, as a mean with ramps,", "reached", format, &[("", reached)]),
         chart("s-setup", "Time to set up", "99%", ns, &[("", |f| f.setup_p99_ns)]),
         chart(
             "s-response",
