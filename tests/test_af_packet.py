@@ -1,12 +1,13 @@
 """AF_PACKET ports hand over what is on the link: fragments, long segments, joined datagrams; and send nothing late."""
 
 import json
+import signal
 import time
 
 import pytest
 from hosts import PYTHON, Host
-from lab import call, need, pair, wait_until
-from sessions import check
+from lab import call, need, pair, settled, wait_until
+from sessions import check as checked
 
 MAC = {"ethernet": {"dst": "02:00:00:00:00:99"}}
 V4, V6 = {"src": "10.0.0.2", "dst": "10.0.0.3"}, {"src": "2001:2::2", "dst": "2001:2::3"}
@@ -58,22 +59,31 @@ def test_fragments_arrive_one_by_one(lab, tester, cores):
 def test_what_was_due_while_the_link_was_down_is_not_sent_later(lab, tester):
     """It is counted as lost at the port; what the other end counts are the packets sent while the link was up."""
     streams = [{"name": "s", "from": "west", "to": "east", "packet": FRAGMENTS["whole"], "rate": "5kpps"}]
-    profile = lab.profile(pair("afpacket:v0", "afpacket:v1"), streams, load={"duration": "2s", "drain": "200ms"})
-    process = lab.start_eagre("run", profile, "--json", "-", ns=tester)
-    wait_until(lambda: tester.counters("v0")["tx"] > 500 or process.poll() is not None, "traffic", 15)
-    tester.ip("link", "set", "v0", "down")
-    before = tester.counters("v0")["tx"]
-    time.sleep(0.4)
-    assert tester.counters("v0")["tx"] == before
-    tester.ip("link", "set", "v0", "up")
-    done = lab.finish(process)
-    result = done.told
-    one, drops = result["streams"]["s"], result["ports"]["west"]["tx_errors"]
-    assert not result["verdict"]["valid"] and drops["link_down"] > 1_000, (drops, result["verdict"])
-    # A packet may be dropped by the kernel while the link goes down or comes up.
-    dropped = sum(drops.values())
-    assert one["rx"] <= one["tx"] - drops["link_down"] and one["tx"] - one["rx"] <= dropped + 200, (one, drops)
-    assert one["latency_ns"]["max"] < 300_000_000, one["latency_ns"]
+    profile = lab.profile(pair("afpacket:v0", "afpacket:v1"), streams, load={"duration": "60s", "drain": "200ms"})
+
+    def once():
+        process = lab.start_eagre("run", profile, "--json", "-", ns=tester)
+        start = tester.counters("v0")["tx"]
+        wait_until(lambda: tester.counters("v0")["tx"] > start + 500 or process.poll() is not None, "traffic", 15)
+        tester.ip("link", "set", "v0", "down")
+        before = tester.counters("v0")["tx"]
+        time.sleep(0.4)
+        assert tester.counters("v0")["tx"] == before
+        tester.ip("link", "set", "v0", "up")
+        wait_until(lambda: tester.counters("v0")["tx"] > before + 500 or process.poll() is not None, "traffic again", 15)
+        process.send_signal(signal.SIGINT)
+        return lab.finish(process)
+
+    def check(done):
+        result = done.told
+        one, drops = result["streams"]["s"], result["ports"]["west"]["tx_errors"]
+        assert not result["verdict"]["valid"] and drops.get("link_down", 0) > 100, (drops, result["verdict"])
+        # A packet may be dropped by the kernel while the link goes down or comes up.
+        assert one["rx"] <= one["tx"] - drops["link_down"] and one["tx"] - one["rx"] <= sum(drops.values()) + 200, (one, drops)
+        assert one["latency_ns"]["max"] < 390_000_000, one["latency_ns"]
+
+    # The sender may be kept from its core just then.
+    settled(once, check)
 
 
 # Sends datagrams of one size as one packet; the kernel leaves it to a card to cut it. Then says what came back.
@@ -104,7 +114,7 @@ def test_joined_datagrams_are_cut(lab, v6, size):
     arguments = json.dumps([host.tester_address(v6), 7, size, 40])
     answers = json.loads(host.host.run(PYTHON, "-c", JOINED, arguments))
     assert sorted(answers) == sorted((bytes([number]) * size).hex() for number in range(40))
-    one = check(host.served(process)["sessions"]["s"])
+    one = checked(host.served(process)["sessions"]["s"])
     assert one["server"]["frames"]["bad_checksum"] == 0, one
 
 

@@ -1295,6 +1295,8 @@ export interface PortResult {
   rx_errors: Record<string, number>;
   /** Frames the driver accepted but did not send, by reason. */
   tx_errors: Record<string, number>;
+  /** IP fragments received for the port's hosts, packets reassembled from them, and packets given up. */
+  fragments: Record<string, number>;
   /** Departures of all paced streams compared with the schedule. */
   pacing_ns?: PacingResult | null;
 }

@@ -23,7 +23,7 @@ pub use resolver::Resolver;
 use question::{Question, QuestionKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
-use wire::{Header, PacketSpec, ReadHeader, protocol, read};
+use wire::{Header, PacketSpec, ReadHeader, checksum, protocol, read};
 
 /// A hardware address.
 pub type Mac = [u8; 6];
@@ -45,6 +45,13 @@ const ALL_NODES: u128 = 0xff02_0000_0000_0000_0000_0000_0000_0001;
 const ALL_NODES_MAC: Mac = [0x33, 0x33, 0, 0, 0, 1];
 /// ND is valid only with this hop limit (RFC 4861 section 7.1).
 const ND_HOP_LIMIT: u128 = 255;
+
+/// Bytes of the link's addresses and type, of a VLAN tag, of IP headers; and ICMPv6's number.
+const ETHERNET: usize = 14;
+const TAG: usize = 4;
+const IPV4: usize = 20;
+const IPV6: usize = 40;
+const ICMPV6: u64 = 58;
 
 /// A host with its addresses.
 #[derive(Debug, Clone)]
@@ -204,7 +211,8 @@ impl Host {
                     header(version, &[("src", target), ("dst", *asker)]),
                     header(icmp, &[("type", *reply), ("id", *id), ("seq", *seq)]),
                 ];
-                self.frame(question.from, headers, payload.to_vec())
+                let frame = self.frame(question.from, headers, Vec::new())?;
+                with_payload(frame, ETHERNET + TAG * self.vlans.len(), payload)
             }
             _ => None,
         }
@@ -241,6 +249,31 @@ impl Host {
         ];
         self.frame(from, headers, Vec::new())
     }
+}
+
+/// An echo reply without payload, given one: it may be longer than any frame, for a packet that came in fragments. `ip`: where
+/// the IP header begins.
+fn with_payload(mut frame: Vec<u8>, ip: usize, payload: &[u8]) -> Option<Vec<u8>> {
+    frame.extend_from_slice(payload);
+    let is_v4 = frame[ip] >> 4 == 4;
+    let icmp = ip + if is_v4 { IPV4 } else { IPV6 };
+    let len = u16::try_from(frame.len() - icmp).ok()?;
+    let put =
+        |frame: &mut [u8], at: usize, value: u16| frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
+    put(&mut frame, icmp + 2, 0);
+    let pseudo = if is_v4 {
+        put(&mut frame, ip + 2, len.checked_add(IPV4 as u16)?);
+        put(&mut frame, ip + 10, 0);
+        let sum = checksum::finish(checksum::sum(&frame[ip..icmp], 0));
+        put(&mut frame, ip + 10, sum);
+        0
+    } else {
+        put(&mut frame, ip + 4, len);
+        checksum::sum(&frame[ip + 8..icmp], u64::from(len) + ICMPV6)
+    };
+    let sum = checksum::finish(checksum::sum(&frame[icmp..], pseudo));
+    put(&mut frame, icmp + 2, sum);
+    Some(frame)
 }
 
 /// The VLANs a frame is in, outermost first.

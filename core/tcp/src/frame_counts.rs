@@ -37,8 +37,6 @@ counters! {
     frames_out,
     /// Their bytes, without FCS.
     frame_bytes_out,
-    /// Bad: pieces of IP packets. They are not put together.
-    bad_fragment,
     /// Bad: checksum of TCP, UDP or ICMP.
     bad_checksum,
     /// Good all the same: the sender left the checksum to a card that a virtual link does not have.
@@ -73,8 +71,10 @@ counters! {
     datagrams_out,
     /// Their payload, bytes.
     datagram_bytes_out,
-    /// Datagrams not sent because they are longer than the MTU allows.
+    /// Datagrams not sent because they are longer than an IP packet.
     datagrams_too_long,
+    /// Fragments sent, of datagrams longer than the MTU.
+    fragments_out,
     /// ICMP errors that belong to a flow.
     icmp_errors_in,
     /// ICMP errors about segments of a flow that are not on their way (RFC 5927).

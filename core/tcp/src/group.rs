@@ -95,11 +95,16 @@ impl Group {
         mss_of(self.config.mtu, is_v6)
     }
 
-    /// Bytes of payload in the longest datagram.
-    pub(crate) fn datagram_max(&self, addresses: &Addresses) -> usize {
+    /// Bytes of payload in the longest datagram that needs no fragments.
+    pub(crate) fn datagram_whole(&self, addresses: &Addresses) -> usize {
         let ip = if matches!(addresses, Addresses::V4 { .. }) { IPV4 } else { IPV6 };
         usize::from(self.config.mtu).saturating_sub(ip + UDP_HEADER)
     }
+}
+
+/// Bytes of payload in the longest datagram: IPv4's length counts its header.
+pub fn datagram_max(is_v6: bool) -> u16 {
+    u16::MAX - UDP_HEADER as u16 - if is_v6 { 0 } else { IPV4 as u16 }
 }
 
 /// Bytes of payload in a segment without options in a packet of `mtu` bytes.

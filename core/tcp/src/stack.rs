@@ -23,8 +23,9 @@ use crate::box_pool::BoxPool;
 use crate::counts::TcpCounts;
 use crate::endpoint::{Endpoint, Env, Events, State};
 use crate::frame::Addresses;
+
 use crate::frame_counts::StackCounts;
-use crate::group::{Group, GroupConfig};
+use crate::group::{Group, GroupConfig, datagram_max};
 use crate::key::{self, Key, Keys, Transport};
 use crate::names::Names;
 use crate::slab::Slab;
@@ -32,7 +33,7 @@ use crate::table::Table;
 use crate::wheel::{self, Wheel, WheelPosition};
 use inward::Inward;
 use limits::{HOPS_MAX, Strangers};
-use outward::{Reply, Stalled};
+use outward::{LongDatagram, Reply, Stalled};
 use places::Places;
 use slot::{DETACHED, FlowKind, IS_V6, QUEUED, Slot, TOLD, WAKE};
 use std::collections::VecDeque;
@@ -99,6 +100,10 @@ pub struct Stack<A: App> {
     replies: VecDeque<Reply>,
     /// A segment there was no room for.
     stalled: Option<Stalled>,
+    /// A datagram that leaves in fragments.
+    long: Option<LongDatagram>,
+    /// What its fragments have in common (RFC 791 section 3.2).
+    fragment_id: u32,
     backlogs: Backlogs,
     /// Room for what applications ask to send on UDP flows, kept to be used again.
     lengths: Vec<u64>,
@@ -180,6 +185,8 @@ impl<A: App> Stack<A> {
             queue: VecDeque::new(),
             replies: VecDeque::new(),
             stalled: None,
+            long: None,
+            fragment_id: random::word(seed, 3) as u32,
             backlogs: Backlogs::default(),
             lengths: Vec::new(),
             burst: Vec::with_capacity(BURST),
@@ -482,15 +489,13 @@ impl<A: App> Stack<A> {
         f(app, &mut slot.flow, &mut io);
         let mut lengths = io.datagrams.take().unwrap_or_default();
         set_wake(slot, now, io.wake);
-        let addresses =
-            if slot.is_v6() { Addresses::V6 { from: 0, to: 0 } } else { Addresses::V4 { from: 0, to: 0 } };
-        let most = group.datagram_max(&addresses);
+        let most = datagram_max(slot.is_v6());
         let FlowKind::Udp(udp) = &mut slot.kind else { return false };
         for len in lengths.drain(..) {
             if udp.closing {
                 break;
             }
-            match u16::try_from(len).ok().filter(|len| usize::from(*len) <= most) {
+            match u16::try_from(len).ok().filter(|len| *len <= most) {
                 Some(len) => udp.push(&mut self.backlogs, len),
                 None => group.stack.datagrams_too_long += 1,
             }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod fragments;
 pub mod host;
 pub mod http;
 pub mod order;

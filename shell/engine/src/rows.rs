@@ -128,6 +128,7 @@ pub(crate) fn ports(
             tx_answers: n.tx_answers,
             rx_errors,
             tx_errors: errors(end.map_or(&[], |e| &e.drops.tx)),
+            fragments: errors(&n.fragments.each()),
             pacing_ns: pacing(&port_pacing(trial, sums, index)),
         };
         all.insert(plan.name.clone(), port);

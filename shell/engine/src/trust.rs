@@ -80,7 +80,7 @@ pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     let (signer, streams) = (Signer { mark, lane: 0 }, vec![stream]);
     let transmitter =
         Transmitter::new(queues.tx[0].as_mut(), 0, schedule, signer, streams, blocks, Vec::new(), shape);
-    let receiver = Receiver::new(queues.rx[0].as_mut(), 0, mark);
+    let receiver = Receiver::new(queues.rx[0].as_mut(), 0, mark, 1_500);
     let recorder = Recorder::new(shape.table(), 1);
     let interval = Box::new(shape.interval());
     let mut worker = Worker::new(

@@ -8,6 +8,7 @@ pub(crate) mod commands;
 pub(crate) mod deadlines;
 mod flow_sink;
 pub(crate) mod flows;
+mod pieces;
 pub(crate) mod receive;
 pub(crate) mod steer;
 pub(crate) mod template;
@@ -269,6 +270,7 @@ impl<'a> Worker<'a> {
             self.unsent[sending.transmitter.port()] += sending.transmitter.abandon();
         }
         self.recorder.settle();
+        self.receivers.iter_mut().for_each(|receiver| receiver.finish(&mut self.interval));
         let expected = self.expected.len();
         self.flows_mut().for_each(|flows| flows.judge_silent(now));
         let mut through: Vec<usize> =

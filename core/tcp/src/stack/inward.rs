@@ -113,8 +113,9 @@ impl<A: App> Stack<A> {
     /// Takes a packet in; returns whether it is for the stack.
     #[inline]
     fn take(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
+        // Nothing behind the IP header can be read: who puts packets together comes again with the whole.
         if inward.is_fragment {
-            return self.take_fragment(bytes, inward);
+            return false;
         }
         match inward.protocol {
             frame::TCP => self.take_segment(now, app, bytes, inward),
@@ -150,15 +151,6 @@ impl<A: App> Stack<A> {
         if let Some(group) = self.groups.iter_mut().find(|group| group.config.own_mac == to) {
             group.stack.bad_cut_short += 1;
         }
-    }
-
-    fn take_fragment(&mut self, bytes: &[u8], inward: &Inward) -> bool {
-        let Some(group) = self.places.owner(&inward.key.addresses, inward.key.tags) else { return false };
-        if !self.count_frame(group.0, bytes) {
-            return false;
-        }
-        self.groups[usize::from(group.0)].stack.bad_fragment += 1;
-        true
     }
 
     #[inline]

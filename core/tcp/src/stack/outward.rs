@@ -10,6 +10,7 @@ use crate::icmp;
 use crate::names::Names;
 use crate::segment::SegmentHeader;
 use crate::template::{self, Outer};
+use fragment::Cut;
 use units::Nanos;
 
 /// Segments of one flow before it is the next one's turn.
@@ -43,6 +44,15 @@ pub(super) struct Stalled {
     out: Outgoing,
 }
 
+/// A datagram that is longer than the MTU, and how many of its fragments have left.
+#[derive(Debug)]
+pub(super) struct LongDatagram {
+    group: u16,
+    frame: Vec<u8>,
+    cut: Cut,
+    sent: usize,
+}
+
 /// How far a flow came.
 enum Sent {
     /// It owes nothing any more, and is not in the queue.
@@ -61,6 +71,12 @@ impl<A: App> Stack<A> {
         if self.stalled.is_some() && !self.send_stalled(app, sink) {
             return true;
         }
+        if let Some(long) = &self.long {
+            let group = &mut self.groups[usize::from(long.group)];
+            if !send_fragments(group, &mut self.long, sink) {
+                return true;
+            }
+        }
         while let Some(index) = self.queue.pop_front() {
             match self.send_some(now, app, index, sink) {
                 Sent::Some => self.queue.push_back(index),
@@ -77,7 +93,7 @@ impl<A: App> Stack<A> {
     /// Whether [`Stack::transmit`] has something to send.
     #[inline]
     pub fn owes(&self) -> bool {
-        !self.queue.is_empty() || !self.replies.is_empty() || self.stalled.is_some()
+        !self.queue.is_empty() || !self.replies.is_empty() || self.stalled.is_some() || self.long.is_some()
     }
 
     #[inline]
@@ -121,6 +137,16 @@ impl<A: App> Stack<A> {
             let id = GroupId(slot.group);
             let offset = udp.offset();
             let fill = |out: &mut [u8]| app.fill(&slot.flow, id, offset, out);
+            if usize::from(len) > group.datagram_whole(&outer.addresses) {
+                self.fragment_id = self.fragment_id.wrapping_add(1);
+                self.long = long_datagram(group, id, &outer, slot.ports, len, fill, self.fragment_id);
+                udp.heard = tick(now);
+                udp.advance(&mut self.backlogs);
+                if !send_fragments(group, &mut self.long, sink) {
+                    return Sent::NoRoom;
+                }
+                continue;
+            }
             if !write_datagram(group, &outer, slot.ports, len, fill, sink) {
                 return Sent::NoRoom;
             }
@@ -279,15 +305,57 @@ fn write_datagram(
 ) -> bool {
     let len = group.template.len(&outer.addresses) + UDP_HEADER + usize::from(payload_len);
     let Some(buffer) = sink.frame(len) else { return false };
-    let transport = group.template.write(outer, &mut buffer[..len]);
+    put_datagram(group, outer, ports, fill, &mut buffer[..len]);
+    group.stack.datagrams_out += 1;
+    group.stack.datagram_bytes_out += u64::from(payload_len);
+    count_out(group, len);
+    true
+}
+
+/// Writes a frame with a datagram that fills it.
+fn put_datagram(group: &Group, outer: &Outer, ports: u32, fill: impl FnOnce(&mut [u8]), frame: &mut [u8]) {
+    let transport = group.template.write(outer, frame);
     let total = transport.len() as u16;
     transport[..4].copy_from_slice(&ports.to_be_bytes());
     transport[4..6].copy_from_slice(&total.to_be_bytes());
     fill(&mut transport[UDP_HEADER..]);
     template::put_checksum(&outer.addresses, frame::UDP, transport, UDP_CHECKSUM);
+}
+
+/// A datagram that does not fit one packet; `None` if the MTU leaves no room for fragments either.
+#[cold]
+fn long_datagram(
+    group: &mut Group,
+    id: GroupId,
+    outer: &Outer,
+    ports: u32,
+    payload_len: u16,
+    fill: impl FnOnce(&mut [u8]),
+    fragment_id: u32,
+) -> Option<LongDatagram> {
+    let mut frame = vec![0; group.template.len(&outer.addresses) + UDP_HEADER + usize::from(payload_len)];
+    put_datagram(group, outer, ports, fill, &mut frame);
+    let Some(cut) = Cut::new(&frame, group.config.mtu.into(), fragment_id) else {
+        group.stack.datagrams_too_long += 1;
+        return None;
+    };
     group.stack.datagrams_out += 1;
     group.stack.datagram_bytes_out += u64::from(payload_len);
-    count_out(group, len);
+    Some(LongDatagram { group: id.0, frame, cut, sent: 0 })
+}
+
+/// Sends the fragments of a long datagram; returns whether there was room for all.
+fn send_fragments(group: &mut Group, long: &mut Option<LongDatagram>, sink: &mut impl Sink) -> bool {
+    let Some(datagram) = long else { return true };
+    while datagram.sent < datagram.cut.parts() {
+        let len = datagram.cut.len(datagram.sent);
+        let Some(buffer) = sink.frame(len) else { return false };
+        datagram.cut.write(&datagram.frame, datagram.sent, &mut buffer[..len]);
+        datagram.sent += 1;
+        group.stack.fragments_out += 1;
+        count_out(group, len);
+    }
+    *long = None;
     true
 }
 

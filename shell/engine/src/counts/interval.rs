@@ -4,6 +4,7 @@
 //! streams there are.
 
 use super::sessions::SessionCounts;
+use fragment::FragmentCounts;
 use histogram::Scale;
 use measure::Table;
 use sched::PacingRecord;
@@ -44,6 +45,8 @@ pub(crate) struct PortCounts {
     pub(crate) rx_before_sent: u64,
     /// Frames of sessions that could not be passed on to the worker that owns them.
     pub(crate) rx_not_steered: u64,
+    /// Fragments to the port's hosts, and what became of their packets.
+    pub(crate) fragments: FragmentCounts,
 }
 
 impl PortCounts {
@@ -60,6 +63,7 @@ impl PortCounts {
         self.rx_unknown_stream += other.rx_unknown_stream;
         self.rx_before_sent += other.rx_before_sent;
         self.rx_not_steered += other.rx_not_steered;
+        self.fragments.merge(&other.fragments);
     }
 }
 

@@ -73,7 +73,7 @@ fn resolve<C: Clock>(
         for ((port, hosts), resolver) in rig.ports.iter_mut().zip(&hosts.ports).zip(neighbours.iter_mut()) {
             let mut frames = resolver.requests(now, hosts);
             for queue in &mut port.queues.rx {
-                Receiver::new(queue.as_mut(), 0, Mark::of_run(0)).listen(|frame| {
+                Receiver::new(queue.as_mut(), 0, Mark::of_run(0), 0).listen(|frame| {
                     resolver.take(hosts, frame);
                     frames.extend(hosts.answer(frame));
                 });

@@ -11,7 +11,7 @@ use crate::worker::transmit::{Signer, Transmitter, TxStream};
 use crate::worker::varied::Varied;
 use field::Program;
 use jit::{Jit, Runner};
-use port::TxOffload;
+use port::{PortFacts, TxOffload};
 use profile::plan::{ChainPlan, ChecksumBy};
 use replay::TracePacket;
 use sched::{Chain, Link, Schedule, Share};
@@ -22,6 +22,15 @@ use wire::{Packet, PacketSpec};
 
 /// One worker's side of every port.
 pub(crate) type Endpoints<'q> = (Vec<Transmitter<'q>>, Vec<Receiver<'q>>);
+
+/// The longest IP packet that hosts send: an ordinary one, or what the port takes.
+fn hosts_mtu(facts: &PortFacts) -> usize {
+    const MTU: u32 = 1_500;
+    facts.frame_len_max.saturating_sub(ETHERNET_BYTES).min(MTU) as usize
+}
+
+/// Ethernet header and FCS.
+const ETHERNET_BYTES: u32 = 18;
 
 impl Trial<'_> {
     /// Both sides of every port for each worker. If fields vary, what writes them is made in `jit`.
@@ -35,6 +44,7 @@ impl Trial<'_> {
         let mut next = 0;
         for (index, port) in rig.ports.iter_mut().enumerate() {
             let senders = port.queues.tx.len().min(workers);
+            let mtu = hosts_mtu(port.port.facts());
             // Ports with fewer queues than there are workers are spread over these, each port whole: what receives also
             // answers. Sessions belong to the first workers.
             let first = if senders < workers && !self.has_sessions(index) { next } else { 0 };
@@ -46,7 +56,7 @@ impl Trial<'_> {
             }
             // A port with more receive queues than there are workers: they take turns at them.
             for (n, queue) in port.queues.rx.iter_mut().enumerate() {
-                all[(first + n) % workers].1.push(Receiver::new(queue.as_mut(), index, self.mark));
+                all[(first + n) % workers].1.push(Receiver::new(queue.as_mut(), index, self.mark, mtu));
             }
             next += if senders < workers { senders } else { 0 };
         }

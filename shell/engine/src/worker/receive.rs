@@ -2,6 +2,7 @@
 
 use super::commands::PingEvent;
 use super::flows::Local;
+use super::pieces::Pieces;
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts};
 use measure::{Arrival, Recorder};
@@ -35,6 +36,8 @@ pub(crate) struct Receiver<'a> {
     tap: Option<Tap>,
     /// What may be answers to pings, while there are some.
     overheard: Option<Vec<PingEvent>>,
+    /// Packets whose fragments arrive one by one.
+    pieces: Pieces,
 }
 
 /// Frames that are kept for pings from one turn to the next; a ping whose answer finds no room is repeated.
@@ -47,7 +50,8 @@ const FCS_BYTES: usize = 4;
 const AHEAD: usize = 6;
 
 impl<'a> Receiver<'a> {
-    pub(crate) fn new(queue: &'a mut dyn RxQueue, port: usize, mark: Mark) -> Self {
+    /// `mtu`: the longest IP packet that hosts answer with.
+    pub(crate) fn new(queue: &'a mut dyn RxQueue, port: usize, mark: Mark, mtu: usize) -> Self {
         Self {
             queue,
             port,
@@ -57,6 +61,7 @@ impl<'a> Receiver<'a> {
             full: false,
             tap: None,
             overheard: None,
+            pieces: Pieces::new(mtu),
         }
     }
 
@@ -114,6 +119,9 @@ impl<'a> Receiver<'a> {
         let foreign =
             if local.is_empty() { u64::MAX } else { self.offer(now, !expected.is_empty(), local, counts) };
         let measured = self.classify(now, foreign, expected, counts, hosts, answers);
+        if self.pieces.has_news() {
+            self.pieces.pass_on(now, local, counts, hosts, answers);
+        }
         counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
         self.queue.free(&mut self.burst);
         true
@@ -161,7 +169,7 @@ impl<'a> Receiver<'a> {
             }
             let found = match signature::read_at_end(data, &mark) {
                 Ok(found) => found,
-                Err(_) => match look_closer(&mark, data, counts, hosts, answers) {
+                Err(_) => match look_closer(&mark, now, data, counts, hosts, answers, &mut self.pieces) {
                     Some(found) => found,
                     None => {
                         keep_for_pings(&mut self.overheard, self.port, now, data);
@@ -214,6 +222,11 @@ impl<'a> Receiver<'a> {
         })
     }
 
+    /// Gives up packets whose fragments have not all come: the trial is over.
+    pub(crate) fn finish(&mut self, interval: &mut Interval) {
+        self.pieces.finish(&mut interval.ports[self.port]);
+    }
+
     /// Takes in frames outside a trial: everything goes to `take`.
     pub(crate) fn listen(&mut self, mut take: impl FnMut(&[u8])) {
         self.queue.recv(&mut self.burst);
@@ -229,16 +242,20 @@ impl<'a> Receiver<'a> {
 #[inline(never)]
 fn look_closer(
     mark: &Mark,
+    now: Nanos,
     data: &[u8],
     counts: &mut PortCounts,
     hosts: &Hosts,
     answers: &mut Vec<Vec<u8>>,
+    pieces: &mut Pieces,
 ) -> Option<Signature> {
     let found = signature::find(data, mark);
     if let Err(why) = found {
         counts.rx_other += 1;
         counts.rx_damaged += u64::from(why == NoSignature::Damaged);
-        answers.extend(hosts.answer(data));
+        if !pieces.take(now, hosts, data) {
+            answers.extend(hosts.answer(data));
+        }
     }
     found.ok()
 }

@@ -1,6 +1,5 @@
 //! Applications: one or a mix, what carries them, and at which ports servers are reached.
 
-use super::options::{datagram_room, mtu};
 use super::{carrier_name, common, range};
 use crate::document::app::{AppDoc, AppKeys, AppWord, BulkDoc, EchoDoc, MemberDoc, RawDoc, SideDoc, once};
 use crate::document::content::SizeDoc;
@@ -74,7 +73,7 @@ impl Resolver<'_> {
         }
         let ones = self.ones(&app_path, &doc.app);
         let carrier = self.carrier(path, doc, &ones)?;
-        let room = datagram_room(mtu(doc), around.v4);
+        let room = u64::from(tcp::datagram_max(!around.v4));
         let mut all = Vec::new();
         for one in &ones {
             let resolved = self.app(&one.path, one.doc, doc, around, (carrier, room))?;
@@ -291,7 +290,7 @@ impl Resolver<'_> {
     /// That a datagram of so many bytes fits into a packet.
     pub(super) fn fits_datagram(&mut self, path: &str, bytes: u64, room: Option<u64>) {
         if let Some(room) = room.filter(|room| bytes > *room) {
-            let reason = format!("{bytes}B in one datagram; at this MTU the most is {room}B");
+            let reason = format!("{bytes}B in one datagram; the most is {room}B");
             self.reading.fail(path, reason);
         }
     }

@@ -201,16 +201,3 @@ fn tcp_options(said: &Said<'_, TcpDoc>) -> TcpOptions {
             .map_or(default.close_by_reset, |by| by == CloseByDoc::Reset),
     }
 }
-
-/// Bytes of data in the largest datagram.
-pub(super) fn datagram_room(mtu: u16, v4: bool) -> u64 {
-    u64::from(mtu) - if v4 { 28 } else { 48 }
-}
-
-/// Bytes of IP packets of an entry: the smaller of both ends'.
-pub(super) fn mtu(doc: &SessionDoc) -> u16 {
-    let both = doc.mtu.map_or(MTU, |mtu| mtu.0);
-    let client = doc.client.as_ref().and_then(|client| client.mtu).map_or(both, |mtu| mtu.0);
-    let server = doc.server.as_ref().and_then(|server| server.mtu).map_or(both, |mtu| mtu.0);
-    client.min(server)
-}

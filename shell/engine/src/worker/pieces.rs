@@ -1,0 +1,77 @@
+//! Fragments for the hosts behind a port: packets are put together, and go to sessions or hosts as if they had come whole.
+//!
+//! Not here: fragments of test packets, which are measured as they come, and of packets for others.
+
+use super::flows::Local;
+use crate::counts::interval::PortCounts;
+use fragment::{Cut, Fragment, Reassembler};
+use neighbour::Hosts;
+use units::Nanos;
+
+/// What one worker has of the packets that come to one queue in fragments.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    reassembler: Reassembler,
+    /// Frames with whole packets.
+    whole: Vec<Vec<u8>>,
+    /// Whether something was taken in since the last look.
+    has_news: bool,
+    /// The longest IP packet that hosts answer with.
+    mtu: usize,
+    /// What the fragments of an answer have in common.
+    id: u32,
+}
+
+impl Pieces {
+    pub(crate) fn new(mtu: usize) -> Self {
+        Self { reassembler: Reassembler::default(), whole: Vec::new(), has_news: false, mtu, id: 0 }
+    }
+
+    /// Takes a frame if it holds a fragment for one of the hosts; returns whether it does.
+    #[cold]
+    pub(crate) fn take(&mut self, now: Nanos, hosts: &Hosts, data: &[u8]) -> bool {
+        let Some(fragment) = Fragment::read(data) else { return false };
+        let owner = hosts.owner(fragment.vlans(), fragment.to());
+        if owner.is_none_or(|owner| fragment.to_mac() != hosts.host(owner).mac) {
+            return false;
+        }
+        self.whole.extend(self.reassembler.take(now, &fragment));
+        self.has_news = true;
+        true
+    }
+
+    #[inline(always)]
+    pub(crate) fn has_news(&self) -> bool {
+        self.has_news
+    }
+
+    /// Passes whole packets on to sessions, and what is not theirs to the hosts, whose answers are cut if they are long.
+    #[cold]
+    pub(crate) fn pass_on(
+        &mut self,
+        now: Nanos,
+        local: &mut Local,
+        counts: &mut PortCounts,
+        hosts: &Hosts,
+        answers: &mut Vec<Vec<u8>>,
+    ) {
+        self.has_news = false;
+        counts.fragments.merge(&self.reassembler.take_counts());
+        for frame in self.whole.drain(..) {
+            let is_foreign =
+                local.is_empty() || local.receive(now, &mut [&frame], &mut counts.rx_not_steered) & 1 != 0;
+            let Some(answer) = is_foreign.then(|| hosts.answer(&frame)).flatten() else { continue };
+            self.id = self.id.wrapping_add(1);
+            match Cut::new(&answer, self.mtu, self.id) {
+                Some(cut) => answers.extend(cut.frames(&answer)),
+                None => answers.push(answer),
+            }
+        }
+    }
+
+    /// Gives up what is not complete.
+    pub(crate) fn finish(&mut self, counts: &mut PortCounts) {
+        self.reassembler.finish();
+        counts.fragments.merge(&self.reassembler.take_counts());
+    }
+}
