@@ -1,4 +1,4 @@
-"""docs/tcp-conformance.md has every MUST of RFC 9293, and the tests it names are there."""
+"""docs/tcp-conformance.md has every MUST of RFC 9293, and the tests and probes it names are there."""
 
 import re
 
@@ -15,9 +15,10 @@ ELSEWHERE = re.compile(r"^(stack\b|\**not (applicable|supported)\b)")
 
 @pytest.fixture(scope="module")
 def rust_tests():
-    """Names of the unit tests of core/tcp."""
+    """Names of the unit tests of core/tcp, and of the probes."""
     sources = (REPO / "core/tcp/src").rglob("*.rs")
-    return {name for source in sources for name in TEST.findall(source.read_text())}
+    probes = re.findall(r"^@probe\(.*\)\nasync def (\w+)", (REPO / "tests/probes.py").read_text(), re.MULTILINE)
+    return {name for source in sources for name in TEST.findall(source.read_text())} | set(probes)
 
 
 def test_every_must_has_a_row():

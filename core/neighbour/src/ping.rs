@@ -7,7 +7,7 @@
 //!
 //! Invariant: it ends, answered or not, after twice its attempts' timeouts at most.
 
-use crate::question::is_for_a_host;
+use crate::question::{end_of, is_for_a_host};
 use crate::resolver::RETRY;
 use crate::{
     ECHO_REPLY, ECHO_REPLY_V6, ECHO_REQUEST, ECHO_REQUEST_V6, Host, Mac, header, ip_number, neighbour, value,
@@ -198,11 +198,8 @@ impl Ping {
             && value(echo, "id") == u128::from(self.echo.id)
             && value(ip, "src") == ip_number(self.echo.to)
             && value(ip, "dst") == ip_number(self.echo.from);
-        let end = match version {
-            "ipv4" => ip.offset + value(ip, "total_length") as usize,
-            _ => ip.offset + 40 + value(ip, "payload_length") as usize,
-        };
-        let is_whole = frame.get(behind..end).is_some_and(|data| data.iter().copied().eq(0..DATA_BYTES));
+        let is_whole =
+            frame.get(behind..end_of(ip)).is_some_and(|data| data.iter().copied().eq(0..DATA_BYTES));
         is_ours.then(|| (value(echo, "seq") as u16, is_whole))
     }
 }

@@ -6,8 +6,8 @@ use crate::{
     ARP_REQUEST, ECHO_REPLY, ECHO_REPLY_V6, ECHO_REQUEST, ECHO_REQUEST_V6, Mac, ND_HOP_LIMIT, SOLICIT,
     mac_of, value,
 };
-use std::net::IpAddr;
-use wire::{ReadHeader, read};
+use std::net::{IpAddr, Ipv6Addr};
+use wire::{ReadHeader, checksum, read};
 
 /// A well-formed question.
 pub(crate) struct Question<'f> {
@@ -43,17 +43,15 @@ impl<'f> Question<'f> {
         let ip = headers.iter().find(|h| h.protocol.name == "ipv4" || h.protocol.name == "ipv6");
         let last = headers.last()?;
         match last.protocol.name {
-            "arp" if value(last, "operation") == ARP_REQUEST => {
+            "arp" if value(last, "operation") == ARP_REQUEST && is_for_ethernet(last) => {
                 let target = IpAddr::V4((value(last, "target_ip") as u32).into());
                 let kind = QuestionKind::Arp { asker: value(last, "sender_ip") };
                 Some(Self { from: mac_of(value(last, "sender_mac")), vlans, target, kind })
             }
-            "nd_solicit" => solicit(from, vlans, ip?, value(last, "target")),
-            // A solicitation without the option that tells the asker's hardware address (RFC 4861 section 4.3 allows it
-            // when asking one host): the target is what is behind the first 8 bytes.
+            // With and without the option that tells the asker's hardware address (RFC 4861 section 4.3).
+            "nd_solicit" => solicit(from, vlans, ip?, message(ip?, last, frame)?),
             "icmpv6" if value(last, "type") == SOLICIT => {
-                let target: [u8; 16] = frame.get(behind..behind + 16)?.try_into().ok()?;
-                solicit(from, vlans, ip?, u128::from_be_bytes(target))
+                solicit(from, vlans, ip?, message(ip?, last, frame)?)
             }
             "icmp" if value(last, "type") == ECHO_REQUEST => {
                 echo(from, vlans, ip?, (last, "icmp", ECHO_REPLY), frame, behind)
@@ -66,13 +64,61 @@ impl<'f> Question<'f> {
     }
 }
 
-fn solicit<'f>(from: Mac, vlans: Vec<u16>, ip: &ReadHeader, target: u128) -> Option<Question<'f>> {
-    let asker = value(ip, "src");
-    // A hop limit below 255 came through a router, which no neighbour's question does (RFC 4861 section 7.1.1).
+/// Whether an ARP packet is about IPv4 on Ethernet (RFC 826).
+fn is_for_ethernet(arp: &ReadHeader) -> bool {
+    let fields =
+        [("hardware_type", 1), ("protocol_type", 0x0800), ("hardware_length", 6), ("protocol_length", 4)];
+    fields.iter().all(|(name, is)| value(arp, name) == *is)
+}
+
+/// Where the packet behind `ip` ends in its frame.
+pub(crate) fn end_of(ip: &ReadHeader) -> usize {
+    match ip.protocol.name {
+        "ipv4" => ip.offset + value(ip, "total_length") as usize,
+        _ => ip.offset + 40 + value(ip, "payload_length") as usize,
+    }
+}
+
+/// The whole ICMP message that begins with `icmp`, if its checksum is right.
+fn message<'f>(ip: &ReadHeader, icmp: &ReadHeader, frame: &'f [u8]) -> Option<&'f [u8]> {
+    let bytes = frame.get(icmp.offset..end_of(ip))?;
+    let pseudo = match ip.protocol.name {
+        "ipv4" => 0,
+        // RFC 8200 section 8.1: both addresses, the length, and the number of ICMPv6.
+        _ => {
+            let addresses = frame.get(ip.offset + 8..ip.offset + 40)?;
+            checksum::sum(addresses, bytes.len() as u64 + 58)
+        }
+    };
+    (checksum::fold(checksum::sum(bytes, pseudo)) == 0xffff).then_some(bytes)
+}
+
+/// The target of a valid solicitation (RFC 4861 section 7.1.1).
+fn target_of(message: &[u8], ip: &ReadHeader) -> Option<u128> {
+    const SOURCE_HARDWARE_ADDRESS: u8 = 1;
+    let target = u128::from_be_bytes(message.get(8..24)?.try_into().ok()?);
+    let mut options = &message[24..];
+    let mut names_hardware = false;
+    while let [kind, units, ..] = *options {
+        let len = usize::from(units) * 8;
+        if len == 0 {
+            return None;
+        }
+        names_hardware |= kind == SOURCE_HARDWARE_ADDRESS;
+        options = options.get(len..).unwrap_or_default();
+    }
+    // Whoever has no address yet has no hardware address to tell and asks a group.
+    let is_valid =
+        value(ip, "src") != 0 || !names_hardware && Ipv6Addr::from_bits(value(ip, "dst")).is_multicast();
+    // A hop limit below 255 came through a router, which no neighbour's question does.
     let is_near = value(ip, "hop_limit") == ND_HOP_LIMIT;
-    let question =
-        Question { from, vlans, target: IpAddr::V6(target.into()), kind: QuestionKind::Solicit { asker } };
-    is_near.then_some(question)
+    let is_one = !Ipv6Addr::from_bits(target).is_multicast();
+    (is_valid && is_near && is_one && message[1] == 0).then_some(target)
+}
+
+fn solicit<'f>(from: Mac, vlans: Vec<u16>, ip: &ReadHeader, message: &[u8]) -> Option<Question<'f>> {
+    let target = IpAddr::V6(target_of(message, ip)?.into());
+    Some(Question { from, vlans, target, kind: QuestionKind::Solicit { asker: value(ip, "src") } })
 }
 
 fn echo<'f>(
@@ -83,14 +129,14 @@ fn echo<'f>(
     frame: &'f [u8],
     behind: usize,
 ) -> Option<Question<'f>> {
+    message(ip, echo, frame)?;
     let target = value(ip, "dst");
-    let (end, target) = if ip.protocol.name == "ipv4" {
-        (ip.offset + value(ip, "total_length") as usize, IpAddr::V4((target as u32).into()))
-    } else {
-        (ip.offset + 40 + value(ip, "payload_length") as usize, IpAddr::V6(target.into()))
+    let target = match ip.protocol.name {
+        "ipv4" => IpAddr::V4((target as u32).into()),
+        _ => IpAddr::V6(target.into()),
     };
     let (id, seq) = (value(echo, "id"), value(echo, "seq"));
-    let payload = frame.get(behind..end)?;
+    let payload = frame.get(behind..end_of(ip))?;
     let kind = QuestionKind::Echo { icmp, reply, asker: value(ip, "src"), id, seq, payload };
     Some(Question { from, vlans, target, kind })
 }
@@ -107,7 +153,13 @@ pub(crate) fn is_for_a_host(headers: &[ReadHeader]) -> bool {
     let is_ip = |header: &&ReadHeader| ["ipv4", "ipv6"].contains(&header.protocol.name);
     let is_plain = |header: &ReadHeader| {
         let names = ["ethernet", "vlan", "ipv4", "ipv6", "ipv6_hop_by_hop", "ipv6_destination"];
-        names.contains(&header.protocol.name) || header.protocol.part.is_some()
+        let is_done = match header.protocol.name {
+            // At its end, and a whole packet (RFC 6946).
+            "ipv6_routing" | "srh" => value(header, "segments_left") == 0,
+            "ipv6_fragment" => value(header, "fragment_offset") == 0 && value(header, "more_fragments") == 0,
+            name => names.contains(&name),
+        };
+        is_done || header.protocol.part.is_some()
     };
     around.iter().all(is_plain) && around.iter().filter(is_ip).count() <= 1
 }

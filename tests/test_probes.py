@@ -1,0 +1,138 @@
+"""What a host must do, by some 300 probes: our servers pass at least as many as the Linux kernel beside them.
+
+docs/tcp-probes.md is the list with both results; UPDATE_GOLDEN=1 writes it.
+"""
+
+import json
+import os
+import re
+import signal
+
+import pytest
+from hosts import PYTHON, TESTS
+from lab import REPO, call, need
+
+PAGE = REPO / "docs/tcp-probes.md"
+TARGET = {4: "10.9.0.2", 6: "2001:2:9::2"}
+AT_LEAST = {4: 83, 6: 79}
+# What needs packets put together of their pieces, which not every kind of port hands over whole.
+PIECES = {
+    "fragments_of_datagrams_are_joined",
+    "fragments_of_echoes_are_joined",
+    "fragments_of_segments_are_joined",
+    "fragments_beyond_the_end_are_told",
+    "odd_fragments_are_told",
+}
+# So that a kernel says all that it has to say.
+TALKATIVE = {
+    "net.ipv4.icmp_ratelimit": 0,
+    "net.ipv4.icmp_ratemask": 0,
+    "net.ipv6.icmp.ratelimit": 0,
+    "net.ipv4.icmp_msgs_per_sec": 100_000,
+    "net.ipv4.icmp_msgs_burst": 100_000,
+}
+HEAD = """# What a host must do, packet by packet
+
+Probes of our servers and of a Linux kernel on the same machine. Each is named after the section that asks for what it looks
+for. `tests/probes.py` sends them; `tests/test_probes.py` runs them, checks this page and writes it (`UPDATE_GOLDEN=1`).
+*Linux* is the kernel with its defaults, but for limits of how many ICMP errors it sends, and a plain echo server. *Eagre* is
+`eagre run` with `echo` over TCP and UDP on an AF_PACKET port. [TCP conformance](tcp-conformance.md) lists the rules of TCP one
+by one.
+"""
+
+# Family, name, rule and meaning of all.
+PROBES = json.loads(call(PYTHON, TESTS / "probes.py", "list"))
+
+
+@pytest.fixture(scope="module")
+def found(shared):
+    """What each probe found wrong, by the name of the target, in the order of the list."""
+    need("ip", "ethtool")
+    lab = shared
+    kernel, tester = lab.netns("kernel"), lab.netns("tester")
+    asks = {"Linux": lab.netns("ask-linux"), "Eagre": lab.netns("ask-eagre")}
+    kernel.sysctl({f"net.ipv6.conf.{which}.disable_ipv6": 0 for which in ("all", "default", "lo")})
+    kernel.sysctl(TALKATIVE)
+    lab.veth(asks["Linux"], "p0", kernel, "k0")
+    call(*kernel.command("ethtool", "-K", "k0", "tx", "off", "tso", "off", "gso", "off", "gro", "off"))
+    kernel.ip("address", "add", f"{TARGET[4]}/16", "dev", "k0")
+    kernel.ip("address", "add", f"{TARGET[6]}/64", "dev", "k0", "nodad")
+    served = lab.start(PYTHON, TESTS / "probes.py", "serve", ns=kernel)
+    assert served.stdout.readline() == "ready\n"
+    lab.veth(asks["Eagre"], "p0", tester, "veth0")
+    entries = [
+        {
+            "name": f"{transport}{family}",
+            "server": {"port": "west", "addresses": address},
+            "transport": transport,
+            "app": "echo",
+        }
+        for transport in ("tcp", "udp")
+        for family, address in TARGET.items()
+    ]
+    port = {"device": "afpacket:veth0", "ip": [f"{TARGET[4]}/16", f"{TARGET[6]}/64"]}
+    profile = lab.profile({"west": port}, None, sessions=entries, load={"duration": "180s", "drain": "0s"})
+    eagre = lab.start_eagre("run", profile, "--json", "-", ns=tester)
+    command = (PYTHON, TESTS / "probes.py", "probe", "p0", *TARGET.values())
+    probes = {name: lab.start(*command, ns=ask) for name, ask in asks.items()}
+    results = {}
+    for name, process in probes.items():
+        out, err = process.communicate(timeout=150)
+        assert not process.returncode, f"{name}: {err[-2000:]}"
+        results[name] = json.loads(out)
+    assert eagre.poll() is None, eagre.communicate()[1]
+    eagre.send_signal(signal.SIGINT)
+    lab.finish(eagre, 20)
+    return results
+
+
+def page(found):
+    """The page as these results have it."""
+    parts = [HEAD]
+    for family in (4, 6):
+        numbers = [number for number, one in enumerate(PROBES) if one[0] == family]
+        passed = {name: sum(results[number][2] is None for number in numbers) for name, results in found.items()}
+        summary = ", ".join(f"{name} passes {count}" for name, count in passed.items())
+        parts.append(f"\n## IPv{family}\n\n{len(numbers)} probes: {summary}.\n\n| Rule | Probe | {' | '.join(found)} |")
+        parts.append("|---|---|" + "---|" * len(found))
+        for number in numbers:
+            _, _, rule, meaning = PROBES[number]
+            said = " | ".join(results[number][2] or "yes" for results in found.values())
+            parts.append(f"| {rule} | {meaning} | {said} |")
+    return "\n".join(parts) + "\n"
+
+
+def test_there_are_as_many_probes_as_there_must_be():
+    """Names are told apart, too."""
+    for family, least in AT_LEAST.items():
+        names = [one[1] for one in PROBES if one[0] == family]
+        assert len(names) == len(set(names)) >= least
+
+
+@pytest.mark.unsteady("a busy machine answers late, thrice")
+@pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
+def test_our_hosts_pass_as_many_as_linux(found, family):
+    """None that Linux passes is failed, so that not only the number counts."""
+    wrong = {
+        name: {one[1]: one[2] for one in results if one[0] == family and one[2] and one[1] not in PIECES}
+        for name, results in found.items()
+    }
+    assert len(wrong["Eagre"]) <= len(wrong["Linux"]), wrong
+    ours = set(wrong["Eagre"]) - set(wrong["Linux"])
+    assert not ours, {name: wrong["Eagre"][name] for name in ours}
+
+
+@pytest.mark.unsteady("a busy machine answers late, thrice")
+def test_the_page_is_what_the_probes_say(found):
+    """What a kernel of another version says is not compared, nor the sums."""
+    told = page(found)
+    if os.environ.get("UPDATE_GOLDEN"):
+        PAGE.write_text(told)
+    assert steady(PAGE.read_text()) == steady(told), "run with UPDATE_GOLDEN=1 and look at the difference"
+
+
+def steady(text):
+    """The page's rows without what Linux said, and without those about pieces."""
+    about_pieces = {one[3] for one in PROBES if one[1] in PIECES}
+    rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.startswith("| ")]
+    return [(row[1], row[2], row[4]) for row in rows if row[2] not in about_pieces]
