@@ -218,11 +218,25 @@ def test_handshakes_that_can_not_be(host):
     process = http(host, host.server({"http": {"response": "1KB"}}, tls=tls))
     assert "alert" in s_client_errors(host, "-tls1_2")
     assert "alert" in s_client_errors(host, "-alpn", "h2")
-    assert "alert" in s_client_errors(host, "-groups", "P-521")
+    assert "alert" in s_client_errors(host, "-groups", "X448")
     result = host.served(process)
     one = check(result["sessions"]["s"])
     assert one["attempted"] == 3 == sum(one["failed"].values()), one
     assert set(one["failed"]) <= {"tls_protocol"}, one["failed"]
+
+
+@pytest.mark.parametrize("version, flag", [("1.2", "-tls1_2"), ("1.3", "-tls1_3")])
+def test_openssl_by_p_521(host, version, flag):
+    """Keys are exchanged by P-521, and the certificate's key is on it as well."""
+    folder = host.lab.folder()
+    chain, key = folder / "chain.pem", folder / "key.pem"
+    call("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-521", "-nodes", "-subj", "/CN=a.test", "-days", "2", "-keyout", key, "-out", chain)
+    tls = {"certificate": {"chain": str(chain), "key": str(key)}, "groups": "secp521r1"}
+    process = http(host, host.server({"http": {"response": "1KB"}}, tls=tls))
+    said = s_client(host, flag, "-groups", "P-521")
+    assert "HTTP/1.1 200" in said and "ECDH, secp521r1, 521 bits" in said, said
+    [agreed] = served(host, process)["server"]["tls"]
+    assert (agreed["version"], agreed["group"]) == (version, "secp521r1"), agreed
 
 
 def s_client_errors(host, *arguments):

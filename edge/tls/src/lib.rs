@@ -12,6 +12,7 @@ mod failure;
 mod flow;
 mod identity;
 mod names;
+mod p521;
 mod server;
 mod store;
 mod trust;

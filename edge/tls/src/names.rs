@@ -8,6 +8,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{CipherSuite, NamedGroup, ProtocolVersion, SupportedCipherSuite, SupportedProtocolVersion};
 use session::plan::TlsPlan;
 
+use crate::p521::SECP521R1;
 use crate::{TlsError, list};
 
 /// A suite's IANA name. The library writes `TLS13_` where IANA has `TLS_`.
@@ -35,7 +36,12 @@ pub fn suites() -> impl Iterator<Item = &'static str> {
 
 /// Every key exchange group there is.
 pub fn groups() -> impl Iterator<Item = &'static str> {
-    ALL_KX_GROUPS.iter().map(|group| of_group(group.name()))
+    all_groups().map(|group| of_group(group.name()))
+}
+
+/// The library's, and P-521 behind them.
+fn all_groups() -> impl Iterator<Item = &'static dyn SupportedKxGroup> {
+    ALL_KX_GROUPS.iter().copied().chain([SECP521R1])
 }
 
 /// What of the library a plan asks for.
@@ -52,9 +58,9 @@ pub fn choose(plan: &TlsPlan) -> Result<Chosen, TlsError> {
         [] => ALL_CIPHER_SUITES.to_vec(),
         named => named.iter().map(|name| suite(name)).collect::<Result<_, _>>()?,
     };
-    let kx_groups = match plan.groups.as_slice() {
+    let kx_groups: Vec<_> = match plan.groups.as_slice() {
         // Without the library's feature `prefer-post-quantum` the first of these is X25519.
-        [] => ALL_KX_GROUPS.to_vec(),
+        [] => all_groups().collect(),
         named => named.iter().map(|name| group(name)).collect::<Result<_, _>>()?,
     };
     let allowed: Vec<_> = [(plan.tls13, &TLS13), (plan.tls12, &TLS12)]
@@ -94,9 +100,7 @@ fn suite(name: &str) -> Result<SupportedCipherSuite, TlsError> {
 }
 
 fn group(name: &str) -> Result<&'static dyn SupportedKxGroup, TlsError> {
-    ALL_KX_GROUPS
-        .iter()
+    all_groups()
         .find(|group| of_group(group.name()).eq_ignore_ascii_case(name))
-        .copied()
         .ok_or_else(|| TlsError::UnknownGroup { name: name.to_owned() })
 }

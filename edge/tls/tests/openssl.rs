@@ -180,6 +180,18 @@ fn their_server_takes_our_client() {
     }
 }
 
+/// Old devices may know no smaller curve, for the exchange of keys or in certificates.
+#[test]
+fn their_server_agrees_by_p_521() {
+    let authority = Authority::new("good");
+    let server = Server::start(&authority.signs(NAME, |_| {}), &["-groups", "P-521"]);
+    for version in ["1.2", "1.3"] {
+        let mut client = sides(only(version)).client().expect("a client");
+        let (agreed, _) = server.fetch(&mut *client.start(Nanos::ZERO, 0)).expect("a page");
+        assert_eq!((agreed.version, agreed.group), (version, "secp521r1"));
+    }
+}
+
 #[test]
 fn their_server_demands_a_certificate() {
     let authority = Authority::new("good");

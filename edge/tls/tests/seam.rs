@@ -72,7 +72,7 @@ fn every_version_suite_group_and_key() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 3 * 7 + 3 * 3 + 1);
+    assert_eq!(tried, 3 * 8 + 3 * 4 + 1);
 }
 
 #[test]

@@ -176,5 +176,6 @@ words! {
     X25519 = "x25519",
     Secp256r1 = "secp256r1",
     Secp384r1 = "secp384r1",
+    Secp521r1 = "secp521r1",
     X25519MlKem768 = "X25519MLKEM768",
 }
