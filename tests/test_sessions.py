@@ -192,6 +192,27 @@ def test_members_of_a_mix_come_by_weight(lab):
     assert one["client"]["http"] == one["server"]["http"] == {"2xx": 2 * 750}
 
 
+def test_members_of_a_mix_are_told_apart(lab):
+    """Counts and times of each, on both sides, in the result and in every interval; criteria may name them."""
+    wanted = {"sessions.s.client.apps.web.ttlb_ns.p99": "< 1s", "sessions.s.client.apps.echo.completed": ">= 250"}
+    done = run(lab, entry(MIX, open="1000/s", count=1000), command="sim", criteria=wanted)
+    one = all_through(of(done), 1000, 2000)
+    assert [criterion["passed"] for criterion in done.json["criteria"]] == [True, True]
+    for side in ("client", "server"):
+        apps = one[side]["apps"]
+        assert list(apps) == ["web", "echo"]
+        counts = {name: (app["attempted"], app["completed"], app["transactions"], app["active"]) for name, app in apps.items()}
+        assert counts == {"web": (750, 750, 1500, 0), "echo": (250, 250, 500, 0)}, counts
+        for key in ("attempted", "completed", "requests", "transactions", "rx_bytes_goodput", "tx_bytes_goodput"):
+            assert sum(app[key] for app in apps.values()) == one[side][key], (side, key)
+    times = {name: app["ttlb_ns"]["samples"] for name, app in one["client"]["apps"].items()}
+    assert times == {"web": 1500, "echo": 500} and "ttlb_ns" not in one["server"]["apps"]["web"]
+    alone = run(lab, entry(HTTP, open="100/s", count=10), command="sim")
+    assert "apps" not in of(alone)["client"]
+    refused = run(lab, entry(MIX, open="100/s", count=10), command="sim", criteria={"sessions.s.client.apps.mail.completed": "> 0"})
+    assert refused.exit == 2 and "unknown application of a mix 'mail'" in refused.err
+
+
 # Load.
 
 

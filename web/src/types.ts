@@ -40,6 +40,32 @@ export interface AddressRow {
   failed_by: number[] | null;
 }
 
+/** One application of a mix, on one side. */
+export interface AppResult {
+  /** Sessions that clients began to open, or that servers were asked for. */
+  attempted: number;
+  /** Sessions completed as planned. */
+  completed: number;
+  /** Sessions that failed, by reason. */
+  failed: Record<string, number>;
+  /** Sessions open at the end; in an interval, the change since its beginning. */
+  active: number;
+  /** Requests sent (clients) or received (servers). */
+  requests: number;
+  /** Complete responses received (clients) or sent (servers). */
+  transactions: number;
+  /** Application bytes received. */
+  rx_bytes_goodput: number;
+  /** Application bytes sent and acknowledged; over UDP, sent. */
+  tx_bytes_goodput: number;
+  /** Time to open a session, until established. Clients only. */
+  setup_ns?: LatencyResult | null;
+  /** Time from a request to the first byte of its response. Clients only. */
+  ttfb_ns?: LatencyResult | null;
+  /** Time from a request to the last byte of its response. Clients only. */
+  ttlb_ns?: LatencyResult | null;
+}
+
 /** What sessions carry. */
 export interface Application {
   /** Name in results: `http`, `https`, `raw`. */
@@ -1670,6 +1696,8 @@ export interface SideDetails {
   ttfb_ns?: LatencyResult | null;
   /** Time from a request to the last byte of its response. Clients only. */
   ttlb_ns?: LatencyResult | null;
+  /** Applications of a mix by name. Absent if there is only one. */
+  apps?: Record<string, AppResult>;
   /** Details of failures: TLS alerts, faults of certificates and responses. */
   failure_details?: Record<string, number>;
   /** Responses by class of HTTP status: `2xx`. */

@@ -21,7 +21,9 @@ mod trial;
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
 pub use port::PortResult;
-pub use session::{DNS_CODES, DNS_EXTRA, HTTP_CLASSES, SessionResult, SideDetails, SideResult, TlsResult};
+pub use session::{
+    AppResult, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, SessionResult, SideDetails, SideResult, TlsResult,
+};
 pub use stream::{JitterResult, LatencyResult, PacingResult, SpreadResult, StreamResult};
 pub use trial::{
     AchievedPart, AchievedResult, CaptureResult, ClockResult, CriterionResult, Meaning, RateChange,

@@ -79,6 +79,8 @@ pub enum Key {
     Row,
     /// An entry under `sessions` of the profile.
     Sessions,
+    /// An application of a mix.
+    App,
     /// A place in a list, from 0.
     Index,
     /// Why a session failed.
@@ -108,6 +110,7 @@ impl Key {
             Self::Group => "<group>",
             Self::Row => "<row>",
             Self::Sessions => "<entry>",
+            Self::App => "<application>",
             Self::Index => "<n>",
             Self::Failure | Self::RxError | Self::TxError => "<reason>",
             Self::FailureDetail => "<detail>",

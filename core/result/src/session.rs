@@ -1,6 +1,6 @@
 //! Sessions: what clients and servers counted.
 
-use crate::{Counters, LatencyResult};
+use crate::{Counters, LatencyResult, Named};
 use std::borrow::Cow;
 
 /// Keys of `http`: classes of status (RFC 9110 section 15).
@@ -101,6 +101,9 @@ part! {
         /// Counts of its sessions.
         #[serde(flatten)]
         seen: SideResult = FLAT;
+        /// Applications of a mix by name. Absent if there is only one.
+        #[serde(skip_serializing_if = "Named::is_empty")]
+        apps: Named<AppResult> = PART.by(&[Key::App]);
         /// Details of failures: TLS alerts, faults of certificates and responses.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         failure_details: Counters = COUNT.by(&[Key::FailureDetail]);
@@ -125,6 +128,37 @@ part! {
         /// Frame counters that are not zero.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         frames: Counters = COUNT.by(&[Key::FrameCounter]);
+    }
+}
+
+part! {
+    /// One application of a mix, on one side.
+    pub struct AppResult {
+        /// Sessions that clients began to open, or that servers were asked for.
+        attempted: u64 = COUNT;
+        /// Sessions completed as planned.
+        completed: u64 = COUNT;
+        /// Sessions that failed, by reason.
+        failed: Counters = COUNT.by(&[Key::Failure]);
+        /// Sessions open at the end; in an interval, the change since its beginning.
+        active: i64 = COUNT;
+        /// Requests sent (clients) or received (servers).
+        requests: u64 = COUNT;
+        /// Complete responses received (clients) or sent (servers).
+        transactions: u64 = COUNT;
+        /// Application bytes received.
+        rx_bytes_goodput: u64 = BYTES;
+        /// Application bytes sent and acknowledged; over UDP, sent.
+        tx_bytes_goodput: u64 = BYTES;
+        /// Time to open a session, until established. Clients only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        setup_ns: Option<LatencyResult> = PART.clients();
+        /// Time from a request to the first byte of its response. Clients only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ttfb_ns: Option<LatencyResult> = PART.clients();
+        /// Time from a request to the last byte of its response. Clients only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ttlb_ns: Option<LatencyResult> = PART.clients();
     }
 }
 

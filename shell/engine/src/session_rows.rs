@@ -5,8 +5,8 @@ use crate::sums::{SessionProgress, Sums};
 use crate::trial::Trial;
 use histogram::Timing;
 use result::{
-    Counters, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, LatencyResult, Named, SessionResult, SideDetails,
-    SideResult, TlsResult,
+    AppResult, Counters, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, LatencyResult, Named, SessionResult,
+    SideDetails, SideResult, TlsResult,
 };
 use session::plan::{OpenRate, SessionPlan, Side};
 use session::{Counts, Reason};
@@ -86,8 +86,14 @@ fn present<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> Counters {
 }
 
 /// One side in full.
-fn details(counts: &SessionCounts, progress: SessionProgress, windows: Windows) -> SideDetails {
-    let SessionCounts { app, tcp, frames, .. } = counts;
+fn details(
+    plan: &SessionPlan,
+    counts: &SessionCounts,
+    progress: SessionProgress,
+    windows: Windows,
+) -> SideDetails {
+    let SessionCounts { app, members, tcp, frames, .. } = counts;
+    let named = plan.mix.members.iter().zip(members);
     let dns = DNS_CODES
         .into_iter()
         .zip(app.dns)
@@ -101,6 +107,7 @@ fn details(counts: &SessionCounts, progress: SessionProgress, windows: Windows) 
     });
     SideDetails {
         seen: side(counts, progress, windows),
+        apps: named.map(|(member, counts)| (member.name.clone(), member_row(counts))).collect(),
         failure_details: app.details.clone(),
         http: present(HTTP_CLASSES.into_iter().zip(app.http)),
         dns: present(dns),
@@ -109,6 +116,23 @@ fn details(counts: &SessionCounts, progress: SessionProgress, windows: Windows) 
         rtt_ns: timing(&tcp.rtt),
         packet_max_bytes: Some(tcp.packet_max).filter(|bytes| *bytes > 0),
         frames: present(frames.each()),
+    }
+}
+
+/// One application of a mix.
+fn member_row(counts: &Counts) -> AppResult {
+    AppResult {
+        attempted: counts.attempted,
+        completed: counts.completed,
+        failed: failed(counts),
+        active: counts.active(),
+        requests: counts.requests,
+        transactions: counts.transactions,
+        rx_bytes_goodput: counts.bytes_received,
+        tx_bytes_goodput: counts.bytes_delivered,
+        setup_ns: timing(&counts.setup),
+        ttfb_ns: timing(&counts.ttfb),
+        ttlb_ns: timing(&counts.ttlb),
     }
 }
 
@@ -144,8 +168,8 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
                 unopened: client.as_ref().map(|(counts, _)| counts.unopened),
                 withheld: client.as_ref().map(|(counts, _)| counts.withheld),
                 seen: side(main, *progress, windows),
-                client: client.as_ref().map(|(counts, progress)| details(counts, *progress, windows)),
-                server: server.as_ref().map(|(counts, progress)| details(counts, *progress, windows)),
+                client: client.as_ref().map(|(counts, progress)| details(plan, counts, *progress, windows)),
+                server: server.as_ref().map(|(counts, progress)| details(plan, counts, *progress, windows)),
             };
             (plan.name.clone(), result)
         })

@@ -39,6 +39,34 @@ class AchievedResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AppResult:
+    """One application of a mix, on one side."""
+
+    attempted: int
+    """Sessions that clients began to open, or that servers were asked for."""
+    completed: int
+    """Sessions completed as planned."""
+    failed: dict[str, int]
+    """Sessions that failed, by reason."""
+    active: int
+    """Sessions open at the end; in an interval, the change since its beginning."""
+    requests: int
+    """Requests sent (clients) or received (servers)."""
+    transactions: int
+    """Complete responses received (clients) or sent (servers)."""
+    rx_bytes_goodput: int
+    """Application bytes received."""
+    tx_bytes_goodput: int
+    """Application bytes sent and acknowledged; over UDP, sent."""
+    setup_ns: LatencyResult | None = None
+    """Time to open a session, until established. Clients only."""
+    ttfb_ns: LatencyResult | None = None
+    """Time from a request to the first byte of its response. Clients only."""
+    ttlb_ns: LatencyResult | None = None
+    """Time from a request to the last byte of its response. Clients only."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CaptureResult:
     """A capture on a port."""
 
@@ -382,6 +410,8 @@ class SideDetails:
     """Time from a request to the first byte of its response. Clients only."""
     ttlb_ns: LatencyResult | None = None
     """Time from a request to the last byte of its response. Clients only."""
+    apps: dict[str, AppResult] = field(default_factory=dict)
+    """Applications of a mix by name. Absent if there is only one."""
     failure_details: dict[str, int] = field(default_factory=dict)
     """Details of failures: TLS alerts, faults of certificates and responses."""
     http: dict[str, int] = field(default_factory=dict)

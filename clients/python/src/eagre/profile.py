@@ -1142,8 +1142,8 @@ class Tls(Written):
     ) = None
     """Cipher suites in order of preference. Default: all supported."""
     groups: (
-        Literal["x25519", "secp256r1", "secp384r1", "X25519MLKEM768"]
-        | Sequence[Literal["x25519", "secp256r1", "secp384r1", "X25519MLKEM768"]]
+        Literal["x25519", "secp256r1", "secp384r1", "secp521r1", "X25519MLKEM768"]
+        | Sequence[Literal["x25519", "secp256r1", "secp384r1", "secp521r1", "X25519MLKEM768"]]
         | None
     ) = None
     """Key exchange groups in order of preference. Default: all supported."""

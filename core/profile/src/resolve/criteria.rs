@@ -7,6 +7,7 @@ use super::replayed::direction_names;
 use super::stream::copy_name;
 use crate::condition::Condition;
 use crate::document::StreamDoc;
+use crate::document::app::AppDoc;
 use crate::document::session::SessionDoc;
 use crate::error::unknown;
 use crate::plan::{Criterion, GroupPlan};
@@ -195,6 +196,18 @@ impl<'a> Resolver<'a> {
             }
             Key::Sessions => {
                 walk.sessions = Some(self.known_session(word).map_err(Some)?.ok_or(None)?);
+                (vec![word.to_owned()], word.len())
+            }
+            Key::App => {
+                let members = walk.sessions.and_then(|sessions| match &sessions.app {
+                    AppDoc::Full(keys) => keys.mix.as_deref(),
+                    AppDoc::Word(_) => None,
+                });
+                let known: Vec<&str> =
+                    members.unwrap_or_default().iter().map(|member| member.name.0.as_str()).collect();
+                if !known.contains(&word) {
+                    return Err(Some(unknown("application of a mix", word, &known)));
+                }
                 (vec![word.to_owned()], word.len())
             }
             Key::Port => {

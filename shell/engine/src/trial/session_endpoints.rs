@@ -82,7 +82,8 @@ impl SessionEndpoints {
     fn on_port(&self, trial: &Trial<'_>, port: usize, worker: usize) -> Result<Option<Flows>, EngineError> {
         let role = |key: &GroupKey| {
             let follows = key.side == Side::Server && self.plans[key.session].client.is_some();
-            (self.side(*key).port == port).then_some(Role { key: *key, follows })
+            let is_mixed = self.plans[key.session].mix.members.len() > 1;
+            (self.side(*key).port == port).then_some(Role { key: *key, is_mixed, follows })
         };
         let roles: Vec<Option<Role>> = self.groups.iter().map(role).collect();
         if worker >= self.workers || roles.iter().all(Option::is_none) {

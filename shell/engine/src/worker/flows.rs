@@ -105,6 +105,8 @@ enum Stage {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Role {
     pub(crate) key: GroupKey,
+    /// Whether its entry has other applications, too.
+    pub(crate) is_mixed: bool,
     /// Whether they go on until their clients, who are played here too, have ended them.
     pub(crate) follows: bool,
 }
@@ -325,18 +327,22 @@ impl Flows {
         let (counts, tcp, frames) = &mut self.spare;
         self.apps.swap_counts(counts);
         for (number, role) in self.roles.iter().enumerate() {
-            let Some(Role { key, .. }) = role else { continue };
+            let Some(Role { key, is_mixed, .. }) = role else { continue };
             let sum = &mut sessions[SessionCounts::index(key.session, key.side)];
-            sum.app.merge(&counts[number]);
             tcp.clear();
             frames.clear();
             let group = GroupId(number as u16);
             self.stack.swap_counts(group, tcp, frames);
-            sum.app.bytes_delivered += match self.apps.carrier(group) {
+            let counts = &mut counts[number];
+            counts.bytes_delivered += match self.apps.carrier(group) {
                 Carrier::Udp => frames.datagram_bytes_out,
                 Carrier::Tcp if self.apps.is_secured(group) => 0,
                 Carrier::Tcp => tcp.bytes_acknowledged,
             };
+            sum.app.merge(counts);
+            if *is_mixed {
+                sum.add_member(key.member, counts);
+            }
             sum.tcp.merge(tcp);
             sum.frames.merge(frames);
         }
