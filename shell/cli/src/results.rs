@@ -15,7 +15,7 @@ use store::{
     Cell, Comparison, Filter, Loaded, Matrix, NewCampaign, NewTrial, State, Store, StoreError, TrendQuery,
     export, report,
 };
-use units::{percent, quantity};
+use units::{percent, quantity, signed_percent};
 
 /// Trials shown by `show`; more are in the report and the export.
 const TRIALS_MAX: usize = 40;
@@ -348,7 +348,7 @@ fn show(store: &Store, reference: &str, json: bool) -> Result<Exit, Failure> {
 fn compared(cell: Option<&Cell>, unit: &str) -> String {
     let Some(value) = cell.and_then(|cell| cell.value) else { return "-".to_owned() };
     let difference = cell.and_then(|cell| cell.difference);
-    let ratio = difference.and_then(|d| d.ratio).map(|ratio| format!(" {:+.1}%", ratio * 100.0));
+    let ratio = difference.and_then(|d| d.ratio).map(|ratio| format!(" {}", signed_percent(ratio)));
     let mark = match difference.and_then(|d| d.beyond_noise) {
         Some(true) => " *",
         Some(false) => " ~",
@@ -422,7 +422,7 @@ fn trend(store: &Store, query: &TrendQuery, json: bool) -> Result<Exit, Failure>
             t.points.len().to_string(),
             quantity(t.median, &t.unit),
             last,
-            t.last_ratio.map_or("-".to_owned(), |ratio| format!("{:+.1}%", ratio * 100.0)),
+            t.last_ratio.map_or("-".to_owned(), signed_percent),
             judged.to_owned(),
         ]
     };

@@ -95,7 +95,7 @@ pub(crate) fn render(document: &ResultDocument) -> String {
     let shown = failed.iter().chain(&met).take(ROWS_MAX);
     for criterion in shown {
         let outcome = if criterion.passed { "passed" } else { "FAILED" };
-        let value = cell(criterion.value, |v| v.to_string());
+        let value = cell(criterion.value, |value| store::report::measured(&criterion.path, value));
         let _ = writeln!(text, "  criterion {} {}: {outcome} ({value})", criterion.path, criterion.bound);
     }
     if document.criteria.len() > ROWS_MAX {

@@ -245,7 +245,7 @@ function Verdict({ point }: { point: Point }) {
       {more.length > 0 && (
         <details class="muted why">
           <summary>{several(more.length, "more reason")}</summary>
-          {more.join("; ")}
+          <div>{more.join("; ")}</div>
         </details>
       )}
     </>

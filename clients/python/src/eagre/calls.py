@@ -349,7 +349,7 @@ def report(id: str) -> Call[str]:
     return Call("GET", at("results", id, "report"), str)
 
 
-def export(id: str, format: Literal["csv", "json", "trending"] = "csv") -> Call[str]:
+def export(id: str, format: Literal["csv", "findings", "json", "trending"] = "csv") -> Call[str]:
     """Exports a stored result."""
     return Call("GET", at("results", id, "export"), str, params={"format": format})
 
