@@ -212,7 +212,7 @@ def test_pcap_files_hold_what_was_sent(lab):
 def test_every_kind_of_port_of_the_contract_is_told_to_users(lab):
     """`eagre ports` names them all."""
     out = lab.eagre("ports").ok().out
-    for kind in ("afpacket:", "afxdp:", "ring:", "memif:", "tap:", "vhost:", "virtio:", "pcap:", "null", "vdev:"):
+    for kind in ("afpacket:", "afxdp:", "xdp:", "ring:", "memif:", "tap:", "vhost:", "virtio:", "pcap:", "null", "vdev:"):
         assert kind in out, kind
     assert re.search(r"PCI", out)
     assert isinstance(json.loads(lab.eagre("ports", "--json").ok().out), dict)

@@ -49,7 +49,7 @@ fn check_name(text: &str, name: &PortName) {
         assert!(name.options[..index].iter().all(|(known, _)| known != key), "{text:?} has {key} twice");
     }
     match &name.kind {
-        Kind::AfPacket { interface } | Kind::AfXdp { interface } | Kind::Tap { interface } => {
+        Kind::AfPacket { interface } | Kind::AfXdp { interface, .. } | Kind::Tap { interface } => {
             assert!(is_interface_name(interface), "{text:?}");
         }
         Kind::Memif { socket, .. } | Kind::Vhost { socket, .. } | Kind::Virtio { socket, .. } => {
@@ -75,6 +75,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         "veth0",
         "afpacket:veth0,framecnt=512,qdisc_bypass",
         "afxdp:veth0,force_copy=1,start_queue=3",
+        "xdp:veth0,start_queue=0",
         "null",
         "ring:lab.b",
         "memif:/run/x.sock,server,id=3,rsize=11,zero-copy=yes,secret=abc,wait=60",

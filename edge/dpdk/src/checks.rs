@@ -3,9 +3,9 @@
 //! Each check ends in a sentence and what to do; drivers only have numbers.
 
 use crate::device::{Device, Kind};
+use crate::leftover;
 use crate::open::{ETHERNET_BYTES, FCS_BYTES, LOOK_EVERY, VLAN_BYTES};
 use crate::pool::XDP_FRAME_BYTES_MAX;
-use crate::xdp;
 use os::link::Links;
 use os::open_interface::OpenInterface;
 use port::{PortError, PortErrorKind, PortRequest};
@@ -83,7 +83,7 @@ pub(crate) fn check_interface(
                 format!("use afpacket:{name} for longer ones"),
             ));
         }
-        xdp::clear_leftover(text, &mut links, &interface)?;
+        leftover::clear_leftover(text, &mut links, &interface)?;
     }
     OpenInterface::new(links, interface).map_err(resource)
 }

@@ -53,7 +53,7 @@ impl Device {
     /// Kernel interface behind the port that must exist before it is opened.
     pub(crate) fn interface(&self) -> Option<&str> {
         match &self.kind {
-            Kind::AfPacket { interface } | Kind::AfXdp { interface } => Some(interface),
+            Kind::AfPacket { interface } | Kind::AfXdp { interface, .. } => Some(interface),
             _ => None,
         }
     }
@@ -80,7 +80,9 @@ impl Device {
         };
         let mut arguments = match &self.kind {
             Kind::Null => pairs(&[("no-rx", "1")]),
-            Kind::AfXdp { interface } => pairs(&[("iface", interface), ("queue_count", &queues.to_string())]),
+            Kind::AfXdp { interface, .. } => {
+                pairs(&[("iface", interface), ("queue_count", &queues.to_string())])
+            }
             Kind::Memif { socket, server } => {
                 let role = if *server { "server" } else { "client" };
                 let buffer = frame_len_max.next_multiple_of(64).max(2048).to_string();

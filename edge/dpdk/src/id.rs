@@ -75,7 +75,9 @@ impl PortId {
                 Kind::Ring(name)
             }
             Kind::AfPacket { interface } => Kind::AfPacket { interface: resolver.interface(&interface)? },
-            Kind::AfXdp { interface } => Kind::AfXdp { interface: resolver.interface(&interface)? },
+            Kind::AfXdp { interface, live } => {
+                Kind::AfXdp { interface: resolver.interface(&interface)?, live }
+            }
             Kind::Tap { interface } => Kind::Tap { interface: resolver.interface(&interface)? },
             kind @ (Kind::Memif { .. } | Kind::Vhost { .. } | Kind::Virtio { .. }) => {
                 let path = kind.socket().unwrap_or_default();

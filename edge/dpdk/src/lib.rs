@@ -35,7 +35,9 @@ mod device;
 mod eal;
 mod ffi;
 mod id;
+mod leftover;
 mod listener;
+mod live;
 mod memory_files;
 mod open;
 mod pool;
@@ -43,7 +45,6 @@ mod queue;
 mod sockets;
 mod thread;
 mod watchdog;
-mod xdp;
 
 pub use eal::{Eal, cleanup, running, version};
 pub use id::{Interface, PortId};

@@ -9,13 +9,15 @@ use crate::device::{Device, EalDevice, Kind};
 use crate::eal::{self, Lease, Needs};
 use crate::ffi;
 use crate::id::{Interface, PortId};
+use crate::leftover::Program;
+use crate::live;
 use crate::memory_files::MemoryFiles;
 use crate::pool::{Pool, Shape, XDP_FRAME_BYTES_MAX};
 use crate::queue::{DpdkPort, DpdkRx, DpdkTx, DropCounts, Opened};
 use crate::sockets::{self, Membership, Socket};
 use crate::thread::{self, Awake, Shielded};
 use crate::watchdog;
-use crate::xdp::Program;
+use ::xdp::LiveCounts;
 use os::ethtool;
 use os::interface_lock::{InterfaceLock, LockError};
 use os::open_interface::OpenInterface;
@@ -78,6 +80,12 @@ pub(crate) fn open(
         }
     }
     let mut others = open_dpdk(others, cancelled)?.into_iter();
+    // Once all are open: the receiving end may be one of them.
+    for (id, _) in devices {
+        if let (Kind::AfXdp { live: true, .. }, Some(interface)) = (id.kind(), id.kernel_interface()) {
+            live::check_peer(id.text(), interface)?;
+        }
+    }
     Ok(ports.into_iter().filter_map(|port| port.or_else(|| others.next())).collect())
 }
 
@@ -186,7 +194,7 @@ impl Plan {
         check_machine(&device)?;
         let wanted = request.queues.max(1);
         let queues = match &device.kind {
-            Kind::AfXdp { interface } => wanted.min(ethtool::channels(interface)),
+            Kind::AfXdp { interface, .. } => wanted.min(ethtool::channels(interface)),
             _ => wanted,
         };
         Ok(Self { device, request, queues, interface, locks })
@@ -551,8 +559,15 @@ impl Opening {
         });
         let rx = queues
             .map(|queue| Box::new(DpdkRx::new(&self.opened, queue, may_chain, &device)) as Box<dyn RxQueue>);
-        let queues = Queues { tx: tx.collect(), rx: rx.collect() };
-        let drops = DropCounts::new(kind, self.plan.interface);
+        let mut queues = Queues { tx: tx.collect(), rx: rx.collect() };
+        let mut live = None;
+        if let (Kind::AfXdp { live: true, .. }, Some(interface)) = (kind, &self.plan.interface) {
+            let counts = Arc::new(LiveCounts::default());
+            queues = live::wrap(&self.plan.device.text, &interface.at_open, queues, &counts)?;
+            live = Some(counts);
+            self.facts.driver = live::DRIVER.to_owned();
+        }
+        let drops = DropCounts::new(kind, self.plan.interface, live);
         let _ = self.opened.locks.set(self.plan.locks);
         Ok(DpdkPort { facts: self.facts, queues, opened: self.opened, drops })
     }

@@ -7,13 +7,14 @@
 use crate::device::Kind;
 use crate::eal::Lease;
 use crate::ffi;
+use crate::leftover::Program;
 use crate::listener;
 use crate::memory_files::MemoryFiles;
 use crate::pool::{HEADROOM, Pool};
 use crate::sockets::{Membership, Socket, XdpStatistics};
 use crate::thread::{self, Shielded};
 use crate::watchdog;
-use crate::xdp::Program;
+use ::xdp::LiveCounts;
 use os::interface_lock::InterfaceLock;
 use os::open_interface::OpenInterface;
 use port::{Burst, DriverDrops, FrameHead, PoolId, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
@@ -169,14 +170,16 @@ pub(crate) struct DropCounts {
     /// Whether the AF_XDP sockets' statistics stand for `imissed` too.
     missed_is_counted_elsewhere: bool,
     interface: Option<OpenInterface>,
+    live: Option<Arc<LiveCounts>>,
 }
 
 impl DropCounts {
-    pub(crate) fn new(kind: &Kind, interface: Option<OpenInterface>) -> Self {
+    pub(crate) fn new(kind: &Kind, interface: Option<OpenInterface>, live: Option<Arc<LiveCounts>>) -> Self {
         Self {
             tx_errors_are_losses: matches!(kind, Kind::Pcap { .. } | Kind::Pci { .. }),
             missed_is_counted_elsewhere: matches!(kind, Kind::AfXdp { .. }),
             interface,
+            live,
         }
     }
 
@@ -206,6 +209,9 @@ impl DropCounts {
             rx.push(("xdp_ring_full", sum.rx_ring_full));
             rx.push(("xdp_invalid_buffers", sum.rx_invalid_descs));
             tx.push(("xdp_invalid_descriptors", sum.tx_invalid_descs));
+        }
+        if let Some(live) = &self.live {
+            tx.push(("xdp_refused", live.refused.load(Ordering::Relaxed)));
         }
         if let Some(dropped) = self.interface.as_mut().and_then(OpenInterface::dropped) {
             tx.push(("interface_dropped", dropped));

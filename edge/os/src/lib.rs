@@ -23,6 +23,7 @@ mod netlink;
 pub mod open_interface;
 pub mod peer;
 pub mod process;
+pub mod xdp_features;
 
 pub use clock::{ClockDrift, ClockFacts, CoreSkew, TscClock};
 pub use cpu::{Memory, ThreadUsage};

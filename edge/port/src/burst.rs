@@ -60,6 +60,12 @@ impl Burst {
         self.len == 0 || self.pool == pool
     }
 
+    /// The pool of its frames; `None` if it is empty.
+    #[inline(always)]
+    pub fn pool(&self) -> Option<PoolId> {
+        (self.len > 0).then_some(self.pool)
+    }
+
     /// The `i`-th frame's bytes.
     #[inline(always)]
     pub fn data(&self, i: usize) -> &[u8] {

@@ -46,6 +46,8 @@ pub enum Kind {
     AfXdp {
         /// Its name, or an alternative one.
         interface: String,
+        /// Whether bursts are sent by a program that the kernel runs (XDP live frames).
+        live: bool,
     },
     /// Shared memory with another process.
     Memif {
@@ -192,7 +194,8 @@ impl Kind {
             Self::Null | Self::Pci { .. } => "",
             Self::Ring(_) => "ring",
             Self::AfPacket { .. } => "afpacket",
-            Self::AfXdp { .. } => "afxdp",
+            Self::AfXdp { live: false, .. } => "afxdp",
+            Self::AfXdp { live: true, .. } => "xdp",
             Self::Memif { .. } => "memif",
             Self::Tap { .. } => "tap",
             Self::Vhost { .. } => "vhost",
@@ -257,7 +260,7 @@ impl Kind {
 }
 
 /// The forms there are, for errors.
-const FORMS: &str = "ports of this machine are called NAME or afpacket:NAME (an interface), afxdp:NAME, \
+const FORMS: &str = "ports of this machine are called NAME or afpacket:NAME (an interface), afxdp:NAME, xdp:NAME, \
 memif:SOCKET[,server], tap:NAME, vhost:SOCKET, virtio:SOCKET[,server=1], pcap:IN,OUT (either may be empty), null, \
 0000:03:00.0 (PCI), or vdev:DRIVER[,ARGUMENTS]";
 
@@ -297,7 +300,7 @@ impl PortName {
         };
         let kind = match scheme {
             "afpacket" => Kind::AfPacket { interface: interface(text, first)? },
-            "afxdp" => Kind::AfXdp { interface: interface(text, first)? },
+            "afxdp" | "xdp" => Kind::AfXdp { interface: interface(text, first)?, live: scheme == "xdp" },
             "tap" => {
                 let interface = interface(text, first)?;
                 if !is_new_interface_name(&interface) {
@@ -410,7 +413,7 @@ impl fmt::Display for PortName {
             Kind::Null => f.write_str("null")?,
             Kind::Ring(name) => write!(f, "{name}")?,
             Kind::Pci { address } => f.write_str(address)?,
-            Kind::AfPacket { interface } | Kind::AfXdp { interface } | Kind::Tap { interface } => {
+            Kind::AfPacket { interface } | Kind::AfXdp { interface, .. } | Kind::Tap { interface } => {
                 write!(f, "{}:{interface}", self.kind.scheme())?;
             }
             Kind::Memif { socket, server } | Kind::Virtio { socket, server } => {
@@ -564,7 +567,8 @@ mod tests {
         assert!(matches!(kind("ring:lab.b"), Kind::Ring(_)));
         assert_eq!(kind("veth0"), Kind::AfPacket { interface: veth0() });
         assert_eq!(kind("afpacket:veth0"), Kind::AfPacket { interface: veth0() });
-        assert_eq!(kind("afxdp:veth0"), Kind::AfXdp { interface: veth0() });
+        assert_eq!(kind("afxdp:veth0"), Kind::AfXdp { interface: veth0(), live: false });
+        assert_eq!(kind("xdp:veth0,start_queue=1"), Kind::AfXdp { interface: veth0(), live: true });
         assert_eq!(kind("tap:veth0"), Kind::Tap { interface: veth0() });
         let memif = |server| Kind::Memif { socket: "/run/x.sock".into(), server };
         assert_eq!(kind("memif:/run/x.sock"), memif(false));

@@ -21,7 +21,7 @@ pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
         return print_json(&document);
     }
     let rows = links.iter().filter(|l| !l.loopback).map(|l| link_row(l, &routes));
-    println!("kernel interfaces (afpacket:NAME or afxdp:NAME)");
+    println!("kernel interfaces (afpacket:NAME, afxdp:NAME or xdp:NAME)");
     print!("{}", table(&["name", "state", "mtu", "speed", "driver", "note"], rows.collect()));
     println!("\nnetwork cards (by PCI address)");
     let rows = cards.iter().map(|card| {

@@ -30,7 +30,7 @@ pub(crate) fn interface(port: &PortId) -> Result<String, Fault> {
     let interface = port.kernel_interface().map(|interface| interface.name.clone());
     interface.ok_or_else(|| {
         Fault::unprocessable(format!(
-            "'{}' is no interface that the kernel sets up and down; only afpacket: and afxdp: are",
+            "'{}' is no interface that the kernel sets up and down; only those of afpacket:, afxdp: and xdp: are",
             port.text()
         ))
     })

@@ -84,7 +84,7 @@ pub struct Document {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Port")]
 pub struct PortDoc {
-    /// Device: 'veth0', 'afxdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …
+    /// Device: 'veth0', 'afxdp:veth0', 'xdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …
     #[schemars(length(min = 1))]
     pub device: String,
     /// Addresses of the host, with prefix length; the first of each family is the default source. A port with an

@@ -17,10 +17,11 @@ use tls::Sides;
 /// How frames are spread over queues where what is sent on one comes to its partner.
 const PAIRED: &str = "pair";
 /// Drivers of ports whose frames come from a kernel or a program: Linux leaves checksums to a card that is not there.
-const VIRTUAL: [&str; 9] = [
+const VIRTUAL: [&str; 10] = [
     "af_packet",
     "net_af_packet",
     "net_af_xdp",
+    "xdp_live_frames",
     "net_tap",
     "net_tun",
     "net_memif",

@@ -10,6 +10,7 @@ use port::{PortError, PortErrorKind};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use xdp::bpf;
 
 /// What libxdp attaches for AF_XDP.
 const OURS: &str = "xsk_def_prog";
@@ -113,7 +114,7 @@ impl Program {
         let mut by_id = [id, 0, 0];
         // SAFETY: the structure is as long as said; the descriptor is fresh.
         let descriptor = unsafe {
-            let descriptor = bpf(BPF_PROG_GET_FD_BY_ID, by_id.as_mut_ptr().cast(), size_of_val(&by_id))?;
+            let descriptor = bpf::call(BPF_PROG_GET_FD_BY_ID, &mut by_id)?;
             OwnedFd::from_raw_fd(descriptor)
         };
         let mut maps = [0u32; MAPS_MAX];
@@ -132,19 +133,11 @@ impl Program {
             info: (&raw mut info) as u64,
         };
         // SAFETY: the kernel writes at most `bytes` to `info` and `maps` numbers to `map_ids`; both outlive the call.
-        unsafe { bpf(BPF_OBJ_GET_INFO_BY_FD, (&raw mut ask).cast(), size_of::<InfoByFd>())? };
+        unsafe { bpf::call(BPF_OBJ_GET_INFO_BY_FD, &mut ask)? };
         let end = info.name.iter().position(|&b| b == 0).unwrap_or(info.name.len());
         let maps = maps[..(info.maps as usize).min(MAPS_MAX)].to_vec();
         Ok(Self { id, name: String::from_utf8_lossy(&info.name[..end]).into_owned(), maps })
     }
-}
-
-/// # Safety
-/// `attributes` must point to `bytes` bytes that are right for `command`.
-unsafe fn bpf(command: i64, attributes: *mut libc::c_void, bytes: usize) -> io::Result<i32> {
-    // SAFETY: see above.
-    let code = unsafe { libc::syscall(libc::SYS_bpf, command, attributes, bytes) };
-    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code as i32) }
 }
 
 /// A process that has the program or one of its maps open.

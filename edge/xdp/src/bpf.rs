@@ -1,0 +1,199 @@
+//! The system call bpf(2): maps, programs, runs, links.
+//!
+//! Not here: what the programs do.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+const MAP_CREATE: i64 = 0;
+const PROG_LOAD: i64 = 5;
+const PROG_TEST_RUN: i64 = 10;
+const LINK_CREATE: i64 = 28;
+
+const MAP_TYPE_ARRAY: u32 = 2;
+const PROG_TYPE_XDP: u32 = 6;
+const ATTACH_TYPE_XDP: u32 = 37;
+/// The map's values can be mapped into a process.
+const F_MMAPABLE: u32 = 1 << 10;
+/// A run's packets are frames that go where the program sends them.
+const F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
+/// Attach in the kernel's stack, not in a driver.
+const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+
+/// Bytes of a name, with its final zero.
+const NAME: usize = 16;
+
+/// Makes the call.
+///
+/// # Safety
+/// `attributes` must be right for `command`: the kernel reads and writes where they point.
+pub unsafe fn call<T>(command: i64, attributes: &mut T) -> io::Result<i32> {
+    // SAFETY: the structure is as long as said; the rest is the caller's promise.
+    let code =
+        unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), size_of::<T>()) };
+    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code as i32) }
+}
+
+fn name(text: &str) -> [u8; NAME] {
+    let mut name = [0; NAME];
+    let len = text.len().min(NAME - 1);
+    name[..len].copy_from_slice(&text.as_bytes()[..len]);
+    name
+}
+
+/// An array of one value of so many bytes, which a process can map.
+pub(crate) fn array(label: &str, bytes: u32) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attributes {
+        kind: u32,
+        key_bytes: u32,
+        value_bytes: u32,
+        entries: u32,
+        flags: u32,
+        inner: u32,
+        numa_node: u32,
+        name: [u8; NAME],
+    }
+    let mut attributes = Attributes {
+        kind: MAP_TYPE_ARRAY,
+        key_bytes: 4,
+        value_bytes: bytes,
+        entries: 1,
+        flags: F_MMAPABLE,
+        inner: 0,
+        numa_node: 0,
+        name: name(label),
+    };
+    // SAFETY: no addresses in it; the descriptor is fresh.
+    unsafe { call(MAP_CREATE, &mut attributes).map(|fd| OwnedFd::from_raw_fd(fd)) }
+}
+
+/// One instruction (RFC 9669 section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Instruction {
+    pub(crate) opcode: u8,
+    /// Destination in the lower four bits, source in the upper ones.
+    pub(crate) registers: u8,
+    pub(crate) offset: i16,
+    pub(crate) immediate: i32,
+}
+
+/// Loads an XDP program. The error has the verifier's last words.
+pub(crate) fn load(label: &str, program: &[Instruction]) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attributes {
+        kind: u32,
+        instructions: u32,
+        program: u64,
+        license: u64,
+        log_level: u32,
+        log_bytes: u32,
+        log: u64,
+        kernel_version: u32,
+        flags: u32,
+        name: [u8; NAME],
+    }
+    let license = c"Apache-2.0";
+    let mut log = vec![0u8; 65_536];
+    let mut attributes = Attributes {
+        kind: PROG_TYPE_XDP,
+        instructions: program.len() as u32,
+        program: program.as_ptr() as u64,
+        license: license.as_ptr() as u64,
+        log_level: 0,
+        log_bytes: 0,
+        log: 0,
+        kernel_version: 0,
+        flags: 0,
+        name: name(label),
+    };
+    // SAFETY: the program has as many instructions as said, and outlives the call as the license does.
+    let first = unsafe { call(PROG_LOAD, &mut attributes) };
+    let code = match first {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EACCES)) => {
+            attributes.log_level = 1;
+            attributes.log_bytes = log.len() as u32;
+            attributes.log = log.as_mut_ptr() as u64;
+            // SAFETY: as above; the kernel writes at most `log_bytes` to `log`.
+            unsafe { call(PROG_LOAD, &mut attributes) }.map_err(|_| refusal(&error, &log))?
+        }
+        code => code?,
+    };
+    // SAFETY: the descriptor is fresh.
+    Ok(unsafe { OwnedFd::from_raw_fd(code) })
+}
+
+/// Why the verifier refused.
+fn refusal(error: &io::Error, log: &[u8]) -> io::Error {
+    let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+    let text = String::from_utf8_lossy(&log[..end]);
+    let said = text.lines().rev().find(|line| !line.is_empty() && !line.starts_with("processed "));
+    io::Error::new(error.kind(), format!("{error}: {}", said.unwrap_or("no reason given")))
+}
+
+/// Runs the program on `frames` frames that start as copies of `first`, and go where it sends them. `batch` frames are
+/// handed on at a time, at most 256.
+pub(crate) fn run_live(program: BorrowedFd<'_>, first: &[u8], frames: u32, batch: u32) -> io::Result<()> {
+    #[repr(C)]
+    struct Attributes {
+        program: u32,
+        returned: u32,
+        in_bytes: u32,
+        out_bytes: u32,
+        input: u64,
+        output: u64,
+        repeat: u32,
+        duration: u32,
+        context_in_bytes: u32,
+        context_out_bytes: u32,
+        context_in: u64,
+        context_out: u64,
+        flags: u32,
+        cpu: u32,
+        batch: u32,
+        rest: u32,
+    }
+    let mut attributes = Attributes {
+        program: program.as_raw_fd() as u32,
+        returned: 0,
+        in_bytes: first.len() as u32,
+        out_bytes: 0,
+        input: first.as_ptr() as u64,
+        output: 0,
+        repeat: frames,
+        duration: 0,
+        context_in_bytes: 0,
+        context_out_bytes: 0,
+        context_in: 0,
+        context_out: 0,
+        flags: F_TEST_XDP_LIVE_FRAMES,
+        cpu: 0,
+        batch,
+        rest: 0,
+    };
+    // SAFETY: the kernel reads `in_bytes` of `first`, which outlives the call, and writes nothing.
+    unsafe { call(PROG_TEST_RUN, &mut attributes).map(drop) }
+}
+
+/// Attaches the program to the interface `index` of the calling thread's network namespace, for as long as the descriptor
+/// is open.
+pub(crate) fn attach(program: BorrowedFd<'_>, index: u32) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attributes {
+        program: u32,
+        interface: u32,
+        kind: u32,
+        flags: u32,
+        rest: [u64; 4],
+    }
+    let mut attributes = Attributes {
+        program: program.as_raw_fd() as u32,
+        interface: index,
+        kind: ATTACH_TYPE_XDP,
+        flags: XDP_FLAGS_SKB_MODE,
+        rest: [0; 4],
+    };
+    // SAFETY: no addresses in it; the descriptor is fresh.
+    unsafe { call(LINK_CREATE, &mut attributes).map(|fd| OwnedFd::from_raw_fd(fd)) }
+}
