@@ -79,7 +79,7 @@ impl Cut {
             let header = &mut out[self.ip..self.start];
             put(header, 2, len);
             put(header, 4, self.id as u16);
-            put(header, 6, offset / 8 | if is_last { 0 } else { MORE_V4 });
+            put(header, 6, (offset / 8) | if is_last { 0 } else { MORE_V4 });
             put_header_sum(header);
         }
     }

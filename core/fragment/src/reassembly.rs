@@ -67,6 +67,9 @@ impl FragmentCounts {
     }
 }
 
+/// Headers, where IP begins in them, and what to put where an IPv6 fragment header was named.
+type Head = (Vec<u8>, usize, Option<(usize, u8)>);
+
 /// What is there of a packet.
 #[derive(Debug)]
 struct Packet {
@@ -77,8 +80,8 @@ struct Packet {
     got: usize,
     /// Bytes of all, once the last one is there.
     end: Option<usize>,
-    /// Of the first one: the headers, where IP begins, and what to put where an IPv6 fragment header was named.
-    head: Option<(Vec<u8>, usize, Option<(usize, u8)>)>,
+    /// Of the first one.
+    head: Option<Head>,
     /// Fragments overlapped: what else comes of it is thrown away.
     is_spoilt: bool,
 }
