@@ -198,6 +198,24 @@ def veth(bench):
         what = f"constant packet, {name} on veth"
         yield against("P7", what, 0.95, ours, theirs)
         yield against("P7", what + ", by wall clock", 0.95, ours, theirs, lambda w: w.wall)
+    yield from live_frames(bench)
+
+
+def live_frames(bench):
+    """P7: XDP live frames against AF_XDP, each Eagre's, into an interface that drops by XDP."""
+    with VethPair() as pair, pair.dropping_by_xdp():
+        near = pair.within(pair.near)
+
+        def window(profile):
+            before = pair.arrived()
+            window = eagre("P7", profile, seconds=bench.seconds, inside=near)
+            window.packets = pair.arrived() - before
+            return window
+
+        live, af_xdp = alternate(bench, lambda: window("p7-xdp-fields"), lambda: window("p7-afxdp-fields"))
+    what = "4 varying fields (P3), XDP live frames against AF_XDP, both Eagre's, on veth"
+    yield against("P7", what, 3, live, af_xdp)
+    yield against("P7", what + ", by wall clock", None, live, af_xdp, lambda w: w.wall)
 
 
 def peers(bench):

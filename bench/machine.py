@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -123,6 +124,18 @@ class VethPair:
     @staticmethod
     def within(name):
         return ["ip", "netns", "exec", name]
+
+    @contextlib.contextmanager
+    def dropping_by_xdp(self):
+        """The far end drops before the kernel's stack sees a packet."""
+        command = [*self.within(self.far), sys.executable, REPO / "tests/bpf.py", "veth1"]
+        process = start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            if process.stdout.readline().strip() != "ready":
+                raise CouldNotRun("the kernel takes no XDP program")
+            yield
+        finally:
+            stop(process)
 
     def arrived(self):
         """Packets that came out of the far end."""

@@ -19,7 +19,8 @@ EXPLANATIONS = """
 - **P1** twice: through Eagre's `null`, and through `vdev:net_null0`, the driver that testpmd sends through. There, freeing the
   frames one by one takes most of Eagre's time.
 - **P7** counts packets that leave the far end of the veth pair, for both tools. The sending thread does the kernel's work for the
-  far end; it is part of its CPU time.
+  far end; it is part of its CPU time. Live frames and AF_XDP are both Eagre's, with P3's packets, into a far end that drops by XDP.
+  (xdp-trafficgen needs a kernel with BTF of its tracepoints; the machines of RESULTS.md have none.)
 - **P2, P3, P4**: the peer's packets stay constant, as in P1. Eagre's packets vary, and the bench checks the IPv4 and UDP checksums
   of the first thousand itself before it measures.
 - **peers**: one process each, on the worker's core, with the same packet (hping3's through the kernel's IPv4). Packets are counted
