@@ -92,6 +92,8 @@ pub struct PacketSpec {
     pub payload: Vec<u8>,
     /// The rest of it.
     pub fill: Fill,
+    /// Frames up to this length are padded behind the packet, as a link pads short frames: no length in it counts the padding.
+    pub padded_to: Option<FrameLen>,
 }
 
 /// A built frame, without FCS, and where things are in it.
@@ -200,7 +202,13 @@ impl PacketSpec {
     /// Builds a frame of `length`: headers, payload, and its fill up to the end. Lengths and checksums nobody set come
     /// out right for the whole of it.
     pub fn build(&self, length: FrameLen) -> Result<Packet, BuildError> {
-        self.build_bytes(length.without_fcs() as usize)
+        let frame = length.without_fcs() as usize;
+        if self.padded_to.is_none_or(|longest| length > longest) || self.len() > frame {
+            return self.build_bytes(frame);
+        }
+        let mut packet = self.build_bytes(self.len())?;
+        packet.bytes.resize(frame, 0);
+        Ok(packet)
     }
 
     /// Builds a frame that ends where the given payload ends, which may be below the minimum: the port or the sender

@@ -14,6 +14,8 @@ pub(super) struct Draft {
     pub(super) spec: PacketSpec,
     /// For each header its index in the document; `None` for one its author left out.
     origins: Vec<Option<usize>>,
+    /// Whether the author says what fills the payload.
+    is_filled: bool,
     /// How many VLAN tags of the sending host were put in; `None` if the tags are the author's.
     pub(super) tags: Option<usize>,
 }
@@ -43,6 +45,19 @@ impl Draft {
         let tags = self.spec.headers[1..].iter().take_while(|header| header.protocol.name == "vlan");
         let id = |tag: &Header| tag.value("id").or_else(|| Some(tag.protocol.field("id")?.default));
         (self.tags.is_none() && self.has("vlan")).then(|| tags.filter_map(id).map(|id| id as u16).collect())
+    }
+
+    /// The longest frames whose surplus is padding of the link rather than data of TCP: all of segments that open, end or reset a
+    /// connection, the shortest of others. `None` if the author gives a payload, or TCP is not innermost.
+    pub(super) fn padded_to(&self) -> Option<FrameLen> {
+        /// FIN, SYN, RST.
+        const CONTROL: u128 = 0x07;
+        let last = self.spec.headers.iter().rev().find(|header| !header.protocol.name.starts_with("tcp_"))?;
+        if last.protocol.name != "tcp" || !self.spec.payload.is_empty() || self.is_filled {
+            return None;
+        }
+        let flags = last.value("flags").or_else(|| Some(last.protocol.field("flags")?.default))?;
+        Some(if flags & CONTROL != 0 { FrameLen::MAX } else { FrameLen::MIN })
     }
 
     fn has(&self, name: &str) -> bool {
@@ -81,6 +96,7 @@ impl Resolver<'_> {
                     self.reading.fail(format!("{path}[{index}]"), reason);
                 }
                 draft.spec.fill = fill;
+                draft.is_filled = true;
             } else if let Some(header) = header(element) {
                 draft.spec.headers.push(header);
                 draft.origins.push(Some(index));

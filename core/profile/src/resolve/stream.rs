@@ -229,6 +229,7 @@ impl<'a> Resolver<'a> {
             let ethernet = draft.spec.headers.first();
             plan.fill_source_mac = ethernet.is_some_and(|ethernet| ethernet.value("src").is_none());
             plan.destinations = destinations(&draft, vary.as_deref());
+            draft.spec.padded_to = draft.padded_to().filter(|_| !plan.measure);
             plan.packet = Arc::new(draft.spec);
             if plans.is_empty() {
                 self.check_program(&vary_path, &stream.vary, &plan);
