@@ -15,14 +15,6 @@ from lab import REPO, call, need
 PAGE = REPO / "docs/tcp-probes.md"
 TARGET = {4: "10.9.0.2", 6: "2001:2:9::2"}
 AT_LEAST = {4: 83, 6: 79}
-# What needs packets put together of their pieces, which not every kind of port hands over whole.
-PIECES = {
-    "fragments_of_datagrams_are_joined",
-    "fragments_of_echoes_are_joined",
-    "fragments_of_segments_are_joined",
-    "fragments_beyond_the_end_are_told",
-    "odd_fragments_are_told",
-}
 # So that a kernel says all that it has to say.
 TALKATIVE = {
     "net.ipv4.icmp_ratelimit": 0,
@@ -114,7 +106,7 @@ def test_there_are_as_many_probes_as_there_must_be():
 def test_our_hosts_pass_as_many_as_linux(found, family):
     """None that Linux passes is failed, so that not only the number counts."""
     wrong = {
-        name: {one[1]: one[2] for one in results if one[0] == family and one[2] and one[1] not in PIECES}
+        name: {one[1]: one[2] for one in results if one[0] == family and one[2]}
         for name, results in found.items()
     }
     assert len(wrong["Eagre"]) <= len(wrong["Linux"]), wrong
@@ -132,7 +124,6 @@ def test_the_page_is_what_the_probes_say(found):
 
 
 def steady(text):
-    """The page's rows without what Linux said, and without those about pieces."""
-    about_pieces = {one[3] for one in PROBES if one[1] in PIECES}
+    """The page's rows without what Linux said."""
     rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.startswith("| ")]
-    return [(row[1], row[2], row[4]) for row in rows if row[2] not in about_pieces]
+    return [(row[1], row[2], row[4]) for row in rows]

@@ -1,12 +1,25 @@
 //! A frame that holds a fragment of an IP packet.
 
-use crate::{FRAGMENT, FRAGMENT_HEADER, IPV4, IPV6, MORE_V4, MORE_V6, TYPE_IPV4, TYPE_IPV6, network, u16_at};
+use crate::{
+    FRAGMENT, FRAGMENT_HEADER, IPV4, IPV6, MORE_V4, MORE_V6, PACKET_MAX, TYPE_IPV4, TYPE_IPV6, network,
+    u16_at,
+};
 use std::net::IpAddr;
 
 /// IPv6 headers that may stand before the fragment header (RFC 8200 section 4.5: those for nodes on the way).
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const DESTINATION: u8 = 60;
+
+/// Where errors point: fields of the IPv6 header and the fragment header.
+const PAYLOAD_LENGTH: usize = 4;
+const FRAGMENT_OFFSET: usize = 2;
+/// The error (RFC 4443 section 3.4), bytes of its header, and the longest packet with one.
+const PARAMETER_PROBLEM: u8 = 4;
+const ERROR: usize = 8;
+const ERROR_MAX: usize = 1280;
+const ICMPV6: u8 = 58;
+const HOP_LIMIT: u8 = 64;
 
 /// What the fragments of one packet have in common (RFC 791 section 3.2, RFC 8200 section 4.5), and the VLANs they are in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,6 +117,48 @@ impl<'f> Fragment<'f> {
     /// The VLANs it is in, outermost first.
     pub fn vlans(&self) -> &[u16] {
         &self.key.vlans
+    }
+
+    /// The frame that tells the sender what is wrong with this one, which was read from `frame`: it has more behind it and a length
+    /// that no other can follow, or it ends where no packet does (RFC 8200 section 4.5). IPv4 has no such errors.
+    pub fn complaint(&self, frame: &[u8]) -> Option<Vec<u8>> {
+        let (IpAddr::V6(from), IpAddr::V6(to)) = (self.key.from, self.key.to) else { return None };
+        // RFC 4443 section 2.4 (e).
+        if from.is_multicast() || from.is_unspecified() || to.is_multicast() {
+            return None;
+        }
+        let at = match () {
+            () if self.is_cut_odd() => PAYLOAD_LENGTH,
+            () if self.is_beyond_the_end() => self.head.len() - self.ip + FRAGMENT_OFFSET,
+            () => return None,
+        };
+        let repeated = &frame[self.ip..frame.len().min(self.ip + ERROR_MAX - IPV6 - ERROR)];
+        let length = (ERROR + repeated.len()) as u16;
+        let mut error = vec![PARAMETER_PROBLEM, 0, 0, 0];
+        error.extend((at as u32).to_be_bytes());
+        error.extend(repeated);
+        let addresses = [to.octets(), from.octets()].concat();
+        let pseudo_header = wire::checksum::sum(&addresses, u64::from(length) + u64::from(ICMPV6));
+        let sum = wire::checksum::finish(wire::checksum::sum(&error, pseudo_header));
+        error[2..4].copy_from_slice(&sum.to_be_bytes());
+        let mut whole = [&frame[6..12], &frame[..6], &frame[12..self.ip]].concat();
+        whole.extend([0x60, 0, 0, 0]);
+        whole.extend(length.to_be_bytes());
+        whole.extend([ICMPV6, HOP_LIMIT]);
+        whole.extend(addresses);
+        whole.extend(error);
+        Some(whole)
+    }
+
+    /// Whether nothing can follow it where it ends, although it says so.
+    pub(crate) fn is_cut_odd(&self) -> bool {
+        self.more && !self.body.len().is_multiple_of(8)
+    }
+
+    /// Whether the packet would be longer than any.
+    pub(crate) fn is_beyond_the_end(&self) -> bool {
+        let behind = self.head.len() - self.ip - if self.next_header.is_some() { IPV6 } else { 0 };
+        behind + self.end() > PACKET_MAX
     }
 
     /// Where its last byte stands in the packet, plus one.

@@ -1,7 +1,7 @@
 //! Packets whose fragments arrive one by one.
 
 use crate::piece::Key;
-use crate::{Fragment, IPV6, PACKET_MAX, put, put_header_sum};
+use crate::{Fragment, IPV6, put, put_header_sum};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -176,10 +176,7 @@ impl Reassembler {
     pub fn take(&mut self, now: Nanos, fragment: &Fragment<'_>) -> Option<Vec<u8>> {
         self.expire(now);
         self.counts.received += 1;
-        let is_cut_odd = fragment.more && !fragment.body.len().is_multiple_of(8);
-        let behind =
-            fragment.head.len() - fragment.ip - if fragment.next_header.is_some() { IPV6 } else { 0 };
-        if fragment.body.is_empty() || is_cut_odd || behind + fragment.end() > PACKET_MAX {
+        if fragment.body.is_empty() || fragment.is_cut_odd() || fragment.is_beyond_the_end() {
             self.counts.malformed += 1;
             return None;
         }

@@ -221,3 +221,30 @@ fn extension_headers_before_the_fragment_header_stay() {
     assert_eq!((found[20], &found[54..62], &found[62..]), (0, &[17, 0, 1, 4, 0, 0, 0, 0][..], &whole[54..]));
     assert_eq!(u16::from_be_bytes([found[18], found[19]]), 2_008);
 }
+
+#[test]
+fn what_is_wrong_with_a_fragment_is_told() {
+    let fragment = |place: u16, payload: usize| {
+        let mut frame = vec![2; 12];
+        frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+        frame.extend(((payload + 8) as u16).to_be_bytes());
+        frame.extend([44, 64]);
+        frame.extend([0x20; 32]);
+        frame.extend([17, 0]);
+        frame.extend(place.to_be_bytes());
+        frame.extend([0, 0, 0, 9]);
+        frame.extend(vec![7; payload]);
+        frame
+    };
+    let complaint = |frame: &[u8]| Fragment::read(frame).and_then(|fragment| fragment.complaint(frame));
+    assert_eq!(complaint(&fragment(1, 64)), None);
+    for (frame, at) in [(fragment(1, 61), 4), (fragment(65_528, 64), 42), (fragment(1, 1_301), 4)] {
+        let error = complaint(&frame).unwrap();
+        let (head, message) = error.split_at(54);
+        assert_eq!(message[..2], [4, 0]);
+        assert_eq!(message[4..8], [0, 0, 0, at]);
+        assert!(error.len() <= 14 + 1280 && frame[14..].starts_with(&message[8..]));
+        let sum = wire::checksum::sum(&head[22..54], (message.len() + 58) as u64);
+        assert_eq!(wire::checksum::fold(wire::checksum::sum(message, sum)), 0xffff);
+    }
+}

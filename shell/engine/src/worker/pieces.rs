@@ -8,12 +8,18 @@ use fragment::{Cut, Fragment, Reassembler};
 use neighbour::Hosts;
 use units::Nanos;
 
+/// Time between two errors about fragments at least (RFC 4443 section 2.4 (f)).
+const COMPLAINT_GAP: Nanos = Nanos::from_millis(1);
+
 /// What one worker has of the packets that come to one queue in fragments.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     reassembler: Reassembler,
     /// Frames with whole packets.
     whole: Vec<Vec<u8>>,
+    /// Errors about fragments, to be sent.
+    complaints: Vec<Vec<u8>>,
+    next_complaint: Nanos,
     /// Whether something was taken in since the last look.
     has_news: bool,
     /// The longest IP packet that hosts answer with.
@@ -24,7 +30,15 @@ pub(crate) struct Pieces {
 
 impl Pieces {
     pub(crate) fn new(mtu: usize) -> Self {
-        Self { reassembler: Reassembler::default(), whole: Vec::new(), has_news: false, mtu, id: 0 }
+        Self {
+            reassembler: Reassembler::default(),
+            whole: Vec::new(),
+            complaints: Vec::new(),
+            next_complaint: Nanos::ZERO,
+            has_news: false,
+            mtu,
+            id: 0,
+        }
     }
 
     /// Takes a frame if it holds a fragment for one of the hosts; returns whether it does.
@@ -34,6 +48,12 @@ impl Pieces {
         let owner = hosts.owner(fragment.vlans(), fragment.to());
         if owner.is_none_or(|owner| fragment.to_mac() != hosts.host(owner).mac) {
             return false;
+        }
+        if now >= self.next_complaint
+            && let Some(complaint) = fragment.complaint(data)
+        {
+            self.complaints.push(complaint);
+            self.next_complaint = now.saturating_add(COMPLAINT_GAP);
         }
         self.whole.extend(self.reassembler.take(now, &fragment));
         self.has_news = true;
@@ -56,6 +76,7 @@ impl Pieces {
         answers: &mut Vec<Vec<u8>>,
     ) {
         self.has_news = false;
+        answers.append(&mut self.complaints);
         counts.fragments.merge(&self.reassembler.take_counts());
         for frame in self.whole.drain(..) {
             let is_foreign =
