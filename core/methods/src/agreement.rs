@@ -24,7 +24,7 @@ struct Load<'a> {
 
 /// For each frame length whose trials disagree, a sentence with the two that do most, and the loads between which
 /// nothing is certain. `results` are those of all methods that ran on one configuration of a device.
-pub fn disagreements(results: &[MethodResult]) -> Vec<String> {
+pub(crate) fn disagreements(results: &[MethodResult]) -> Vec<String> {
     let loads: Vec<Load<'_>> = results.iter().flat_map(loads).collect();
     let mut told: Vec<&Frames> = Vec::new();
     let mut sentences = Vec::new();

@@ -259,7 +259,7 @@ impl Place<'_> {
 
 /// What a struct says of one of its fields.
 #[derive(Debug, Clone, Copy)]
-pub struct Spec {
+pub(crate) struct Spec {
     unit: Unit,
     presence: Presence,
     keys: &'static [Key],
@@ -481,6 +481,8 @@ macro_rules! part {
 
 #[cfg(test)]
 mod tests {
+    #![allow(unreachable_pub, reason = "the macro makes public parts")]
+
     use super::*;
 
     part! {

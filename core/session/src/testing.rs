@@ -154,11 +154,11 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub fn new(plan: SessionPlan, cuts: &[usize]) -> Self {
+    pub(crate) fn new(plan: SessionPlan, cuts: &[usize]) -> Self {
         Self::secured(plan, cuts, None, None)
     }
 
-    pub fn secured(
+    pub(crate) fn secured(
         plan: SessionPlan,
         cuts: &[usize],
         client: Option<Box<dyn SecureSide>>,
@@ -179,14 +179,14 @@ impl Wire {
     }
 
     /// The client of one entry and the server of another.
-    pub fn mixed(client: SessionPlan, server: SessionPlan, cuts: &[usize]) -> Self {
+    pub(crate) fn mixed(client: SessionPlan, server: SessionPlan, cuts: &[usize]) -> Self {
         let mut wire = Self::new(client, cuts);
         wire.halves[1] = Half::new(&[server], SERVER, None);
         wire
     }
 
     /// Opens session `number`.
-    pub fn open(&mut self, number: u64) {
+    pub(crate) fn open(&mut self, number: u64) {
         let now = self.now;
         for half in &mut self.halves {
             let (apps, group) =
@@ -342,7 +342,7 @@ impl Wire {
     }
 
     /// Runs until nothing happens any more, or `limit` of virtual time is over.
-    pub fn run(&mut self, limit: Nanos) {
+    pub(crate) fn run(&mut self, limit: Nanos) {
         let end = self.now + limit;
         for _ in 0..2_000_000 {
             self.now = Nanos(self.now.0 + 1_000);
@@ -384,44 +384,44 @@ impl Wire {
         }
     }
 
-    pub fn over(&self) -> bool {
+    pub(crate) fn over(&self) -> bool {
         self.halves.iter().all(|half| half.end.is_some() || !half.open)
     }
 
-    pub fn ends_of(&self) -> [Option<End>; 2] {
+    pub(crate) fn ends_of(&self) -> [Option<End>; 2] {
         [self.halves[0].end, self.halves[1].end]
     }
 
     /// The network or the stack ends one side.
-    pub fn cut_off(&mut self, side: usize, end: End) {
+    pub(crate) fn cut_off(&mut self, side: usize, end: End) {
         let now = self.now;
         self.halves[side].end(now, end);
     }
 
-    pub fn stop(&mut self, side: usize) {
+    pub(crate) fn stop(&mut self, side: usize) {
         let (now, udp) = (self.now, self.udp);
         self.halves[side].tell(now, udp, |apps, now, flow, io| apps.stop(now, flow, io));
         self.ends();
     }
 
-    pub fn client(&self) -> &Counts {
+    pub(crate) fn client(&self) -> &Counts {
         self.halves[0].apps.counts(CLIENT)
     }
 
-    pub fn server(&self) -> &Counts {
+    pub(crate) fn server(&self) -> &Counts {
         self.halves[1].apps.counts(SERVER)
     }
 
-    pub fn sent(&self, side: usize) -> &[u8] {
+    pub(crate) fn sent(&self, side: usize) -> &[u8] {
         &self.halves[side].log
     }
 
-    pub fn extras(&self) -> usize {
+    pub(crate) fn extras(&self) -> usize {
         self.halves.iter().map(|half| half.apps.extras()).sum()
     }
 
     /// Both ends completed, nothing is left, and counts add up.
-    pub fn assert_complete(&self, sessions: u64) {
+    pub(crate) fn assert_complete(&self, sessions: u64) {
         for counts in [self.client(), self.server()] {
             assert_eq!(
                 counts.failures,

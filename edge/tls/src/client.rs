@@ -17,7 +17,7 @@ use crate::trust::AcceptAnyCertificate;
 use crate::{TlsError, alpn, failure, identity, names};
 
 /// Makes the encryption of clients' flows.
-pub struct Client {
+pub(crate) struct Client {
     config: Arc<ClientConfig>,
     server: ServerNames,
 }
@@ -32,7 +32,7 @@ enum ServerNames {
 
 impl Client {
     /// From a plan. `certificate` is that of the server played here, DER; asked for only if it is what is trusted.
-    pub fn new(
+    pub(crate) fn new(
         plan: &TlsPlan,
         certificate: impl FnOnce() -> Result<Vec<u8>, TlsError>,
     ) -> Result<Self, TlsError> {

@@ -4,7 +4,7 @@ use rustls::{AlertDescription, CertificateError, Error};
 use session::secure::SecureError;
 
 /// Why a flow failed.
-pub fn of_library(error: Error) -> SecureError {
+pub(crate) fn of_library(error: Error) -> SecureError {
     match error {
         Error::AlertReceived(alert) => SecureError::AlertReceived(alert_name(alert)),
         Error::InvalidCertificate(reason) => SecureError::Certificate(certificate_reason(&reason)),

@@ -14,7 +14,7 @@ use crate::failure;
 use crate::names;
 
 /// A flow over the library's connection of one side.
-pub struct Flow<C> {
+pub(crate) struct Flow<C> {
     connection: C,
     closing: Closing,
     peer_closed: bool,
@@ -128,7 +128,7 @@ where
 }
 
 /// A flow that could not begin: the machine had no randomness, or no time.
-pub struct FailedFlow(pub(crate) SecureError);
+pub(crate) struct FailedFlow(pub(crate) SecureError);
 
 impl Secure for FailedFlow {
     fn receive(&mut self, _: Nanos, _: &[u8], _: &mut Vec<u8>) -> Result<(), SecureError> {

@@ -13,10 +13,10 @@ use session::plan::{Identity, KeyKind, ServerIdentity};
 use crate::TlsError;
 
 /// What a generated certificate is good for if nothing is said.
-pub const LOCALHOST: &str = "localhost";
+pub(crate) const LOCALHOST: &str = "localhost";
 
 /// A given certificate chain with its key.
-pub fn given(
+pub(crate) fn given(
     identity: &Identity,
     what: &'static str,
     provider: &CryptoProvider,
@@ -26,7 +26,7 @@ pub fn given(
 }
 
 /// What a server shows.
-pub fn of_server(
+pub(crate) fn of_server(
     identity: &ServerIdentity,
     provider: &CryptoProvider,
 ) -> Result<Arc<CertifiedKey>, TlsError> {
@@ -37,7 +37,7 @@ pub fn of_server(
 }
 
 /// The name a generated certificate is good for first.
-pub fn first_name(identity: &ServerIdentity) -> Option<&str> {
+pub(crate) fn first_name(identity: &ServerIdentity) -> Option<&str> {
     match identity {
         ServerIdentity::Given(_) => None,
         ServerIdentity::Generated { names, .. } => Some(names.first().map_or(LOCALHOST, String::as_str)),
@@ -106,7 +106,7 @@ fn key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
 }
 
 /// Certificates that others must lead to.
-pub fn roots(pem: &[u8], what: &'static str) -> Result<RootCertStore, TlsError> {
+pub(crate) fn roots(pem: &[u8], what: &'static str) -> Result<RootCertStore, TlsError> {
     let mut store = RootCertStore::empty();
     for certificate in certificates(pem, what)? {
         trust(&mut store, certificate, what)?;
@@ -115,7 +115,7 @@ pub fn roots(pem: &[u8], what: &'static str) -> Result<RootCertStore, TlsError> 
 }
 
 /// One certificate that others must lead to.
-pub fn root(der: Vec<u8>) -> Result<RootCertStore, TlsError> {
+pub(crate) fn root(der: Vec<u8>) -> Result<RootCertStore, TlsError> {
     let mut store = RootCertStore::empty();
     trust(&mut store, der.into(), "the generated certificate")?;
     Ok(store)

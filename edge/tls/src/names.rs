@@ -12,7 +12,7 @@ use crate::p521::SECP521R1;
 use crate::{TlsError, list};
 
 /// A suite's IANA name. The library writes `TLS13_` where IANA has `TLS_`.
-pub fn of_suite(suite: CipherSuite) -> &'static str {
+pub(crate) fn of_suite(suite: CipherSuite) -> &'static str {
     match suite {
         CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
         CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
@@ -22,7 +22,7 @@ pub fn of_suite(suite: CipherSuite) -> &'static str {
 }
 
 /// A key exchange's name.
-pub fn of_group(group: NamedGroup) -> &'static str {
+pub(crate) fn of_group(group: NamedGroup) -> &'static str {
     match group {
         NamedGroup::secp256r1MLKEM768 => "SecP256r1MLKEM768",
         other => other.as_str().unwrap_or("unknown"),
@@ -45,7 +45,7 @@ fn all_groups() -> impl Iterator<Item = &'static dyn SupportedKxGroup> {
 }
 
 /// What of the library a plan asks for.
-pub struct Chosen {
+pub(crate) struct Chosen {
     /// Suites and groups.
     pub provider: Arc<CryptoProvider>,
     /// Versions for which there is at least one of each.
@@ -53,7 +53,7 @@ pub struct Chosen {
 }
 
 /// Looks up what a plan names.
-pub fn choose(plan: &TlsPlan) -> Result<Chosen, TlsError> {
+pub(crate) fn choose(plan: &TlsPlan) -> Result<Chosen, TlsError> {
     let cipher_suites = match plan.suites.as_slice() {
         [] => ALL_CIPHER_SUITES.to_vec(),
         named => named.iter().map(|name| suite(name)).collect::<Result<_, _>>()?,
@@ -87,7 +87,7 @@ pub fn choose(plan: &TlsPlan) -> Result<Chosen, TlsError> {
 }
 
 /// A version as people write it.
-pub fn number(version: ProtocolVersion) -> &'static str {
+pub(crate) fn number(version: ProtocolVersion) -> &'static str {
     if version == ProtocolVersion::TLSv1_3 { "1.3" } else { "1.2" }
 }
 

@@ -7,7 +7,7 @@ use rustls::crypto::{ActiveKeyExchange, GetRandomFailed, SharedSecret, Supported
 use rustls::{Error, NamedGroup, PeerMisbehaved};
 
 /// The group.
-pub static SECP521R1: &dyn SupportedKxGroup = &P521;
+pub(crate) static SECP521R1: &dyn SupportedKxGroup = &P521;
 
 #[derive(Debug)]
 struct P521;

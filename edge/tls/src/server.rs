@@ -15,14 +15,14 @@ use crate::{TlsError, alpn, failure, identity, names};
 
 /// Makes the encryption of servers' flows. A clone shows the same certificate and takes the same tickets.
 #[derive(Clone)]
-pub struct Server {
+pub(crate) struct Server {
     config: Arc<ServerConfig>,
     identity: Arc<CertifiedKey>,
 }
 
 impl Server {
     /// From a plan.
-    pub fn new(plan: &TlsPlan) -> Result<Self, TlsError> {
+    pub(crate) fn new(plan: &TlsPlan) -> Result<Self, TlsError> {
         let chosen = names::choose(plan)?;
         let identity = identity::of_server(&plan.server.identity, &chosen.provider)?;
         let builder = ServerConfig::builder_with_provider(chosen.provider.clone())
@@ -52,7 +52,7 @@ impl Server {
     }
 
     /// The certificate it shows, DER.
-    pub fn certificate(&self) -> &[u8] {
+    pub(crate) fn certificate(&self) -> &[u8] {
         self.identity.cert.first().map_or(&[], |certificate| certificate)
     }
 }

@@ -12,7 +12,7 @@ use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSes
 use rustls::pki_types::ServerName;
 
 /// Sessions by the server's name. One worker's own: its lock is never waited for.
-pub struct Sessions(Mutex<Servers>);
+pub(crate) struct Sessions(Mutex<Servers>);
 
 struct Servers {
     by_name: HashMap<ServerName<'static>, Server>,
@@ -73,7 +73,7 @@ impl Servers {
 
 impl Sessions {
     /// For so many sessions.
-    pub fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self(Mutex::new(Servers { by_name: HashMap::new(), oldest: VecDeque::new(), tickets: 0, limit }))
     }
 

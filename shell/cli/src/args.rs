@@ -10,13 +10,13 @@ use units::{FrameLen, Load, Nanos, Pps};
 /// Network traffic generator: drives traffic through a device under test and measures every packet
 #[derive(Parser)]
 #[command(name = "eagre", version, max_term_width = 110)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     pub command: Command,
 }
 
 #[derive(Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run a demo over an in-process link: no setup, no root, no huge pages
     Demo {
         #[command(flatten)]
@@ -145,7 +145,7 @@ pub enum Command {
 }
 
 #[derive(ClapArgs)]
-pub struct Common {
+pub(crate) struct Common {
     /// Rate of every stream (overrides the profile): 1Mpps, 2.5Gbps, 40%, max
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Load>,
@@ -179,7 +179,7 @@ pub struct Common {
 }
 
 #[derive(ClapArgs)]
-pub struct SendArgs {
+pub(crate) struct SendArgs {
     /// Port to send from
     #[arg(long, value_name = "DEVICE")]
     pub port: String,
@@ -234,7 +234,7 @@ pub struct SendArgs {
 }
 
 #[derive(ClapArgs)]
-pub struct ReplayArgs {
+pub(crate) struct ReplayArgs {
     /// Capture file (pcap or pcapng)
     pub file: String,
     /// Port to send from
@@ -269,7 +269,7 @@ pub struct ReplayArgs {
 
 /// Options of a receiving port.
 #[derive(ClapArgs)]
-pub struct ListenArgs {
+pub(crate) struct ListenArgs {
     /// Port to listen on
     #[arg(long, value_name = "DEVICE")]
     pub port: String,
@@ -282,7 +282,7 @@ pub struct ListenArgs {
 }
 
 #[derive(ClapArgs)]
-pub struct CaptureArgs {
+pub(crate) struct CaptureArgs {
     /// Output file
     #[arg(long, value_name = "FILE", default_value = "capture.pcapng")]
     pub file: String,
@@ -314,7 +314,7 @@ fn field_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 #[derive(ClapArgs)]
-pub struct SimArgs {
+pub(crate) struct SimArgs {
     /// Write sent packets with their departure times to a capture file
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
@@ -328,14 +328,14 @@ pub struct SimArgs {
 
 /// A simulated device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dut {
+pub(crate) enum Dut {
     Wire,
     Router { capacity: Option<Pps>, buffer: u32, latency: Nanos },
 }
 
 /// The document to print the schema of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SchemaOf {
+pub(crate) enum SchemaOf {
     Profile,
     Result,
     Interval,

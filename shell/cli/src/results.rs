@@ -21,7 +21,7 @@ use units::{percent, quantity, signed_percent};
 const TRIALS_MAX: usize = 40;
 
 #[derive(ClapArgs)]
-pub struct ResultsArgs {
+pub(crate) struct ResultsArgs {
     /// Results store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
     #[arg(long, value_name = "FILE", global = true)]
     pub store: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub struct ResultsArgs {
 }
 
 #[derive(Subcommand)]
-pub enum ResultsCommand {
+pub(crate) enum ResultsCommand {
     /// List campaigns, newest first
     List {
         #[command(flatten)]
@@ -137,7 +137,7 @@ pub enum ResultsCommand {
 
 /// Selection of campaigns.
 #[derive(ClapArgs)]
-pub struct FilterArgs {
+pub(crate) struct FilterArgs {
     /// Only campaigns of this method
     #[arg(long)]
     pub method: Option<String>,
@@ -154,7 +154,7 @@ pub struct FilterArgs {
 
 /// Tag keys of a table's rows and columns.
 #[derive(ClapArgs)]
-pub struct AxesArgs {
+pub(crate) struct AxesArgs {
     /// Tag key for table rows
     #[arg(long, value_name = "KEY", default_value = "dut")]
     pub rows: String,
@@ -165,7 +165,7 @@ pub struct AxesArgs {
 
 /// Export formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// One row per trial
     Csv,
     /// CSV with one row per finding: value, lower, upper, resolution, spread, doubt

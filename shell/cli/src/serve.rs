@@ -21,7 +21,7 @@ const LISTEN: &str = "127.0.0.1:8443";
 const OTG_LEASE: Nanos = Nanos::from_secs(900);
 
 #[derive(Clone, ClapArgs)]
-pub struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// Address to listen on [default: 127.0.0.1:8443]; other than loopback requires --tokens
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,

@@ -16,18 +16,21 @@ mod sink;
 mod tap;
 mod writer;
 
-pub use options::{CaptureOptions, Directions, Every, Keep};
-pub use outcome::{CaptureError, CaptureOutcome};
-pub use pcap::Direction;
-pub use tap::Tap;
-pub use writer::CaptureWriter;
+pub(crate) use options::{CaptureOptions, Directions, Every, Keep};
+pub(crate) use outcome::{CaptureError, CaptureOutcome};
+pub(crate) use pcap::Direction;
+pub(crate) use tap::Tap;
+pub(crate) use writer::CaptureWriter;
 
 use filter::Filter;
 use shared::Shared;
 use std::sync::Arc;
 
 /// Begins to capture: opens the file and starts the thread that writes it. Returns a tap for each of `workers` workers.
-pub fn start(options: &CaptureOptions, workers: usize) -> Result<(Vec<Tap>, CaptureWriter), CaptureError> {
+pub(crate) fn start(
+    options: &CaptureOptions,
+    workers: usize,
+) -> Result<(Vec<Tap>, CaptureWriter), CaptureError> {
     let compile = |text: &String| Filter::compile(text, options.snap_len).map(Arc::new);
     let filter = options.filter.as_ref().map(compile).transpose()?;
     let shared = Arc::new(Shared::new(workers));

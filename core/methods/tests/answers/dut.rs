@@ -8,7 +8,7 @@ use units::{Nanos, Pps};
 
 /// A device, and the tester in front of it.
 #[derive(Debug, Clone)]
-pub struct Dut {
+pub(crate) struct Dut {
     /// Frames/s of each direction.
     pub capacity: f64,
     /// Frames that wait when more comes.
@@ -44,7 +44,7 @@ pub struct Dut {
 
 impl Dut {
     /// A hard limit.
-    pub fn new(capacity: f64, seed: u64) -> Self {
+    pub(crate) fn new(capacity: f64, seed: u64) -> Self {
         Self {
             capacity,
             buffer: 0.0,
@@ -67,7 +67,7 @@ impl Dut {
     }
 
     /// Somewhere between `low` and `high`, by seed.
-    pub fn between(low: f64, high: f64, seed: u64) -> Self {
+    pub(crate) fn between(low: f64, high: f64, seed: u64) -> Self {
         let share = random::word(random::key(seed), 1 << 40) as f64 / u64::MAX as f64;
         Self::new(low + (high - low) * share, seed)
     }
@@ -93,7 +93,7 @@ impl Dut {
     }
 
     /// Runs a trial.
-    pub fn run(&mut self, request: &TrialRequest) -> TrialOutcome {
+    pub(crate) fn run(&mut self, request: &TrialRequest) -> TrialOutcome {
         self.trials += 1;
         let mut outcome = match &request.kind {
             TrialKind::Sessions(load) => self.sessions(request, load),

@@ -93,7 +93,7 @@ pub(crate) enum FormatField {
 
 impl FormatField {
     /// Whether `text` is a value of the field.
-    pub fn parse(&self, text: &str) -> Result<(), ValueError> {
+    pub(crate) fn parse(&self, text: &str) -> Result<(), ValueError> {
         match self {
             Self::Fixed(field) => field.parse(text).map(|_| ()),
             Self::Variable(variable) => variable.parse(text).map(|_| ()),

@@ -6,32 +6,32 @@ use units::{Nanos, Pps};
 
 /// A call of `Schedule::scale`.
 #[derive(Debug, Clone)]
-pub struct RateChange {
+pub(crate) struct RateChange {
     pub streams: Option<Vec<u32>>,
     pub factor: Factor,
     pub at: Nanos,
 }
 
-pub fn load(pace: Pace) -> StreamLoad {
+pub(crate) fn load(pace: Pace) -> StreamLoad {
     StreamLoad { pace, group: 1, count: None, start_delay: Nanos::ZERO }
 }
 
-pub fn even(pps: u64) -> StreamLoad {
+pub(crate) fn even(pps: u64) -> StreamLoad {
     load(Pace::Even(Pps::new(pps)))
 }
 
-pub fn counted(pace: Pace, count: u64) -> StreamLoad {
+pub(crate) fn counted(pace: Pace, count: u64) -> StreamLoad {
     StreamLoad { count: Some(count), ..load(pace) }
 }
 
 /// A slot's packets, one slot each.
-pub fn packets(slot: &Slot) -> impl Iterator<Item = Slot> + use<> {
+pub(crate) fn packets(slot: &Slot) -> impl Iterator<Item = Slot> + use<> {
     let slot = *slot;
     (0..slot.run).map(move |i| Slot { run: 1, number: slot.number + u64::from(i), ..slot })
 }
 
 /// Everything a schedule sends, polled whenever it says so, one slot a packet.
-pub fn run(schedule: &mut Schedule) -> Vec<Slot> {
+pub(crate) fn run(schedule: &mut Schedule) -> Vec<Slot> {
     let (mut slots, mut out) = (Vec::new(), [Slot::default(); 7]);
     let mut polls_for_nothing = 0;
     loop {
@@ -48,7 +48,12 @@ pub fn run(schedule: &mut Schedule) -> Vec<Slot> {
 }
 
 /// What `share` sends of `streams` and `chains` from 1 us on.
-pub fn sent(streams: &[(u32, StreamLoad)], chains: &[Chain], duration: Nanos, share: Share) -> Vec<Slot> {
+pub(crate) fn sent(
+    streams: &[(u32, StreamLoad)],
+    chains: &[Chain],
+    duration: Nanos,
+    share: Share,
+) -> Vec<Slot> {
     let mut schedule = Schedule::new(streams, chains, Nanos(1_000), duration, share);
     let owed = schedule.owed();
     let slots = run(&mut schedule);
@@ -57,7 +62,7 @@ pub fn sent(streams: &[(u32, StreamLoad)], chains: &[Chain], duration: Nanos, sh
 }
 
 /// When the packets of one stream leave within `duration`, from its start.
-pub fn departures(load: StreamLoad, duration: Nanos) -> Vec<u64> {
+pub(crate) fn departures(load: StreamLoad, duration: Nanos) -> Vec<u64> {
     assert!(load.pace.is_paced());
     let expected = load.packets_in(duration);
     let slots = sent(&[(0, load)], &[], duration, Share::WHOLE);

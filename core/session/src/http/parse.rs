@@ -51,7 +51,7 @@ pub struct RequestHead<'a> {
 const VERSION_1: &[u8] = b"HTTP/1.";
 
 /// What is wrong with a message.
-pub type Wrong = &'static str;
+pub(super) type Wrong = &'static str;
 
 /// What fields say about a body and the connection.
 #[derive(Default)]
@@ -290,20 +290,20 @@ impl Method {
 
 /// What a flow reads.
 pub(crate) mod state {
-    pub const HEAD: u8 = 1;
+    pub(crate) const HEAD: u8 = 1;
     /// A body of `left` bytes.
-    pub const LENGTH: u8 = 2;
-    pub const UNTIL_CLOSE: u8 = 3;
-    pub const CHUNK_SIZE: u8 = 4;
-    pub const CHUNK_DATA: u8 = 5;
-    pub const CHUNK_END: u8 = 6;
-    pub const TRAILER: u8 = 7;
+    pub(crate) const LENGTH: u8 = 2;
+    pub(crate) const UNTIL_CLOSE: u8 = 3;
+    pub(crate) const CHUNK_SIZE: u8 = 4;
+    pub(crate) const CHUNK_DATA: u8 = 5;
+    pub(crate) const CHUNK_END: u8 = 6;
+    pub(crate) const TRAILER: u8 = 7;
     /// A message is whole.
-    pub const COMPLETE: u8 = 8;
+    pub(crate) const COMPLETE: u8 = 8;
     /// A server waits before it answers.
-    pub const DELAY: u8 = 9;
+    pub(crate) const DELAY: u8 = 9;
     /// Nothing more.
-    pub const END: u8 = 10;
+    pub(crate) const END: u8 = 10;
 }
 
 /// A step in a body.

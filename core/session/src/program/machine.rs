@@ -15,14 +15,14 @@ use tcp::End;
 
 /// Where a flow is. 0 is before it is open.
 mod state {
-    pub const EXPECT: u8 = 1;
-    pub const WAIT: u8 = 2;
+    pub(super) const EXPECT: u8 = 1;
+    pub(super) const WAIT: u8 = 2;
     /// Waits for its turn to send, or for another call.
-    pub const TURN: u8 = 3;
+    pub(super) const TURN: u8 = 3;
     /// Waits for acknowledgements.
-    pub const BLOCKED: u8 = 4;
-    pub const STREAM: u8 = 5;
-    pub const END: u8 = 6;
+    pub(super) const BLOCKED: u8 = 4;
+    pub(super) const STREAM: u8 = 5;
+    pub(super) const END: u8 = 6;
 }
 
 /// Messages on their way at most.

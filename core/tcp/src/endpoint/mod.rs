@@ -114,37 +114,37 @@ impl State {
 /// What an endpoint is or owes, one bit each.
 mod bit {
     /// An acknowledgement is owed now.
-    pub const ACK_NOW: u16 = 1 << 0;
+    pub(super) const ACK_NOW: u16 = 1 << 0;
     /// An acknowledgement is owed by `ack_due`.
-    pub const ACK_LATER: u16 = 1 << 1;
+    pub(super) const ACK_LATER: u16 = 1 << 1;
     /// Timestamps: offered while in SYN-SENT, agreed on afterwards. So the next three.
-    pub const TIMESTAMPS: u16 = 1 << 2;
-    pub const SACK: u16 = 1 << 3;
-    pub const SCALING: u16 = 1 << 4;
-    pub const ECN: u16 = 1 << 5;
+    pub(super) const TIMESTAMPS: u16 = 1 << 2;
+    pub(super) const SACK: u16 = 1 << 3;
+    pub(super) const SCALING: u16 = 1 << 4;
+    pub(super) const ECN: u16 = 1 << 5;
     /// A mark is echoed until the peer says it has reduced its window (RFC 3168 section 6.1.3).
-    pub const ECE: u16 = 1 << 6;
+    pub(super) const ECE: u16 = 1 << 6;
     /// The next new data says that the window was reduced (RFC 3168 section 6.1.2).
-    pub const CWR: u16 = 1 << 7;
+    pub(super) const CWR: u16 = 1 << 7;
     /// The application sends nothing more.
-    pub const CLOSE: u16 = 1 << 8;
+    pub(super) const CLOSE: u16 = 1 << 8;
     /// The application reads no more for now.
-    pub const PAUSED: u16 = 1 << 9;
+    pub(super) const PAUSED: u16 = 1 << 9;
     /// The round trip of `timed_seq` is being measured.
-    pub const TIMING: u16 = 1 << 10;
+    pub(super) const TIMING: u16 = 1 << 10;
     /// A SYN or SYN-ACK is owed.
-    pub const SYN: u16 = 1 << 11;
+    pub(super) const SYN: u16 = 1 << 11;
     /// A window probe or keep-alive is owed.
-    pub const PROBE: u16 = 1 << 12;
+    pub(super) const PROBE: u16 = 1 << 12;
     /// A reset is owed.
-    pub const RESET: u16 = 1 << 13;
+    pub(super) const RESET: u16 = 1 << 13;
     /// Opened from here.
-    pub const ACTIVE: u16 = 1 << 14;
+    pub(super) const ACTIVE: u16 = 1 << 14;
     /// Data, a FIN, or a repeated segment may go out.
-    pub const READY: u16 = 1 << 15;
+    pub(super) const READY: u16 = 1 << 15;
 
     /// What makes `transmit` yield something.
-    pub const OWED: u16 = ACK_NOW | SYN | PROBE | RESET | READY;
+    pub(super) const OWED: u16 = ACK_NOW | SYN | PROBE | RESET | READY;
 }
 
 /// A segment to be sent.

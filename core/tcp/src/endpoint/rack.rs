@@ -48,22 +48,22 @@ pub(crate) struct Rack {
 
 impl Rack {
     /// Whether there is nothing to remember while data are in flight.
-    pub fn is_spare(&self) -> bool {
+    pub(crate) fn is_spare(&self) -> bool {
         *self == Self::default()
     }
 
     /// Whether segments overtake each other on this path.
-    pub fn has_reordered(&self) -> bool {
+    pub(crate) fn has_reordered(&self) -> bool {
         self.reordered
     }
 
     /// What was missing below something held came by itself.
-    pub fn saw_reordering(&mut self) {
+    pub(crate) fn saw_reordering(&mut self) {
         self.reordered = true;
     }
 
     /// A repair is over.
-    pub fn repaired(&mut self) {
+    pub(crate) fn repaired(&mut self) {
         (self.lost, self.wide_for) = (None, self.wide_for.saturating_sub(1));
         if self.wide_for == 0 {
             (self.wider, self.widened) = (0, None);
@@ -71,7 +71,7 @@ impl Rack {
     }
 
     /// A repair begins at which all that is missing counts as lost.
-    pub fn timed_out(&mut self) {
+    pub(crate) fn timed_out(&mut self) {
         (self.lost, self.pending, self.probe, self.probe_owed) = (None, None, None, false);
     }
 }

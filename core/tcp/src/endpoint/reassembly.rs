@@ -31,18 +31,18 @@ pub(crate) struct Reassembly {
 }
 
 impl Reassembly {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.pieces.clear();
         self.pieces.shrink_to(KEPT_PIECES);
         self.touches = 0;
     }
 
     /// Keeps bytes; what is there already stays. Returns whether anything was new.
-    pub fn insert(&mut self, mut from: u32, mut bytes: &[u8]) -> bool {
+    pub(crate) fn insert(&mut self, mut from: u32, mut bytes: &[u8]) -> bool {
         let mut new = false;
         self.touches += 1;
         // The first piece that ends at or behind the bytes' beginning.
@@ -87,7 +87,7 @@ impl Reassembly {
     }
 
     /// Takes the first piece away if `next` lies in it or behind it: its bytes from `next` on.
-    pub fn take(&mut self, next: u32) -> Option<(Vec<u8>, usize)> {
+    pub(crate) fn take(&mut self, next: u32) -> Option<(Vec<u8>, usize)> {
         while self.pieces.first().is_some_and(|first| !after(first.from, next)) {
             let first = self.pieces.remove(0);
             let known = next.wrapping_sub(first.from) as usize;
@@ -99,7 +99,7 @@ impl Reassembly {
     }
 
     /// The blocks to report, latest first (RFC 2018 section 4).
-    pub fn blocks(&self, most: usize) -> SackBlocks {
+    pub(crate) fn blocks(&self, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let mut below = u32::MAX;
         for _ in 0..most.min(self.pieces.len()) {

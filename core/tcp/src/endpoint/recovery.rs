@@ -20,11 +20,11 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.ranges.clear();
         self.ranges.shrink_to(64);
         self.total = 0;
@@ -36,7 +36,7 @@ impl Scoreboard {
     }
 
     /// Adds a range; returns how many of its bytes are new.
-    pub fn add(&mut self, mut from: u32, mut to: u32) -> u32 {
+    pub(crate) fn add(&mut self, mut from: u32, mut to: u32) -> u32 {
         let first = self.ranges.partition_point(|range| before(range.1, from));
         let mut last = first;
         let mut known = 0;

@@ -67,7 +67,7 @@ pub(super) enum TimerKind {
 impl TimerKind {
     /// Whether it is for data in flight.
     #[inline(always)]
-    pub fn is_for_flight(self) -> bool {
+    pub(super) fn is_for_flight(self) -> bool {
         matches!(self, Self::Retransmit | Self::TailProbe | Self::Reorder)
     }
 }
@@ -77,11 +77,11 @@ impl TimerKind {
 pub(super) struct Timer(u8);
 
 impl Timer {
-    pub const OFF: Self = Self(0);
+    pub(super) const OFF: Self = Self(0);
     const KIND: u8 = 0b111;
 
     #[inline(always)]
-    pub fn kind(self) -> TimerKind {
+    pub(super) fn kind(self) -> TimerKind {
         match self.0 & Self::KIND {
             1 => TimerKind::Retransmit,
             2 => TimerKind::Persist,
@@ -95,28 +95,28 @@ impl Timer {
     }
 
     #[inline(always)]
-    pub fn set_kind(&mut self, kind: TimerKind) {
+    pub(super) fn set_kind(&mut self, kind: TimerKind) {
         self.0 = self.0 & !Self::KIND | kind as u8;
     }
 
     #[inline(always)]
-    pub fn stop(&mut self) {
+    pub(super) fn stop(&mut self) {
         self.set_kind(TimerKind::Off);
     }
 
     #[inline(always)]
-    pub fn doublings(self) -> u32 {
+    pub(super) fn doublings(self) -> u32 {
         u32::from(self.0 >> 3)
     }
 
-    pub fn double(&mut self) {
+    pub(super) fn double(&mut self) {
         if self.doublings() < 31 {
             self.0 += 1 << 3;
         }
     }
 
     #[inline(always)]
-    pub fn forget_doublings(&mut self) {
+    pub(super) fn forget_doublings(&mut self) {
         self.0 &= Self::KIND;
     }
 }

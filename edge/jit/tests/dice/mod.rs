@@ -6,37 +6,37 @@ use units::FrameLen;
 use wire::{Algorithm, Checksum, Header, Packet, PacketSpec, Protocol, protocol};
 
 /// A seeded source of choices.
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub fn word(&mut self) -> u64 {
+    pub(crate) fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(1);
         random::word(random::key(17), self.0)
     }
 
-    pub fn below(&mut self, span: u64) -> u64 {
+    pub(crate) fn below(&mut self, span: u64) -> u64 {
         random::below(self.word(), span.max(1))
     }
 
     /// Once in `times`.
-    pub fn chance(&mut self, times: u64) -> bool {
+    pub(crate) fn chance(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }
 
-    pub fn wide(&mut self) -> u128 {
+    pub(crate) fn wide(&mut self) -> u128 {
         u128::from(self.word()) << 64 | u128::from(self.word())
     }
 
     /// A number of at most `bits` bits, often one at an edge.
-    pub fn edge(&mut self, bits: u32) -> u128 {
+    pub(crate) fn edge(&mut self, bits: u32) -> u128 {
         let max = u128::MAX >> (128 - bits);
         let power = 1 << self.below(u64::from(bits));
         let number = match self.below(6) {
@@ -51,7 +51,7 @@ impl Dice {
     }
 
     /// A packet's number: low, or near an end of something.
-    pub fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         match self.below(4) {
             0 => u64::MAX - self.below(200),
             1 => self.edge(64) as u64,
@@ -60,7 +60,7 @@ impl Dice {
     }
 
     /// The same headers and payload in frames of several lengths.
-    pub fn packets(&mut self, size: usize) -> Vec<Packet> {
+    pub(crate) fn packets(&mut self, size: usize) -> Vec<Packet> {
         let headers = self.headers();
         let most = if self.chance(8) { 700 } else { 40 };
         let bytes = self.below(most);
@@ -124,7 +124,7 @@ impl Dice {
         }
     }
 
-    pub fn vary(&mut self, packet: &Packet, size: usize) -> Vary {
+    pub(crate) fn vary(&mut self, packet: &Packet, size: usize) -> Vary {
         let mut variables = Vec::new();
         for index in 0..1 + self.below(size as u64 + 1) as usize {
             let variable = self.variable(&variables, index);

@@ -9,7 +9,7 @@ const IDLE_LATENCY_US: u64 = 10;
 
 /// An interrupt of a device that has fired, and the cores the kernel sends it to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interrupt {
+pub(super) struct Interrupt {
     pub number: u32,
     pub name: String,
     pub cores: Vec<usize>,
@@ -17,12 +17,12 @@ pub struct Interrupt {
 
 /// An idle state that is not switched off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IdleState {
+pub(super) struct IdleState {
     pub name: String,
     pub latency_us: u64,
 }
 
-pub fn count(allowed: usize) -> Finding {
+pub(super) fn count(allowed: usize) -> Finding {
     const CHECK: &str = "cores";
     match allowed {
         0 | 1 => Finding::bad(
@@ -40,7 +40,7 @@ pub fn count(allowed: usize) -> Finding {
     }
 }
 
-pub fn isolated(
+pub(super) fn isolated(
     isolated: Option<&[usize]>,
     nohz_full: Option<&str>,
     cmdline: Option<&str>,
@@ -79,7 +79,7 @@ fn arguments(list: &str) -> String {
     format!("isolcpus=managed_irq,domain,{list} nohz_full={list} rcu_nocbs={list}")
 }
 
-pub fn hyper_threads(active: Option<&str>, workers: &[usize], siblings: &[Vec<usize>]) -> Finding {
+pub(super) fn hyper_threads(active: Option<&str>, workers: &[usize], siblings: &[Vec<usize>]) -> Finding {
     const CHECK: &str = "hyper-threads";
     const WHY: &str =
         "two threads of one physical core share its pipeline: a worker slows down when the other works";
@@ -101,7 +101,7 @@ pub fn hyper_threads(active: Option<&str>, workers: &[usize], siblings: &[Vec<us
     }
 }
 
-pub fn governor(governors: &[String], driver: Option<&str>, in_vm: bool) -> Finding {
+pub(super) fn governor(governors: &[String], driver: Option<&str>, in_vm: bool) -> Finding {
     const CHECK: &str = "frequency governor";
     const REMEDY: &str = "sudo cpupower frequency-set -g performance";
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
@@ -132,7 +132,7 @@ pub fn governor(governors: &[String], driver: Option<&str>, in_vm: bool) -> Find
 }
 
 /// `boost`: whether cores may go above their nominal frequency, and the command that ends it.
-pub fn boost(boost: Option<(bool, &'static str)>, in_vm: bool) -> Finding {
+pub(super) fn boost(boost: Option<(bool, &'static str)>, in_vm: bool) -> Finding {
     const CHECK: &str = "frequency boost";
     match boost {
         Some((false, _)) => {
@@ -155,7 +155,7 @@ pub fn boost(boost: Option<(bool, &'static str)>, in_vm: bool) -> Finding {
     }
 }
 
-pub fn idle_states(states: &[IdleState], driver: Option<&str>, in_vm: bool) -> Finding {
+pub(super) fn idle_states(states: &[IdleState], driver: Option<&str>, in_vm: bool) -> Finding {
     const CHECK: &str = "idle states";
     const WHY: &str = "a core that slept needs that long to wake: interrupt-driven parts (kernel ports, a device under \
                        test on this machine) answer late at low rates; busy workers are not affected";
@@ -184,7 +184,7 @@ pub fn idle_states(states: &[IdleState], driver: Option<&str>, in_vm: bool) -> F
     Finding::note(CHECK, found, WHY).mend(format!("sudo cpupower idle-set -D {IDLE_LATENCY_US}"))
 }
 
-pub fn interrupts(irqbalance: bool, interrupts: Option<&[Interrupt]>, workers: &[usize]) -> Finding {
+pub(super) fn interrupts(irqbalance: bool, interrupts: Option<&[Interrupt]>, workers: &[usize]) -> Finding {
     const CHECK: &str = "interrupts";
     let Some(interrupts) = interrupts else {
         return Finding::unknown(CHECK, "an interrupt on a worker's core delays it by some microseconds");
@@ -226,7 +226,7 @@ pub fn interrupts(irqbalance: bool, interrupts: Option<&[Interrupt]>, workers: &
 /// Numbers and names of devices' interrupts that have fired, from `/proc/interrupts`.
 ///
 /// Rows of devices are numbered; rows of the processor itself (timer, rescheduling) have letters.
-pub fn parse_interrupts(text: &str) -> Vec<(u32, String)> {
+pub(super) fn parse_interrupts(text: &str) -> Vec<(u32, String)> {
     let mut lines = text.lines();
     let cores = lines.next().map_or(0, |header| header.split_whitespace().count());
     let row = |line: &str| {

@@ -18,7 +18,7 @@ const WORKERS: usize = 4;
 
 /// Everything the checks need. `None` or empty: not readable here.
 #[derive(Debug, Default)]
-pub struct Machine {
+pub(super) struct Machine {
     pub allowed: Vec<usize>,
     pub isolated: Option<Vec<usize>>,
     pub workers: Vec<usize>,
@@ -63,7 +63,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn read() -> Self {
+    pub(super) fn read() -> Self {
         let mut machine = Self {
             status_text: text("/proc/self/status"),
             cmdline: text("/proc/cmdline"),
@@ -93,17 +93,17 @@ impl Machine {
     }
 
     /// Interfaces the machine depends on, as far as known.
-    pub fn default_routes(&self) -> Vec<String> {
+    pub(super) fn default_routes(&self) -> Vec<String> {
         self.default_routes.clone().unwrap_or_default()
     }
 
     /// Cards that DPDK drives without the kernel.
-    pub fn bypass_nics(&self) -> usize {
+    pub(super) fn bypass_nics(&self) -> usize {
         self.nics.iter().filter(|nic| nic.is_bypass()).count()
     }
 
     /// Cards for tests with their memory nodes.
-    pub fn device_nodes(&self) -> Vec<(String, Option<u32>)> {
+    pub(super) fn device_nodes(&self) -> Vec<(String, Option<u32>)> {
         let own = self.default_routes();
         let free = self.nics.iter().filter(|nic| nic.is_free(&own));
         free.map(|nic| (nic.address.clone(), nic.numa_node)).collect()

@@ -14,7 +14,7 @@ const LOCKED_BYTES: u64 = 64 << 20;
 
 /// Huge pages of one size on one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HugePool {
+pub(super) struct HugePool {
     /// `None` where the kernel does not tell nodes apart.
     pub node: Option<u32>,
     pub page_kib: u64,
@@ -22,7 +22,7 @@ pub struct HugePool {
     pub free: u64,
 }
 
-pub fn huge_pages(pools: &[HugePool], mounts: Option<&str>, bypass_nics: bool) -> Finding {
+pub(super) fn huge_pages(pools: &[HugePool], mounts: Option<&str>, bypass_nics: bool) -> Finding {
     const CHECK: &str = "huge pages";
     let why = "packet buffers lie in small pages: the processor walks page tables at high rates, and network cards driven \
                by DPDK cannot be used at all";
@@ -69,7 +69,7 @@ fn has_mount(mounts: &str, kind: &str) -> bool {
     mounts.lines().any(|line| line.split_whitespace().nth(2) == Some(kind))
 }
 
-pub fn transparent(setting: Option<&str>) -> Finding {
+pub(super) fn transparent(setting: Option<&str>) -> Finding {
     const CHECK: &str = "transparent huge pages";
     const WHY: &str = "the kernel stops a process for up to milliseconds to join its pages";
     match setting.and_then(chosen) {
@@ -86,7 +86,7 @@ fn chosen(text: &str) -> Option<&str> {
 }
 
 /// `workers`: nodes of the workers' cores. `devices`: names of network devices with their nodes.
-pub fn numa(nodes: &[u32], workers: &[u32], devices: &[(String, Option<u32>)]) -> Finding {
+pub(super) fn numa(nodes: &[u32], workers: &[u32], devices: &[(String, Option<u32>)]) -> Finding {
     const CHECK: &str = "numa";
     const WHY: &str =
         "a worker away from its device's memory node waits longer for every packet: lower rates, more jitter";
@@ -113,7 +113,7 @@ pub fn numa(nodes: &[u32], workers: &[u32], devices: &[(String, Option<u32>)]) -
     Finding::good(CHECK, found, "workers are near their devices")
 }
 
-pub fn swap(swaps: Option<&str>, swappiness: Option<&str>) -> Finding {
+pub(super) fn swap(swaps: Option<&str>, swappiness: Option<&str>) -> Finding {
     const CHECK: &str = "swap";
     const WHY: &str = "a page that was moved to disk stops its thread for milliseconds";
     let Some(swaps) = swaps else { return Finding::unknown(CHECK, WHY) };
@@ -127,7 +127,7 @@ pub fn swap(swaps: Option<&str>, swappiness: Option<&str>) -> Finding {
     Finding::note(CHECK, format!("on, {used_mib} MiB in use{swappiness}"), WHY).mend("sudo swapoff -a")
 }
 
-pub fn overcommit(setting: Option<&str>) -> Finding {
+pub(super) fn overcommit(setting: Option<&str>) -> Finding {
     const CHECK: &str = "overcommit";
     const WHY: &str =
         "with strict accounting the large address ranges that DPDK and flow tables reserve may be refused";
@@ -140,7 +140,7 @@ pub fn overcommit(setting: Option<&str>) -> Finding {
 }
 
 /// `limit`: bytes, [`u64::MAX`] without limit.
-pub fn locked(limit: Option<u64>, exempt: bool) -> Finding {
+pub(super) fn locked(limit: Option<u64>, exempt: bool) -> Finding {
     const CHECK: &str = "locked memory";
     const WHY: &str = "AF_XDP ports cannot lock their packet buffers in memory and fail to open";
     const FINE: &str = "packet buffers can be locked in memory";

@@ -43,7 +43,7 @@ impl Nic {
 
 /// What the kernel says of VFIO.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Vfio {
+pub(super) struct Vfio {
     /// Whether the IOMMU has groups.
     pub iommu_groups: bool,
     /// Whether `vfio-pci` is loaded.
@@ -53,7 +53,7 @@ pub struct Vfio {
 }
 
 /// `bus`: whether a PCI bus can be seen.
-pub fn devices(bus: bool, nics: &[Nic], default_routes: &[String]) -> Finding {
+pub(super) fn devices(bus: bool, nics: &[Nic], default_routes: &[String]) -> Finding {
     const CHECK: &str = "network devices";
     let describe = |nic: &Nic| {
         let driver = nic.driver.as_deref().unwrap_or("no driver");
@@ -81,7 +81,7 @@ pub fn devices(bus: bool, nics: &[Nic], default_routes: &[String]) -> Finding {
 }
 
 /// `None`: the kernel did not answer.
-pub fn default_route(interfaces: Option<&[String]>) -> Finding {
+pub(super) fn default_route(interfaces: Option<&[String]>) -> Finding {
     const CHECK: &str = "default route";
     match interfaces {
         None => {
@@ -96,7 +96,7 @@ pub fn default_route(interfaces: Option<&[String]>) -> Finding {
 }
 
 /// `pauses`: physical interfaces for tests; `None` where the driver has no flow control.
-pub fn flow_control(pauses: &[(String, Option<Pause>)]) -> Finding {
+pub(super) fn flow_control(pauses: &[(String, Option<Pause>)]) -> Finding {
     const CHECK: &str = "flow control";
     let on: Vec<&(String, Option<Pause>)> =
         pauses.iter().filter(|(_, pause)| pause.is_some_and(|pause| pause.rx || pause.tx)).collect();
@@ -128,7 +128,7 @@ pub fn flow_control(pauses: &[(String, Option<Pause>)]) -> Finding {
 }
 
 /// `offloads`: interfaces for tests.
-pub fn offloads(known: bool, offloads: &[(String, Offloads)]) -> Finding {
+pub(super) fn offloads(known: bool, offloads: &[(String, Offloads)]) -> Finding {
     const CHECK: &str = "offloads";
     if !known {
         return Finding::unknown(CHECK, "the kernel may join received frames and cut long ones");
@@ -161,7 +161,7 @@ pub fn offloads(known: bool, offloads: &[(String, Offloads)]) -> Finding {
     make(CHECK, found, why).mend(commands.join(" && "))
 }
 
-pub fn iommu(nics: &[Nic], default_routes: &[String], vfio: &Vfio) -> Finding {
+pub(super) fn iommu(nics: &[Nic], default_routes: &[String], vfio: &Vfio) -> Finding {
     const CHECK: &str = "iommu";
     let free: Vec<&Nic> = nics.iter().filter(|nic| nic.is_free(default_routes)).collect();
     if free.is_empty() {

@@ -3,17 +3,17 @@
 use super::Finding;
 
 // linux/capability.h
-pub const CAP_NET_ADMIN: u32 = 12;
-pub const CAP_NET_RAW: u32 = 13;
-pub const CAP_IPC_LOCK: u32 = 14;
-pub const CAP_SYS_ADMIN: u32 = 21;
-pub const CAP_BPF: u32 = 39;
+pub(super) const CAP_NET_ADMIN: u32 = 12;
+pub(super) const CAP_NET_RAW: u32 = 13;
+pub(super) const CAP_IPC_LOCK: u32 = 14;
+pub(super) const CAP_SYS_ADMIN: u32 = 21;
+pub(super) const CAP_BPF: u32 = 39;
 
 /// Share of time taken by other guests from which results are spoiled, percent.
 const STEAL_PERCENT: f64 = 1.0;
 
 /// Whether the process has a capability, from `/proc/self/status`.
-pub fn has_capability(status: Option<&str>, capability: u32) -> bool {
+pub(super) fn has_capability(status: Option<&str>, capability: u32) -> bool {
     effective(status).is_some_and(|set| set >> capability & 1 == 1)
 }
 
@@ -22,7 +22,7 @@ fn effective(status: Option<&str>) -> Option<u64> {
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
-pub fn privileges(status: Option<&str>) -> Finding {
+pub(super) fn privileges(status: Option<&str>) -> Finding {
     const CHECK: &str = "privileges";
     const REMEDY: &str = "sudo setcap cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep \"$(readlink -f \"$(command -v eagre)\")\"";
     if effective(status).is_none() {
@@ -67,7 +67,7 @@ pub fn privileges(status: Option<&str>) -> Finding {
 }
 
 /// `cores`: processor time the narrowest control group grants, in cores; infinite without quota.
-pub fn cpu_quota(cores: Option<f64>) -> Finding {
+pub(super) fn cpu_quota(cores: Option<f64>) -> Finding {
     const CHECK: &str = "cpu quota";
     const WHY: &str = "when the quota of a period is used up the process stands still for the rest of it, up to 100 ms: \
                        traffic stops and received packets are lost";
@@ -80,7 +80,7 @@ pub fn cpu_quota(cores: Option<f64>) -> Finding {
 }
 
 /// Cores' worth of time in `cpu.max` (`200000 100000`, `max 100000`); infinite without quota.
-pub fn parse_cpu_max(text: &str) -> Option<f64> {
+pub(super) fn parse_cpu_max(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     if quota == "max" {
         return Some(f64::INFINITY);
@@ -90,7 +90,7 @@ pub fn parse_cpu_max(text: &str) -> Option<f64> {
     if quota < 0.0 { Some(f64::INFINITY) } else { (period > 0.0).then_some(quota / period) }
 }
 
-pub fn load(loadavg: Option<&str>, cores: usize) -> Finding {
+pub(super) fn load(loadavg: Option<&str>, cores: usize) -> Finding {
     const CHECK: &str = "machine load";
     const WHY: &str = "other work competes for cores, caches and memory bandwidth";
     let Some(load) = loadavg.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok()) else {
@@ -106,7 +106,7 @@ pub fn load(loadavg: Option<&str>, cores: usize) -> Finding {
     Finding::good(CHECK, found, "the machine is otherwise idle")
 }
 
-pub fn clock_source(current: Option<&str>, objection: Option<&str>) -> Finding {
+pub(super) fn clock_source(current: Option<&str>, objection: Option<&str>) -> Finding {
     const CHECK: &str = "clock source";
     let kernel = current.map_or("not known here", str::trim);
     if let Some(objection) = objection {
@@ -135,7 +135,7 @@ pub fn clock_source(current: Option<&str>, objection: Option<&str>) -> Finding {
 
 /// What this system runs on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Host {
+pub(super) enum Host {
     /// The processor does not tell.
     #[default]
     Unknown,
@@ -146,7 +146,7 @@ pub enum Host {
 }
 
 /// `stat`: the text of `/proc/stat`.
-pub fn virtual_machine(host: &Host, stat: Option<&str>) -> Finding {
+pub(super) fn virtual_machine(host: &Host, stat: Option<&str>) -> Finding {
     const CHECK: &str = "virtual machine";
     const WHY: &str = "the host may stop a worker at any time: expect a tail in latency, and compare ratios rather than \
                        absolute rates";
@@ -182,7 +182,7 @@ fn steal_percent(stat: &str) -> Option<f64> {
 }
 
 /// `vulnerabilities`: names with what the kernel says of them.
-pub fn mitigations(vulnerabilities: &[(String, String)], cmdline: Option<&str>) -> Finding {
+pub(super) fn mitigations(vulnerabilities: &[(String, String)], cmdline: Option<&str>) -> Finding {
     const CHECK: &str = "cpu mitigations";
     const WHY: &str = "system calls and indirect jumps cost more: kernel ports and a kernel device under test are slower \
                        than on a machine without; say so when comparing machines";
@@ -203,7 +203,7 @@ pub fn mitigations(vulnerabilities: &[(String, String)], cmdline: Option<&str>) 
     Finding::note(CHECK, format!("{} active: {}", active.len(), active.join(", ")), WHY)
 }
 
-pub fn bpf_jit(setting: Option<&str>) -> Finding {
+pub(super) fn bpf_jit(setting: Option<&str>) -> Finding {
     const CHECK: &str = "bpf jit";
     const WHY: &str =
         "without it the program that hands packets to AF_XDP ports is interpreted, several times slower";
@@ -217,14 +217,14 @@ pub fn bpf_jit(setting: Option<&str>) -> Finding {
 
 /// What of DPDK is installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DpdkFiles {
+pub(super) struct DpdkFiles {
     /// Path of the environment library, with its version, such as `/usr/lib64/librte_eal.so.23.0`.
     pub library: Option<String>,
     /// Folder of the drivers.
     pub drivers: Option<String>,
 }
 
-pub fn dpdk(files: &DpdkFiles) -> Finding {
+pub(super) fn dpdk(files: &DpdkFiles) -> Finding {
     const CHECK: &str = "dpdk";
     let why = "a tester that is not linked statically finds no drivers: only in-process ports work";
     match files {

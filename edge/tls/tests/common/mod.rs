@@ -10,10 +10,10 @@ use session::secure::{Secure, SecureError};
 use tls::Sides;
 use units::Nanos;
 
-pub const NAME: &str = "server.test";
+pub(crate) const NAME: &str = "server.test";
 
 /// All versions, suites and groups; a generated certificate, not verified; nothing resumed.
-pub fn plan() -> TlsPlan {
+pub(crate) fn plan() -> TlsPlan {
     TlsPlan {
         tls12: true,
         tls13: true,
@@ -34,18 +34,18 @@ pub fn plan() -> TlsPlan {
     }
 }
 
-pub fn sides(plan: TlsPlan) -> Sides {
+pub(crate) fn sides(plan: TlsPlan) -> Sides {
     Sides::new(Arc::new(plan))
 }
 
 /// An authority that signs.
-pub struct Authority {
+pub(crate) struct Authority {
     pub pem: Arc<[u8]>,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Authority {
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let key = KeyPair::generate().expect("a key");
         let mut parameters = CertificateParams::new(Vec::new()).expect("parameters");
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -54,7 +54,7 @@ impl Authority {
         Self { pem: certificate.pem().into_bytes().into(), issuer: Issuer::new(parameters, key) }
     }
 
-    pub fn signs(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Identity {
+    pub(crate) fn signs(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Identity {
         let key = KeyPair::generate().expect("a key");
         let mut parameters = CertificateParams::new(vec![name.to_owned()]).expect("parameters");
         change(&mut parameters);
@@ -67,7 +67,7 @@ impl Authority {
 }
 
 /// Two flows and what came out of them.
-pub struct Wire {
+pub(crate) struct Wire {
     pub client: Box<dyn Secure>,
     pub server: Box<dyn Secure>,
     pub client_got: Vec<u8>,
@@ -78,28 +78,28 @@ pub struct Wire {
 
 /// Whose error, and which.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub(crate) enum Trouble {
     Client(SecureError),
     Server(SecureError),
 }
 
 impl Wire {
-    pub fn new(client: Box<dyn Secure>, server: Box<dyn Secure>) -> Self {
+    pub(crate) fn new(client: Box<dyn Secure>, server: Box<dyn Secure>) -> Self {
         Self { client, server, client_got: Vec::new(), server_got: Vec::new(), carried: 0 }
     }
 
-    pub fn between(sides: &Sides) -> Self {
+    pub(crate) fn between(sides: &Sides) -> Self {
         let mut client = sides.client().expect("a client");
         let mut server = sides.server().expect("a server");
         Self::new(client.start(Nanos::ZERO, 0), server.start(Nanos::ZERO, 0))
     }
 
     /// Carries bytes in both directions until there are none left. On trouble the other side still gets what is owed.
-    pub fn run(&mut self) -> Result<(), Vec<Trouble>> {
+    pub(crate) fn run(&mut self) -> Result<(), Vec<Trouble>> {
         self.run_in_chunks(|| usize::MAX)
     }
 
-    pub fn run_in_chunks(&mut self, mut chunk: impl FnMut() -> usize) -> Result<(), Vec<Trouble>> {
+    pub(crate) fn run_in_chunks(&mut self, mut chunk: impl FnMut() -> usize) -> Result<(), Vec<Trouble>> {
         let mut troubles = Vec::new();
         for _ in 0..1_000 {
             let mut to_server = Vec::new();

@@ -14,7 +14,7 @@ use units::{Nanos, Pps};
 
 /// What lies between the ports.
 #[derive(Debug, Clone, Copy)]
-pub enum Device {
+pub(crate) enum Device {
     /// A router that forwards so many packets per second, and has the networks of the ports' addresses.
     Router(Pps),
     /// A switch whose table holds so many addresses.
@@ -22,17 +22,17 @@ pub enum Device {
 }
 
 /// Frames that were sent: the port, and the bytes.
-pub type Sent = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
+pub(crate) type Sent = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
 
 /// Runs trials in virtual time.
-pub struct Simulated {
+pub(crate) struct Simulated {
     device: Device,
     /// What the last trial sent, if it is to be kept.
     pub sent: Option<Sent>,
 }
 
 impl Simulated {
-    pub fn new(device: Device) -> Self {
+    pub(crate) fn new(device: Device) -> Self {
         Self { device, sent: None }
     }
 
@@ -104,7 +104,7 @@ impl Tester for Simulated {
 
 /// Keeps what came of the trials.
 #[derive(Default)]
-pub struct Kept(pub Vec<(TrialRequest, TrialOutcome)>);
+pub(crate) struct Kept(pub Vec<(TrialRequest, TrialOutcome)>);
 
 impl Observer for Kept {
     fn begins(&mut self, _: &Running<'_>) {}
@@ -115,7 +115,7 @@ impl Observer for Kept {
 }
 
 /// A campaign on a profile.
-pub fn campaign(method: &str, text: &str, set: &[(&str, &str)], attributes: Attributes) -> Campaign {
+pub(crate) fn campaign(method: &str, text: &str, set: &[(&str, &str)], attributes: Attributes) -> Campaign {
     let plan = profile::load(text).unwrap();
     let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let settings = Settings { quick: true, set, ..Settings::default() };
@@ -136,7 +136,7 @@ pub fn campaign(method: &str, text: &str, set: &[(&str, &str)], attributes: Attr
 }
 
 /// Runs it to its end.
-pub fn run(campaign: &Campaign, tester: &mut Simulated) -> (Report, Kept) {
+pub(crate) fn run(campaign: &Campaign, tester: &mut Simulated) -> (Report, Kept) {
     let mut kept = Kept::default();
     campaign.check().unwrap();
     let report = campaign.run(tester, None, &mut Commands::none(), &mut kept).unwrap();

@@ -22,7 +22,7 @@ use store::{NewCampaign, State, Store, report};
 use units::{Load, Nanos, rough_time};
 
 #[derive(Clone, ClapArgs)]
-pub struct BenchArgs {
+pub(crate) struct BenchArgs {
     /// Method; 'eagre bench list' lists them. 'campaign' runs the methods and configurations of a document
     #[arg(required_unless_present = "resume")]
     pub method: Option<String>,
@@ -115,7 +115,7 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 
 /// Frame lengths and mixes.
 #[derive(Debug, Clone)]
-pub struct Sizes(Vec<Frames>);
+pub(crate) struct Sizes(Vec<Frames>);
 
 fn sizes(text: &str) -> Result<Sizes, String> {
     let all: Result<Vec<_>, String> = text.split(',').map(campaign::sizes).collect();

@@ -6,7 +6,7 @@ use units::Nanos;
 
 /// What to capture of a port, and where to.
 #[derive(Debug, Clone)]
-pub struct CaptureOptions {
+pub(crate) struct CaptureOptions {
     /// The port's name, as files show it.
     pub interface: String,
     /// The file. A file that is there is written over.
@@ -29,7 +29,7 @@ pub struct CaptureOptions {
 
 impl CaptureOptions {
     /// Whole packets of both directions into one file, 16 MiB for each ring, instants as the workers tell them.
-    pub fn new(interface: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(interface: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         Self {
             interface: interface.into(),
             path: path.into(),
@@ -46,7 +46,7 @@ impl CaptureOptions {
 
 /// How much of the packets is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
+pub(crate) enum Keep {
     /// All, in one file.
     All,
     /// All in one file after the other: `name_00001.pcapng`, …
@@ -67,7 +67,7 @@ pub enum Keep {
 
 /// What fills a file. A file has one packet at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Every {
+pub(crate) enum Every {
     /// Its size, bytes, without the statistics at its end.
     Bytes(u64),
     /// The time from its first packet on.
@@ -76,7 +76,7 @@ pub enum Every {
 
 /// Which way packets go that are captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Directions {
+pub(crate) enum Directions {
     /// What the port receives.
     Received,
     /// What it sends.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// What was counted so far. Packets that go the other way are not even seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CaptureCounts {
+pub(super) struct CaptureCounts {
     /// Packets that went past.
     pub seen: u64,
     /// Those that the filter let through.

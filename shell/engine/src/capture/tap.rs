@@ -13,7 +13,7 @@ use units::Nanos;
 
 /// A worker's end of a capture: one for each port it works for. Owned by one thread; never allocates, waits, locks or
 /// makes a system call. When the capture is off or over, it does nothing.
-pub struct Tap {
+pub(crate) struct Tap {
     sender: ByteSender,
     filter: Option<Arc<Filter>>,
     snap_len: usize,
@@ -74,13 +74,13 @@ impl Tap {
 
     /// Whether packets that go this way are wanted; if not, [`Tap::offer`] and [`Tap::stage`] do nothing.
     #[inline(always)]
-    pub fn wants(&self, direction: Direction) -> bool {
+    pub(crate) fn wants(&self, direction: Direction) -> bool {
         self.directions.include(direction) && self.shared.is_taking()
     }
 
     /// Takes a packet that was received, or sent, at `at` of the worker's clock. `frame` is without FCS.
     #[inline]
-    pub fn offer(&mut self, at: Nanos, direction: Direction, frame: &[u8]) {
+    pub(crate) fn offer(&mut self, at: Nanos, direction: Direction, frame: &[u8]) {
         debug_assert_eq!(self.staged_len, 0, "staged packets are committed first");
         if !self.wants(direction) {
             return;
@@ -94,7 +94,7 @@ impl Tap {
     /// Takes a packet that is handed to the port next, up to [`BURST`] of them, in the order of the burst. What becomes
     /// of it is up to [`Tap::commit`].
     #[inline]
-    pub fn stage(&mut self, at: Nanos, frame: &[u8]) {
+    pub(crate) fn stage(&mut self, at: Nanos, frame: &[u8]) {
         if !self.wants(Direction::Sent) {
             return;
         }
@@ -107,7 +107,7 @@ impl Tap {
     /// Takes the first `sent` packets staged, which the port took, and forgets the others. To be called after every
     /// burst, even if the port took none.
     #[inline]
-    pub fn commit(&mut self, sent: usize) {
+    pub(crate) fn commit(&mut self, sent: usize) {
         // Nothing is staged if the direction is not wanted, and too little if the capture ended meanwhile.
         let sent = sent.min(self.staged_len);
         if self.staged_len == 0 {

@@ -17,7 +17,7 @@ const PASS: Duration = Duration::from_millis(1);
 
 /// The control side of a capture: a thread that takes packets out of the rings and writes them. Dropping it ends the
 /// capture too, and tells nobody what came of it.
-pub struct CaptureWriter {
+pub(crate) struct CaptureWriter {
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<CaptureOutcome>>,
@@ -44,12 +44,12 @@ impl CaptureWriter {
     }
 
     /// Takes packets from now on, or takes none until it is switched on again. Begun, a capture is on.
-    pub fn switch(&self, on: bool) {
+    pub(crate) fn switch(&self, on: bool) {
         self.shared.switch(on);
     }
 
     /// Whether everything captured so far is in the file, or never will be.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.shared.written.load(Ordering::Relaxed) == self.shared.counts().captured || !self.is_running()
     }
 
@@ -60,12 +60,12 @@ impl CaptureWriter {
     }
 
     /// Whether the capture goes on: not if the disk refused a packet, or all taps are gone.
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
     /// Ends the capture: writes what is in the rings and closes the files. Counts are exact if no tap is in use any more.
-    pub fn finish(mut self) -> CaptureOutcome {
+    pub(crate) fn finish(mut self) -> CaptureOutcome {
         self.end().unwrap_or_else(|| CaptureOutcome {
             error: Some("the capture's thread failed; what it wrote may be incomplete".to_owned()),
             ..CaptureOutcome::default()

@@ -14,7 +14,7 @@ use units::{FrameLen, Load, Nanos};
 use wire::{Header, PacketSpec, protocol};
 
 /// Sees nothing.
-pub struct Blind;
+pub(crate) struct Blind;
 
 impl TrialObserver for Blind {
     fn interval(&self) -> Nanos {
@@ -24,16 +24,16 @@ impl TrialObserver for Blind {
     fn snapshot(&mut self, _view: &View<'_>) {}
 }
 
-pub fn header(name: &str) -> Header {
+pub(crate) fn header(name: &str) -> Header {
     Header::new(protocol(name).unwrap())
 }
 
-pub fn udp() -> PacketSpec {
+pub(crate) fn udp() -> PacketSpec {
     PacketSpec { headers: vec![header("ethernet"), header("ipv4"), header("udp")], ..PacketSpec::default() }
 }
 
 /// A stream from port 0 to port 1.
-pub fn stream(name: &str, rate: &str) -> StreamPlan {
+pub(crate) fn stream(name: &str, rate: &str) -> StreamPlan {
     StreamPlan {
         name: name.to_owned(),
         from: 0,
@@ -56,7 +56,7 @@ pub fn stream(name: &str, rate: &str) -> StreamPlan {
     }
 }
 
-pub fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
+pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
     let port = |name: &str, device: &str| PortPlan {
         name: name.to_owned(),
         device: device.to_owned(),
@@ -100,7 +100,7 @@ pub fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
 }
 
 /// Runs `plan` on an in-process pair with `workers` workers, all on the cores there are.
-pub fn run(plan: Plan, workers: usize) -> ResultDocument {
+pub(crate) fn run(plan: Plan, workers: usize) -> ResultDocument {
     let request = PortRequest { queues: workers as u16, frame_len_max: 1518 };
     let ports = ring::pair(["ring:a", "ring:b"], request).unwrap().map(|p| Box::new(p) as Box<dyn Port>);
     let mut session = Session::load(plan, Rig::new(ports.into()));
@@ -111,6 +111,6 @@ pub fn run(plan: Plan, workers: usize) -> ResultDocument {
 }
 
 /// A number of the document by path.
-pub fn number(document: &ResultDocument, path: &str) -> f64 {
+pub(crate) fn number(document: &ResultDocument, path: &str) -> f64 {
     document.number(path).unwrap_or_else(|| panic!("{path} was not measured"))
 }

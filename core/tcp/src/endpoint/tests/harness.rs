@@ -9,16 +9,16 @@ use crate::segment::{Flags, Segment, SegmentHeader, Timestamps};
 use std::collections::BTreeMap;
 use units::Nanos;
 
-pub const MSS: u16 = 1_460;
+pub(super) const MSS: u16 = 1_460;
 
 /// The byte at `offset` of what `side` sends.
-pub fn content(side: usize, offset: u64) -> u8 {
+pub(super) fn content(side: usize, offset: u64) -> u8 {
     (random::word(random::key(side as u64), offset / 8) >> (offset % 8 * 8)) as u8
 }
 
 /// What an endpoint told.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Told {
+pub(super) struct Told {
     pub opened: u32,
     pub received: u64,
     pub finished: u32,
@@ -54,7 +54,7 @@ impl Events for Told {
 
 /// What a host's application does.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub(super) struct Plan {
     /// Bytes to send once established.
     pub greet: u64,
     /// Bytes to send once `asked` bytes came in.
@@ -69,7 +69,7 @@ pub struct Plan {
     pub pause_for: Nanos,
 }
 
-pub struct Host {
+pub(super) struct Host {
     pub side: usize,
     pub endpoint: Option<Endpoint>,
     pub options: TcpOptions,
@@ -113,7 +113,7 @@ impl Host {
     }
 
     /// Calls the endpoint with its environment.
-    pub fn with<T>(
+    pub(super) fn with<T>(
         &mut self,
         now: Nanos,
         call: impl FnOnce(&mut Endpoint, &mut Env<'_>, &mut Told) -> T,
@@ -138,28 +138,28 @@ impl Host {
         })
     }
 
-    pub fn connect(&mut self, now: Nanos) {
+    pub(super) fn connect(&mut self, now: Nanos) {
         let iss = self.iss;
         self.endpoint = Some(self.env_call(now, |env| Endpoint::connect(env, iss)));
     }
 
-    pub fn send(&mut self, now: Nanos, bytes: u64) {
+    pub(super) fn send(&mut self, now: Nanos, bytes: u64) {
         self.asked += bytes;
         self.with(now, |endpoint, env, _| endpoint.send(env, bytes));
     }
 
-    pub fn close(&mut self, now: Nanos) {
+    pub(super) fn close(&mut self, now: Nanos) {
         self.closed = true;
         if let Some(Some(end)) = self.with(now, |endpoint, env, _| endpoint.close(env)) {
             self.end = Some(end);
         }
     }
 
-    pub fn receive(&mut self, now: Nanos, bytes: &[u8]) {
+    pub(super) fn receive(&mut self, now: Nanos, bytes: &[u8]) {
         self.receive_marked(now, bytes, false);
     }
 
-    pub fn receive_marked(&mut self, now: Nanos, bytes: &[u8], ce: bool) {
+    pub(super) fn receive_marked(&mut self, now: Nanos, bytes: &[u8], ce: bool) {
         let segment = match Segment::read(bytes, ce) {
             Ok(segment) => segment,
             Err(why) => return self.counts.malformed(why),
@@ -182,7 +182,7 @@ impl Host {
         self.act(now);
     }
 
-    pub fn timer(&mut self, now: Nanos) {
+    pub(super) fn timer(&mut self, now: Nanos) {
         if self.end.is_none()
             && let Some(Some(end)) = self.with(now, |endpoint, env, told| endpoint.on_timer(env, told))
         {
@@ -235,7 +235,7 @@ impl Host {
     }
 
     /// The next segment, as bytes.
-    pub fn transmit(&mut self, now: Nanos) -> Option<(Outgoing, Vec<u8>)> {
+    pub(super) fn transmit(&mut self, now: Nanos) -> Option<(Outgoing, Vec<u8>)> {
         let owes = self.endpoint.as_ref()?.owes();
         let out = self.with(now, |endpoint, env, _| endpoint.transmit(env)).flatten();
         assert_eq!(owes, out.is_some(), "owes() and transmit() disagree");
@@ -254,7 +254,7 @@ impl Host {
 
 /// What the link does.
 #[derive(Debug, Clone)]
-pub struct Wire {
+pub(super) struct Wire {
     pub seed: u64,
     pub delay: Nanos,
     /// Delay is up to so much longer, segment by segment.
@@ -287,7 +287,7 @@ impl Default for Wire {
     }
 }
 
-pub struct Link {
+pub(super) struct Link {
     pub hosts: [Host; 2],
     pub wire: Wire,
     pub now: Nanos,
@@ -300,7 +300,7 @@ pub struct Link {
 
 impl Link {
     /// A client (0) and a listening server (1).
-    pub fn new(options: [TcpOptions; 2], plans: [Plan; 2], wire: Wire) -> Self {
+    pub(super) fn new(options: [TcpOptions; 2], plans: [Plan; 2], wire: Wire) -> Self {
         let ([client, server], [plan, other]) = (options, plans);
         let mut hosts = [Host::new(0, client, plan), Host::new(1, server, other)];
         hosts[1].listens = true;
@@ -316,13 +316,13 @@ impl Link {
         }
     }
 
-    pub fn connect(&mut self) {
+    pub(super) fn connect(&mut self) {
         let now = self.now;
         self.hosts[0].connect(now);
     }
 
     /// Puts all that is owed on the wire.
-    pub fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         for side in [0, 1] {
             while let Some((out, bytes)) = self.hosts[side].transmit(self.now) {
                 self.trace.push(self.line(side, &out));
@@ -361,7 +361,7 @@ impl Link {
     }
 
     /// The next thing that happens, not after `limit`; whether there was one.
-    pub fn step(&mut self, limit: Nanos) -> bool {
+    pub(super) fn step(&mut self, limit: Nanos) -> bool {
         self.flush();
         let arrival = self.queue.keys().next().map(|key| key.0);
         let timers = self.hosts.iter().filter_map(|host| host.next_due(self.now));
@@ -381,7 +381,7 @@ impl Link {
     }
 
     /// Runs for `span` of virtual time, or until nothing is left to happen.
-    pub fn run(&mut self, span: Nanos) {
+    pub(super) fn run(&mut self, span: Nanos) {
         let limit = self.now + span;
         while self.step(limit) {}
         if !self.idle() {
@@ -393,23 +393,23 @@ impl Link {
         self.queue.is_empty() && self.hosts.iter().all(|host| host.next_due(self.now).is_none())
     }
 
-    pub fn ends(&self) -> [Option<End>; 2] {
+    pub(super) fn ends(&self) -> [Option<End>; 2] {
         [self.hosts[0].end, self.hosts[1].end]
     }
 
     /// Takes the trace so far away.
-    pub fn told(&mut self) -> Vec<String> {
+    pub(super) fn told(&mut self) -> Vec<String> {
         std::mem::take(&mut self.trace)
     }
 }
 
 /// Both sides with these options.
-pub fn both(options: TcpOptions) -> [TcpOptions; 2] {
+pub(super) fn both(options: TcpOptions) -> [TcpOptions; 2] {
     [options.clone(), options]
 }
 
 /// One established endpoint and a peer that is played by hand. Sequence numbers count from the initial ones.
-pub struct Lone {
+pub(super) struct Lone {
     pub host: Host,
     pub now: Nanos,
     /// The peer's initial sequence number, and the next it sends.
@@ -421,14 +421,14 @@ pub struct Lone {
 
 impl Lone {
     /// Nothing has happened yet.
-    pub fn new(side: usize, options: TcpOptions) -> Self {
+    pub(super) fn new(side: usize, options: TcpOptions) -> Self {
         let mut host = Host::new(side, options, Plan::default());
         host.listens = side == 1;
         Self { host, now: Nanos::from_secs(10), iss: 70_000, nxt: 0, seen: 0 }
     }
 
     /// A SYN as the peer would send it.
-    pub fn syn(&self) -> SegmentHeader {
+    pub(super) fn syn(&self) -> SegmentHeader {
         SegmentHeader {
             seq: self.iss,
             flags: Flags::SYN,
@@ -442,12 +442,12 @@ impl Lone {
     }
 
     /// A server, established.
-    pub fn server(options: TcpOptions) -> Self {
+    pub(super) fn server(options: TcpOptions) -> Self {
         Self::server_by(options, |_| {})
     }
 
     /// A server, established by a SYN that is changed a little.
-    pub fn server_by(options: TcpOptions, change: impl FnOnce(&mut SegmentHeader)) -> Self {
+    pub(super) fn server_by(options: TcpOptions, change: impl FnOnce(&mut SegmentHeader)) -> Self {
         let mut lone = Self::new(1, options);
         let mut syn = lone.syn();
         change(&mut syn);
@@ -461,7 +461,7 @@ impl Lone {
     }
 
     /// A client that has sent its SYN.
-    pub fn opening(options: TcpOptions) -> Self {
+    pub(super) fn opening(options: TcpOptions) -> Self {
         let mut lone = Self::new(0, options);
         lone.host.connect(lone.now);
         assert_eq!(lone.out().len(), 1);
@@ -469,7 +469,7 @@ impl Lone {
     }
 
     /// A client, established, that has sent nothing yet but the handshake's acknowledgement.
-    pub fn client(options: TcpOptions) -> Self {
+    pub(super) fn client(options: TcpOptions) -> Self {
         let mut lone = Self::opening(options);
         let syn = SegmentHeader { flags: Flags::SYN | Flags::ACK, ack: lone.host.iss + 1, ..lone.syn() };
         lone.put(&syn, b"");
@@ -478,16 +478,16 @@ impl Lone {
         lone
     }
 
-    pub fn endpoint(&self) -> &Endpoint {
+    pub(super) fn endpoint(&self) -> &Endpoint {
         self.host.endpoint.as_ref().expect("there is an endpoint")
     }
 
-    pub fn clock(&self) -> u32 {
+    pub(super) fn clock(&self) -> u32 {
         (self.now.0 >> 20) as u32 + 5_000
     }
 
     /// A header from the peer's next byte on, acknowledging everything.
-    pub fn header(&self, flags: Flags) -> SegmentHeader {
+    pub(super) fn header(&self, flags: Flags) -> SegmentHeader {
         let endpoint = self.endpoint();
         let timestamps = endpoint.has(super::super::bit::TIMESTAMPS);
         SegmentHeader {
@@ -501,12 +501,12 @@ impl Lone {
     }
 
     /// The same, acknowledging what stands before `ack`.
-    pub fn ack(&self, ack: u32) -> SegmentHeader {
+    pub(super) fn ack(&self, ack: u32) -> SegmentHeader {
         SegmentHeader { ack: self.host.iss.wrapping_add(ack), ..self.header(Flags::ACK) }
     }
 
     /// The same with SACK blocks.
-    pub fn sack(&self, ack: u32, blocks: &[(u32, u32)]) -> SegmentHeader {
+    pub(super) fn sack(&self, ack: u32, blocks: &[(u32, u32)]) -> SegmentHeader {
         let mut header = self.ack(ack);
         for (from, to) in blocks {
             header.sack.push(self.host.iss.wrapping_add(*from), self.host.iss.wrapping_add(*to));
@@ -514,14 +514,14 @@ impl Lone {
         header
     }
 
-    pub fn put(&mut self, header: &SegmentHeader, payload: &[u8]) {
+    pub(super) fn put(&mut self, header: &SegmentHeader, payload: &[u8]) {
         let mut bytes = vec![0; header.len()];
         header.write(2, 1, &mut bytes);
         bytes.extend_from_slice(payload);
         self.host.receive(self.now, &bytes);
     }
 
-    pub fn put_marked(&mut self, header: &SegmentHeader, payload: &[u8]) {
+    pub(super) fn put_marked(&mut self, header: &SegmentHeader, payload: &[u8]) {
         let mut bytes = vec![0; header.len()];
         header.write(2, 1, &mut bytes);
         bytes.extend_from_slice(payload);
@@ -529,36 +529,36 @@ impl Lone {
     }
 
     /// What the peer says next, in order.
-    pub fn say(&mut self, flags: Flags, payload: &[u8]) {
+    pub(super) fn say(&mut self, flags: Flags, payload: &[u8]) {
         let header = self.header(flags);
         self.put(&header, payload);
         self.nxt += payload.len() as u32 + u32::from(flags.has(Flags::FIN));
     }
 
     /// `len` of the peer's bytes from `at` on (1 is the first), with the right content.
-    pub fn bytes(&self, at: u32, len: u32) -> Vec<u8> {
+    pub(super) fn bytes(&self, at: u32, len: u32) -> Vec<u8> {
         (at - 1..at - 1 + len).map(|offset| content(1 - self.host.side, u64::from(offset))).collect()
     }
 
     /// The peer's next `len` bytes.
-    pub fn data(&mut self, len: u32) {
+    pub(super) fn data(&mut self, len: u32) {
         let bytes = self.bytes(self.nxt, len);
         self.say(Flags::ACK, &bytes);
     }
 
     /// The peer's bytes from `at` on, out of turn.
-    pub fn data_at(&mut self, at: u32, len: u32) {
+    pub(super) fn data_at(&mut self, at: u32, len: u32) {
         let bytes = self.bytes(at, len);
         let header = SegmentHeader { seq: self.iss.wrapping_add(at), ..self.header(Flags::ACK) };
         self.put(&header, &bytes);
     }
 
-    pub fn send(&mut self, bytes: u64) {
+    pub(super) fn send(&mut self, bytes: u64) {
         self.host.send(self.now, bytes);
     }
 
     /// All segments owed now.
-    pub fn out(&mut self) -> Vec<Outgoing> {
+    pub(super) fn out(&mut self) -> Vec<Outgoing> {
         let mut all = vec![];
         while let Some((out, _)) = self.host.transmit(self.now) {
             if let Some(times) = out.header.timestamps {
@@ -570,13 +570,13 @@ impl Lone {
     }
 
     /// The same as text.
-    pub fn lines(&mut self) -> Vec<String> {
+    pub(super) fn lines(&mut self) -> Vec<String> {
         let (own, other) = (self.host.iss, self.iss);
         self.out().iter().map(|out| text(out, own, other)).collect()
     }
 
     /// Time passes; timers run as they come due. Returns the segments sent, each with the milliseconds since the start.
-    pub fn wait(&mut self, span: Nanos) -> Vec<String> {
+    pub(super) fn wait(&mut self, span: Nanos) -> Vec<String> {
         let (start, until) = (self.now, self.now + span);
         let mut all = vec![];
         loop {
@@ -593,13 +593,13 @@ impl Lone {
         }
     }
 
-    pub fn wait_ms(&mut self, ms: u64) -> Vec<String> {
+    pub(super) fn wait_ms(&mut self, ms: u64) -> Vec<String> {
         self.wait(Nanos::from_millis(ms))
     }
 }
 
 /// A segment in a line: flags, sequence number, length, acknowledgement.
-pub fn text(out: &Outgoing, own: u32, other: u32) -> String {
+pub(super) fn text(out: &Outgoing, own: u32, other: u32) -> String {
     let header = &out.header;
     let mut line = format!("{:?} {}", header.flags, header.seq.wrapping_sub(own));
     if out.len > 0 {
@@ -618,12 +618,12 @@ pub fn text(out: &Outgoing, own: u32, other: u32) -> String {
 }
 
 impl Lone {
-    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+    pub(super) fn endpoint_mut(&mut self) -> &mut Endpoint {
         self.host.endpoint.as_mut().expect("there is an endpoint")
     }
 
     /// Whether the delayed acknowledgement has all of `flags`.
-    pub fn has_flag_in_answer(&mut self, flags: Flags) -> bool {
+    pub(super) fn has_flag_in_answer(&mut self, flags: Flags) -> bool {
         self.now += Nanos::from_millis(100);
         self.host.timer(self.now);
         self.out()[0].header.flags.has(flags)
