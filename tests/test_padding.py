@@ -10,7 +10,7 @@ ETHERNET, IP, TCP = 14, 20, 20
 
 
 def frames(path):
-    """The frames of a pcap or pcapng file, by tshark's plainest reader: ours."""
+    """The frames of a pcap file."""
     data = path.read_bytes()
     assert data[:4] == b"\xd4\xc3\xb2\xa1" or data[:4] == b"\x4d\x3c\xb2\xa1", data[:4]
     at = 24
@@ -39,7 +39,7 @@ def sent(lab, packet, size, vary=None, **more):
     stream |= {"vary": vary} if vary else {}
     profile = lab.profile(pair(), [stream], load={"duration": "20ms"})
     file = lab.folder() / "s.pcap"
-    lab.eagre("sim", profile, "--pcap", file, "--packets", 20)
+    lab.eagre("sim", profile, "--pcap", file, "--packets", 100)
     return [frame for frame in frames(file) if frame[12:14] == b"\x08\x00"]
 
 

@@ -132,48 +132,61 @@ fn refusal(error: &io::Error, log: &[u8]) -> io::Error {
     io::Error::new(error.kind(), format!("{error}: {}", said.unwrap_or("no reason given")))
 }
 
+/// For PROG_TEST_RUN.
+#[repr(C)]
+#[derive(Default)]
+struct Run {
+    program: u32,
+    returned: u32,
+    in_bytes: u32,
+    out_bytes: u32,
+    input: u64,
+    output: u64,
+    repeat: u32,
+    duration: u32,
+    context_in_bytes: u32,
+    context_out_bytes: u32,
+    context_in: u64,
+    context_out: u64,
+    flags: u32,
+    cpu: u32,
+    batch: u32,
+    rest: u32,
+}
+
 /// Runs the program on `frames` frames that start as copies of `first`, and go where it sends them. `batch` frames are
 /// handed on at a time, at most 256.
 pub(crate) fn run_live(program: BorrowedFd<'_>, first: &[u8], frames: u32, batch: u32) -> io::Result<()> {
-    #[repr(C)]
-    struct Attributes {
-        program: u32,
-        returned: u32,
-        in_bytes: u32,
-        out_bytes: u32,
-        input: u64,
-        output: u64,
-        repeat: u32,
-        duration: u32,
-        context_in_bytes: u32,
-        context_out_bytes: u32,
-        context_in: u64,
-        context_out: u64,
-        flags: u32,
-        cpu: u32,
-        batch: u32,
-        rest: u32,
-    }
-    let mut attributes = Attributes {
+    let mut run = Run {
         program: program.as_raw_fd() as u32,
-        returned: 0,
         in_bytes: first.len() as u32,
-        out_bytes: 0,
         input: first.as_ptr() as u64,
-        output: 0,
         repeat: frames,
-        duration: 0,
-        context_in_bytes: 0,
-        context_out_bytes: 0,
-        context_in: 0,
-        context_out: 0,
         flags: F_TEST_XDP_LIVE_FRAMES,
-        cpu: 0,
         batch,
-        rest: 0,
+        ..Run::default()
     };
     // SAFETY: the kernel reads `in_bytes` of `first`, which outlives the call, and writes nothing.
-    unsafe { call(PROG_TEST_RUN, &mut attributes).map(drop) }
+    unsafe { call(PROG_TEST_RUN, &mut run).map(drop) }
+}
+
+/// Runs the program once on a copy of `frame`, which goes nowhere. Returns what the program returned and made of it.
+#[cfg(test)]
+pub(crate) fn run_once(program: BorrowedFd<'_>, frame: &[u8]) -> io::Result<(u32, Vec<u8>)> {
+    let mut made = vec![0; 4096];
+    let mut run = Run {
+        program: program.as_raw_fd() as u32,
+        in_bytes: frame.len() as u32,
+        out_bytes: made.len() as u32,
+        input: frame.as_ptr() as u64,
+        output: made.as_mut_ptr() as u64,
+        repeat: 1,
+        ..Run::default()
+    };
+    // SAFETY: the kernel reads `in_bytes` of `frame` and writes at most `out_bytes` to `made`; both outlive the call.
+    unsafe { call(PROG_TEST_RUN, &mut run)? };
+    made.truncate(run.out_bytes as usize);
+    Ok((run.returned, made))
 }
 
 /// Attaches the program to the interface `index` of the calling thread's network namespace, for as long as the descriptor

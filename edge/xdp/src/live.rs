@@ -160,3 +160,60 @@ fn parked(program: &OwnedFd) -> io::Result<(OwnedFd, File)> {
         thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const XDP_DROP: u32 = 1;
+    const XDP_REDIRECT: u32 = 4;
+
+    /// `None` without the privilege.
+    fn live() -> Option<LiveFrames> {
+        match LiveFrames::new(1) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                eprintln!("skipped: it needs root");
+                None
+            }
+            live => Some(live.unwrap()),
+        }
+    }
+
+    #[test]
+    fn the_kernel_makes_the_frames_that_were_written() {
+        let Some(mut live) = live() else { return };
+        let lengths: Vec<usize> =
+            [14, 60, 61, 64, 1514, 2040].into_iter().chain((14..2041).step_by(97)).collect();
+        let frames: Vec<Vec<u8>> =
+            lengths.iter().map(|len| (0..*len).map(|at| (at * 7 + len) as u8).collect()).collect();
+        frames.iter().for_each(|frame| live.push(frame));
+        let given = vec![0xee; 60];
+        // SAFETY: words of the header; no program runs.
+        unsafe { live.word(GIVEN).write_volatile(given.len() as u64) };
+        for frame in &frames {
+            let (returned, made) = bpf::run_once(live.program.as_fd(), &given).unwrap();
+            assert_eq!((returned, made.len()), (XDP_REDIRECT, frame.len()));
+            assert!(made == *frame, "{} bytes", frame.len());
+        }
+        assert_eq!(live.refused(), 0);
+        // A slot that nobody wrote has no length.
+        let (returned, _) = bpf::run_once(live.program.as_fd(), &given).unwrap();
+        assert_eq!((returned, live.refused()), (XDP_DROP, 1));
+    }
+
+    #[test]
+    fn slots_go_round() {
+        let Some(mut live) = live() else { return };
+        live.next = u64::from(SLOTS) - 2;
+        (0..4u8).for_each(|number| live.push(&[number; 60]));
+        assert_eq!(live.room(), SLOTS - 4);
+        // SAFETY: words of the header; no program runs.
+        unsafe {
+            live.word(GIVEN).write_volatile(60);
+            live.word(NEXT).write_volatile(live.next);
+        }
+        for number in 0..4 {
+            assert_eq!(bpf::run_once(live.program.as_fd(), &[9; 60]).unwrap().1, [number; 60]);
+        }
+    }
+}
