@@ -117,6 +117,12 @@ def frame(packet, size=200):
     return data + zlib.crc32(data).to_bytes(4, "little")
 
 
+def padded_below(packet, size=200):
+    """A Scapy packet as the link pads it: lengths and checksums are those of the packet."""
+    data = bytes(packet)
+    return data + bytes(size - 4 - len(data))
+
+
 def padded(packet, size=200):
     """A Scapy packet with so many zeros behind it that its lengths and checksums are those of the whole frame."""
     from scapy.packet import Raw

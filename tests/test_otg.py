@@ -209,7 +209,8 @@ def layers_four(frames):
         segment.reserved = 0
     flags = {"NS": 0x102, "NSA": 0x112}
     tcps = [TCP(sport=80, dport=port, seq=4_000_000_000, window=512, flags=flags[word]) for port, word in heads]
-    frames.expect("tcp", *(otg.padded(frames.ether() / ip / segment) for segment in tcps))
+    # What makes a SYN longer is no data of TCP.
+    frames.expect("tcp", *(otg.padded_below(frames.ether() / ip / segment) for segment in tcps))
 
     for name, checksum in (("udp", None), ("given", 0x1234)):
         _, _, udp = frames.add(name, "ethernet", "ipv4", "udp")

@@ -71,5 +71,5 @@ def point(number):
     return {
         "number": number, "part": "throughput", "label": "64B at 50%", "frame": "64B", "offered_pps": 1e6, "duration_s": 2.0,
         "sent": 10, "received": 9, "lost": 1, "loss_ratio": 0.1, "latency_p50_ns": 5, "latency_p99_ns": None,
-        "valid": True, "generator_limited": False, "sessions": None,
+        "valid": True, "generator_limited": False, "disturbed": False, "reasons": [], "sessions": None,
     }  # fmt: skip

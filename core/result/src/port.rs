@@ -33,7 +33,7 @@ part! {
         /// Frames the driver accepted but did not send, by reason.
         tx_errors: Counters = COUNT.by(&[Key::TxError]).counter("port_tx_errors");
         /// IP fragments received for the port's hosts, packets reassembled from them, and packets given up.
-        #[serde(default)]
+        #[serde(skip_serializing_if = "Counters::is_empty")]
         fragments: Counters = COUNT.by(&[Key::FrameCounter]);
         /// Departures of all paced streams compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -50,7 +50,7 @@ class Port(Written):
     """
 
     device: str
-    """Device: 'veth0', 'afxdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …"""
+    """Device: 'veth0', 'afxdp:veth0', 'xdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …"""
     ip: str | Sequence[str] | None = None
     """Addresses of the host, with prefix length; the first of each family is the default source. A port with an
     address answers ARP, neighbour discovery and ping, and resolves the MAC addresses of next hops.
