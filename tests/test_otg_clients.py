@@ -319,7 +319,7 @@ def test_rates_are_not_stale(client):
 @pytest.mark.alone
 @pytest.mark.unsteady("measures how long a poll takes")
 def test_four_thousand_flows_are_polled_by_snappi(client):
-    """Over HTTP, with all their counters, in 5 s; the client takes most of that."""
+    """Over HTTP, with all their counters: the answer takes a fraction of a second, what snappi needs to read it is told."""
     config = client.config("ring:a", "ring:b")
     for number in range(4096):
         made, _ = otg.flow(config, f"f{number}", "ethernet", "ipv4", "udp", measure=True, pps=2)
@@ -337,7 +337,7 @@ def test_four_thousand_flows_are_polled_by_snappi(client):
     assert len(rows) == 4096
     client.set(client.api.config())
     print(f"4,096 flows over HTTP: answered in {min(answers):.2f} s; snappi needs {min(times):.2f} s of its core to read that")
-    assert min(times) + min(answers) < 5, (times, answers)
+    assert min(answers) < 1, answers
 
 
 def resident(server):
