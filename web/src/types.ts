@@ -1322,7 +1322,7 @@ export interface PortResult {
   /** Frames the driver accepted but did not send, by reason. */
   tx_errors: Record<string, number>;
   /** IP fragments received for the port's hosts, packets reassembled from them, and packets given up. */
-  fragments: Record<string, number>;
+  fragments?: Record<string, number>;
   /** Departures of all paced streams compared with the schedule. */
   pacing_ns?: PacingResult | null;
 }

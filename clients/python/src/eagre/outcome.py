@@ -224,10 +224,10 @@ class PortResult:
     """Frames received with errors, and frames lost in the tester, by reason."""
     tx_errors: dict[str, int]
     """Frames the driver accepted but did not send, by reason."""
-    fragments: dict[str, int]
-    """IP fragments received for the port's hosts, packets reassembled from them, and packets given up."""
     tx_unsent: int | None = None
     """Packets due but not sent."""
+    fragments: dict[str, int] = field(default_factory=dict)
+    """IP fragments received for the port's hosts, packets reassembled from them, and packets given up."""
     pacing_ns: PacingResult | None = None
     """Departures of all paced streams compared with the schedule."""
 
