@@ -393,7 +393,7 @@ fn a_plan_that_cannot_be_is_refused_in_words() {
     assert_eq!(
         said,
         "no key exchange group is called 'x448'; there are X25519, secp256r1, secp384r1, X25519MLKEM768, \
-         SecP256r1MLKEM768, MLKEM768, MLKEM1024"
+         SecP256r1MLKEM768, MLKEM768, MLKEM1024, secp521r1"
     );
     let (said, _) = refused(|it| {
         it.tls13 = false;

@@ -462,7 +462,7 @@ fn a_datagram_to_nobody_is_reported_and_ends_the_flow() {
 #[test]
 fn a_long_datagram_leaves_in_fragments() {
     let mut world = World::new(1, Link::default(), config(), config());
-    world.open(Transport::Udp, Talk { datagrams: vec![3_000, 5], ..Talk::client(0, 1 << 20) });
+    world.open(Transport::Udp, Talk { datagrams: vec![3_000, 5], ..Talk::client(3_005, 1 << 20) });
     world.step(Nanos::from_micros(1));
     let lengths: Vec<usize> = world.link_to_server().map(|bytes| bytes.len() - 34).collect();
     assert_eq!(lengths, [1_480, 1_480, 48, 13]);

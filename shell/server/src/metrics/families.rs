@@ -81,8 +81,8 @@ pub(crate) struct Exported {
     pub(crate) by_reason: bool,
     /// Value of the label `statistic`, if it is one of several.
     pub(crate) statistic: Option<&'static str>,
-    /// What its samples are multiplied by to have the base unit.
-    pub(crate) factor: f64,
+    /// What its samples are divided by to have the base unit.
+    pub(crate) divisor: f64,
     series: Series,
     about: &'static str,
 }
@@ -127,8 +127,8 @@ pub(crate) fn series<T: Numbers>() -> Vec<Exported> {
             Some((counters, _)) if by_reason => counters.to_owned(),
             _ => path,
         };
-        let factor = if field.unit == Unit::Nanos { 1e-9 } else { 1.0 };
-        all.push(Exported { path, by_reason, statistic, factor, series, about: field.series_about });
+        let divisor = if field.unit == Unit::Nanos { 1e9 } else { 1.0 };
+        all.push(Exported { path, by_reason, statistic, divisor, series, about: field.series_about });
     }
     all
 }
@@ -172,7 +172,7 @@ mod tests {
         let failures: Vec<_> = of_sessions.iter().filter(|one| one.by_reason).map(|one| &one.path).collect();
         assert_eq!(failures, ["failed"]);
         for one in [series::<PortResult>(), of_streams, of_sessions].iter().flatten() {
-            assert_eq!(one.factor < 1.0, one.family().unit == "seconds", "{}", one.path);
+            assert_eq!(one.divisor > 1.0, one.family().unit == "seconds", "{}", one.path);
         }
     }
 }

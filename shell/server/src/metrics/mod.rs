@@ -222,7 +222,7 @@ fn sample(one: &Exported, labels: &Labels<'_>, number: f64, samples: &mut Sample
     if one.grows() {
         samples.count(&one.full_name(), &labels, number as u64);
     } else {
-        samples.value(&one.full_name(), &labels, number * one.factor);
+        samples.value(&one.full_name(), &labels, number / one.divisor);
     }
 }
 
