@@ -159,6 +159,7 @@ impl<'a> Receiver<'a> {
         }
         let (mut measured, mut bytes) = (0, 0);
         let mark = self.mark;
+        let mut aside = Aside { now, hosts, answers, pieces: &mut self.pieces };
         for i in 0..n {
             self.burst.prefetch_head(i + 2 * AHEAD);
             self.burst.prefetch_data(i + AHEAD, 0);
@@ -169,7 +170,7 @@ impl<'a> Receiver<'a> {
             }
             let found = match signature::read_at_end(data, &mark) {
                 Ok(found) => found,
-                Err(_) => match look_closer(&mark, now, data, counts, hosts, answers, &mut self.pieces) {
+                Err(_) => match look_closer(&mark, data, counts, &mut aside) {
                     Some(found) => found,
                     None => {
                         keep_for_pings(&mut self.overheard, self.port, now, data);
@@ -177,7 +178,7 @@ impl<'a> Receiver<'a> {
                     }
                 },
             };
-            let Some(arrival) = self.arrival(found, data, now, expected, counts) else {
+            let Some(arrival) = arrival(self.port, found, data, now, expected, counts) else {
                 counts.rx_other += 1;
                 continue;
             };
@@ -187,39 +188,6 @@ impl<'a> Receiver<'a> {
         counts.rx_packets += n as u64;
         counts.rx_bytes += bytes + 4 * n as u64;
         measured
-    }
-
-    /// A test packet that has arrived; `None` if it is only quoted in a report of an error.
-    #[inline(always)]
-    fn arrival(
-        &self,
-        found: Signature,
-        data: &[u8],
-        now: Nanos,
-        expected: &[Expected],
-        counts: &mut PortCounts,
-    ) -> Option<Arrival> {
-        if let Some(expected) = expected.get(found.stream as usize) {
-            let is_astray = expected.port != ANY_PORT && usize::from(expected.port) != self.port;
-            let fits = (usize::from(expected.shortest)..=usize::from(expected.longest)).contains(&data.len());
-            if (is_astray | !fits) && reports_error(data) {
-                return None;
-            }
-            if is_astray | !fits {
-                count_astray(counts, is_astray, fits);
-            }
-        }
-        let sent = signature::unwrap_time(found.time, now);
-        if sent > now {
-            count_before_sent(counts);
-        }
-        Some(Arrival {
-            stream: found.stream,
-            lane: found.lane,
-            sequence: found.sequence,
-            bytes: (data.len() + FCS_BYTES) as u16,
-            latency: now.since(sent).0,
-        })
     }
 
     /// Gives up packets whose fragments have not all come: the trial is over.
@@ -237,24 +205,62 @@ impl<'a> Receiver<'a> {
     }
 }
 
+/// What is needed for frames that are no test packets. One address in the loop over test packets, instead of one each.
+struct Aside<'a> {
+    now: Nanos,
+    hosts: &'a Hosts,
+    answers: &'a mut Vec<Vec<u8>>,
+    pieces: &'a mut Pieces,
+}
+
+/// A test packet that has arrived; `None` if it is only quoted in a report of an error.
+#[inline(always)]
+fn arrival(
+    port: usize,
+    found: Signature,
+    data: &[u8],
+    now: Nanos,
+    expected: &[Expected],
+    counts: &mut PortCounts,
+) -> Option<Arrival> {
+    if let Some(expected) = expected.get(found.stream as usize) {
+        let is_astray = expected.port != ANY_PORT && usize::from(expected.port) != port;
+        let fits = (usize::from(expected.shortest)..=usize::from(expected.longest)).contains(&data.len());
+        if (is_astray | !fits) && reports_error(data) {
+            return None;
+        }
+        if is_astray | !fits {
+            count_astray(counts, is_astray, fits);
+        }
+    }
+    let sent = signature::unwrap_time(found.time, now);
+    if sent > now {
+        count_before_sent(counts);
+    }
+    Some(Arrival {
+        stream: found.stream,
+        lane: found.lane,
+        sequence: found.sequence,
+        bytes: (data.len() + FCS_BYTES) as u16,
+        latency: now.since(sent).0,
+    })
+}
+
 /// A frame without a signature at its end: padded or damaged by the device, meant for a host, or foreign.
 #[cold]
 #[inline(never)]
 fn look_closer(
     mark: &Mark,
-    now: Nanos,
     data: &[u8],
     counts: &mut PortCounts,
-    hosts: &Hosts,
-    answers: &mut Vec<Vec<u8>>,
-    pieces: &mut Pieces,
+    aside: &mut Aside<'_>,
 ) -> Option<Signature> {
     let found = signature::find(data, mark);
     if let Err(why) = found {
         counts.rx_other += 1;
         counts.rx_damaged += u64::from(why == NoSignature::Damaged);
-        if !pieces.take(now, hosts, data) {
-            answers.extend(hosts.answer(data));
+        if !aside.pieces.take(aside.now, aside.hosts, data) {
+            aside.answers.extend(aside.hosts.answer(data));
         }
     }
     found.ok()
