@@ -133,10 +133,11 @@ impl LiveFrames {
         }
     }
 
-    /// Frames the kernel could not make. Zero, unless it has no memory for them.
-    pub fn refused(&mut self) -> u64 {
-        // SAFETY: a word of the header.
-        unsafe { self.word(REFUSED).read_volatile() }
+    /// Frames the kernel could not make since the last look. Zero, unless it has no memory for them.
+    pub fn take_refused(&mut self) -> u64 {
+        let word = self.word(REFUSED);
+        // SAFETY: a word of the header. The program runs only inside `send`.
+        unsafe { word.replace(0) }
     }
 }
 
@@ -195,10 +196,10 @@ mod tests {
             assert_eq!((returned, made.len()), (XDP_REDIRECT, frame.len()));
             assert!(made == *frame, "{} bytes", frame.len());
         }
-        assert_eq!(live.refused(), 0);
+        assert_eq!(live.take_refused(), 0);
         // A slot that nobody wrote has no length.
         let (returned, _) = bpf::run_once(live.program.as_fd(), &given).unwrap();
-        assert_eq!((returned, live.refused()), (XDP_DROP, 1));
+        assert_eq!((returned, live.take_refused()), (XDP_DROP, 1));
     }
 
     #[test]

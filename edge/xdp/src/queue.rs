@@ -22,12 +22,8 @@ const WAITING_MAX: usize = 1024;
 /// What a port knows of its live frames.
 #[derive(Debug, Default)]
 pub struct LiveCounts {
-    /// Frames the kernel took by calls.
-    pub sent: AtomicU64,
-    /// Frames it could not make, which are lost.
+    /// Frames the kernel could not make, which are lost.
     pub refused: AtomicU64,
-    /// Calls it refused; their frames left by the driver.
-    pub calls_refused: AtomicU64,
 }
 
 /// The sending side.
@@ -99,7 +95,7 @@ impl Sender {
         }
     }
 
-    /// One call. Returns whether it took any frame.
+    /// One call. Returns whether it took any frame; those of a call that the kernel refuses leave by the driver.
     fn call(&mut self) -> bool {
         let room = self.live.room() as usize;
         let mut added = 0;
@@ -111,17 +107,10 @@ impl Sender {
             self.live.push(bytes);
             added += 1;
         }
-        let taken = match self.live.send() {
-            Ok(taken) => taken as usize,
-            Err(_) => {
-                self.counts.calls_refused.fetch_add(1, Ordering::Relaxed);
-                0
-            }
-        };
+        let taken = self.live.send().unwrap_or(0) as usize;
         debug_assert!(taken <= added);
         self.sent.extend(self.waiting.drain(..taken));
-        self.counts.sent.fetch_add(taken as u64, Ordering::Relaxed);
-        self.counts.refused.store(self.live.refused(), Ordering::Relaxed);
+        self.counts.refused.fetch_add(self.live.take_refused(), Ordering::Relaxed);
         taken > 0
     }
 

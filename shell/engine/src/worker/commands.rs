@@ -13,7 +13,7 @@ pub(crate) enum WorkerCommand {
     ScaleSessions(SessionStep),
     /// Hand over frames that may answer a ping, or no longer.
     Overhear(bool),
-    /// Send a frame of a ping. For the first worker, which has a queue of every port.
+    /// Send a frame of a ping. The first of the workers that send on the port does.
     SendFrame {
         /// Index of the port.
         port: usize,
