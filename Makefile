@@ -61,7 +61,7 @@ blackbox: build
 # Runs long tests: millions of sessions, minutes of traffic.
 soak: build
 	@tools/setup test
-	EAGRE_LONG=1 tools/blackbox tests/test_tcp_kernel.py tests/test_servers.py tests/test_clients.py tests/test_session_limits.py tests/test_bench_sessions.py tests/test_bench_switch.py tests/test_path.py tests/test_otg.py tests/test_known_answer.py
+	EAGRE_LONG=1 tools/blackbox tests/test_tcp_kernel.py tests/test_servers.py tests/test_clients.py tests/test_session_limits.py tests/test_bench_sessions.py tests/test_bench_switch.py tests/test_path.py tests/test_otg.py tests/test_otg_clients.py tests/test_http_clients.py tests/test_known_answer.py
 
 fuzz:
 	tools/fuzz $(SECONDS)

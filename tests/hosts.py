@@ -205,6 +205,27 @@ def counted(namespace):
     return {entry["counter"]["name"]: entry["counter"]["packets"] for entry in listed if "counter" in entry}
 
 
+class Delayed(Host):
+    """The kernel behind a device in user space that holds every 700th segment of ours for 5 ms, and loses none."""
+
+    def join(self, mtu):
+        self.device = self.lab.netns("device")
+        self.device.sysctl({"net.ipv6.conf.all.disable_ipv6": 1})
+        self.lab.veth(self.tester, "veth0", self.device, "west", mtu=mtu)
+        self.lab.veth(self.device, "east", self.host, "h0", mtu=mtu)
+        end_to_end(self.host, "h0", f"{self.v4}/24", f"{self.v6}/64", offloads=self.offloads)
+        # What goes through a program carries no word of a checksum that was left to a card.
+        call(*self.host.command("ethtool", "-K", "h0", "tx", "off"))
+        command = [PYTHON, TESTS / "delayer.py", "west", "east", "700", "5"]
+        self.process = self.lab.start(*command, ns=self.device, stdin=subprocess.PIPE)
+        assert self.process.stdout.readline().strip() == "ready"
+
+    def held(self):
+        """Ends the device; how many segments it held back."""
+        out, _ = self.process.communicate("", timeout=20)
+        return json.loads(out)["held"]
+
+
 class Trunk:
     """The tester's one link, a switch that takes its VLANs apart, and the kernel's router with an interface in each."""
 
@@ -217,6 +238,8 @@ class Trunk:
         lab.veth(self.tester, "veth0", self.switch, "trunk")
         for vlan in self.VLANS:
             lab.veth(self.switch, f"s{vlan}", self.router, f"r{vlan}")
+            # What goes through a program carries no word of a checksum that was left to a card.
+            call(*self.router.command("ethtool", "-K", f"r{vlan}", "tx", "off"))
             self.router.ip("address", "add", f"10.0.{vlan}.1/24", "dev", f"r{vlan}")
             self.router.ip("address", "add", f"2001:2:0:{vlan}::1/64", "dev", f"r{vlan}")
         sides = [f"{vlan}=s{vlan}" for vlan in self.VLANS]

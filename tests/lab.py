@@ -327,9 +327,9 @@ class Lab:
         need("ip", "nft", "tc")
         return Router(self)
 
-    def folder(self):
+    def folder(self, in_memory=False):
         """A folder that every user can write to."""
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir="/dev/shm" if in_memory else None))
         folder.chmod(0o777)
         self.folders.append(folder)
         return folder
@@ -474,8 +474,8 @@ def stalled_ns(result):
 
 def core_share(result):
     """The smallest share of its core that a worker got."""
-    shares = [w["cpu_s"] / (w["cpu_s"] + w["waited_s"]) for w in result["workers"] if w.get("cpu_s")]
-    return min(shares, default=1.0)
+    had = [(w["cpu_s"] + w.get("slept_s", 0), w["waited_s"]) for w in result["workers"] if w.get("cpu_s")]
+    return min((had / (had + waited) for had, waited in had), default=1.0)
 
 
 # Every queue in front of the tester holds at least 256 frames: 12.8 ms at 20 kpps.

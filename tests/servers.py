@@ -184,3 +184,59 @@ class Plain(Process):
     def __init__(self, lab, namespace, port, *command):
         self.folder = lab.folder()
         self.start(lab, namespace, port, *command)
+
+
+# Eight texts of 200 bytes below long.test: more than clients take over UDP by default. One text below short.test.
+LONG_ANSWER = [f"{number}{'x' * 200}" for number in range(8)]
+SHORT_ANSWER = ["an eagre is a tidal bore"]
+
+
+class Named(Process):
+    """bind, with any name below long.test and short.test."""
+
+    def __init__(self, lab, namespace):
+        self.folder = lab.folder()
+        zones = []
+        for zone, texts in (("long.test", LONG_ANSWER), ("short.test", SHORT_ANSWER)):
+            records = "".join(f'* IN TXT "{text}"\n' for text in texts)
+            (self.folder / zone).write_text(f"$TTL 60\n@ IN SOA ns root 1 60 60 60 60\n@ IN NS ns\nns IN A 192.0.2.1\n{records}")
+            zones.append(f'zone "{zone}" {{ type primary; file "{self.folder}/{zone}"; }};\n')
+        config = self.folder / "named.conf"
+        config.write_text(
+            f'options {{ directory "{self.folder}"; pid-file none; session-keyfile none; listen-on {{ any; }};'
+            " listen-on-v6 { any; }; recursion no; allow-query { any; }; dnssec-validation no; querylog yes;"
+            " minimal-responses yes; };\ncontrols { };\n" + "".join(zones)
+        )
+        self.start(lab, namespace, 53, "named", "-g", "-n", "1", "-u", "root", "-c", config)
+
+    def queries(self):
+        """How many came over UDP and over TCP: a TCP query has the flag T."""
+        flags = re.findall(r"query: \S+ IN TXT ([-+A-Z()0-9]+) ", self.log.read_text())
+        tcp = sum("T" in flag for flag in flags)
+        return len(flags) - tcp, tcp
+
+
+class Unbound(Process):
+    """unbound, with the same names."""
+
+    def __init__(self, lab, namespace):
+        self.namespace, self.folder = namespace, lab.folder()
+        self.config = self.folder / "unbound.conf"
+        data = ""
+        for zone, texts in (("long.test", LONG_ANSWER), ("short.test", SHORT_ANSWER)):
+            data += f"  local-zone: {zone} redirect\n"
+            data += "".join(f"  local-data: '{zone} 60 IN TXT \"{text}\"'\n" for text in texts)
+        self.config.write_text(
+            "server:\n  interface: 0.0.0.0\n  interface: ::0\n  access-control: 0.0.0.0/0 allow\n  access-control: ::/0 allow\n"
+            f"  do-daemonize: no\n  use-syslog: no\n  username: ''\n  chroot: ''\n  directory: {self.folder}\n  pidfile: ''\n"
+            f"  extended-statistics: yes\n  interface-automatic: yes\n{data}"
+            f"remote-control:\n  control-enable: yes\n  control-use-cert: no\n  control-interface: {self.folder}/control\n"
+        )
+        self.start(lab, namespace, 53, "unbound", "-d", "-c", self.config)
+
+    def queries(self):
+        """How many came over UDP and over TCP."""
+        said = self.namespace.run("unbound-control", "-c", self.config, "stats_noreset")
+        count = lambda name: int(re.search(rf"^{name}=(\d+)", said, re.MULTILINE).group(1))
+        tcp = count("num.query.tcp")
+        return count("total.num.queries") - tcp, tcp

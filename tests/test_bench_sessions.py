@@ -124,6 +124,45 @@ def test_a_limit_on_new_connections(router):
     assert row["best"]["sessions"]["ttlb_ns"]["samples"] > 280, row["best"]
 
 
+@pytest.mark.unsteady("finds a limit by rates; a busy neighbour opens sessions late")
+def test_a_mix_up_to_the_firewalls_table(router):
+    """Two entries hold 20 and 10 sessions; the firewall lets 150 be open at a time: five times as many."""
+    limit = 150
+    rules(
+        router.router, "forward", TRACK,
+        f"ct state new tcp dport {{ 81, 82 }} ct count over {limit} counter name hit drop", "accept",
+    )  # fmt: skip
+
+    def held(name, port, number):
+        app = {"raw": {"request": "100B", "response": "100B", "requests": "endless", "think": "100ms"}}
+        one = entry(name, {"port": "east", "addresses": EAST4, "ports": port}, app)
+        return {**one, "open": "max", "concurrent": number, "at_end": "reset"}
+
+    mix = [held("large", 81, 20), held("small", 82, 10)]
+    # Connection tracking holds what was reset with data under way for ten seconds more.
+    settings = ["target=4", "maximum=6", "resolution=0.03", "rest=11s"]
+    options = [word for one in settings for word in ("--set", one)]
+    done = bench(router, "session-mix", *FAST, *options, sessions=mix)
+    row = found(done)
+    # 5.024 times 20 are 100, and 50 times 10; 5.025 times 20 are 101.
+    assert row["best"]["multiplier"] < 5.025, row
+    best, failed = row["best"], row["failed"]
+    if row["limit"] != "dut":
+        # On a busy machine the answer may be lower, and says why.
+        assert row["limit"] in ("tester", "disturbed") and done.json["results"][0]["summary"], row
+        return
+    assert row["failed"]["multiplier"] >= 5.025, row
+    assert row["failed"]["multiplier"] - row["best"]["multiplier"] <= 0.03 * row["failed"]["multiplier"] + 0.001, row
+    asked = {one["entry"]: one["asked"] for one in best["entries"]}
+    assert asked == {name: round(number * best["multiplier"]) for name, number in (("large", 20), ("small", 10))}
+    assert best["sessions"]["concurrent_max"] == sum(asked.values()), best
+    assert any("of the transactions failed" in why for why in failed["violations"]), failed
+    [interval] = [one for one in done.json["results"][0]["intervals"] if one["goal"] == "multiplier"]
+    assert (interval["lower"], interval["upper"]) == (best["multiplier"], failed["multiplier"])
+    profile_times = done.json["results"][0]["summary"][0]
+    assert profile_times.startswith(f"{best['multiplier']:g} times the profile's load"), profile_times
+
+
 def test_silence_is_one_sentence(router):
     """A server behind a firewall that lets nothing through."""
     rules(router.router, "forward", "tcp dport 80 counter name hit drop")

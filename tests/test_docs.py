@@ -2,6 +2,7 @@
 
 Each ```sh block has a comment before it. <!-- test -->: each command is run as it is, and must begin with
 ./target/release/eagre. <!-- test: router -->: the same in a namespace whose veth0 and veth1 lead to a router.
+<!-- test: trex -->: the same with a Python that has Scapy.
 <!-- test: root -->: the block is one script, run by root where the namespaces it makes are nobody else's.
 <!-- test: skip WHY -->: not run; targets of make must exist. A block without such a comment fails.
 """
@@ -11,6 +12,7 @@ import shlex
 from collections import Counter
 
 import pytest
+import trex
 from lab import EAGRE, REPO, need
 
 PAGES = sorted(
@@ -63,10 +65,10 @@ APART = [
 OWN_NAMES = "".join(f"mkdir -p {folder}; mount -t tmpfs none {folder}\n" for folder in ("/run/netns", "/run/eagre"))
 
 
-def shell(lab, script, folder, namespace=None, apart=False):
+def shell(lab, script, folder, namespace=None, apart=False, **env):
     """Runs what people are told to type."""
     command = [*APART, OWN_NAMES + script] if apart else ["bash", "-euo", "pipefail", "-c", script]
-    process = lab.start(*command, ns=namespace, cwd=folder, env={"HOME": str(folder)})
+    process = lab.start(*command, ns=namespace, cwd=folder, env={"HOME": str(folder), **env})
     done = lab.finish(process, timeout=90)
     assert done.exit == 0, str(done)
 
@@ -85,7 +87,7 @@ def test_what_people_are_told_to_type_works(lab, clone, marker, text):
     found = MARKER.match(marker)
     assert found, f"no <!-- test --> before this block, but: {marker!r}"
     how = found["how"]
-    assert how in (None, "root", "router", "skip"), f"'{how}' is no way to test a block"
+    assert how in (None, "root", "router", "skip", "trex"), f"'{how}' is no way to test a block"
     if how == "skip":
         assert found["why"], "say why: <!-- test: skip WHY -->"
         made = [shlex.split(command)[1] for command in commands(text) if command.startswith("make ")]
@@ -95,9 +97,10 @@ def test_what_people_are_told_to_type_works(lab, clone, marker, text):
         shell(lab, text, clone, apart=True)
     else:
         namespace = lab.router().tester if how == "router" else None
+        env = {"EAGRE_PYTHON": str(trex.interpreter())} if how == "trex" else {}
         for command in commands(text):
             assert command.startswith(PROGRAM), f"can't be run here, mark the block with 'root' or 'skip': {command}"
-            shell(lab, command, clone, namespace)
+            shell(lab, command, clone, namespace, **env)
 
 
 def anchors(page):

@@ -160,8 +160,9 @@ zone "test" {{ type master; file "{folder}/zone"; }};
 """
 
 
+@KINDS
 @FAMILIES
-def test_long_answers_of_bind(lab, v6):
+def test_long_answers_of_bind(lab, kind, v6):
     """An answer of 3 KB over UDP is two fragments and more; 20 of 20 queries are answered."""
     need("named")
     host = Host(lab, offloads=True)
@@ -172,6 +173,6 @@ def test_long_answers_of_bind(lab, v6):
     server = lab.start("named", "-g", "-c", folder / "named.conf", "-n", "1", ns=host.host, stdout=subprocess.DEVNULL)
     wait_until(lambda: "running" in server.stderr.readline(), "bind", 20, 0)
     app = {"dns": {"names": "long.test", "type": "TXT", "edns": "4096B"}}
-    done = host.run(host.client(app, v6, open="50/s", count=20))
+    done = host.run(host.client(app, v6, open="50/s", count=20), kind=kind)
     all_through(of(done), 20, 20)
     assert fragments(done.json)["reassembled"] == 20

@@ -42,13 +42,30 @@ def test_goodput_through_a_bucket_is_what_the_sink_got(lab, kind, v6):
 
 
 @FAMILIES
+@pytest.mark.parametrize("kind", KINDS)
+def test_goodput_under_loss_is_what_the_sink_got(lab, kind, v6):
+    """A router loses 2 % of all segments both ways: the sink's count and ours are the same."""
+    routed = Routed(lab)
+    routed.lose(2)
+    sink = routed.kernel_server()
+    load = {"duration": "1500ms", "drain": "10s"}
+    entry = routed.client(BULK, v6, SINK, open="max", concurrent=2, tcp={"rto_initial": "300ms"})
+    profile = lab.profile(routed.ports(kind), None, sessions=[entry], load=load)
+    one = of(lab.eagre("run", profile, "--json", "-", ns=routed.tester, timeout=60))
+    got = sink.seen()[str(SINK)]["bytes"]
+    assert one["failed"] == {} and one["client"]["tcp"]["bytes_retransmitted"] > 0 < routed.lost(), one
+    assert one["tx_bytes_goodput"] == pytest.approx(got, rel=0.001)
+
+
+@FAMILIES
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("app", [BULK, {"bulk": {"from": "client", "bytes": "5MB"}}], ids=["stream", "size"])
-def test_a_reset_by_the_sink_is_a_failure(lab, app, v6):
+def test_a_reset_by_the_sink_is_a_failure(lab, app, kind, v6):
     """The sink resets after 35 KB: nothing is complete, and goodput is what it acknowledged."""
     host = Host(lab, offloads=True)
     sink = host.kernel_server()
     capture = Capture(lab, host.host, "h0")
-    done = host.run(host.client(app, v6, RESETTER, open="100/s", count=10), ports=host.ports(), duration="1s")
+    done = host.run(host.client(app, v6, RESETTER, open="100/s", count=10), ports=host.ports(kind), duration="1s")
     one = check(done.json["sessions"]["s"])
     assert (one["completed"], one["failed"]) == (0, {"reset": 10}), one
     assert sink.seen()[str(RESETTER)]["bytes"] >= 10 * ENOUGH_BYTES
@@ -57,12 +74,13 @@ def test_a_reset_by_the_sink_is_a_failure(lab, app, v6):
 
 
 @FAMILIES
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
-def test_a_client_that_takes_a_little_and_resets_is_a_failure(lab, v6, tls):
+def test_a_client_that_takes_a_little_and_resets_is_a_failure(lab, kind, v6, tls):
     """1 KB of 5 MB is read, then a reset: no such session is complete, and nothing counts that was not acknowledged."""
     host = Host(lab, offloads=True)
     entry = host.server({"http": {}}, v6, server={"ports": 80})
-    serving = host.serving(entry | ({"tls": True} if tls else {}))
+    serving = host.serving(entry | ({"tls": True} if tls else {}), kind=kind)
     capture = Capture(lab, host.host, "h0")
     if tls:
         address = f"[{host.tester_address(v6)}]" if v6 else host.tester_address(v6)

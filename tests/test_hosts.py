@@ -1,13 +1,14 @@
 """Several hosts behind one port, each with addresses, hardware address, VLANs and gateways of its own, before a kernel."""
 
+import json
 import signal
 
 import pytest
-from hosts import Served, Trunk
-from lab import settled, wait_until
+from hosts import PYTHON, Served, Trunk
+from lab import REPO, settled, wait_until
 from server import Server
 
-IPV4, ARP = 0x0800, 0x0806
+IPV4, IPV6, ARP = 0x0800, 0x86DD, 0x0806
 BLUE = "02:00:00:00:00:77"
 HOSTS = [
     {
@@ -131,6 +132,82 @@ def test_sessions_are_the_hosts_whose_address_they_have(lab, trunk):
     assert set(seen[10, IPV4]) == {known["10.0.10.3"]}
     assert set(seen[20, IPV4]) == {BLUE}
     assert (0, IPV4) not in seen
+
+
+PAIR = [
+    {"name": "red", "vlan": 10, "ip": ["10.0.10.2/24", "2001:2:0:10::2/64"], "gateway": ["10.0.10.1", "2001:2:0:10::1"]},
+    {"name": "blue", "vlan": 20, "mac": BLUE, "ip": ["10.0.20.2/24", "2001:2:0:20::2/64"], "gateway": ["10.0.20.1", "2001:2:0:20::1"]},
+]
+MULTIHOMED = pytest.mark.parametrize("v6", [False, True], ids=["ipv4", "ipv6"])
+KINDS = pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
+
+
+def summed(side):
+    """The rows of a side's hosts make up the side."""
+    for key in ("attempted", "completed", "requests", "transactions", "rx_bytes_goodput", "tx_bytes_goodput"):
+        assert sum(host[key] for host in side["hosts"].values()) == side[key], key
+    return {name: host["completed"] for name, host in side["hosts"].items()}
+
+
+@KINDS
+@MULTIHOMED
+def test_several_hosts_are_the_clients_of_one_entry(lab, trunk, kind, v6):
+    """Each in its VLAN, with its hardware address and by its gateway, to the kernel's server in a third; told apart in the result."""
+    kernel = Served(lab, trunk.router, "kernel_server.py")
+    server = "2001:2:0::1" if v6 else "10.0.0.1"
+    entry = {
+        "name": "s",
+        "client": {"port": "west", "hosts": ["red", "blue"]},
+        "server": {"addresses": server, "ports": 7},
+        "app": {"echo": {"request": "100B"}},
+        "open": "100/s",
+        "mtu": 1400,
+        "count": 30,
+    }
+    ports = {"west": {"device": f"{kind}:veth0", "hosts": PAIR}}
+    wanted = {"sessions.s.client.hosts.blue.completed": ">= 15", "sessions.s.client.hosts.red.ttlb_ns.max": "< 10s"}
+    profile = lab.profile(ports, None, sessions=[entry], load={"duration": "10s", "drain": "300ms"}, criteria=wanted)
+    result = lab.eagre("run", profile, "--json", "-", ns=trunk.tester).ok().json
+    one = result["sessions"]["s"]
+    assert summed(one["client"]) == {"red": 15, "blue": 15}, one
+    assert all(criterion["passed"] for criterion in result["criteria"]), result["criteria"]
+    assert kernel.seen()["7"]["accepted"] == one["completed"] == 30
+    seen, kind = trunk.seen(), IPV6 if v6 else IPV4
+    assert max(seen[20, kind], key=seen[20, kind].get) == BLUE
+    assert BLUE not in seen[10, kind] and seen[10, kind].keys() != seen[20, kind].keys()
+
+
+@KINDS
+@MULTIHOMED
+def test_several_hosts_are_the_servers_of_one_entry(lab, trunk, kind, v6):
+    """The kernel's clients reach both, and each counts its own; by name, or by the addresses they have."""
+    end = {"addresses": ["2001:2:0:20::2", "2001:2:0:10::2"]} if v6 else {"hosts": ["blue", "red"]}
+    entry = {"name": "s", "server": {"port": "west", **end}, "app": "echo", "mtu": 1400}
+    ports = {"west": {"device": f"{kind}:veth0", "hosts": PAIR}}
+    profile = lab.profile(ports, None, sessions=[entry], load={"duration": "60s", "drain": "300ms"})
+    process = lab.start_eagre("run", profile, "--json", "-", ns=trunk.tester)
+    wait_until(lambda: process.poll() is not None or trunk.pings("10.0.20.2"), "a host", 20)
+    assert process.poll() is None, process.communicate()[1]
+    addresses = [f"2001:2:0:{vlan}::2" if v6 else f"10.0.{vlan}.2" for vlan in (10, 20)]
+    for address, count in zip(addresses, (10, 20), strict=True):
+        said = {"address": address, "port": 7, "count": count, "concurrent": 5, "size": 500}
+        outcome = trunk.router.run(PYTHON, REPO / "tests/kernel_client.py", "many", json.dumps(said))
+        assert json.loads(outcome) == {"ok": count}
+    process.send_signal(signal.SIGINT)
+    one = lab.finish(process, 20).json["sessions"]["s"]
+    assert summed(one["server"]) == {"blue": 20, "red": 10}, one
+
+
+def test_the_addresses_of_one_host_have_no_rows(lab):
+    """A side that is one host says nothing of hosts; a criterion that names an unknown one is refused."""
+    ports = {"west": {"device": "ring:a", "ip": "10.0.0.2/24"}, "east": {"device": "ring:b", "ip": "10.0.0.3/24"}}
+    entry = {"name": "s", "client": {"port": "west"}, "server": {"port": "east"}, "app": "echo", "open": "100/s", "count": 5}
+    profile = lab.profile(ports, None, sessions=[entry], load={"duration": "1s"})
+    one = lab.eagre("run", profile, "--json", "-").ok().json["sessions"]["s"]
+    assert one["completed"] == 5 and "hosts" not in one["client"] and "hosts" not in one["server"]
+    wanted = {"sessions.s.client.hosts.green.completed": "> 0"}
+    profile = lab.profile(ports, None, sessions=[entry], criteria=wanted)
+    lab.eagre("check", profile).refused(2, "unknown host of these sessions 'green'")
 
 
 def test_a_gateway_whose_address_is_given_is_not_asked(lab, trunk):

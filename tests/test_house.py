@@ -172,6 +172,8 @@ UNTYPED = {
     "shell/campaign/src/document.rs": "JSON Schema",
     "shell/campaign/src/drive.rs": "trials become documents of the store",
     "shell/cli/src/bench/mod.rs": "settings by path, of whichever method",
+    "shell/cli/src/path.rs": "a path document as it was written, kept without its secrets",
+    "shell/cli/src/script/report.rs": "what a script says its result is",
     "shell/counters/src/local/nft.rs": "what nft prints: a language of statements",
     "shell/otg/": "documents of Open Traffic Generator, whose places errors name",
     "shell/server/src/access.rs": "entries of a token file, each read by itself so that all errors are reported",

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.alone
 EVERYTHING = os.environ.get("EAGRE_LAB") == "all"
 MINE = f"t{os.getpid()}-"
 KERNEL = ["kernel-router", "kernel-router-routes", "kernel-router-rules", "firewall-nat", "bridge", "chain", "parallel"]
-IN_CI = [*KERNEL, "ovs", "ovs-switch", "testpmd", "nginx", "haproxy-nginx"]
+IN_CI = [*KERNEL, "bgp-router", "ospf-area", "ovs", "ovs-switch", "testpmd", "nginx", "haproxy-nginx"]
 # The one with many routes has a test of its own.
 TOPOLOGIES = [*(one for one in IN_CI if one != "kernel-router-routes"), *(["ovs-dpdk"] if EVERYTHING else [])]
 HUGE_PAGES = Path("/proc/sys/vm/nr_hugepages")
@@ -197,7 +197,8 @@ def test_a_topology_carries_traffic_and_goes_away(labs, topology):
     assert status["tests"], "nothing tests it"
     for test in status["tests"]:
         crosses(labs, test)
-    assert labs.status(name)["status"] == "up"
+    # DPDK's memif driver may crash in testpmd when the tester leaves: docs/lab.md.
+    assert labs.status(name)["status"] in (("up", "damaged") if topology == "testpmd" else ("up",))
     labs.down(name)
 
 
@@ -343,6 +344,25 @@ def test_run_takes_another_method(labs):
     labs.eagre("run", "bridge", *where, "--test", "through").refused(2, "not a method of 'eagre bench'")
     labs.eagre("run", "bridge", *where, "--", "rfc2455").refused(2, "unknown method 'rfc2455'")
     labs.gone(name, set())
+
+
+@pytest.mark.alone
+@pytest.mark.unsteady("measures what a kernel forwards; a busy neighbour disturbs the tester")
+def test_a_loss_curve_at_64_bytes_has_points(labs):
+    """It begins at what the tester can send and ends where nothing is lost; every point between is known."""
+    name, folder = labs.name("curve"), labs.lab.folder()
+    where = ["--name", name, "--report", folder / "r.html", "--store", folder / "r.db"]
+    short = ["--sizes", "64B", "--trial", "300ms", "--settle", "100ms", "--json", folder / "r.json"]
+    labs.eagre("run", "kernel-router", *where, "--", "frame-loss", *short, timeout=120).ok()
+    [row] = json.loads((folder / "r.json").read_text())["results"][0]["findings"]["rows"]
+    loads = [point["load_percent"] for point in row["points"]]
+    assert loads == sorted(loads, reverse=True), row
+    known = [point for point in row["points"] if point["loss_percent"] is not None]
+    assert len(known) >= 6 and row["ended_loss_free"], row
+    losses = [point["loss_percent"] for point in known]
+    assert losses[0] > 1 and losses[0] > losses[-3] >= 0 and losses[-2:] == [0, 0], row
+    # The first trial asks for the line rate; from the second on steps are rates that the tester can send.
+    assert all(point["load_pps"] > 0 for point in known if point["load_percent"] < 100), row
 
 
 def test_the_report_goes_where_one_is(labs):

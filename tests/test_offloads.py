@@ -7,7 +7,7 @@ import struct
 import pytest
 from hosts import PYTHON, Host, Routed
 from kernel_server import ECHO
-from lab import WEST4
+from lab import WEST4, WEST6
 from servers import Dnsmasq, Nginx
 from sessions import all_through, check, of
 
@@ -76,33 +76,83 @@ def test_long_responses(lab, kind, v6):
     assert mean > 1514 if kind == "afpacket" else mean <= 1518, frames
 
 
-WRONG = """
+SENDER = """
 import json, socket, sys
+SOL_PACKET, PACKET_VNET_HDR = 263, 15
 link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+said = json.load(sys.stdin)
+if said["head"]:
+    link.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
 link.bind(("h0", 0))
-for frame in json.load(sys.stdin):
-    link.send(bytes(frame))
+for frame in said["frames"]:
+    link.send(bytes(said["head"] + frame))
 """
+# A checksum that is nothing, and the pseudo-header's sum that a kernel writes when it leaves the rest to a card.
+WRONG, PSEUDO = 0x1234, None
 
 
-def test_wrong_checksums_are_refused_and_told(lab):
-    """Neither right nor left to a card: summary and verdict say how many."""
+def echoed(lab, kind, v6, checksum, told):
+    """What servers counted of seven datagrams with such a checksum; if `told` the kernel is told that it was left to a card."""
     host = Host(lab, offloads=True)
-    process = host.serving(host.server("echo", transport="udp"))
+    process = host.serving(host.server("echo", v6, transport="udp"), kind=kind)
     to, source = (bytes.fromhex(mac.replace(":", "")) for mac in (host.tester.mac("veth0"), host.host.mac("h0")))
-    frames = [to + source + datagram(number) for number in range(7)]
-    host.host.run(PYTHON, "-c", WRONG, input=json.dumps([list(frame) for frame in frames]))
+    frames = [list(to + source + datagram(v6, number, checksum)) for number in range(7)]
+    # VIRTIO_NET_HDR_F_NEEDS_CSUM, from the UDP header on, at its seventh byte.
+    head = list(struct.pack("=BBHHHH", 1, 0, 0, 0, 54 if v6 else 34, 6)) if told else []
+    host.host.run(PYTHON, "-c", SENDER, input=json.dumps({"head": head, "frames": frames}))
     result = host.served(process)
-    side = check(result["sessions"]["s"])["server"]
-    assert side["frames"]["bad_checksum"] == 7 and side["frames"]["unfinished_checksum"] == 0, side["frames"]
-    assert any("7 of 7 frames to the servers were refused because of a wrong checksum" in n for n in result["verdict"]["notes"])
+    frames = check(result["sessions"]["s"])["server"]["frames"]
+    return frames["bad_checksum"], frames["unfinished_checksum"], result["verdict"]["notes"]
 
 
-def datagram(number):
-    """IPv4 and UDP to the echo port, with a checksum that is nothing."""
-    addresses = socket.inet_aton(Host.v4) + socket.inet_aton(WEST4)
-    udp = struct.pack(">HHHH", 4000 + number, ECHO, 12, 0x1234) + b"ping"
+@pytest.mark.parametrize("kind", KINDS)
+@FAMILIES
+def test_wrong_checksums_are_refused_and_told(lab, kind, v6):
+    """Neither right nor left to a card: summary and verdict say how many."""
+    bad, unfinished, notes = echoed(lab, kind, v6, WRONG, False)
+    assert (bad, unfinished) == (7, 0)
+    assert any("7 of 7 frames to the servers were refused because of a wrong checksum" in note for note in notes), notes
+
+
+@FAMILIES
+def test_a_damaged_frame_that_looks_unfinished_is_refused(lab, v6):
+    """An AF_PACKET port is told by the kernel which checksums were left to a card, and this one was not."""
+    bad, unfinished, notes = echoed(lab, "afpacket", v6, PSEUDO, False)
+    assert (bad, unfinished) == (7, 0)
+    assert any("7 of them look as if they were left to a card" in note and "ethtool" in note for note in notes), notes
+
+
+@FAMILIES
+def test_an_afxdp_port_goes_by_the_sum(lab, v6):
+    """Nobody tells it: what holds the pseudo-header's sum counts as left to a card."""
+    bad, unfinished, _ = echoed(lab, "afxdp", v6, PSEUDO, False)
+    assert (bad, unfinished) == (0, 7)
+
+
+@FAMILIES
+@pytest.mark.parametrize("checksum", [PSEUDO, WRONG], ids=["pseudo", "anything"])
+def test_the_kernels_word_counts(lab, v6, checksum):
+    """What the kernel says was left to a card is good, whatever the field holds: so it is for the kernel itself."""
+    bad, unfinished, notes = echoed(lab, "afpacket", v6, checksum, True)
+    assert (bad, unfinished) == (0, 7), notes
+
+
+def folded(data):
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def datagram(v6, number, checksum):
+    """UDP to the echo port behind an Ethernet header's addresses; without a checksum it has the pseudo-header's sum."""
+    if v6:
+        addresses = socket.inet_pton(socket.AF_INET6, Host.v6) + socket.inet_pton(socket.AF_INET6, WEST6)
+    else:
+        addresses = socket.inet_aton(Host.v4) + socket.inet_aton(WEST4)
+    checksum = folded(addresses + struct.pack(">HH", 17, 12)) if checksum is None else checksum
+    udp = struct.pack(">HHHH", 4000 + number, ECHO, 12, checksum) + b"ping"
+    if v6:
+        return b"\x86\xdd" + struct.pack(">IHBB", 6 << 28, 12, 17, 64) + addresses + udp
     head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), number, 0, 64, 17, 0) + addresses
-    total = sum(struct.unpack(">10H", head))
-    total = (total & 0xFFFF) + (total >> 16)
-    return b"\x08\x00" + head[:10] + struct.pack(">H", 0xFFFF - ((total & 0xFFFF) + (total >> 16))) + head[12:] + udp
+    return b"\x08\x00" + head[:10] + struct.pack(">H", 0xFFFF - folded(head)) + head[12:] + udp

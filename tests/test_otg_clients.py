@@ -83,8 +83,8 @@ def test_a_flow_ends_at_its_time(client):
     assert any("tester" in warning or "generator" in warning for warning in warnings), warnings
 
 
-def test_a_token_as_a_password(lab):
-    """Stock snappi knows no bearer tokens; a wrong one is an error in the model's words."""
+def secured(lab):
+    """A server with TLS and tokens, and snappi, which has the token in its location."""
     otg.install()
     path = lab.folder() / "tokens.yaml"
     path.write_text(f"- {{name: ci, role: run, token: {TOKEN}}}\n")
@@ -95,6 +95,15 @@ def test_a_token_as_a_password(lab):
 
     client = otg.Client(server)
     client.api = snappi.api(location=f"https://ci:{TOKEN}@{server.address.netloc}", verify=False)
+    return client
+
+
+def test_a_token_as_a_password(lab):
+    """Stock snappi knows no bearer tokens; a wrong one is an error in the model's words."""
+    client = secured(lab)
+    server = client.server
+    import snappi
+
     config = client.config("ring:a", "ring:b")
     otg.flow(config, "f", "ethernet", "ipv4", "udp", measure=True, packets=20)
     client.set(config)
@@ -318,11 +327,15 @@ def test_rates_are_not_stale(client):
 
 @pytest.mark.alone
 @pytest.mark.unsteady("measures how long a poll takes")
-def test_four_thousand_flows_are_polled_by_snappi(client):
-    """Over HTTP, with all their counters: the answer takes a fraction of a second, what snappi needs to read it is told."""
+@pytest.mark.parametrize("tls", [False, pytest.param(True, marks=pytest.mark.long)], ids=["http", "https"])
+def test_four_thousand_flows_are_polled_by_snappi(request, lab, tls):
+    """A mesh of 64 by 64 addresses with all counters: the answer takes a fraction of a second, what snappi needs to read it is told."""
+    client = secured(lab) if tls else request.getfixturevalue("client")
     config = client.config("ring:a", "ring:b")
     for number in range(4096):
-        made, _ = otg.flow(config, f"f{number}", "ethernet", "ipv4", "udp", measure=True, pps=2)
+        made, headers = otg.flow(config, f"f{number}", "ethernet", "ipv4", "udp", measure=True, pps=2)
+        ipv4 = headers[1]
+        ipv4.src.value, ipv4.dst.value = f"10.0.0.{number // 64 + 1}", f"10.0.1.{number % 64 + 1}"
         made.duration.continuous.gap = 12
     client.set(config)
     client.transmit("start")
@@ -336,7 +349,7 @@ def test_four_thousand_flows_are_polled_by_snappi(client):
         answers.append(time.perf_counter() - begun)
     assert len(rows) == 4096
     client.set(client.api.config())
-    print(f"4,096 flows over HTTP: answered in {min(answers):.2f} s; snappi needs {min(times):.2f} s of its core to read that")
+    print(f"4,096 flows over {'HTTPS' if tls else 'HTTP'}: answered in {min(answers):.2f} s; snappi needs {min(times):.2f} s of its core to read that")
     assert min(answers) < 1, answers
 
 

@@ -367,3 +367,28 @@ def test_an_interrupted_poll_says_so_and_leaves_nothing(chain):
     assert set(chain.r2.pids()) > before
     process.kill()
     wait_until(lambda: set(chain.r2.pids()) <= before, "the shell's end")
+
+
+def test_a_campaign_keeps_its_document(chain, agents):
+    """Without what lets others in: the command of the report has all its files again."""
+    folder = chain.lab.folder()
+    path, store, page = chain.written(agents.hops()), folder / "r.db", folder / "r.html"
+    ports = {
+        "west": {"device": "ring:a", "ip": f"{WEST4}/24", "speed": "1Gbps"},
+        "east": {"device": "ring:b", "ip": "10.0.0.3/24", "speed": "1Gbps"},
+    }
+    profile = chain.lab.profile(ports, [stream("s", "west", "east")])
+    short = ["--sizes", "512B", "--trial", "100ms", "--quick", "--settle", "0s", "--set", "repeats=1"]
+    where = ["--path", path, "--store", store, "--report", page]
+    chain.lab.eagre("bench", "mrr", profile, *short, *where, ns=chain.watch, timeout=60).ok()
+    kept = chain.lab.eagre("results", "--store", store, "profile", "--path").ok()
+    document = json.loads(kept.out)
+    assert [hop["name"] for hop in document["hops"]] == ["r1", "r2"]
+    assert document["hops"][0]["snmp"] == {"host": "10.8.1.1", "community": "hidden"}
+    bytes_of_store = b"".join(one.read_bytes() for one in folder.glob("r.db*"))
+    for secret in (COMMUNITY, AUTH, PRIVACY):
+        assert secret.encode() not in bytes_of_store and secret not in page.read_text(), secret
+    text = page.read_text()
+    assert "--path -o path.yaml" in text and "fill them in" in text and "does not have it" not in text
+    chain.lab.eagre("bench", "mrr", profile, *short, "--store", store).ok()
+    chain.lab.eagre("results", "--store", store, "profile", "--path").refused(2, "was run without --path")

@@ -28,9 +28,13 @@ HEAD = """# What a host must do, packet by packet
 Probes of our servers and of a Linux kernel on the same machine. Each is named after the section that asks for what it looks
 for. `tests/probes.py` sends them; `tests/test_probes.py` runs them, checks this page and writes it (`UPDATE_GOLDEN=1`).
 *Linux* is the kernel with its defaults, but for limits of how many ICMP errors it sends, and a plain echo server. *Eagre* is
-`eagre run` with `echo` over TCP and UDP on an AF_PACKET port. [TCP conformance](tcp-conformance.md) lists the rules of TCP one
+`eagre run` with `echo` over TCP and UDP, on an AF_PACKET port and on an AF_XDP port: both pass the same. [TCP conformance](tcp-conformance.md) lists the rules of TCP one
 by one.
 """
+
+# The ports that are probed, and what they counted.
+KINDS = {"Eagre": "afpacket", "AF_XDP": "afxdp"}
+COUNTED = {}
 
 # Family, name, rule and meaning of all.
 PROBES = json.loads(call(PYTHON, TESTS / "probes.py", "list"))
@@ -41,8 +45,8 @@ def found(shared):
     """What each probe found wrong, by the name of the target, in the order of the list."""
     need("ip", "ethtool")
     lab = shared
-    kernel, tester = lab.netns("kernel"), lab.netns("tester")
-    asks = {"Linux": lab.netns("ask-linux"), "Eagre": lab.netns("ask-eagre")}
+    kernel = lab.netns("kernel")
+    asks = {name: lab.netns(f"ask-{name}".lower()) for name in ("Linux", *KINDS)}
     kernel.sysctl({f"net.ipv6.conf.{which}.disable_ipv6": 0 for which in ("all", "default", "lo")})
     kernel.sysctl(TALKATIVE)
     lab.veth(asks["Linux"], "p0", kernel, "k0")
@@ -51,7 +55,6 @@ def found(shared):
     kernel.ip("address", "add", f"{TARGET[6]}/64", "dev", "k0", "nodad")
     served = lab.start(PYTHON, TESTS / "probes.py", "serve", ns=kernel)
     assert served.stdout.readline() == "ready\n"
-    lab.veth(asks["Eagre"], "p0", tester, "veth0")
     entries = [
         {
             "name": f"{transport}{family}",
@@ -62,9 +65,13 @@ def found(shared):
         for transport in ("tcp", "udp")
         for family, address in TARGET.items()
     ]
-    port = {"device": "afpacket:veth0", "ip": [f"{TARGET[4]}/16", f"{TARGET[6]}/64"]}
-    profile = lab.profile({"west": port}, None, sessions=entries, load={"duration": "180s", "drain": "0s"})
-    eagre = lab.start_eagre("run", profile, "--json", "-", ns=tester)
+    testers = {}
+    for name, kind in KINDS.items():
+        tester = lab.netns(f"tester-{kind}")
+        lab.veth(asks[name], "p0", tester, "veth0")
+        port = {"device": f"{kind}:veth0", "ip": [f"{TARGET[4]}/16", f"{TARGET[6]}/64"]}
+        profile = lab.profile({"west": port}, None, sessions=entries, load={"duration": "180s", "drain": "0s"})
+        testers[name] = lab.start_eagre("run", profile, "--json", "-", ns=tester)
     command = (PYTHON, TESTS / "probes.py", "probe", "p0", *TARGET.values())
     probes = {name: lab.start(*command, ns=ask) for name, ask in asks.items()}
     results = {}
@@ -72,9 +79,10 @@ def found(shared):
         out, err = process.communicate(timeout=150)
         assert not process.returncode, f"{name}: {err[-2000:]}"
         results[name] = json.loads(out)
-    assert eagre.poll() is None, eagre.communicate()[1]
-    eagre.send_signal(signal.SIGINT)
-    lab.finish(eagre, 20)
+    for name, eagre in testers.items():
+        assert eagre.poll() is None, eagre.communicate()[1]
+        eagre.send_signal(signal.SIGINT)
+        COUNTED[name] = lab.finish(eagre, 20).json["sessions"]
     return results
 
 
@@ -83,13 +91,14 @@ def page(found):
     parts = [HEAD]
     for family in (4, 6):
         numbers = [number for number, one in enumerate(PROBES) if one[0] == family]
-        passed = {name: sum(results[number][2] is None for number in numbers) for name, results in found.items()}
+        shown = {name: results for name, results in found.items() if name != "AF_XDP"}
+        passed = {name: sum(results[number][2] is None for number in numbers) for name, results in shown.items()}
         summary = ", ".join(f"{name} passes {count}" for name, count in passed.items())
-        parts.append(f"\n## IPv{family}\n\n{len(numbers)} probes: {summary}.\n\n| Rule | Probe | {' | '.join(found)} |")
-        parts.append("|---|---|" + "---|" * len(found))
+        parts.append(f"\n## IPv{family}\n\n{len(numbers)} probes: {summary}.\n\n| Rule | Probe | {' | '.join(shown)} |")
+        parts.append("|---|---|" + "---|" * len(shown))
         for number in numbers:
             _, _, rule, meaning = PROBES[number]
-            said = " | ".join(results[number][2] or "yes" for results in found.values())
+            said = " | ".join(results[number][2] or "yes" for results in shown.values())
             parts.append(f"| {rule} | {meaning} | {said} |")
     return "\n".join(parts) + "\n"
 
@@ -112,6 +121,17 @@ def test_our_hosts_pass_as_many_as_linux(found, family):
     assert len(wrong["Eagre"]) <= len(wrong["Linux"]), wrong
     ours = set(wrong["Eagre"]) - set(wrong["Linux"])
     assert not ours, {name: wrong["Eagre"][name] for name in ours}
+
+
+@pytest.mark.unsteady("a busy machine answers late, thrice")
+@pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
+def test_af_xdp_passes_the_same(found, family):
+    """What a probe says of the host must not depend on the kind of port; nor what was opened, as far as no probe ran twice."""
+    wrong = {name: {one[1]: one[2] for one in found[name] if one[0] == family and one[2]} for name in KINDS}
+    assert set(wrong["AF_XDP"]) == set(wrong["Eagre"]), wrong
+    for transport in ("tcp", "udp"):
+        ours, theirs = (COUNTED[name][f"{transport}{family}"] for name in KINDS)
+        assert ours["attempted"] >= 3 and abs(ours["attempted"] - theirs["attempted"]) <= 0.05 * ours["attempted"], (ours, theirs)
 
 
 @pytest.mark.unsteady("a busy machine answers late, thrice")

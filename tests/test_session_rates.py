@@ -192,3 +192,44 @@ def test_rates_change_over_http(lab):
     assert [change["to"] for change in changes] == [SHARE.format(0), SHARE.format(100), "400/s", SHARE.format(50)], changes
     one = result["sessions"]["s"]
     assert opened(one) == pytest.approx(due(changes, 200, duration=result["duration_s"]), abs=2)
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_results_by_phase(lab, cores):
+    """Up to 300/s in a second, a second of that, down in a second: 150, 300 and 150 sessions, which add up to all; criteria
+    know the phases."""
+    entries = [entry(open={"ramp": {"rate": "300/s", "up": "1s", "hold": "1s", "down": "1s"}})]
+    criteria = {"sessions.s.phases.sustain.open_per_s": "> 200", "sessions.s.phases.ramp_up.attempted": "< 1"}
+    profile = lab.profile(
+        pair(), None, sessions=entries, load={"duration": "4s", "drain": "200ms"}, criteria=criteria
+    )
+    done = lab.eagre("run", profile, "--json", "-", "--cores", cores)
+    one = done.json["sessions"]["s"]
+    phases = one["phases"]
+    spans = {name: (phase["from_s"], phase["to_s"]) for name, phase in phases.items()}
+    assert spans == {"ramp_up": (0, 1), "sustain": (1, 2), "ramp_down": (2, 3)}, spans
+    for name, due_then in (("ramp_up", 150), ("sustain", 300), ("ramp_down", 150)):
+        assert phases[name]["attempted"] == pytest.approx(due_then, rel=0.15), phases[name]
+        assert phases[name]["active_max"] <= one["active_max"], phases[name]
+    assert sum(phase["attempted"] for phase in phases.values()) == pytest.approx(one["attempted"], abs=2), one
+    assert sum(phase["ttlb_ns"]["samples"] for phase in phases.values()) == pytest.approx(one["ttlb_ns"]["samples"], abs=2)
+    passed = {row["path"]: row["passed"] for row in done.json["criteria"]}
+    assert list(passed.values()) == [True, False], passed
+
+
+def test_a_phase_that_is_none_is_told(lab):
+    profile = lab.profile(pair(), None, sessions=[entry(open="10/s")], criteria={"sessions.s.phases.middle.active": "> 0"})
+    done = lab.eagre("check", profile)
+    assert done.exit == 2 and "sustain" in done.err, str(done)
+
+
+def test_the_most_of_several_workers_has_two_bounds(lab):
+    """200 sessions are held: two workers see that many, and neither bound is far from it. One worker needs no bounds."""
+    for cores, bounded in ((1, False), (2, True)):
+        entries = [entry(app=raw(), open="max", concurrent=200, hold="300ms")]
+        profile = lab.profile(pair(), None, sessions=entries, load={"duration": "1s", "drain": "500ms"})
+        one = lab.eagre("run", profile, "--json", "-", "--cores", cores).json["sessions"]["s"]
+        if bounded and "active_max_at_least" in one:
+            assert 150 <= one["active_max_at_least"] <= 200 <= one["active_max"] <= 260, one
+        else:
+            assert one["active_max"] == 200 and "active_max_at_least" not in one, one

@@ -346,6 +346,16 @@ def test_requests_and_closings_have_rates_of_their_own(lab):
     assert of(done, "closing")["completed"] == pytest.approx(200 + 50, abs=10)
 
 
+def test_applications_of_a_mix_share_the_rate_of_requests(lab):
+    """1,000 requests a second over both, not each."""
+    app = raw(requests="endless")
+    members = [{"name": "one", "ports": 80, "app": app}, {"name": "other", "ports": 81, "weight": 3, "app": app}]
+    asking = entry({"mix": members}, concurrent=40, open="max", request_rate="1000/s")
+    one = of(run(lab, asking, duration="2s", command="sim"))
+    assert one["transactions"] == pytest.approx(2000, abs=60)
+    assert {name: row["attempted"] for name, row in one["client"]["apps"].items()} == {"one": 10, "other": 30}
+
+
 def test_a_load_is_multiplied(lab):
     """Rates and concurrent sessions of all entries."""
     sessions = entry(raw(), server={"ports": 80}, open="1000/s")

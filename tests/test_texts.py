@@ -28,9 +28,10 @@ def expecting(expected, reply="QUIT\r\n"):
     return {"program": {"client": [{"send": reply}, {"expect": expected}]}}
 
 
+@pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
 @FAMILIES
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
-def test_an_expected_text_is_compared(lab, transport, v6):
+def test_an_expected_text_is_compared(lab, transport, kind, v6):
     """`-ERR` is as long as `+OK` with its end: it fails, with what came; the right text passes, and so does hex."""
     host = Host(lab, offloads=True)
     Answers(host, {110: "-ERR\n", 111: "+OK\r\n", 112: "\x00\xff\x80"})
@@ -42,7 +43,7 @@ def test_an_expected_text_is_compared(lab, transport, v6):
         ("known", 111, "+OK{0..9}\n", True), ("before", 111, "+KO{0..9}\n", False),
     ]  # fmt: skip
     entries = [host.client(expecting(text), v6, port, name=name, **load) for name, port, text, _ in cases]
-    done = host.run(*entries)
+    done = host.run(*entries, kind=kind)
     for name, _, _, passes in cases:
         one = check(done.json["sessions"][name])
         if passes:
@@ -54,13 +55,14 @@ def test_an_expected_text_is_compared(lab, transport, v6):
     }
 
 
+@pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
 @FAMILIES
-def test_texts_in_turn_go_on_from_session_to_session(lab, v6):
+def test_texts_in_turn_go_on_from_session_to_session(lab, kind, v6):
     """100 sessions of 20 requests ask for 2,000 paths, one after the other, and not for one again."""
     host = Host(lab, offloads=True)
     server = Answers(host)
     app = {"http": {"path": "/item/{1..100000}", "requests": 20}}
-    one = of(host.run(host.client(app, v6, 80, open="500/s", count=100)))
+    one = of(host.run(host.client(app, v6, 80, open="500/s", count=100), kind=kind))
     all_through(one, 100, 2000)
     assert sorted(int(path.removeprefix("/item/")) for path in server.paths()) == list(range(1, 2001))
 

@@ -83,16 +83,17 @@ def test_datagrams_beyond_what_can_wait_are_counted(lab):
 
 
 @pytest.mark.unsteady("a loaded machine drops packets before the tester sees them")
+@FAMILIES
 @pytest.mark.parametrize("kind", KINDS)
-def test_dnsperf_loses_nothing(lab, kind):
+def test_dnsperf_loses_nothing(lab, kind, v6):
     """dnsperf keeps 100 queries on their way from one port."""
     need("dnsperf")
     host = Host(lab, offloads=True)
-    serving = host.serving(host.server(DNS), kind=kind)
+    serving = host.serving(host.server(DNS, v6), kind=kind)
     names = lab.folder() / "names"
     names.write_text("".join(f"host{number}.test A\n" for number in range(100)))
     said = host.host.run(
-        "dnsperf", "-s", host.tester_address(), "-d", names, "-c", "1", "-q", "100", "-Q", "5000", "-l", "2", "-t", "2"
+        "dnsperf", "-s", host.tester_address(v6), "-d", names, "-c", "1", "-q", "100", "-Q", "5000", "-l", "2", "-t", "2"
     )
     numbers = {name: int(count) for name, count in re.findall(r"Queries (sent|completed|lost): +(\d+)", said)}
     assert numbers["lost"] == 0 and numbers["sent"] == numbers["completed"] > 2000, said

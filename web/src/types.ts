@@ -40,32 +40,6 @@ export interface AddressRow {
   failed_by: number[] | null;
 }
 
-/** One application of a mix, on one side. */
-export interface AppResult {
-  /** Sessions that clients began to open, or that servers were asked for. */
-  attempted: number;
-  /** Sessions completed as planned. */
-  completed: number;
-  /** Sessions that failed, by reason. */
-  failed: Record<string, number>;
-  /** Sessions open at the end; in an interval, the change since its beginning. */
-  active: number;
-  /** Requests sent (clients) or received (servers). */
-  requests: number;
-  /** Complete responses received (clients) or sent (servers). */
-  transactions: number;
-  /** Application bytes received. */
-  rx_bytes_goodput: number;
-  /** Application bytes sent and acknowledged; over UDP, sent. */
-  tx_bytes_goodput: number;
-  /** Time to open a session, until established. Clients only. */
-  setup_ns?: LatencyResult | null;
-  /** Time from a request to the first byte of its response. Clients only. */
-  ttfb_ns?: LatencyResult | null;
-  /** Time from a request to the last byte of its response. Clients only. */
-  ttlb_ns?: LatencyResult | null;
-}
-
 /** What sessions carry. */
 export interface Application {
   /** Name in results: `http`, `https`, `raw`. */
@@ -467,6 +441,42 @@ export interface CriterionResult {
   passed: boolean;
 }
 
+/** DHCP clients of a port, from before traffic until their release. */
+export interface DhcpResult {
+  /** Clients. */
+  clients: number;
+  /** Clients that had an address when traffic started. */
+  bound: number;
+  /** Clients that had none. */
+  failed: number;
+  /** Leases per second, from the first DISCOVER to the last first lease. */
+  bound_per_s?: number | null;
+  /** Time from a client's first DISCOVER to its lease. */
+  bind_ns?: LatencyResult | null;
+  /** DISCOVER messages sent. */
+  discovers: number;
+  /** OFFER messages received by clients that waited for one. */
+  offers: number;
+  /** REQUEST messages sent. */
+  requests: number;
+  /** ACK messages received that began or prolonged a lease. */
+  acks: number;
+  /** NAK messages received by clients that had asked. */
+  naks: number;
+  /** RELEASE messages sent. */
+  releases: number;
+  /** Messages sent again because no answer came. */
+  repeated: number;
+  /** Leases prolonged by their server. */
+  renewed: number;
+  /** Leases prolonged after their server kept silent. */
+  rebound: number;
+  /** Leases that ended because nobody prolonged them, or by a NAK. */
+  lost: number;
+  /** Leases of an address that another client here had. */
+  conflicts: number;
+}
+
 /** How far a value is from that of the first campaign. */
 export interface Difference {
   /** (value − first) / first; `None` if the first is zero and this is not. */
@@ -545,7 +555,7 @@ export interface Finding {
 }
 
 /** Findings by method: a row for each frame length, mix, application or goal. */
-export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
+export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
 
 /** A load, in the units that reports use. */
 export interface FoundRate {
@@ -907,6 +917,8 @@ export interface LiveStreams {
 export interface LossPoint {
   /** Offered load, percent of the line rate: the abscissa, 0 to 100. */
   load_percent: number;
+  /** The same in frames per second of the first group, where steps are not shares of the line rate: they were given as rates, or begin at what the tester can send. */
+  load_pps?: number | null;
   /** Lost frames, percent of those sent: the ordinate, 0 to 100; absent if the tester was the limit. */
   loss_percent: number | null;
   /** The same by group. */
@@ -969,6 +981,46 @@ export interface MethodResult {
   trials: TrialNote[];
 }
 
+/** The outcome of an entry of a mix. */
+export interface MixEntry {
+  /** Its name under `sessions:`. */
+  entry: string;
+  /** What its load says. */
+  objective: Objective;
+  /** How much of it was asked for. */
+  asked: number;
+  /** How much was reached. */
+  reached: number;
+  /** What it showed. */
+  sessions: SessionOutcome;
+}
+
+/** A trial of a mix. */
+export interface MixPoint {
+  /** The multiple of the profile's load that was asked for. */
+  multiplier: number;
+  /** All entries together. Times are those of the slowest entry. */
+  sessions: SessionOutcome;
+  /** Each entry. */
+  entries: MixEntry[];
+  /** Why it did not pass. */
+  violations: string[];
+  /** Where things were seen to vanish. */
+  drops: ((string | number)[])[];
+}
+
+/** The highest multiple of a mix. */
+export interface MixRow {
+  /** The highest that passed. */
+  best: MixPoint | null;
+  /** The lowest that did not. */
+  failed: MixPoint | null;
+  /** What bounds it from above. */
+  limit: Limit;
+  /** The search ends when its bounds are this share apart. */
+  resolution: number;
+}
+
 /** A load that was judged. */
 export interface MlrBound {
   /** The load. */
@@ -1002,6 +1054,18 @@ export interface MrrRow {
   offered_pps: Spread | null;
   /** Trials that the tester limited: there the offered load was below the line rate. */
   tester_limited: number;
+}
+
+/** Multicast groups of a port's host, from before traffic until it has left them. */
+export interface MulticastResult {
+  /** Groups joined. */
+  joined: number;
+  /** Groups left. */
+  left: number;
+  /** Frames with reports sent. */
+  reports: number;
+  /** Queries received. */
+  queries: number;
 }
 
 /** Names of the columns of live figures, in their order. */
@@ -1159,6 +1223,32 @@ export interface PacingResult {
   late_max: number;
 }
 
+/** One application of a mix, or one of several hosts, on one side. */
+export interface PartResult {
+  /** Sessions that clients began to open, or that servers were asked for. */
+  attempted: number;
+  /** Sessions completed as planned. */
+  completed: number;
+  /** Sessions that failed, by reason. */
+  failed: Record<string, number>;
+  /** Sessions open at the end; in an interval, the change since its beginning. */
+  active: number;
+  /** Requests sent (clients) or received (servers). */
+  requests: number;
+  /** Complete responses received (clients) or sent (servers). */
+  transactions: number;
+  /** Application bytes received. */
+  rx_bytes_goodput: number;
+  /** Application bytes sent and acknowledged; over UDP, sent. */
+  tx_bytes_goodput: number;
+  /** Time to open a session, until established. Clients only. */
+  setup_ns?: LatencyResult | null;
+  /** Time from a request to the first byte of its response. Clients only. */
+  ttfb_ns?: LatencyResult | null;
+  /** Time from a request to the last byte of its response. Clients only. */
+  ttlb_ns?: LatencyResult | null;
+}
+
 /** An idle path. */
 export interface PathOutcome {
   /** The largest IP packet it carries, bytes (RFC 4821). */
@@ -1169,6 +1259,60 @@ export interface PathOutcome {
 
 /** Which part of a method a trial belongs to. */
 export type Phase = "warm_up" | "probe" | "explore" | "measure";
+
+/** One phase of an entry's load. What is counted belongs to the phase in which it happened: a session may be opened in one and completed in another. */
+export interface PhaseResult {
+  /** When it began, since the start of traffic. */
+  from_s: number;
+  /** When it ended. */
+  to_s: number;
+  /** Sessions that clients began to open, or that servers were asked for. */
+  attempted: number;
+  /** Sessions established. */
+  established: number;
+  /** Sessions completed as planned. */
+  completed: number;
+  /** Completed sessions that were ended early because their time was up or the run was over. */
+  stopped: number;
+  /** Sessions that failed, by reason. */
+  failed: Record<string, number>;
+  /** Failed sessions / `attempted`. */
+  failed_ratio: number;
+  /** Sessions open at the end; in an interval or a phase, the change since its beginning. */
+  active: number;
+  /** Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its maximum at an instant of its own, and the sum is taken over spans of at most 50 ms. */
+  active_max: number;
+  /** At least so many sessions were open at one instant. Only with several workers, or applications of a mix. */
+  active_max_at_least?: number | null;
+  /** Sessions established per second. */
+  open_per_s: number;
+  /** Requests sent (clients) or received (servers). */
+  requests: number;
+  /** Requests that clients had left to send when servers closed their connections between responses. Absent if none. */
+  unasked?: number | null;
+  /** Complete responses received (clients) or sent (servers). */
+  transactions: number;
+  /** Transactions per second. */
+  transactions_per_s: number;
+  /** Application bytes received. */
+  rx_bytes_goodput: number;
+  /** Application bytes sent and acknowledged; over UDP, sent. */
+  tx_bytes_goodput: number;
+  /** Application bits received per second while load was offered. */
+  rx_bps_goodput: number;
+  /** Application bits sent and acknowledged per second while load was offered; over UDP, sent. */
+  tx_bps_goodput: number;
+  /** TCP segments retransmitted, for any cause. */
+  retransmitted_segments: number;
+  /** Time to open a session, until established. Clients only. */
+  setup_ns?: LatencyResult | null;
+  /** Duration of TLS handshakes. */
+  handshake_ns?: LatencyResult | null;
+  /** Time from a request to the first byte of its response. Clients only. */
+  ttfb_ns?: LatencyResult | null;
+  /** Time from a request to the last byte of its response. Clients only. */
+  ttlb_ns?: LatencyResult | null;
+}
 
 /** Outcome of a ping. */
 export interface PingResult {
@@ -1315,14 +1459,26 @@ export interface PortResult {
   rx_bps_l1: number;
   /** Packets received that are not test packets of this run. */
   rx_other: number;
-  /** ARP, ND and echo replies and frames of pings sent. */
+  /** ARP, ND and echo replies, and frames of pings, DHCP clients and members of groups sent while traffic ran. */
   tx_answers: number;
+  /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */
+  rx_punted?: number | null;
+  /** Frames for that namespace that were dropped: the tester's buffer was full, or the kernel did not take them. */
+  rx_punt_dropped?: number | null;
+  /** Frames of that namespace sent. */
+  tx_punted?: number | null;
+  /** Frames of that namespace that were dropped: the tester's buffer was full, or they are too long for the port. */
+  tx_punt_dropped?: number | null;
   /** Frames received with errors, and frames lost in the tester, by reason. */
   rx_errors: Record<string, number>;
   /** Frames the driver accepted but did not send, by reason. */
   tx_errors: Record<string, number>;
   /** IP fragments received for the port's hosts, packets reassembled from them, and packets given up. */
   fragments?: Record<string, number>;
+  /** The port's DHCP clients. Absent if it has none. */
+  dhcp?: DhcpResult | null;
+  /** The multicast groups of the port's host. Absent if it joins none. */
+  multicast?: MulticastResult | null;
   /** Departures of all paced streams compared with the schedule. */
   pacing_ns?: PacingResult | null;
 }
@@ -1361,6 +1517,20 @@ export interface ProfileEntry {
   built_in: boolean;
   /** Time of the last change. */
   changed: string | null;
+}
+
+/** A program that spoke control protocols behind a port. */
+export interface ProtocolResult {
+  /** Name of the entry. */
+  name: string;
+  /** Folder with its configuration and sockets. */
+  folder: string;
+  /** Files with what its programs said. */
+  logs: string[];
+  /** From its start until it was up, s. */
+  up_after_s?: number | null;
+  /** Why it ended before the run did. */
+  ended?: string | null;
 }
 
 /** A rate change during a trial. */
@@ -1445,6 +1615,8 @@ export interface ResultDocument {
   field_programs?: string | null;
   /** Captures by port. */
   captures?: Record<string, CaptureResult>;
+  /** Programs that spoke control protocols, in the order the profile names them. */
+  protocols?: ProtocolResult[];
   /** The criteria of the profile. */
   criteria?: CriterionResult[];
   /** Ports by name. */
@@ -1594,10 +1766,12 @@ export interface SessionResult {
   failed: Record<string, number>;
   /** Failed sessions / `attempted`. */
   failed_ratio: number;
-  /** Sessions open at the end; in an interval, the change since its beginning. */
+  /** Sessions open at the end; in an interval or a phase, the change since its beginning. */
   active: number;
-  /** Maximum of open sessions; with several workers, the sum of their maxima. */
+  /** Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its maximum at an instant of its own, and the sum is taken over spans of at most 50 ms. */
   active_max: number;
+  /** At least so many sessions were open at one instant. Only with several workers, or applications of a mix. */
+  active_max_at_least?: number | null;
   /** Sessions established per second. */
   open_per_s: number;
   /** Requests sent (clients) or received (servers). */
@@ -1626,6 +1800,8 @@ export interface SessionResult {
   ttfb_ns?: LatencyResult | null;
   /** Time from a request to the last byte of its response. Clients only. */
   ttlb_ns?: LatencyResult | null;
+  /** Counts of the clients by phase, of an entry whose rate goes up or down: `ramp_up`, `sustain`, `ramp_down`. What came in the drain is in none. */
+  phases?: Record<string, PhaseResult>;
   /** Counts of the clients, if they run here. */
   client?: SideDetails | null;
   /** Counts of the servers, if they run here. */
@@ -1664,10 +1840,12 @@ export interface SideDetails {
   failed: Record<string, number>;
   /** Failed sessions / `attempted`. */
   failed_ratio: number;
-  /** Sessions open at the end; in an interval, the change since its beginning. */
+  /** Sessions open at the end; in an interval or a phase, the change since its beginning. */
   active: number;
-  /** Maximum of open sessions; with several workers, the sum of their maxima. */
+  /** Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its maximum at an instant of its own, and the sum is taken over spans of at most 50 ms. */
   active_max: number;
+  /** At least so many sessions were open at one instant. Only with several workers, or applications of a mix. */
+  active_max_at_least?: number | null;
   /** Sessions established per second. */
   open_per_s: number;
   /** Requests sent (clients) or received (servers). */
@@ -1697,12 +1875,14 @@ export interface SideDetails {
   /** Time from a request to the last byte of its response. Clients only. */
   ttlb_ns?: LatencyResult | null;
   /** Applications of a mix by name. Absent if there is only one. */
-  apps?: Record<string, AppResult>;
+  apps?: Record<string, PartResult>;
+  /** Hosts by name, if several play this side. Absent if there is only one. */
+  hosts?: Record<string, PartResult>;
   /** Details of failures: TLS alerts, faults of certificates and responses. */
   failure_details?: Record<string, number>;
   /** Responses by class of HTTP status: `2xx`. */
   http?: Record<string, number>;
-  /** DNS responses by code, and `truncated` and `retries`. */
+  /** DNS responses by code; `truncated` ones, `retries`, and queries asked again `over_tcp`. */
   dns?: Record<string, number>;
   /** TLS handshakes by negotiated parameters. */
   tls?: TlsResult[];
@@ -2158,4 +2338,8 @@ export interface WorkerResult {
   stall_max_ns: number;
   /** Time in which the loop stood still for 5 ms and longer, s; absent in a simulated trial. */
   paused_s?: number | null;
+  /** Time asleep because nothing was due, s; absent if it never slept. */
+  slept_s?: number | null;
+  /** Longest time by which a sleep ended too late, ns; absent if it never slept. */
+  overslept_max_ns?: number | null;
 }

@@ -1,6 +1,9 @@
 //! Which of several things packet n is: a frame size, a captured packet.
 
-use crate::value::Weights;
+use crate::error::ProgramError;
+use crate::program::{bind_variables, flow, value_of};
+use crate::value::{Bound, Weights};
+use crate::vary::{Flows, Vary};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,6 +17,19 @@ enum Way {
     Table(Arc<[u32]>),
     /// By chance.
     Chance { weights: Weights, key: u64 },
+    /// As a variable says.
+    Variable(Arc<ByVariable>),
+}
+
+/// The variable that says which, and what its values mean.
+#[derive(Debug, PartialEq, Eq)]
+struct ByVariable {
+    variables: Vec<Bound>,
+    flows: Option<Flows>,
+    variable: usize,
+    /// The value of the table's first entry.
+    lowest: u128,
+    table: Vec<u32>,
 }
 
 /// Why weights can't be chosen by.
@@ -76,13 +92,38 @@ impl Choice {
         Ok(Self(Way::Chance { weights, key: random::key(seed) }))
     }
 
+    /// `table[value - lowest]` of the variable `variable` of `vary`; values beyond the table are as its nearest end.
+    ///
+    /// # Panics
+    /// If the table is empty, or there is no such variable.
+    pub fn variable(
+        vary: &Vary,
+        variable: usize,
+        lowest: u128,
+        table: Vec<u32>,
+    ) -> Result<Self, ProgramError> {
+        assert!(!table.is_empty() && variable < vary.variables.len(), "a choice of nothing");
+        let (variables, flows) = (bind_variables(vary)?, vary.flows);
+        Ok(Self(Way::Variable(Arc::new(ByVariable { variables, flows, variable, lowest, table }))))
+    }
+
     /// What packet `number` is.
     #[inline]
     pub fn pick(&self, number: u64) -> u32 {
         match &self.0 {
             Way::Table(table) => table[(number % table.len() as u64) as usize],
             Way::Chance { weights, key } => weights.pick(random::word(*key, number)) as u32,
+            Way::Variable(by) => by.pick(number),
         }
+    }
+}
+
+impl ByVariable {
+    fn pick(&self, number: u64) -> u32 {
+        let number = self.flows.as_ref().map_or(number, |flows| flow(flows, number));
+        let value = value_of(&self.variables, self.variable, number);
+        let last = self.table.len() - 1;
+        self.table[usize::try_from(value.saturating_sub(self.lowest)).map_or(last, |at| at.min(last))]
     }
 }
 

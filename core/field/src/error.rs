@@ -48,6 +48,13 @@ pub enum ProgramError {
         /// The endless one.
         after: usize,
     },
+    /// A variable that advances after another one has a period of its own.
+    PeriodOfFirst {
+        /// The variable.
+        variable: usize,
+        /// The one it advances after.
+        after: usize,
+    },
     /// A derived variable has an `every` or an `after`, but advances with the one it is derived from.
     DerivedAdvances {
         /// The variable.
@@ -125,6 +132,13 @@ impl ProgramError {
             Self::Endless { variable, after } => {
                 format!(
                     "{}: it advances after {}, which never goes round",
+                    variable_name(*variable),
+                    variable_name(*after)
+                )
+            }
+            Self::PeriodOfFirst { variable, after } => {
+                format!(
+                    "{}: it begins again with {}, after which it advances; the period belongs there",
                     variable_name(*variable),
                     variable_name(*after)
                 )

@@ -16,8 +16,11 @@ mod program;
 mod value;
 mod vary;
 
+#[cfg(test)]
+mod stepped;
+
 pub use choice::{Choice, ChoiceError};
 pub use error::ProgramError;
 pub use program::{Inputs, Patch, Program, checksum_bytes};
-pub use value::{Bound, Draw, Parts, Weights};
-pub use vary::{FlowOrder, Flows, ListOrder, Source, Target, Variable, Vary, Write};
+pub use value::{Bound, Draw, Parts, Sequence, Weights};
+pub use vary::{FlowOrder, Flows, ListOrder, Pick, Source, Target, Variable, Vary, Write};

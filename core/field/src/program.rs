@@ -137,16 +137,21 @@ impl Program {
     }
 
     fn value(&self, variable: usize, number: u64) -> u128 {
-        let bound = &self.variables[variable];
-        match bound.original() {
-            Some(original) => bound.derive(self.value(original, number)),
-            None => bound.value(bound.turn(number)),
-        }
+        value_of(&self.variables, variable, number)
+    }
+}
+
+/// The value of a variable at `number`, that of a packet or a flow.
+pub(crate) fn value_of(variables: &[Bound], variable: usize, number: u64) -> u128 {
+    let bound = &variables[variable];
+    match bound.original() {
+        Some(original) => bound.derive(value_of(variables, original, number)),
+        None => bound.at(number),
     }
 }
 
 /// The number of the flow that packet `number` belongs to.
-fn flow(flows: &Flows, number: u64) -> u64 {
+pub(crate) fn flow(flows: &Flows, number: u64) -> u64 {
     let Flows { count, length, order } = *flows;
     match order {
         FlowOrder::Sequential if length == 0 => number % count,
@@ -160,7 +165,7 @@ fn flow(flows: &Flows, number: u64) -> u64 {
     }
 }
 
-fn bind_variables(vary: &Vary) -> Result<Vec<Bound>, ProgramError> {
+pub(crate) fn bind_variables(vary: &Vary) -> Result<Vec<Bound>, ProgramError> {
     if vary.flows.is_some_and(|flows| flows.count == 0) {
         return Err(ProgramError::Zero { of: "flows".to_owned(), what: "count" });
     }

@@ -1,7 +1,8 @@
 //! The value of a variable at each of its turns.
 
 use crate::error::ProgramError;
-use crate::vary::{ListOrder, Source, Variable};
+use crate::vary::{ListOrder, Pick, Source, Variable};
+use random::lcg;
 use std::sync::Arc;
 
 /// A variable, verified.
@@ -9,6 +10,8 @@ use std::sync::Arc;
 pub struct Bound {
     source: Source,
     divisor: u128,
+    offset: u128,
+    period: Option<u64>,
     prepared: Prepared,
 }
 
@@ -18,12 +21,13 @@ enum Prepared {
     Nothing,
     Draw(Draw),
     Weights(Weights),
+    Lcg(Sequence),
 }
 
 impl Bound {
     /// Verifies `variables[index]`; those before it are `earlier`.
     pub(crate) fn new(variables: &[Variable], index: usize, earlier: &[Self]) -> Result<Self, ProgramError> {
-        let Variable { source, every, after } = &variables[index];
+        let Variable { source, every, after, phase, period } = &variables[index];
         let prepared = prepare(source, index)?;
         if *every == 0 {
             return Err(ProgramError::Zero { of: format!("variable {index}"), what: "every" });
@@ -32,8 +36,15 @@ impl Bound {
         if let Some(refers_to) = refers_to.filter(|r| *r >= index) {
             return Err(ProgramError::NotEarlier { variable: index, refers_to });
         }
-        if matches!(source, Source::Derived { .. }) && (*every, *after) != (1, None) {
+        let advances = (*every, *after, *phase, *period) != (1, None, 0, None);
+        if matches!(source, Source::Derived { .. }) && advances {
             return Err(ProgramError::DerivedAdvances { variable: index });
+        }
+        if *period == Some(0) {
+            return Err(ProgramError::Zero { of: format!("variable {index}"), what: "period" });
+        }
+        if let (Some(after), Some(_)) = (after, period) {
+            return Err(ProgramError::PeriodOfFirst { variable: index, after: *after });
         }
         let round = match after {
             Some(after) => {
@@ -41,7 +52,16 @@ impl Bound {
             }
             None => 1,
         };
-        Ok(Self { source: source.clone(), divisor: round.saturating_mul(u128::from(*every)), prepared })
+        let before = after.map(|after| origin(earlier, after));
+        let divisor = round.saturating_mul(u128::from(*every));
+        let ahead = divisor.saturating_mul(u128::from(*phase));
+        Ok(Self {
+            source: source.clone(),
+            divisor,
+            offset: before.map_or(0, |before| before.offset).saturating_add(ahead),
+            period: before.map_or(*period, |before| before.period),
+            prepared,
+        })
     }
 
     /// Where its values come from.
@@ -49,15 +69,34 @@ impl Bound {
         &self.source
     }
 
-    /// Packets (or flows) of one turn: turn `k` begins at number `k · divisor`. An odometer's wheels differ in nothing
-    /// else. Of 2^64 or more the first turn never ends.
+    /// Packets (or flows) of one turn: turn `k` begins at number `k · divisor - offset`. An odometer's wheels differ in
+    /// these two only.
     pub fn divisor(&self) -> u128 {
         self.divisor
     }
 
-    /// Its turn at `number`, that of a packet or a flow.
-    pub fn turn(&self, number: u64) -> u64 {
-        (u128::from(number) / self.divisor) as u64
+    /// Numbers it is ahead, because it has a phase, or one it advances after has.
+    pub fn offset(&self) -> u128 {
+        self.offset
+    }
+
+    /// Numbers after which it begins again, whatever its values.
+    pub fn period(&self) -> Option<u64> {
+        self.period
+    }
+
+    /// Its value at `number`, that of a packet or a flow.
+    ///
+    /// # Panics
+    /// If it is derived: it has no turn.
+    pub fn at(&self, number: u64) -> u128 {
+        let number = self.period.map_or(number, |period| number % period);
+        self.value_of_turn(u128::from(number).saturating_add(self.offset) / self.divisor)
+    }
+
+    /// How a generator's states are found; of other sources, `None`.
+    pub fn sequence(&self) -> Option<&Sequence> {
+        if let Prepared::Lcg(sequence) = &self.prepared { Some(sequence) } else { None }
     }
 
     /// How a random source draws; of other sources, `None`.
@@ -75,19 +114,28 @@ impl Bound {
     /// # Panics
     /// If it is derived: it has no turn.
     pub fn value(&self, k: u64) -> u128 {
+        self.value_of_turn(k.into())
+    }
+
+    /// A round more than 2^64 turns may have been begun by a phase.
+    fn value_of_turn(&self, turn: u128) -> u128 {
+        let k = turn as u64;
         match (&self.source, &self.prepared) {
             (Source::Range { first, step, count, width }, _) => {
-                first.wrapping_add(step.wrapping_mul(u128::from(k) % count)) & low_bits(*width)
+                first.wrapping_add(step.wrapping_mul(turn % count)) & low_bits(*width)
             }
             (_, Prepared::Draw(draw)) => draw.value(k),
             (Source::List { values, order: ListOrder::Sequential }, _) => {
-                values[(k % values.len() as u64) as usize]
+                values[(turn % values.len() as u128) as usize]
             }
             (Source::List { values, order: ListOrder::Random { seed } }, _) => {
                 values[random::below(random::word(random::key(*seed), k), values.len() as u64) as usize]
             }
             (Source::Weighted { values, seed, .. }, Prepared::Weights(weights)) => {
                 values[weights.pick(random::word(random::key(*seed), k))]
+            }
+            (Source::Lcg { bytes, pick, .. }, Prepared::Lcg(sequence)) => {
+                pick.of(lcg::number(sequence.state(turn), *bytes))
             }
             _ => panic!("a derived variable has no turn of its own"),
         }
@@ -110,9 +158,10 @@ impl Bound {
     }
 
     /// Turns before its values begin again; `None` if they never do.
-    fn period(&self) -> Option<u128> {
+    fn turns(&self) -> Option<u128> {
         match &self.source {
             Source::Range { count, .. } => Some(*count),
+            Source::Lcg { limit, .. } => limit.map(u128::from),
             Source::List { values, order: ListOrder::Sequential } => Some(values.len() as u128),
             _ => None,
         }
@@ -121,11 +170,14 @@ impl Bound {
 
 /// Numbers before the variable has gone round once; a derived one goes round with its original.
 fn round(variables: &[Bound], index: usize) -> Option<u128> {
+    let variable = origin(variables, index);
+    variable.turns().map(|turns| turns.saturating_mul(variable.divisor))
+}
+
+/// The variable with turns of its own that `index` goes with: itself, unless it is derived.
+fn origin(variables: &[Bound], index: usize) -> &Bound {
     let variable = &variables[index];
-    match variable.source {
-        Source::Derived { of, .. } => round(variables, of),
-        _ => variable.period().map(|period| period.saturating_mul(variable.divisor)),
-    }
+    variable.original().map_or(variable, |of| origin(variables, of))
 }
 
 /// Verifies that the source of variable `index` has values.
@@ -135,6 +187,19 @@ fn prepare(source: &Source, index: usize) -> Result<Prepared, ProgramError> {
         Source::Range { count: 0, .. } => Err(ProgramError::Zero { of: of(), what: "count" }),
         Source::Random { distinct: Some(0), .. } => Err(ProgramError::Zero { of: of(), what: "distinct" }),
         Source::Random { from, to, .. } if from > to => Err(ProgramError::Backwards { variable: index }),
+        Source::Lcg { pick: Pick::Range { from, to }, .. } if from > to => {
+            Err(ProgramError::Backwards { variable: index })
+        }
+        Source::Lcg { pick: Pick::List(values), .. } if values.is_empty() => {
+            Err(ProgramError::Empty { variable: index })
+        }
+        Source::Lcg { limit: Some(0), .. } => Err(ProgramError::Zero { of: of(), what: "limit" }),
+        Source::Lcg { bytes, .. } if !matches!(bytes, 1 | 2 | 4 | 8) => {
+            Err(ProgramError::Width { of: of(), width: u16::from(*bytes) * 8 })
+        }
+        Source::Lcg { seed, skip, stride, limit, .. } => {
+            Ok(Prepared::Lcg(Sequence::new(*seed, *skip, *stride, *limit)))
+        }
         Source::Range { width, .. } | Source::Derived { width, .. } if !(1..=128).contains(width) => {
             Err(ProgramError::Width { of: of(), width: *width })
         }
@@ -149,6 +214,42 @@ fn prepare(source: &Source, index: usize) -> Result<Prepared, ProgramError> {
             Ok(Prepared::Draw(Draw::new(*from, *to, *distinct, *seed)))
         }
         _ => Ok(Prepared::Nothing),
+    }
+}
+
+impl Pick {
+    /// What `number` becomes.
+    fn of(&self, number: u64) -> u128 {
+        match self {
+            Self::Range { from: 0, to: u64::MAX } => number.into(),
+            Self::Range { from, to } => (from + number % (to - from + 1)).into(),
+            Self::List(values) => values[(number % values.len() as u64) as usize],
+        }
+    }
+}
+
+/// The states of a generator, as one variable sees them: one for each of its turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sequence {
+    /// The state of turn 0.
+    pub first: u32,
+    /// From one turn's to the next one's.
+    pub step: lcg::Jump,
+    /// Turns after which turn 0's comes again.
+    pub limit: Option<u64>,
+    stride: u32,
+}
+
+impl Sequence {
+    fn new(seed: u32, skip: u32, stride: u32, limit: Option<u64>) -> Self {
+        let first = lcg::Jump::by(skip.into()).of(seed);
+        Self { first, step: lcg::Jump::by(stride.into()), limit, stride }
+    }
+
+    /// The state before the draws of a turn.
+    pub fn state(&self, turn: u128) -> u32 {
+        let turn = self.limit.map_or(turn, |limit| turn % u128::from(limit));
+        lcg::Jump::by((turn as u64).wrapping_mul(self.stride.into())).of(self.first)
     }
 }
 

@@ -23,12 +23,16 @@ pub struct Variable {
     /// Index of an earlier variable: this one advances each time that one has gone round once, like the next wheel of
     /// an odometer. `None`: it advances by the packet's number.
     pub after: Option<usize>,
+    /// Turns it is ahead at number 0: its first round is shorter by so many.
+    pub phase: u64,
+    /// After so many packets (or flows) it begins again, and with it those `after` it, which have no period themselves.
+    pub period: Option<u64>,
 }
 
 impl Variable {
     /// A variable that changes with every packet.
     pub fn new(source: Source) -> Self {
-        Self { source, every: 1, after: None }
+        Self { source, every: 1, after: None, phase: 0, period: None }
     }
 }
 
@@ -74,6 +78,21 @@ pub enum Source {
         /// Another seed gives another order.
         seed: u64,
     },
+    /// Drawn by the generator of [`random::lcg`].
+    Lcg {
+        /// The generator's state before anything is drawn.
+        seed: u32,
+        /// Draws of others that come before its own in each turn.
+        skip: u32,
+        /// Draws of all who share the generator in each turn.
+        stride: u32,
+        /// Bytes of the number drawn: 1, 2, 4 or 8.
+        bytes: u8,
+        /// Turns after which the generator is at its seed again.
+        limit: Option<u64>,
+        /// What the number becomes.
+        pick: Pick,
+    },
     /// Computed from an earlier variable's value: `((value shifted) + add) & mask`, modulo 2^`width`. It has no turn of
     /// its own, so `every` is 1 and `after` is `None`.
     Derived {
@@ -88,6 +107,20 @@ pub enum Source {
         /// Bits of the value, 1 to 128.
         width: u16,
     },
+}
+
+/// What a number drawn becomes, modulo the values there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pick {
+    /// One of `from..=to`.
+    Range {
+        /// Smallest value.
+        from: u64,
+        /// Largest value.
+        to: u64,
+    },
+    /// One of these, at least one.
+    List(Arc<[u128]>),
 }
 
 /// The order of a list.

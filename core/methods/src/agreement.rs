@@ -3,7 +3,7 @@
 //! A search believes each trial. Where a device, or the machine it shares with the tester, answers the same question
 //! differently from one trial to the next, results contradict each other; this says so, with both trials.
 
-use crate::result::{MethodResult, Standing, TrialNote};
+use crate::result::{MethodResult, Standing, TrialNote, ordinal};
 use crate::testbed::Frames;
 use crate::text::percent;
 
@@ -71,7 +71,7 @@ fn sentence(lossy: &Load<'_>, clean: &Load<'_>, results: &[MethodResult]) -> Str
             percent(load.loss),
             percent(load.note.magnitude),
             load.method,
-            load.note.number
+            ordinal(results, load.note)
         )
     };
     let [low, high] = [lossy, clean].map(|load| load.note.magnitude);
@@ -156,8 +156,8 @@ mod tests {
         assert_eq!(
             disagreements(&[search.clone(), curve]),
             [
-                "512B: trials disagree. 8.75% at 90% of the line rate (frame-loss, trial 1) was lost, but 0% at 100% of the \
-                 line rate (throughput, trial 0); what was found between 90% and 100% is uncertain; the tester was \
+                "512B: trials disagree. 8.75% at 90% of the line rate (frame-loss, trial 4) was lost, but 0% at 100% of the \
+                 line rate (throughput, trial 1); what was found between 90% and 100% is uncertain; the tester was \
                  disturbed too: 1 trial was not valid."
             ]
         );

@@ -20,6 +20,8 @@ pub(crate) struct Draft {
     pub(crate) duration: Nanos,
     /// How long the device rests before it.
     pub(crate) rest: Nanos,
+    /// How long it rests before the trial is run again.
+    pub(crate) rest_again: Nanos,
     /// How often it is run again if the tester was the limit or the outcome invalid.
     pub(crate) retries: u32,
 }
@@ -35,6 +37,7 @@ impl Draft {
             rate: Some(rate),
             duration,
             rest: Nanos::ZERO,
+            rest_again: Nanos::ZERO,
             retries: 1,
         }
     }
@@ -59,6 +62,16 @@ impl Draft {
     /// After the device has rested.
     pub(crate) fn after(self, rest: Nanos) -> Self {
         Self { rest, ..self }
+    }
+
+    /// If it is run again, after the device has rested for so long: what was left over would spoil the repeat.
+    pub(crate) fn again_after(self, rest_again: Nanos) -> Self {
+        Self { rest_again, ..self }
+    }
+
+    /// The trial as it is run again.
+    pub(crate) fn again(self) -> Self {
+        Self { rest: self.rest.max(self.rest_again), ..self }
     }
 
     /// Never run again.
@@ -107,10 +120,15 @@ impl Seen<'_> {
 
     /// Whether the DUT passes at a loss ratio.
     pub(crate) fn verdict(&self, loss_ratio: f64) -> Verdict {
+        self.verdict_if(self.loss_ratio() <= loss_ratio)
+    }
+
+    /// Whether the DUT passes, if the trial says anything about it.
+    pub(crate) fn verdict_if(&self, passed: bool) -> Verdict {
         match () {
             () if self.disturbed() => Verdict::Disturbed,
             () if self.limited => Verdict::Tester,
-            () if self.loss_ratio() <= loss_ratio => Verdict::Pass,
+            () if passed => Verdict::Pass,
             () => Verdict::Fail,
         }
     }
@@ -152,6 +170,15 @@ impl Limit {
     /// Whether the tester is why nothing more is known.
     pub(crate) fn is_testers(self) -> bool {
         matches!(self, Self::Tester | Self::Disturbed)
+    }
+
+    /// What tables remark beside a value, or in place of one.
+    pub(crate) fn note_of(self, value: Option<f64>) -> Option<&'static str> {
+        match (self, value) {
+            (Self::Disturbed, None) => Some("no trial was valid: the tester was disturbed"),
+            (Self::Tester, None) => Some("the tester was the limit at every load"),
+            _ => self.note(),
+        }
     }
 
     /// What tables remark, unless the DUT is the limit.

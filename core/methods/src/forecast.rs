@@ -1,7 +1,9 @@
 //! Forecasts outcomes, so that a method can run to its end without traffic and its duration be estimated.
 
-use crate::outcome::{Outage, PathOutcome, Recovery, SessionOutcome, TcpOutcome, TrialOutcome};
-use crate::trial::{SessionLoad, TrialKind, TrialRequest};
+use crate::outcome::{
+    MixEntry, MixOutcome, Outage, PathOutcome, Recovery, SessionOutcome, TcpOutcome, TrialOutcome,
+};
+use crate::trial::{Objective, TrialKind, TrialRequest};
 use std::collections::BTreeMap;
 
 /// What has been seen to pass and to fail, by kind of trial and frames.
@@ -52,17 +54,29 @@ impl Forecast {
                 let of = |group: &String| TcpOutcome { group: group.clone(), ..TcpOutcome::default() };
                 outcome.tcp = senders.iter().map(of).collect();
             }
-            TrialKind::Sessions(load) => outcome.sessions = Some(sessions(load, pass)),
+            TrialKind::Sessions(load) => outcome.sessions = Some(sessions(load.value as f64, pass)),
+            TrialKind::Mix(load) => {
+                let all = sessions(load.multiplier, pass);
+                let entry = MixEntry {
+                    entry: String::new(),
+                    objective: Objective::ConnectionsPerSecond,
+                    asked: load.multiplier,
+                    reached: all.open_per_s,
+                    sessions: all.clone(),
+                };
+                (outcome.sessions, outcome.mix) =
+                    (Some(all), Some(MixOutcome { entries: vec![entry], ..MixOutcome::default() }));
+            }
             _ => {}
         }
         outcome
     }
 }
 
-fn sessions(load: &SessionLoad, pass: f64) -> SessionOutcome {
-    let attempted = load.value.max(1) * 1_000;
+fn sessions(value: f64, pass: f64) -> SessionOutcome {
+    let attempted = (value.max(1.0) * 1_000.0) as u64;
     let failed = (attempted as f64 * (1.0 - pass)).ceil() as u64;
-    let reached = load.value as f64 * pass;
+    let reached = value * pass;
     SessionOutcome {
         attempted,
         established: attempted - failed,
@@ -83,6 +97,7 @@ fn subject(request: &TrialRequest) -> String {
         TrialKind::Burst { .. } => format!("burst {}", request.frames),
         TrialKind::Addresses { .. } => "addresses".into(),
         TrialKind::Sessions(load) => format!("{:?} {:?}", load.objective, load.app),
+        TrialKind::Mix(_) => "mix".into(),
         TrialKind::Tcp { .. } => "tcp".into(),
         _ => format!("load {}", request.frames),
     }

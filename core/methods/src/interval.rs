@@ -10,7 +10,7 @@
 use crate::agreement;
 use crate::finding::Finding;
 use crate::mlr::{Durations, Goal, LoadClass, Threshold};
-use crate::result::{MethodResult, Standing, TrialNote};
+use crate::result::{MethodResult, Standing, TrialNote, ordinal};
 use crate::testbed::Frames;
 use crate::text::percent;
 use schemars::JsonSchema;
@@ -259,9 +259,10 @@ impl<'a> Load<'a> {
 
     /// `at 90% of the line rate (rfc2544-frame-loss, trial 1)`.
     fn place(&self, all: &[MethodResult]) -> String {
+        let number = ordinal(all, self.note);
         let which = match all.len() {
-            1 => format!("trial {}", self.note.number),
-            _ => format!("{}, trial {}", self.method, self.note.number),
+            1 => format!("trial {number}"),
+            _ => format!("{}, trial {number}", self.method),
         };
         format!("at {} of the line rate ({which})", percent(self.share))
     }

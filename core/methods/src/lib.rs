@@ -6,7 +6,7 @@
 //! - RFC 2544 throughput, latency, frame loss rate, system recovery, reset; RFC 9004 back-to-back frames
 //! - MLRsearch (several goals at once), MRR, soak, load sweep
 //! - RFC 2889 address caching capacity and learning rate
-//! - RFC 9411 session methods, a load of sessions in steps, RFC 6349 TCP throughput, the tester alone
+//! - RFC 9411 session methods, a mix of applications, a load of sessions in steps, RFC 6349 TCP throughput, the tester alone
 //!
 //! Not here: clocks, ports, packets, files. A trial is a request and an outcome.
 //!
@@ -34,6 +34,7 @@ mod addresses;
 mod agreement;
 mod back_to_back;
 mod bisect;
+mod climb;
 mod draft;
 mod fault;
 mod finding;
@@ -43,6 +44,7 @@ mod latency;
 mod list;
 mod loss;
 mod method;
+mod mix;
 mod mlr;
 mod mrr;
 mod outcome;
@@ -72,10 +74,11 @@ pub use latency::GroupLatency;
 pub use list::*;
 pub use loss::LossPoint;
 pub use method::{Estimate, Method, Progress, ReplayError, Step, StoredTrial, replay};
+pub use mix::MixPoint;
 pub use mlr::{Durations, Goal, GoalResult, LoadClass, MlrBound, Threshold};
 pub use outcome::{
-    GroupOutcome, JitterSummary, LatencySummary, Outage, PathOutcome, Recovery, SessionOutcome, TcpOutcome,
-    TrialOutcome,
+    GroupOutcome, JitterSummary, LatencySummary, MixEntry, MixOutcome, Outage, PathOutcome, Recovery,
+    SessionOutcome, TcpOutcome, TrialOutcome,
 };
 pub use rates::{KnownRate, RateSource};
 pub use result::{FoundRate, MethodResult, Spread, Standing, Status, TrialNote};
@@ -89,4 +92,4 @@ pub use testbed::{
     Around, Attributes, Frames, Group, MIXES, Modifier, OfferedLoad, RFC2544_BYTES, RFC5180_JUMBO_BYTES,
     Testbed, Timing,
 };
-pub use trial::{Application, Objective, Phase, Phases, SessionLoad, TrialKind, TrialRequest};
+pub use trial::{Application, MixLoad, Objective, Phase, Phases, SessionLoad, TrialKind, TrialRequest};

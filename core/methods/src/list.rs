@@ -100,6 +100,7 @@ methods! {
     "RFC 2889 sections 5.7 and 5.8." addresses::Addresses(AddressConfig, AddressRow);
     "The tester alone." self_test::SelfTest(SelfTestConfig, SelfTestRow);
     "RFC 9411 sections 7.2, 7.3 and 7.5, and a load of sessions in steps." sessions::Sessions(SessionConfig, SessionRow);
+    "RFC 9411 section 7.1: a mix of applications." mix::Mix(MixConfig, MixRow);
     "RFC 9411 section 7.4." session_latency::SessionLatency(SessionLatencyConfig, SessionLatencyRow);
     "RFC 6349." tcp::Tcp(TcpConfig, TcpRow);
 }

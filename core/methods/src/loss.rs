@@ -12,12 +12,15 @@ use crate::text::{AsText, percent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::{Nanos, Pps};
+use units::{Nanos, Pps, quantity};
 
 /// How far above what the tester offered at best loads still are tried that were asked for one by one.
 const MARGIN: f64 = 1.25;
 /// The share of what the tester offered at best that it surely can offer again.
 const HEADROOM: f64 = 0.9;
+/// Where the tester can't send the line rate few steps may lie where a device begins to lose: a curve with loss goes on to so
+/// many known points.
+const KNOWN_LEAST: usize = 6;
 /// Steps are placed anew no later than this.
 const POINTS_MAX: usize = 100;
 
@@ -147,6 +150,10 @@ pub struct LossRow {
 pub struct LossPoint {
     /// Offered load, percent of the line rate: the abscissa, 0 to 100.
     pub load_percent: f64,
+    /// The same in frames per second of the first group, where steps are not shares of the line rate: they were given as
+    /// rates, or begin at what the tester can send.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub load_pps: Option<f64>,
     /// Lost frames, percent of those sent: the ordinate, 0 to 100; absent if the tester was the limit.
     pub loss_percent: Option<f64>,
     /// The same by group.
@@ -158,7 +165,10 @@ pub struct LossPoint {
 impl Row for LossRow {
     fn findings(&self) -> Vec<Finding> {
         let of = |point: &LossPoint| {
-            let goal = format!("loss at {}% of line rate", point.load_percent);
+            let goal = match point.load_pps {
+                Some(rate) => format!("loss at {}", quantity(rate, "pps")),
+                None => format!("loss at {}% of line rate", point.load_percent),
+            };
             let ratio = point.loss_percent.map(|percent| percent / 100.0);
             let note = ratio.is_none().then_some("the tester was the limit, or disturbed");
             Finding {
@@ -166,7 +176,9 @@ impl Row for LossRow {
                 ..Finding::at(&self.frames, goal, "ratio").value(ratio).note(note)
             }
         };
-        self.points.iter().map(of).collect()
+        // That the tester did not reach a load is said once, where its steps begin lower.
+        let scaled = self.tester_most_percent.is_some();
+        self.points.iter().filter(|point| !scaled || point.loss_percent.is_some()).map(of).collect()
     }
 }
 
@@ -180,6 +192,10 @@ struct Curve {
     left: VecDeque<f64>,
     /// What the tester sends at most, as a share of the line rate, if that is less than the line rate.
     most: Option<f64>,
+    /// The load between two steps that runs, a share of the line rate.
+    between: Option<f64>,
+    /// Loads between two steps so far.
+    added: usize,
 }
 
 impl Curve {
@@ -199,7 +215,21 @@ impl Curve {
             }
             _ => config.shares().collect(),
         };
-        Self { row, line, config: config.clone(), left, most: None }
+        Self { row, line, config: config.clone(), left, most: None, between: None, added: 0 }
+    }
+
+    /// Halfway between the neighbours whose losses differ most, while a curve of scaled steps has few known points
+    /// (RFC 2544 section 26.3: a finer granularity is encouraged).
+    fn in_between(&self) -> Option<f64> {
+        let points = || self.row.points.iter();
+        let known: Vec<_> = points().filter_map(|p| Some((p.load_percent, p.loss_percent?))).collect();
+        if self.most.is_none() || known.len() >= KNOWN_LEAST || self.added >= KNOWN_LEAST {
+            return None;
+        }
+        let gap = |pair: &&[(f64, f64)]| (pair[0].1 - pair[1].1).abs();
+        let widest =
+            known.windows(2).max_by(|a, b| gap(a).total_cmp(&gap(b))).filter(|pair| gap(pair) > 0.0)?;
+        Some((widest[0].0 + widest[1].0) / 200.0)
     }
 
     fn ended(&self) -> bool {
@@ -237,25 +267,34 @@ fn round(percent: f64) -> f64 {
 
 impl Stage for Curve {
     fn next(&mut self) -> Option<Draft> {
-        if self.ended() {
-            return None;
-        }
-        let share = *self.left.front()?;
+        let share = if self.row.ended_loss_free || self.left.is_empty() {
+            self.between = self.in_between();
+            self.added += 1;
+            self.between?
+        } else {
+            *self.left.front()?
+        };
         let rate = Pps::from_micro((self.line.micro() as f64 * share).min(self.line.micro() as f64) as u64);
         let label = format!("{}: loss at {} of the line rate", self.row.frames, percent(share));
         Some(Draft::load(&self.row.frames, rate, self.config.duration).label(label))
     }
 
     fn take(&mut self, _: &Draft, seen: &Seen<'_>) {
-        let Some(share) = self.left.pop_front() else { return };
+        let Some(share) = self.between.or_else(|| self.left.pop_front()) else { return };
         let achieved = seen.outcome.groups.first().map_or(0.0, |group| group.achieved.as_f64());
         let achieved = achieved / self.line.as_f64();
+        let in_rates = self.most.is_some() || !self.config.rates.is_empty();
         self.row.points.push(LossPoint {
             load_percent: round(share * 100.0),
+            load_pps: in_rates.then(|| round(self.line.as_f64() * share)),
             loss_percent: (!seen.limited).then(|| seen.loss_ratio() * 100.0),
             groups_percent: seen.outcome.groups.iter().map(|group| group.loss_ratio() * 100.0).collect(),
             achieved_percent: achieved * 100.0,
         });
+        if self.between.take().is_some() {
+            self.row.points.sort_by(|a, b| b.load_percent.total_cmp(&a.load_percent));
+            return;
+        }
         if seen.limited
             && seen.outcome.generator_limited
             && achieved > 0.0
@@ -302,15 +341,16 @@ impl Procedure for FrameLoss {
 
     fn summary(&self) -> Vec<String> {
         let sentence = |curve: &Curve| {
-            let point = |point: &LossPoint| match point.loss_percent {
-                Some(loss) => format!("{} at {}", percent(loss / 100.0), percent(point.load_percent / 100.0)),
-                None => {
-                    let load = percent(point.load_percent / 100.0);
-                    format!("not known at {load} (the tester was the limit, or disturbed)")
-                }
-            };
             // That the tester did not reach a load is said once, where its steps begin lower.
             let scaled = curve.row.tester_most_percent.is_some();
+            let load = |point: &LossPoint| match point.load_pps {
+                Some(rate) => quantity(rate, "pps"),
+                None => percent(point.load_percent / 100.0),
+            };
+            let point = |point: &LossPoint| match point.loss_percent {
+                Some(loss) => format!("{} at {}", percent(loss / 100.0), load(point)),
+                None => format!("not known at {} (the tester was the limit, or disturbed)", load(point)),
+            };
             let known = |point: &&LossPoint| !scaled || point.loss_percent.is_some();
             let points: Vec<_> = curve.row.points.iter().filter(known).map(point).collect();
             if points.is_empty() {

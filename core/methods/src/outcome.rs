@@ -1,7 +1,7 @@
 //! Outcomes of trials.
 
 use crate::text::{AsNanos, AsPps};
-use crate::trial::{TrialKind, TrialRequest};
+use crate::trial::{Objective, TrialKind, TrialRequest};
 use histogram::SparseHistogram;
 use measure::{Counts, StreamTotals};
 use schemars::JsonSchema;
@@ -39,6 +39,9 @@ pub struct TrialOutcome {
     /// Of a session trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionOutcome>,
+    /// Of a trial of a mix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mix: Option<MixOutcome>,
     /// Of a path trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathOutcome>,
@@ -258,6 +261,39 @@ pub struct SessionOutcome {
     pub ttlb: Option<LatencySummary>,
 }
 
+/// The outcome of a mix of applications.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MixOutcome {
+    /// Entries with clients, in the profile's order.
+    pub entries: Vec<MixEntry>,
+    /// The profile's own criteria that were not met, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmet: Vec<String>,
+}
+
+/// The outcome of an entry of a mix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MixEntry {
+    /// Its name under `sessions:`.
+    pub entry: String,
+    /// What its load says.
+    pub objective: Objective,
+    /// How much of it was asked for.
+    pub asked: f64,
+    /// How much was reached.
+    pub reached: f64,
+    /// What it showed.
+    pub sessions: SessionOutcome,
+}
+
+impl MixEntry {
+    /// Reached ÷ asked.
+    pub(crate) fn share(&self) -> f64 {
+        if self.asked > 0.0 { self.reached / self.asked } else { 1.0 }
+    }
+}
+
 /// An idle path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -383,6 +419,7 @@ impl TrialOutcome {
     pub(crate) fn answers(&self, kind: &TrialKind) -> Result<(), &'static str> {
         let (there, part) = match kind {
             TrialKind::Sessions(_) => (self.sessions.is_some(), "sessions"),
+            TrialKind::Mix(_) => (self.sessions.is_some() && self.mix.is_some(), "mix"),
             TrialKind::Path => (self.path.is_some(), "path"),
             TrialKind::Tcp { .. } => (!self.tcp.is_empty(), "tcp"),
             TrialKind::Overload { .. } => (self.recovery.is_some(), "recovery"),

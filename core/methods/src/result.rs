@@ -94,6 +94,13 @@ pub enum Standing {
     Aside,
 }
 
+/// The number of a trial in its campaign, from 1, as reports have it. `all` are the results of the campaign's methods in
+/// their order.
+pub(crate) fn ordinal(all: &[MethodResult], note: &TrialNote) -> u64 {
+    let mut notes = all.iter().flat_map(|result| &result.trials);
+    notes.position(|one| std::ptr::eq(one, note)).map_or(note.number, |before| before as u64) + 1
+}
+
 impl TrialNote {
     /// Lost ÷ sent.
     pub(crate) fn loss_ratio(&self) -> f64 {

@@ -141,7 +141,7 @@ impl<P: Procedure> Run<P> {
             let sentence = format!("'{}' was interrupted {INTERRUPTIONS_MAX} times.", draft.label);
             self.ended = Some(Err(Fault::new(FaultKind::Interrupted, sentence)));
         } else {
-            self.ask(draft);
+            self.ask(draft.again());
         }
     }
 
@@ -225,7 +225,7 @@ impl<P: Procedure> Method for Run<P> {
                 }
                 self.procedure.take(&draft, &Seen { outcome, limited });
             }
-            None => self.ask(draft),
+            None => self.ask(draft.again()),
         }
     }
 

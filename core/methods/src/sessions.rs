@@ -1,7 +1,7 @@
 //! Sessions (RFC 9411): the most connections per second, concurrent connections, transactions or goodput at which the
 //! criteria hold, by search or in steps up to failure.
 
-use crate::bisect::Bisect;
+use crate::climb::{self, Climb, ClimbConfig};
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
 use crate::finding::{Finding, GoalMeaning};
 use crate::list::Findings;
@@ -49,12 +49,18 @@ impl Default for Criteria {
 impl Criteria {
     /// Why an outcome does not pass; empty if it does.
     pub fn violations(&self, load: &SessionLoad, outcome: &SessionOutcome) -> Vec<String> {
+        let reached = reached(load.objective, outcome) / load.value.max(1) as f64;
+        let mut why = self.failures(outcome);
+        why.extend(self.uneven(outcome));
+        why.extend(self.missed(load.objective, reached, outcome));
+        why
+    }
+
+    /// Transactions and connections that failed.
+    pub(crate) fn failures(&self, outcome: &SessionOutcome) -> Vec<String> {
         let ratio = |part: u64, whole: u64| if whole == 0 { 1.0 } else { part as f64 / whole as f64 };
         let failed = ratio(outcome.transactions_failed, outcome.transactions);
         let resets = ratio(outcome.resets, outcome.established);
-        let reached = reached(load.objective, outcome) / load.value.max(1) as f64;
-        // Connections that are opened and closed as fast as can be have no steady number (section 7.5 has).
-        let steady = load.objective == Objective::ConcurrentConnections;
         let mut why = Vec::new();
         let mut unless = |good: bool, text: String| {
             if !good {
@@ -63,15 +69,28 @@ impl Criteria {
         };
         unless(failed < self.failed_transactions, format!("{} of the transactions failed", percent(failed)));
         unless(resets < self.resets, format!("{} of the connections were reset", percent(resets)));
-        unless(
-            outcome.rate_deviation < self.rate_deviation,
-            format!("the forwarding rate deviated by {}", percent(outcome.rate_deviation)),
-        );
-        unless(
-            !steady || outcome.concurrent_deviation < self.concurrent_deviation,
-            format!("the number of connections deviated by {}", percent(outcome.concurrent_deviation)),
-        );
-        unless(reached >= self.reached, format!("only {} of the objective was reached", percent(reached)));
+        why
+    }
+
+    /// A forwarding rate that strays.
+    pub(crate) fn uneven(&self, outcome: &SessionOutcome) -> Option<String> {
+        let deviation = outcome.rate_deviation;
+        let strays = deviation.is_nan() || deviation >= self.rate_deviation;
+        strays.then(|| format!("the forwarding rate deviated by {}", percent(deviation)))
+    }
+
+    /// What was not reached, or not held. `reached` is a share of what was asked for.
+    pub(crate) fn missed(&self, objective: Objective, reached: f64, outcome: &SessionOutcome) -> Vec<String> {
+        // Connections that are opened and closed as fast as can be have no steady number (section 7.5 has).
+        let steady = objective == Objective::ConcurrentConnections;
+        let deviation = outcome.concurrent_deviation;
+        let mut why = Vec::new();
+        if steady && (deviation.is_nan() || deviation >= self.concurrent_deviation) {
+            why.push(format!("the number of connections deviated by {}", percent(deviation)));
+        }
+        if reached.is_nan() || reached < self.reached {
+            why.push(format!("only {} of the objective was reached", percent(reached)));
+        }
         why
     }
 }
@@ -108,7 +127,7 @@ pub struct SessionConfig {
     pub phases: Phases,
     /// Highest rate of opening sessions, per second; 0 is unlimited.
     pub open_per_s_max: u64,
-    /// How long the device rests after a trial that failed, so that sessions left over don't spoil the next.
+    /// How long the device rests after a trial that failed or was disturbed, so that sessions left over don't spoil the next.
     #[serde(with = "AsText")]
     pub rest: Nanos,
     /// Number of flows, client ports × server ports; 0 leaves it to the tester.
@@ -198,14 +217,15 @@ impl SessionConfig {
         }
     }
 
+    fn climb(&self) -> ClimbConfig {
+        ClimbConfig { bounds: (1, self.maximum), resolution: self.resolution, rest: self.rest }
+    }
+
     fn ladder(&self) -> Vec<u64> {
         match self.step {
-            // From the target on twice as much each time: a load far beyond a device's limit leaves it in a state that spoils
-            // the trials that follow.
             0 => {
-                let doubled = std::iter::successors(Some(self.target), |value| value.checked_mul(2));
-                let below = doubled.take_while(|value| *value < self.maximum);
-                [(self.target / 10).max(1)].into_iter().chain(below).chain([self.maximum]).collect()
+                let climbed = climb::doubling(self.target, self.maximum);
+                [(self.target / 10).max(1)].into_iter().chain(climbed).collect()
             }
             step => (1..=self.maximum / step).map(|i| i * step).collect(),
         }
@@ -239,13 +259,7 @@ impl Settings for SessionConfig {
         if self.step > 0 && self.maximum / self.step > 10_000 {
             return Err(ConfigError::new("step", "makes more than 10,000 steps"));
         }
-        if self.phases.sustain == Nanos::ZERO {
-            return Err(ConfigError::new(
-                "phases.sustain",
-                "must be longer than 0: it is the phase that is measured",
-            ));
-        }
-        Ok(())
+        self.phases.check()
     }
 
     fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
@@ -253,9 +267,7 @@ impl Settings for SessionConfig {
     }
 
     fn quicken(&mut self) {
-        let s = Nanos::from_secs;
-        let init = Nanos::from_millis(200);
-        self.phases = Phases { init, ramp_up: s(1), sustain: s(3), ramp_down: s(1), collection: s(1) };
+        self.phases = Phases::quick();
         self.resolution = self.resolution.max(0.05);
         self.rest = Nanos::from_secs(3);
     }
@@ -330,7 +342,7 @@ impl Row for SessionRow {
             lower: found,
             upper: failed,
             resolution: failed.or(found).zip(self.resolution).map(|(value, share)| (value * share).max(1.0)),
-            ..Finding::new(goal, unit).note(self.limit.note())
+            ..Finding::new(goal, unit).note(self.limit.note_of(found))
         }]
     }
 
@@ -348,13 +360,10 @@ pub(crate) fn frame_column(app: &Application) -> String {
 pub(crate) struct Search {
     app: Application,
     config: SessionConfig,
-    bisect: Bisect,
+    climb: Climb,
     pub(crate) best: Option<SessionPoint>,
     failed: Option<SessionPoint>,
     first_failed: Option<SessionPoint>,
-    /// The last trial failed: the device rests before the next.
-    tired: bool,
-    pub(crate) rests: u32,
 }
 
 impl Search {
@@ -362,38 +371,10 @@ impl Search {
         Self {
             app: app.clone(),
             config: config.clone(),
-            bisect: Bisect::new(1, config.maximum, 1).climbing(config.ladder()),
+            climb: Climb::new(config.climb(), config.ladder()),
             best: None,
             failed: None,
             first_failed: None,
-            tired: false,
-            rests: 0,
-        }
-    }
-
-    fn done(&self) -> bool {
-        match (self.bisect.passed(), self.bisect.failed()) {
-            (Some(passed), Some(failed)) => {
-                (failed - passed) as f64 <= (failed as f64 * self.config.resolution).max(1.0)
-            }
-            _ => self.bisect.probe().is_none(),
-        }
-    }
-
-    fn limit(&self) -> Limit {
-        match self.bisect.limit() {
-            Limit::Open if self.done() => self.bounded_by(),
-            limit => limit,
-        }
-    }
-
-    /// The tester, if nothing that the DUT failed at lies as low.
-    fn bounded_by(&self) -> Limit {
-        let by_dut = self.failed.as_ref().is_some_and(|point| Some(point.value) == self.bisect.failed());
-        match self.bisect.failed_by() {
-            _ if by_dut => Limit::Dut,
-            Some(Limit::Disturbed) => Limit::Disturbed,
-            _ => Limit::Tester,
         }
     }
 
@@ -404,7 +385,7 @@ impl Search {
             best: self.best.clone(),
             failed: self.failed.clone(),
             first_failed: self.first_failed.clone(),
-            limit: self.limit(),
+            limit: self.climb.limit(),
             resolution: Some(self.config.resolution),
         }
     }
@@ -412,33 +393,28 @@ impl Search {
     fn sentence(&self) -> String {
         let (what, unit) = (described(&self.app), self.config.objective.unit());
         let why = |point: &SessionPoint| point.violations.join(", ");
-        let limit = self.limit();
+        let limit = self.climb.limit();
         match (&self.best, &self.failed) {
             (_, _) if limit == Limit::Open => format!("{what}: not yet known."),
             (Some(best), Some(failed)) if limit == Limit::Dut => format!(
-                "{what}: {} {unit} at most; at {} {}.",
+                "{what}: {} {unit} at most; at {}: {}.",
                 grouped(best.value),
                 grouped(failed.value),
                 why(failed)
             ),
             (Some(best), _) => format!("{what}: {} {unit}{}.", grouped(best.value), bounded_by(limit)),
             (None, Some(failed)) => {
-                format!("{what}: none; at {} {unit} {}.", grouped(failed.value), why(failed))
+                format!("{what}: none; at {} {unit}: {}.", grouped(failed.value), why(failed))
             }
-            (None, None) => format!("{what}: not found; the tester was the limit at every load."),
+            (None, None) => format!("{what}: {}.", climb::nothing_known(limit)),
         }
     }
 }
 
 impl Stage for Search {
     fn next(&mut self) -> Option<Draft> {
-        if self.done() {
-            return None;
-        }
-        let draft = self.config.draft(&self.app, self.bisect.probe()?);
-        let rest = if self.tired { self.config.rest } else { Nanos::ZERO };
-        self.rests += u32::from(rest > Nanos::ZERO);
-        Some(draft.after(rest))
+        let (value, rest) = self.climb.next()?;
+        Some(self.config.draft(&self.app, value).after(rest).again_after(self.config.rest))
     }
 
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
@@ -452,14 +428,8 @@ impl Stage for Search {
             violations: self.config.criteria.violations(load, sessions),
             drops: seen.outcome.drops.clone(),
         };
-        let verdict = match () {
-            () if seen.disturbed() => Verdict::Disturbed,
-            () if seen.limited => Verdict::Tester,
-            () if point.violations.is_empty() => Verdict::Pass,
-            () => Verdict::Fail,
-        };
-        self.bisect.judge(load.value, verdict);
-        self.tired = verdict == Verdict::Fail;
+        let verdict = seen.verdict_if(point.violations.is_empty());
+        self.climb.judge(load.value, verdict);
         match verdict {
             Verdict::Pass => self.best = Some(point),
             Verdict::Fail => {
@@ -523,13 +493,8 @@ impl Procedure for SessionSearch {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = if self.config.step > 0 { Vec::new() } else { phase_remarks(self.config.phases) };
-        let rests: u32 = self.searches.stages.iter().map(|search| search.rests).sum();
-        if rests > 0 {
-            remarks.push(format!(
-                "After each of {rests} trials that failed the device rested for {}: sessions left over spoil the next trial.",
-                self.config.rest
-            ));
-        }
+        let rests = self.searches.stages.iter().map(|search| search.climb.rests).sum();
+        remarks.extend(climb::rest_remark(rests, self.config.rest));
         remarks
     }
 }

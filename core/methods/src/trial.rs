@@ -1,5 +1,6 @@
 //! Requests for trials.
 
+use crate::settings::ConfigError;
 use crate::testbed::{Around, Attributes, Frames, OfferedLoad};
 use crate::text::{AsNanos, AsText};
 use schemars::JsonSchema;
@@ -94,6 +95,8 @@ pub enum TrialKind {
     },
     /// Sessions of an application. Answer: `sessions`.
     Sessions(SessionLoad),
+    /// All entries under `sessions:` at once, their loads multiplied. Answer: `mix`, and `sessions` for all together.
+    Mix(MixLoad),
     /// The largest packet the path carries, and the smallest round-trip time of an idle path
     /// (RFC 6349 sections 3.1, 3.2.1). Answer: `path`.
     Path,
@@ -106,6 +109,17 @@ pub enum TrialKind {
         /// Send and receive window of each connection, bytes.
         window_bytes: u64,
     },
+}
+
+impl TrialKind {
+    /// The load of sessions it asks for, and its unit; `None` if it asks for none.
+    pub fn session_load(&self) -> Option<(f64, &'static str)> {
+        match self {
+            Self::Sessions(load) => Some((load.value as f64, load.objective.unit())),
+            Self::Mix(load) => Some((load.multiplier, "times")),
+            _ => None,
+        }
+    }
 }
 
 /// What sessions carry.
@@ -190,6 +204,25 @@ impl Default for Phases {
 }
 
 impl Phases {
+    /// Seconds instead of minutes.
+    pub(crate) fn quick() -> Self {
+        let s = Nanos::from_secs;
+        let init = Nanos::from_millis(200);
+        Self { init, ramp_up: s(1), sustain: s(3), ramp_down: s(1), collection: s(1) }
+    }
+
+    /// # Errors
+    /// Nothing would be measured.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        match self.sustain {
+            Nanos::ZERO => Err(ConfigError::new(
+                "phases.sustain",
+                "must be longer than 0: it is the phase that is measured",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// All phases together.
     pub fn total(self) -> Nanos {
         self.init + self.ramp_up + self.sustain + self.ramp_down + self.collection
@@ -213,13 +246,24 @@ pub struct SessionLoad {
     pub phases: Phases,
 }
 
+/// A multiple of the loads of all sessions of a profile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MixLoad {
+    /// Rates and numbers of sessions are this many times the profile's.
+    pub multiplier: f64,
+    /// When.
+    pub phases: Phases,
+}
+
 impl TrialRequest {
-    /// What this trial turns up: the share of the first group's line, or the number of frames, addresses or sessions.
+    /// What this trial turns up: the share of the first group's line, the number of frames, addresses or sessions, or the
+    /// multiple of a mix.
     pub fn magnitude(&self) -> f64 {
         match &self.kind {
             TrialKind::Burst { frames } => *frames as f64,
             TrialKind::Addresses { count, learn_rate } => *count as f64 * *learn_rate as f64,
             TrialKind::Sessions(load) => load.value as f64,
+            TrialKind::Mix(load) => load.multiplier,
             TrialKind::Tcp { window_bytes, .. } => *window_bytes as f64,
             _ => self.offered.first().map_or(0.0, |load| load.share),
         }
@@ -229,6 +273,7 @@ impl TrialRequest {
     pub fn frame(&self) -> String {
         match &self.kind {
             TrialKind::Sessions(load) => crate::sessions::frame_column(&load.app),
+            TrialKind::Mix(_) => crate::mix::MIX.into(),
             _ => self.frames.to_string(),
         }
     }
@@ -240,6 +285,11 @@ impl TrialRequest {
             _ => self.duration,
         };
         traffic + self.around.rest + self.around.learning + self.around.drain + self.around.settle
+    }
+
+    /// The load of sessions it asks for, and its unit; `None` if it asks for none.
+    pub fn session_load(&self) -> Option<(f64, &'static str)> {
+        self.kind.session_load()
     }
 
     /// Frames per second that fill the links of all groups; `None` if it offers no load.

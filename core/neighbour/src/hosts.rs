@@ -24,6 +24,8 @@ pub struct Hosts {
     networks: Cover,
     /// Addresses that are answered for by the host on whose network they are; sorted, apart from each other.
     sent_to: Vec<RangeInclusive<IpAddr>>,
+    /// How many of the first hosts leave answers for their own addresses to somebody else.
+    punted: usize,
 }
 
 impl Hosts {
@@ -47,7 +49,13 @@ impl Hosts {
             host.answers_for.iter().for_each(|range| named.add(*vlan, range, number));
             host.networks.iter().for_each(|range| networks.add(*vlan, range, number));
         }
-        Self { hosts, vlans, named, networks, sent_to: joined(sent_to) }
+        Self { hosts, vlans, named, networks, sent_to: joined(sent_to), punted: 0 }
+    }
+
+    /// Leaves what is asked of the first `hosts` hosts' own addresses to whoever their frames are punted to.
+    #[must_use]
+    pub fn punt(self, hosts: usize) -> Self {
+        Self { punted: hosts, ..self }
     }
 
     /// The host with the number `index`.
@@ -64,7 +72,11 @@ impl Hosts {
     pub fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let question = Question::read(frame)?;
         let owner = self.owner(&question.vlans, question.target)?;
-        self.hosts[owner].reply(&question)
+        let host = &self.hosts[owner];
+        if owner < self.punted && host.addresses.contains(&question.target) {
+            return None;
+        }
+        host.reply(&question)
     }
 
     /// The number of the host that answers for `ip` in these VLANs, outermost first.
@@ -239,6 +251,20 @@ mod tests {
         priority[41] = 3;
         priority[45] = 3;
         assert!(hosts.answer(&priority).is_some_and(|answer| answer[12..14] == [8, 6]));
+    }
+
+    #[test]
+    fn what_is_asked_of_a_punted_host_is_left_to_others() {
+        let hosts = [
+            host(&[], "10.0.0.2", NETWORK, &[("10.0.0.2", "10.0.0.9")]),
+            host(&[], "10.0.0.30", NETWORK, &[]),
+        ];
+        let all = Hosts::new(hosts.to_vec(), vec![ip("10.0.0.200")..=ip("10.0.0.200")]).punt(1);
+        let asker = host(&[], "10.0.0.99", NETWORK, &[]);
+        let answers = |target| all.answer(&asker.request(ip(target)).unwrap()).is_some();
+        assert!(!answers("10.0.0.2"));
+        assert!(answers("10.0.0.9") && answers("10.0.0.200"), "sessions and streams are not the namespace's");
+        assert!(answers("10.0.0.30"));
     }
 
     #[test]

@@ -13,11 +13,13 @@
 
 mod hosts;
 mod ping;
+mod punt;
 mod question;
 mod resolver;
 
 pub use hosts::{Hosts, twins};
 pub use ping::{Due, Echo, Outcome, Ping, may_answer};
+pub use punt::{PuntTable, PuntTo, Punted, vlan_tags};
 pub use resolver::Resolver;
 
 use question::{Question, QuestionKind};
@@ -274,6 +276,11 @@ fn with_payload(mut frame: Vec<u8>, ip: usize, payload: &[u8]) -> Option<Vec<u8>
     let sum = checksum::finish(checksum::sum(&frame[icmp..], pseudo));
     put(&mut frame, icmp + 2, sum);
     Some(frame)
+}
+
+/// The address whose hardware address, or echo, a frame asks for.
+pub fn asked_for(frame: &[u8]) -> Option<IpAddr> {
+    Question::read(frame).map(|question| question.target)
 }
 
 /// The VLANs a frame is in, outermost first.

@@ -15,6 +15,7 @@ mod condition;
 pub mod document;
 mod error;
 mod flags;
+mod leases;
 pub mod plan;
 mod read;
 mod resolve;
@@ -43,6 +44,8 @@ pub struct Overrides {
     pub default_rate: Option<Load>,
     /// How long traffic is sent.
     pub duration: Option<Nanos>,
+    /// What workers do while nothing is due.
+    pub polling: Option<plan::Polling>,
     /// The seed.
     pub seed: Option<u64>,
     /// The seed if neither [`Overrides::seed`] nor the profile gives one: this crate has no randomness of its own.

@@ -1,12 +1,16 @@
 //! What the engine runs: a profile with nothing left to guess. Pure data.
 
+use emulate::dhcp::DhcpConfig;
 use field::{Choice, Vary};
 use replay::Trace;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use session::plan::{SessionPlan, SidePlan};
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::{FrameLen, FrameMix, Load, Nanos, Pps};
 use wire::PacketSpec;
+use wire::control::ControlRule;
 
 /// A trial, ready to run.
 #[derive(Debug, Clone)]
@@ -21,10 +25,14 @@ pub struct Plan {
     pub streams: Vec<StreamPlan>,
     /// Sessions, in the order the profile names them.
     pub sessions: Vec<SessionEntry>,
+    /// Programs that speak control protocols, in the order the profile names them.
+    pub protocols: Vec<ProtocolPlan>,
     /// Streams that follow each other.
     pub chains: Vec<ChainPlan>,
     /// What streams are added up by, in the order the profile names it.
     pub groups: Vec<GroupPlan>,
+    /// Whether the beginnings of evenly spaced streams are spread.
+    pub stagger: bool,
     /// How long traffic is sent. A trial also ends when every stream has sent its count and every entry of `sessions` has
     /// opened, and ended, its own.
     pub duration: Nanos,
@@ -32,12 +40,25 @@ pub struct Plan {
     pub sent_elsewhere: Option<Nanos>,
     /// How long late packets are waited for after the last one was sent (RFC 2544 section 23: 2 s).
     pub drain: Nanos,
+    /// What workers do while nothing is due.
+    pub polling: Polling,
     /// What is odd about the profile or a file it names, but no error: sentences for people.
     pub warnings: Vec<String>,
     /// What must hold for the run to pass.
     pub criteria: Vec<Criterion>,
     /// Links and device between the ports when the run is simulated.
     pub sim: SimPlan,
+}
+
+/// What a worker does while nothing is due.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Polling {
+    /// Sleeps where nothing is due for long and arriving frames wake it; looks for frames all the time otherwise.
+    #[default]
+    Auto,
+    /// Looks for frames all the time.
+    Busy,
 }
 
 impl Plan {
@@ -50,6 +71,7 @@ impl Plan {
             to: Some(0),
             from_host: 0,
             to_host: 0,
+            leased: false,
             next_hop: NextHop::Given,
             fill_source_mac: false,
             vary: None,
@@ -69,6 +91,7 @@ impl Plan {
             ports: vec![port],
             streams: self.streams.into_iter().map(received).collect(),
             sessions: Vec::new(),
+            protocols: Vec::new(),
             chains: Vec::new(),
             criteria: self.criteria.into_iter().filter(concerns_streams).collect(),
             sent_elsewhere: Some(self.duration),
@@ -103,6 +126,12 @@ pub struct PortPlan {
     pub allow_default_route: bool,
     /// What is written into a capture file while traffic runs.
     pub capture: Option<CapturePlan>,
+    /// The network namespace that is its hosts' control plane.
+    pub punt: Option<PuntPlan>,
+    /// DHCP clients behind it.
+    pub dhcp: Option<DhcpPlan>,
+    /// Multicast groups its own host is a member of.
+    pub multicast: Option<MulticastPlan>,
     /// Most that may leave the port, as packets or bits per second, whatever streams ask for. Set by whoever lends the
     /// port; no profile has it.
     pub rate_max: Option<Load>,
@@ -123,6 +152,49 @@ impl PortPlan {
     pub fn gateways(&self) -> impl Iterator<Item = IpAddr> {
         self.hosts.iter().flat_map(|host| &host.gateways).copied()
     }
+}
+
+/// DHCP clients behind a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DhcpPlan {
+    /// What they are; their hardware addresses only if they are given.
+    pub config: DhcpConfig,
+    /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
+    pub has_macs: bool,
+    /// How long all may take to get an address.
+    pub timeout: Nanos,
+}
+
+/// The multicast groups of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MulticastPlan {
+    /// Whether it speaks IGMPv2 only.
+    pub igmp_v2: bool,
+    /// Whether it speaks MLDv1 only.
+    pub mld_v1: bool,
+    /// Groups joined or left in a second, at most.
+    pub rate: u32,
+    /// What it joins, and when.
+    pub memberships: Vec<MembershipPlan>,
+    /// Seed of the spread of its reports.
+    pub seed: u64,
+}
+
+/// Groups that are joined together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MembershipPlan {
+    /// The first group.
+    pub first: IpAddr,
+    /// The last one.
+    pub last: IpAddr,
+    /// Whether all sources but `sources` are wanted; otherwise only those.
+    pub exclude: bool,
+    /// Of the groups' family.
+    pub sources: Arc<[IpAddr]>,
+    /// When they are joined, after the start of traffic; zero is before it.
+    pub join: Nanos,
+    /// When they are left, after the start of traffic; `None` is after its end.
+    pub leave: Option<Nanos>,
 }
 
 /// A host emulated behind a port.
@@ -154,6 +226,68 @@ impl HostPlan {
         let mut kin = self.gateways.iter().copied().filter(|ip| ip.is_ipv4() == address.ip.is_ipv4());
         let own = kin.clone().find(|ip| address.is_next_to(*ip));
         own.or_else(|| kin.next())
+    }
+}
+
+/// The network namespace that is the control plane of a port's hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PuntPlan {
+    /// Its name; `None` is one of the port's own.
+    pub namespace: Option<String>,
+    /// What passes, besides ARP, ICMP and ICMPv6.
+    pub rules: Vec<ControlRule>,
+}
+
+/// A program that runs in the network namespace of a port's hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtocolPlan {
+    /// Its name.
+    pub name: String,
+    /// The port's number.
+    pub port: usize,
+    /// What runs.
+    pub program: ProtocolProgram,
+    /// Its configuration.
+    pub config: String,
+    /// Shell command that succeeds when it is up; `None` leaves that to what is known of the program.
+    pub ready: Option<String>,
+    /// How long to wait for it.
+    pub timeout: Nanos,
+    /// Its folder; `None` is a new one.
+    pub folder: Option<String>,
+}
+
+/// What runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProtocolProgram {
+    /// A daemon that is known.
+    Daemon(Daemon),
+    /// A program and its arguments.
+    Command(Vec<String>),
+}
+
+/// A daemon that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Daemon {
+    /// BIRD.
+    Bird,
+    /// FRRouting.
+    Frr,
+    /// GoBGP.
+    Gobgp,
+    /// lldpd.
+    Lldpd,
+}
+
+impl Daemon {
+    /// As profiles name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bird => "bird",
+            Self::Frr => "frr",
+            Self::Gobgp => "gobgp",
+            Self::Lldpd => "lldpd",
+        }
     }
 }
 
@@ -268,6 +402,8 @@ pub struct StreamPlan {
     pub from_host: usize,
     /// Index of the host of `to` that it goes to.
     pub to_host: usize,
+    /// Whether the DHCP clients of `from` send it: sources and next hop follow from their leases ([`Plan::with_leases`]).
+    pub leased: bool,
     /// What is sent.
     pub packet: Arc<PacketSpec>,
     /// Whether the packet's author set `ethernet.dst`; if not, the next hop is resolved and filled in.
@@ -333,10 +469,25 @@ impl Sizes {
 /// Streams that follow each other: when one has sent its count the next begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainPlan {
-    /// Index of each stream, with the time from its end to the next one's start.
-    pub links: Vec<(usize, Nanos)>,
+    /// The streams, in their order.
+    pub links: Vec<ChainLink>,
     /// How often; `None` is for ever.
     pub loops: Option<u64>,
+    /// Index of the link that comes behind the last one; those before it come once.
+    pub repeat_from: usize,
+    /// Index of the link that ends the last loop.
+    pub last: Option<usize>,
+}
+
+/// One stream's turn in a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChainLink {
+    /// Index of the stream.
+    pub stream: usize,
+    /// From its end to the next one's start.
+    pub gap: Nanos,
+    /// Whether it ends with its last packet; else one of its gaps later.
+    pub ends_at_last: bool,
 }
 
 /// Streams added up.
@@ -420,25 +571,31 @@ pub enum Pattern {
 pub struct SessionEntry {
     /// What is run.
     pub session: SessionPlan,
-    /// Index of the host, on the clients' port, that emulated clients are.
-    pub client_host: usize,
-    /// Index of the host, on the servers' port, that emulated servers are.
-    pub server_host: usize,
-    /// Where emulated clients send to: every server's address is in one of these, and in one only. Empty if the
-    /// clients are external. Servers answer to the hardware address a session comes from.
+    /// Indices of the hosts, on the clients' port, that emulated clients are, in the order of their side's hosts.
+    pub client_hosts: Vec<usize>,
+    /// Indices of the hosts, on the servers' port, that emulated servers are.
+    pub server_hosts: Vec<usize>,
+    /// Whether emulated clients have the addresses of the port's DHCP clients: addresses, host and hops follow from their
+    /// leases ([`Plan::with_leases`]).
+    pub leased: bool,
+    /// Where emulated clients send to: for each of their hosts every server's address is in one of these, and in one only. Empty
+    /// if the clients are external. Servers answer to the hardware address a session comes from.
     pub hops: Vec<SessionHop>,
 }
 
 impl SessionEntry {
-    /// How the hardware address to send to for a server is found.
-    pub fn hop(&self, server: IpAddr) -> Option<HopBy> {
-        self.hops.iter().find(|hop| hop.first <= server && server <= hop.last).map(|hop| hop.by)
+    /// How the clients' host at a place finds the hardware address to send to for a server.
+    pub fn hop(&self, host: usize, server: IpAddr) -> Option<HopBy> {
+        let is_it = |hop: &&SessionHop| hop.host == host && hop.first <= server && server <= hop.last;
+        self.hops.iter().find(is_it).map(|hop| hop.by)
     }
 }
 
 /// Servers that are reached the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionHop {
+    /// Which of the clients' hosts it is for.
+    pub host: usize,
     /// The first server's address.
     pub first: IpAddr,
     /// The last one's, of the same family.

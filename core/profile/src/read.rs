@@ -247,7 +247,10 @@ impl<'a> Reader<'a> {
             _ => member.value.at,
         };
         self.reading.positions.insert(path.to_owned(), at);
+        let properties = schema.get("properties").and_then(Json::as_object);
+        let is_named = properties.is_some_and(|properties| properties.contains_key(&member.key));
         if let Some(format) = schema.pointer("/propertyNames/format").and_then(Json::as_str)
+            && !is_named
             && let Some(reason) = format_error(format, &member.key)
         {
             self.reading.fail_at(member.at, path, reason);
@@ -259,7 +262,6 @@ impl<'a> Reader<'a> {
             self.reading.broken.insert(join(parent(path).unwrap_or_default(), name));
             return None;
         }
-        let properties = schema.get("properties").and_then(Json::as_object);
         if let Some(schema) = properties.and_then(|p| p.get(key_of(member, schema))) {
             return self.read(&member.value, schema, path);
         }

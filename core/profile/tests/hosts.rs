@@ -148,10 +148,65 @@ fn sessions_are_played_by_the_host_whose_addresses_they_have() {
             .sessions
             .remove(0);
         let side = entry.session.client.as_ref().unwrap();
-        assert_eq!((entry.client_host, &side.vlans[..]), (host, vlans), "{client}");
-        assert_eq!(entry.hop(ip("10.9.9.9")), Some(HopBy::Resolve(ip(hop))), "{client}");
+        assert_eq!((&entry.client_hosts[..], &side.hosts[0].vlans[..]), (&[host][..], vlans), "{client}");
+        assert_eq!(entry.hop(0, ip("10.9.9.9")), Some(HopBy::Resolve(ip(hop))), "{client}");
     }
     let both = "client: {port: bare, addresses: 10.0.1.9}, server: {port: east, addresses: 10.0.1.3}, app: echo, open: max";
     let entry = plan(&format!("sessions: [{{name: s, {both}}}]")).sessions.remove(0);
-    assert_eq!((entry.server_host, entry.hop(ip("10.0.1.3"))), (2, Some(HopBy::PeerPort)));
+    assert_eq!((&entry.server_hosts[..], entry.hop(0, ip("10.0.1.3"))), (&[2][..], Some(HopBy::PeerPort)));
+}
+
+fn shared_out(addresses: &str) -> (Vec<String>, Vec<(String, usize)>) {
+    shared_out_by(&format!("addresses: {addresses}"))
+}
+
+/// An end on port `west` that says this of its addresses: its hosts, and the addresses of each.
+fn shared_out_by(keys: &str) -> (Vec<String>, Vec<(String, usize)>) {
+    let rest = "server: {addresses: 10.9.9.9, ports: 9}, open: 1/s, app: {bulk: {from: client}}";
+    let entry =
+        plan(&format!("sessions: [{{name: s, client: {{port: west, {keys}}}, {rest}}}]")).sessions.remove(0);
+    let side = entry.session.client.as_ref().unwrap();
+    let ranges = entry.session.clients.addresses.iter();
+    let ranges = ranges.map(|range| (format!("{}..{}", range.first, range.last), range.host)).collect();
+    for (place, number) in entry.client_hosts.iter().enumerate() {
+        let hop = entry.hop(place, ip("10.9.9.9"));
+        assert!(matches!(hop, Some(HopBy::Resolve(_))), "host {number} has a gateway of its own");
+    }
+    (side.hosts.iter().map(|host| format!("{}{:?}", host.name, host.vlans)).collect(), ranges)
+}
+
+#[test]
+fn sessions_may_be_played_by_several_hosts() {
+    let ranges =
+        |of: &[(&str, usize)]| of.iter().map(|(text, host)| (text.to_string(), *host)).collect::<Vec<_>>();
+    // Each address is its owner's.
+    let (hosts, shared) = shared_out("[10.0.0.2, 10.0.70.2]");
+    assert_eq!(hosts, ["west[]", "red[7]"]);
+    assert_eq!(shared, ranges(&[("10.0.0.2..10.0.0.2", 0), ("10.0.70.2..10.0.70.2", 1)]));
+    // What is nobody's own is the host's on whose network it is, in ranges as long as can be.
+    let (hosts, shared) = shared_out("[10.0.8.20..10.0.8.30, 10.0.70.2..10.0.70.9, 192.0.2.1]");
+    assert_eq!(hosts, ["blue[8, 9]", "red[7]"]);
+    assert_eq!(
+        shared,
+        ranges(&[("10.0.8.20..10.0.8.30", 0), ("10.0.70.2..10.0.70.9", 1), ("192.0.2.1..192.0.2.1", 1)])
+    );
+    // By name.
+    let named = |hosts: &str| shared_out_by(&format!("hosts: {hosts}"));
+    let (hosts, shared) = named("[blue, many]");
+    assert_eq!((hosts.len(), hosts[0].as_str(), hosts[100].as_str()), (101, "blue[8, 9]", "many[99][199]"));
+    assert_eq!(
+        (&shared[0], &shared[100]),
+        (&("10.0.8.2..10.0.8.2".into(), 0), &("10.1.99.2..10.1.99.2".into(), 100))
+    );
+    let (hosts, shared) = named("'many[7]'");
+    assert_eq!((hosts, shared), (vec!["many[7][107]".into()], ranges(&[("10.1.7.2..10.1.7.2", 0)])));
+    // A range over several hosts is cut where the host changes.
+    let port = "ports: {west: {device: 'ring:a', ip: 10.0.0.2/24, hosts: [{name: a, count: 3, ip: 10.0.0.10/24}]}}\n";
+    let text = format!(
+        "{port}sessions: [{{name: s, client: {{port: west, addresses: 10.0.0.10..10.0.0.12}}, server: {{addresses: 10.0.0.99, ports: 9}}, \
+         open: 1/s, app: {{bulk: {{from: client}}}}}}]"
+    );
+    let entry = load(&text).unwrap().sessions.remove(0);
+    assert_eq!(entry.client_hosts, [1, 2, 3]);
+    assert_eq!(entry.session.clients.addresses.iter().map(|range| range.host).collect::<Vec<_>>(), [0, 1, 2]);
 }

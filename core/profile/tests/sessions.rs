@@ -36,7 +36,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 fn range(first: &str, last: &str, by: HopBy) -> SessionHop {
-    SessionHop { first: ip(first), last: ip(last), by }
+    SessionHop { host: 0, first: ip(first), last: ip(last), by }
 }
 
 #[test]
@@ -44,7 +44,10 @@ fn fills_in_what_was_left_out() {
     let entry = entry("client: {port: west}, server: {port: east}, app: http, open: 10/s");
     let plan = &entry.session;
     let (client, server) = (plan.client.as_ref().unwrap(), plan.server.as_ref().unwrap());
-    assert_eq!((client.port, client.vlans.as_slice(), server.vlans.len()), (0, &[7][..], 0));
+    assert_eq!(
+        (client.port, client.hosts[0].vlans.as_slice(), server.hosts[0].vlans.len()),
+        (0, &[7][..], 0)
+    );
     assert_eq!((client.mtu, client.ttl, client.tos), (1_500, 64, 0));
     assert_eq!(
         (&client.tcp, client.udp.idle_timeout),
@@ -156,7 +159,7 @@ fn finds_where_clients_send_to() {
     assert_eq!(entry("server: {port: east}, app: echo").hops, []);
     let entry =
         entry("client: {port: west}, server: {addresses: [10.0.0.9, 10.5.0.0/16]}, app: echo, open: max");
-    let hop = |text: &str| entry.hop(ip(text));
+    let hop = |text: &str| entry.hop(0, ip(text));
     assert_eq!(hop("10.0.0.9"), Some(resolve("10.0.0.9")));
     assert_eq!((hop("10.5.0.7"), hop("10.6.0.1")), (Some(resolve("10.0.0.1")), None));
 }
@@ -189,8 +192,11 @@ fn an_end_wins_over_the_entry() {
          close_by: reset}, ip: {ttl: 9, tos: 8}, udp: {idle_timeout: 1s}",
     );
     let (client, server) = (plan.session.client.unwrap(), plan.session.server.unwrap());
-    assert_eq!((client.mtu, &client.vlans[..], client.tos, client.ttl), (9000, &[1, 2][..], 46 << 2, 9));
-    assert_eq!((server.mtu, &server.vlans[..], server.tos, server.ttl), (1400, &[5][..], 8, 9));
+    assert_eq!(
+        (client.mtu, &client.hosts[0].vlans[..], client.tos, client.ttl),
+        (9000, &[1, 2][..], 46 << 2, 9)
+    );
+    assert_eq!((server.mtu, &server.hosts[0].vlans[..], server.tos, server.ttl), (1400, &[5][..], 8, 9));
     assert_eq!((client.udp.idle_timeout, server.udp.idle_timeout), (Some(Nanos::from_secs(1)), None));
     let (near, far) = (&client.tcp, &server.tcp);
     assert_eq!((near.mss, near.time_wait), (Some(8000), TimeWait::Skip));

@@ -9,6 +9,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod lcg;
+
 /// What the state of the generator grows by from one number to the next.
 pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The right shifts of [`mix`], in order.

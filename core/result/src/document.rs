@@ -2,7 +2,7 @@
 
 use crate::{
     AchievedResult, CaptureResult, ClockResult, CriterionResult, LatencyResult, Named, PortResult,
-    RateChange, SessionResult, SimResult, StreamResult, Verdict, WorkerResult,
+    ProtocolResult, RateChange, SessionResult, SimResult, StreamResult, Verdict, WorkerResult,
 };
 use std::borrow::Cow;
 
@@ -49,6 +49,9 @@ part! {
         /// Captures by port.
         #[serde(skip_serializing_if = "Named::is_empty")]
         captures: Named<CaptureResult> = PART.by(&[Key::Port]);
+        /// Programs that spoke control protocols, in the order the profile names them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        protocols: Vec<ProtocolResult> = PART;
         /// The criteria of the profile.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         criteria: Vec<CriterionResult> = PART.judged();

@@ -20,14 +20,15 @@ mod trial;
 
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
-pub use port::PortResult;
+pub use port::{DhcpResult, MulticastResult, PortResult};
 pub use session::{
-    AppResult, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, SessionResult, SideDetails, SideResult, TlsResult,
+    DNS_CODES, DNS_EXTRA, HTTP_CLASSES, PartResult, PhaseResult, SessionResult, SideDetails, SideResult,
+    TlsResult,
 };
 pub use stream::{JitterResult, LatencyResult, PacingResult, SpreadResult, StreamResult};
 pub use trial::{
-    AchievedPart, AchievedResult, CaptureResult, ClockResult, CriterionResult, Meaning, RateChange,
-    SimResult, Verdict, WorkerResult,
+    AchievedPart, AchievedResult, CaptureResult, ClockResult, CriterionResult, Meaning, ProtocolResult,
+    RateChange, SimResult, Verdict, WorkerResult,
 };
 
 use schemars::generate::SchemaSettings;

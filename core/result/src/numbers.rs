@@ -81,6 +81,10 @@ pub enum Key {
     Sessions,
     /// An application of a mix.
     App,
+    /// A host that plays an end of sessions.
+    Host,
+    /// A phase of an entry's load.
+    Phase,
     /// A place in a list, from 0.
     Index,
     /// Why a session failed.
@@ -111,6 +115,8 @@ impl Key {
             Self::Row => "<row>",
             Self::Sessions => "<entry>",
             Self::App => "<application>",
+            Self::Host => "<host>",
+            Self::Phase => "<phase>",
             Self::Index => "<n>",
             Self::Failure | Self::RxError | Self::TxError => "<reason>",
             Self::FailureDetail => "<detail>",

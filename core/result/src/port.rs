@@ -1,6 +1,6 @@
 //! Ports.
 
-use crate::{Counters, PacingResult};
+use crate::{Counters, LatencyResult, PacingResult};
 
 part! {
     /// One port.
@@ -26,8 +26,20 @@ part! {
         rx_bps_l1: f64 = BITS_PER_S;
         /// Packets received that are not test packets of this run.
         rx_other: u64 = COUNT.counter("port_rx_other_packets");
-        /// ARP, ND and echo replies and frames of pings sent.
+        /// ARP, ND and echo replies, and frames of pings, DHCP clients and members of groups sent while traffic ran.
         tx_answers: u64 = COUNT;
+        /// Frames passed to the network namespace of the port's hosts. Absent if they have none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rx_punted: Option<u64> = COUNT.counter("port_rx_punted_frames");
+        /// Frames for that namespace that were dropped: the tester's buffer was full, or the kernel did not take them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rx_punt_dropped: Option<u64> = COUNT.counter("port_rx_punt_dropped_frames");
+        /// Frames of that namespace sent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tx_punted: Option<u64> = COUNT.counter("port_tx_punted_frames");
+        /// Frames of that namespace that were dropped: the tester's buffer was full, or they are too long for the port.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tx_punt_dropped: Option<u64> = COUNT.counter("port_tx_punt_dropped_frames");
         /// Frames received with errors, and frames lost in the tester, by reason.
         rx_errors: Counters = COUNT.by(&[Key::RxError]).counter("port_rx_errors");
         /// Frames the driver accepted but did not send, by reason.
@@ -35,8 +47,68 @@ part! {
         /// IP fragments received for the port's hosts, packets reassembled from them, and packets given up.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         fragments: Counters = COUNT.by(&[Key::FrameCounter]);
+        /// The port's DHCP clients. Absent if it has none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        dhcp: Option<DhcpResult> = PART;
+        /// The multicast groups of the port's host. Absent if it joins none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        multicast: Option<MulticastResult> = PART;
         /// Departures of all paced streams compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
+    }
+}
+
+part! {
+    /// DHCP clients of a port, from before traffic until their release.
+    pub struct DhcpResult {
+        /// Clients.
+        clients: u64 = COUNT;
+        /// Clients that had an address when traffic started.
+        bound: u64 = COUNT;
+        /// Clients that had none.
+        failed: u64 = COUNT;
+        /// Leases per second, from the first DISCOVER to the last first lease.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bound_per_s: Option<f64> = PER_S;
+        /// Time from a client's first DISCOVER to its lease.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bind_ns: Option<LatencyResult> = PART;
+        /// DISCOVER messages sent.
+        discovers: u64 = COUNT;
+        /// OFFER messages received by clients that waited for one.
+        offers: u64 = COUNT;
+        /// REQUEST messages sent.
+        requests: u64 = COUNT;
+        /// ACK messages received that began or prolonged a lease.
+        acks: u64 = COUNT;
+        /// NAK messages received by clients that had asked.
+        naks: u64 = COUNT;
+        /// RELEASE messages sent.
+        releases: u64 = COUNT;
+        /// Messages sent again because no answer came.
+        repeated: u64 = COUNT;
+        /// Leases prolonged by their server.
+        renewed: u64 = COUNT;
+        /// Leases prolonged after their server kept silent.
+        rebound: u64 = COUNT;
+        /// Leases that ended because nobody prolonged them, or by a NAK.
+        lost: u64 = COUNT;
+        /// Leases of an address that another client here had.
+        conflicts: u64 = COUNT;
+    }
+}
+
+part! {
+    /// Multicast groups of a port's host, from before traffic until it has left them.
+    pub struct MulticastResult {
+        /// Groups joined.
+        joined: u64 = COUNT;
+        /// Groups left.
+        left: u64 = COUNT;
+        /// Frames with reports sent.
+        reports: u64 = COUNT;
+        /// Queries received.
+        queries: u64 = COUNT;
     }
 }

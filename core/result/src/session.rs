@@ -13,7 +13,7 @@ pub const DNS_CODES: [&str; 16] = [
 ];
 
 /// Further keys of `dns`: responses cut off (RFC 2181 section 9), and questions asked again.
-pub const DNS_EXTRA: [&str; 2] = ["truncated", "retries"];
+pub const DNS_EXTRA: [&str; 3] = ["truncated", "retries", "over_tcp"];
 
 part! {
     /// One entry under `sessions`: counts of its clients, or of its servers if the clients are external.
@@ -31,6 +31,10 @@ part! {
         /// Counts of that side.
         #[serde(flatten)]
         seen: SideResult = FLAT;
+        /// Counts of the clients by phase, of an entry whose rate goes up or down: `ramp_up`, `sustain`, `ramp_down`. What
+        /// came in the drain is in none.
+        #[serde(skip_serializing_if = "Named::is_empty")]
+        phases: Named<PhaseResult> = PART.by(&[Key::Phase]).clients();
         /// Counts of the clients, if they run here.
         #[serde(skip_serializing_if = "Option::is_none")]
         client: Option<SideDetails> = PART.clients();
@@ -55,10 +59,14 @@ part! {
         failed: Counters = COUNT.by(&[Key::Failure]).counter("sessions_failures");
         /// Failed sessions / `attempted`.
         failed_ratio: f64 = RATIO;
-        /// Sessions open at the end; in an interval, the change since its beginning.
+        /// Sessions open at the end; in an interval or a phase, the change since its beginning.
         active: i64 = COUNT;
-        /// Maximum of open sessions; with several workers, the sum of their maxima.
+        /// Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its maximum
+        /// at an instant of its own, and the sum is taken over spans of at most 50 ms.
         active_max: u64 = COUNT;
+        /// At least so many sessions were open at one instant. Only with several workers, or applications of a mix.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        active_max_at_least: Option<u64> = COUNT;
         /// Sessions established per second.
         open_per_s: f64 = PER_S;
         /// Requests sent (clients) or received (servers).
@@ -96,6 +104,20 @@ part! {
 }
 
 part! {
+    /// One phase of an entry's load. What is counted belongs to the phase in which it happened: a session may be opened in one
+    /// and completed in another.
+    pub struct PhaseResult {
+        /// When it began, since the start of traffic.
+        from_s: f64 = SECONDS;
+        /// When it ended.
+        to_s: f64 = SECONDS;
+        /// Counts in that time.
+        #[serde(flatten)]
+        seen: SideResult = FLAT;
+    }
+}
+
+part! {
     /// All counts of one side.
     pub struct SideDetails {
         /// Counts of its sessions.
@@ -103,14 +125,17 @@ part! {
         seen: SideResult = FLAT;
         /// Applications of a mix by name. Absent if there is only one.
         #[serde(skip_serializing_if = "Named::is_empty")]
-        apps: Named<AppResult> = PART.by(&[Key::App]);
+        apps: Named<PartResult> = PART.by(&[Key::App]);
+        /// Hosts by name, if several play this side. Absent if there is only one.
+        #[serde(skip_serializing_if = "Named::is_empty")]
+        hosts: Named<PartResult> = PART.by(&[Key::Host]);
         /// Details of failures: TLS alerts, faults of certificates and responses.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         failure_details: Counters = COUNT.by(&[Key::FailureDetail]);
         /// Responses by class of HTTP status: `2xx`.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         http: Counters = COUNT.by(&[Key::HttpClass]);
-        /// DNS responses by code, and `truncated` and `retries`.
+        /// DNS responses by code; `truncated` ones, `retries`, and queries asked again `over_tcp`.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         dns: Counters = COUNT.by(&[Key::DnsCode]);
         /// TLS handshakes by negotiated parameters.
@@ -132,8 +157,8 @@ part! {
 }
 
 part! {
-    /// One application of a mix, on one side.
-    pub struct AppResult {
+    /// One application of a mix, or one of several hosts, on one side.
+    pub struct PartResult {
         /// Sessions that clients began to open, or that servers were asked for.
         attempted: u64 = COUNT;
         /// Sessions completed as planned.

@@ -64,6 +64,24 @@ part! {
 }
 
 part! {
+    /// A program that spoke control protocols behind a port.
+    pub struct ProtocolResult {
+        /// Name of the entry.
+        name: String = TEXT;
+        /// Folder with its configuration and sockets.
+        folder: String = TEXT;
+        /// Files with what its programs said.
+        logs: Vec<String> = TEXT;
+        /// From its start until it was up, s.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        up_after_s: Option<f64> = SECONDS;
+        /// Why it ended before the run did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ended: Option<String> = TEXT;
+    }
+}
+
+part! {
     /// A rate change during a trial.
     pub struct RateChange {
         /// When it took effect, s since traffic started.
@@ -180,5 +198,11 @@ part! {
         /// Time in which the loop stood still for 5 ms and longer, s; absent in a simulated trial.
         #[serde(skip_serializing_if = "Option::is_none")]
         paused_s: Option<f64> = SECONDS;
+        /// Time asleep because nothing was due, s; absent if it never slept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        slept_s: Option<f64> = SECONDS;
+        /// Longest time by which a sleep ended too late, ns; absent if it never slept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        overslept_max_ns: Option<u64> = NANOS;
     }
 }

@@ -125,12 +125,16 @@ pub enum CurveShape {
 ///
 /// The workers of a port share the departures of all links in turn. A random link draws other gaps in each loop. A loop
 /// that takes no time at all is made to take 1 ns.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Chain {
     /// In their order.
     pub links: Vec<Link>,
     /// How many times all of them; `None` is for ever.
     pub loops: Option<u64>,
+    /// Index of the link that follows the last one: those before it come once. Behind the last link there is none.
+    pub repeat_from: usize,
+    /// Index of the link that ends the last loop; `None` is the last.
+    pub last: Option<usize>,
     /// From the start of traffic to the first link's begin.
     pub start_delay: Nanos,
 }
@@ -150,6 +154,8 @@ pub struct Link {
     pub load: StreamLoad,
     /// From the end of this link to the next one's begin.
     pub gap: Nanos,
+    /// Whether the link ends with its last departure instead of one gap behind it. Of random paces it never does.
+    pub ends_at_last: bool,
 }
 
 impl Pace {

@@ -58,6 +58,9 @@ struct Links {
     links: Arc<[LinkStart]>,
     /// Loops; `u64::MAX` is for ever.
     loops: u64,
+    /// The link behind the last one, and the one that ends the last loop.
+    repeat_from: usize,
+    last: usize,
     round: u64,
     link: usize,
     /// When the loop began.
@@ -87,9 +90,12 @@ impl Process {
 
     /// The process of a chain.
     pub(crate) fn chain(chain: &Chain, start: Nanos, share: Share, curves: &mut Curves) -> Self {
-        let mut seen: HashMap<u32, u64> = HashMap::new();
+        let (mut seen, mut once): (HashMap<u32, u64>, HashMap<u32, u64>) = (HashMap::new(), HashMap::new());
         let mut links: Vec<LinkStart> = Vec::with_capacity(chain.links.len());
-        for link in &chain.links {
+        for (index, link) in chain.links.iter().enumerate() {
+            if index == chain.repeat_from {
+                once = seen.clone();
+            }
             let total = link.load.total();
             let (train, events) = Train::new(&link.load, total, curves);
             let number = seen.entry(link.stream).or_default();
@@ -97,7 +103,10 @@ impl Process {
                 stream: link.stream,
                 delay: link.load.start_delay.0,
                 gap: link.gap.0,
-                span: train.end(events.until(total)),
+                span: match link.ends_at_last {
+                    true => train.last(events.until(total)),
+                    false => train.end(events.until(total)),
+                },
                 number: *number,
                 per_loop: 0,
                 train,
@@ -107,14 +116,17 @@ impl Process {
             *number = number.saturating_add(total);
         }
         for link in &mut links {
-            link.per_loop = seen[&link.stream];
+            link.per_loop = seen[&link.stream] - once.get(&link.stream).copied().unwrap_or(0);
         }
         let any = links.iter().any(|link| link.total > 0);
+        let repeats = links.iter().skip(chain.repeat_from).any(|link| link.total > 0);
         let begin = start.saturating_add(chain.start_delay);
         let mut process = Self::before(begin, share);
         process.chain = Some(Box::new(Links {
             links: links.into(),
-            loops: chain.loops.unwrap_or(u64::MAX),
+            loops: if repeats { chain.loops.unwrap_or(u64::MAX) } else { 1 },
+            repeat_from: chain.repeat_from,
+            last: chain.last.unwrap_or(usize::MAX),
             round: 0,
             link: 0,
             round_begin: begin.0,
@@ -246,9 +258,10 @@ impl Process {
         });
         let mut begin = self.base.saturating_add(span).saturating_add(link.gap);
         chain.offset = (chain.offset + self.events_end) % self.stride;
+        let ends = chain.link == chain.last && chain.round.saturating_add(1) >= chain.loops;
         chain.link += 1;
-        if chain.link == chain.links.len() {
-            (chain.link, chain.round) = (0, chain.round.saturating_add(1));
+        if chain.link == chain.links.len() || ends {
+            (chain.link, chain.round) = (chain.repeat_from, chain.round.saturating_add(1));
             begin = begin.max(chain.round_begin.saturating_add(1));
             chain.round_begin = begin;
         }

@@ -123,6 +123,18 @@ impl Schedule {
         duration: Nanos,
         share: Share,
     ) -> Self {
+        Self::beginning(streams, chains, start, duration, share, true)
+    }
+
+    /// The same, but all loads begin at `start` plus their delay unless beginnings are `spread`.
+    pub fn beginning(
+        streams: &[(u32, StreamLoad)],
+        chains: &[Chain],
+        start: Nanos,
+        duration: Nanos,
+        share: Share,
+        spread: bool,
+    ) -> Self {
         let mut curves = Curves::new();
         let mut loads: Vec<(&StreamLoad, Vec<u32>)> = Vec::new();
         let mut place: HashMap<&StreamLoad, usize> = HashMap::new();
@@ -141,8 +153,9 @@ impl Schedule {
         processes.extend(chains.iter().map(|chain| Process::chain(chain, start, share, &mut curves)));
         let (paced, greedy): (Vec<_>, Vec<_>) = loads.into_iter().partition(|(load, _)| load.pace.is_paced());
         let alone = greedy.iter().map(|(_, streams)| streams.len()).sum::<usize>() == 1;
-        let of = paced.len();
+        let of = if spread { paced.len() } else { 1 };
         let class = |(index, (load, streams)): (usize, (&StreamLoad, Vec<u32>))| {
+            let index = if spread { index } else { 0 };
             Class::new(streams, load, start, share, ClassPosition { index, of, alone })
         };
         let classes = paced.into_iter().enumerate().map(class).map(Source::Class);

@@ -127,6 +127,19 @@ impl Train {
             Train::Trace(trace) => trace.period_behind(events),
         })
     }
+
+    /// When the last of `events` events is due; of random departures, when they end.
+    pub(crate) fn last(&self, events: u64) -> Option<u64> {
+        match self {
+            Train::Poisson(_) | Train::Gaps(_) => self.end(events),
+            _ if events == 0 || events == u64::MAX => self.end(events),
+            fixed => {
+                let mut train = fixed.clone();
+                train.jump(events - 1);
+                Some(train.time())
+            }
+        }
+    }
 }
 
 impl Events {

@@ -62,16 +62,24 @@ fn load(count: impl Strategy<Value = Option<u64>>) -> impl Strategy<Value = Stre
 /// Streams 0, 1, …, some of equal loads, and chains of streams 100, 101, ….
 fn loads() -> impl Strategy<Value = (Vec<(u32, StreamLoad)>, Vec<Chain>)> {
     let streams = proptest::collection::vec((load(proptest::option::of(1u64..20)), 1usize..25), 0..4);
-    let link = (load((0u64..20).prop_map(Some)), 0u32..3, 100u64..2_000);
-    let chain = (proptest::collection::vec(link, 0..4), proptest::option::of(0u64..5), 0u64..3_000);
+    let link = (load((0u64..20).prop_map(Some)), 0u32..3, 100u64..2_000, any::<bool>());
+    let end = (proptest::option::of(0u64..5), 0usize..5, proptest::option::of(0usize..4));
+    let chain = (proptest::collection::vec(link, 0..4), end, 0u64..3_000);
     (streams, proptest::collection::vec(chain, 0..3)).prop_map(|(streams, chains)| {
         let streams = streams.iter().flat_map(|(load, copies)| vec![load.clone(); *copies]);
-        let chains = (1u32..).zip(chains).map(|(number, (links, loops, delay))| Chain {
+        let chains = (1u32..).zip(chains).map(|(number, (links, (loops, repeat_from, last), delay))| Chain {
             links: links
                 .into_iter()
-                .map(|(load, stream, gap)| Link { stream: 100 * number + stream, load, gap: Nanos(gap) })
+                .map(|(load, stream, gap, ends_at_last)| Link {
+                    stream: 100 * number + stream,
+                    load,
+                    gap: Nanos(gap),
+                    ends_at_last,
+                })
                 .collect(),
             loops,
+            repeat_from,
+            last,
             start_delay: Nanos(delay),
         });
         ((0..).zip(streams).collect(), chains.collect())

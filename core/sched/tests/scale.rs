@@ -146,8 +146,14 @@ fn curves_chains_and_delays_are_stretched() {
     let wanted: Vec<u64> = (0..10).map(|j| 2_000 + 200 * j).chain([4_000, 4_100, 4_200]).collect();
     assert_eq!(dues(&run(&mut stretched), 0), wanted);
 
-    let link = |stream| Link { stream, load: counted(Pace::Even(Pps::new(1_000_000)), 1), gap: Nanos(500) };
-    let chain = Chain { links: vec![link(4), link(9)], loops: None, start_delay: Nanos(100) };
+    let link = |stream| Link {
+        stream,
+        load: counted(Pace::Even(Pps::new(1_000_000)), 1),
+        gap: Nanos(500),
+        ends_at_last: false,
+    };
+    let chain =
+        Chain { links: vec![link(4), link(9)], loops: None, start_delay: Nanos(100), ..Chain::default() };
     let mut schedule = Schedule::new(&[], &[chain], Nanos(0), Nanos(4_000), Share::WHOLE);
     schedule.scale(Some(&[9]), Factor::new(3, 1), Nanos(1_000));
     let slots = run(&mut schedule);

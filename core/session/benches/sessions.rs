@@ -7,7 +7,7 @@
 
 use session::plan::{
     AddressRange, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix,
-    OpenRate, Patience, PoolPlan, SelectionOrder, SessionPlan, SidePlan, Size,
+    OpenRate, Patience, PoolPlan, SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
 };
 use session::{Apps, Clients, groups};
 use std::hint::black_box;
@@ -47,7 +47,7 @@ fn http(bytes: u64, requests: u32) -> AppPlan {
 fn plan(app: AppPlan) -> SessionPlan {
     let side = SidePlan {
         port: 0,
-        vlans: Vec::new(),
+        hosts: vec![SideHost::default()],
         mtu: 1500,
         ttl: 64,
         tos: 0,
@@ -56,7 +56,7 @@ fn plan(app: AppPlan) -> SessionPlan {
     };
     let pool = |first: &str, last: &str, ports| {
         let [first, last] = [first, last].map(|text| text.parse().expect("an address"));
-        PoolPlan { addresses: vec![AddressRange { first, last, weight: 1 }], ports }
+        PoolPlan { addresses: vec![AddressRange { first, last, weight: 1, host: 0 }], ports }
     };
     SessionPlan {
         name: String::new(),
@@ -67,6 +67,7 @@ fn plan(app: AppPlan) -> SessionPlan {
         servers: pool("10.0.1.1", "10.0.1.1", 80..=80),
         order: SelectionOrder::Sequential,
         mix: Mix::one(app),
+        tunnel: None,
         tls: None,
         load: LoadPlan::at(OpenRate::Constant(Pps::new(1_000_000))),
         patience: Patience::default(),

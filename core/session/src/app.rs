@@ -8,6 +8,7 @@ use crate::http;
 use crate::plan::{AppPlan, Carrier, Side};
 use crate::program::Machine;
 use tcp::End;
+use units::Nanos;
 
 /// An application's one end, made ready.
 #[derive(Debug)]
@@ -92,6 +93,35 @@ impl AnyApp {
             Self::Echo(_) | Self::HttpServer(_) | Self::DnsServer(_) => false,
         };
         waits && !flow.has(Flag::FirstByte)
+    }
+
+    /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero.
+    pub(crate) fn set_clock(&mut self, wall_zero: Nanos) {
+        if let Self::HttpServer(app) = self {
+            app.set_clock(wall_zero);
+        }
+    }
+
+    /// Whether a session that began over UDP is on TCP for now.
+    pub(crate) fn is_by_tcp(&self, flow: &Flow) -> bool {
+        matches!(self, Self::DnsClient(_)) && dns::Client::is_by_tcp(flow)
+    }
+
+    /// Whether a flow takes up a session that began on another.
+    #[inline]
+    pub(crate) fn is_arriving(&self, flow: &Flow) -> bool {
+        matches!(self, Self::DnsClient(_)) && dns::Client::is_arriving(flow)
+    }
+
+    /// Whether the session of a flow goes on on another.
+    #[inline]
+    pub(crate) fn is_gone(&self, flow: &Flow) -> bool {
+        matches!(self, Self::DnsClient(_)) && dns::Client::is_gone(flow)
+    }
+
+    /// What a session takes to a flow of another carrier, if it waits for that.
+    pub(crate) fn leave(&self, flow: &mut Flow) -> Option<Flow> {
+        if matches!(self, Self::DnsClient(_)) { dns::Client::leave(flow) } else { None }
     }
 
     /// Whether nothing was missing when a flow ended.

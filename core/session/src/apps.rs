@@ -14,6 +14,7 @@ use crate::plan::{AtEnd, Carrier, SessionPlan, Side};
 use crate::scale::Scale;
 use crate::secure::SecureSide;
 use crate::tls::{self, TlsFlow};
+use crate::tunnel::{Said, Tunnel};
 use std::collections::VecDeque;
 use tcp::{App, End, FlowId, GroupId, Io};
 use units::Nanos;
@@ -36,7 +37,7 @@ enum Step {
     Open,
 }
 
-/// Which flows belong to a group: one side of one application of one entry.
+/// Which flows belong to a group: one side of one application of one entry, as one of its hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKey {
     /// Index of the entry.
@@ -45,18 +46,36 @@ pub struct GroupKey {
     pub side: Side,
     /// Index of the application in the entry's mix.
     pub member: usize,
+    /// Index among the side's hosts.
+    pub host: usize,
 }
 
-/// All groups of a profile's entries; a group's number is its place. The same on every port and worker.
+/// All groups of a profile's entries; a group's number is its place, and those of an application's hosts follow each other. The
+/// same on every port and worker.
 pub fn groups(plans: &[SessionPlan]) -> Vec<GroupKey> {
     let mut keys = Vec::new();
     for (session, plan) in plans.iter().enumerate() {
         for (side, played) in [(Side::Client, &plan.client), (Side::Server, &plan.server)] {
-            let members = if played.is_some() { plan.mix.members.len() } else { 0 };
-            keys.extend((0..members).map(|member| GroupKey { session, side, member }));
+            let hosts = played.as_ref().map_or(0, |played| played.hosts.len());
+            let members = 0..plan.mix.members.len();
+            keys.extend(
+                members
+                    .flat_map(|member| (0..hosts).map(move |host| GroupKey { session, side, member, host })),
+            );
         }
     }
     keys
+}
+
+/// A session that goes on on another flow, between the same two addresses.
+#[derive(Debug, Clone, Copy)]
+pub struct Move {
+    /// The flow it leaves.
+    pub from: FlowId,
+    /// Its group.
+    pub group: GroupId,
+    /// What carries the other flow.
+    pub to: Carrier,
 }
 
 /// A group at work.
@@ -65,9 +84,10 @@ struct Group {
     common: Common,
     app: AnyApp,
     counts: Counts,
-    pacers: Pacers,
     at_end: AtEnd,
     secure: Option<Box<dyn SecureSide>>,
+    /// What clients ask for before anything else.
+    tunnel: Option<Tunnel>,
     /// Sessions there are.
     active: u64,
     /// Bytes of applications before counts were swapped last.
@@ -81,9 +101,13 @@ struct Group {
 /// The applications of one stack.
 pub struct Apps {
     groups: Vec<Group>,
+    /// Of the clients of each entry, whose applications and hosts share a rate.
+    pacers: Vec<Pacers>,
     extras: Extras,
     /// Encryption of the flows, by the place of their extra.
     secured: Vec<Option<Box<TlsFlow>>>,
+    /// Sessions that wait to go on on another flow.
+    moves: Vec<Move>,
 }
 
 impl std::fmt::Debug for Apps {
@@ -110,11 +134,22 @@ impl Apps {
             let secure = (plan.tls.is_some() && plan.carrier == Carrier::Tcp).then(|| secure(key));
             Group::new(plan, key, (worker as u64, workers as u64), secure)
         };
+        let pacers = |plan: &SessionPlan| {
+            let pacer = |rate| Pacer::new(rate, worker as u64, workers as u64);
+            Pacers { requests: plan.load.request_rate.map(pacer), closes: plan.load.close_rate.map(pacer) }
+        };
         Self {
             groups: groups(plans).into_iter().map(make).collect(),
+            pacers: plans.iter().map(pacers).collect(),
             extras: Extras::default(),
             secured: Vec::new(),
+            moves: Vec::new(),
         }
+    }
+
+    /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero. Without it time begins then.
+    pub fn set_clock(&mut self, wall_zero: Nanos) {
+        self.groups.iter_mut().for_each(|group| group.app.set_clock(wall_zero));
     }
 
     /// The groups, in order of their numbers.
@@ -146,18 +181,26 @@ impl Apps {
         group.active -= 1;
     }
 
+    /// Sessions that are to go on on another flow, since this was asked last: each leaves its own ([`Apps::leave`]), and
+    /// what it takes along goes to a new one.
+    #[inline]
+    pub fn take_moves(&mut self) -> Vec<Move> {
+        std::mem::take(&mut self.moves)
+    }
+
+    /// Ends a flow whose session goes on on another: to be called within the stack's `with`. Returns what the other one
+    /// begins with; `None` if the session has ended meanwhile. If there is none, [`Apps::not_opened`] must be told.
+    pub fn leave(&mut self, flow: &mut Flow, io: &mut Io) -> Option<Flow> {
+        let next = self.groups[usize::from(io.group().0)].app.leave(flow)?;
+        io.close();
+        Some(next)
+    }
+
     /// Sends requests and closes sessions of an entry's clients so many times as fast as the plan says, from `at` on.
     /// Returns whether sessions that wait for a turn must ask for another ([`Apps::ask_again`]).
     pub fn scale(&mut self, session: usize, at: Nanos, scale: Scale) -> bool {
-        let mut any = false;
-        let clients = |group: &&mut Group| group.key.session == session && group.key.side == Side::Client;
-        for group in self.groups.iter_mut().filter(clients) {
-            for pacer in group.pacers.requests.iter_mut().chain(&mut group.pacers.closes) {
-                pacer.scale(at, scale);
-                any = true;
-            }
-        }
-        any
+        let Pacers { requests, closes } = &mut self.pacers[session];
+        requests.iter_mut().chain(closes).map(|pacer| pacer.scale(at, scale)).count() > 0
     }
 
     /// Takes a session's turn away, if it waits for one, and lets it ask for another: to be called within the stack's
@@ -173,7 +216,10 @@ impl Apps {
     /// ([`Apps::judge_silent`]).
     pub fn stop(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
         let (at_end, patience) = {
-            let Group { at_end, common, .. } = &self.groups[usize::from(io.group().0)];
+            let Group { at_end, common, app, .. } = &self.groups[usize::from(io.group().0)];
+            if app.is_gone(flow) {
+                return;
+            }
             let is_client = common.side == Side::Client;
             (*at_end, if is_client { common.patience.response } else { common.patience.idle })
         };
@@ -219,10 +265,10 @@ impl Apps {
     /// late replies were waited for. One that has failed is over; one that was told to stop, and to which nothing came
     /// since, has failed. Others are on their way, and stay.
     pub fn judge_silent(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
-        if !flow.has(Flag::Stopping) || flow.elapsed(now) < SILENCE_MIN {
+        let group = &self.groups[usize::from(io.group().0)];
+        if !flow.has(Flag::Stopping) || flow.elapsed(now) < SILENCE_MIN || group.app.is_gone(flow) {
             return;
         }
-        let group = &self.groups[usize::from(io.group().0)];
         let is_client = group.common.side == Side::Client;
         let reason = match self.step(flow, group) {
             _ if flow.has(Flag::Failed) => flow.reason(),
@@ -315,8 +361,10 @@ impl Apps {
         io: &mut Io,
         tell: impl FnOnce(&mut AnyApp, Option<&mut TlsFlow>, &mut Ctx<'_>, &mut Flow),
     ) {
-        let Group { common, app, counts, pacers, .. } = &mut self.groups[usize::from(io.group().0)];
-        let mut ctx = Ctx { now, common, counts, pacers, extras: &mut self.extras, ask: Default::default() };
+        let Group { key, common, app, counts, .. } = &mut self.groups[usize::from(io.group().0)];
+        let pacers = &mut self.pacers[key.session];
+        let (udp, extras) = (io.is_for_datagrams(), &mut self.extras);
+        let mut ctx = Ctx { now, common, counts, pacers, extras, udp, ask: Default::default() };
         let tls = if common.secured {
             self.secured.get_mut((flow.extra as usize).wrapping_sub(1)).and_then(Option::as_deref_mut)
         } else {
@@ -324,6 +372,9 @@ impl Apps {
         };
         tell(app, tls, &mut ctx, flow);
         ctx.ask.hand_to(io);
+        if let Some(to) = ctx.ask.go_on {
+            self.moves.push(Move { from: io.flow(), group: io.group(), to });
+        }
     }
 }
 
@@ -335,7 +386,6 @@ impl Group {
         secure: Option<Box<dyn SecureSide>>,
     ) -> Self {
         let is_client = key.side == Side::Client;
-        let pacer = |rate| Pacer::new(rate, worker, workers);
         let common = Common {
             side: key.side,
             carrier: plan.carrier,
@@ -345,18 +395,14 @@ impl Group {
             secured: secure.is_some(),
             paced: is_client && plan.load.request_rate.is_some(),
         };
-        let pacers = Pacers {
-            requests: plan.load.request_rate.filter(|_| is_client).map(pacer),
-            closes: plan.load.close_rate.filter(|_| is_client).map(pacer),
-        };
         Self {
             key,
             common,
             app: AnyApp::new(&plan.mix.members[key.member].app, key.side, plan.carrier),
             counts: Counts::default(),
-            pacers,
             at_end: plan.load.at_end,
             secure,
+            tunnel: plan.tunnel.as_deref().filter(|_| is_client).map(Tunnel::new),
             active: 0,
             bytes: 0,
             accepted: 0,
@@ -393,25 +439,11 @@ impl Apps {
             self.tell(now, flow, io, |_, _, ctx, flow| reset_in_time(ctx, flow));
         }
     }
-}
 
-impl App for Apps {
-    type Flow = Flow;
-
+    /// The carrier is there, and the tunnel if one is wanted: begins with the encryption, or what is said.
     #[inline]
-    fn opened(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+    fn begin(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
         let group = &mut self.groups[usize::from(io.group().0)];
-        if group.common.side == Side::Server {
-            flow.number = group.accepted.wrapping_mul(group.workers).wrapping_add(group.worker) as u32;
-            group.accepted += 1;
-            group.begin(flow);
-        } else {
-            group.counts.setup.record(flow.elapsed(now).0);
-            if let Some(up) = group.common.up {
-                flow.set_up_end(now.saturating_add(up.value(u64::from(flow.number), 0)));
-            }
-        }
-        group.counts.established += 1;
         let Some(side) = group.secure.as_deref_mut() else {
             self.tell(now, flow, io, |app, _, ctx, flow| app.opened(ctx, flow));
             if flow.has(Flag::Stopping) {
@@ -419,9 +451,11 @@ impl App for Apps {
             }
             return;
         };
-        let Group { common, counts, pacers, .. } = group;
+        let Group { key, common, counts, .. } = group;
+        let pacers = &mut self.pacers[key.session];
         self.extras.of(flow);
-        let mut ctx = Ctx { now, common, counts, pacers, extras: &mut self.extras, ask: Default::default() };
+        let (udp, extras) = (false, &mut self.extras);
+        let mut ctx = Ctx { now, common, counts, pacers, extras, udp, ask: Default::default() };
         let tls = tls::opened(side, &mut ctx, flow);
         ctx.ask.hand_to(io);
         let place = flow.extra as usize - 1;
@@ -434,8 +468,90 @@ impl App for Apps {
         }
     }
 
+    /// Whether a client waits for its tunnel.
+    #[inline]
+    fn is_tunnelling(&self, flow: &Flow, group: GroupId) -> bool {
+        let group = &self.groups[usize::from(group.0)];
+        group.tunnel.is_some() && self.step(flow, group) == Step::Opening
+    }
+
+    /// Asks a proxy for a tunnel. What is said to it counts as what the application says.
+    #[cold]
+    fn ask_for_tunnel(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        let Group { tunnel, counts, common, .. } = &mut self.groups[usize::from(io.group().0)];
+        let bytes = tunnel.as_ref().map_or(0, |tunnel| tunnel.len(flow));
+        io.send(bytes);
+        counts.bytes_sent += bytes;
+        let patience = common.patience.response;
+        self.tell(now, flow, io, |_, _, ctx, flow| {
+            flow.mark(now);
+            ctx.arm(flow, patience);
+        });
+    }
+
+    /// Reads what a proxy says.
+    #[cold]
+    fn tunnel_said(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io, data: &[u8]) {
+        let mut all = self.extras.unstash(flow);
+        all.extend_from_slice(data);
+        flow.set(Flag::Progress);
+        match Tunnel::read(&all) {
+            Said::More => self.extras.stash(flow, &all),
+            Said::No(reason, why) => self.tell(now, flow, io, |_, _, ctx, flow| {
+                ctx.counts.detail(&why);
+                ctx.fail(flow, reason);
+            }),
+            Said::Open(used) => {
+                self.groups[usize::from(io.group().0)].counts.bytes_received += used as u64;
+                // The time of the proxy is over; whoever wants to be woken says so.
+                flow.unset(Flag::Armed);
+                self.begin(now, flow, io);
+                if used < all.len() {
+                    self.received(now, flow, io, &all[used..]);
+                }
+            }
+        }
+    }
+
+    /// Bytes that lie before what is said in a flow's tunnel.
+    #[inline]
+    fn before_tunnel(&self, flow: &Flow, group: GroupId) -> u64 {
+        self.groups[usize::from(group.0)].tunnel.as_ref().map_or(0, |tunnel| tunnel.len(flow))
+    }
+}
+
+impl App for Apps {
+    type Flow = Flow;
+
+    #[inline]
+    fn opened(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        let group = &mut self.groups[usize::from(io.group().0)];
+        if group.app.is_arriving(flow) {
+            // It was counted when it was established for the first time.
+            return self.tell(now, flow, io, |app, _, ctx, flow| app.opened(ctx, flow));
+        }
+        if group.common.side == Side::Server {
+            flow.number = group.accepted.wrapping_mul(group.workers).wrapping_add(group.worker) as u32;
+            group.accepted += 1;
+            group.begin(flow);
+        } else {
+            group.counts.setup.record(flow.elapsed(now).0);
+            if let Some(up) = group.common.up {
+                flow.set_up_end(now.saturating_add(up.value(u64::from(flow.number), 0)));
+            }
+        }
+        group.counts.established += 1;
+        if group.tunnel.is_some() {
+            return self.ask_for_tunnel(now, flow, io);
+        }
+        self.begin(now, flow, io);
+    }
+
     #[inline]
     fn received(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io, data: &[u8]) {
+        if self.is_tunnelling(flow, io.group()) {
+            return self.tunnel_said(now, flow, io, data);
+        }
         self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
             Some(tls) => tls::received(app, tls, ctx, flow, data),
             None => {
@@ -450,6 +566,12 @@ impl App for Apps {
 
     #[inline]
     fn finished(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        if self.is_tunnelling(flow, io.group()) {
+            return self.tell(now, flow, io, |_, _, ctx, flow| {
+                ctx.fail_softly(flow, Reason::ClosedEarly);
+                ctx.ask.close = true;
+            });
+        }
         self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
             Some(tls) => tls::finished(app, tls, ctx, flow),
             None => app.finished(ctx, flow),
@@ -458,6 +580,11 @@ impl App for Apps {
 
     #[inline]
     fn acknowledged(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io, offset: u64) {
+        let before = self.before_tunnel(flow, io.group());
+        if before > 0 && (offset < before || self.is_tunnelling(flow, io.group())) {
+            return;
+        }
+        let offset = offset - before;
         self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
             Some(tls) => tls::acknowledged(app, tls, ctx, flow, offset),
             None => app.acknowledged(ctx, flow, offset),
@@ -473,6 +600,9 @@ impl App for Apps {
         if flow.has(Flag::Failed) {
             return;
         }
+        if self.is_tunnelling(flow, io.group()) {
+            return self.tell(now, flow, io, |_, _, ctx, flow| ctx.fail(flow, Reason::ResponseTimeout));
+        }
         self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
             Some(tls) => tls::woke(app, tls, ctx, flow),
             None => app.woke(ctx, flow),
@@ -482,6 +612,9 @@ impl App for Apps {
     #[inline]
     fn closed(&mut self, _: Nanos, flow: &mut Flow, _: FlowId, group: GroupId, end: End) {
         let group = &mut self.groups[usize::from(group.0)];
+        if group.app.is_gone(flow) {
+            return self.extras.release(flow);
+        }
         if !flow.has(Flag::Counted) {
             group.begin(flow);
         }
@@ -496,7 +629,8 @@ impl App for Apps {
             (end, _) => end,
         };
         let complete = group.app.is_complete(flow, group.common.side, end);
-        match failure(flow, end, complete, group.common.carrier == Carrier::Udp) {
+        let udp = group.common.carrier == Carrier::Udp && !group.app.is_by_tcp(flow);
+        match failure(flow, end, complete, udp) {
             Some(reason) => group.counts.fail(reason),
             None => {
                 group.counts.completed += 1;
@@ -512,7 +646,16 @@ impl App for Apps {
 
     #[inline]
     fn fill(&mut self, flow: &Flow, group: GroupId, offset: u64, out: &mut [u8]) {
+        let before = self.before_tunnel(flow, group);
         let group = &self.groups[usize::from(group.0)];
+        let asked = match &group.tunnel {
+            Some(tunnel) if offset < before => tunnel.fill(flow, offset, out),
+            _ => 0,
+        };
+        let (offset, out) = (offset.max(before) - before, &mut out[asked..]);
+        if out.is_empty() {
+            return;
+        }
         if group.common.secured {
             let tls = self.secured.get((flow.extra as usize).wrapping_sub(1)).and_then(Option::as_deref);
             return tls.map_or((), |tls| tls::fill(tls, offset, out));

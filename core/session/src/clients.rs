@@ -6,6 +6,7 @@ use crate::plan::{SessionPlan, Side};
 use crate::pool::{Pool, Tuple};
 use crate::scale::Scale;
 use crate::turns::Turns;
+use std::ops::RangeInclusive;
 use tcp::GroupId;
 use units::Nanos;
 
@@ -14,10 +15,12 @@ use units::Nanos;
 pub struct Clients {
     opener: Opener,
     turns: Turns,
-    /// Of each application of the mix.
+    /// Of each application of the mix: the group of its first host, after which those of the others come.
     members: Vec<(GroupId, Pool)>,
+    hosts: u16,
     /// Of this worker's applications, sent and received.
     bytes: Option<u64>,
+    ports: RangeInclusive<u16>,
     opened: u64,
     ended: u64,
 }
@@ -35,9 +38,9 @@ impl Clients {
         worker: usize,
         workers: usize,
     ) -> Option<Self> {
-        plan.client.as_ref()?;
+        let hosts = plan.client.as_ref()?.hosts.len() as u16;
         let member = |(index, member): (usize, &crate::plan::Member)| {
-            let key = GroupKey { session, side: Side::Client, member: index };
+            let key = GroupKey { session, side: Side::Client, member: index, host: 0 };
             let place = groups.iter().position(|group| *group == key)?;
             let ports = member.server_ports.as_ref();
             Some((GroupId(place as u16), Pool::new(&plan.clients, &plan.servers, ports, plan.order)))
@@ -47,7 +50,9 @@ impl Clients {
             opener: Opener::new(&plan.load, worker as u64, workers as u64),
             turns: Turns::new(&weights, plan.mix.order),
             members: plan.mix.members.iter().enumerate().map(member).collect::<Option<_>>()?,
+            hosts,
             bytes: plan.load.bytes.map(|bytes| bytes.div_ceil(workers as u64)),
+            ports: plan.clients.ports.clone(),
             opened: 0,
             ended: 0,
         })
@@ -61,7 +66,7 @@ impl Clients {
         self.opener.ended(now, ended.saturating_sub(self.ended));
         self.ended = self.ended.max(ended);
         if let Some(limit) = self.bytes
-            && self.members.iter().map(|(group, _)| apps.bytes(*group)).sum::<u64>() >= limit
+            && self.groups().map(|group| apps.bytes(group)).sum::<u64>() >= limit
         {
             self.opener.stop_at(now);
         }
@@ -72,13 +77,23 @@ impl Clients {
 
     /// Which group session `number` belongs to, and where it goes: the next free pair for which `owned` holds.
     pub fn place(&mut self, number: u64, owned: impl FnMut(&Tuple) -> bool) -> (GroupId, Option<Tuple>) {
-        let (group, pool) = &mut self.members[self.turns.pick(number)];
-        (*group, pool.next(owned).map(|(_, tuple)| tuple))
+        let (first, pool) = &mut self.members[self.turns.pick(number)];
+        let tuple = pool.next(owned).map(|(_, tuple)| tuple);
+        (GroupId(first.0 + tuple.map_or(0, |tuple| tuple.host as u16)), tuple)
+    }
+
+    fn groups(&self) -> impl Iterator<Item = GroupId> + '_ {
+        self.members.iter().flat_map(|(first, _)| (0..self.hosts).map(|host| GroupId(first.0 + host)))
+    }
+
+    /// Ports of clients from `first` on, each once.
+    pub fn ports_from(&self, first: u16) -> impl Iterator<Item = u16> + use<> {
+        (first..=*self.ports.end()).chain(*self.ports.start()..first)
     }
 
     /// Sessions there are now.
     pub fn active(&self, apps: &Apps) -> u64 {
-        self.members.iter().map(|(group, _)| apps.active(*group)).sum()
+        self.groups().map(|group| apps.active(group)).sum()
     }
 
     /// When [`Clients::poll`] has something to open next, as far as time alone decides.

@@ -150,6 +150,8 @@ pub struct Counts {
     pub dns_truncated: u64,
     /// Queries sent again.
     pub dns_retries: u64,
+    /// Queries asked again over TCP because the answer was cut short.
+    pub dns_over_tcp: u64,
     /// TLS handshakes by what was agreed upon.
     pub tls: BTreeMap<Agreed, u64>,
     /// More about failures: names of alerts, what is wrong with certificates and responses.
@@ -215,6 +217,7 @@ impl Counts {
         add(&mut self.dns, &other.dns);
         self.dns_truncated += other.dns_truncated;
         self.dns_retries += other.dns_retries;
+        self.dns_over_tcp += other.dns_over_tcp;
         for (agreed, count) in &other.tls {
             *self.tls.entry(*agreed).or_default() += count;
         }
@@ -251,6 +254,7 @@ impl Counts {
             &mut self.bytes_received,
             &mut self.dns_truncated,
             &mut self.dns_retries,
+            &mut self.dns_over_tcp,
         ];
         numbers.into_iter().for_each(|number| *number = 0);
         self.failures.fill(0);
@@ -311,6 +315,7 @@ mod tests {
             dns: [1; 16],
             dns_truncated: 1,
             dns_retries: 1,
+            dns_over_tcp: 1,
             ..a
         };
         full.clear();

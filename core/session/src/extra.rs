@@ -45,6 +45,8 @@ pub(crate) struct Response {
     pub template: u32,
     pub number: u32,
     pub body: u64,
+    /// When it was made, in ticks of flows.
+    pub at: u32,
 }
 
 /// A message that can't be made again from numbers: it answers what somebody else asked.

@@ -87,11 +87,26 @@ impl Flag {
     /// HTTP: nothing is expected of the body that is read now; it is an error's, or there is none. Clients have it in
     /// place of a flag that only servers have.
     pub(crate) const ANY_BODY: Self = Self::Queued;
+    /// DNS: a session that began over UDP is on TCP. Has the place of a flag of HTTP.
+    pub(crate) const BY_TCP: Self = Self::Last;
 }
 
 impl Flow {
     pub(crate) fn new(number: u64, now: Nanos) -> Self {
         Self { number: number as u32, at: (now.0 >> TICK_BITS) as u32, ..Self::default() }
+    }
+
+    /// What a session takes along to another flow: who it is, how far it is, and its times.
+    pub(crate) fn successor(&self) -> Self {
+        let flags = self.flags & (Flag::Counted as u16 | Flag::Stopping as u16);
+        Self {
+            number: self.number,
+            at: self.at,
+            until: self.until,
+            step: self.step,
+            flags,
+            ..Self::default()
+        }
     }
 
     #[inline]
@@ -193,6 +208,12 @@ pub(crate) fn tick(now: Nanos) -> u32 {
     (now.0 >> TICK_BITS) as u32
 }
 
+/// The instant of a tick, as seen from `now`, at most 18 minutes later.
+#[inline]
+pub(crate) fn instant(tick_at: u32, now: Nanos) -> Nanos {
+    Nanos(((now.0 >> TICK_BITS).saturating_sub(u64::from(tick(now).wrapping_sub(tick_at)))) << TICK_BITS)
+}
+
 /// Time since a tick.
 #[inline]
 pub(crate) fn elapsed(since: u32, now: Nanos) -> Nanos {
@@ -220,6 +241,8 @@ pub(crate) struct Ask {
     pub abort: bool,
     pub wake: Option<Nanos>,
     pub read: Option<bool>,
+    /// The session shall go on on a flow of this carrier.
+    pub go_on: Option<Carrier>,
 }
 
 impl Ask {
@@ -260,6 +283,7 @@ pub(crate) struct Ctx<'a> {
     pub counts: &'a mut Counts,
     pub pacers: &'a mut Pacers,
     pub extras: &'a mut Extras,
+    pub udp: bool,
     pub ask: Ask,
 }
 
@@ -269,7 +293,7 @@ impl Ctx<'_> {
     }
 
     pub(crate) fn is_udp(&self) -> bool {
-        self.common.carrier == Carrier::Udp
+        self.udp
     }
 
     /// Sends a message of so many bytes.

@@ -46,10 +46,11 @@ mod program;
 mod scale;
 pub mod secure;
 mod tls;
+mod tunnel;
 mod turns;
 mod vary;
 
-pub use apps::{Apps, GroupKey, groups};
+pub use apps::{Apps, GroupKey, Move, groups};
 pub use clients::Clients;
 pub use conversation::{Conversation, ConversationOptions, Conversations, conversations};
 pub use counts::{Counts, Reason};

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a message's bytes depend on the message and its [`Vars`] alone.
 
+use crate::http::date;
 use crate::pattern;
 use crate::vary::{By, Content, Part, SelectionOrder, Size, Values};
 use std::io::Write;
@@ -21,6 +22,8 @@ pub(crate) struct Vars {
     pub turn: u64,
     /// Bytes of the body.
     pub body: u64,
+    /// When it is made: seconds since 1970-01-01 UTC, if it says so.
+    pub seconds: u64,
 }
 
 /// A message, ready to be written.
@@ -40,6 +43,8 @@ pub(crate) enum Piece {
     List(Arc<[Arc<[u8]>]>, SelectionOrder, By),
     /// The body's length in decimal digits.
     BodyLength,
+    /// The instant it is made at, see [`date`](crate::http::date).
+    Date,
     /// The body.
     Body,
     /// The body in chunks of so many bytes, with the last one and no trailers.
@@ -127,7 +132,7 @@ impl Message {
         if !self.pieces.iter().any(fixed) {
             return;
         }
-        let vars = Vars { session: 0, request: 0, turn: 0, body: 0 };
+        let vars = Vars { session: 0, request: 0, turn: 0, body: 0, seconds: 0 };
         let written = self.pieces.drain(..).map(|piece| {
             if !fixed(&piece) {
                 return piece;
@@ -145,6 +150,12 @@ impl Message {
     /// The message of a content.
     pub(crate) fn of(content: &Content) -> Self {
         Self::new(pieces(content))
+    }
+
+    /// Its length if that is always the same.
+    #[inline]
+    pub(crate) fn fixed_len(&self) -> Option<u64> {
+        self.fixed
     }
 
     /// Its length, bytes.
@@ -259,6 +270,7 @@ impl Piece {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::Generated(Size::Fixed(bytes)) => Some(*bytes),
             Self::Number(_, Radix::Binary, width) => Some(u64::from(*width).clamp(1, 8)),
+            Self::Date => Some(date::LEN as u64),
             _ => None,
         }
     }
@@ -289,6 +301,7 @@ impl Piece {
             }
             Self::List(items, order, by) => Self::item(items, *order, *by, vars).len() as u64,
             Self::BodyLength => digits(vars.body),
+            Self::Date => date::LEN as u64,
             Self::Body => vars.body,
             Self::Chunks(chunk) => chunked_len(vars.body, u64::from(*chunk)),
             Self::Padding { head, to } => padding(head.len(vars), *to),
@@ -309,6 +322,7 @@ impl Piece {
             }
             Self::List(items, order, by) => part(Self::item(items, *order, *by, vars)),
             Self::BodyLength => part(Digits::new(vars.body, Radix::Decimal, 0).as_slice()),
+            Self::Date => part(&date::imf(vars.seconds)),
             Self::Chunks(chunk) => chunked(vars, u64::from(*chunk), offset, len, take),
             Self::Padding { head, to } => {
                 let whole = padding(head.len(vars), *to) as usize;
@@ -377,7 +391,7 @@ mod tests {
     }
 
     fn vars(session: u64, request: u64, body: u64) -> Vars {
-        Vars { session, request, turn: session + request, body }
+        Vars { session, request, turn: session + request, body, seconds: 0 }
     }
 
     fn text(message: &Message, vars: &Vars) -> String {

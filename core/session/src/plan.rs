@@ -10,6 +10,7 @@ pub use crate::http::{
     HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, Method, RequestBody,
 };
 pub use crate::program::{Expect, Op, Program};
+pub use crate::tunnel::TunnelPlan;
 pub use crate::vary::{By, Content, Delay, Part, SelectionOrder, Size, Values, Weighted};
 
 use std::net::IpAddr;
@@ -64,6 +65,8 @@ pub struct SessionPlan {
     pub order: SelectionOrder,
     /// What is said: one application, or several by weight.
     pub mix: Mix,
+    /// A tunnel through the server, which is a proxy, before anything else: below the encryption. TCP only, for clients.
+    pub tunnel: Option<Arc<TunnelPlan>>,
     /// Encryption around every application; `None` is in the clear. TCP only.
     pub tls: Option<Arc<TlsPlan>>,
     /// When sessions are opened and closed; without meaning if the clients are someone else's.
@@ -82,8 +85,8 @@ pub struct SessionPlan {
 pub struct SidePlan {
     /// Index of the port.
     pub port: usize,
-    /// VLAN identifiers, outermost first.
-    pub vlans: Vec<u16>,
+    /// The hosts it is, at least one. What they do is counted apart if there are several.
+    pub hosts: Vec<SideHost>,
     /// Largest IP packet, bytes.
     pub mtu: u16,
     /// Time to live, or hop limit.
@@ -99,8 +102,18 @@ pub struct SidePlan {
 impl SidePlan {
     /// Longest frame, with FCS, bytes: Ethernet's header and FCS, a tag for each VLAN, and the largest packet.
     pub fn frame_len(&self) -> u32 {
-        u32::from(self.mtu) + 18 + 4 * self.vlans.len() as u32
+        let tags = self.hosts.iter().map(|host| host.vlans.len()).max().unwrap_or(0);
+        u32::from(self.mtu) + 18 + 4 * tags as u32
     }
+}
+
+/// A host that plays an end of sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SideHost {
+    /// Its name in results.
+    pub name: String,
+    /// VLAN identifiers, outermost first.
+    pub vlans: Vec<u16>,
 }
 
 /// Addresses and ports of one end.
@@ -121,6 +134,8 @@ pub struct AddressRange {
     pub last: IpAddr,
     /// Sessions of each of these addresses in relation to those of other ranges, 1 to 1,000.
     pub weight: u32,
+    /// Which of the side's hosts has them; without meaning if the side is someone else's.
+    pub host: usize,
 }
 
 /// Several applications in one entry.
@@ -284,6 +299,49 @@ impl LoadPlan {
     }
 }
 
+/// A part of an entry's load, in times since the start of traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Phase {
+    /// `ramp_up`, `sustain` or `ramp_down`.
+    pub name: &'static str,
+    /// When it begins.
+    pub from: Nanos,
+    /// When it is over.
+    pub to: Nanos,
+}
+
+impl Phase {
+    /// Names of phases, in order.
+    pub const NAMES: [&str; 3] = ["ramp_up", "sustain", "ramp_down"];
+}
+
+impl LoadPlan {
+    /// The way to the highest rate, the time from its first instant to its last, and the way down, until `end` at most. None
+    /// if the rate is always the same.
+    pub fn phases(&self, end: Nanos) -> Vec<Phase> {
+        let OpenRate::Curve(RateCurve { points }) = &self.open else { return Vec::new() };
+        let Some(highest) = points.iter().map(|point| point.1).max() else { return Vec::new() };
+        let end = end.min(self.time.map_or(Nanos::MAX, |time| self.start_delay.saturating_add(time)));
+        let at = |time: Nanos| self.start_delay.saturating_add(time).min(end);
+        let is_highest = |point: &&(Nanos, Pps)| point.1 == highest;
+        let first = points.iter().find(is_highest).map_or(Nanos::ZERO, |point| point.0);
+        let last = points.iter().rfind(is_highest).map_or(Nanos::ZERO, |point| point.0);
+        let stays = points.last().is_some_and(|point| point.1 == highest);
+        let over = points.last().map_or(Nanos::ZERO, |point| point.0);
+        let times = [
+            at(Nanos::ZERO),
+            at(first),
+            if stays { end } else { at(last) },
+            if stays { end } else { at(over) },
+        ];
+        let spans = Phase::NAMES.into_iter().zip(times.windows(2));
+        spans
+            .filter(|(_, span)| span[0] < span[1])
+            .map(|(name, span)| Phase { name, from: span[0], to: span[1] })
+            .collect()
+    }
+}
+
 /// How fast sessions are opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenRate {
@@ -414,4 +472,30 @@ pub enum KeyKind {
     EcdsaP384,
     /// RSA with 2,048 bits.
     Rsa2048,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_follow_the_rate() {
+        let seconds = Nanos::from_secs;
+        let load = |open| LoadPlan { start_delay: seconds(1), ..LoadPlan::at(open) };
+        let spans = |load: &LoadPlan, end| {
+            let phases = load.phases(seconds(end)).into_iter();
+            phases
+                .map(|one| (one.name, one.from.0 / 1_000_000_000, one.to.0 / 1_000_000_000))
+                .collect::<Vec<_>>()
+        };
+        let rate = Pps::new(100);
+        let ramp = load(OpenRate::Curve(RateCurve::ramp(rate, seconds(2), seconds(5), seconds(1))));
+        assert_eq!(spans(&ramp, 60), [("ramp_up", 1, 3), ("sustain", 3, 8), ("ramp_down", 8, 9)]);
+        assert_eq!(spans(&ramp, 5), [("ramp_up", 1, 3), ("sustain", 3, 5)]);
+        let short = LoadPlan { time: Some(seconds(1)), ..ramp };
+        assert_eq!(spans(&short, 60), [("ramp_up", 1, 2)]);
+        let stays = RateCurve { points: vec![(seconds(0), Pps::ZERO), (seconds(2), rate)] };
+        assert_eq!(spans(&load(OpenRate::Curve(stays)), 10), [("ramp_up", 1, 3), ("sustain", 3, 10)]);
+        assert_eq!(spans(&load(OpenRate::Constant(rate)), 10), []);
+    }
 }

@@ -15,6 +15,8 @@ pub struct Tuple {
     pub client: SocketAddr,
     /// The server's address and port.
     pub server: SocketAddr,
+    /// Which of the clients' hosts it is from.
+    pub host: usize,
 }
 
 /// The pairs of one application of an entry.
@@ -83,6 +85,7 @@ impl Pool {
         Some(Tuple {
             client: SocketAddr::new(client.ip, client_port),
             server: SocketAddr::new(server.ip, server_port),
+            host: client.host,
         })
     }
 
@@ -106,8 +109,14 @@ fn ports(range: &RangeInclusive<u16>) -> u64 {
 }
 
 /// Quotient and remainder.
+#[inline]
 fn split(number: u128, by: u128) -> (u128, u128) {
-    (number / by.max(1), number % by.max(1))
+    let by = by.max(1);
+    match (u64::try_from(number), u64::try_from(by)) {
+        // Most pools are small, and so is the division.
+        (Ok(number), Ok(by)) => ((number / by).into(), (number % by).into()),
+        _ => (number / by, number % by),
+    }
 }
 
 /// Addresses by weight: of each round of `turns`, every address has as many as its weight.
@@ -139,18 +148,26 @@ impl Addresses {
 
     /// The address of a turn below `turns`.
     fn pick(&self, turn: u128) -> Picked {
-        let index = self.up_to.partition_point(|end| *end <= turn).min(self.ranges.len() - 1);
+        let index = match self.ranges.len() {
+            1 => 0,
+            ranges => self.up_to.partition_point(|end| *end <= turn).min(ranges - 1),
+        };
         let range = &self.ranges[index];
         let before = if index == 0 { 0 } else { self.up_to[index - 1] };
         // All addresses of a range come once before they come again.
-        let addresses = bits(range.last).saturating_sub(bits(range.first)).saturating_add(1);
-        let (time, place) = split(turn - before, addresses);
+        let (time, place) = match range.weight {
+            1 => (0, turn - before),
+            _ => {
+                let addresses = bits(range.last).saturating_sub(bits(range.first)).saturating_add(1);
+                split(turn - before, addresses)
+            }
+        };
         let value = bits(range.first) + place;
         let ip = match range.first {
             IpAddr::V4(_) => IpAddr::V4((value as u32).into()),
             IpAddr::V6(_) => IpAddr::V6(value.into()),
         };
-        Picked { ip, time, weight: range.weight.into() }
+        Picked { ip, time, weight: range.weight.into(), host: range.host }
     }
 }
 
@@ -160,6 +177,7 @@ struct Picked {
     /// Which of the turns that a round has for it.
     time: u128,
     weight: u128,
+    host: usize,
 }
 
 impl Picked {

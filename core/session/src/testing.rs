@@ -16,7 +16,7 @@ pub(crate) const SERVER: GroupId = GroupId(1);
 pub(crate) fn side(port: usize) -> SidePlan {
     SidePlan {
         port,
-        vlans: Vec::new(),
+        hosts: vec![SideHost::default()],
         mtu: 1500,
         ttl: 64,
         tos: 0,
@@ -26,7 +26,8 @@ pub(crate) fn side(port: usize) -> SidePlan {
 }
 
 pub(crate) fn addresses(first: &str, last: &str, ports: RangeInclusive<u16>) -> PoolPlan {
-    let range = AddressRange { first: first.parse().unwrap(), last: last.parse().unwrap(), weight: 1 };
+    let range =
+        AddressRange { first: first.parse().unwrap(), last: last.parse().unwrap(), weight: 1, host: 0 };
     PoolPlan { addresses: vec![range], ports }
 }
 
@@ -41,6 +42,7 @@ pub(crate) fn plan(app: AppPlan) -> SessionPlan {
         servers: addresses("10.0.1.1", "10.0.1.1", 80..=80),
         order: SelectionOrder::Sequential,
         mix: Mix::one(app),
+        tunnel: None,
         tls: None,
         load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
         patience: Patience::default(),
@@ -107,7 +109,10 @@ impl Half {
         if self.end.is_some() {
             return;
         }
-        let mut io = Io::new(FlowId(0), self.group);
+        let mut io = match udp {
+            true => Io::for_datagrams(FlowId(0), self.group, Vec::new()),
+            false => Io::new(FlowId(0), self.group),
+        };
         tell(&mut self.apps, now, &mut self.flow, &mut io);
         self.asked += io.asked();
         if udp && io.asked() > 0 {

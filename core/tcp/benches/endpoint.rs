@@ -46,6 +46,7 @@ impl Bench {
             now: self.now,
             options: &self.options,
             mss_limit: 1_460,
+            mss_unsaid: 536,
             busy: &mut self.busy,
             counts: &mut self.counts,
         }

@@ -56,7 +56,7 @@ impl Io {
     }
 
     /// For a UDP flow; `lengths` is an empty list with room.
-    pub(crate) fn for_datagrams(flow: FlowId, group: GroupId, lengths: Vec<u64>) -> Self {
+    pub fn for_datagrams(flow: FlowId, group: GroupId, lengths: Vec<u64>) -> Self {
         Self { datagrams: Some(lengths), ..Self::new(flow, group) }
     }
 
@@ -64,6 +64,12 @@ impl Io {
     #[inline(always)]
     pub(crate) fn is_untouched(&self) -> bool {
         self.send == 0 && !self.close && !self.abort && self.wake.is_none() && self.read.is_none()
+    }
+
+    /// Whether it is a UDP flow.
+    #[inline]
+    pub fn is_for_datagrams(&self) -> bool {
+        self.datagrams.is_some()
     }
 
     /// Which flow it is.

@@ -4,7 +4,7 @@
 //!
 //! Invariant: a box that is lent again is as new.
 
-use crate::endpoint::{Cubic, Rack, Reassembly, Recovery, Scoreboard};
+use crate::endpoint::{Cubic, Rack, Reassembly, Recovery, Scoreboard, Undo};
 use units::Nanos;
 
 /// Which box a flow has.
@@ -102,6 +102,8 @@ pub(crate) struct Work {
     pub recovery: Option<Recovery>,
     /// The end of the last repair: acknowledgements up to here begin no other (RFC 6582 section 3.2).
     pub recovered: Option<u32>,
+    /// What the last repair took away, should it have been for nothing.
+    pub undo: Option<Undo>,
     /// CUBIC between two losses.
     pub cubic: Option<Cubic>,
     /// SND.NXT when ECN last reduced the window: once a round trip is enough (RFC 3168 section 6.1.2).
@@ -130,6 +132,7 @@ impl Work {
             || (self.repeated == 0
                 && self.recovered.is_none()
                 && self.reduced.is_none()
+                && self.undo.is_none()
                 && self.rack.is_spare());
         let growth = quiet || self.cubic.is_none();
         let big = self.beyond > 0 || self.offset_high > 0;

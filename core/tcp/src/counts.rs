@@ -82,6 +82,8 @@ counters! {
     tail_probes,
     /// Times the peer reported that something came twice (RFC 2883).
     duplicates_reported,
+    /// Times a repair was undone because the peer had got everything (RFC 2883, RFC 3708): the window is as before.
+    spurious_repairs,
     /// Data segments received ahead of a gap.
     out_of_order,
     /// Data segments received that held nothing new.

@@ -39,6 +39,8 @@ counters! {
     frame_bytes_out,
     /// Bad: checksum of TCP, UDP or ICMP.
     bad_checksum,
+    /// Of these, those that hold what a sender leaves to a card, of which the port does not say that one was to finish them.
+    unfinished_untold,
     /// Good all the same: the sender left the checksum to a card that a virtual link does not have.
     unfinished_checksum,
     /// Bad: an IP packet longer than its frame. It did not fit the port's buffer.

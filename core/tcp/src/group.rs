@@ -5,11 +5,26 @@ use crate::frame::{self, Addresses, IPV4, IPV6, Tags};
 use crate::frame_counts::StackCounts;
 use crate::options::{TcpOptions, UdpOptions};
 use crate::template::Template;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// Bytes of a TCP header without options.
 const TCP_HEADER: u16 = 20;
 /// Bytes of a UDP header.
 pub(crate) const UDP_HEADER: usize = 8;
+
+/// Checksums that the sender left to its network card, on a link where there is no such card: which are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnfinishedChecksums {
+    /// None: a card has finished all.
+    #[default]
+    Refused,
+    /// Those that hold the sum of the pseudo-header alone, to which a card adds the rest. Of damaged frames one in 65,536 has it,
+    /// too.
+    BySum,
+    /// Those of frames of which the port says so.
+    Told,
+}
 
 /// What the flows of a group have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,10 +43,12 @@ pub struct GroupConfig {
     pub mtu: u16,
     /// Its hardware address: frames to others are not its own.
     pub own_mac: [u8; 6],
+    /// Hardware addresses of its IPv4 addresses, where they have their own.
+    pub own_macs: Option<Arc<OwnMacs>>,
     /// Where its frames go; `None`: to the address from which a flow's first frame came.
     pub hop_mac: Option<[u8; 6]>,
-    /// Whether checksums that the sender left to its card are good: nothing on a virtual link finishes them.
-    pub takes_unfinished_checksums: bool,
+    /// Which checksums that do not add up are good all the same.
+    pub unfinished_checksums: UnfinishedChecksums,
 }
 
 impl Default for GroupConfig {
@@ -44,9 +61,49 @@ impl Default for GroupConfig {
             vlans: Vec::new(),
             mtu: 1500,
             own_mac: [2, 0, 0, 0, 0, 1],
+            own_macs: None,
             hop_mac: None,
-            takes_unfinished_checksums: false,
+            unfinished_checksums: UnfinishedChecksums::Refused,
         }
+    }
+}
+
+/// Hardware addresses of hosts by their IPv4 addresses.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnMacs {
+    /// By address.
+    all: Vec<(u32, [u8; 6])>,
+    /// The lowest and the highest.
+    span: Option<([u8; 6], [u8; 6])>,
+}
+
+impl OwnMacs {
+    /// Those of these hosts.
+    pub fn new(hosts: impl IntoIterator<Item = (Ipv4Addr, [u8; 6])>) -> Self {
+        let mut all: Vec<(u32, [u8; 6])> = hosts.into_iter().map(|(ip, mac)| (ip.into(), mac)).collect();
+        all.sort_unstable();
+        let macs = || all.iter().map(|(_, mac)| *mac);
+        let span = macs().min().zip(macs().max());
+        Self { all, span }
+    }
+
+    /// That of an address.
+    pub(crate) fn of(&self, ip: u32) -> Option<[u8; 6]> {
+        let place = self.all.binary_search_by_key(&ip, |(of, _)| *of).ok()?;
+        Some(self.all[place].1)
+    }
+
+    /// Whether `mac` is between the lowest and the highest.
+    fn may_be(&self, mac: &[u8]) -> bool {
+        self.span.is_some_and(|(low, high)| low[..] <= *mac && *mac <= high[..])
+    }
+}
+
+impl GroupConfig {
+    /// Whether a frame to `mac` is the group's.
+    #[inline]
+    pub(crate) fn is_to(&self, mac: &[u8]) -> bool {
+        *mac == self.own_mac || self.own_macs.as_ref().is_some_and(|macs| macs.may_be(mac))
     }
 }
 
@@ -74,16 +131,33 @@ impl Group {
         }
     }
 
-    /// Whether the checksum of a segment or datagram is good; counts one that is not, and one that is not finished.
+    /// Whether the checksum of a segment or datagram is good; counts one that is not, and one that is not finished, as the port
+    /// says if `is_told`.
     #[inline(always)]
-    pub(crate) fn is_sum_good(&mut self, addresses: &Addresses, protocol: u8, transport: &[u8]) -> bool {
-        frame::is_sum_right(addresses, protocol, transport) || self.takes(addresses, protocol, transport)
+    pub(crate) fn is_sum_good(
+        &mut self,
+        addresses: &Addresses,
+        protocol: u8,
+        transport: &[u8],
+        is_told: bool,
+    ) -> bool {
+        frame::is_sum_right(addresses, protocol, transport)
+            || self.takes(addresses, protocol, transport, is_told)
     }
 
     #[cold]
-    fn takes(&mut self, addresses: &Addresses, protocol: u8, transport: &[u8]) -> bool {
-        let taken = self.config.takes_unfinished_checksums
-            && frame::is_sum_unfinished(addresses, protocol, transport);
+    fn takes(&mut self, addresses: &Addresses, protocol: u8, transport: &[u8], is_told: bool) -> bool {
+        let taken = match self.config.unfinished_checksums {
+            UnfinishedChecksums::Refused => false,
+            UnfinishedChecksums::BySum => frame::is_sum_unfinished(addresses, protocol, transport),
+            UnfinishedChecksums::Told => is_told,
+        };
+        if !taken
+            && self.config.unfinished_checksums == UnfinishedChecksums::Told
+            && frame::is_sum_unfinished(addresses, protocol, transport)
+        {
+            self.stack.unfinished_untold += 1;
+        }
         let counter = if taken { &mut self.stack.unfinished_checksum } else { &mut self.stack.bad_checksum };
         *counter += 1;
         taken
@@ -105,6 +179,12 @@ impl Group {
 /// Bytes of payload in the longest datagram: IPv4's length counts its header.
 pub fn datagram_max(is_v6: bool) -> u16 {
     u16::MAX - UDP_HEADER as u16 - if is_v6 { 0 } else { IPV4 as u16 }
+}
+
+/// Bytes of payload in a segment to a peer that offers no MSS: in the packet that every host takes (RFC 9293 section 3.7.1).
+#[inline]
+pub(crate) fn mss_unsaid(is_v6: bool) -> u16 {
+    mss_of(if is_v6 { 1280 } else { 576 }, is_v6)
 }
 
 /// Bytes of payload in a segment without options in a packet of `mtu` bytes.

@@ -33,7 +33,7 @@ pub use box_pool::BoxPool;
 pub use counts::TcpCounts;
 pub use endpoint::{Endpoint, Env, Events, Outgoing, State, Tick};
 pub use frame_counts::StackCounts;
-pub use group::{GroupConfig, datagram_max};
+pub use group::{GroupConfig, OwnMacs, UnfinishedChecksums, datagram_max};
 pub use key::{Transport, flow_owner, owner};
 pub use options::{Congestion, TcpOptions, TimeWait, UdpOptions};
 pub use segment::{Flags, Malformed, SackBlocks, Segment, SegmentHeader, Timestamps};

@@ -25,7 +25,7 @@ use crate::endpoint::{Endpoint, Env, Events, State};
 use crate::frame::Addresses;
 
 use crate::frame_counts::StackCounts;
-use crate::group::{Group, GroupConfig, datagram_max};
+use crate::group::{Group, GroupConfig, datagram_max, mss_unsaid};
 use crate::key::{self, Key, Keys, Transport};
 use crate::names::Names;
 use crate::slab::Slab;
@@ -58,6 +58,8 @@ pub enum ConnectError {
     Full,
     /// The addresses are not of the same family.
     Families,
+    /// The peer's address is of a group, or of nobody: TCP has one peer (RFC 9293 section 3.9.2.3, MUST-46).
+    NoPeer,
     /// The group has no hop: whom to send to is known only to flows that peers begin.
     NoHop,
 }
@@ -68,6 +70,7 @@ impl std::fmt::Display for ConnectError {
             Self::InUse => "there is a flow between these addresses and ports",
             Self::Full => "no room for another flow",
             Self::Families => "addresses of two families",
+            Self::NoPeer => "the address is of a group, or of nobody",
             Self::NoHop => "the group has no hardware address to send to",
         })
     }
@@ -146,8 +149,8 @@ impl<A: App> Events for AppEvents<'_, A> {
 /// What an endpoint is called with, from the parts of the stack that are not lent otherwise.
 #[inline(always)]
 fn env<'a>(now: Nanos, group: &'a mut Group, busy: &'a mut BoxPool, is_v6: bool) -> Env<'a> {
-    let mss_limit = group.mss_limit(is_v6);
-    Env { now, options: &group.config.tcp, mss_limit, busy, counts: &mut group.tcp }
+    let (mss_limit, mss_unsaid) = (group.mss_limit(is_v6), mss_unsaid(is_v6));
+    Env { now, options: &group.config.tcp, mss_limit, mss_unsaid, busy, counts: &mut group.tcp }
 }
 
 /// The tick that has begun at `now`.
@@ -230,6 +233,9 @@ impl<A: App> Stack<A> {
         flow: A::Flow,
     ) -> Result<FlowId, ConnectError> {
         let addresses = key::addresses(local.ip(), remote.ip()).ok_or(ConnectError::Families)?;
+        if transport == Transport::Tcp && !is_peer(remote.ip()) {
+            return Err(ConnectError::NoPeer);
+        }
         let own = &self.groups[usize::from(group.0)];
         let hop = match hop {
             Some(mac) => self.hops.number(mac, HOPS_MAX).ok_or(ConnectError::Full)? as u16,
@@ -687,6 +693,14 @@ fn key_of<F>(slot: &Slot<F>, addresses: &Names<u128>, groups: &[Group]) -> Key {
     };
     let transport = if matches!(slot.kind, FlowKind::Udp(_)) { Transport::Udp } else { Transport::Tcp };
     Key { addresses, ports: slot.ports, transport, tags: groups[usize::from(slot.group)].tags }
+}
+
+/// Whether an address can be one host's.
+fn is_peer(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(ip) => !ip.is_multicast() && !ip.is_broadcast() && !ip.is_unspecified(),
+        IpAddr::V6(ip) => !ip.is_multicast() && !ip.is_unspecified(),
+    }
 }
 
 /// When the flow wants to be called. A flow that is being opened has a long time-out, and soon a short one: it comes up

@@ -6,7 +6,8 @@
 //! Invariant: what is written is a frame that `frame::read` reads, with right lengths and checksums.
 
 use crate::frame::{self, Addresses, ETHERNET, IPV4, IPV6, TAG};
-use crate::group::GroupConfig;
+use crate::group::{GroupConfig, OwnMacs};
+use std::sync::Arc;
 use wire::checksum;
 
 /// Tags that fit: what readers of frames read.
@@ -24,6 +25,7 @@ pub(crate) struct Template {
     /// Sum of the words of the IPv4 header that do not change.
     v4_sum: u64,
     v6: [u8; COPIED_V6],
+    own_macs: Option<Arc<OwnMacs>>,
 }
 
 /// What a frame has of its own.
@@ -55,7 +57,13 @@ impl Template {
         let v4 = [0x45, config.tos & 0xfc, 0, 0, 0, 0, 0x40, 0, config.ttl, 0];
         let class = config.tos & 0xfc;
         let v6 = [0x60 | class >> 4, class << 4, 0, 0, 0, 0, 0, config.ttl];
-        let mut template = Self { ip, v4: [0; COPIED_V4], v4_sum: checksum::sum(&v4, 0), v6: [0; COPIED_V6] };
+        let mut template = Self {
+            ip,
+            v4: [0; COPIED_V4],
+            v4_sum: checksum::sum(&v4, 0),
+            v6: [0; COPIED_V6],
+            own_macs: config.own_macs.clone(),
+        };
         template.v4[..ip].copy_from_slice(&link(frame::TYPE_IPV4));
         template.v4[ip..ip + v4.len()].copy_from_slice(&v4);
         template.v6[..ip].copy_from_slice(&link(frame::TYPE_IPV6));
@@ -103,8 +111,21 @@ impl Template {
                 ip[24..40].copy_from_slice(&to.to_be_bytes());
             }
         }
+        if let Some(macs) = &self.own_macs {
+            put_own_mac(macs, &outer.addresses, out);
+        }
         out[..6].copy_from_slice(&outer.hop);
         &mut out[start..]
+    }
+}
+
+/// Writes the hardware address that belongs to the sender's IPv4 address.
+#[cold]
+fn put_own_mac(macs: &OwnMacs, addresses: &Addresses, out: &mut [u8]) {
+    if let Addresses::V4 { from, .. } = *addresses
+        && let Some(mac) = macs.of(from)
+    {
+        out[6..12].copy_from_slice(&mac);
     }
 }
 

@@ -5,6 +5,7 @@ use crate::checksums::Checksum;
 use crate::fill::Fill;
 use crate::layout::{self, Placed};
 use crate::protocols::ethernet::ETHERNET;
+use crate::raw::RawFrame;
 use std::fmt;
 use units::{FCS_BYTES, FrameLen};
 
@@ -94,6 +95,8 @@ pub struct PacketSpec {
     pub fill: Fill,
     /// Frames up to this length are padded behind the packet, as a link pads short frames: no length in it counts the padding.
     pub padded_to: Option<FrameLen>,
+    /// A frame given byte by byte, in place of all the above.
+    pub raw: Option<RawFrame>,
 }
 
 /// A built frame, without FCS, and where things are in it.
@@ -152,6 +155,13 @@ pub enum BuildError {
         /// Its name.
         name: &'static str,
     },
+    /// A checksum of a raw frame can't be computed.
+    CannotFix {
+        /// Its index.
+        index: usize,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -187,6 +197,7 @@ impl fmt::Display for BuildError {
                  {name}.checksum by hand",
                 index + 1
             ),
+            Self::CannotFix { index, reason } => write!(f, "checksum {}: {reason}", index + 1),
         }
     }
 }
@@ -196,12 +207,19 @@ impl std::error::Error for BuildError {}
 impl PacketSpec {
     /// The shortest frame (with FCS) that holds the headers, the given payload and `extra` bytes.
     pub fn shortest(&self, extra: usize) -> FrameLen {
+        // Raw frames are cut.
+        if self.raw.is_some() {
+            return FrameLen::MIN;
+        }
         FrameLen::holding((self.len() + extra) as u32)
     }
 
     /// Builds a frame of `length`: headers, payload, and its fill up to the end. Lengths and checksums nobody set come
     /// out right for the whole of it.
     pub fn build(&self, length: FrameLen) -> Result<Packet, BuildError> {
+        if let Some(raw) = &self.raw {
+            return raw.build(length);
+        }
         let frame = length.without_fcs() as usize;
         if self.padded_to.is_none_or(|longest| length > longest) || self.len() > frame {
             return self.build_bytes(frame);
@@ -214,6 +232,9 @@ impl PacketSpec {
     /// Builds a frame that ends where the given payload ends, which may be below the minimum: the port or the sender
     /// pads it, and no length in it counts the padding.
     pub fn build_unpadded(&self) -> Result<Packet, BuildError> {
+        if let Some(raw) = &self.raw {
+            return raw.build(raw.whole());
+        }
         self.build_bytes(self.len().min(FrameLen::MAX.without_fcs() as usize))
     }
 

@@ -11,10 +11,12 @@ mod build;
 mod catalogue;
 pub mod checksum;
 mod checksums;
+pub mod control;
 mod fill;
 mod layout;
 pub mod path;
 pub mod protocols;
+mod raw;
 mod read;
 pub mod signature;
 
@@ -28,5 +30,6 @@ pub use catalogue::{Auto, BY_LENGTH, Field, Found, Kind, Length, Part, Protocol,
 pub use checksums::{Algorithm, Checksum, PseudoHeader, checksums};
 pub use fill::Fill;
 pub use path::{PathError, Place};
+pub use raw::{Fix, FixOf, RawFrame};
 pub use read::{ReadHeader, read};
 pub use variable::{Variable, VariableKind, parse_bytes};

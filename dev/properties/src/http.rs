@@ -6,7 +6,7 @@
 
 use session::plan::{
     AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix, OpenRate, Patience,
-    PoolPlan, SelectionOrder, SessionPlan, SidePlan, Size,
+    PoolPlan, SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
 };
 use session::{Apps, Counts, Flow, Reason};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub fn check(data: &[u8]) {
 fn plan(requests: u32) -> [SessionPlan; 1] {
     let side = SidePlan {
         port: 0,
-        vlans: Vec::new(),
+        hosts: vec![SideHost::default()],
         mtu: 1500,
         ttl: 64,
         tos: 0,
@@ -60,6 +60,7 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
         servers: pool,
         order: SelectionOrder::Sequential,
         mix: Mix::one(AppPlan::Http(Arc::new(http))),
+        tunnel: None,
         tls: None,
         load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
         patience: Patience::default(),

@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod control;
+pub mod emulate;
 pub mod fragments;
 pub mod host;
 pub mod http;

@@ -75,6 +75,7 @@ impl SimPort {
             netdev: None,
             numa_node: None,
             tx_checksum_offload: false,
+            tells_unfinished_checksums: false,
             rx_spread: "none",
         };
         let bytes = request.frame_len_max as usize;

@@ -37,6 +37,7 @@ _Static_assert(RTE_MBUF_F_TX_IPV6 == 1ULL << 56, "TX_FLAG_IPV6");
 _Static_assert(RTE_MBUF_F_TX_IP_CKSUM == 1ULL << 54, "TX_FLAG_IPV4_CHECKSUM");
 _Static_assert(RTE_MBUF_F_TX_TCP_CKSUM == 1ULL << 52, "TX_FLAG_TCP_CHECKSUM");
 _Static_assert(RTE_MBUF_F_TX_UDP_CKSUM == 3ULL << 52, "TX_FLAG_UDP_CHECKSUM");
+_Static_assert(RTE_MBUF_F_RX_L4_CKSUM_NONE == (1ULL << 3 | 1ULL << 8), "RX_FLAG_CHECKSUM_UNFINISHED");
 
 _Static_assert(RTE_PKTMBUF_HEADROOM == 128, "pool.rs counts on it");
 _Static_assert(sizeof(struct rte_mempool_objhdr) <= RTE_CACHE_LINE_SIZE, "pool.rs counts on it");

@@ -1,7 +1,7 @@
 //! The blocks of numbers that compiled code reads: a program's constants, what a frame length adds, and the state.
 
-use crate::shape::{Advance, Hold, Shape, Span, ValueKind, VariableShape, Way, Wraps, divisor};
-use field::{Bound, Draw, FlowOrder, ListOrder, Program, Source, checksum_bytes};
+use crate::shape::{Advance, Hold, Shape, Span, ValueKind, VariableShape, Way, Wraps, divisor, offset};
+use field::{Bound, Draw, FlowOrder, ListOrder, Pick, Program, Source, checksum_bytes};
 use wire::signature;
 
 /// Words before those of the variables: how flows advance.
@@ -48,6 +48,12 @@ pub(crate) mod word {
     pub(crate) const TOTAL: usize = 3;
     /// Address: of a list, or of a variable for the interpreter.
     pub(crate) const ADDRESS: usize = 0;
+    /// Number of values that a number drawn becomes one of.
+    pub(crate) const VALUES: usize = 1;
+    /// What a generator's state is multiplied by from turn to turn, what is added then, and its first state.
+    pub(crate) const FACTOR: usize = 2;
+    pub(crate) const ADDEND: usize = 3;
+    pub(crate) const STATE: usize = 4;
 }
 
 /// Words of a variable's state.
@@ -105,6 +111,9 @@ fn variable_words(variable: &Bound, shape: &VariableShape, words: &mut [u64; VAR
         words[at + 1] = high(value);
     };
     match variable.source() {
+        _ if matches!(shape.kind, ValueKind::Called | ValueKind::Numbered) => {
+            words[word::ADDRESS] = std::ptr::from_ref(variable) as u64;
+        }
         Source::Range { first, step, count, width } => {
             pair(word::ADD, *step);
             pair(word::FIRST, *first);
@@ -116,7 +125,6 @@ fn variable_words(variable: &Bound, shape: &VariableShape, words: &mut [u64; VAR
             pair(word::ADD, *add);
             pair(word::MASK, mask & (u128::MAX >> (128 - width)));
         }
-        _ if shape.kind == ValueKind::Called => words[word::ADDRESS] = std::ptr::from_ref(variable) as u64,
         Source::Random { from, .. } => {
             pair(word::ADD, *from);
             if let Some(draw) = variable.draw() {
@@ -137,6 +145,23 @@ fn variable_words(variable: &Bound, shape: &VariableShape, words: &mut [u64; VAR
             let sums = variable.weights().map_or(&[][..], |weights| weights.sums());
             words[word::SUMS] = sums.as_ptr() as u64;
             words[word::TOTAL] = sums.last().copied().unwrap_or(0);
+        }
+        Source::Lcg { pick, .. } => {
+            let Some(sequence) = variable.sequence() else { return };
+            words[word::FACTOR] = sequence.step.factor.into();
+            words[word::ADDEND] = sequence.step.addend.into();
+            words[word::STATE] = sequence.first.into();
+            words[word::PERIOD] = sequence.limit.unwrap_or(0);
+            match pick {
+                Pick::Range { from, to } => {
+                    words[word::ADD] = *from;
+                    words[word::VALUES] = (to - from).wrapping_add(1);
+                }
+                Pick::List(values) => {
+                    words[word::ADDRESS] = values.as_ptr() as u64;
+                    words[word::VALUES] = values.len() as u64;
+                }
+            }
         }
     }
 }
@@ -211,33 +236,40 @@ pub(crate) fn seed(program: &Program, shape: &Shape, constants: &[u64], state: &
         constants[FLOW_WORDS..].chunks_exact(VARIABLE_WORDS).zip(state.chunks_exact_mut(STATE_WORDS));
     let variables = program.variables().iter().zip(&shape.variables).zip(blocks);
     for ((variable, shape), (words, state)) in variables {
-        let turn = turn(shape.hold, words[word::DIVISOR], number, &mut state[state::LEFT]);
+        let at = u128::from(number) + offset(program, variable);
+        let turn = turn(shape.hold, words[word::DIVISOR], at, &mut state[state::LEFT]);
         match shape.kind {
             ValueKind::Range { wraps, .. } => {
-                let index = if wraps != Wraps::Never { turn % words[word::PERIOD] } else { turn };
+                let index = if wraps != Wraps::Never { turn % u128::from(words[word::PERIOD]) } else { turn };
                 let Source::Range { first, step, .. } = variable.source() else { continue };
-                let value = first.wrapping_add(step.wrapping_mul(u128::from(index)));
+                let value = first.wrapping_add(step.wrapping_mul(index));
                 (state[state::VALUE], state[state::VALUE + 1]) = (low(value), high(value));
-                state[state::INDEX] = index;
+                state[state::INDEX] = index as u64;
             }
-            ValueKind::List => state[state::INDEX] = turn % words[word::PERIOD],
+            ValueKind::List => state[state::INDEX] = (turn % u128::from(words[word::PERIOD])) as u64,
+            ValueKind::Lcg { .. } => {
+                let Some(sequence) = variable.sequence() else { continue };
+                state[state::VALUE] = sequence.state(turn).into();
+                state[state::INDEX] = sequence.limit.map_or(0, |limit| (turn % u128::from(limit)) as u64);
+            }
             ValueKind::Random(_) | ValueKind::RandomList | ValueKind::WeightedList => {
-                state[state::VALUE] = words[word::KEY].wrapping_add(turn.wrapping_mul(random::STEP));
+                let steps = (turn as u64).wrapping_mul(random::STEP);
+                state[state::VALUE] = words[word::KEY].wrapping_add(steps);
             }
-            ValueKind::Called => state[state::VALUE] = turn,
+            ValueKind::Called | ValueKind::Numbered => state[state::VALUE] = turn as u64,
             ValueKind::Unused | ValueKind::Derived { .. } => {}
         }
     }
 }
 
 /// The turn at `number`, and how many packets are `left` of it.
-fn turn(hold: Hold, divisor: u64, number: u64, left: &mut u64) -> u64 {
+fn turn(hold: Hold, divisor: u64, number: u128, left: &mut u64) -> u128 {
     match hold {
         Hold::Never => number,
         Hold::Forever => 0,
         Hold::Counted => {
-            *left = divisor - number % divisor;
-            number / divisor
+            *left = divisor - (number % u128::from(divisor)) as u64;
+            number / u128::from(divisor)
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Not here: constants. Programs that differ only in first values, steps, counts, seeds, lists, template bytes or the
 //! frame's length have the same shape and share their code.
 
-use field::{Bound, Draw, FlowOrder, ListOrder, Patch, Program, Source, checksum_bytes};
+use field::{Bound, Draw, FlowOrder, ListOrder, Patch, Pick, Program, Source, checksum_bytes};
 use std::ops::Range;
 use wire::{Algorithm, Checksum};
 
@@ -67,12 +67,32 @@ pub(crate) enum ValueKind {
     List,
     RandomList,
     WeightedList,
-    /// By the interpreter.
+    /// By the interpreter, in each turn.
     Called,
+    /// By the interpreter, at each number: it has no turns that could be counted on.
+    Numbered,
+    Lcg {
+        /// Draws of a number.
+        draws: u32,
+        becomes: Becomes,
+        /// Whether its sequence begins again after some turns.
+        limited: bool,
+    },
     Derived {
         of: usize,
         shift: i8,
     },
+}
+
+/// What a number drawn becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Becomes {
+    /// The smallest value, and the number modulo so many values more.
+    Value,
+    /// What a list has there.
+    Entry,
+    /// Itself.
+    Itself,
 }
 
 /// How a range is seen to have gone round.
@@ -161,23 +181,48 @@ impl Shape {
     pub(crate) fn of(program: &Program) -> Self {
         let chunks = chunks(program);
         let checksums = (0..program.checksums().len()).map(|i| checksum(program, &chunks, i)).collect();
-        let advance = match program.flows().map(|flows| (flows.order, flows.length)) {
-            None => Advance::Stepwise,
-            Some((FlowOrder::Sequential, 0)) => Advance::Round,
-            Some((FlowOrder::Sequential, _)) => Advance::Stepwise,
-            Some((FlowOrder::Random { .. }, length)) => Advance::Drawn { renewed: length > 0 },
-        };
-        Self { variables: variables(program), advance, chunks, checksums, signed: program.lane().is_some() }
+        let (variables, advance) = (variables(program), advance(program));
+        Self { variables, advance, chunks, checksums, signed: program.lane().is_some() }
     }
 }
 
 /// Packets of one turn of a variable. With flows one after the other, these count packets; else flows.
 pub(crate) fn divisor(program: &Program, variable: &Bound) -> u128 {
+    let divisor = if is_numbered(program, variable) { 1 } else { variable.divisor() };
+    divisor.saturating_mul(flow_length(program))
+}
+
+/// Packets a variable is ahead of its turns.
+pub(crate) fn offset(program: &Program, variable: &Bound) -> u128 {
+    if is_numbered(program, variable) { 0 } else { variable.offset() * flow_length(program) }
+}
+
+/// Packets of each number that variables advance by.
+fn flow_length(program: &Program) -> u128 {
     match program.flows() {
-        Some(flows) if flows.order == FlowOrder::Sequential && flows.length > 0 => {
-            variable.divisor().saturating_mul(u128::from(flows.length))
-        }
-        _ => variable.divisor(),
+        Some(flows) if flows.order == FlowOrder::Sequential && flows.length > 0 => flows.length.into(),
+        _ => 1,
+    }
+}
+
+/// Whether nothing can be counted on from one packet to the next, so that the interpreter is asked each time: that is
+/// rare, and slower.
+fn is_numbered(program: &Program, variable: &Bound) -> bool {
+    let stepwise = advance(program) == Advance::Stepwise;
+    let far = |numbers: u128| numbers.saturating_mul(flow_length(program)) > u128::from(u64::MAX);
+    let is_ahead = variable.offset() > 0;
+    let is_long = matches!(variable.source(), Source::Range { count, .. } if *count > u128::from(u64::MAX));
+    variable.period().is_some()
+        || is_ahead && (!stepwise || is_long || far(variable.divisor()) || far(variable.offset()))
+        || variable.sequence().is_some() && !stepwise
+}
+
+fn advance(program: &Program) -> Advance {
+    match program.flows().map(|flows| (flows.order, flows.length)) {
+        None => Advance::Stepwise,
+        Some((FlowOrder::Sequential, 0)) => Advance::Round,
+        Some((FlowOrder::Sequential, _)) => Advance::Stepwise,
+        Some((FlowOrder::Random { .. }, length)) => Advance::Drawn { renewed: length > 0 },
     }
 }
 
@@ -209,7 +254,11 @@ struct Use {
 
 fn variable_shape(program: &Program, variable: &Bound, used: Use) -> VariableShape {
     let wide = used.bits > 64 && may_be_wide(variable.source());
-    let kind = if used.bits == 0 { ValueKind::Unused } else { kind(variable, used, wide) };
+    let kind = match used.bits {
+        0 => ValueKind::Unused,
+        _ if variable.original().is_none() && is_numbered(program, variable) => ValueKind::Numbered,
+        _ => kind(variable, used, wide),
+    };
     let hold = match divisor(program, variable) {
         1 => Hold::Never,
         divisor if divisor > u128::from(u64::MAX) => Hold::Forever,
@@ -223,7 +272,10 @@ fn may_be_wide(source: &Source) -> bool {
     match source {
         Source::Range { width, .. } | Source::Derived { width, .. } => *width > 64,
         Source::Random { to, .. } => *to > narrow,
-        Source::List { values, .. } | Source::Weighted { values, .. } => values.iter().any(|v| *v > narrow),
+        Source::Lcg { pick: Pick::Range { .. }, .. } => false,
+        Source::List { values, .. }
+        | Source::Weighted { values, .. }
+        | Source::Lcg { pick: Pick::List(values), .. } => values.iter().any(|v| *v > narrow),
     }
 }
 
@@ -238,6 +290,15 @@ fn kind(variable: &Bound, used: Use, wide: bool) -> ValueKind {
         Source::List { order: ListOrder::Sequential, .. } => ValueKind::List,
         Source::List { order: ListOrder::Random { .. }, .. } => ValueKind::RandomList,
         Source::Weighted { .. } => ValueKind::WeightedList,
+        Source::Lcg { bytes, limit, pick, .. } => ValueKind::Lcg {
+            draws: random::lcg::draws(*bytes),
+            becomes: match pick {
+                Pick::Range { from: 0, to: u64::MAX } => Becomes::Itself,
+                Pick::Range { .. } => Becomes::Value,
+                Pick::List(_) => Becomes::Entry,
+            },
+            limited: limit.is_some(),
+        },
         // Shifts that leave nothing of what is there.
         Source::Derived { of, shift, .. } if !wide && *shift >= 64 => {
             ValueKind::Derived { of: *of, shift: 64 }

@@ -1,8 +1,9 @@
 //! The machine below the tester: its clock, its cores, its kernel interfaces, and what about it spoils measurements.
 //!
-//! Not here: ports and frames (`port`, `dpdk`), and anything that changes the machine. Except for pinning the calling
-//! thread, setting a link up or down (`link_state`), taking an XDP program off a link and the lock of an
-//! interface (`interface_lock`), everything in this crate only looks.
+//! Not here: ports (`port`, `dpdk`), and anything that changes the machine. Except for pinning the calling
+//! thread, letting it sleep (`nap`), setting a link up or down (`link_state`), taking an XDP program off a link, the lock of an
+//! interface (`interface_lock`), and interfaces and namespaces that end with this process (`tap`, `namespace`), everything in
+//! this crate only looks.
 //!
 //! Invariant: nothing here that looks needs a privilege or a particular kernel; what cannot be read is "not known", never a guess.
 
@@ -19,10 +20,13 @@ pub mod link;
 pub mod link_state;
 pub mod link_watch;
 pub mod memory;
+pub mod namespace;
+pub mod nap;
 mod netlink;
 pub mod open_interface;
 pub mod peer;
 pub mod process;
+pub mod tap;
 pub mod xdp_features;
 
 pub use clock::{ClockDrift, ClockFacts, CoreSkew, TscClock};

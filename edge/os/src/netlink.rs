@@ -5,7 +5,8 @@
 //! Invariant: a [`Netlink`] speaks for the network namespace of the thread that opened it, whichever thread uses it later.
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_EXCL, NLM_F_MULTIPART, NLM_F_REQUEST,
+    NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage as RouteMessage;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -54,6 +55,11 @@ impl Netlink {
     /// Changes an object; `Err` with the kernel's reason, such as `EPERM`.
     pub(crate) fn change(&mut self, request: RouteMessage) -> io::Result<()> {
         self.transact(request, NLM_F_REQUEST | NLM_F_ACK).map(drop)
+    }
+
+    /// Makes an object that must not be there yet.
+    pub(crate) fn create(&mut self, request: RouteMessage) -> io::Result<()> {
+        self.transact(request, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(drop)
     }
 
     fn transact(&mut self, request: RouteMessage, flags: u16) -> io::Result<Vec<RouteMessage>> {

@@ -48,17 +48,18 @@ impl Loose {
         Some((head, buffer))
     }
 
-    /// Says which bytes of its buffer a frame's are.
+    /// Says which bytes of its buffer a frame's are, and what is known of it: `RX_FLAG_…`.
     ///
     /// # Safety
     /// The head is from [`take`](Loose::take), nobody else has it, and the bytes are written.
-    pub(crate) unsafe fn set(head: *mut FrameHead, start: usize, len: usize) {
+    pub(crate) unsafe fn set(head: *mut FrameHead, start: usize, len: usize, flags: u64) {
         debug_assert!(start + len <= ROOM);
         // SAFETY: as the caller says.
         unsafe {
             (*head).data_off = start as u16;
             (*head).len = len as u32;
             (*head).segment_len = len as u16;
+            (*head).flags = flags;
         }
     }
 
@@ -91,7 +92,7 @@ mod tests {
         // SAFETY: the buffer is that long and this test's; the head goes back once.
         unsafe {
             buffer.add(BEFORE).write_bytes(7, LONGEST);
-            Loose::set(head, BEFORE, LONGEST);
+            Loose::set(head, BEFORE, LONGEST, 0);
             assert_eq!(((*head).len as usize, (*head).buf), (LONGEST, buffer));
             loose.give_back(head);
         }

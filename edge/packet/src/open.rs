@@ -79,6 +79,7 @@ pub fn open(
         too_long: AtomicU64::new(0),
         too_long_to_send: AtomicU64::new(0),
         link_down: AtomicU64::new(0),
+        refused: AtomicU64::new(0),
         _locks: locks,
     });
     let mut queues = Queues { tx: Vec::new(), rx: Vec::new() };
@@ -101,6 +102,7 @@ pub fn open(
         netdev: Some(interface.at_open.name.clone()),
         numa_node: None,
         tx_checksum_offload: false,
+        tells_unfinished_checksums: true,
         rx_spread: if count > 1 { "rss" } else { "none" },
     };
     Ok(Box::new(PacketPort { facts, queues, shared, interface, ring_full: 0 }))

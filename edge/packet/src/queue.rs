@@ -4,14 +4,16 @@
 
 use crate::cut::Joined;
 use crate::loose::{self, BEFORE, Loose};
-use crate::ring::{Next, Ring, Tag, VIRTIO, udp_part};
+use crate::ring::{Next, Ring, Tag, VIRTIO, flags, udp_part};
 use crate::socket::Socket;
 use os::interface_lock::InterfaceLock;
 use os::open_interface::OpenInterface;
+use port::RX_FLAG_CHECKSUM_UNFINISHED;
 use port::memory::FreeFrames;
 use port::{BURST, Burst, DriverDrops, FrameHead, PoolId, Port, PortFacts, Queues, RxQueue, TxQueue};
 use rustix::mm::munmap;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,6 +27,8 @@ pub(crate) struct Shared {
     pub too_long_to_send: AtomicU64,
     /// Frames that were to be sent while the interface was down or gone.
     pub link_down: AtomicU64,
+    /// Frames that the kernel refused for another reason: without the right to send, by a filter, malformed.
+    pub refused: AtomicU64,
     pub _locks: Vec<InterfaceLock>,
 }
 
@@ -51,8 +55,11 @@ impl Port for PacketPort {
         let shared = &self.shared;
         self.ring_full += shared.sockets.iter().map(Socket::drops).sum::<u64>();
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        let mut tx =
-            vec![("too_long", count(&shared.too_long_to_send)), ("link_down", count(&shared.link_down))];
+        let mut tx = vec![
+            ("too_long", count(&shared.too_long_to_send)),
+            ("link_down", count(&shared.link_down)),
+            ("kernel_refused", count(&shared.refused)),
+        ];
         if let Some(dropped) = self.interface.dropped() {
             tx.push(("interface_dropped", dropped));
         }
@@ -124,9 +131,14 @@ impl PacketTx {
                 1
             }
             // Down, or gone.
-            _ => {
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
                 self.shared.link_down.fetch_add(left as u64, Ordering::Relaxed);
                 left
+            }
+            // The first frame was refused for what it is, or for who sends it: the others may pass.
+            _ => {
+                self.shared.refused.fetch_add(1, Ordering::Relaxed);
+                1
             }
         }
     }
@@ -239,7 +251,7 @@ impl PacketRx {
                 tag.put_back(buffer.add(BEFORE));
                 (start, len) = (start - 4, len + 4);
             }
-            Loose::set(head, start, len);
+            Loose::set(head, start, len, flags(&header));
             header
         };
         match udp_part(&header) {
@@ -260,7 +272,7 @@ impl PacketRx {
         // SAFETY: a slot is shorter than a loose frame's buffer, which is ours.
         unsafe {
             std::ptr::copy_nonoverlapping(frame.as_ptr(), buffer.add(BEFORE), frame.len());
-            Loose::set(head, BEFORE, frame.len());
+            Loose::set(head, BEFORE, frame.len(), RX_FLAG_CHECKSUM_UNFINISHED);
         }
         self.ring.pass(slot);
         self.begin_cutting(head, part)
@@ -292,7 +304,7 @@ impl PacketRx {
                 buffer.add(BEFORE).write_bytes(0, cutting.joined.longest());
                 let out = std::slice::from_raw_parts_mut(buffer.add(BEFORE), cutting.joined.longest());
                 let len = cutting.joined.write(bytes(&cutting.head), cutting.next, out);
-                Loose::set(head, BEFORE, len);
+                Loose::set(head, BEFORE, len, RX_FLAG_CHECKSUM_UNFINISHED);
             }
         } else {
             self.count_too_long();
@@ -313,6 +325,10 @@ fn bytes(head: &*mut FrameHead) -> &[u8] {
 }
 
 impl RxQueue for PacketRx {
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.shared.sockets[self.socket].as_fd())
+    }
+
     #[inline]
     fn recv(&mut self, burst: &mut Burst) -> usize {
         assert!(burst.is_of(self.pool()), "frames of two queues in one burst");

@@ -3,7 +3,7 @@
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::ffi::{c_int, c_void};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 const PACKET_FANOUT_FLAG_IGNORE_OUTGOING: u32 = 0x4000;
 const PACKET_FANOUT_FLAG_UNIQUEID: u32 = 0x2000;
@@ -33,6 +33,12 @@ pub(crate) struct RingRequest {
     pub blocks: u32,
     pub slot_bytes: u32,
     pub slots: u32,
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
 }
 
 impl Socket {

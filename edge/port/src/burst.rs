@@ -3,7 +3,7 @@
 //! Invariant: the frames of a burst are of one pool, each of them once, and nobody else has them. So only who has checked a
 //! burst's pool may take frames out of it or write to their heads, and only a queue may put frames in.
 
-use crate::frame::{FrameHead, FrameMut};
+use crate::frame::{FrameHead, FrameMut, RX_FLAG_CHECKSUM_UNFINISHED};
 
 /// Frames a burst holds at most.
 pub const BURST: usize = 64;
@@ -74,6 +74,15 @@ impl Burst {
             let head = &*self.frames[..self.len][i];
             std::slice::from_raw_parts(head.buf.add(usize::from(head.data_off)), head.len as usize)
         }
+    }
+
+    /// Whether the port says of the `i`-th frame, which it received, that its TCP or UDP checksum is unfinished. Of a port that
+    /// [can tell](crate::PortFacts::tells_unfinished_checksums).
+    #[inline(always)]
+    pub fn has_unfinished_checksum(&self, i: usize) -> bool {
+        // SAFETY: as in `data`.
+        let flags = unsafe { (*self.frames[..self.len][i]).flags };
+        flags & RX_FLAG_CHECKSUM_UNFINISHED == RX_FLAG_CHECKSUM_UNFINISHED
     }
 
     /// The `i`-th frame, to write.

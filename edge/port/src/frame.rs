@@ -19,7 +19,7 @@ pub struct FrameHead {
     /// Offset of the frame's first byte in the buffer.
     pub data_off: u16,
     driver_segment: [u16; 3],
-    /// What the port is asked to fill in: `TX_FLAG_…`.
+    /// What the port is asked to fill in, `TX_FLAG_…`, or says of a received frame, `RX_FLAG_…`.
     pub flags: u64,
     driver_packet_type: u32,
     /// Frame length without FCS.
@@ -64,6 +64,9 @@ pub const TX_FLAG_IPV4_CHECKSUM: u64 = 1 << 54;
 pub const TX_FLAG_TCP_CHECKSUM: u64 = 1 << 52;
 /// Fill in the UDP checksum (the field holds the pseudo-header's sum).
 pub const TX_FLAG_UDP_CHECKSUM: u64 = 3 << 52;
+/// Received: the TCP or UDP checksum was left to a network card that the frame never came by. The data is as it was sent; what
+/// the checksum's field holds says nothing.
+pub const RX_FLAG_CHECKSUM_UNFINISHED: u64 = 1 << 3 | 1 << 8;
 
 /// What a port is to fill in on sending; the default is nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

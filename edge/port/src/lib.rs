@@ -18,10 +18,14 @@ pub mod ring;
 
 pub use burst::{BURST, Burst, PoolId};
 pub use error::{PortError, PortErrorKind};
-pub use frame::{FrameHead, FrameMut, HEAD_BYTES, TX_FLAG_IPV4, TX_FLAG_IPV4_CHECKSUM, TX_FLAG_IPV6};
+pub use frame::{
+    FrameHead, FrameMut, HEAD_BYTES, RX_FLAG_CHECKSUM_UNFINISHED, TX_FLAG_IPV4, TX_FLAG_IPV4_CHECKSUM,
+    TX_FLAG_IPV6,
+};
 pub use frame::{TX_FLAG_TCP_CHECKSUM, TX_FLAG_UDP_CHECKSUM, TxOffload};
 pub use name::PortName;
 
+use std::os::fd::BorrowedFd;
 use units::Nanos;
 
 /// Where time comes from: the processor's counter on a real run, a number that jumps in a simulated one.
@@ -55,6 +59,9 @@ pub struct PortFacts {
     pub numa_node: Option<u32>,
     /// Whether the port fills in IPv4, UDP and TCP checksums itself when asked.
     pub tx_checksum_offload: bool,
+    /// Whether the port says of each received frame if its TCP or UDP checksum was left to a network card that it never came by
+    /// ([`Burst::has_unfinished_checksum`]).
+    pub tells_unfinished_checksums: bool,
     /// How received frames are spread over several receive queues: `rss`, `pair`, or `none` with one queue.
     pub rx_spread: &'static str,
 }
@@ -131,6 +138,11 @@ pub trait RxQueue: Send {
     /// Called once by the thread that will use the queue, before anything else.
     fn attach(&mut self) -> Result<(), PortError> {
         Ok(())
+    }
+
+    /// What becomes readable when frames arrive, and stays so while some wait; `None` if nothing does.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     /// Appends the frames that have arrived, as many as there is room for, and returns how many.

@@ -121,6 +121,7 @@ impl RingPort {
             netdev: None,
             numa_node: None,
             tx_checksum_offload: false,
+            tells_unfinished_checksums: false,
             rx_spread: if rx.len() > 1 { "pair" } else { "none" },
         };
         let tx = tx.into_iter().map(|q| Box::new(q) as Box<dyn TxQueue>).collect();

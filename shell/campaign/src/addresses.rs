@@ -262,6 +262,7 @@ fn taught(test: &StreamPlan, count: u64, rate: Pps) -> StreamPlan {
         to: Some(TEST),
         from_host: 0,
         to_host: 0,
+        leased: false,
         packet: Arc::new(packet),
         next_hop: NextHop::PeerPort,
         fill_source_mac: false,

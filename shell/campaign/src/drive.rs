@@ -80,6 +80,8 @@ pub struct Running<'a> {
     pub part: &'a str,
     /// The trial.
     pub request: &'a TrialRequest,
+    /// Its number in the campaign, from 1, as reports have it.
+    pub ordinal: usize,
     /// Where the method stands.
     pub progress: Progress,
     /// What is left of the campaign, including this trial, by forecast.
@@ -102,6 +104,8 @@ struct Runner<'a> {
     path: Option<Poller>,
     commands: &'a mut Commands,
     observer: &'a mut dyn Observer,
+    /// Trials that are stored, or would be.
+    stored: usize,
 }
 
 /// Where trials are stored.
@@ -194,7 +198,8 @@ impl Campaign {
         let path = self.poller(tester)?;
         // As the methods made them: what they say together is worked out anew after each.
         let mut plain: Vec<MethodResult> = Vec::new();
-        let mut runner = Runner { tester, path, commands, observer };
+        let finished = stored.as_ref().map_or(0, |stored| stored.finished.len());
+        let mut runner = Runner { tester, path, commands, observer, stored: finished };
         for (number, part) in self.parts.iter().enumerate() {
             let Some(config) = part.with_rates(&plain) else {
                 report.left_out.push(format!("{}: no rate was found to run it at", part.name));
@@ -258,7 +263,14 @@ impl Campaign {
                 wall_s: own.wall_s + later.wall_s,
             };
             let part = &self.parts[number].name;
-            runner.observer.begins(&Running { part, request: &request, progress: method.progress(), left });
+            let ordinal = runner.stored + 1;
+            runner.observer.begins(&Running {
+                part,
+                request: &request,
+                ordinal,
+                progress: method.progress(),
+                left,
+            });
             runner.tester.wait(request.around.rest, &mut || runner.commands.is_stopped());
             let trial = self.trial(&request, runner)?;
             runner.observer.ended(&request, &trial.outcome);
@@ -268,6 +280,7 @@ impl Campaign {
             if let Some(stored) = stored {
                 stored.store.record(&stored.id, &trial.record(number as u32, &request)?)?;
             }
+            runner.stored = ordinal;
             method.record(&trial.outcome);
             runner.tester.wait(request.around.settle, &mut || runner.commands.is_stopped());
         }
@@ -275,7 +288,7 @@ impl Campaign {
 
     /// A trial with what surrounds it.
     fn trial(&self, request: &TrialRequest, runner: &mut Runner<'_>) -> Result<Trial, CampaignError> {
-        let Runner { tester, path, commands, observer } = runner;
+        let Runner { tester, path, commands, observer, .. } = runner;
         let variables = self.variables_of(request);
         self.hooks(Moment::BeforeTrial, &variables)?;
         let plan = shape(&self.plan, &self.directions, request)?;

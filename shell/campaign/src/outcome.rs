@@ -19,7 +19,7 @@ pub(crate) fn of(
     intervals: &[IntervalDocument],
 ) -> TrialOutcome {
     match &request.kind {
-        TrialKind::Sessions(_) | TrialKind::Path | TrialKind::Tcp { .. } => {
+        TrialKind::Sessions(_) | TrialKind::Mix(_) | TrialKind::Path | TrialKind::Tcp { .. } => {
             sessions::outcome(plan, directions, request, document, intervals)
         }
         TrialKind::Addresses { .. } => addresses::outcome(plan, directions, request, document),

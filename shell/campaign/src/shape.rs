@@ -30,7 +30,7 @@ const SLICE: Nanos = Nanos::from_millis(1);
 /// The packets do not fit the frames; the trial is of a kind that the profile has nothing for.
 pub fn shape(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Result<Plan, CampaignError> {
     match &request.kind {
-        TrialKind::Sessions(_) | TrialKind::Path | TrialKind::Tcp { .. } => {
+        TrialKind::Sessions(_) | TrialKind::Mix(_) | TrialKind::Path | TrialKind::Tcp { .. } => {
             sessions::shape(plan, directions, request)
         }
         TrialKind::Addresses { .. } => addresses::shape(plan, directions, request),
@@ -76,7 +76,11 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
         }
         TrialKind::Overload { share } => overload(&mut shaped, directions, request, *share),
         // Served elsewhere.
-        TrialKind::Addresses { .. } | TrialKind::Sessions(_) | TrialKind::Path | TrialKind::Tcp { .. } => {}
+        TrialKind::Addresses { .. }
+        | TrialKind::Sessions(_)
+        | TrialKind::Mix(_)
+        | TrialKind::Path
+        | TrialKind::Tcp { .. } => {}
     }
     stimuli::modify(&mut shaped, directions, request, &sizes)?;
     shaped.groups = vec![direction_group(&shaped, directions)];

@@ -4,7 +4,7 @@
 
 use campaign::{Campaign, Choice, Directions, Ended, Observer, Report, Running, Settings, Tester};
 use engine::{Commands, EngineError, Rig, Session, TrialObserver, View};
-use methods::{Attributes, Findings, SessionRow, TrialOutcome, TrialRequest};
+use methods::{Attributes, Findings, MixRow, SessionRow, TrialOutcome, TrialRequest};
 use port::{Port, PortRequest};
 use profile::Plan;
 use result::ResultDocument;
@@ -160,6 +160,72 @@ fn connections_a_second_are_found() {
     assert!((1_280..=1_330).contains(&best.value), "{}", best.value);
     let setup = best.sessions.setup.unwrap();
     assert!((setup.min - 4e6).abs() < 2e5, "{setup:?}");
+}
+
+fn mix(report: &Report) -> MixRow {
+    match &report.results[0].findings {
+        Findings::Mix(rows) => rows[0].clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+const MIX: &str = "
+ports:
+  west: {device: 'ring:a', ip: 10.0.0.1/24, speed: 1Gbps}
+  east: {device: 'ring:b', ip: 10.0.0.2/24, speed: 1Gbps}
+sessions:
+  - {name: web, client: {port: west}, server: {port: east, ports: 80}, app: http, open: 300/s}
+  - {name: mail, client: {port: west}, server: {port: east, ports: 25}, app: {raw: {request: 1KB}}, open: 100/s}
+criteria: {sessions.mail.failed_ratio: '< 0.001%'}
+";
+
+/// The firewall lets so many begin each second.
+#[test]
+fn the_multiple_of_a_mix_is_found() {
+    let set = [("maximum", "50"), ("resolution", "0.01")];
+    let world = Simulated { link: link(Nanos::from_millis(1)), firewall: firewall(1_000_000, Some(1_300)) };
+    let report = run(MIX, "session-mix", &set, world).unwrap();
+    let row = mix(&report);
+    let (best, failed) = (row.best.unwrap(), row.failed.unwrap());
+    // 1,300 a second are 3.25 times 400.
+    assert!((3.1..=3.33).contains(&best.multiplier), "{best:?}");
+    assert!(failed.multiplier > best.multiplier && failed.multiplier <= best.multiplier * 1.02, "{failed:?}");
+    let reached: Vec<f64> = best.entries.iter().map(|entry| entry.reached).collect();
+    let [web, mail] = reached[..] else { panic!("{best:?}") };
+    assert!((web / mail - 3.0).abs() < 0.05 && (web - 300.0 * best.multiplier).abs() < 30.0, "{reached:?}");
+    assert!(!failed.violations.is_empty() && failed.violations[0].contains(": "), "{failed:?}");
+}
+
+/// The table has room for so many at once; one more than that is one failure.
+#[test]
+fn a_table_bounds_entries_that_are_held() {
+    let held = |name: &str, port: u16, concurrent: u64| {
+        format!(
+            "  - {{name: {name}, client: {{port: west}}, server: {{port: east, ports: {port}}}, open: max, concurrent: \
+             {concurrent}, app: {{raw: {{request: 100B, requests: endless, think: 200ms}}}}}}\n"
+        )
+    };
+    let head = MIX.split("  - {name: web").next().unwrap();
+    let profile = format!("{head}{}{}", held("large", 80, 20), held("small", 81, 10));
+    let world = Simulated { link: link(Nanos::from_millis(1)), firewall: firewall(150, None) };
+    let set = [("maximum", "50"), ("resolution", "0.0001")];
+    let row = mix(&run(&profile, "session-mix", &set, world).unwrap());
+    let (best, failed) = (row.best.unwrap(), row.failed.unwrap());
+    // 5.024 times 20 and 10 are 100 and 50; 5.025 times 20 are 101.
+    assert_eq!((best.multiplier, best.sessions.concurrent_max), (5.024, 150));
+    assert!((5.025..5.03).contains(&failed.multiplier), "{failed:?}");
+}
+
+/// A criterion of the profile is one of the search.
+#[test]
+fn the_profiles_criteria_bound_a_mix() {
+    let profile = MIX.replace("sessions.mail.failed_ratio: '< 0.001%'", "sessions.web.attempted: '< 5000'");
+    let world = Simulated { link: link(Nanos::from_millis(1)), firewall: None };
+    let row = mix(&run(&profile, "session-mix", &[("maximum", "16")], world).unwrap());
+    let (best, failed) = (row.best.unwrap(), row.failed.unwrap());
+    // Four seconds and a tenth of 300 a second: 5,000 are 4.07 times that.
+    assert!((3.9..=4.1).contains(&best.multiplier), "{best:?}");
+    assert!(failed.violations[0].starts_with("sessions.web.attempted was 5,"), "{failed:?}");
 }
 
 #[test]

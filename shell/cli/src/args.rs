@@ -3,6 +3,7 @@
 use crate::results::ResultsArgs;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use profile::document::{Bytes, Ip, IpPrefix, Mac, Speedup};
+use profile::plan::Polling;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use units::{FrameLen, Load, Nanos, Pps};
@@ -124,6 +125,16 @@ pub(crate) enum Command {
         #[command(flatten)]
         results: ResultsArgs,
     },
+    /// Check, convert, simulate and run profiles of TRex (stateless), with TRex's options
+    Trex {
+        #[command(subcommand)]
+        trex: crate::trex::TrexCommand,
+    },
+    /// Run a Lua script that makes packets itself, with MoonGen's API
+    Script {
+        #[command(flatten)]
+        script: crate::script::ScriptArgs,
+    },
     /// Print the JSON Schema of a document
     Schema {
         /// Document
@@ -170,6 +181,9 @@ pub(crate) struct Common {
     /// Number of worker cores
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub cores: u16,
+    /// What workers do while nothing is due (overrides the profile): sleep where they can, or look for frames all the time
+    #[arg(long, value_name = "auto|busy", value_enum)]
+    pub polling: Option<PollingArg>,
     /// Read commands from standard input: 'rate [NAME] 2Mpps', 'scale [NAME] 50%', 'pause', 'resume', 'stop'
     #[arg(long)]
     pub control: bool,
@@ -313,17 +327,29 @@ fn field_and_value(text: &str) -> Result<(String, String), String> {
     Ok((field.trim().to_owned(), value.trim().to_owned()))
 }
 
-#[derive(ClapArgs)]
+#[derive(ClapArgs, Default)]
 pub(crate) struct SimArgs {
-    /// Write sent packets with their departure times to a capture file
+    /// Write sent packets with their departure times to a capture file; '.pcapng' has an interface for each port
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
+    /// What the capture file's times count from: the simulated clock, or the start of traffic, leaving out what was sent
+    /// before
+    #[arg(long, value_name = "WHAT", default_value = "clock")]
+    pub pcap_start: PcapStart,
     /// Maximum number of packets to write to the capture file
     #[arg(long, value_name = "N")]
     pub packets: Option<u64>,
     /// Simulated device: 'wire' or 'router:capacity=1Mpps,buffer=512,latency=20us'
     #[arg(long, value_name = "MODEL", value_parser = dut)]
     pub dut: Option<Dut>,
+}
+
+/// What times of a capture file count from.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PcapStart {
+    #[default]
+    Clock,
+    Traffic,
 }
 
 /// A simulated device.
@@ -334,6 +360,22 @@ pub(crate) enum Dut {
 }
 
 /// The document to print the schema of.
+/// What workers do while nothing is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PollingArg {
+    Auto,
+    Busy,
+}
+
+impl From<PollingArg> for Polling {
+    fn from(polling: PollingArg) -> Self {
+        match polling {
+            PollingArg::Auto => Self::Auto,
+            PollingArg::Busy => Self::Busy,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaOf {
     Profile,

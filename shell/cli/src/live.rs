@@ -19,6 +19,8 @@ pub(crate) struct Live {
     bar: Option<ProgressBar>,
     sinks: Sinks,
     every: Nanos,
+    /// Who else wants to know when traffic begins.
+    begins: Option<Box<dyn FnMut(Nanos)>>,
 }
 
 impl Live {
@@ -39,7 +41,12 @@ impl Live {
         });
         let every =
             if sinks.wants_intervals() { common.interval.max(Nanos::from_millis(10)) } else { SNAPSHOT };
-        Ok((Self { bar, sinks, every }, commands))
+        Ok((Self { bar, sinks, every, begins: None }, commands))
+    }
+
+    /// Tells `told` when traffic begins, if time is virtual.
+    pub(crate) fn when_it_begins(&mut self, told: Box<dyn FnMut(Nanos)>) {
+        self.begins = Some(told);
     }
 
     /// Clears the progress bar and returns the open files.
@@ -87,6 +94,12 @@ impl Live {
 impl TrialObserver for Live {
     fn interval(&self) -> Nanos {
         self.every
+    }
+
+    fn begins(&mut self, epoch: Nanos) {
+        if let Some(begins) = &mut self.begins {
+            begins(epoch);
+        }
     }
 
     fn snapshot(&mut self, view: &View<'_>) {

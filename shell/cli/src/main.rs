@@ -22,11 +22,13 @@ mod output;
 mod path;
 mod results;
 mod run;
+mod script;
 mod serve;
 mod simulate;
 mod summary;
 mod table;
 mod top;
+mod trex;
 
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
@@ -114,6 +116,8 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Doctor { json } => machine::doctor(json),
         Command::Top { top } => top::top(&top),
         Command::Results { results } => results::results(&results),
+        Command::Trex { trex } => trex::trex(&trex),
+        Command::Script { script } => script::script(&script),
         Command::Schema { what } => output::schema(what),
         Command::Completion { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "eagre", &mut print::Stdout);

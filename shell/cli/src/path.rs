@@ -5,7 +5,10 @@ use crate::table::table;
 use crate::{Exit, Failure};
 use clap::Args;
 use counters::{CounterError, PathConfig, PathReport, Poller};
-use serde::Serialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -84,6 +87,51 @@ pub(crate) fn read(file: &Path) -> Result<PathConfig, Failure> {
     };
     read.map_err(|error| Failure::bad_input(format!("{place}: {error}")))?;
     profile::read_document(&text).map_err(|errors| bad_profile(&place, &errors))
+}
+
+/// What stands for a secret in a document that is kept.
+const HIDDEN: &str = "hidden";
+
+/// A path document as it was written.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Written(Value);
+
+impl JsonSchema for Written {
+    fn schema_name() -> Cow<'static, str> {
+        PathConfig::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        PathConfig::json_schema(generator)
+    }
+}
+
+/// The document as it can be kept and shown: what is secret is hidden.
+pub(crate) fn kept(file: &Path) -> Result<Value, Failure> {
+    let place = file.to_string_lossy();
+    let text =
+        std::fs::read_to_string(file).map_err(|error| Failure::bad_input(format!("{place}: {error}")))?;
+    let read = profile::read_document(&text).map_err(|errors| bad_profile(&place, &errors));
+    let Written(mut document) = read?;
+    hide(&mut document);
+    Ok(document)
+}
+
+/// Hides communities and passwords.
+fn hide(document: &mut Value) {
+    match document {
+        Value::Object(keys) => {
+            for (key, value) in keys {
+                match key.as_str() {
+                    "community" | "password" => *value = HIDDEN.into(),
+                    _ => hide(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide),
+        _ => {}
+    }
 }
 
 /// Waits for `time`; returns whether it was stopped early.

@@ -12,8 +12,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use store::{
-    Cell, Comparison, Filter, Loaded, Matrix, NewCampaign, NewTrial, State, Store, StoreError, TrendQuery,
-    export, report,
+    Campaign, Cell, Comparison, Filter, Loaded, Matrix, NewCampaign, NewTrial, State, Store, StoreError,
+    TrendQuery, export, report,
 };
 use units::{percent, quantity, signed_percent};
 
@@ -123,6 +123,9 @@ pub(crate) enum ResultsCommand {
         /// Campaign id, a prefix of it, its last six digits, or 'latest'
         #[arg(default_value = "latest")]
         campaign: String,
+        /// Write the document of --path instead; communities and passwords are not kept and read 'hidden'
+        #[arg(long)]
+        path: bool,
         /// Output file; '-' writes to standard output
         #[arg(long, short, value_name = "FILE|-", default_value = "-")]
         output: PathBuf,
@@ -221,15 +224,27 @@ pub(crate) fn results(args: &ResultsArgs) -> Result<Exit, Failure> {
             write_report(&page, output)
         }
         C::Export { campaigns, format, output } => export_to(&open()?, or_latest(campaigns), *format, output),
-        C::Profile { campaign, output } => {
+        C::Profile { campaign, path, output } => {
             let store = open()?;
-            let profile = store.campaign(&store.find(campaign)?)?.profile;
-            to_output(output, |out| Ok(out.write_all(profile.as_bytes())?))?;
+            let kept = store.campaign(&store.find(campaign)?)?;
+            let text = if *path { path_document(&kept)? } else { kept.profile };
+            to_output(output, |out| Ok(out.write_all(text.as_bytes())?))?;
             Ok(Exit::Done)
         }
         C::Add { runs, name, tag } => add(&path, runs, name.as_deref(), tag),
         C::Delete { campaigns } => delete(&mut open()?, campaigns),
     }
+}
+
+/// The document of `--path` that a campaign was run with.
+fn path_document(campaign: &Campaign) -> Result<String, Failure> {
+    let document = &campaign.config["path_document"];
+    if document.is_null() {
+        let reason = format!("campaign {} was run without --path, or by an older version", campaign.id);
+        return Err(Failure::bad_input(reason));
+    }
+    let text = serde_json::to_string_pretty(document).map_err(|error| Failure::refused(error.to_string()))?;
+    Ok(text + "\n")
 }
 
 fn selection(args: &FilterArgs, limit: Option<u32>) -> Filter {

@@ -7,7 +7,7 @@ use crate::{Exit, Failure, summary};
 use engine::{Rig, RunOptions, Session};
 use os::TscClock;
 use profile::document::{Document, IpPrefix, VlanId};
-use profile::plan::Address;
+use profile::plan::{Address, Polling};
 use profile::{ListenOptions, Overrides, Plan, ReplayOptions, SendOptions, Transport};
 use result::ResultDocument;
 use std::io::Read;
@@ -30,8 +30,12 @@ pub(crate) fn demo(common: &Common) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn run(path: &Path, common: &Common) -> Result<Exit, Failure> {
-    let text = read(path)?;
-    on_ports(&text, load(&text, path, common)?, common)
+    run_text(&read(path)?, path, common)
+}
+
+/// Runs a profile's text; files it names are beside `name`.
+pub(crate) fn run_text(text: &str, name: &Path, common: &Common) -> Result<Exit, Failure> {
+    on_ports(text, load(text, name, common)?, common)
 }
 
 pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit, Failure> {
@@ -158,13 +162,18 @@ fn own_address(send: &SendArgs) -> Option<IpPrefix> {
     Some(IpPrefix(Address { ip, prefix_len }))
 }
 
-pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
-    let text = read(path)?;
+/// Resolves a profile's text, and prints its warnings.
+pub(crate) fn resolve(text: &str, name: &Path) -> Result<Plan, Failure> {
     let memory_bytes = Some(os::memory::available_bytes());
     let overrides = Overrides { default_seed: 1, memory_bytes, ..Overrides::default() };
-    let plan = profile::load_with(&text, &overrides, &files_beside(path))
-        .map_err(|e| bad_profile(&path.display().to_string(), &e))?;
+    let plan = profile::load_with(text, &overrides, &files_beside(name))
+        .map_err(|e| bad_profile(&name.display().to_string(), &e))?;
     warn(&plan);
+    Ok(plan)
+}
+
+pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
+    let plan = resolve(&read(path)?, path)?;
     let sessions = match plan.sessions.len() {
         0 => String::new(),
         1 => " and 1 session entry".to_owned(),
@@ -199,6 +208,7 @@ pub(crate) fn load(text: &str, name: &Path, common: &Common) -> Result<Plan, Fai
     let overrides = Overrides {
         rate: common.rate,
         duration: common.duration,
+        polling: common.polling.map(Polling::from),
         seed: common.seed,
         default_seed: os::entropy::seed(),
         memory_bytes: Some(os::memory::available_bytes()),

@@ -1,13 +1,13 @@
 //! `sim`: runs the engine in virtual time.
 
-use crate::args::{Common, Dut, SimArgs};
+use crate::args::{Common, Dut, PcapStart, SimArgs};
 use crate::live::Live;
 use crate::output::Sinks;
 use crate::run::{conclude, load, read};
 use crate::{Exit, Failure};
 use campaign::Tester;
 use engine::{Commands, EngineError, Rig, Session, TrialObserver};
-use pcap::{Packet, PcapWriter};
+use pcap::{NewInterface, Packet, PcapWriter, PcapngWriter};
 use port::{Port, PortRequest};
 use profile::Plan;
 use result::{ResultDocument, SimResult};
@@ -19,15 +19,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use units::{FrameLen, Nanos};
 
 pub(crate) fn sim(path: &Path, options: &SimArgs, common: &Common) -> Result<Exit, Failure> {
-    let text = read(path)?;
-    let plan = load(&text, path, common)?;
-    let sinks = Sinks::open(common, &text)?;
-    let file = options.pcap.as_deref().map(|path| PacketFile::create(path, options.packets)).transpose()?;
+    sim_text(&read(path)?, path, options, common)
+}
+
+/// Simulates a profile's text; files it names are beside `name`.
+pub(crate) fn sim_text(text: &str, name: &Path, options: &SimArgs, common: &Common) -> Result<Exit, Failure> {
+    let plan = load(text, name, common)?;
+    let sinks = Sinks::open(common, text)?;
+    let file = options.pcap.as_deref().map(|path| PacketFile::create(path, options, &plan)).transpose()?;
     let tap = file.as_ref().map(PacketFile::tap);
     let (ports, clock) = build_topology(&plan, options.dut, common.cores, tap);
     let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
     let mut session = Session::load(plan, rig);
     let (mut live, mut commands) = Live::new(common, sinks)?;
+    if let Some(file) = &file {
+        live.when_it_begins(file.beginning());
+    }
     let cores = usize::from(common.cores);
     let document = session.simulate(cores, !common.no_histograms, &clock, &mut commands, &mut live);
     let sinks = live.finish();
@@ -53,38 +60,92 @@ struct PacketFile(Arc<Mutex<OpenFile>>);
 
 struct OpenFile {
     /// `None` once finished.
-    writer: Option<PcapWriter<BufWriter<File>>>,
+    writer: Option<Writer>,
     path: PathBuf,
+    /// What times count from; `None` until that is known, and nothing is written.
+    zero: Option<Nanos>,
     /// Packets still to be written.
     left: u64,
     error: Option<io::Error>,
 }
 
+/// A capture file of either format.
+enum Writer {
+    /// All ports in one.
+    Pcap(PcapWriter<BufWriter<File>>),
+    /// An interface for each port.
+    Pcapng(PcapngWriter<BufWriter<File>>),
+}
+
+impl Writer {
+    fn create(path: &Path, plan: &Plan) -> io::Result<Self> {
+        let file = BufWriter::new(File::create(path)?);
+        if path.extension().is_none_or(|extension| extension != "pcapng") {
+            return PcapWriter::new(file, FrameLen::MAX.bytes()).map(Self::Pcap);
+        }
+        let mut writer = PcapngWriter::new(file, concat!("eagre ", env!("CARGO_PKG_VERSION")), None)?;
+        for port in &plan.ports {
+            let (name, link_type) = (port.name.as_str(), pcap::ETHERNET);
+            writer.add_interface(&NewInterface {
+                name,
+                link_type,
+                snap_len: 0,
+                filter: None,
+                comment: None,
+            })?;
+        }
+        Ok(Self::Pcapng(writer))
+    }
+
+    fn write(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        match self {
+            Self::Pcap(writer) => writer.write(&Packet { interface: 0, ..*packet }),
+            Self::Pcapng(writer) => writer.write(packet),
+        }
+    }
+
+    fn flush(self) -> io::Result<()> {
+        match self {
+            Self::Pcap(writer) => writer.into_inner().flush(),
+            Self::Pcapng(writer) => writer.into_inner().flush(),
+        }
+    }
+}
+
 impl PacketFile {
-    fn create(path: &Path, packets_max: Option<u64>) -> Result<Self, Failure> {
-        let writer = File::create(path)
-            .and_then(|file| PcapWriter::new(BufWriter::new(file), FrameLen::MAX.bytes()))
+    fn create(path: &Path, options: &SimArgs, plan: &Plan) -> Result<Self, Failure> {
+        let writer = Writer::create(path, plan)
             .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
-        let left = packets_max.unwrap_or(u64::MAX);
         Ok(Self(Arc::new(Mutex::new(OpenFile {
             writer: Some(writer),
             path: path.to_owned(),
-            left,
+            zero: (options.pcap_start == PcapStart::Clock).then_some(Nanos::ZERO),
+            left: options.packets.unwrap_or(u64::MAX),
             error: None,
         }))))
+    }
+
+    /// Takes the beginning of traffic as the beginning of time, unless that is the clock's.
+    fn beginning(&self) -> Box<dyn FnMut(Nanos)> {
+        let file = self.0.clone();
+        Box::new(move |epoch| {
+            file.lock().unwrap_or_else(PoisonError::into_inner).zero.get_or_insert(epoch);
+        })
     }
 
     /// Writes frames until the limit is reached or a write fails.
     fn tap(&self) -> sim::Tap {
         let file = self.0.clone();
-        Box::new(move |now: Nanos, _port, bytes: &[u8]| {
+        Box::new(move |now: Nanos, port, bytes: &[u8]| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             if file.left == 0 || file.error.is_some() {
                 return;
             }
+            let Some(zero) = file.zero else { return };
             let Some(writer) = &mut file.writer else { return };
+            let (at, interface) = (now.since(zero), port as u32);
             let original_len = bytes.len() as u32;
-            let packet = Packet { at: now, interface: 0, direction: None, original_len, bytes };
+            let packet = Packet { at, interface, direction: None, original_len, bytes };
             file.error = writer.write(&packet).err();
             file.left -= 1;
         })
@@ -94,7 +155,7 @@ impl PacketFile {
     fn finish(self) -> Result<(), Failure> {
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let writer = file.writer.take();
-        let flush = || writer.and_then(|writer| writer.into_inner().flush().err());
+        let flush = || writer.and_then(|writer| writer.flush().err());
         let error = file.error.take().or_else(flush);
         error.map_or(Ok(()), |error| Err(Failure::refused(format!("{}: {error}", file.path.display()))))
     }

@@ -32,6 +32,7 @@ pub(crate) fn render(document: &ResultDocument) -> String {
         ]
     });
     text += &table(&["port", "sent", "rate", "L1 rate", "received", "rate", "unsent"], ports.collect());
+    text += &clients(document);
     text.push('\n');
     for (group, rows) in &document.groups {
         let rows = rows.iter().take(ROWS_MAX).map(|(name, row)| stream_row(name, row)).collect();
@@ -107,6 +108,29 @@ pub(crate) fn render(document: &ResultDocument) -> String {
 /// The first line: how much of what was asked succeeded.
 fn achieved(document: &ResultDocument) -> String {
     document.achieved.as_ref().map_or_else(String::new, |achieved| format!("  {}\n\n", achieved.summary))
+}
+
+/// A line for the DHCP clients of each port, and for its multicast groups.
+fn clients(document: &ResultDocument) -> String {
+    let mut text = String::new();
+    for (name, port) in &document.ports {
+        if let Some(dhcp) = &port.dhcp {
+            let (bound, all) = (count(dhcp.bound), count(dhcp.clients));
+            let _ = write!(text, "  {name}: {bound} of {all} DHCP clients bound");
+            if let Some(rate) = dhcp.bound_per_s {
+                let (p50, p99) =
+                    (latency(dhcp.bind_ns.as_ref(), |t| t.p50), latency(dhcp.bind_ns.as_ref(), |t| t.p99));
+                let _ = write!(text, ", {}, each in {p50} (p50), {p99} (p99)", quantity(rate, "/s"));
+            }
+            let _ =
+                writeln!(text, "; {} renewed, {} lost", count(dhcp.renewed + dhcp.rebound), count(dhcp.lost));
+        }
+        if let Some(groups) = &port.multicast {
+            let (joined, queries) = (count(groups.joined), count(groups.queries));
+            let _ = writeln!(text, "  {name}: {joined} multicast groups joined, {queries} queries received");
+        }
+    }
+    text
 }
 
 /// Tables of sessions, with failure reasons.

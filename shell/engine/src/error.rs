@@ -58,6 +58,30 @@ pub enum EngineError {
         /// How long they were asked, s.
         waited_s: u64,
     },
+    /// Hosts of a port can't have their control plane in a network namespace.
+    #[error("port {port}: punt: {reason}")]
+    Punt {
+        /// The port's name.
+        port: String,
+        /// Why not.
+        reason: String,
+    },
+    /// No DHCP client of a port got an address.
+    #[error("port {port}: dhcp: {reason}")]
+    Dhcp {
+        /// The port's name.
+        port: String,
+        /// Why, as far as it can be seen.
+        reason: String,
+    },
+    /// A program that speaks a control protocol did not come up.
+    #[error("protocols.{name}: {reason}")]
+    Protocol {
+        /// The entry's name.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
     /// A capture can't start.
     #[error("port {port}: capture: {error}")]
     Capture {
@@ -89,7 +113,12 @@ impl EngineError {
             Self::Port(error) => error.kind == PortErrorKind::Name,
             Self::Stream { .. } | Self::Sessions { .. } | Self::Hosts { .. } => true,
             Self::Capture { error, .. } => error.is_bad_input(),
-            Self::DefaultRoute { .. } | Self::Neighbour { .. } | Self::Machine(_) => false,
+            Self::DefaultRoute { .. }
+            | Self::Neighbour { .. }
+            | Self::Protocol { .. }
+            | Self::Dhcp { .. }
+            | Self::Punt { .. }
+            | Self::Machine(_) => false,
         }
     }
 }

@@ -14,6 +14,9 @@ pub trait TrialObserver {
     /// Neighbours of a port did not answer, and the trial goes on without them.
     fn neighbours_silent(&mut self, _port: &str, _neighbours: &[IpAddr]) {}
 
+    /// Traffic begins at `epoch`, on the workers' clock. Not said of real time, where nobody can be told before.
+    fn begins(&mut self, _epoch: Nanos) {}
+
     /// A snapshot of the trial.
     fn snapshot(&mut self, view: &View<'_>);
 }

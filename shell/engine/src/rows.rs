@@ -88,6 +88,8 @@ pub(crate) fn worker(time: &WorkerTime) -> WorkerResult {
         waited_s: None,
         stall_max_ns: time.stall_max_ns,
         paused_s: None,
+        slept_s: (time.slept_ns > 0).then_some(time.slept_ns as f64 / 1e9),
+        overslept_max_ns: (time.slept_ns > 0).then_some(time.overslept_max_ns),
     }
 }
 
@@ -126,6 +128,19 @@ pub(crate) fn ports(
             rx_bps_l1: l1_bits(n.rx_bytes, n.rx_packets) / seconds,
             rx_other: n.rx_other,
             tx_answers: n.tx_answers,
+            // Known only to who looks after them.
+            dhcp: None,
+            multicast: None,
+            rx_punted: plan.punt.as_ref().map(|_| n.rx_punted),
+            rx_punt_dropped: plan
+                .punt
+                .as_ref()
+                .map(|_| n.rx_punt_dropped + end.map_or(0, |end| end.punts_dropped.0)),
+            tx_punted: plan.punt.as_ref().map(|_| n.tx_punted),
+            tx_punt_dropped: plan
+                .punt
+                .as_ref()
+                .map(|_| n.tx_punt_dropped + end.map_or(0, |end| end.punts_dropped.1)),
             rx_errors,
             tx_errors: errors(end.map_or(&[], |e| &e.drops.tx)),
             fragments: errors(&n.fragments.each()),
@@ -141,6 +156,8 @@ pub(crate) fn ports(
 pub(crate) struct PortEnd {
     pub(crate) unsent: u64,
     pub(crate) drops: DriverDrops,
+    /// Frames for its hosts' namespace, and of it, that were dropped behind the workers.
+    pub(crate) punts_dropped: (u64, u64),
     /// Queues it sends with.
     pub(crate) queues: usize,
     /// What happened to its link meanwhile.

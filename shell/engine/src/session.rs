@@ -13,8 +13,10 @@ pub use real::RunOptions;
 
 use crate::achieved::achieved;
 use crate::control::commands::Commands;
+use crate::emulation::Emulation;
 use crate::error::EngineError;
 use crate::observer::TrialObserver;
+use crate::protocols::Protocols;
 use crate::rows::{self, PortEnd};
 use crate::session_rows;
 use crate::trial::Trial;
@@ -29,7 +31,7 @@ use os::TscClock;
 use port::{PortFacts, VirtualClock};
 use profile::Plan;
 use profile::plan::SessionEntry;
-use result::{ClockResult, ResultDocument, WorkerResult};
+use result::{ClockResult, ProtocolResult, ResultDocument, WorkerResult};
 use std::time::Duration;
 use units::Nanos;
 
@@ -70,12 +72,19 @@ impl Session {
         let skew = clock.cores_agree(&options.cores);
         let (plan, rig) = (&self.plan, &mut self.rig);
         let idle = |_| std::thread::sleep(Duration::from_micros(50));
-        let trial = prepare(plan, rig, clock, options.histograms, self.without_neighbours, observer, &idle)?;
+        rig.control_cores = os::cpu::control_cores(&options.cores);
+        let silent = self.without_neighbours;
+        let mut emulation = Emulation::new(plan, rig);
+        emulation.begin(plan, rig, clock, commands, &idle)?;
+        let leased = leased(plan, &emulation)?;
+        let plan = leased.as_ref().unwrap_or(plan);
+        let trial = prepare(plan, rig, clock, options.histograms, silent, commands, observer, &idle)?;
         let facts: Vec<PortFacts> = rig.facts().into_iter().cloned().collect();
         let before = Baseline::take(rig, &facts);
+        let punts_before = rig.punts_dropped();
         let started = humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string();
         let watcher = LinkWatcher::begin(&facts, clock);
-        let results = real::run(&trial, rig, options, clock, commands, observer)?;
+        let results = real::run(&trial, rig, options, clock, commands, &mut emulation, observer)?;
         let (watcher, unwatched) = match watcher {
             Ok(watcher) => (watcher, None),
             Err(error) => (None, Some(format!("nobody watched the ports' links during the trial: {error}"))),
@@ -92,12 +101,19 @@ impl Session {
             read_cost_ns: Some(clock_facts.read_cost_ns),
             core_skew_ns: (options.cores.len() > 1).then_some(skew.max_ns),
         };
-        let mut document = assemble(&trial, &results, rig.queues(), drops, links, clock_result);
+        let punts = rig.punts_dropped().into_iter().zip(punts_before);
+        let punts = punts.map(|(now, before)| (now.0 - before.0, now.1 - before.1)).collect();
+        let mut document = assemble(&trial, &results, rig.queues(), drops, punts, links, clock_result);
         document.started = Some(started);
         document.verdict.notes.extend(unwatched);
         document.self_latency_ns = self_latency;
         for (worker, core) in document.workers.iter_mut().zip(&options.cores) {
             worker.core = Some(*core);
+        }
+        emulation.end(rig, clock, &idle)?;
+        emulation.report(&mut document);
+        if let Some(protocols) = &rig.protocols {
+            tell_protocols(&mut document, protocols);
         }
         self.judge(&mut document);
         Ok(document)
@@ -113,10 +129,18 @@ impl Session {
         observer: &mut dyn TrialObserver,
     ) -> Result<ResultDocument, EngineError> {
         let (plan, rig) = (&self.plan, &mut self.rig);
-        let trial = prepare(plan, rig, clock, histograms, self.without_neighbours, observer, &|until| {
-            clock.advance(until)
-        })?;
-        let results = simulated::run(&trial, rig, workers, clock, commands, observer)?;
+        if let Some(port) = plan.ports.iter().find(|port| port.punt.is_some()) {
+            let reason = "a simulated run has no network namespaces; leave it out".to_owned();
+            return Err(EngineError::Punt { port: port.name.clone(), reason });
+        }
+        let idle = |until| clock.advance(until);
+        let mut emulation = Emulation::new(plan, rig);
+        emulation.begin(plan, rig, clock, commands, &idle)?;
+        let leased = leased(plan, &emulation)?;
+        let plan = leased.as_ref().unwrap_or(plan);
+        let trial =
+            prepare(plan, rig, clock, histograms, self.without_neighbours, commands, observer, &idle)?;
+        let results = simulated::run(&trial, rig, workers, clock, commands, &mut emulation, observer)?;
         let drops = rig.driver_drops();
         let clock_result = ClockResult {
             source: "virtual".into(),
@@ -126,8 +150,11 @@ impl Session {
             read_cost_ns: None,
             core_skew_ns: None,
         };
-        let mut document = assemble(&trial, &results, rig.queues(), drops, Vec::new(), clock_result);
+        let mut document =
+            assemble(&trial, &results, rig.queues(), drops, Vec::new(), Vec::new(), clock_result);
         document.timestamp_class = "simulated".into();
+        emulation.end(rig, clock, &idle)?;
+        emulation.report(&mut document);
         self.judge(&mut document);
         Ok(document)
     }
@@ -140,20 +167,47 @@ impl Session {
     }
 }
 
+/// The plan with the leases of its DHCP clients; `None` if it has no clients.
+fn leased(plan: &Plan, emulation: &Emulation) -> Result<Option<Plan>, EngineError> {
+    if !plan.ports.iter().any(|port| port.dhcp.is_some()) {
+        return Ok(None);
+    }
+    plan.with_leases(&emulation.leases()).map(Some).map_err(EngineError::Machine)
+}
+
+/// Says what became of the programs that spoke control protocols.
+fn tell_protocols(document: &mut ResultDocument, protocols: &Protocols) {
+    for state in protocols.states() {
+        if let Some(reason) = &state.ended {
+            document.verdict.valid = false;
+            document.verdict.reasons.push(format!("protocols.{}: {reason}", state.name));
+        }
+        document.protocols.push(ProtocolResult {
+            name: state.name,
+            folder: state.folder.display().to_string(),
+            logs: state.logs.iter().map(|path| path.display().to_string()).collect(),
+            up_after_s: state.up_after.map(|after| after.as_secs_f64()),
+            ended: state.ended,
+        });
+    }
+}
+
 fn assemble(
     trial: &Trial<'_>,
     results: &WorkerResults,
     queues: Vec<usize>,
     drops: Vec<port::DriverDrops>,
+    punts: Vec<(u64, u64)>,
     links: Vec<Vec<LinkEvent>>,
     clock: ClockResult,
 ) -> ResultDocument {
     let plan = trial.plan;
-    let (mut links, mut queues) = (links.into_iter(), queues.into_iter());
+    let (mut links, mut queues, mut punts) = (links.into_iter(), queues.into_iter(), punts.into_iter());
     let end = |(unsent, drops): (&u64, _)| PortEnd {
         unsent: *unsent,
         drops,
         queues: queues.next().unwrap_or_default(),
+        punts_dropped: punts.next().unwrap_or_default(),
         links: links.next().unwrap_or_default(),
     };
     let ends: Vec<PortEnd> = results.unsent.iter().zip(drops).map(end).collect();
@@ -190,6 +244,7 @@ fn assemble(
         rate_changes: results.rate_changes.clone(),
         field_programs: results.field_programs.map(Into::into),
         captures: results.captures.clone(),
+        protocols: Vec::new(),
         criteria: Vec::new(),
         ports: rows::ports(trial, &results.total, seconds, Some(&ends)),
         streams: rows::streams(trial, &results.total, span, Some(&results.jitter), arrived, true),

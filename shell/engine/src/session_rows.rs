@@ -5,10 +5,10 @@ use crate::sums::{SessionProgress, Sums};
 use crate::trial::Trial;
 use histogram::Timing;
 use result::{
-    AppResult, Counters, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, LatencyResult, Named, SessionResult,
-    SideDetails, SideResult, TlsResult,
+    Counters, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, LatencyResult, Named, PartResult, PhaseResult,
+    SessionResult, SideDetails, SideResult, TlsResult,
 };
-use session::plan::{OpenRate, SessionPlan, Side};
+use session::plan::{OpenRate, Phase, SessionPlan, Side, SidePlan};
 use session::{Counts, Reason};
 use units::Nanos;
 
@@ -45,8 +45,18 @@ fn seconds(span: Nanos) -> f64 {
     span.as_secs_f64().max(1e-9)
 }
 
+/// What was counted of one side.
+#[derive(Default)]
+struct Seen {
+    counts: SessionCounts,
+    progress: SessionProgress,
+    /// See [`Sums::most_seen`].
+    most_seen: Option<u64>,
+}
+
 /// What one side counted.
-fn side(counts: &SessionCounts, progress: SessionProgress, windows: Windows) -> SideResult {
+fn side(seen: &Seen, windows: Windows) -> SideResult {
+    let Seen { counts, progress, most_seen } = seen;
     let SessionCounts { app, tcp, .. } = counts;
     let per_second = |n: u64| n as f64 / windows.active;
     SideResult {
@@ -58,6 +68,7 @@ fn side(counts: &SessionCounts, progress: SessionProgress, windows: Windows) -> 
         failed_ratio: app.failed_in_all() as f64 / app.attempted.max(1) as f64,
         active: app.active(),
         active_max: app.active_max,
+        active_max_at_least: *most_seen,
         open_per_s: app.established as f64 / windows.opening,
         requests: app.requests,
         unasked: Some(app.unasked).filter(|n| *n > 0),
@@ -86,18 +97,16 @@ fn present<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> Counters {
 }
 
 /// One side in full.
-fn details(
-    plan: &SessionPlan,
-    counts: &SessionCounts,
-    progress: SessionProgress,
-    windows: Windows,
-) -> SideDetails {
-    let SessionCounts { app, members, tcp, frames, .. } = counts;
-    let named = plan.mix.members.iter().zip(members);
-    let dns = DNS_CODES
-        .into_iter()
-        .zip(app.dns)
-        .chain(DNS_EXTRA.into_iter().zip([app.dns_truncated, app.dns_retries]));
+fn details(plan: &SessionPlan, played: &SidePlan, seen: &Seen, windows: Windows) -> SideDetails {
+    let SessionCounts { app, members, hosts, tcp, frames, .. } = &seen.counts;
+    let apps = plan.mix.members.iter().map(|member| &member.name).zip(members);
+    let hosts = played.hosts.iter().map(|host| &host.name).zip(hosts);
+    let part = |(name, counts): (&String, &Counts)| (name.clone(), part_row(counts));
+    let dns = DNS_CODES.into_iter().zip(app.dns).chain(DNS_EXTRA.into_iter().zip([
+        app.dns_truncated,
+        app.dns_retries,
+        app.dns_over_tcp,
+    ]));
     let tls = app.tls.iter().map(|(agreed, handshakes)| TlsResult {
         version: agreed.version.into(),
         suite: agreed.suite.into(),
@@ -106,8 +115,9 @@ fn details(
         handshakes: *handshakes,
     });
     SideDetails {
-        seen: side(counts, progress, windows),
-        apps: named.map(|(member, counts)| (member.name.clone(), member_row(counts))).collect(),
+        seen: side(seen, windows),
+        apps: apps.map(part).collect(),
+        hosts: hosts.map(part).collect(),
         failure_details: app.details.clone(),
         http: present(HTTP_CLASSES.into_iter().zip(app.http)),
         dns: present(dns),
@@ -119,9 +129,9 @@ fn details(
     }
 }
 
-/// One application of a mix.
-fn member_row(counts: &Counts) -> AppResult {
-    AppResult {
+/// One application of a mix, or one host.
+fn part_row(counts: &Counts) -> PartResult {
+    PartResult {
         attempted: counts.attempted,
         completed: counts.completed,
         failed: failed(counts),
@@ -155,25 +165,44 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
         .map(|(index, entry)| {
             let plan = &entry.session;
             let windows = Windows::new(plan, span, whole);
-            let counts = |side| (sums.sessions(index, side), sums.progress(index, side));
-            let client = plan.client.as_ref().map(|_| counts(Side::Client));
-            let server = plan.server.as_ref().map(|_| counts(Side::Server));
+            let seen = |side| Seen {
+                counts: sums.sessions(index, side),
+                progress: sums.progress(index, side),
+                most_seen: sums.most_seen(index, side),
+            };
+            let client = plan.client.as_ref().map(|played| (played, seen(Side::Client)));
+            let server = plan.server.as_ref().map(|played| (played, seen(Side::Server)));
             let none = Default::default();
-            let (main, progress) = client.as_ref().or(server.as_ref()).unwrap_or(&none);
+            let main = client.as_ref().or(server.as_ref()).map_or(&none, |(_, seen)| seen);
+            let client_seen = client.as_ref().map(|(_, seen)| &seen.counts);
             let result = SessionResult {
-                requested_open_per_s: client
-                    .as_ref()
+                requested_open_per_s: client_seen
                     .filter(|_| whole)
-                    .and_then(|(counts, _)| requested(plan, counts, span)),
-                unopened: client.as_ref().map(|(counts, _)| counts.unopened),
-                withheld: client.as_ref().map(|(counts, _)| counts.withheld),
-                seen: side(main, *progress, windows),
-                client: client.as_ref().map(|(counts, progress)| details(plan, counts, *progress, windows)),
-                server: server.as_ref().map(|(counts, progress)| details(plan, counts, *progress, windows)),
+                    .and_then(|counts| requested(plan, counts, span)),
+                unopened: client_seen.map(|counts| counts.unopened),
+                withheld: client_seen.map(|counts| counts.withheld),
+                seen: side(main, windows),
+                phases: phases(index, plan, sums, trial.plan.duration),
+                client: client.as_ref().map(|(played, seen)| details(plan, played, seen, windows)),
+                server: server.as_ref().map(|(played, seen)| details(plan, played, seen, windows)),
             };
             (plan.name.clone(), result)
         })
         .collect()
+}
+
+/// What the main side counted in each phase of the load that has begun.
+fn phases(index: usize, plan: &SessionPlan, sums: &Sums, end: Nanos) -> Named<PhaseResult> {
+    let row = |phase: Phase| {
+        let counts = sums.phases.of(&phase, SessionCounts::index(index, Side::Client))?;
+        let span = seconds(phase.to.since(phase.from));
+        let progress = SessionProgress::of(&counts);
+        let seen = Seen { counts, progress, most_seen: None };
+        let windows = Windows { opening: span, active: span };
+        let (from_s, to_s) = (phase.from.as_secs_f64(), phase.to.as_secs_f64());
+        Some((phase.name.to_owned(), PhaseResult { from_s, to_s, seen: side(&seen, windows) }))
+    };
+    plan.client.iter().flat_map(|_| plan.load.phases(end)).filter_map(row).collect()
 }
 
 /// Times that sessions measured; `None` if there are none.

@@ -2,6 +2,7 @@
 
 use crate::counts::interval::{Interval, PortCounts, Shape};
 use crate::counts::sessions::SessionCounts;
+use crate::phases::Phases;
 use measure::Totals;
 use sched::PacingRecord;
 use session::plan::Side;
@@ -16,9 +17,22 @@ pub(crate) struct Sums {
     pub(crate) ports: Vec<PortCounts>,
     /// By worker: their most sessions at a time can't be told from each other's sums.
     sessions: Vec<Vec<SessionCounts>>,
+    /// Between which bounds the most sessions at a time lie, by place in a list of all; empty if not noted.
+    most: Vec<Most>,
     /// What sessions had done when sending was over, by place in a list of all; empty before that.
     progress: Vec<SessionProgress>,
+    /// Of a whole trial: the same by phase of the load.
+    pub(crate) phases: Phases,
     pub(crate) workers: Vec<WorkerTime>,
+}
+
+/// Between which bounds the most sessions at a time of all workers lie.
+#[derive(Debug, Clone, Copy, Default)]
+struct Most {
+    /// There were so many at the end of a span.
+    seen: u64,
+    /// In no span did the maxima of all workers add up to more.
+    bound: u64,
 }
 
 /// What rates of sessions count.
@@ -44,6 +58,8 @@ pub(crate) struct WorkerTime {
     pub(crate) stall_max_ns: u64,
     pub(crate) paused_ns: u64,
     pub(crate) hitches_ns: u64,
+    pub(crate) slept_ns: u64,
+    pub(crate) overslept_max_ns: u64,
 }
 
 impl Sums {
@@ -55,8 +71,10 @@ impl Sums {
             sent_bytes: empty.sent_bytes,
             pacing: empty.pacing,
             ports: empty.ports,
+            most: Vec::new(),
             sessions: vec![empty.sessions; workers],
             progress: Vec::new(),
+            phases: Phases::default(),
             workers: vec![WorkerTime::default(); workers],
         }
     }
@@ -70,6 +88,7 @@ impl Sums {
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().flatten().for_each(SessionCounts::clear);
         self.progress.clear();
+        self.most.clear();
         self.workers.fill(WorkerTime::default());
     }
 
@@ -93,7 +112,31 @@ impl Sums {
     fn side(&self, index: usize) -> SessionCounts {
         let mut all = SessionCounts::default();
         self.sessions.iter().for_each(|worker| all.merge(&worker[index]));
+        if let Some(most) = self.most.get(index) {
+            all.app.active_max = most.bound;
+        }
         all
+    }
+
+    /// How many sessions of an entry on one side there were at least at the busiest instant: several workers, applications and
+    /// hosts have their maxima at instants of their own, so `active_max` is a bound then.
+    pub(crate) fn most_seen(&self, entry: usize, side: Side) -> Option<u64> {
+        let index = SessionCounts::index(entry, side);
+        let has_parts = |counts: &SessionCounts| counts.members.len() > 1 || counts.hosts.len() > 1;
+        let several = self.sessions.len() > 1 || self.sessions.iter().any(|worker| has_parts(&worker[index]));
+        self.most.get(index).filter(|_| several).map(|most| most.seen)
+    }
+
+    /// Notes the most sessions at a time of a span in which all workers handed over once: `bounds` are the sums of their
+    /// maxima, by place in a list of all. Sets them to zero.
+    pub(crate) fn note_most(&mut self, bounds: &mut [u64]) {
+        self.phases.note_most(bounds);
+        self.most.resize(bounds.len(), Most::default());
+        for (index, (most, bound)) in self.most.iter_mut().zip(bounds).enumerate() {
+            let open: i64 = self.sessions.iter().map(|worker| worker[index].app.active()).sum();
+            most.bound = most.bound.max(std::mem::take(bound));
+            most.seen = most.seen.max(u64::try_from(open).unwrap_or(0)).min(most.bound);
+        }
     }
 
     /// Whether no session is open.
@@ -112,6 +155,7 @@ impl Sums {
         self.sent_bytes.iter_mut().zip(&interval.sent_bytes).for_each(|(sum, n)| *sum += n);
         self.pacing.iter_mut().zip(&interval.pacing).for_each(|(sum, record)| sum.merge(record));
         self.ports.iter_mut().zip(&interval.ports).for_each(|(sum, counts)| sum.merge(counts));
+        self.phases.add(&interval.sessions);
         self.sessions[worker].iter_mut().zip(&interval.sessions).for_each(|(sum, counts)| sum.append(counts));
         let time = &mut self.workers[worker];
         time.busy_ns += interval.busy_ns;
@@ -119,6 +163,8 @@ impl Sums {
         time.stall_max_ns = time.stall_max_ns.max(interval.stall_max_ns);
         time.paused_ns += interval.paused_ns;
         time.hitches_ns += interval.hitches_ns;
+        time.slept_ns += interval.slept_ns;
+        time.overslept_max_ns = time.overslept_max_ns.max(interval.overslept_max_ns);
     }
 
     /// Whether every measured stream that should come back here has come back whole.

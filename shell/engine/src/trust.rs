@@ -280,8 +280,16 @@ impl Evidence<'_> {
                     ));
                 }
                 if frames.bad_checksum > 0 {
+                    let untold = match frames.unfinished_untold {
+                        0 => String::new(),
+                        untold => format!(
+                            ": {} of them look as if they were left to a card, and a program in between passed them on as they \
+                             were; switch that off at the other end: ethtool -K INTERFACE tx off",
+                            count(untold)
+                        ),
+                    };
                     verdict.note(format!(
-                        "sessions {name}: {} of {} frames to the {who} were refused because of a wrong checksum",
+                        "sessions {name}: {} of {} frames to the {who} were refused because of a wrong checksum{untold}",
                         count(frames.bad_checksum),
                         count(frames.frames_in)
                     ));
@@ -405,7 +413,7 @@ impl Evidence<'_> {
         let lost: u64 = self.measured().map(|(sent, got)| sent.saturating_sub(got)).sum();
         let workers = self.sums.workers.iter().zip(self.usage).enumerate();
         for (worker, (time, usage)) in workers.filter_map(|(n, (time, usage))| Some((n, (time, (*usage)?)))) {
-            let wanted = usage.run_ns + usage.wait_ns;
+            let wanted = usage.run_ns + usage.wait_ns + time.slept_ns;
             let share = usage.wait_ns as f64 / wanted.max(1) as f64;
             if share > WAITED_TOLD {
                 let [waited, wanted] = [usage.wait_ns, wanted].map(|ns| ns as f64 / 1e9);
@@ -428,11 +436,13 @@ impl Evidence<'_> {
                 verdict.disturb(
                     grave,
                     format!(
-                        "worker {worker} stood still for {:.1} ms at a time, {:.1} ms in all; {} packets due then left late and \
-                         in bursts{}",
+                        "worker {worker} stood still for {:.1} ms at a time, {:.1} ms in all{}{}",
                         time.stall_max_ns as f64 / 1e6,
                         in_all as f64 / 1e6,
-                        count(late as u64),
+                        match late as u64 {
+                            0 => String::new(),
+                            n => format!("; {} packets due then left late and in bursts", count(n)),
+                        },
                         match () {
                             () if explains => format!(", which may be why {} were lost", count(lost)),
                             () if grave => ", so failures and latencies may be the tester's".to_owned(),

@@ -10,18 +10,21 @@ mod flow_sink;
 pub(crate) mod flows;
 mod pieces;
 pub(crate) mod receive;
+mod rest;
 pub(crate) mod steer;
 pub(crate) mod template;
 pub(crate) mod transmit;
 pub(crate) mod varied;
 
-use crate::counts::interval::{HITCH_NS, Interval, PAUSE_NS};
+use crate::counts::interval::{HITCH_NS, Interval, PAUSE_NS, PortCounts};
 use commands::{PingEvent, WorkerCommand};
 use flows::{Flows, Local};
 use measure::{Jitter, Recorder};
 use neighbour::Hosts;
 use port::{Clock, PortError};
 use receive::{Expected, Receiver};
+use rest::Rest;
+use std::os::fd::BorrowedFd;
 use transmit::Transmitter;
 use units::Nanos;
 
@@ -50,6 +53,8 @@ struct Sending<'a> {
 pub(crate) struct Worker<'a> {
     sending: Vec<Sending<'a>>,
     receivers: Vec<Receiver<'a>>,
+    /// Which of `sending` send frames of a namespace.
+    punting: Vec<usize>,
     /// Sessions of each port, where it has some.
     local: Vec<Local>,
     hosts: &'a [Hosts],
@@ -72,6 +77,10 @@ pub(crate) struct Worker<'a> {
     overhears: bool,
     /// Departures of their frames.
     ping_frames_sent: Vec<PingEvent>,
+    /// When it may sleep, if it may at all.
+    rest: Option<Rest>,
+    /// Of test packets, those sent and received when `rest` was told last.
+    noted: (u64, u64),
 }
 
 impl<'a> Worker<'a> {
@@ -85,7 +94,9 @@ impl<'a> Worker<'a> {
         interval: Box<Interval>,
         grace: Nanos,
     ) -> Self {
+        let punting = transmitters.iter().enumerate().filter(|(_, transmitter)| transmitter.punts());
         Self {
+            punting: punting.map(|(place, _)| place).collect(),
             sending: transmitters
                 .into_iter()
                 .map(|transmitter| Sending { transmitter, done: false })
@@ -107,7 +118,19 @@ impl<'a> Worker<'a> {
             last_departure: Nanos::ZERO,
             overhears: false,
             ping_frames_sent: Vec::new(),
+            rest: None,
+            noted: (0, 0),
         }
+    }
+
+    /// Lets it sleep where nothing is due, if arriving frames wake it at every port.
+    pub(crate) fn let_rest(&mut self) {
+        let wakes = self.receivers.iter().all(|receiver| receiver.descriptor().is_some());
+        // Frames that another worker passes on wake nobody.
+        let alone = self.local.iter().all(|local| local.steer.is_none());
+        // What a namespace sends wakes nobody.
+        let punts = !self.punting.is_empty();
+        self.rest = (wakes && alone && !punts).then(Rest::default);
     }
 
     /// Makes the queues the calling thread's. `epoch` is the instant traffic starts.
@@ -156,6 +179,11 @@ impl<'a> Worker<'a> {
                 self.answers.clear();
             }
         }
+        for place in &self.punting {
+            let transmitter = &mut self.sending[*place].transmitter;
+            let counts = &mut self.interval.ports[transmitter.port()];
+            busy |= transmitter.turn_punt(now, counts);
+        }
         // After a pause, frames that came in time are read before time is called. Under load there are always more.
         self.crowded = if crowded { self.crowded + 1 } else { 0 };
         let crowded = (1..=CROWDED_MAX).contains(&self.crowded);
@@ -165,7 +193,56 @@ impl<'a> Worker<'a> {
             busy |= serve(flows, &mut self.sending, now, self.epoch, crowded, &mut self.interval);
         }
         self.last_busy = busy;
+        if busy && self.rest.is_some() {
+            self.note(now);
+        }
         busy
+    }
+
+    /// Tells `rest` of a turn in which there was something to do.
+    fn note(&mut self, now: Nanos) {
+        let Some(rest) = &mut self.rest else { return };
+        // Frames of sessions are no test packets, and there is always one to wait for.
+        let ports = if self.local.iter().all(Local::is_empty) { &self.interval.ports[..] } else { &[] };
+        let sum = |of: fn(&PortCounts) -> u64| ports.iter().map(of).sum::<u64>();
+        let (sent, received) = (sum(|port| port.tx_packets), sum(|port| port.rx_packets - port.rx_other));
+        // Another interval may have begun.
+        let before = if sent < self.noted.0 || received < self.noted.1 { (0, 0) } else { self.noted };
+        rest.note(now, sent - before.0, received - before.1);
+        self.noted = (sent, received);
+    }
+
+    /// Whether it might sleep: it may, and there was nothing to do in the last turn.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.last_busy && self.rest.is_some()
+    }
+
+    /// Until when it may sleep if it is idle; `None` if there may be something to do before long.
+    pub(crate) fn rests_until(&mut self, now: Nanos) -> Option<Nanos> {
+        let waits_for_room = self.sending.iter().any(|s| s.transmitter.waits_for_room());
+        if waits_for_room || self.flows().any(Flows::has_more_to_do) {
+            return None;
+        }
+        let due = self.next_due();
+        self.rest.as_mut()?.until(now, due)
+    }
+
+    /// What wakes it.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.receivers.iter().filter_map(Receiver::descriptor)
+    }
+
+    /// Takes down a sleep from `since`, which should have ended at `until`: what it lasted longer is a stall.
+    pub(crate) fn rested(&mut self, since: Nanos, until: Nanos, now: Nanos) {
+        let woken = now.min(until);
+        self.keep_time(since);
+        self.last_busy = false;
+        let slept = woken.since(self.last_turn).0;
+        self.interval.total_ns += slept;
+        self.interval.slept_ns += slept;
+        self.interval.overslept_max_ns = self.interval.overslept_max_ns.max(now.since(woken).0);
+        self.last_turn = woken;
     }
 
     fn flows(&self) -> impl Iterator<Item = &Flows> {
@@ -228,7 +305,8 @@ impl<'a> Worker<'a> {
                 let sent = answer(&mut self.sending, port, now, &[frame]);
                 self.interval.ports[port].tx_answers += sent;
                 // A frame the port does not take is not reported, and asked for again.
-                self.ping_frames_sent.extend((sent > 0).then_some(PingEvent::Sent { tag, at: now }));
+                let event = tag.filter(|_| sent > 0).map(|tag| PingEvent::Sent { tag, at: now });
+                self.ping_frames_sent.extend(event);
             }
             WorkerCommand::SendFrame { .. } => {}
             WorkerCommand::Stop => self.stop(now),

@@ -63,6 +63,7 @@ impl Admission {
 
     /// The ports of a plan, which from now on names them as they were admitted.
     pub(crate) fn admit_all(&self, plan: &mut Plan) -> Result<Vec<PortId>, Fault> {
+        refuse_namespaces(plan)?;
         let admit = |port: &mut profile::plan::PortPlan| {
             let id = self.admit(&port.device).map_err(|fault| at(&format!("ports.{}", port.name), fault))?;
             port.device = id.device();
@@ -130,6 +131,22 @@ impl Admission {
             self.sockets.display()
         )))
     }
+}
+
+/// Refuses programs, and namespaces of others: what clients may reach are ports.
+fn refuse_namespaces(plan: &Plan) -> Result<(), Fault> {
+    if !plan.protocols.is_empty() {
+        return Err(Fault::forbidden("protocols: a server starts no programs for its clients".to_owned()));
+    }
+    let names =
+        |port: &&profile::plan::PortPlan| port.punt.as_ref().is_some_and(|punt| punt.namespace.is_some());
+    plan.ports.iter().find(names).map_or(Ok(()), |port| {
+        Err(Fault::forbidden(format!(
+            "ports.{}.punt.namespace: clients of a server can't use its machine's network namespaces; leave it out for one of \
+             the port's own",
+            port.name
+        )))
+    })
 }
 
 /// The fault with its place in front.

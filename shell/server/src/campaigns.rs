@@ -10,7 +10,7 @@ use campaign::{
 };
 use engine::{Commands, RunOptions, View};
 use lab::Variables;
-use methods::{Attributes, GroupOutcome, LatencySummary, Timing, TrialKind, TrialOutcome, TrialRequest};
+use methods::{Attributes, GroupOutcome, LatencySummary, Timing, TrialOutcome, TrialRequest};
 use os::TscClock;
 use profile::Plan;
 use std::collections::BTreeMap;
@@ -241,14 +241,11 @@ fn point(part: String, request: &TrialRequest, outcome: &TrialOutcome) -> Point 
 /// Sessions of a trial that asked for some; a transfer over TCP has its rates elsewhere.
 fn point_sessions(request: &TrialRequest, outcome: &TrialOutcome) -> Option<PointSessions> {
     let sessions = outcome.sessions.as_ref()?;
-    let load = match &request.kind {
-        TrialKind::Sessions(load) => Some(load),
-        _ => None,
-    };
+    let (load, unit) = request.session_load().unwrap_or_default();
     let p99 = |times: &Option<LatencySummary>| times.as_ref().map(|times| times.p99 as u64);
     Some(PointSessions {
-        load: load.map_or(0.0, |load| load.value as f64),
-        unit: load.map_or_else(String::new, |load| load.objective.unit().to_owned()),
+        load,
+        unit: unit.to_owned(),
         attempted: sessions.attempted,
         established: sessions.established,
         transactions: sessions.transactions,

@@ -432,8 +432,7 @@ impl TrialRow {
 /// The load a request for sessions asks for, and its unit.
 fn session_load(request: &Value) -> Option<(f64, String)> {
     let kind = TrialKind::deserialize(request.get("kind")?).ok()?;
-    let TrialKind::Sessions(load) = kind else { return None };
-    Some((load.value as f64, load.objective.unit().to_owned()))
+    kind.session_load().map(|(load, unit)| (load, unit.to_owned()))
 }
 
 /// SHA-256 of a text, in hexadecimal.

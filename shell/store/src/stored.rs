@@ -4,7 +4,7 @@
 //! as far as it is there.
 
 use crate::{NewTrial, StoreError};
-use methods::{MethodResult, TrialKind, TrialOutcome, TrialRequest};
+use methods::{MethodResult, TrialOutcome, TrialRequest};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
@@ -26,10 +26,7 @@ impl NewTrial {
             part: request.method.clone(),
             phase: request.phase.as_str().to_owned(),
             frame: request.frame(),
-            frame_bytes: request
-                .frames
-                .one_length()
-                .filter(|_| !matches!(request.kind, TrialKind::Sessions(_))),
+            frame_bytes: request.frames.one_length().filter(|_| request.session_load().is_none()),
             line_pps: request.line_pps(),
             request: serde_json::to_value(request)?,
             outcome: serde_json::to_value(outcome)?,

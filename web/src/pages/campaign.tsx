@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Chart, type Line } from "../chart";
 import { curve, isTrusted, type Of } from "../curve";
 import { total } from "../feed";
-import { bps, count, duration, perSecond, pps, ratio, several, time } from "../format";
+import { bps, count, duration, inUnit, perSecond, pps, ratio, several, time } from "../format";
 import { Source, useSource } from "../frame";
 import { Action, Badge, Panel, Announcement, Title, Wrong } from "../parts";
 import { to } from "../route";
@@ -174,6 +174,7 @@ const AXES: Record<string, { title: string; format: (value: number) => string }>
   connections: { title: "connections held", format: count },
   "transactions/s": { title: "transactions per second", format: perSecond },
   "bits/s": { title: "goodput", format: bps },
+  times: { title: "multiple of the profile's load", format: (value) => inUnit(value, "") },
 };
 
 function Curves({ points, version }: { points: Point[]; version: number }) {

@@ -39,34 +39,6 @@ class AchievedResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppResult:
-    """One application of a mix, on one side."""
-
-    attempted: int
-    """Sessions that clients began to open, or that servers were asked for."""
-    completed: int
-    """Sessions completed as planned."""
-    failed: dict[str, int]
-    """Sessions that failed, by reason."""
-    active: int
-    """Sessions open at the end; in an interval, the change since its beginning."""
-    requests: int
-    """Requests sent (clients) or received (servers)."""
-    transactions: int
-    """Complete responses received (clients) or sent (servers)."""
-    rx_bytes_goodput: int
-    """Application bytes received."""
-    tx_bytes_goodput: int
-    """Application bytes sent and acknowledged; over UDP, sent."""
-    setup_ns: LatencyResult | None = None
-    """Time to open a session, until established. Clients only."""
-    ttfb_ns: LatencyResult | None = None
-    """Time from a request to the first byte of its response. Clients only."""
-    ttlb_ns: LatencyResult | None = None
-    """Time from a request to the last byte of its response. Clients only."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class CaptureResult:
     """A capture on a port."""
 
@@ -116,6 +88,44 @@ class CriterionResult:
     """Whether it passed. A value that was not measured fails."""
     value: float | None = None
     """The value; absent if not measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DhcpResult:
+    """DHCP clients of a port, from before traffic until their release."""
+
+    clients: int
+    """Clients."""
+    bound: int
+    """Clients that had an address when traffic started."""
+    failed: int
+    """Clients that had none."""
+    discovers: int
+    """DISCOVER messages sent."""
+    offers: int
+    """OFFER messages received by clients that waited for one."""
+    requests: int
+    """REQUEST messages sent."""
+    acks: int
+    """ACK messages received that began or prolonged a lease."""
+    naks: int
+    """NAK messages received by clients that had asked."""
+    releases: int
+    """RELEASE messages sent."""
+    repeated: int
+    """Messages sent again because no answer came."""
+    renewed: int
+    """Leases prolonged by their server."""
+    rebound: int
+    """Leases prolonged after their server kept silent."""
+    lost: int
+    """Leases that ended because nobody prolonged them, or by a NAK."""
+    conflicts: int
+    """Leases of an address that another client here had."""
+    bound_per_s: float | None = None
+    """Leases per second, from the first DISCOVER to the last first lease."""
+    bind_ns: LatencyResult | None = None
+    """Time from a client's first DISCOVER to its lease."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +191,20 @@ class LatencyResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MulticastResult:
+    """Multicast groups of a port's host, from before traffic until it has left them."""
+
+    joined: int
+    """Groups joined."""
+    left: int
+    """Groups left."""
+    reports: int
+    """Frames with reports sent."""
+    queries: int
+    """Queries received."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PacingResult:
     """Departures compared with the schedule, ns. The error of a gap is its difference from the scheduled gap."""
 
@@ -194,6 +218,96 @@ class PacingResult:
     """Share of packets that left back to back although a gap was scheduled."""
     late_max: int
     """Longest delay of a departure behind its schedule."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartResult:
+    """One application of a mix, or one of several hosts, on one side."""
+
+    attempted: int
+    """Sessions that clients began to open, or that servers were asked for."""
+    completed: int
+    """Sessions completed as planned."""
+    failed: dict[str, int]
+    """Sessions that failed, by reason."""
+    active: int
+    """Sessions open at the end; in an interval, the change since its beginning."""
+    requests: int
+    """Requests sent (clients) or received (servers)."""
+    transactions: int
+    """Complete responses received (clients) or sent (servers)."""
+    rx_bytes_goodput: int
+    """Application bytes received."""
+    tx_bytes_goodput: int
+    """Application bytes sent and acknowledged; over UDP, sent."""
+    setup_ns: LatencyResult | None = None
+    """Time to open a session, until established. Clients only."""
+    ttfb_ns: LatencyResult | None = None
+    """Time from a request to the first byte of its response. Clients only."""
+    ttlb_ns: LatencyResult | None = None
+    """Time from a request to the last byte of its response. Clients only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseResult:
+    """One phase of an entry's load. What is counted belongs to the phase in which it happened: a session may be
+    opened in one and completed in another.
+    """
+
+    from_s: float
+    """When it began, since the start of traffic."""
+    to_s: float
+    """When it ended."""
+    attempted: int
+    """Sessions that clients began to open, or that servers were asked for."""
+    established: int
+    """Sessions established."""
+    completed: int
+    """Sessions completed as planned."""
+    stopped: int
+    """Completed sessions that were ended early because their time was up or the run was over."""
+    failed: dict[str, int]
+    """Sessions that failed, by reason."""
+    failed_ratio: float
+    """Failed sessions / `attempted`."""
+    active: int
+    """Sessions open at the end; in an interval or a phase, the change since its beginning."""
+    active_max: int
+    """Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its
+    maximum at an instant of its own, and the sum is taken over spans of at most 50 ms.
+    """
+    open_per_s: float
+    """Sessions established per second."""
+    requests: int
+    """Requests sent (clients) or received (servers)."""
+    transactions: int
+    """Complete responses received (clients) or sent (servers)."""
+    transactions_per_s: float
+    """Transactions per second."""
+    rx_bytes_goodput: int
+    """Application bytes received."""
+    tx_bytes_goodput: int
+    """Application bytes sent and acknowledged; over UDP, sent."""
+    rx_bps_goodput: float
+    """Application bits received per second while load was offered."""
+    tx_bps_goodput: float
+    """Application bits sent and acknowledged per second while load was offered; over UDP, sent."""
+    retransmitted_segments: int
+    """TCP segments retransmitted, for any cause."""
+    active_max_at_least: int | None = None
+    """At least so many sessions were open at one instant. Only with several workers, or applications of a mix."""
+    unasked: int | None = None
+    """Requests that clients had left to send when servers closed their connections between responses. Absent if
+    none.
+    """
+    setup_ns: LatencyResult | None = None
+    """Time to open a session, until established. Clients only."""
+    handshake_ns: LatencyResult | None = None
+    """Duration of TLS handshakes."""
+    ttfb_ns: LatencyResult | None = None
+    """Time from a request to the first byte of its response. Clients only."""
+    ttlb_ns: LatencyResult | None = None
+    """Time from a request to the last byte of its response. Clients only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,17 +333,45 @@ class PortResult:
     rx_other: int
     """Packets received that are not test packets of this run."""
     tx_answers: int
-    """ARP, ND and echo replies and frames of pings sent."""
+    """ARP, ND and echo replies, and frames of pings, DHCP clients and members of groups sent while traffic ran."""
     rx_errors: dict[str, int]
     """Frames received with errors, and frames lost in the tester, by reason."""
     tx_errors: dict[str, int]
     """Frames the driver accepted but did not send, by reason."""
     tx_unsent: int | None = None
     """Packets due but not sent."""
+    rx_punted: int | None = None
+    """Frames passed to the network namespace of the port's hosts. Absent if they have none."""
+    rx_punt_dropped: int | None = None
+    """Frames for that namespace that were dropped: the tester's buffer was full, or the kernel did not take them."""
+    tx_punted: int | None = None
+    """Frames of that namespace sent."""
+    tx_punt_dropped: int | None = None
+    """Frames of that namespace that were dropped: the tester's buffer was full, or they are too long for the port."""
     fragments: dict[str, int] = field(default_factory=dict)
     """IP fragments received for the port's hosts, packets reassembled from them, and packets given up."""
+    dhcp: DhcpResult | None = None
+    """The port's DHCP clients. Absent if it has none."""
+    multicast: MulticastResult | None = None
+    """The multicast groups of the port's host. Absent if it joins none."""
     pacing_ns: PacingResult | None = None
     """Departures of all paced streams compared with the schedule."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolResult:
+    """A program that spoke control protocols behind a port."""
+
+    name: str
+    """Name of the entry."""
+    folder: str
+    """Folder with its configuration and sockets."""
+    logs: list[str]
+    """Files with what its programs said."""
+    up_after_s: float | None = None
+    """From its start until it was up, s."""
+    ended: str | None = None
+    """Why it ended before the run did."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,6 +430,8 @@ class ResultDocument:
     """
     captures: dict[str, CaptureResult] = field(default_factory=dict)
     """Captures by port."""
+    protocols: list[ProtocolResult] = field(default_factory=list)
+    """Programs that spoke control protocols, in the order the profile names them."""
     criteria: list[CriterionResult] = field(default_factory=list)
     """The criteria of the profile."""
     groups: dict[str, dict[str, StreamResult]] = field(default_factory=dict)
@@ -313,9 +457,11 @@ class SessionResult:
     failed_ratio: float
     """Failed sessions / `attempted`."""
     active: int
-    """Sessions open at the end; in an interval, the change since its beginning."""
+    """Sessions open at the end; in an interval or a phase, the change since its beginning."""
     active_max: int
-    """Maximum of open sessions; with several workers, the sum of their maxima."""
+    """Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its
+    maximum at an instant of its own, and the sum is taken over spans of at most 50 ms.
+    """
     open_per_s: float
     """Sessions established per second."""
     requests: int
@@ -342,6 +488,8 @@ class SessionResult:
     """
     withheld: int | None = None
     """Sessions due but not opened because `concurrent` were open. Absent for servers."""
+    active_max_at_least: int | None = None
+    """At least so many sessions were open at one instant. Only with several workers, or applications of a mix."""
     unasked: int | None = None
     """Requests that clients had left to send when servers closed their connections between responses. Absent if
     none.
@@ -354,6 +502,10 @@ class SessionResult:
     """Time from a request to the first byte of its response. Clients only."""
     ttlb_ns: LatencyResult | None = None
     """Time from a request to the last byte of its response. Clients only."""
+    phases: dict[str, PhaseResult] = field(default_factory=dict)
+    """Counts of the clients by phase, of an entry whose rate goes up or down: `ramp_up`, `sustain`, `ramp_down`.
+    What came in the drain is in none.
+    """
     client: SideDetails | None = None
     """Counts of the clients, if they run here."""
     server: SideDetails | None = None
@@ -377,9 +529,11 @@ class SideDetails:
     failed_ratio: float
     """Failed sessions / `attempted`."""
     active: int
-    """Sessions open at the end; in an interval, the change since its beginning."""
+    """Sessions open at the end; in an interval or a phase, the change since its beginning."""
     active_max: int
-    """Maximum of open sessions; with several workers, the sum of their maxima."""
+    """Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its
+    maximum at an instant of its own, and the sum is taken over spans of at most 50 ms.
+    """
     open_per_s: float
     """Sessions established per second."""
     requests: int
@@ -398,6 +552,8 @@ class SideDetails:
     """Application bits sent and acknowledged per second while load was offered; over UDP, sent."""
     retransmitted_segments: int
     """TCP segments retransmitted, for any cause."""
+    active_max_at_least: int | None = None
+    """At least so many sessions were open at one instant. Only with several workers, or applications of a mix."""
     unasked: int | None = None
     """Requests that clients had left to send when servers closed their connections between responses. Absent if
     none.
@@ -410,14 +566,16 @@ class SideDetails:
     """Time from a request to the first byte of its response. Clients only."""
     ttlb_ns: LatencyResult | None = None
     """Time from a request to the last byte of its response. Clients only."""
-    apps: dict[str, AppResult] = field(default_factory=dict)
+    apps: dict[str, PartResult] = field(default_factory=dict)
     """Applications of a mix by name. Absent if there is only one."""
+    hosts: dict[str, PartResult] = field(default_factory=dict)
+    """Hosts by name, if several play this side. Absent if there is only one."""
     failure_details: dict[str, int] = field(default_factory=dict)
     """Details of failures: TLS alerts, faults of certificates and responses."""
     http: dict[str, int] = field(default_factory=dict)
     """Responses by class of HTTP status: `2xx`."""
     dns: dict[str, int] = field(default_factory=dict)
-    """DNS responses by code, and `truncated` and `retries`."""
+    """DNS responses by code; `truncated` ones, `retries`, and queries asked again `over_tcp`."""
     tls: list[TlsResult] = field(default_factory=list)
     """TLS handshakes by negotiated parameters."""
     tcp: dict[str, int] = field(default_factory=dict)
@@ -554,3 +712,7 @@ class WorkerResult:
     """Time spent waiting for the core, s."""
     paused_s: float | None = None
     """Time in which the loop stood still for 5 ms and longer, s; absent in a simulated trial."""
+    slept_s: float | None = None
+    """Time asleep because nothing was due, s; absent if it never slept."""
+    overslept_max_ns: int | None = None
+    """Longest time by which a sleep ended too late, ns; absent if it never slept."""

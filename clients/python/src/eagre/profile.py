@@ -29,6 +29,8 @@ class Profile(Written):
     """
     sessions: Sequence[Sessions | Mapping[str, Any]] | None = None
     """Sessions: clients that open connections to servers, and the applications on them."""
+    protocols: Sequence[Protocol | Mapping[str, Any]] | None = None
+    """Programs that speak control protocols in the namespaces of ports with 'punt': routing daemons, and others."""
     load: Load | Mapping[str, Any] | None = None
     """Duration and load."""
     criteria: Mapping[str, str] | None = None
@@ -75,6 +77,14 @@ class Port(Written):
     """Where checksums that change from packet to packet are computed. Default: software."""
     capture: Capture | Mapping[str, Any] | None = None
     """Capture the port's packets to a file while traffic runs."""
+    punt: Punt | Mapping[str, Any] | None = None
+    """Let a network namespace be the control plane of the port's hosts: what runs there exchanges routes and leases
+    with the device through this port. '{}' is a namespace of its own and all control protocols.
+    """
+    dhcp: Dhcp | Mapping[str, Any] | None = None
+    """DHCP clients behind the port, besides its hosts."""
+    multicast: Multicast | Mapping[str, Any] | None = None
+    """Multicast groups that the port's first host joins."""
     allow_default_route: bool | None = None
     """Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
     6815): use it only in a lab.
@@ -142,6 +152,93 @@ class Capture(Written):
 
 
 @dataclass(kw_only=True)
+class Punt(Written):
+    """The network namespace that is the control plane of a port's hosts. Each host has an interface there, with the
+    host's name, MAC address and IP addresses; frames of control protocols pass between it and the port while
+    traffic runs.
+    """
+
+    namespace: str | None = None
+    """Name of the namespace, as 'ip netns' knows it. Default: one of the port's own, which ends with the run."""
+    match: str | Sequence[str] | None = None
+    """Protocols that pass, both ways; ARP, ICMP and ICMPv6 always do. Default: all control protocols that have a
+    name here.
+    """
+
+
+@dataclass(kw_only=True)
+class Dhcp(Written):
+    """DHCP clients behind a port (RFC 2131), each with a MAC address of its own, in the VLANs of the port. They get
+    their addresses before traffic starts, renew them while it runs, and release them at the end. Streams with
+    'from_host: dhcp' and sessions with 'addresses: dhcp' use the addresses. In texts, '{n}' is the number of the
+    client, from 0.
+    """
+
+    clients: int
+    """Number of clients."""
+    rate: str | None = None
+    """Rate at which clients begin, and at which they release their addresses at the end. Default: 500/s."""
+    outstanding: int | None = None
+    """Maximum number of clients that wait for an address at a time. Default: 1000."""
+    timeout: str | None = None
+    """How long to wait until all have an address. Traffic then starts with those that have one, and the result is
+    not valid; without any, the run ends with an error. Default: 60s.
+    """
+    retry: str | None = None
+    """Time until a message without an answer is repeated; doubled each time, up to 16 times, ± a quarter of it.
+    Default: 4s.
+    """
+    mac: str | None = None
+    """MAC address of the first client; each other has the next. Default: made from the port's."""
+    broadcast: bool | None = None
+    """Ask servers to broadcast their replies."""
+    host_name: str | None = None
+    """Host name to send (option 12)."""
+    vendor_class: str | None = None
+    """Vendor class identifier to send (option 60)."""
+    client_id: str | None = None
+    """Client identifier to send (option 61). Default: none; servers know clients by MAC address."""
+    parameters: Sequence[int] | None = None
+    """Options to ask for (option 55), besides subnet mask and router."""
+    circuit_id: str | None = None
+    """Circuit identifier that an access node adds (option 82, RFC 3046)."""
+    remote_id: str | None = None
+    """Remote identifier that an access node adds (option 82, RFC 3046)."""
+
+
+@dataclass(kw_only=True)
+class Multicast(Written):
+    """Multicast groups that the port's first host is a member of. It joins them before traffic starts or while it
+    runs, answers queries, and leaves them at the end (IGMP, MLD).
+    """
+
+    groups: Sequence[Membership | Mapping[str, Any]]
+    """The groups."""
+    igmp: int | None = None
+    """Version of IGMP. To a querier of version 2, hosts of version 3 speak version 2. Default: 3."""
+    mld: int | None = None
+    """Version of MLD. To a querier of version 1, hosts of version 2 speak version 1. Default: 2."""
+    rate: str | None = None
+    """Rate at which groups are joined and left. Default: 1k/s."""
+
+
+@dataclass(kw_only=True)
+class Membership(Written):
+    """Groups with what the host wants of them."""
+
+    group: str
+    """Group, or a range: '239.1.0.0..239.1.3.231', 'ff15::1'."""
+    sources: Sequence[str] | None = None
+    """Sources to receive from, or with 'exclude' not to receive from; IGMPv3 and MLDv2. Default: all."""
+    exclude: bool | None = None
+    """Whether 'sources' are those not to receive from."""
+    join: str | None = None
+    """When to join, after the start of traffic. At 0s, traffic starts once the join was sent. Default: 0s."""
+    leave: str | None = None
+    """When to leave, after the start of traffic. Default: when traffic has ended."""
+
+
+@dataclass(kw_only=True)
 class Stream(Written):
     """A stream of packets."""
 
@@ -152,9 +249,9 @@ class Stream(Written):
     to: str | None = None
     """Port that receives the stream. Leave it out if the receiver is not a port of this profile."""
     from_host: str | None = None
-    """Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways. Default: the host
-    with the packet's outermost source address (and its VLANs, if the packet has vlan headers), otherwise the first
-    that fits.
+    """Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
+    clients of the port in turn, each from its address. Default: the host with the packet's outermost source address
+    (and its VLANs, if the packet has vlan headers), otherwise the first that fits.
     """
     to_host: str | None = None
     """Host of port 'to' that receives the stream. Default: the host with the packet's destination address,
@@ -164,16 +261,25 @@ class Stream(Written):
     """Headers from the outermost inwards, then optionally the first bytes of the payload. 'ethernet' is optional.
     An outermost ipv4 or ipv6 header takes its 'src' from port 'from' and its 'dst' from port 'to'; MAC addresses
     come from the ports and their neighbors. Lengths, checksums and 'type' fields are computed. Fields you set are
-    sent as set, even if wrong. Either this or 'replay'.
+    sent as set, even if wrong. Either this, 'frame' or 'replay'.
     """
+    frame: Frame | Mapping[str, Any] | None = None
+    """Frame to send byte by byte, instead of 'packet'."""
     replay: Replay | Mapping[str, Any] | None = None
     """Capture file to send, instead of 'packet'."""
     size: SizesOr | None = None
-    """Frame lengths with FCS. Default: the shortest that holds packet and signature."""
+    """Frame lengths with FCS. Default: the shortest that holds packet and signature. A 'frame' is cut, or filled
+    with zeros.
+    """
     vary: Mapping[str, VaryOr] | None = None
     """Fields whose values vary from packet to packet: 'ipv4.src', 'vlan[1].id', 'vxlan.inner.ipv4.dst', or raw
     'bytes[42..44]', 'payload[0..4]', 'bits[336..340]'. All advance together unless 'after' is set. Checksums stay
-    correct.
+    correct, but for those of a 'frame'. A name that begins with '$' is a variable for others to use, with
+    'same_as', 'after' and 'size', and is itself written nowhere.
+    """
+    lcg_seed: int | None = None
+    """State of the generator that all 'lcg' without a 'seed' draw from, in the order of 'vary'. Default: derived
+    from the profile's seed and the stream.
     """
     per_copy: Mapping[str, VaryOr] | None = None
     """Fields that differ between the copies of 'copies' and are constant within each."""
@@ -186,8 +292,9 @@ class Stream(Written):
     pattern: PatternOr | None = None
     """Sending times. Default: continuous."""
     then: str | Then | Mapping[str, Any] | None = None
-    """Stream that starts when this one has sent its count. Each stream of the chain needs a count and a rate;
-    'start_delay' and 'loops' belong to the first.
+    """Stream that starts when this one has sent its count: another one, one that was before it in the chain, or
+    itself. Each stream of the chain needs a rate and, unless it is the last, a count; 'start_delay' and 'loops'
+    belong to the first.
     """
     loops: int | None = None
     """Number of times to run the chain that starts with this stream. Default: without end if the last stream names
@@ -202,7 +309,9 @@ class Stream(Written):
     Needs a rate other than 'max'. Default: until the duration of the run ends.
     """
     measure: bool | None = None
-    """Put the 18-byte signature into every packet and measure it. Replayed packets are never measured."""
+    """Put the 18-byte signature into every packet and measure it. Default: true, but false for a 'frame', which has
+    no room for it. Replayed packets are never measured.
+    """
     copies: int | None = None
     """Number of copies of the stream, named 'name[0]', 'name[1]', … Each has the full rate and its own results."""
     tag: str | Sequence[str] | None = None
@@ -230,6 +339,26 @@ PacketElementOr: TypeAlias = (
 """A header with defaults ('udp'), a header with fields ('udp: {dst: 9}'), or, as the last elements, the payload's
 first bytes ('payload: text' or 'hex: 00ff') and what fills the rest of it ('fill: counter').
 """
+
+
+@dataclass(kw_only=True)
+class Frame(Written):
+    """A frame given byte by byte. Nothing of it is computed but the checksums listed, and what 'vary' writes."""
+
+    hex: str
+    """The bytes from the destination MAC address on, without FCS. Frames below 60 bytes are padded with zeros."""
+    checksums: Sequence[str] | None = None
+    """Checksums to compute in every packet, each by its header and the header's first byte: 'ipv4@14', 'udp@34',
+    'tcp@34', 'icmp@34', 'icmpv6@54'. 'udp@58 over 38' also says where the IP header around it begins; without it,
+    that is the one behind Ethernet and VLAN tags. They cover what the IP packet's own length says. All others stay
+    as given, right or wrong.
+    """
+    src_mac: Literal["given", "port"] | None = None
+    """Source MAC address: as given in 'hex', or the port's own. Default: given."""
+    dst_mac: Literal["given", "next_hop"] | None = None
+    """Destination MAC address: as given in 'hex', or that of the port's gateway or, without one, of port 'to'.
+    Default: given.
+    """
 
 
 @dataclass(kw_only=True)
@@ -274,10 +403,23 @@ class SplitBy(Written):
     """Number of the capture's interface on the clients' side."""
 
 
-SizesOr: TypeAlias = "str | Sequence[str] | Mapping[str, int]"
+@dataclass(kw_only=True)
+class Sizes(Written):
+    """Frame length with FCS: one ('64B'), a sweep ('64B..1518B step 64B'), random ('random 64B..1518B'), a mix by
+    name ('imix'), an RFC 6985 genome ('genome abceg'), a list taken in turn, lengths with weights ('{64B: 7, 594B:
+    4, 1518B: 1}'), or, of a 'frame', the value of a variable ('{same_as: $length, plus: 4}').
+    """
+
+    same_as: str | None = None
+    """Path of a varying field, or name of a variable: its value is the length."""
+    plus: int | None = None
+    """Bytes to add to it, such as 4 for the FCS."""
+
+
+SizesOr: TypeAlias = "str | Sequence[str] | Sizes | Mapping[str, Any]"
 """Frame length with FCS: one ('64B'), a sweep ('64B..1518B step 64B'), random ('random 64B..1518B'), a mix by name
-('imix'), an RFC 6985 genome ('genome abceg'), a list taken in turn, or lengths with weights ('{64B: 7, 594B: 4,
-1518B: 1}').
+('imix'), an RFC 6985 genome ('genome abceg'), a list taken in turn, lengths with weights ('{64B: 7, 594B: 4, 1518B:
+1}'), or, of a 'frame', the value of a variable ('{same_as: $length, plus: 4}').
 """
 
 
@@ -289,7 +431,7 @@ values, or a generator.
 
 @dataclass(kw_only=True)
 class Generator(Written):
-    """A generator of values, with exactly one of 'from', 'random', 'list', 'file', 'weights' and 'same_as'."""
+    """A generator of values, with exactly one of 'from', 'random', 'lcg', 'list', 'file', 'weights' and 'same_as'."""
 
     from_: int | str | None = None
     """First value of a range. With 'to' or 'count'."""
@@ -299,34 +441,51 @@ class Generator(Written):
     """Number of values, instead of 'to'. Wraps to zero after the field's largest value."""
     step: int | str | None = None
     """Step between values. Default: 1."""
+    begin: int | str | None = None
+    """First packet's value, in the middle of the range; the range goes on from there, in whole steps. Default:
+    'from'.
+    """
     random: int | str | None = None
     """Random values from a range such as '1024..65535', or 'all'."""
     distinct: int | None = None
     """Number of distinct values to draw from; the seed selects them."""
     seed: int | None = None
     """Seed of this field. Default: derived from the profile's seed, the stream and the field."""
+    lcg: int | str | None = None
+    """Values from a range such as '1024..65535', or 'all', drawn by a 15-bit linear congruential generator as other
+    tools have it: with every packet, from the stream's 'lcg_seed' and in the order of 'vary', or with a 'seed' or
+    'limit' from a generator of its own. Of 1, 2, 4 or 8 bytes.
+    """
+    limit: int | None = None
+    """Number of values after which its own generator begins again."""
     list: Sequence[int | str] | None = None
     """The values, in turn."""
     file: str | None = None
     """Text file with one value per line, relative to the profile; empty lines and text after '#' are ignored."""
-    order: Literal["sequential", "random"] | None = None
+    order: Literal["sequential", "random", "lcg"] | None = None
     """Order of the values of 'list' or 'file'."""
     weights: Mapping[str, int] | None = None
     """Random values by weight."""
     same_as: str | None = None
-    """Path of a varying field given before; take its value."""
+    """Path of a varying field, or name of a variable, given before; take its value."""
     shift: int | None = None
     """Number of bits to shift the value of 'same_as' left by, or right if negative; applied first."""
     plus: int | str | None = None
     """Number to add after the shift."""
     mask: int | str | None = None
     """Bits of the field to write; the others keep the packet's values."""
+    endian: Literal["big", "little"] | None = None
+    """Byte order in which the value is written."""
+    bytes: int | None = None
+    """Bytes of a variable, of a name that begins with '$'. Default: 8."""
     every: int | None = None
     """Number of packets that share a value."""
     after: str | None = None
     """Path of a varying field given before; advance when it has gone through all its values, so that both go
     through all pairs. Default: advance with every packet.
     """
+    period: int | None = None
+    """Number of packets after which the values, and those of fields 'after' this one, begin again."""
 
 
 @dataclass(kw_only=True)
@@ -432,11 +591,13 @@ class Then(Written):
     """Stream that starts when this one has sent its count."""
 
     stream: str
-    """Name of the stream; the chain's first stream closes a loop."""
+    """Name of the stream; one that was already in the chain closes a loop."""
     gap: str | None = None
-    """Time from the end of this stream to the start of the next. A stream ends one gap after its last packet.
-    Default: 0s.
-    """
+    """Time from the end of this stream to the start of the next. Default: 0s."""
+    from_: Literal["end", "last_packet"] | None = None
+    """End of this stream: one of its gaps after its last packet, or with its last packet. Default: end."""
+    ends: int | None = None
+    """Number of times this stream ends; after the last, the chain ends and no stream starts. Default: no limit."""
 
 
 @dataclass(kw_only=True)
@@ -457,6 +618,10 @@ class Sessions(Written):
     """
     transport: Literal["tcp", "udp"] | None = None
     """Transport protocol. Default: the application's, or TCP."""
+    tunnel: Tunnel | Mapping[str, Any] | None = None
+    """Ask the server, an explicit proxy, for a tunnel by CONNECT before anything else; TCP only. TLS goes through
+    it.
+    """
     tls: bool | Tls | Mapping[str, Any] | None = None
     """TLS around the application; TCP only."""
     open: OpenOr | None = None
@@ -519,6 +684,10 @@ class Client(Written):
     """Port of emulated clients. Leave it out if the clients are external."""
     addresses: AddressesOr | None = None
     """Addresses of clients; the port answers for all of them. Default: the port's own."""
+    hosts: str | Sequence[str] | None = None
+    """Hosts of the port whose own addresses the clients have, instead of 'addresses'. The name of an entry with
+    'count' means all its hosts.
+    """
     ports: int | float | str | None = None
     """Source ports of clients. Default: 1024..65535."""
     mac: str | None = None
@@ -538,7 +707,8 @@ class Client(Written):
 AddressesOr: TypeAlias = "str | Sequence[str] | Mapping[str, int]"
 """Addresses of one end, all IPv4 or all IPv6: one ('10.0.0.10'), a range ('10.0.0.10..10.0.0.250'), the hosts of a
 network ('10.1.0.0/16'), a list of those, or those with the relative number of sessions of each address
-('{10.0.0.10: 3, 10.0.0.11..10.0.0.20: 1}').
+('{10.0.0.10: 3, 10.0.0.11..10.0.0.20: 1}'). For clients also 'dhcp': the addresses that the port's DHCP clients
+get.
 """
 
 
@@ -618,6 +788,10 @@ class Server(Written):
     """Port of emulated servers. Leave it out if the servers are external."""
     addresses: AddressesOr | None = None
     """Addresses of servers; the port answers for all of them. Default: the port's own."""
+    hosts: str | Sequence[str] | None = None
+    """Hosts of the port whose own addresses the servers have, instead of 'addresses'. The name of an entry with
+    'count' means all its hosts.
+    """
     ports: int | float | str | None = None
     """Ports of servers. Default: the application's: 80 for http (443 with TLS), 53 for dns, 7 for echo, 9 for
     discard, 19 for chargen, the capture's for pcap.
@@ -794,6 +968,8 @@ class HttpServer(Written):
     """
     keep_alive: int | None = None
     """Number of requests answered on a connection before closing it. Default: no limit."""
+    date: bool | None = None
+    """Send a Date field in every response."""
     name: str | None = None
     """Server field; an empty text omits it. Default: 'eagre'."""
 
@@ -867,6 +1043,8 @@ class Dns(Written):
     """Maximum number of retries of a query over UDP. Default: 2."""
     retry_after: str | None = None
     """How long to wait for an answer before a retry. Default: 1s."""
+    tcp_fallback: bool | None = None
+    """Ask again over TCP for an answer over UDP that was truncated. Default: true."""
     errors_fail: bool | None = None
     """Fail the session on an answer with a code other than 0, which is counted in any case."""
     rules: Sequence[DnsRule | Mapping[str, Any]] | None = None
@@ -1108,6 +1286,16 @@ class Member(Written):
 
 
 @dataclass(kw_only=True)
+class Tunnel(Written):
+    """A tunnel through an explicit proxy."""
+
+    to: TextOr
+    """Where it leads: a name or address, and a port: 'www.example.com:443'."""
+    headers: Mapping[str, TextOr] | None = None
+    """More header fields of the request, in this order."""
+
+
+@dataclass(kw_only=True)
 class Tls(Written):
     """Encryption around the application: TLS 1.2 and 1.3."""
 
@@ -1234,6 +1422,37 @@ class OpenPoint(Written):
 
 
 @dataclass(kw_only=True)
+class Protocol(Written):
+    """A program that runs in the network namespace of a port's hosts, from before traffic starts until the run
+    ends. In 'config', 'command' and 'ready', '${folder}' is its folder, '${interface}' the interface of the port's
+    first host there, and '${address}' the first address of that host.
+    """
+
+    port: str
+    """Port in whose 'punt' namespace it runs."""
+    name: str | None = None
+    """Name in messages and the result. Default: the daemon's, or the command's."""
+    daemon: Literal["bird", "frr", "gobgp", "lldpd"] | None = None
+    """Daemon that Eagre knows how to start, to wait for and to end. Either this or 'command'."""
+    command: Sequence[str] | None = None
+    """Program and arguments. It must stay in the foreground, and end by SIGTERM."""
+    config: str | None = None
+    """Configuration, in the daemon's own language. With 'command', the file '${folder}/config' has it."""
+    config_file: str | None = None
+    """File with the configuration, relative to the profile; instead of 'config'."""
+    ready: str | None = None
+    """Shell command that succeeds when everything is up: sessions, adjacencies, routes. It is repeated until then;
+    traffic starts afterwards. Default: the daemon answers; a 'command' runs.
+    """
+    timeout: str | None = None
+    """How long to wait for it. Default: 30s."""
+    folder: str | None = None
+    """Folder for its configuration, logs and sockets, relative to the working directory. Default: a new one in the
+    folder for temporary files, which the result names.
+    """
+
+
+@dataclass(kw_only=True)
 class Load(Written):
     """Duration of the traffic, time to wait for late packets, and how sessions ramp up and down."""
 
@@ -1249,10 +1468,20 @@ class Load(Written):
     """
     ramp_down: str | None = None
     """Time for sessions to fall from each entry's 'open' rate to zero at the end of the run. Default: 0s."""
+    stagger: bool | None = None
+    """Spread the beginnings of evenly spaced streams over up to 1 ms, so that they do not all send at once. If
+    false, each begins exactly at its 'start_delay'.
+    """
     multiply: int | float | str | None = None
     """Factor for 'concurrent' and the rates 'open', 'close' and 'request_rate' of all sessions. Does not affect
     streams: use '--rate'. Default: 1.
     """
+    polling: PollingOr | None = None
+    """What workers do while nothing is due. Default: auto."""
+
+
+PollingOr: TypeAlias = 'Literal["auto", "busy"]'
+"""What a worker does while nothing is due."""
 
 
 @dataclass(kw_only=True)

@@ -857,6 +857,10 @@ class LossPoint:
     """The same by group."""
     achieved_percent: float
     """What the tester really offered, percent of the line rate."""
+    load_pps: float | None = None
+    """The same in frames per second of the first group, where steps are not shares of the line rate: they were
+    given as rates, or begin at what the tester can send.
+    """
     loss_percent: float | None = None
     """Lost frames, percent of those sent: the ordinate, 0 to 100; absent if the tester was the limit."""
 
@@ -923,6 +927,52 @@ class MethodResult:
     """All trials, in order."""
     intervals: list[Interval] = field(default_factory=list)
     """Between which bounds each finding lies, by the trials of all methods of the campaign."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixEntry:
+    """The outcome of an entry of a mix."""
+
+    entry: str
+    """Its name under `sessions:`."""
+    objective: Objective
+    """What its load says."""
+    asked: float
+    """How much of it was asked for."""
+    reached: float
+    """How much was reached."""
+    sessions: SessionOutcome
+    """What it showed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixPoint:
+    """A trial of a mix."""
+
+    multiplier: float
+    """The multiple of the profile's load that was asked for."""
+    sessions: SessionOutcome
+    """All entries together. Times are those of the slowest entry."""
+    entries: list[MixEntry]
+    """Each entry."""
+    violations: list[str]
+    """Why it did not pass."""
+    drops: list[list[str | int]]
+    """Where things were seen to vanish."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixRow:
+    """The highest multiple of a mix."""
+
+    limit: Limit
+    """What bounds it from above."""
+    resolution: float
+    """The search ends when its bounds are this share apart."""
+    best: MixPoint | None = None
+    """The highest that passed."""
+    failed: MixPoint | None = None
+    """The lowest that did not."""
 
 
 @dataclass(frozen=True, kw_only=True)

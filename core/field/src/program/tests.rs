@@ -124,7 +124,7 @@ fn odometers() {
     let vary = vary(
         vec![
             wheel(3, 2, None),
-            Variable { source: list, every: 1, after: Some(0) },
+            Variable { after: Some(0), ..Variable::new(list) },
             Variable::new(copy),
             wheel(10, 2, Some(2)),
         ],
@@ -200,7 +200,8 @@ fn no_address_repeats_too_early() {
 #[test]
 fn says_what_is_wrong() {
     let bind = |vary: Vary| Program::new(&vary, &mut udp(), None).unwrap_err();
-    let variable = |source, every, after| vary(vec![Variable { source, every, after }], vec![]);
+    let variable =
+        |source, every, after| vary(vec![Variable { every, after, ..Variable::new(source) }], vec![]);
     let range = |count, width| Source::Range { first: 0, step: 1, count, width };
     let any = Source::Random { from: 0, to: 9, distinct: None, seed: 0 };
     let derived = |of| Source::Derived { of, shift: 0, add: 0, mask: 0, width: 8 };
@@ -227,7 +228,7 @@ fn says_what_is_wrong() {
     );
     assert_eq!(bind(variable(derived(3), 1, None)), ProgramError::NotEarlier { variable: 0, refers_to: 3 });
     let two = |first, source, every, after| {
-        vary(vec![Variable::new(first), Variable { source, every, after }], vec![])
+        vary(vec![Variable::new(first), Variable { every, after, ..Variable::new(source) }], vec![])
     };
     let endless = ProgramError::Endless { variable: 1, after: 0 };
     assert_eq!(bind(two(any, range(1, 8), 1, Some(0))), endless);

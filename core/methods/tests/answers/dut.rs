@@ -1,10 +1,13 @@
 //! Devices whose answers are known: closed-form functions from a request to an outcome, by seed.
 
 use methods::{
-    LatencySummary, Objective, Outage, PathOutcome, Recovery, SessionLoad, SessionOutcome, TcpOutcome,
-    TrialKind, TrialOutcome, TrialRequest,
+    LatencySummary, MixEntry, MixLoad, MixOutcome, Objective, Outage, PathOutcome, Recovery, SessionLoad,
+    SessionOutcome, TcpOutcome, TrialKind, TrialOutcome, TrialRequest,
 };
 use units::{Nanos, Pps};
+
+/// Sessions per second of the mix at its own load.
+pub(crate) const MIX_PER_S: f64 = 200.0;
 
 /// A device, and the tester in front of it.
 #[derive(Debug, Clone)]
@@ -97,6 +100,7 @@ impl Dut {
         self.trials += 1;
         let mut outcome = match &request.kind {
             TrialKind::Sessions(load) => self.sessions(request, load),
+            TrialKind::Mix(load) => self.mix(request, load),
             TrialKind::Path => TrialOutcome {
                 path: Some(PathOutcome { mtu_bytes: 1500, rtt_min_ns: self.rtt.0 }),
                 ..TrialOutcome::forwarded(request, |_, _| 0)
@@ -222,6 +226,36 @@ impl Dut {
             sessions: Some(sessions),
             drops,
             generator_limited: value > self.tester,
+            ..TrialOutcome::forwarded(request, |_, _| 0)
+        }
+    }
+
+    /// Two entries share the connections that the device lets through.
+    fn mix(&self, request: &TrialRequest, load: &MixLoad) -> TrialOutcome {
+        let asked = load.multiplier * MIX_PER_S;
+        let passed = (self.cps / asked).min(1.0);
+        let seconds = load.phases.sustain.as_secs_f64();
+        let of = |per_s: f64| SessionOutcome {
+            attempted: (per_s * seconds) as u64 + 1,
+            established: (per_s * seconds * passed) as u64 + 1,
+            transactions: (per_s * seconds) as u64 + 1,
+            transactions_failed: if passed < 1.0 { (per_s * seconds * (1.0 - passed)) as u64 + 1 } else { 0 },
+            open_per_s: per_s * passed,
+            goodput_bps: per_s * passed * 8_000.0,
+            ..SessionOutcome::default()
+        };
+        let entry = |(name, share): (&str, f64)| MixEntry {
+            entry: name.into(),
+            objective: Objective::ConnectionsPerSecond,
+            asked: asked * share,
+            reached: asked * share * passed,
+            sessions: of(asked * share),
+        };
+        let entries = [("web", 0.75), ("mail", 0.25)].map(entry).to_vec();
+        TrialOutcome {
+            sessions: Some(of(asked)),
+            mix: Some(MixOutcome { entries, ..MixOutcome::default() }),
+            generator_limited: asked > self.tester,
             ..TrialOutcome::forwarded(request, |_, _| 0)
         }
     }

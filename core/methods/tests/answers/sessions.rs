@@ -2,8 +2,8 @@
 
 use super::*;
 use methods::{
-    Application, KnownRate, Limit, Objective, Phases, SessionConfig, SessionLatencyConfig, TcpConfig,
-    TrialKind, session_series,
+    Application, KnownRate, Limit, MixConfig, Objective, Phases, SessionConfig, SessionLatencyConfig,
+    TcpConfig, TrialKind, session_series,
 };
 use units::Pps;
 
@@ -68,6 +68,40 @@ fn other_objectives_are_driven_up_alike() {
             assert!(best <= most * 1.000_01 && best >= most * 0.99 - 1.0, "{best} of {most}");
         }
     }
+}
+
+/// Three quarters of the mix are of one entry; what is found is the multiple at which both together reach the limit.
+#[test]
+fn a_mix_is_scaled_as_a_whole() {
+    for seed in 0..SEEDS {
+        let mut dut = Dut::new(1.0, seed);
+        dut.cps = 137.0 + seed as f64 * 1_234.5;
+        let most = dut.cps / dut::MIX_PER_S;
+        let result = complete(&MethodConfig::Mix(MixConfig::default()), &bed(), &mut dut);
+        let row = rows!(result, Mix).remove(0);
+        if most > 1_000.0 {
+            assert_eq!((row.best.unwrap().multiplier, row.limit), (1_000.0, Limit::Maximum));
+            continue;
+        }
+        let (best, failed) = (row.best.unwrap(), row.failed.unwrap());
+        assert!(best.multiplier <= most && failed.multiplier > most, "{most}: {result:?}");
+        assert!(failed.multiplier - best.multiplier <= failed.multiplier * 0.01 + 0.001, "{most}");
+        assert!(failed.violations[0].starts_with("web: "), "{failed:?}");
+        let values = result.values().unwrap();
+        let of = |goal: &str| values.iter().find(|finding| finding.goal == goal).unwrap();
+        let found = of("multiplier");
+        assert_eq!((found.lower, found.upper), (Some(best.multiplier), Some(failed.multiplier)));
+        assert_eq!((of("opened").frame.as_str(), of("opened").value), ("web", Some(best.entries[0].reached)));
+    }
+}
+
+#[test]
+fn a_mix_that_never_passes_is_impossible() {
+    let mut dut = Dut::new(1.0, 1);
+    dut.cps = dut::MIX_PER_S / 2_000.0;
+    let result = complete(&MethodConfig::Mix(MixConfig::default()), &bed(), &mut dut);
+    assert_eq!(rows!(result, Mix)[0].limit, Limit::Impossible);
+    assert!(result.summary[0].starts_with("No multiple of the profile's load passed; at 0.001 times: web: "));
 }
 
 #[test]

@@ -53,6 +53,26 @@ fn a_buffer_does_not_fool_the_final_trial() {
     }
 }
 
+/// Two steps below what the tester sends nothing is lost any more; the curve has six known points all the same.
+#[test]
+fn a_curve_below_the_testers_limit_has_points() {
+    for seed in 0..SEEDS {
+        let mut dut = Dut::new(0.2 * LINE_PPS, seed);
+        dut.tester = (0.21 + 0.001 * seed as f64) * LINE_PPS;
+        let config = LossConfig { sizes: small(), ..LossConfig::default() };
+        let result = complete(&MethodConfig::FrameLoss(config), &Testbed::one_way(LINE), &mut dut);
+        let row = rows!(result, FrameLoss).remove(0);
+        let known: Vec<_> = row.points.iter().filter(|point| point.loss_percent.is_some()).collect();
+        assert!(
+            row.ended_loss_free && row.points.is_sorted_by(|a, b| a.load_percent > b.load_percent),
+            "{row:?}"
+        );
+        let loses = known.iter().any(|point| point.loss_percent > Some(0.0));
+        assert!(known.len() >= 6 || !loses, "{row:?}");
+        assert!(known.iter().all(|point| point.load_pps.is_some()), "{row:?}");
+    }
+}
+
 /// What the tester can't send is not tried again and again; the answer is its own limit, and is said to be.
 #[test]
 fn a_slow_tester_is_noticed_early() {

@@ -38,6 +38,8 @@ pub struct DnsDoc {
     pub retries: Option<u8>,
     /// How long to wait for an answer before a retry. Default: 1s.
     pub retry_after: Option<Duration>,
+    /// Ask again over TCP for an answer over UDP that was truncated. Default: true.
+    pub tcp_fallback: Option<bool>,
     /// Fail the session on an answer with a code other than 0, which is counted in any case.
     #[serde(default)]
     pub errors_fail: bool,

@@ -138,6 +138,9 @@ pub struct HttpServerDoc {
     /// Number of requests answered on a connection before closing it. Default: no limit.
     #[schemars(range(min = 1))]
     pub keep_alive: Option<u32>,
+    /// Send a Date field in every response.
+    #[serde(default)]
+    pub date: bool,
     /// Server field; an empty text omits it. Default: 'eagre'.
     pub name: Option<String>,
 }

@@ -4,13 +4,17 @@
 //! Front doors build a [`Document`] and print it with [`Document::to_yaml`]; its text is loaded like any other.
 
 pub(crate) mod app;
+pub(crate) mod clients;
 pub(crate) mod content;
 pub(crate) mod dns;
+pub(crate) mod frame;
 pub(crate) mod http;
 pub(crate) mod options;
 pub(crate) mod packet;
 pub(crate) mod pattern;
 mod print;
+pub(crate) mod protocol;
+pub(crate) mod punt;
 pub(crate) mod quantity;
 pub(crate) mod replay;
 pub(crate) mod session;
@@ -20,12 +24,16 @@ pub(crate) mod tls;
 pub(crate) mod vary;
 
 pub use self::app::*;
+pub use self::clients::*;
 pub use self::content::*;
 pub use self::dns::*;
+pub use self::frame::*;
 pub use self::http::*;
 pub use self::options::*;
 pub use self::packet::{Content, FieldValue, PacketElement};
 pub use self::pattern::*;
+pub use self::protocol::*;
+pub use self::punt::*;
 pub use self::quantity::*;
 pub use self::replay::*;
 pub use self::session::*;
@@ -34,6 +42,7 @@ pub use self::size::*;
 pub use self::tls::*;
 pub use self::vary::*;
 
+use crate::plan::Polling;
 use indexmap::IndexMap;
 use schemars::{
     JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, transform::transform_subschemas,
@@ -61,6 +70,9 @@ pub struct Document {
     /// Sessions: clients that open connections to servers, and the applications on them.
     #[serde(default)]
     pub sessions: Vec<SessionDoc>,
+    /// Programs that speak control protocols in the namespaces of ports with 'punt': routing daemons, and others.
+    #[serde(default)]
+    pub protocols: Vec<ProtocolDoc>,
     /// Duration and load.
     #[serde(default)]
     pub load: LoadDoc,
@@ -112,6 +124,13 @@ pub struct PortDoc {
     pub checksum: ChecksumDoc,
     /// Capture the port's packets to a file while traffic runs.
     pub capture: Option<CaptureDoc>,
+    /// Let a network namespace be the control plane of the port's hosts: what runs there exchanges routes and leases with
+    /// the device through this port. '{}' is a namespace of its own and all control protocols.
+    pub punt: Option<PuntDoc>,
+    /// DHCP clients behind the port, besides its hosts.
+    pub dhcp: Option<DhcpDoc>,
+    /// Multicast groups that the port's first host joins.
+    pub multicast: Option<MulticastDoc>,
     /// Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
     /// 6815): use it only in a lab.
     #[serde(default)]
@@ -292,7 +311,8 @@ pub struct StreamDoc {
     pub from: String,
     /// Port that receives the stream. Leave it out if the receiver is not a port of this profile.
     pub to: Option<String>,
-    /// Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways. Default: the host
+    /// Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
+    /// clients of the port in turn, each from its address. Default: the host
     /// with the packet's outermost source address (and its VLANs, if the packet has vlan headers), otherwise the
     /// first that fits.
     pub from_host: Option<String>,
@@ -302,19 +322,26 @@ pub struct StreamDoc {
     /// Headers from the outermost inwards, then optionally the first bytes of the payload. 'ethernet' is optional. An
     /// outermost ipv4 or ipv6 header takes its 'src' from port 'from' and its 'dst' from port 'to'; MAC addresses
     /// come from the ports and their neighbors. Lengths, checksums and 'type' fields are computed. Fields you set are
-    /// sent as set, even if wrong. Either this or 'replay'.
+    /// sent as set, even if wrong. Either this, 'frame' or 'replay'.
     #[serde(default)]
     #[schemars(length(min = 1))]
     pub packet: Vec<PacketElement>,
+    /// Frame to send byte by byte, instead of 'packet'.
+    pub frame: Option<FrameDoc>,
     /// Capture file to send, instead of 'packet'.
     pub replay: Option<ReplayDoc>,
-    /// Frame lengths with FCS. Default: the shortest that holds packet and signature.
+    /// Frame lengths with FCS. Default: the shortest that holds packet and signature. A 'frame' is cut, or filled with
+    /// zeros.
     pub size: Option<SizesDoc>,
     /// Fields whose values vary from packet to packet: 'ipv4.src', 'vlan[1].id', 'vxlan.inner.ipv4.dst', or raw
     /// 'bytes[42..44]', 'payload[0..4]', 'bits[336..340]'. All advance together unless 'after' is set. Checksums stay
-    /// correct.
+    /// correct, but for those of a 'frame'. A name that begins with '$' is a variable for others to use, with 'same_as',
+    /// 'after' and 'size', and is itself written nowhere.
     #[serde(default)]
     pub vary: IndexMap<String, VaryDoc>,
+    /// State of the generator that all 'lcg' without a 'seed' draw from, in the order of 'vary'. Default: derived from
+    /// the profile's seed and the stream.
+    pub lcg_seed: Option<u32>,
     /// Fields that differ between the copies of 'copies' and are constant within each.
     #[serde(default)]
     pub per_copy: IndexMap<String, VaryDoc>,
@@ -326,8 +353,9 @@ pub struct StreamDoc {
     /// Sending times.
     #[serde(default)]
     pub pattern: PatternDoc,
-    /// Stream that starts when this one has sent its count. Each stream of the chain needs a count and a rate;
-    /// 'start_delay' and 'loops' belong to the first.
+    /// Stream that starts when this one has sent its count: another one, one that was before it in the chain, or itself.
+    /// Each stream of the chain needs a rate and, unless it is the last, a count; 'start_delay' and 'loops' belong to the
+    /// first.
     pub then: Option<ThenForm>,
     /// Number of times to run the chain that starts with this stream. Default: without end if the last stream names
     /// this one in 'then', else once.
@@ -342,9 +370,9 @@ pub struct StreamDoc {
     /// How long to send, from the start delay on. Packets that are due by then and could not be sent are given up. Needs a
     /// rate other than 'max'. Default: until the duration of the run ends.
     pub duration: Option<Duration>,
-    /// Put the 18-byte signature into every packet and measure it. Replayed packets are never measured.
-    #[serde(default = "yes")]
-    pub measure: bool,
+    /// Put the 18-byte signature into every packet and measure it. Default: true, but false for a 'frame', which has no
+    /// room for it. Replayed packets are never measured.
+    pub measure: Option<bool>,
     /// Number of copies of the stream, named 'name[0]', 'name[1]', … Each has the full rate and its own results.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub copies: Option<u32>,
@@ -362,9 +390,11 @@ impl StreamDoc {
             from_host: None,
             to_host: None,
             packet: Vec::new(),
+            frame: None,
             replay: None,
             size: None,
             vary: IndexMap::new(),
+            lcg_seed: None,
             per_copy: IndexMap::new(),
             flows: None,
             rate: None,
@@ -374,10 +404,15 @@ impl StreamDoc {
             count: None,
             start_delay: no_time(),
             duration: None,
-            measure: true,
+            measure: None,
             copies: None,
             tag: None,
         }
+    }
+
+    /// Whether its packets are measured.
+    pub fn is_measured(&self) -> bool {
+        self.measure.unwrap_or(self.frame.is_none())
     }
 }
 
@@ -396,9 +431,14 @@ pub struct LoadDoc {
     pub ramp_up: Duration,
     /// Time for sessions to fall from each entry's 'open' rate to zero at the end of the run.
     pub ramp_down: Duration,
+    /// Spread the beginnings of evenly spaced streams over up to 1 ms, so that they do not all send at once. If false, each
+    /// begins exactly at its 'start_delay'.
+    pub stagger: bool,
     /// Factor for 'concurrent' and the rates 'open', 'close' and 'request_rate' of all sessions. Does not affect
     /// streams: use '--rate'.
     pub multiply: Factor,
+    /// What workers do while nothing is due.
+    pub polling: Polling,
 }
 
 impl Default for LoadDoc {
@@ -408,7 +448,9 @@ impl Default for LoadDoc {
             drain: Duration(Nanos::from_secs(2)),
             ramp_up: no_time(),
             ramp_down: no_time(),
+            stagger: true,
             multiply: Factor(1_000_000),
+            polling: Polling::Auto,
         }
     }
 }
@@ -481,10 +523,6 @@ fn router_latency() -> Duration {
 
 pub(crate) fn no_time() -> Duration {
     Duration(Nanos::ZERO)
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// JSON Schema (draft 2020-12) of the profile.

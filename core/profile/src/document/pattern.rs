@@ -115,11 +115,30 @@ pub enum ShapeDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Then")]
 pub struct ThenDoc {
-    /// Name of the stream; the chain's first stream closes a loop.
+    /// Name of the stream; one that was already in the chain closes a loop.
     pub stream: String,
-    /// Time from the end of this stream to the start of the next. A stream ends one gap after its last packet.
+    /// Time from the end of this stream to the start of the next.
     #[serde(default = "crate::document::no_time")]
     pub gap: Duration,
+    /// End of this stream: one of its gaps after its last packet, or with its last packet.
+    #[serde(default)]
+    pub from: ThenFromDoc,
+    /// Number of times this stream ends; after the last, the chain ends and no stream starts. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub ends: Option<u64>,
+}
+
+/// Where a stream ends.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum ThenFromDoc {
+    /// One gap after its last packet.
+    #[default]
+    End,
+    /// With its last packet.
+    LastPacket,
 }
 
 /// `other-stream` or `{stream: other-stream, gap: 1ms}`.
@@ -136,7 +155,12 @@ impl ThenForm {
     /// Written out.
     pub fn resolved(&self) -> ThenDoc {
         match self {
-            Self::Stream(stream) => ThenDoc { stream: stream.clone(), gap: crate::document::no_time() },
+            Self::Stream(stream) => ThenDoc {
+                stream: stream.clone(),
+                gap: crate::document::no_time(),
+                from: ThenFromDoc::End,
+                ends: None,
+            },
             Self::Full(then) => then.clone(),
         }
     }

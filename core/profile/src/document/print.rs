@@ -22,14 +22,14 @@ impl Document {
 
     /// The document as JSON.
     pub fn to_value(&self) -> Value {
-        let Self { seed, ports, streams, sessions, load, criteria, groups, sim } = self;
+        let Self { seed, ports, streams, sessions, protocols, load, criteria, groups, sim } = self;
         let value = serde_json::json!({
-            "seed": seed, "ports": ports, "streams": streams, "sessions": sessions,
+            "seed": seed, "ports": ports, "streams": streams, "sessions": sessions, "protocols": protocols,
             "load": load, "criteria": criteria, "groups": groups, "sim": sim,
         });
         let mut value = sparse(value, schema());
         // A port that only listens says that there is nothing to send.
-        let captures = ports.values().any(|port| port.capture.is_some());
+        let captures = ports.values().any(|port| port.capture.is_some() || port.punt.is_some());
         if streams.is_empty() && sessions.is_empty() && !captures {
             value["streams"] = Value::Array(Vec::new());
         }

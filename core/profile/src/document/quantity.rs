@@ -3,9 +3,9 @@
 
 use crate::condition::Condition;
 use crate::document::session_text::{
-    AddressText, OpenText, bytes_range, delay, factor, open_rate, port_range, print_bytes_range, print_delay,
-    print_factor, print_limit, print_open_rate, print_port_range, print_session_rate, print_time_wait,
-    session_rate, time_limit, time_wait, tls_version,
+    AddressText, EndText, OpenText, bytes_range, delay, factor, open_rate, port_range, print_bytes_range,
+    print_delay, print_factor, print_limit, print_open_rate, print_port_range, print_session_rate,
+    print_time_wait, session_rate, time_limit, time_wait, tls_version,
 };
 use crate::document::size::SizeText;
 use crate::plan::Address;
@@ -144,6 +144,9 @@ quantities! {
         ["02:00:00:00:00:01"], |text| text.parse().ok().map(|units::Mac(mac)| mac), |m| units::Mac(*m).to_string();
     Hex(pub Vec<u8>) = "hex", "bytes as pairs of hexadecimal digits such as '00 ff'",
         ["00ff", "de ad be ef"], wire::parse_bytes, |bytes| bytes.iter().map(|b| format!("{b:02x}")).collect();
+    ChecksumAt(pub wire::Fix) = "checksum-at", "a header and the offset of its first byte such as ipv4@14, udp@34, tcp@34, \
+        icmp@34 or icmpv6@54, or with the offset of the IP header around it such as udp@58 over 38",
+        ["ipv4@14", "udp@58 over 38"], checksum_at, print_checksum_at;
     SessionRate(pub Pps) = "session-rate", "a rate such as 1000/s, 10k/s or 1.5M/s",
         ["1000/s", "10k/s", "1.5M/s"], session_rate, print_session_rate;
     OpenRateText(pub OpenText) = "open-rate", "a rate such as 1000/s, 10k/s or 1.5M/s, or max",
@@ -154,6 +157,12 @@ quantities! {
         network such as 10.1.0.0/16",
         ["10.0.0.10", "10.0.0.10..10.0.0.250", "10.1.0.0/16", "2001:2::10..2001:2::ff"],
         AddressText::parse, AddressText::print;
+    EndAddresses(pub EndText) = "end-addresses", "an address such as 10.0.0.10, a range such as 10.0.0.10..10.0.0.250, a \
+        network such as 10.1.0.0/16, or dhcp",
+        ["10.0.0.10", "10.0.0.10..10.0.0.250", "10.1.0.0/16", "2001:2::10..2001:2::ff", "dhcp"],
+        EndText::parse, EndText::print;
+    Groups(pub AddressText) = "groups", "a multicast group such as 239.1.1.1 or ff15::1, or a range such as 239.1.1.1..239.1.1.9",
+        ["239.1.1.1", "239.1.0.0..239.1.3.231", "ff15::1"], AddressText::parse_groups, AddressText::print;
     BytesRange(pub (u64, u64)) = "bytes-range", "an amount of data such as 100B or 32KB, or a range such as 1KB..64KB",
         ["100B", "32KB", "1KB..64KB"], bytes_range, print_bytes_range;
     DelayText(pub (Nanos, Nanos)) = "delay", "a duration such as 10ms, or a range such as 5ms..20ms",
@@ -168,6 +177,11 @@ quantities! {
         ["2", "0.5"], factor, |millionths| print_factor(*millionths);
     Socket(pub SocketAddr) = "socket-address", "an address with a port such as 127.0.0.1:8443 or [::1]:8443",
         ["127.0.0.1:8443", "[::1]:8443"], |t| t.parse().ok(), SocketAddr::to_string;
+    ControlText(pub String) = "control", "a control protocol (bfd, bgp, dhcp, dhcpv6, eapol, igmp, isis, lacp, ldp, lldp, ospf, \
+        pim, pppoe, rip, rsvp, stp or vrrp), a field such as ethertype:0x88cc, ip:89, tcp:179, udp:646 or \
+        mac:01:80:c2:00:00:0e, or any",
+        ["bgp", "ospf", "ethertype:0x88cc", "tcp:179", "any"],
+        |t| wire::control::control_rules(t).map(|_| t.to_owned()), String::clone;
     ConditionText(pub(crate) Condition) = "condition", "a condition such as '< 0.1%', '<= 50us', '>= 1Mpps' or '== 0'",
         ["< 0.1%", "<= 50us", "== 0"], |t| t.parse().ok(), |condition| condition.text.clone();
 }
@@ -175,6 +189,23 @@ quantities! {
 /// Whether values of the schema's `format` may be written as plain numbers: they are read as the texts they were.
 pub(crate) fn is_numeric(format: &str) -> bool {
     matches!(format, "port-range" | "factor" | "tls-version" | "setting" | "step")
+}
+
+fn checksum_at(text: &str) -> Option<wire::Fix> {
+    let (header, ip) = match text.trim().split_once(" over ") {
+        Some((header, ip)) => (header, Some(ip.trim().parse::<u16>().ok()?)),
+        None => (text, None),
+    };
+    let (name, offset) = header.trim().split_once('@')?;
+    let of = wire::FixOf::ALL.into_iter().find(|of| of.name() == name)?;
+    let ip = ip.map(usize::from);
+    (of != wire::FixOf::Ipv4 || ip.is_none()).then_some(())?;
+    Some(wire::Fix { of, offset: offset.parse::<u16>().ok()?.into(), ip })
+}
+
+fn print_checksum_at(wire::Fix { of, offset, ip }: &wire::Fix) -> String {
+    let over = ip.map(|ip| format!(" over {ip}")).unwrap_or_default();
+    format!("{}@{offset}{over}", of.name())
 }
 
 fn name(text: &str) -> Option<String> {

@@ -1,10 +1,12 @@
 //! Entries under `sessions:` as written: clients, servers, load.
 
 use crate::document::app::AppDoc;
+use crate::document::content::TextDoc;
 use crate::document::options::{IpDoc, Mtu, TcpDoc, UdpDoc};
 use crate::document::pattern::ShapeDoc;
 use crate::document::quantity::{
-    Addresses, Bytes, DelayText, Duration, Mac, Name, OpenRateText, PortRange, SessionRate, TimeLimit,
+    Addresses, Bytes, DelayText, Duration, EndAddresses, Mac, Name, OpenRateText, PortRange, SessionRate,
+    TimeLimit,
 };
 use crate::document::tls::TlsForm;
 use crate::document::vary::OrderDoc;
@@ -33,6 +35,8 @@ pub struct SessionDoc {
     pub transport: Option<TransportDoc>,
     /// Application on the sessions.
     pub app: AppDoc,
+    /// Ask the server, an explicit proxy, for a tunnel by CONNECT before anything else; TCP only. TLS goes through it.
+    pub tunnel: Option<TunnelDoc>,
     /// TLS around the application; TCP only.
     pub tls: Option<TlsForm>,
     /// Rate of opening sessions, all clients together. Default with 'concurrent': as fast as possible until that many
@@ -90,6 +94,18 @@ pub struct SessionDoc {
     pub vlan: Option<OneOrMany<VlanId>>,
 }
 
+/// A tunnel through an explicit proxy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Tunnel")]
+pub struct TunnelDoc {
+    /// Where it leads: a name or address, and a port: 'www.example.com:443'.
+    pub to: TextDoc,
+    /// More header fields of the request, in this order.
+    #[serde(default)]
+    pub headers: IndexMap<String, TextDoc>,
+}
+
 fn response_time() -> TimeLimit {
     TimeLimit(Some(units::Nanos::from_secs(30)))
 }
@@ -109,6 +125,9 @@ pub struct ClientDoc {
     pub port: Option<String>,
     /// Addresses of clients; the port answers for all of them. Default: the port's own.
     pub addresses: Option<AddressesDoc>,
+    /// Hosts of the port whose own addresses the clients have, instead of 'addresses'. The name of an entry with 'count' means all its
+    /// hosts.
+    pub hosts: Option<OneOrMany<String>>,
     /// Source ports of clients. Default: 1024..65535.
     pub ports: Option<PortRange>,
     /// MAC address to send to. Default: the next hop's, resolved.
@@ -136,6 +155,9 @@ pub struct ServerDoc {
     pub port: Option<String>,
     /// Addresses of servers; the port answers for all of them. Default: the port's own.
     pub addresses: Option<AddressesDoc>,
+    /// Hosts of the port whose own addresses the servers have, instead of 'addresses'. The name of an entry with 'count' means all its
+    /// hosts.
+    pub hosts: Option<OneOrMany<String>>,
     /// Ports of servers. Default: the application's: 80 for http (443 with TLS), 53 for dns, 7 for echo, 9 for
     /// discard, 19 for chargen, the capture's for pcap.
     pub ports: Option<PortRange>,
@@ -160,8 +182,8 @@ fn port_name(_: &mut SchemaGenerator) -> Schema {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AddressesDoc {
-    /// One, a range or a network.
-    One(Addresses),
+    /// One, a range or a network; or those of DHCP clients.
+    One(EndAddresses),
     /// Several of those.
     List(Vec<Addresses>),
     /// Those with how often each comes.
@@ -181,12 +203,14 @@ impl JsonSchema for AddressesDoc {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let (text, weight) =
             (generator.subschema_for::<Addresses>(), generator.subschema_for::<AddressWeight>());
+        let one = generator.subschema_for::<EndAddresses>();
         json_schema!({
             "description": "Addresses of one end, all IPv4 or all IPv6: one ('10.0.0.10'), a range \
                 ('10.0.0.10..10.0.0.250'), the hosts of a network ('10.1.0.0/16'), a list of those, or those with the \
-                relative number of sessions of each address ('{10.0.0.10: 3, 10.0.0.11..10.0.0.20: 1}').",
+                relative number of sessions of each address ('{10.0.0.10: 3, 10.0.0.11..10.0.0.20: 1}'). For clients also \
+                'dhcp': the addresses that the port's DHCP clients get.",
             "anyOf": [
-                text,
+                one,
                 {"type": "array", "items": text, "minItems": 1},
                 {
                     "type": "object",

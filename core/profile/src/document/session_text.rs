@@ -89,11 +89,44 @@ impl AddressText {
         (is_host(first) && is_host(last)).then_some(Self { first, last })
     }
 
+    /// One multicast group, or a range of them.
+    pub(crate) fn parse_groups(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let group = |text: &str| text.trim().parse::<IpAddr>().ok().filter(IpAddr::is_multicast);
+        let (first, last) = match text.split_once("..") {
+            Some((first, last)) => (group(first)?, group(last)?),
+            None => (group(text)?, group(text)?),
+        };
+        (first.is_ipv4() == last.is_ipv4() && first <= last).then_some(Self { first, last })
+    }
+
     pub(crate) fn print(&self) -> String {
         if self.first == self.last {
             self.first.to_string()
         } else {
             format!("{}..{}", self.first, self.last)
+        }
+    }
+}
+
+/// Addresses of one end in one text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndText {
+    /// Those that the port's DHCP clients get.
+    Dhcp,
+    /// These.
+    Of(AddressText),
+}
+
+impl EndText {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        if text.trim() == "dhcp" { Some(Self::Dhcp) } else { AddressText::parse(text).map(Self::Of) }
+    }
+
+    pub(crate) fn print(&self) -> String {
+        match self {
+            Self::Dhcp => "dhcp".to_owned(),
+            Self::Of(addresses) => addresses.print(),
         }
     }
 }

@@ -18,6 +18,21 @@ pub enum SizesDoc {
     List(Vec<Length>),
     /// Lengths with how often each comes.
     Weights(IndexMap<String, Weight>),
+    /// The value of a varying field.
+    SameAs(SizeOf),
+}
+
+/// The value of a varying field as a length.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SizeOf {
+    /// The field's path or the variable's name.
+    pub same_as: String,
+    /// Bytes to add.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plus: Option<u32>,
+    /// Lengths with weights, which do not go with it.
+    #[serde(flatten)]
+    pub strangers: IndexMap<String, Weight>,
 }
 
 impl JsonSchema for SizesDoc {
@@ -34,13 +49,24 @@ impl JsonSchema for SizesDoc {
         json_schema!({
             "description": "Frame length with FCS: one ('64B'), a sweep ('64B..1518B step 64B'), random \
                 ('random 64B..1518B'), a mix by name ('imix'), an RFC 6985 genome ('genome abceg'), a list taken in \
-                turn, or lengths with weights ('{64B: 7, 594B: 4, 1518B: 1}').",
+                turn, lengths with weights ('{64B: 7, 594B: 4, 1518B: 1}'), or, of a 'frame', the value of a variable \
+                ('{same_as: $length, plus: 4}').",
             "anyOf": [
                 text,
                 {"type": "array", "items": length, "minItems": 1},
                 {
                     "type": "object",
                     "propertyNames": {"format": "frame-length"},
+                    "properties": {
+                        "same_as": {
+                            "description": "Path of a varying field, or name of a variable: its value is the length.",
+                            "type": "string", "minLength": 1,
+                        },
+                        "plus": {
+                            "description": "Bytes to add to it, such as 4 for the FCS.",
+                            "type": "integer", "minimum": 0, "maximum": 16_384,
+                        },
+                    },
                     "additionalProperties": weight,
                     "minProperties": 1,
                     "x-noun": "length",

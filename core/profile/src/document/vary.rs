@@ -18,7 +18,7 @@ pub enum VaryDoc {
     Generator(Box<GeneratorDoc>),
 }
 
-/// A generator of values, with exactly one of 'from', 'random', 'list', 'file', 'weights' and 'same_as'.
+/// A generator of values, with exactly one of 'from', 'random', 'lcg', 'list', 'file', 'weights' and 'same_as'.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Generator")]
@@ -32,6 +32,8 @@ pub struct GeneratorDoc {
     pub count: Option<u64>,
     /// Step between values. Default: 1.
     pub step: Option<FieldValue>,
+    /// First packet's value, in the middle of the range; the range goes on from there, in whole steps. Default: 'from'.
+    pub begin: Option<FieldValue>,
     /// Random values from a range such as '1024..65535', or 'all'.
     pub random: Option<FieldValue>,
     /// Number of distinct values to draw from; the seed selects them.
@@ -39,6 +41,13 @@ pub struct GeneratorDoc {
     pub distinct: Option<u64>,
     /// Seed of this field. Default: derived from the profile's seed, the stream and the field.
     pub seed: Option<u64>,
+    /// Values from a range such as '1024..65535', or 'all', drawn by a 15-bit linear congruential generator as other tools
+    /// have it: with every packet, from the stream's 'lcg_seed' and in the order of 'vary', or with a 'seed' or 'limit'
+    /// from a generator of its own. Of 1, 2, 4 or 8 bytes.
+    pub lcg: Option<FieldValue>,
+    /// Number of values after which its own generator begins again.
+    #[schemars(range(min = 1))]
+    pub limit: Option<u64>,
     /// The values, in turn.
     #[schemars(length(min = 1))]
     pub list: Option<Vec<FieldValue>>,
@@ -46,11 +55,11 @@ pub struct GeneratorDoc {
     #[schemars(length(min = 1))]
     pub file: Option<String>,
     /// Order of the values of 'list' or 'file'.
-    pub order: Option<OrderDoc>,
+    pub order: Option<ListOrderDoc>,
     /// Random values by weight.
     #[schemars(extend("minProperties" = 1))]
     pub weights: Option<IndexMap<String, Weight>>,
-    /// Path of a varying field given before; take its value.
+    /// Path of a varying field, or name of a variable, given before; take its value.
     pub same_as: Option<String>,
     /// Number of bits to shift the value of 'same_as' left by, or right if negative; applied first.
     pub shift: Option<Shift>,
@@ -58,12 +67,49 @@ pub struct GeneratorDoc {
     pub plus: Option<FieldValue>,
     /// Bits of the field to write; the others keep the packet's values.
     pub mask: Option<FieldValue>,
+    /// Byte order in which the value is written.
+    pub endian: Option<EndianDoc>,
+    /// Bytes of a variable, of a name that begins with '$'. Default: 8.
+    pub bytes: Option<VariableBytes>,
     /// Number of packets that share a value.
     #[schemars(range(min = 1))]
     pub every: Option<u64>,
     /// Path of a varying field given before; advance when it has gone through all its values, so that both go through
     /// all pairs. Default: advance with every packet.
     pub after: Option<String>,
+    /// Number of packets after which the values, and those of fields 'after' this one, begin again.
+    #[schemars(range(min = 1))]
+    pub period: Option<u64>,
+}
+
+/// Byte order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum EndianDoc {
+    /// The most significant byte first, as networks have it.
+    Big,
+    /// The least significant byte first.
+    Little,
+}
+
+/// Bytes of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct VariableBytes(#[schemars(range(min = 1, max = 8))] pub u8);
+
+/// Order of the values of a list.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ListOrderDoc {
+    /// In turn.
+    #[default]
+    Sequential,
+    /// At random.
+    Random,
+    /// As 'lcg' draws them.
+    Lcg,
 }
 
 /// Number of bits to shift by.

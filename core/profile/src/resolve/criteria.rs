@@ -10,10 +10,11 @@ use crate::document::StreamDoc;
 use crate::document::app::AppDoc;
 use crate::document::session::SessionDoc;
 use crate::error::unknown;
-use crate::plan::{Criterion, GroupPlan};
+use crate::plan::{Criterion, GroupPlan, PortPlan};
 use indexmap::IndexSet;
 use result::{DNS_CODES, DNS_EXTRA, Field, HTTP_CLASSES, Key, Presence, ResultDocument, Segment};
 use session::Reason;
+use session::plan::Phase;
 use tcp::{StackCounts, TcpCounts};
 
 /// A path of the result, read from its beginning to some depth.
@@ -103,7 +104,7 @@ impl<'c, 'p> Walk<'c, '_, 'p> {
                 Some(stream) if stream.replay.is_some() => {
                     Err(format!("'{given}' is not measured: replayed packets have no signature"))
                 }
-                Some(stream) if !stream.measure => Err(format!(
+                Some(stream) if !stream.is_measured() => Err(format!(
                     "'{given}' is not measured, because stream '{}' has measure: false",
                     stream.name.0
                 )),
@@ -181,6 +182,15 @@ impl<'a> Resolver<'a> {
         Ok(walk.paths.into_iter().map(criterion).collect())
     }
 
+    /// Names of the hosts behind the ports of an entry.
+    fn hosts_of(&self, sessions: &SessionDoc) -> Vec<&str> {
+        let client = sessions.client.as_ref().and_then(|client| client.port.as_deref());
+        let server = sessions.server.as_ref().and_then(|server| server.port.as_deref());
+        let is_theirs = |port: &&PortPlan| [client, server].contains(&Some(port.name.as_str()));
+        let ports = self.ports.iter().filter(is_theirs);
+        ports.flat_map(|port| port.hosts.iter().map(|host| host.name.as_str())).collect()
+    }
+
     /// Goes on to what the path names in a map or a list.
     fn step<'d>(&self, walk: &mut Walk<'_, 'd, '_>, key: Key, groups: &'d [GroupPlan]) -> Result<(), Nowhere>
     where
@@ -207,6 +217,19 @@ impl<'a> Resolver<'a> {
                     members.unwrap_or_default().iter().map(|member| member.name.0.as_str()).collect();
                 if !known.contains(&word) {
                     return Err(Some(unknown("application of a mix", word, &known)));
+                }
+                (vec![word.to_owned()], word.len())
+            }
+            Key::Host => {
+                let known = walk.sessions.map(|sessions| self.hosts_of(sessions)).unwrap_or_default();
+                if !known.contains(&word) {
+                    return Err(Some(unknown("host of these sessions", word, &known)));
+                }
+                (vec![word.to_owned()], word.len())
+            }
+            Key::Phase => {
+                if !Phase::NAMES.contains(&word) {
+                    return Err(Some(unknown("phase", word, &Phase::NAMES)));
                 }
                 (vec![word.to_owned()], word.len())
             }

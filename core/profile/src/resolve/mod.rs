@@ -3,11 +3,15 @@
 //! Invariant: a value the reader already complained about is not complained about again.
 
 mod capture;
+mod clients;
 mod criteria;
+mod frame;
 mod groups;
 mod hosts;
 mod packet;
 mod pattern;
+mod protocol;
+mod punt;
 mod replayed;
 mod sender;
 mod session;
@@ -53,6 +57,7 @@ pub(crate) fn resolve(
     let groups = resolver.groups(&streams);
     let duration = resolver.duration();
     let sessions = resolver.sessions(duration);
+    let protocols = resolver.protocols();
     let criteria = resolver.criteria(&groups);
     resolver.something_to_do();
     resolver.sim();
@@ -65,12 +70,15 @@ pub(crate) fn resolve(
         ports: resolver.ports,
         streams,
         sessions,
+        protocols,
         chains,
         groups,
         warnings: resolver.warnings,
+        stagger: document.load.stagger,
         duration,
         sent_elsewhere: None,
         drain: document.load.drain.0,
+        polling: overrides.polling.unwrap_or(document.load.polling),
         criteria,
         sim: sim(&document.sim),
     })
@@ -102,9 +110,12 @@ impl Resolver<'_> {
         digest.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// Without streams there must be sessions or a capture, unless it is said that there are none.
+    /// Without streams there must be sessions, a capture or hosts with a control plane, unless it is said that there are none.
     fn something_to_do(&mut self) {
-        let captures = self.document.ports.values().any(|port| port.capture.is_some());
+        let is_busy = |port: &PortDoc| {
+            port.capture.is_some() || port.punt.is_some() || port.dhcp.is_some() || port.multicast.is_some()
+        };
+        let captures = self.document.ports.values().any(is_busy);
         if !captures && !self.reading.has("streams") && !self.reading.has("sessions") {
             self.reading.fail("", "the key 'streams' is missing; expected a list: streams of packets");
         }
@@ -156,10 +167,16 @@ impl Resolver<'_> {
     }
 
     fn port(&mut self, name: &str, port: &PortDoc) -> PortPlan {
+        let hosts = self.hosts(name, port);
+        let punt = port.punt.as_ref().map(|punt| self.punt(name, punt, &hosts));
+        let vlans = hosts[0].vlans.clone();
         PortPlan {
+            dhcp: port.dhcp.as_ref().map(|dhcp| self.dhcp(name, dhcp, &vlans)),
+            multicast: port.multicast.as_ref().map(|multicast| self.multicast(name, multicast)),
+            punt,
             name: name.to_owned(),
             device: port.device.clone(),
-            hosts: self.hosts(name, port),
+            hosts,
             speed_bps: port.speed.as_ref().map(|speed| speed.0),
             checksum: match port.checksum {
                 ChecksumDoc::Software => ChecksumBy::Software,

@@ -161,6 +161,24 @@ impl Resolver<'_> {
         self.next_hop(&at, src, dst, route)
     }
 
+    /// The same for a packet that DHCP clients send, whose next hop follows from their leases: [`NextHop::PeerPort`] until then.
+    pub(super) fn address_from_clients(&mut self, path: &str, draft: &mut Draft, route: Route) -> NextHop {
+        let Some((index, _)) = draft.ip_header() else { return NextHop::Given };
+        let at = draft.path(path, index);
+        let filled = self.fill_addresses(&at, &mut draft.spec.headers[index], route);
+        let dst = ip_value(&draft.spec.headers[index], "dst");
+        if !filled || draft.spec.headers[0].value("dst").is_some() {
+            return NextHop::Given;
+        }
+        match dst.and_then(group_mac) {
+            Some(mac) => {
+                draft.spec.headers[0] = draft.spec.headers[0].clone().with("dst", mac);
+                NextHop::Given
+            }
+            None => NextHop::PeerPort,
+        }
+    }
+
     /// Whether both addresses are known in the end.
     fn fill_addresses(&mut self, path: &str, header: &mut Header, route: Route) -> bool {
         let name = header.protocol.name;

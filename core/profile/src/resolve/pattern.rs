@@ -2,9 +2,9 @@
 
 use super::Resolver;
 use crate::document::StreamDoc;
-use crate::document::pattern::{CurveDoc, GapsDoc, MultiBurstDoc, PatternDoc, ShapeDoc};
+use crate::document::pattern::{CurveDoc, GapsDoc, MultiBurstDoc, PatternDoc, ShapeDoc, ThenFromDoc};
 use crate::document::vary::OrderDoc;
-use crate::plan::{ChainPlan, Pattern, StreamPlan};
+use crate::plan::{ChainLink, ChainPlan, Pattern, StreamPlan};
 use std::collections::HashMap;
 use units::{Load, Nanos, Pps};
 
@@ -160,7 +160,7 @@ impl Resolver<'_> {
 
     /// Streams that follow each other. `streams` are the plan's, in the document's order where none has copies.
     pub(super) fn chains(&mut self, streams: &[StreamPlan]) -> Vec<ChainPlan> {
-        let mut links: HashMap<usize, (usize, Nanos)> = HashMap::new();
+        let mut links: HashMap<usize, Then> = HashMap::new();
         let mut targets: HashMap<usize, usize> = HashMap::new();
         let document = self.document;
         for (path, stream) in self.kept_streams() {
@@ -186,7 +186,14 @@ impl Resolver<'_> {
                 self.reading.fail(at, crate::error::unknown("stream without copies", &then.stream, &known));
                 continue;
             };
-            links.insert(from, (to, then.gap.0));
+            let ends_at_last = then.from == ThenFromDoc::LastPacket;
+            if ends_at_last && is_drawn(&streams[from].pattern) {
+                let reason =
+                    "a stream with 'poisson' or 'gaps' ends one gap after its last packet; remove 'from'";
+                self.reading.fail(format!("{at}.from"), reason);
+            }
+            let link = ChainLink { stream: from, gap: then.gap.0, ends_at_last };
+            links.insert(from, Then { to, link, ends: then.ends });
             *targets.entry(to).or_default() += 1;
         }
         let mut heads: Vec<usize> =
@@ -206,46 +213,71 @@ impl Resolver<'_> {
     fn chain(
         &mut self,
         head: usize,
-        links: &HashMap<usize, (usize, Nanos)>,
+        links: &HashMap<usize, Then>,
         streams: &[StreamPlan],
         placed: &mut [bool],
     ) -> Option<ChainPlan> {
-        let mut chain = Vec::new();
-        let (mut at, mut closed) = (head, false);
+        let mut chain: Vec<ChainLink> = Vec::new();
+        let mut ends: Vec<Option<u64>> = Vec::new();
+        let (mut at, mut repeat_from) = (head, None);
         loop {
             placed[at] = true;
-            let Some((next, gap)) = links.get(&at) else {
-                chain.push((at, Nanos::ZERO));
+            let Some(Then { to, link, ends: after }) = links.get(&at) else {
+                chain.push(ChainLink { stream: at, gap: Nanos::ZERO, ends_at_last: false });
+                ends.push(None);
                 break;
             };
-            chain.push((at, *gap));
-            if *next == head {
-                closed = true;
+            chain.push(*link);
+            ends.push(*after);
+            repeat_from = chain.iter().position(|link| link.stream == *to);
+            if repeat_from.is_some() {
                 break;
             }
-            if placed[*next] {
+            if placed[*to] {
                 let reason = format!(
-                    "stream '{}' is already part of a chain; a chain goes back only to its first stream, '{}'",
-                    streams[*next].name, streams[head].name
+                    "stream '{}' is already part of another chain; only one chain leads to a stream",
+                    streams[*to].name
                 );
                 self.fail_stream(&streams[at].name, "then", reason);
                 return None;
             }
-            at = *next;
+            at = *to;
         }
-        self.check_links(&chain, streams)?;
-        let loops =
-            self.document.streams.iter().find(|s| s.name.0 == streams[head].name).and_then(|s| s.loops);
-        Some(ChainPlan { links: chain, loops: loops.or((!closed).then_some(1)) })
+        let document = self.document;
+        let loops = document.streams.iter().find(|s| s.name.0 == streams[head].name).and_then(|s| s.loops);
+        if loops.is_some() && repeat_from.is_some_and(|link| link > 0) {
+            let reason =
+                "the chain does not go back to this stream; end it by 'ends' in a 'then' of its loop";
+            self.fail_stream(&streams[head].name, "loops", reason.to_owned());
+            return None;
+        }
+        self.check_links(&chain, streams, repeat_from.is_none() && loops.is_none())?;
+        // The first of what can end it: a loop's number, and the link in it.
+        let first = repeat_from.unwrap_or(0);
+        let by_count = loops.or(repeat_from.is_none().then_some(1)).map(|loops| (loops, chain.len() - 1));
+        let by_link = ends.iter().enumerate().filter_map(|(link, ends)| {
+            let ends = (*ends)?;
+            // What comes once ends once.
+            (ends == 1 || link >= first && repeat_from.or(loops.map(|_| 0)).is_some()).then_some((ends, link))
+        });
+        let end = by_link.chain(by_count).min();
+        Some(ChainPlan {
+            links: chain,
+            loops: end.map(|(loops, _)| loops),
+            repeat_from: first,
+            last: end.map(|(_, link)| link),
+        })
     }
 
     /// What every link of a chain needs.
-    fn check_links(&mut self, chain: &[(usize, Nanos)], streams: &[StreamPlan]) -> Option<()> {
-        let head = &streams[chain[0].0];
+    fn check_links(&mut self, chain: &[ChainLink], streams: &[StreamPlan], once: bool) -> Option<()> {
+        let head = &streams[chain[0].stream];
         let mut sound = true;
-        for (place, (index, _)) in chain.iter().enumerate() {
-            let stream = &streams[*index];
-            let endless = stream.count.is_none()
+        for (place, link) in chain.iter().enumerate() {
+            let stream = &streams[link.stream];
+            // The last one of a chain that comes once need not end.
+            let endless = !(once && place == chain.len() - 1)
+                && stream.count.is_none()
                 && !matches!(stream.pattern, Pattern::MultiBurst { bursts: Some(_), .. });
             let unpaced = stream.rate == Load::Max
                 && matches!(
@@ -262,7 +294,7 @@ impl Resolver<'_> {
                     ),
                 )
             } else if endless {
-                ("then", "a stream of a chain needs 'count'".to_owned())
+                ("then", "a stream of a chain needs 'count', unless it is the last".to_owned())
             } else if unpaced {
                 ("rate", "a stream of a chain needs a rate other than 'max'".to_owned())
             } else if stream.duration.is_some() {
@@ -283,6 +315,18 @@ impl Resolver<'_> {
         let path = path.map_or_else(|| "streams".to_owned(), |(path, _)| path);
         self.reading.fail(format!("{path}.{key}"), reason);
     }
+}
+
+/// What a stream's author says of the next one.
+struct Then {
+    to: usize,
+    link: ChainLink,
+    ends: Option<u64>,
+}
+
+/// Whether its gaps are known only one by one.
+fn is_drawn(pattern: &Pattern) -> bool {
+    matches!(pattern, Pattern::Poisson { .. } | Pattern::Gaps { .. })
 }
 
 /// The pattern that is a rate in itself, if the stream's is one.

@@ -6,7 +6,7 @@ use crate::document::pattern::PatternDoc;
 use crate::document::quantity::Network;
 use crate::document::replay::{ReplayDoc, SplitByDoc, SplitDoc};
 use crate::document::{OneOrMany, StreamDoc};
-use crate::plan::{NextHop, Pattern, Sizes, StreamPlan};
+use crate::plan::{Pattern, Sizes, StreamPlan};
 use field::Choice;
 use replay::{Rewrite, SplitBy, Trace};
 use std::collections::BTreeMap;
@@ -68,6 +68,7 @@ impl Resolver<'_> {
     fn refuse_beside_replay(&mut self, path: &str, stream: &StreamDoc, replay: &ReplayDoc) {
         let built = [
             ("packet", !stream.packet.is_empty()),
+            ("frame", stream.frame.is_some()),
             ("size", stream.size.is_some()),
             ("vary", !stream.vary.is_empty()),
             ("per_copy", !stream.per_copy.is_empty()),
@@ -213,17 +214,7 @@ impl Resolver<'_> {
         if !next_hop {
             return;
         }
-        let host = self.ports.get(plan.from).and_then(|port| port.hosts.get(plan.from_host));
-        let gateway = host.and_then(|host| host.gateways.first());
-        plan.next_hop = match (gateway, plan.to) {
-            (Some(gateway), _) => NextHop::Resolve(*gateway),
-            (None, Some(_)) => NextHop::PeerPort,
-            (None, None) => {
-                let reason = "whose? The port has no gateway, and the stream no 'to'";
-                self.reading.fail(format!("{path}.rewrite.ethernet.dst"), reason);
-                NextHop::Given
-            }
-        };
+        plan.next_hop = self.next_hop_of_port(&format!("{path}.rewrite.ethernet.dst"), plan);
     }
 
     /// From the last packet of one loop to the first of the next: the same for both directions, or they would drift

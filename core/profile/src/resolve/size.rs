@@ -30,7 +30,7 @@ enum Taking {
 impl Resolver<'_> {
     /// The frame lengths, once the packet is known to fit them.
     pub(super) fn sizes(&mut self, path: &str, stream: &StreamDoc, draft: &Draft) -> Sizes {
-        let signature = if stream.measure { signature::LEN } else { 0 };
+        let signature = if stream.is_measured() { signature::LEN } else { 0 };
         let whole = draft.spec.shortest(signature);
         let size_path = format!("{path}.size");
         if self.reading.is_broken(&size_path) {
@@ -45,6 +45,15 @@ impl Resolver<'_> {
             self.check_order(&format!("{path}.packet"), draft, whole);
             return Sizes::one(whole);
         };
+        if is_plus_alone(doc) {
+            self.reading.fail(format!("{size_path}.plus"), "goes with 'same_as'");
+            return Sizes::one(whole);
+        }
+        if let SizesDoc::SameAs(_) = doc {
+            self.reading
+                .fail(format!("{size_path}.same_as"), "only a 'frame' takes its length from a variable");
+            return Sizes::one(whole);
+        }
         let mut written = written(doc);
         if is_mix(doc) {
             written.lengths.iter_mut().for_each(|(length, _)| *length = (*length).max(whole));
@@ -54,6 +63,7 @@ impl Resolver<'_> {
                 SizesDoc::Text(_) => size_path.clone(),
                 SizesDoc::List(_) => format!("{size_path}[{index}]"),
                 SizesDoc::Weights(_) => format!("{size_path}.{size}"),
+                SizesDoc::SameAs(_) => break,
             };
             if !self.holds(at, *size, draft, signature) {
                 break;
@@ -61,11 +71,17 @@ impl Resolver<'_> {
         }
         let shortest = written.lengths.iter().map(|(length, _)| *length).min().unwrap_or(whole);
         self.check_order(&format!("{path}.packet"), draft, shortest.max(whole));
-        let seed = self.seed_of(&size_path, "size");
-        sizes(&written, seed).unwrap_or_else(|error| {
-            self.reading.fail(size_path, error.to_string());
-            Sizes::one(whole)
-        })
+        self.chosen(&size_path, &written).unwrap_or_else(|| Sizes::one(whole))
+    }
+
+    /// The lengths written, whatever they hold.
+    pub(super) fn written_sizes(&mut self, path: &str, doc: &SizesDoc) -> Option<Sizes> {
+        self.chosen(path, &written(doc))
+    }
+
+    fn chosen(&mut self, path: &str, written: &Written) -> Option<Sizes> {
+        let seed = self.seed_of(path, "size");
+        sizes(written, seed).map_err(|error| self.reading.fail(path, error.to_string())).ok()
     }
 
     /// Whether a frame of `size` holds the packet; if not, that is said.
@@ -87,6 +103,11 @@ impl Resolver<'_> {
     }
 }
 
+/// Whether something is added to no length: 'plus' looks like a length with a weight.
+pub(super) fn is_plus_alone(doc: &SizesDoc) -> bool {
+    matches!(doc, SizesDoc::Weights(weights) if weights.contains_key("plus"))
+}
+
 /// Whether lengths too short for the packet are raised instead of refused.
 fn is_mix(doc: &SizesDoc) -> bool {
     matches!(doc, SizesDoc::Text(text) if matches!(text.0, SizeText::Mix { .. }))
@@ -101,6 +122,7 @@ fn written(doc: &SizesDoc) -> Written {
         (from.bytes()..=to.bytes()).step_by(step as usize).filter_map(FrameLen::new).collect()
     };
     match doc {
+        SizesDoc::SameAs(_) => each(Vec::new(), Taking::InTurn),
         SizesDoc::List(lengths) => each(lengths.iter().map(|length| length.0).collect(), Taking::InTurn),
         SizesDoc::Weights(weights) => {
             let lengths =

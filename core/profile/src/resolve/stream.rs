@@ -2,11 +2,10 @@
 
 use super::Resolver;
 use super::packet::{Draft, Route};
+use super::vary::{Fields, Names, Varying};
 use crate::document::StreamDoc;
-use crate::document::vary::VaryDoc;
 use crate::plan::{NextHop, Pattern, Sizes, StreamPlan};
 use field::{Program, Target, Vary};
-use indexmap::IndexMap;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -107,7 +106,8 @@ impl<'a> Resolver<'a> {
         let from = self.port_name(&format!("{path}.from"), &stream.from);
         let to = stream.to.as_ref().map(|to| self.port_name(&format!("{path}.to"), to));
         self.within_a_year(&format!("{path}.start_delay"), stream.start_delay.0);
-        let hosts = self.named_hosts(path, stream, from, to);
+        let leased = self.is_leased(path, stream, from);
+        let hosts = self.named_hosts(path, stream, from, to, leased);
         let rate = self.rate(path, stream);
         let pattern = self.pattern(path, stream);
         if let Some(time) = &stream.duration {
@@ -133,6 +133,7 @@ impl<'a> Resolver<'a> {
             to: to.map(PortName::index),
             from_host: hosts.0.unwrap_or(0),
             to_host: hosts.1.unwrap_or(0),
+            leased,
             packet: Arc::default(),
             next_hop: NextHop::Given,
             fill_source_mac: false,
@@ -145,11 +146,12 @@ impl<'a> Resolver<'a> {
             count: stream.count,
             start_delay: stream.start_delay.0,
             duration: stream.duration.as_ref().map(|time| time.0),
-            measure: stream.measure,
+            measure: stream.is_measured(),
         };
-        match &stream.replay {
-            Some(replay) => self.replayed(path, stream, replay, plan),
-            None => self.built(path, stream, plan, route(from, to), hosts),
+        match (&stream.replay, &stream.frame) {
+            (Some(replay), _) => self.replayed(path, stream, replay, plan),
+            (None, Some(frame)) => self.framed(path, stream, frame, plan),
+            (None, None) => self.built(path, stream, plan, route(from, to), hosts),
         }
     }
 
@@ -160,6 +162,7 @@ impl<'a> Resolver<'a> {
         stream: &StreamDoc,
         from: PortName,
         to: Option<PortName>,
+        leased: bool,
     ) -> (Option<usize>, Option<usize>) {
         let mut named = |key: &str, port: Option<PortName>, name: &Option<String>| match (port, name) {
             (Some(PortName::Sound(port)), Some(name)) => self.host_name(&format!("{path}.{key}"), port, name),
@@ -169,7 +172,45 @@ impl<'a> Resolver<'a> {
             }
             _ => None,
         };
-        (named("from_host", Some(from), &stream.from_host), named("to_host", to, &stream.to_host))
+        // DHCP clients are hosts only once they have their leases.
+        let from_host = if leased { Some(0) } else { named("from_host", Some(from), &stream.from_host) };
+        (from_host, named("to_host", to, &stream.to_host))
+    }
+
+    /// Whether the DHCP clients of its port send a stream.
+    fn is_leased(&mut self, path: &str, stream: &StreamDoc, from: PortName) -> bool {
+        let PortName::Sound(port) = from else { return false };
+        let leased = stream.from_host.as_deref() == Some("dhcp") && self.ports[port].dhcp.is_some();
+        if !leased {
+            return false;
+        }
+        if stream.packet.is_empty() {
+            self.reading
+                .fail(format!("{path}.from_host"), "DHCP clients send a 'packet', no 'frame' or 'replay'");
+        }
+        let has = |field: &str| stream.vary.contains_key(field) || stream.per_copy.contains_key(field);
+        if let Some(field) = ["ipv4.src", "ethernet.src"].into_iter().find(|field| has(field)) {
+            let reason =
+                format!("'{field}' is that of the DHCP clients; leave it out, or leave 'from_host' out");
+            self.reading.fail(format!("{path}.from_host"), reason);
+        }
+        true
+    }
+
+    /// Leaves the source of a packet that DHCP clients send to their leases.
+    fn leave_source(&mut self, path: &str, draft: &mut Draft) {
+        let ip = draft.ip_header().map(|(index, header)| (index, header.protocol.name));
+        let Some((index, "ipv4")) = ip else {
+            self.reading.fail(path, "DHCP clients send IPv4; the packet needs an ipv4 header");
+            return;
+        };
+        let header = &mut draft.spec.headers[index];
+        if header.value("src").is_some() {
+            self.reading.fail(path, "ipv4.src is set; with 'from_host: dhcp' it is the clients'");
+        }
+        if let Some(field) = header.protocol.field("src") {
+            header.put(field, 0);
+        }
     }
 
     /// A stream of packets built from headers, once for each copy.
@@ -182,24 +223,28 @@ impl<'a> Resolver<'a> {
         (from_host, to_host): (Option<usize>, Option<usize>),
     ) -> Vec<StreamPlan> {
         let packet_path = format!("{path}.packet");
-        if self.reading.is_broken(&packet_path) {
+        if self.reading.is_broken(&packet_path) || self.reading.is_broken(&format!("{path}.frame")) {
             return Vec::new();
         }
         if stream.packet.is_empty() {
             self.reading.fail(
                 path,
-                "nothing to send: set 'packet', a list of headers such as [ipv4, udp], or 'replay'",
+                "nothing to send: set 'packet', a list of headers such as [ipv4, udp], or 'frame' or 'replay'",
             );
             return Vec::new();
         }
         let bare = self.draft(&packet_path, &stream.packet);
         let Some(draft) = self.sent_by(path, stream, &bare, route, from_host) else { return Vec::new() };
         let vary_path = format!("{path}.vary");
-        let vary = self.vary(&vary_path, &stream.vary, stream.flows.as_ref(), &draft.spec.headers);
+        let fields = Fields::of(&draft.spec.headers);
+        let varying = self.vary(&vary_path, &stream.vary, stream.flows.as_ref(), stream.lcg_seed, &fields);
         if let (Some(_), true) = (&stream.flows, stream.vary.is_empty()) {
             self.reading.fail(format!("{path}.flows"), "needs 'vary': flows differ in its fields");
         }
-        let vary = vary.map(Arc::new);
+        let (vary, names) = match varying {
+            Some(Varying { vary, names }) => (Some(Arc::new(vary)), names),
+            None => (None, Names::default()),
+        };
         let mut plans: Vec<StreamPlan> = Vec::new();
         for (name, mut draft) in self.differing_copies(path, stream, draft, u32::MAX) {
             let said = self.reading.errors.len();
@@ -211,7 +256,12 @@ impl<'a> Resolver<'a> {
                 };
                 self.retag(&format!("{path}.per_copy"), &mut draft, route.from, from_host);
                 let route = Route { from_host, to_host, ..route };
-                plan.next_hop = self.address(&packet_path, &mut draft, route);
+                plan.next_hop = if plan.leased {
+                    self.leave_source(&packet_path, &mut draft);
+                    self.address_from_clients(&packet_path, &mut draft, route)
+                } else {
+                    self.address(&packet_path, &mut draft, route)
+                };
                 let dst = draft.ip_header().and_then(|(_, header)| super::packet::ip_value(header, "dst"));
                 let found = route.to.zip(dst).map(|(to, dst)| self.receiver(to, dst));
                 (plan.from_host, plan.to_host) = (from_host, to_host.or(found).unwrap_or(0));
@@ -232,7 +282,7 @@ impl<'a> Resolver<'a> {
             draft.spec.padded_to = draft.padded_to().filter(|_| !plan.measure);
             plan.packet = Arc::new(draft.spec);
             if plans.is_empty() {
-                self.check_program(&vary_path, &stream.vary, &plan);
+                self.check_program(&vary_path, &names, &plan);
             }
             plans.push(plan);
             if self.reading.errors.len() > said {
@@ -267,13 +317,17 @@ impl<'a> Resolver<'a> {
             false => self.differing_copies(path, stream, draft.clone(), 1).pop()?.1,
         };
         let vary = match stream.vary.keys().any(|field| field.ends_with(".src")) {
-            true => self.vary(&format!("{path}.vary"), &stream.vary, None, &first.spec.headers),
+            true => {
+                let fields = Fields::of(&first.spec.headers);
+                self.vary(&format!("{path}.vary"), &stream.vary, None, stream.lcg_seed, &fields)
+            }
             false => None,
         };
         if self.reading.errors.len() > said {
             return None;
         }
-        let sender = self.varied_sender(&packet_path, &first, vary.as_ref(), from);
+        let sender =
+            self.varied_sender(&packet_path, &first, vary.as_ref().map(|varying| &varying.vary), from);
         Some(if sender == usual { draft } else { self.tagged(bare, from, sender) })
     }
 
@@ -310,12 +364,11 @@ impl<'a> Resolver<'a> {
             self.reading.fail(path, format!("{copies} copies that differ; the most is {DIFFERING_MAX}"));
             return Vec::new();
         }
-        let Some(vary) = self.vary(&path, &stream.per_copy, None, &draft.spec.headers) else {
+        let fields = Fields::of(&draft.spec.headers);
+        let Some(Varying { vary, names }) = self.vary(&path, &stream.per_copy, None, None, &fields) else {
             return Vec::new();
         };
-        let Some(program) =
-            self.bound(&path, &vary, &names_of(&stream.per_copy), (&draft.spec, FrameLen::MIN), None)
-        else {
+        let Some(program) = self.bound(&path, &vary, &names, (&draft.spec, FrameLen::MIN), None) else {
             return Vec::new();
         };
         let mut all = Vec::new();
@@ -348,10 +401,10 @@ impl<'a> Resolver<'a> {
     }
 
     /// Binds the field program to the packet once, to learn whether it can be.
-    fn check_program(&mut self, path: &str, generators: &IndexMap<String, VaryDoc>, plan: &StreamPlan) {
+    pub(super) fn check_program(&mut self, path: &str, names: &Names, plan: &StreamPlan) {
         let Some(vary) = &plan.vary else { return };
         let signature = plan.measure.then(|| Mark::of_run(1).lane(0, 0));
-        self.bound(path, vary, &names_of(generators), (&plan.packet, plan.sizes.shortest()), signature);
+        self.bound(path, vary, names, (&plan.packet, plan.sizes.shortest()), signature);
     }
 
     /// The field program of `vary` on a frame of a packet, of the length given or longer if it must be.
@@ -359,7 +412,7 @@ impl<'a> Resolver<'a> {
         &mut self,
         path: &str,
         vary: &Vary,
-        names: &[&str],
+        names: &Names,
         (spec, length): (&PacketSpec, FrameLen),
         signature: Option<LaneMark>,
     ) -> Option<Program> {
@@ -367,9 +420,11 @@ impl<'a> Resolver<'a> {
         // A packet that can't be built is an error of its own.
         let mut packet = spec.build(length.max(spec.shortest(extra))).ok()?;
         let program = Program::new(vary, &mut packet, signature);
-        // The profile has one variable and one write for each varying field, in this order.
-        let name = |index: usize| names.get(index).map_or_else(String::new, |name| format!("'{name}'"));
-        program.map_err(|error| self.reading.fail(path, error.explain(&name, &name))).ok()
+        let of = |names: &[String], index: usize| {
+            names.get(index).map_or_else(String::new, |name| format!("'{name}'"))
+        };
+        let (write, variable) = (|index| of(&names.writes, index), |index| of(&names.variables, index));
+        program.map_err(|error| self.reading.fail(path, error.explain(&write, &variable))).ok()
     }
 
     pub(super) fn port_name(&mut self, path: &str, name: &str) -> PortName {
@@ -420,7 +475,7 @@ pub(super) fn copy_name(name: &str, index: u32) -> String {
 }
 
 /// The copies of a stream whose copies do not differ; they share one packet.
-fn equal_copies(stream: &StreamDoc, mut plans: Vec<StreamPlan>) -> Vec<StreamPlan> {
+pub(super) fn equal_copies(stream: &StreamDoc, mut plans: Vec<StreamPlan>) -> Vec<StreamPlan> {
     match (stream.copies, plans.pop()) {
         (Some(copies), Some(plan)) if stream.per_copy.is_empty() => {
             (0..copies).map(|i| StreamPlan { name: copy_name(&plan.name, i), ..plan.clone() }).collect()
@@ -430,11 +485,6 @@ fn equal_copies(stream: &StreamDoc, mut plans: Vec<StreamPlan>) -> Vec<StreamPla
             plans
         }
     }
-}
-
-/// The names of varying fields, in the profile's order.
-fn names_of(generators: &IndexMap<String, VaryDoc>) -> Vec<&str> {
-    generators.keys().map(String::as_str).collect()
 }
 
 /// The destination addresses of the outermost IP header, lowest and highest.

@@ -2,27 +2,90 @@
 
 use super::Resolver;
 use crate::document::packet::FieldValue;
-use crate::document::vary::{FlowsDoc, GeneratorDoc, OrderDoc, VaryDoc, Weight};
+use crate::document::vary::{EndianDoc, FlowsDoc, GeneratorDoc, ListOrderDoc, OrderDoc, VaryDoc, Weight};
 use crate::error::unknown;
-use field::{FlowOrder, Flows, ListOrder, Source, Target, Variable, Vary, Write};
+use field::{FlowOrder, Flows, ListOrder, Pick, Source, Target, Variable, Vary, Write};
 use indexmap::IndexMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::path::{self, Place};
-use wire::{Field, Header, Kind, PacketSpec};
+use wire::{Field, Header, Kind, Packet, PacketSpec, ValueError};
 
 /// Values a list may have: they are kept in memory.
 const LIST_MAX: usize = 16 << 20;
 /// Bits of the widest number that varies.
 const WIDTH_MAX: u16 = 128;
 
-/// A field that varies, as far as it is understood.
+/// What names in 'vary' can mean.
+pub(super) struct Fields<'a> {
+    /// The packet's headers.
+    pub(super) headers: &'a [Header],
+    /// The frame they were read from, if it is given byte by byte.
+    pub(super) raw: Option<&'a Packet>,
+}
+
+impl<'a> Fields<'a> {
+    /// Those of a packet built from headers.
+    pub(super) fn of(headers: &'a [Header]) -> Self {
+        Self { headers, raw: None }
+    }
+
+    fn target(&self, place: Place) -> Target {
+        let Some(packet) = self.raw else { return target(place, self.headers) };
+        let (offset, width) = place.position(self.headers, packet);
+        Target::Bits { offset, width }
+    }
+}
+
+/// What varies, and what it is called.
+#[derive(Clone, Default)]
+pub(super) struct Varying {
+    pub(super) vary: Vary,
+    pub(super) names: Names,
+}
+
+/// The names of variables and writes, in their order.
+#[derive(Clone, Default)]
+pub(super) struct Names {
+    pub(super) variables: Vec<String>,
+    pub(super) writes: Vec<String>,
+}
+
+/// A field or variable that varies, as far as it is understood.
 struct Varied<'a> {
     path: String,
     name: &'a str,
-    target: Target,
-    /// How its values are written; for raw bits a number.
+    /// Where it is written; variables are not.
+    target: Option<Target>,
+    /// How its values are written; for raw bits and variables a number.
     field: Field,
 }
+
+/// What a generator makes.
+struct Made {
+    variable: Variable,
+    /// Where it is written, if it is.
+    write: Option<Write>,
+    little_endian: bool,
+    /// Whether it draws from the stream's generator.
+    is_shared: bool,
+}
+
+/// The values of a generator, and at which of them it begins.
+struct Values {
+    source: Source,
+    phase: u64,
+}
+
+impl From<Source> for Values {
+    fn from(source: Source) -> Self {
+        Self { source, phase: 0 }
+    }
+}
+
+/// What a variable's name begins with.
+const SIGIL: char = '$';
+/// Bytes of a variable that says nothing of them.
+const VARIABLE_BYTES: u8 = 8;
 
 impl Resolver<'_> {
     /// The field program of the generators at `path`; `None` if there are none or something is wrong with one.
@@ -31,25 +94,39 @@ impl Resolver<'_> {
         path: &str,
         generators: &IndexMap<String, VaryDoc>,
         flows: Option<&FlowsDoc>,
-        headers: &[Header],
-    ) -> Option<Vary> {
+        lcg_seed: Option<u32>,
+        fields: &Fields<'_>,
+    ) -> Option<Varying> {
         let mut vary = Vary::default();
-        let mut names: Vec<&str> = Vec::new();
+        let mut names = Names::default();
+        let mut before: Vec<&str> = Vec::new();
+        let (mut little, mut shared) = (Vec::new(), Vec::new());
         let mut sound = true;
         for (name, generator) in generators {
             let path = format!("{path}.{name}");
-            match self
-                .varied(path, name, headers)
-                .and_then(|varied| self.variable(&varied, generator, &names))
-            {
-                Some((variable, write)) => {
-                    vary.writes.push(Write { variable: vary.variables.len(), ..write });
+            let varied = self.varied(path, name, generator, fields);
+            match varied.and_then(|varied| self.variable(&varied, generator, &before)) {
+                Some(Made { variable, write, little_endian, is_shared }) => {
+                    let index = vary.variables.len();
+                    shared.extend(is_shared.then_some(index));
+                    if let Some(write) = write {
+                        names.writes.push(name.clone());
+                        vary.writes.push(Write { variable: index, ..write });
+                        little.push(little_endian);
+                    }
                     vary.variables.push(variable);
                 }
                 None => sound = false,
             }
-            names.push(name);
+            before.push(name);
         }
+        if !sound || vary.variables.is_empty() {
+            return None;
+        }
+        names.variables = before.into_iter().map(str::to_owned).collect();
+        let seed = lcg_seed.unwrap_or_else(|| self.seed_of(path, "lcg") as u32);
+        share(&mut vary.variables, &shared, seed);
+        swap_bytes(&mut vary, &mut names, &little);
         vary.flows = flows.map(|flows| Flows {
             count: flows.count,
             length: flows.length.unwrap_or(0),
@@ -58,14 +135,37 @@ impl Resolver<'_> {
                 OrderDoc::Random => FlowOrder::Random { seed: self.seed_of(path, "flows") },
             },
         });
-        (sound && !vary.variables.is_empty()).then_some(vary)
+        Some(Varying { vary, names })
     }
 
-    fn varied<'a>(&mut self, path: String, name: &'a str, headers: &[Header]) -> Option<Varied<'a>> {
+    fn varied<'a>(
+        &mut self,
+        path: String,
+        name: &'a str,
+        doc: &VaryDoc,
+        fields: &Fields<'_>,
+    ) -> Option<Varied<'a>> {
         if self.reading.is_broken(&path) {
             return None;
         }
-        let place = match path::resolve(name, headers) {
+        let bytes = match doc {
+            VaryDoc::Generator(generator) => generator.bytes.map(|bytes| bytes.0),
+            _ => None,
+        };
+        if name.starts_with(SIGIL) {
+            let bytes = bytes.unwrap_or(VARIABLE_BYTES);
+            if !matches!(bytes, 1 | 2 | 4 | 8) {
+                self.reading.fail(format!("{path}.bytes"), format!("{bytes} is not 1, 2, 4 or 8"));
+                return None;
+            }
+            return Some(Varied { path, name, target: None, field: raw(u16::from(bytes) * 8) });
+        }
+        if bytes.is_some() {
+            let reason = "belongs to a variable, whose name begins with '$'; the field's width is known";
+            self.reading.fail(format!("{path}.bytes"), reason);
+            return None;
+        }
+        let place = match path::resolve(name, fields.headers) {
             Ok(place) => place,
             Err(error) => {
                 self.reading.fail(path, error.to_string());
@@ -81,17 +181,21 @@ impl Resolver<'_> {
             self.reading.fail(path, reason);
             return None;
         }
-        Some(Varied { path, name, target: target(place, headers), field })
+        Some(Varied { path, name, target: Some(fields.target(place)), field })
     }
 
     /// The variable of a field and what it writes.
-    fn variable(&mut self, varied: &Varied<'_>, doc: &VaryDoc, before: &[&str]) -> Option<(Variable, Write)> {
+    fn variable(&mut self, varied: &Varied<'_>, doc: &VaryDoc, before: &[&str]) -> Option<Made> {
         let generator = match doc {
             VaryDoc::Generator(generator) => (**generator).clone(),
             VaryDoc::List(values) => GeneratorDoc { list: Some(values.clone()), ..GeneratorDoc::default() },
             VaryDoc::Word(word) => self.word(varied, word)?,
         };
-        let source = self.source(varied, &generator, before)?;
+        let Values { source, phase } = self.source(varied, &generator, before)?;
+        let little_endian = self.is_little_endian(varied, &generator)?;
+        let draws = matches!(source, Source::Lcg { .. });
+        let is_shared = draws && generator.seed.is_none() && generator.limit.is_none();
+        self.refuse_turns(varied, &generator, is_shared)?;
         let mask = match &generator.mask {
             Some(mask) => self.number(varied, "mask", mask)?,
             None => varied.field.max(),
@@ -100,8 +204,48 @@ impl Resolver<'_> {
             Some(other) => Some(self.earlier(varied, "after", other, before)?),
             None => None,
         };
-        let variable = Variable { source, every: generator.every.unwrap_or(1), after };
-        Some((variable, Write { variable: 0, target: varied.target, mask }))
+        let every = generator.every.unwrap_or(1);
+        let variable = Variable { source, every, after, phase, period: generator.period };
+        let write = varied.target.map(|target| Write { variable: 0, target, mask });
+        Some(Made { variable, write, little_endian, is_shared })
+    }
+
+    /// Whether the value's least significant byte is written first.
+    fn is_little_endian(&mut self, varied: &Varied<'_>, doc: &GeneratorDoc) -> Option<bool> {
+        let place = [("endian", doc.endian.is_some()), ("mask", doc.mask.is_some())];
+        if let (None, Some((key, _))) = (varied.target, place.iter().find(|(_, given)| *given)) {
+            let reason = format!("belongs where '{}' is written: bytes[0..2]: {{same_as: {0}}}", varied.name);
+            self.reading.fail(format!("{}.{key}", varied.path), reason);
+            return None;
+        }
+        if doc.endian != Some(EndianDoc::Little) {
+            return Some(false);
+        }
+        match varied.target {
+            Some(Target::Bits { offset, width } | Target::PayloadBits { offset, width })
+                if offset.is_multiple_of(8) && width.is_multiple_of(8) =>
+            {
+                Some(true)
+            }
+            _ => {
+                let reason = "only whole bytes have an order: bytes[34..36] or payload[0..4]";
+                self.reading.fail(format!("{}.endian", varied.path), reason);
+                None
+            }
+        }
+    }
+
+    /// What draws with every packet has no turns of its own.
+    fn refuse_turns(&mut self, varied: &Varied<'_>, doc: &GeneratorDoc, is_shared: bool) -> Option<()> {
+        let turns = [
+            ("every", doc.every.is_some()),
+            ("after", doc.after.is_some()),
+            ("period", doc.period.is_some()),
+        ];
+        let Some((key, _)) = turns.iter().find(|(_, given)| *given && is_shared) else { return Some(()) };
+        let reason = "the stream's generator draws with every packet; give this one a 'seed' of its own";
+        self.reading.fail(format!("{}.{key}", varied.path), reason);
+        None
     }
 
     /// What a single word stands for.
@@ -132,10 +276,11 @@ impl Resolver<'_> {
         }
     }
 
-    fn source(&mut self, varied: &Varied<'_>, doc: &GeneratorDoc, before: &[&str]) -> Option<Source> {
+    fn source(&mut self, varied: &Varied<'_>, doc: &GeneratorDoc, before: &[&str]) -> Option<Values> {
         let kinds = [
             ("from", doc.from.is_some()),
             ("random", doc.random.is_some()),
+            ("lcg", doc.lcg.is_some()),
             ("list", doc.list.is_some()),
             ("file", doc.file.is_some()),
             ("weights", doc.weights.is_some()),
@@ -144,9 +289,8 @@ impl Resolver<'_> {
         let given: Vec<&str> = kinds.iter().filter(|(_, given)| *given).map(|(kind, _)| *kind).collect();
         let [kind] = given[..] else {
             let reason = match given[..] {
-                [] => {
-                    "one of 'from', 'random', 'list', 'file', 'weights' and 'same_as' is required".to_owned()
-                }
+                [] => "one of 'from', 'random', 'lcg', 'list', 'file', 'weights' and 'same_as' is required"
+                    .to_owned(),
                 _ => format!("one source of values, not {}: {}", given.len(), given.join(", ")),
             };
             self.reading.fail(&varied.path, reason);
@@ -155,25 +299,29 @@ impl Resolver<'_> {
         self.refuse_strangers(varied, kind, doc)?;
         match kind {
             "from" => self.range(varied, doc),
-            "random" => self.random(varied, doc),
-            "list" | "file" => self.list(varied, doc),
-            "weights" => self.weighted(varied, doc),
-            _ => self.derived(varied, doc, before),
+            "random" => self.random(varied, doc).map(Values::from),
+            "lcg" => self.lcg(varied, doc).map(Values::from),
+            "list" | "file" => self.list(varied, doc).map(Values::from),
+            "weights" => self.weighted(varied, doc).map(Values::from),
+            _ => self.derived(varied, doc, before).map(Values::from),
         }
     }
 
     /// Keys that mean nothing to a generator of this kind.
     fn refuse_strangers(&mut self, varied: &Varied<'_>, kind: &str, doc: &GeneratorDoc) -> Option<()> {
-        let with_turns: &[&str] = &["from", "random", "list", "file", "weights"];
-        let keys: [(&str, bool, &[&str]); 10] = [
+        let with_turns: &[&str] = &["from", "random", "lcg", "list", "file", "weights"];
+        let keys: [(&str, bool, &[&str]); 13] = [
             ("every", doc.every.is_some(), with_turns),
             ("after", doc.after.is_some(), with_turns),
+            ("period", doc.period.is_some(), with_turns),
+            ("begin", doc.begin.is_some(), &["from"]),
+            ("limit", doc.limit.is_some(), &["lcg", "list", "file"]),
             ("to", doc.to.is_some(), &["from"]),
             ("count", doc.count.is_some(), &["from"]),
             ("step", doc.step.is_some(), &["from"]),
             ("distinct", doc.distinct.is_some(), &["random"]),
             ("order", doc.order.is_some(), &["list", "file"]),
-            ("seed", doc.seed.is_some(), &["random", "list", "file", "weights"]),
+            ("seed", doc.seed.is_some(), &["random", "lcg", "list", "file", "weights"]),
             ("shift", doc.shift.is_some(), &["same_as"]),
             ("plus", doc.plus.is_some(), &["same_as"]),
         ];
@@ -184,7 +332,7 @@ impl Resolver<'_> {
         None
     }
 
-    fn range(&mut self, varied: &Varied<'_>, doc: &GeneratorDoc) -> Option<Source> {
+    fn range(&mut self, varied: &Varied<'_>, doc: &GeneratorDoc) -> Option<Values> {
         let field = &varied.field;
         let first = self.value(varied, "from", doc.from.as_ref()?)?;
         let step = match &doc.step {
@@ -195,12 +343,24 @@ impl Resolver<'_> {
             self.reading.fail(format!("{}.step", varied.path), "must not be 0");
             return None;
         }
+        let width = field.width;
         let (step, count) = match (&doc.to, doc.count) {
             (Some(to), None) => {
                 let last = self.value(varied, "to", to)?;
                 let down = (0u128.wrapping_sub(step)) & field.max();
                 let step_towards = if last < first { down } else { step };
-                (step_towards, (first.abs_diff(last) / step).saturating_add(1))
+                let count = (first.abs_diff(last) / step).saturating_add(1);
+                if let Some(begin) = &doc.begin {
+                    let (phase, rest) = self.begin(varied, begin, (first, last, step))?;
+                    let first = if last < first { first - rest } else { first + rest };
+                    let source = Source::Range { first, step: step_towards, count, width };
+                    return Some(Values { source, phase });
+                }
+                (step_towards, count)
+            }
+            (None, Some(_)) if doc.begin.is_some() => {
+                self.reading.fail(format!("{}.begin", varied.path), "needs 'to' instead of 'count'");
+                return None;
             }
             (None, Some(count)) => (step, u128::from(count)),
             (None, None) => {
@@ -213,34 +373,89 @@ impl Resolver<'_> {
                 return None;
             }
         };
-        Some(Source::Range { first, step, count, width: field.width })
+        Some(Source::Range { first, step, count, width }.into())
+    }
+
+    /// Steps from the first value of a range to the one it begins with, and what is left over.
+    fn begin(
+        &mut self,
+        varied: &Varied<'_>,
+        begin: &FieldValue,
+        (first, last, step): (u128, u128, u128),
+    ) -> Option<(u64, u128)> {
+        let value = self.value(varied, "begin", begin)?;
+        let path = format!("{}.begin", varied.path);
+        if !(first.min(last)..=first.max(last)).contains(&value) {
+            let reason = format!("'{}' is not between 'from' and 'to'", begin.text());
+            self.reading.fail(path, reason);
+            return None;
+        }
+        let apart = first.abs_diff(value);
+        match u64::try_from(apart / step) {
+            Ok(steps) => Some((steps, apart % step)),
+            Err(_) => {
+                self.reading.fail(path, "2^64 steps or more from 'from'");
+                None
+            }
+        }
     }
 
     fn random(&mut self, varied: &Varied<'_>, doc: &GeneratorDoc) -> Option<Source> {
-        let written = doc.random.as_ref()?.text();
+        let (from, to) = self.bounds(varied, "random", doc.random.as_ref()?)?;
+        let seed = self.own_seed(varied, doc);
+        Some(Source::Random { from, to, distinct: doc.distinct, seed })
+    }
+
+    /// The smallest and the largest of random values.
+    fn bounds(&mut self, varied: &Varied<'_>, key: &str, written: &FieldValue) -> Option<(u128, u128)> {
+        let written = written.text();
         let bounds = match written.trim().split_once("..") {
             None if written.trim() == "all" => Some((0, varied.field.max())),
             None => None,
             Some((from, to)) => {
-                let parse = |text: &str| varied.field.parse(text.trim()).ok();
+                let parse = |text: &str| varied.parse(text.trim()).ok();
                 parse(from).zip(parse(to)).filter(|(from, to)| from <= to)
             }
         };
-        let Some((from, to)) = bounds else {
+        if bounds.is_none() {
             let (low, high) = (varied.field.print(0), varied.field.print(varied.field.max()));
             let reason = format!("'{written}' is not 'all' or a range within {low}..{high}");
-            self.reading.fail(format!("{}.random", varied.path), reason);
+            self.reading.fail(format!("{}.{key}", varied.path), reason);
+        }
+        bounds
+    }
+
+    fn lcg(&mut self, varied: &Varied<'_>, doc: &GeneratorDoc) -> Option<Source> {
+        let (from, to) = self.bounds(varied, "lcg", doc.lcg.as_ref()?)?;
+        let pick = Pick::Range { from: u64::try_from(from).ok()?, to: u64::try_from(to).unwrap_or(u64::MAX) };
+        self.drawn(varied, "lcg", doc, pick)
+    }
+
+    /// Numbers drawn for a value of the field's width, by a generator of its own until somebody says that it is shared.
+    fn drawn(&mut self, varied: &Varied<'_>, key: &str, doc: &GeneratorDoc, pick: Pick) -> Option<Source> {
+        let bytes = match varied.field.width {
+            width @ (8 | 16 | 32 | 64) => width as u8 / 8,
+            width => {
+                let reason =
+                    format!("draws 1, 2, 4 or 8 bytes, not {width} bits: draw a variable such as '$x'");
+                self.reading.fail(format!("{}.{key}", varied.path), reason);
+                return None;
+            }
+        };
+        let Ok(seed) = u32::try_from(doc.seed.unwrap_or_else(|| self.seed_of(&varied.path, "lcg") >> 32))
+        else {
+            self.reading.fail(format!("{}.seed", varied.path), "this generator's state has 32 bits");
             return None;
         };
-        let seed = self.own_seed(varied, doc);
-        Some(Source::Random { from, to, distinct: doc.distinct, seed })
+        let stride = random_draws(bytes);
+        Some(Source::Lcg { seed, skip: 0, stride, bytes, limit: doc.limit, pick })
     }
 
     fn list(&mut self, varied: &Varied<'_>, doc: &GeneratorDoc) -> Option<Source> {
         let values = match (&doc.list, &doc.file) {
             (Some(values), _) => {
                 let parsed = values.iter().enumerate().map(|(index, value)| {
-                    varied.field.parse(&value.text()).map_err(|error| (index, error.to_string()))
+                    varied.parse(&value.text()).map_err(|error| (index, error.to_string()))
                 });
                 let at = |index: usize| format!("{}.list[{index}]", varied.path);
                 let parsed: Result<Vec<u128>, _> = parsed.collect();
@@ -250,8 +465,13 @@ impl Resolver<'_> {
             (None, None) => return None,
         };
         let order = match doc.order.unwrap_or_default() {
-            OrderDoc::Sequential => ListOrder::Sequential,
-            OrderDoc::Random => ListOrder::Random { seed: self.own_seed(varied, doc) },
+            ListOrderDoc::Lcg => return self.drawn(varied, "order", doc, Pick::List(values.into())),
+            _ if doc.limit.is_some() => {
+                self.reading.fail(format!("{}.limit", varied.path), "goes with 'order: lcg'");
+                return None;
+            }
+            ListOrderDoc::Sequential => ListOrder::Sequential,
+            ListOrderDoc::Random => ListOrder::Random { seed: self.own_seed(varied, doc) },
         };
         Some(Source::List { values: values.into(), order })
     }
@@ -269,7 +489,7 @@ impl Resolver<'_> {
             if value.is_empty() {
                 continue;
             }
-            match varied.field.parse(value) {
+            match varied.parse(value) {
                 Ok(value) => values.push(value),
                 Err(error) => {
                     self.reading.fail(path, format!("line {} of '{file}': {error}", number + 1));
@@ -288,7 +508,7 @@ impl Resolver<'_> {
     fn weighted(&mut self, varied: &Varied<'_>, doc: &GeneratorDoc) -> Option<Source> {
         let (mut values, mut weights) = (Vec::new(), Vec::new());
         for (text, Weight(weight)) in doc.weights.as_ref()? {
-            match varied.field.parse(text) {
+            match varied.parse(text) {
                 Ok(value) => values.push(value),
                 Err(error) => {
                     self.reading.fail(format!("{}.weights.{text}", varied.path), error.to_string());
@@ -327,7 +547,7 @@ impl Resolver<'_> {
 
     /// A value of the field.
     fn value(&mut self, varied: &Varied<'_>, key: &str, value: &FieldValue) -> Option<u128> {
-        let parsed = varied.field.parse(&value.text());
+        let parsed = varied.parse(&value.text());
         parsed.map_err(|error| self.reading.fail(format!("{}.{key}", varied.path), error.to_string())).ok()
     }
 
@@ -335,7 +555,7 @@ impl Resolver<'_> {
     fn number(&mut self, varied: &Varied<'_>, key: &str, value: &FieldValue) -> Option<u128> {
         let text = value.text();
         let number = Field { kind: Kind::Number, ..varied.field };
-        match number.parse(&text).or_else(|error| varied.field.parse(&text).map_err(|_| error)) {
+        match number.parse(&text).or_else(|error| varied.parse(&text).map_err(|_| error)) {
             Ok(number) => Some(number),
             Err(error) => {
                 self.reading.fail(format!("{}.{key}", varied.path), error.to_string());
@@ -349,10 +569,86 @@ impl Resolver<'_> {
     }
 }
 
+impl Varied<'_> {
+    /// A value in the field's own form. Raw bytes may be written as the address that they are.
+    fn parse(&self, text: &str) -> Result<u128, ValueError> {
+        self.field.parse(text).or_else(|error| {
+            let address = match self.field.width {
+                _ if self.field.name != RAW => None,
+                32 => text.parse().ok().map(|ip: Ipv4Addr| u32::from(ip).into()),
+                48 => text.parse().ok().map(|units::Mac(mac)| {
+                    mac.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
+                }),
+                128 => text.parse().ok().map(|ip: Ipv6Addr| ip.into()),
+                _ => None,
+            };
+            address.ok_or(error)
+        })
+    }
+}
+
+/// Lets variables draw from one generator, in their order.
+fn share(variables: &mut [Variable], shared: &[usize], generator: u32) {
+    let draws = |variable: &Variable| match variable.source {
+        Source::Lcg { bytes, .. } => random_draws(bytes),
+        _ => 0,
+    };
+    let all = shared.iter().map(|index| draws(&variables[*index])).sum();
+    let mut before = 0;
+    for index in shared {
+        let own = draws(&variables[*index]);
+        if let Source::Lcg { seed, skip, stride, .. } = &mut variables[*index].source {
+            (*seed, *skip, *stride) = (generator, before, all);
+        }
+        before += own;
+    }
+}
+
+/// Draws for a number of so many bytes.
+fn random_draws(bytes: u8) -> u32 {
+    u32::from(bytes).div_ceil(2)
+}
+
+/// Makes of each write of `little` as many as it has bytes: each writes the byte of the value that belongs there.
+fn swap_bytes(vary: &mut Vary, names: &mut Names, little: &[bool]) {
+    let writes = std::mem::take(&mut vary.writes);
+    let of = std::mem::take(&mut names.writes);
+    for ((write, name), little) in writes.into_iter().zip(of).zip(little) {
+        let (Target::Bits { width, .. } | Target::PayloadBits { width, .. }) = write.target else {
+            vary.writes.push(write);
+            names.writes.push(name);
+            continue;
+        };
+        if !little {
+            vary.writes.push(write);
+            names.writes.push(name);
+            continue;
+        }
+        for byte in 0..width / 8 {
+            let at = u32::from(byte) * 8;
+            let mask = write.mask >> at & 0xff;
+            let target = match write.target {
+                Target::PayloadBits { offset, .. } => Target::PayloadBits { offset: offset + at, width: 8 },
+                Target::Bits { offset, .. } => Target::Bits { offset: offset + at, width: 8 },
+                field @ Target::Field { .. } => field,
+            };
+            let shift = -(at as i8);
+            let source = Source::Derived { of: write.variable, shift, add: 0, mask: 0xff, width: 8 };
+            vary.writes.push(Write { variable: vary.variables.len(), target, mask });
+            vary.variables.push(Variable::new(source));
+            names.writes.push(name.clone());
+            names.variables.push(name.clone());
+        }
+    }
+}
+
+/// The name of bits without a field.
+const RAW: &str = "bits";
+
 /// Bits without a field, written as a number.
 fn raw(width: u16) -> Field {
     Field {
-        name: "bits",
+        name: RAW,
         bit: 0,
         width,
         kind: Kind::Number,
@@ -394,7 +690,10 @@ pub(super) fn bounds(source: &Source) -> Option<(u128, u128)> {
             }
         }
         Source::Random { from, to, .. } => Some((*from, *to)),
-        Source::List { values, .. } | Source::Weighted { values, .. } => {
+        Source::Lcg { pick: Pick::Range { from, to }, .. } => Some(((*from).into(), (*to).into())),
+        Source::List { values, .. }
+        | Source::Weighted { values, .. }
+        | Source::Lcg { pick: Pick::List(values), .. } => {
             values.iter().min().copied().zip(values.iter().max().copied())
         }
         Source::Derived { .. } => None,

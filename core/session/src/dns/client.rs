@@ -7,6 +7,7 @@ use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow};
 use crate::input;
 use crate::message::{Message, Vars};
+use crate::plan::Carrier;
 use crate::turns::Turns;
 use crate::vary::{Delay, turn};
 use std::sync::Arc;
@@ -17,6 +18,12 @@ const ASKED: u8 = 1;
 const THINK: u8 = 2;
 const TURN: u8 = 3;
 const END: u8 = 4;
+/// It waits to go on on a flow of the other carrier.
+const LEAVING: u8 = 5;
+/// It has come from a flow of the other carrier.
+const ARRIVING: u8 = 6;
+/// The session goes on elsewhere; what is left of the flow counts for nothing.
+const GONE: u8 = 7;
 
 /// Names longer than this are no names.
 const TEXT_MAX: usize = 256;
@@ -38,11 +45,47 @@ impl Client {
         Self { names, turns, plan, tcp }
     }
 
+    /// Whether a flow is TCP's: all are, or this one is, because an answer was cut short.
+    fn is_tcp(&self, flow: &Flow) -> bool {
+        self.tcp || Self::is_by_tcp(flow)
+    }
+
+    /// Whether a session that began over UDP is on TCP for now.
+    pub(crate) fn is_by_tcp(flow: &Flow) -> bool {
+        flow.has(Flag::BY_TCP)
+    }
+
+    /// Whether a flow takes up a session that began on another.
+    pub(crate) fn is_arriving(flow: &Flow) -> bool {
+        flow.state == ARRIVING
+    }
+
+    /// Whether the session of a flow goes on on another.
+    pub(crate) fn is_gone(flow: &Flow) -> bool {
+        flow.state == GONE
+    }
+
+    /// What a session takes to a flow of the other carrier, if it waits for that.
+    pub(crate) fn leave(flow: &mut Flow) -> Option<Flow> {
+        if flow.state != LEAVING {
+            return None;
+        }
+        let mut next = flow.successor();
+        next.state = ARRIVING;
+        if !Self::is_by_tcp(flow) {
+            next.set(Flag::BY_TCP);
+        }
+        flow.state = GONE;
+        flow.set(Flag::Done);
+        flow.set(Flag::Closing);
+        Some(next)
+    }
+
     fn query(&self, flow: &Flow, tcp: bool) -> Query {
         let (session, request) = (u64::from(flow.number), u64::from(flow.step));
         let turn = turn(session, request, self.plan.per_session.map(u64::from));
         let index = self.turns.pick(turn);
-        let vars = Vars { session, request, turn, body: 0 };
+        let vars = Vars { session, request, turn, body: 0, seconds: 0 };
         let mut name = [0; TEXT_MAX];
         let len = self.names[index].write(&vars, 0, &mut name);
         let DnsQuery { kind, recursion, edns_bytes, .. } = self.plan.queries[index].0;
@@ -51,7 +94,16 @@ impl Client {
     }
 
     pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        self.pump(ctx, flow);
+        match flow.state {
+            ARRIVING if Self::is_by_tcp(flow) => {
+                flow.state = ASKED;
+                ctx.counts.dns_over_tcp += 1;
+                self.ask(ctx, flow);
+                ctx.arm(flow, Some(self.patience(ctx, flow)));
+            }
+            ARRIVING => self.go_on(ctx, flow),
+            _ => self.pump(ctx, flow),
+        }
     }
 
     fn all_asked(&self, flow: &Flow) -> bool {
@@ -81,21 +133,21 @@ impl Client {
 
     /// Sends the query, for the first time or again.
     fn ask(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        let len = self.query(flow, self.tcp).len;
+        let len = self.query(flow, self.is_tcp(flow)).len;
         ctx.send(flow, len as u64);
     }
 
     /// From the query's first sending to the end of the wait for its answer, as often as it was sent now.
     fn patience(&self, ctx: &Ctx<'_>, flow: &Flow) -> Nanos {
         let whole = ctx.common.patience.response.unwrap_or(Nanos::MAX);
-        if self.tcp || self.plan.retries == 0 {
+        if self.is_tcp(flow) || self.plan.retries == 0 {
             return whole;
         }
         Nanos(self.plan.retry_after.0.saturating_mul(u64::from(flow.waiting) + 1)).min(whole)
     }
 
     pub(crate) fn received(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
-        if !self.tcp {
+        if !self.is_tcp(flow) {
             return self.answer(ctx, flow, data);
         }
         input::feed(ctx, flow, data, |ctx, flow, data| {
@@ -126,11 +178,17 @@ impl Client {
             // To a query of before that was sent twice, or to nobody's.
             return ctx.counts.detail("an answer to no query");
         }
+        ctx.counts.dns_truncated += u64::from(answer.truncated);
+        if answer.truncated && self.plan.tcp_fallback && !self.is_tcp(flow) {
+            // What was cut short is no answer yet (RFC 7766 section 5).
+            flow.state = LEAVING;
+            ctx.ask.go_on = Some(Carrier::Tcp);
+            return;
+        }
         let since = flow.at;
         ctx.first_byte(flow, since);
         ctx.last_byte(flow, since);
         ctx.counts.dns[usize::from(answer.code & 15)] += 1;
-        ctx.counts.dns_truncated += u64::from(answer.truncated);
         if answer.code != 0 && self.plan.errors_fail {
             ctx.fail_softly(flow, Reason::DnsCode);
             flow.state = END;
@@ -139,11 +197,22 @@ impl Client {
             return;
         }
         // The next query's bytes begin behind those of this one, however often it was sent.
-        let len = self.query(flow, self.tcp).len as u64;
+        let len = self.query(flow, self.is_tcp(flow)).len as u64;
         while flow.unacked > 0 {
             flow.drop_oldest(len);
         }
         flow.step = flow.step.wrapping_add(1);
+        if Self::is_by_tcp(flow) && !self.all_asked(flow) && !ctx.shall_end(flow) {
+            // Only what was cut short is asked over TCP.
+            flow.state = LEAVING;
+            ctx.ask.go_on = Some(Carrier::Udp);
+            return;
+        }
+        self.go_on(ctx, flow);
+    }
+
+    /// To the next query, at once or after a pause.
+    fn go_on(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         let think = self.plan.think.value(u64::from(flow.number), u64::from(flow.step));
         if self.plan.think != Delay::NONE && !self.all_asked(flow) {
             flow.state = THINK;
@@ -154,6 +223,9 @@ impl Client {
 
     pub(crate) fn finished(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.set(Flag::PeerClosed);
+        if matches!(flow.state, LEAVING | GONE) {
+            return;
+        }
         if flow.state != END {
             ctx.fail_softly(flow, Reason::ClosedEarly);
         }
@@ -179,7 +251,7 @@ impl Client {
             return;
         }
         let whole = ctx.common.patience.response.unwrap_or(Nanos::MAX);
-        if self.tcp || flow.waiting >= self.plan.retries || flow.elapsed(ctx.now) >= whole {
+        if self.is_tcp(flow) || flow.waiting >= self.plan.retries || flow.elapsed(ctx.now) >= whole {
             return ctx.fail(flow, Reason::ResponseTimeout);
         }
         flow.waiting += 1;
@@ -198,7 +270,7 @@ impl Client {
     }
 
     pub(crate) fn awaits_reply(flow: &Flow) -> bool {
-        flow.state == ASKED
+        matches!(flow.state, ASKED | LEAVING | ARRIVING)
     }
 
     pub(crate) fn is_complete(flow: &Flow, _: End) -> bool {
@@ -206,7 +278,7 @@ impl Client {
     }
 
     pub(crate) fn fill(&self, flow: &Flow, _: &Extras, offset: u64, out: &mut [u8]) {
-        let query = self.query(flow, self.tcp);
+        let query = self.query(flow, self.is_tcp(flow));
         // Each time it was sent it had the same bytes.
         let mut at = (flow.since_base(offset) % query.len as u64) as usize;
         for byte in out {

@@ -22,6 +22,8 @@ pub struct DnsPlan {
     pub retries: u8,
     /// How long an answer is waited for before the query is sent again; see also the plan's patience.
     pub retry_after: Nanos,
+    /// Whether a UDP answer that was cut short is asked for again over TCP; if not, it is the answer.
+    pub tcp_fallback: bool,
     /// Whether an answer with a code other than 0 (no error) fails the session (`dns_code`); it is counted in any case.
     pub errors_fail: bool,
     /// What servers answer: the first rule that fits; none: no such name (code 3).

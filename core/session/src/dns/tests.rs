@@ -30,6 +30,7 @@ fn dns(queries: Vec<(DnsQuery, u32)>, per_session: u32, rules: Vec<DnsRule>) -> 
         think: Delay::NONE,
         retries: 2,
         retry_after: Nanos::from_secs(1),
+        tcp_fallback: false,
         errors_fail: false,
         rules: rules.into(),
         udp_room: 1_472,

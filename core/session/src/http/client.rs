@@ -107,7 +107,7 @@ impl Client {
     #[inline]
     fn vars(&self, flow: &Flow, ready: &Ready, number: u32) -> Vars {
         let (request, turn) = (u64::from(number), self.turn(flow, number));
-        Vars { session: u64::from(flow.number), request, turn, body: ready.body.value(request) }
+        Vars { session: u64::from(flow.number), request, turn, body: ready.body.value(request), seconds: 0 }
     }
 
     /// Request `number` and what it is made for.

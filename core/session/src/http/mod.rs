@@ -4,6 +4,7 @@
 //! program does, so both ends know them.
 
 mod client;
+pub(crate) mod date;
 mod parse;
 mod plan;
 mod server;

@@ -193,9 +193,14 @@ fn head(data: &[u8], folds: bool) -> Result<Option<Head<'_>>, Wrong> {
         if text.is_empty() {
             return Ok(Some((first, fields, at)));
         }
-        if !matches!(data.get(at), Some(b' ' | b'\t')) {
-            field(text, &mut fields)?;
-            continue;
+        match data.get(at) {
+            // Whether it goes on is not known yet.
+            None => return whole(data),
+            Some(b' ' | b'\t') => {}
+            Some(_) => {
+                field(text, &mut fields)?;
+                continue;
+            }
         }
         if !folds {
             return Err("a field that goes on in the next line");
@@ -205,6 +210,9 @@ fn head(data: &[u8], folds: bool) -> Result<Option<Head<'_>>, Wrong> {
             let Some((more, used)) = line(&data[at..]) else { return whole(data) };
             at += used;
             whole_field.extend_from_slice(more);
+        }
+        if at == data.len() {
+            return whole(data);
         }
         field(&whole_field, &mut fields)?;
     }

@@ -117,6 +117,8 @@ pub struct HttpServer {
     pub rules: Vec<HttpRule>,
     /// Requests answered on a connection before it is closed; `None` is no limit.
     pub keep_alive: Option<u32>,
+    /// Whether responses have a Date field (RFC 9110 section 6.6.1).
+    pub date: bool,
     /// The Server field's value; empty leaves it out.
     pub name: String,
 }
@@ -142,7 +144,7 @@ impl HttpServer {
     pub fn sized(otherwise: Size) -> Self {
         let number = HttpRule::ok(HttpPath::Number, HttpBody::FromPath);
         let any = HttpRule::ok(HttpPath::Any, HttpBody::Length(otherwise));
-        Self { rules: vec![number, any], keep_alive: None, name: "eagre".to_owned() }
+        Self { rules: vec![number, any], keep_alive: None, date: false, name: "eagre".to_owned() }
     }
 }
 

@@ -1,15 +1,16 @@
 //! Reads requests, and answers by rules.
 
 use super::parse::{self, Framing, Remembered, RequestHead, Step, state};
-use super::plan::{HttpBody, HttpPath, HttpPlan, HttpRule, Method};
+use super::plan::{HttpBody, HttpPath, HttpPlan, HttpRule, HttpServer, Method};
 use crate::counts::Reason;
 use crate::extra::{Extras, Pending, Response};
-use crate::flow::{Ctx, Flag, Flow};
+use crate::flow::{Ctx, Flag, Flow, instant, tick};
 use crate::input;
 use crate::message::{Message, Piece, Vars};
 use crate::vary::{Delay, Size};
 use std::sync::Arc;
 use tcp::End;
+use units::Nanos;
 
 /// Responses on their way at most; no request is read then.
 const UNACKED_MAX: u16 = 256;
@@ -23,6 +24,10 @@ pub(crate) struct Server {
     /// What is said to clients that wait before they send a body; its number is behind those of all templates.
     go_on: Template,
     remembered: Remembered<Asked>,
+    /// Wall-clock time, since 1970-01-01 UTC, at instant zero.
+    wall_zero: Nanos,
+    /// The last instant seen.
+    seen: Nanos,
 }
 
 /// A response made ready.
@@ -95,7 +100,7 @@ fn phrase(status: u16) -> &'static str {
 }
 
 impl Template {
-    fn new(rule: &HttpRule, name: &str, variant: u32) -> Self {
+    fn new(rule: &HttpRule, server: &HttpServer, variant: u32) -> Self {
         let (head_only, is_old) = (variant & HEAD_ONLY != 0, variant & OLD != 0);
         // HTTP/1.0 knows no chunks.
         let unchunked = is_old && matches!(rule.body, HttpBody::Chunked { .. });
@@ -103,8 +108,8 @@ impl Template {
         let close = variant & CLOSE != 0 || rule.close || until_close;
         let mut head = format!("HTTP/1.1 {} {}\r\n", rule.status, phrase(rule.status));
         let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
-        if !name.is_empty() {
-            add("Server", name);
+        if !server.name.is_empty() {
+            add("Server", &server.name);
         }
         rule.fields.iter().for_each(|(name, value)| add(name, value));
         if close {
@@ -113,6 +118,9 @@ impl Template {
             add("Connection", "keep-alive");
         }
         let mut pieces = vec![Piece::text(head)];
+        if server.date {
+            pieces.extend([Piece::text("Date: "), Piece::Date, Piece::text("\r\n")]);
+        }
         let bodiless = matches!(rule.status, 204 | 304);
         let body = match rule.body {
             _ if bodiless => Piece::text(""),
@@ -162,12 +170,18 @@ impl Server {
     pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
         let refusals = REFUSALS.map(|(status, close)| HttpRule { close, ..refusal(status) });
         let rules = plan.server.rules.iter().chain(&refusals);
-        let name = &plan.server.name;
-        let of = |rule| (0..VARIANTS).map(move |variant| Template::new(rule, name, variant));
+        let server = &*plan.server;
+        let of = |rule| (0..VARIANTS).map(move |variant| Template::new(rule, server, variant));
         let templates = rules.flat_map(of).collect();
         let message = Message::new([Piece::text("HTTP/1.1 100 Continue\r\n\r\n")]);
         let go_on = Template { message, status: 100, close: false };
-        Self { templates, go_on, remembered: Remembered::default(), plan }
+        let remembered = Remembered::default();
+        Self { templates, go_on, remembered, wall_zero: Nanos::ZERO, seen: Nanos::ZERO, plan }
+    }
+
+    /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero.
+    pub(crate) fn set_clock(&mut self, wall_zero: Nanos) {
+        self.wall_zero = wall_zero;
     }
 
     #[inline]
@@ -188,6 +202,7 @@ impl Server {
     #[inline]
     pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
         flow.set(Flag::Progress);
+        self.seen = ctx.now;
         input::feed(ctx, flow, data, |ctx, flow, data| self.process(ctx, flow, data));
     }
 
@@ -369,10 +384,18 @@ impl Server {
         let before = (!flow.has(Flag::Queued) && flow.unacked > 0).then(|| Self::inline(flow));
         let responses = &mut ctx.extras.of(flow).responses;
         responses.extend(before);
-        responses.push_back(Response { template: self.templates.len() as u32, number: flow.sent, body: 0 });
+        responses.push_back(Response {
+            template: self.templates.len() as u32,
+            number: flow.sent,
+            body: 0,
+            at: tick(ctx.now),
+        });
         flow.set(Flag::Queued);
         // It is no response: those are counted.
-        ctx.send(flow, self.go_on.message.len(&Vars { session: 0, request: 0, turn: 0, body: 0 }));
+        ctx.send(
+            flow,
+            self.go_on.message.len(&Vars { session: 0, request: 0, turn: 0, body: 0, seconds: 0 }),
+        );
         flow.sent = flow.sent.wrapping_sub(1);
         ctx.counts.http[0] += 1;
     }
@@ -380,7 +403,7 @@ impl Server {
     #[inline]
     fn respond(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, template: u32, size: u64) {
         let number = flow.sent;
-        let response = Response { template, number, body: size };
+        let response = Response { template, number, body: size, at: tick(ctx.now) };
         if flow.unacked == 0 && size <= u64::from(u32::MAX) {
             flow.until = template;
             flow.step = size as u32;
@@ -391,29 +414,35 @@ impl Server {
             responses.push_back(response);
             flow.set(Flag::Queued);
         }
+        flow.mark(ctx.now);
         let template = self.template(template);
         let class = usize::from(template.status / 100).clamp(1, 5);
         ctx.counts.http[class - 1] += 1;
         ctx.counts.transactions += 1;
-        let vars = Self::vars(flow, &response);
+        let vars = self.vars(flow, &response);
         ctx.send(flow, template.message.len(&vars));
         if template.close {
             flow.state = state::END;
             ctx.close(flow);
         } else if ctx.common.patience.idle.is_some() {
-            flow.mark(ctx.now);
             ctx.arm(flow, ctx.common.patience.idle);
         }
     }
 
     /// The response that is not acknowledged, if it is the only one.
     fn inline(flow: &Flow) -> Response {
-        Response { template: flow.until, number: flow.oldest(), body: u64::from(flow.step) }
+        Response { template: flow.until, number: flow.oldest(), body: u64::from(flow.step), at: flow.at }
     }
 
-    fn vars(flow: &Flow, response: &Response) -> Vars {
+    fn vars(&self, flow: &Flow, response: &Response) -> Vars {
         let request = u64::from(response.number);
-        Vars { session: u64::from(flow.number), request, turn: request, body: response.body }
+        let seconds = if self.plan.server.date { self.seconds(response.at) } else { 0 };
+        Vars { session: u64::from(flow.number), request, turn: request, body: response.body, seconds }
+    }
+
+    /// The wall clock's seconds at a tick.
+    fn seconds(&self, at: u32) -> u64 {
+        self.wall_zero.saturating_add(instant(at, self.seen)).0 / 1_000_000_000
     }
 
     /// Response `index` of those that are not acknowledged.
@@ -432,7 +461,7 @@ impl Server {
     pub(crate) fn acknowledged(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
         let held = flow.unacked >= UNACKED_MAX;
         while let Some(response) = Self::response(flow, ctx.extras, 0) {
-            let len = self.template(response.template).message.len(&Self::vars(flow, &response));
+            let len = self.template(response.template).message.len(&self.vars(flow, &response));
             if flow.since_base(offset) < len {
                 break;
             }
@@ -466,6 +495,7 @@ impl Server {
 
     pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         let state = flow.state;
+        self.seen = ctx.now;
         match state {
             state::DELAY => {
                 flow.state = state::HEAD;
@@ -497,7 +527,7 @@ impl Server {
         input::fill(flow.since_base(offset), out, || {
             let response = Self::response(flow, extras, index)?;
             index += 1;
-            Some((&self.template(response.template).message, Self::vars(flow, &response)))
+            Some((&self.template(response.template).message, self.vars(flow, &response)))
         });
     }
 }

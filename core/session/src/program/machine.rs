@@ -35,6 +35,8 @@ const BUDGET: u32 = 256;
 const STREAM_AHEAD: u64 = 4 << 20;
 /// Bytes kept for later before reading stops.
 const STASH_MAX: usize = 64 << 10;
+/// Steps and messages whose places are written out: most programs have no more.
+const NEAR: u32 = 64;
 /// Bytes shown of what was expected and of what came instead.
 const SHOWN_MAX: usize = 24;
 const LEFT_MASK: u64 = (1 << 40) - 1;
@@ -42,7 +44,15 @@ const LEFT_MASK: u64 = (1 << 40) - 1;
 /// A program made ready.
 #[derive(Debug)]
 pub(crate) struct Machine {
+    /// All operations but repetitions.
+    items: Vec<Item>,
     block: Block,
+    /// Steps, sends and expects of the whole program.
+    all: Tally,
+    /// Where the first steps are.
+    near: Vec<Place>,
+    /// What sends the first messages, in `items`.
+    senders: Vec<u32>,
     /// Whether the last thing it does is to expect something: what comes after that was not asked for.
     ends_with_expect: bool,
 }
@@ -52,9 +62,16 @@ const SURPLUS: &str = "more bytes than expected";
 
 #[derive(Debug, Default)]
 struct Block {
-    items: Vec<Item>,
-    /// Of item `i`: steps, sends and expects before it; one more for those of the whole block.
+    nodes: Vec<Node>,
+    /// Of node `i`: steps, sends and expects before it; one more for those of the whole block.
     before: Vec<Tally>,
+}
+
+#[derive(Debug)]
+enum Node {
+    /// In the machine's `items`.
+    Item(u32),
+    Repeat(Block),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,7 +103,6 @@ enum Item {
     Until(Arc<[u8]>, Vec<u8>),
     End,
     Wait(Delay),
-    Repeat(u64, Block),
     HalfClose,
     Close,
     Reset,
@@ -101,18 +117,38 @@ struct StepPosition<'a> {
     expects: u64,
 }
 
+/// The same, in the machine's `items`.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    item: u32,
+    sends: u64,
+    expects: u64,
+}
+
 impl Block {
-    fn new(ops: &[Op]) -> Self {
-        let mut block = Self { items: Vec::new(), before: vec![Tally::default()] };
+    /// Puts its operations into `items`.
+    fn new(ops: &[Op], items: &mut Vec<Item>) -> Self {
+        let mut block = Self { nodes: Vec::new(), before: vec![Tally::default()] };
         for op in ops {
-            let item = Item::new(op);
-            let (tally, times) = item.tally();
+            let (node, tally, times) = match op {
+                Op::Repeat { times, ops } => {
+                    let inner = Self::new(ops, items);
+                    let (tally, times) = (inner.all(), times.map_or(u64::MAX, u64::from));
+                    (Node::Repeat(inner), tally, times)
+                }
+                op => {
+                    let item = Item::new(op);
+                    let tally = item.tally();
+                    items.push(item);
+                    (Node::Item(items.len() as u32 - 1), tally, 1)
+                }
+            };
             if tally.steps == 0 || times == 0 {
                 continue;
             }
             let before = block.all();
             block.before.push(before.plus(tally, times));
-            block.items.push(item);
+            block.nodes.push(node);
         }
         block
     }
@@ -129,17 +165,66 @@ impl Block {
         begun - 1
     }
 
-    fn ends_with_expect(&self) -> bool {
-        match self.items.last() {
-            Some(Item::Bytes(_) | Item::Content(..) | Item::Until(..)) => true,
-            Some(Item::Repeat(_, inner)) => inner.ends_with_expect(),
-            _ => false,
+    /// Its last operation.
+    fn last(&self) -> Option<u32> {
+        match self.nodes.last()? {
+            Node::Item(item) => Some(*item),
+            Node::Repeat(inner) => inner.last(),
         }
     }
 
-    #[inline]
     fn all(&self) -> Tally {
         self.before.last().copied().unwrap_or_default()
+    }
+
+    fn locate(&self, step: u32) -> Option<Place> {
+        let (mut step, mut sends, mut expects) = (u64::from(step), 0, 0);
+        let mut block = self;
+        loop {
+            if step >= block.all().steps {
+                return None;
+            }
+            let index = block.holding(|tally| tally.steps <= step);
+            let before = block.before[index];
+            step -= before.steps;
+            sends += before.sends;
+            expects += before.expects;
+            match &block.nodes[index] {
+                Node::Repeat(inner) => {
+                    let all = inner.all();
+                    if step >= all.steps {
+                        let round = step / all.steps;
+                        step -= round * all.steps;
+                        sends += round * all.sends;
+                        expects += round * all.expects;
+                    }
+                    block = inner;
+                }
+                Node::Item(item) => return Some(Place { item: *item, sends, expects }),
+            }
+        }
+    }
+
+    /// The operation that sends message `number`.
+    fn sender(&self, number: u32) -> Option<u32> {
+        let mut number = u64::from(number);
+        let mut block = self;
+        loop {
+            if number >= block.all().sends {
+                return None;
+            }
+            let index = block.holding(|tally| tally.sends <= number);
+            number -= block.before[index].sends;
+            match &block.nodes[index] {
+                Node::Repeat(inner) => {
+                    if number >= inner.all().sends {
+                        number %= inner.all().sends;
+                    }
+                    block = inner;
+                }
+                Node::Item(item) => return Some(*item),
+            }
+        }
     }
 }
 
@@ -158,7 +243,7 @@ impl Item {
             Op::Expect(Expect::Until(delimiter)) => Self::Until(delimiter.clone(), borders(delimiter)),
             Op::Expect(Expect::End) => Self::End,
             Op::Wait(delay) => Self::Wait(*delay),
-            Op::Repeat { times, ops } => Self::Repeat(times.map_or(u64::MAX, u64::from), Block::new(ops)),
+            Op::Repeat { .. } => unreachable!("a block takes repetitions apart"),
             Op::HalfClose => Self::HalfClose,
             Op::Close => Self::Close,
             Op::Reset => Self::Reset,
@@ -167,16 +252,13 @@ impl Item {
         }
     }
 
-    /// What it counts, and how often.
-    fn tally(&self) -> (Tally, u64) {
+    /// What it counts.
+    fn tally(&self) -> Tally {
         let one = Tally { steps: 1, sends: 0, expects: 0 };
         match self {
-            Self::Send(_) | Self::Stream => (Tally { sends: 1, ..one }, 1),
-            Self::Bytes(_) | Self::Content(..) | Self::Until(..) | Self::End => {
-                (Tally { expects: 1, ..one }, 1)
-            }
-            Self::Repeat(times, block) => (block.all(), *times),
-            _ => (one, 1),
+            Self::Send(_) | Self::Stream => Tally { sends: 1, ..one },
+            Self::Bytes(_) | Self::Content(..) | Self::Until(..) | Self::End => Tally { expects: 1, ..one },
+            _ => one,
         }
     }
 }
@@ -197,74 +279,49 @@ fn borders(text: &[u8]) -> Vec<u8> {
 
 impl Machine {
     pub(crate) fn new(program: &Program) -> Self {
-        let block = Block::new(&program.ops);
-        Self { ends_with_expect: block.ends_with_expect(), block }
+        let mut items = Vec::new();
+        let block = Block::new(&program.ops, &mut items);
+        let last = block.last().map(|last| &items[last as usize]);
+        let ends_with_expect = matches!(last, Some(Item::Bytes(_) | Item::Content(..) | Item::Until(..)));
+        let near = (0..NEAR).map_while(|step| block.locate(step)).collect();
+        let senders = (0..NEAR).map_while(|number| block.sender(number)).collect();
+        Self { all: block.all(), items, block, near, senders, ends_with_expect }
     }
 
+    #[inline]
     fn locate(&self, step: u32) -> Option<StepPosition<'_>> {
-        let (mut step, mut sends, mut expects) = (u64::from(step), 0, 0);
-        let mut block = &self.block;
-        loop {
-            if step >= block.all().steps {
-                return None;
-            }
-            let index = block.holding(|tally| tally.steps <= step);
-            let before = block.before[index];
-            step -= before.steps;
-            sends += before.sends;
-            expects += before.expects;
-            match &block.items[index] {
-                Item::Repeat(_, inner) => {
-                    let all = inner.all();
-                    if step >= all.steps {
-                        let round = step / all.steps;
-                        step -= round * all.steps;
-                        sends += round * all.sends;
-                        expects += round * all.expects;
-                    }
-                    block = inner;
-                }
-                item => return Some(StepPosition { item, sends, expects }),
-            }
-        }
+        let place = match self.near.get(step as usize) {
+            Some(place) => *place,
+            None => self.block.locate(step)?,
+        };
+        let item = &self.items[place.item as usize];
+        Some(StepPosition { item, sends: place.sends, expects: place.expects })
     }
 
     /// The operation that sends message `number`.
+    #[inline]
     fn sender(&self, number: u32) -> Option<&Item> {
-        let mut number = u64::from(number);
-        let mut block = &self.block;
-        loop {
-            if number >= block.all().sends {
-                return None;
-            }
-            let index = block.holding(|tally| tally.sends <= number);
-            number -= block.before[index].sends;
-            match &block.items[index] {
-                Item::Repeat(_, inner) => {
-                    if number >= inner.all().sends {
-                        number %= inner.all().sends;
-                    }
-                    block = inner;
-                }
-                item => return Some(item),
-            }
-        }
+        let item = match self.senders.get(number as usize) {
+            Some(item) => *item,
+            None => self.block.sender(number)?,
+        };
+        Some(&self.items[item as usize])
     }
 
     /// What message `number` is made for.
     fn sent(&self, flow: &Flow, number: u64) -> Vars {
-        self.vars(flow, number, self.block.all().sends)
+        self.vars(flow, number, self.all.sends)
     }
 
     /// What expected message `number` is made for.
     fn expected_of(&self, flow: &Flow, number: u64) -> Vars {
-        self.vars(flow, number, self.block.all().expects)
+        self.vars(flow, number, self.all.expects)
     }
 
     fn vars(&self, flow: &Flow, request: u64, each: u64) -> Vars {
         let session = u64::from(flow.number);
         let turn = turn(session, request, Some(each).filter(|each| *each <= u64::from(u32::MAX)));
-        Vars { session, request, turn, body: 0 }
+        Vars { session, request, turn, body: 0, seconds: 0 }
     }
 
     pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
@@ -304,9 +361,9 @@ impl Machine {
                 return;
             }
             let Some(place) = self.locate(flow.step) else { return self.end(ctx, flow) };
-            let vars = self.sent(flow, place.sends);
             match place.item {
                 Item::Send(message) => {
+                    let vars = self.sent(flow, place.sends);
                     if !self.send(ctx, flow, message, &vars, turn == 0) {
                         return;
                     }
@@ -319,7 +376,7 @@ impl Machine {
                     return self.stream(ctx, flow, 0);
                 }
                 Item::Bytes(0) if !ctx.is_udp() => {}
-                Item::Content(message, _) if message.len(&self.expected_of(flow, place.expects)) == 0 => {}
+                Item::Content(message, _) if self.expected_len(flow, message, place.expects) == 0 => {}
                 Item::Bytes(_) | Item::Content(..) | Item::Until(..) | Item::End => {
                     return self.begin_expect(ctx, flow);
                 }
@@ -356,7 +413,6 @@ impl Machine {
                     flow.unset(Flag::Paused);
                     ctx.ask.read = Some(true);
                 }
-                Item::Repeat(..) => return,
             }
             flow.step = flow.step.wrapping_add(1);
         }
@@ -403,11 +459,19 @@ impl Machine {
     }
 
     fn message_len(&self, flow: &Flow, number: u32) -> u64 {
-        let vars = self.sent(flow, number.into());
         match self.sender(number) {
-            Some(Item::Send(message)) => message.len(&vars),
+            Some(Item::Send(message)) => message.fixed_len().unwrap_or_else(|| {
+                let vars = self.sent(flow, number.into());
+                message.len(&vars)
+            }),
             _ => u64::MAX,
         }
+    }
+
+    /// Bytes of expected message `number`.
+    #[inline]
+    fn expected_len(&self, flow: &Flow, message: &Message, number: u64) -> u64 {
+        message.fixed_len().unwrap_or_else(|| message.len(&self.expected_of(flow, number)))
     }
 
     /// Asks for more of the stream if little is on its way.
@@ -469,7 +533,7 @@ impl Machine {
                 self.run(ctx, flow);
             }
         }
-        if data.is_empty() || flow.has(Flag::Failed) || self.block.all().expects == 0 {
+        if data.is_empty() || flow.has(Flag::Failed) || self.all.expects == 0 {
             return;
         }
         if flow.state == state::END {
@@ -520,15 +584,17 @@ impl Machine {
         let (used, whole) = match place.item {
             Item::Bytes(bytes) => of(*bytes),
             Item::Content(message, compares) => {
-                let vars = self.expected_of(flow, place.expects);
-                let (used, whole) = of(message.len(&vars));
+                let (used, whole) = of(self.expected_len(flow, message, place.expects));
                 let verify = ctx.common.verify;
-                if (verify || *compares) && !message.agrees(&vars, got, &data[..used], verify) {
-                    if *compares {
-                        tell_apart(ctx, message, &vars, got, data);
+                if verify || *compares {
+                    let vars = self.expected_of(flow, place.expects);
+                    if !message.agrees(&vars, got, &data[..used], verify) {
+                        if *compares {
+                            tell_apart(ctx, message, &vars, got, data);
+                        }
+                        ctx.fail(flow, Reason::WrongContent);
+                        return None;
                     }
-                    ctx.fail(flow, Reason::WrongContent);
-                    return None;
                 }
                 (used, whole)
             }
@@ -544,7 +610,7 @@ impl Machine {
 
     fn datagram(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
         if flow.state != state::EXPECT {
-            if self.block.all().expects > 0 {
+            if self.all.expects > 0 {
                 ctx.keep_datagram(flow, data);
             }
             return;

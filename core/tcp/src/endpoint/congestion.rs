@@ -209,6 +209,7 @@ impl Endpoint {
         }
         work.reduced = Some(nxt);
         env.counts.ecn_reductions += 1;
+        self.work(env).undo = None;
         self.reduce(env, false);
         self.cwnd = self.cwnd.min(self.threshold());
         self.set(bit::CWR);

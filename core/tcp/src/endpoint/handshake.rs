@@ -7,8 +7,6 @@ use crate::app::End;
 use crate::box_pool::BoxId;
 use crate::segment::{Flags, Segment, SegmentHeader};
 
-/// RFC 9293 section 3.7.1: what a peer takes that does not say.
-const DEFAULT_MSS: u16 = 536;
 /// A segment must hold some payload beside 40 bytes of options.
 pub(super) const SMALLEST_MSS: u16 = 64;
 /// Largest receive window (RFC 7323 section 2.3).
@@ -77,7 +75,7 @@ impl Endpoint {
         self.clear(bit::TIMESTAMPS | bit::SACK | bit::SCALING | bit::ECN);
         self.rcv_nxt = syn.seq.wrapping_add(1);
         self.last_ack = self.rcv_nxt;
-        self.mss = self.mss.min(syn.mss.unwrap_or(DEFAULT_MSS)).max(SMALLEST_MSS);
+        self.mss = self.mss.min(syn.mss.unwrap_or(env.mss_unsaid)).max(SMALLEST_MSS);
         if let Some(times) = syn.timestamps.filter(|_| options.timestamps) {
             self.set(bit::TIMESTAMPS);
             self.ts_recent = times.value;

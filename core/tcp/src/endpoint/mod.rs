@@ -21,6 +21,7 @@ mod recovery;
 mod sequence;
 mod timers;
 mod transmit;
+mod undo;
 
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub(crate) use rack::Rack;
 pub(crate) use reassembly::Reassembly;
 pub(crate) use recovery::{Recovery, Scoreboard};
 pub use timers::Tick;
+pub(crate) use undo::Undo;
 
 use crate::app::End;
 use crate::box_pool::{BoxId, BoxPool, Work};
@@ -48,6 +50,8 @@ pub struct Env<'a> {
     pub options: &'a TcpOptions,
     /// Largest payload the MTU allows without TCP options: MTU - 40 for IPv4, MTU - 60 for IPv6.
     pub mss_limit: u16,
+    /// Payload of the largest segment to a peer that offers no MSS (RFC 9293 section 3.7.1, MUST-15).
+    pub mss_unsaid: u16,
     /// Boxes for flows that need more.
     pub busy: &'a mut BoxPool,
     /// Counters of the flow's group.

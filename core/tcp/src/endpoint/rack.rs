@@ -171,29 +171,33 @@ impl Endpoint {
         work.rack.lost.map_or(by_count, |lost| later(lost, by_count))
     }
 
-    /// Whether the first block reports what came twice (RFC 2883 section 4): below the acknowledgement, or within the
+    /// What came twice, if the first block reports that (RFC 2883 section 4): below the acknowledgement, or within the
     /// second block.
-    fn reports_duplicate(header: &SegmentHeader) -> bool {
-        match header.sack.as_slice() {
+    fn reported_duplicate(header: &SegmentHeader) -> Option<(u32, u32)> {
+        let is = match header.sack.as_slice() {
             [(from, to), ..] if before(*from, *to) && !after(*to, header.ack) => true,
             [(from, to), (first, last), ..] => {
                 before(*from, *to) && !before(*from, *first) && !after(*to, *last) && before(*first, *last)
             }
             _ => false,
-        }
+        };
+        header.sack.as_slice().first().copied().filter(|_| is)
     }
 
     /// What an acceptable acknowledgement means for time and probes: to be called last, if the flow has a box.
     pub(super) fn take_times(&mut self, env: &mut Env<'_>, header: &SegmentHeader, new: bool) {
-        let duplicate = self.has(bit::SACK) && Self::reports_duplicate(header);
-        if duplicate {
+        let twice = if self.has(bit::SACK) { Self::reported_duplicate(header) } else { None };
+        if let Some(twice) = twice {
             env.counts.duplicates_reported += 1;
+            if self.busy.is_some() {
+                self.take_duplicate(env, twice);
+            }
         }
         if !self.busy.is_some() || !env.options.rack {
             return;
         }
-        self.take_probe_answer(env, header, duplicate, new);
-        if duplicate {
+        self.take_probe_answer(env, header, twice.is_some(), new);
+        if twice.is_some() {
             self.widen(env);
         }
         self.watch(env);

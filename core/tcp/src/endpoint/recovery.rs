@@ -254,6 +254,8 @@ impl Endpoint {
     pub(super) fn repair_on_advance(&mut self, env: &mut Env<'_>, acked: u32, flight: u32) {
         let (una, mss, sack) = (self.snd_una, self.room_for_payload(), self.has(bit::SACK));
         let (nxt, is_timed) = (self.snd_nxt, env.options.rack);
+        // What was overtaken by more than a time-out was sent again by one.
+        let reports_until = env.now.saturating_add(self.time_out(env));
         let work = env.busy.work_mut(self.busy);
         if let Some(first) = work.scoreboard.ranges.first().map(|first| first.0) {
             work.note_order(is_timed, una.wrapping_sub(acked), earlier(first, una));
@@ -266,6 +268,7 @@ impl Endpoint {
         work.repeated = 0;
         work.recovered = work.recovered.filter(|end| !after(una, *end));
         work.reduced = work.reduced.filter(|end| before(una, *end));
+        work.forget_undo(env.now);
         let Some(repair) = &mut work.recovery else {
             work.departed = 0;
             return self.grow(env, acked, flight);
@@ -276,6 +279,9 @@ impl Endpoint {
             let (point, by_timeout) = (repair.point, repair.timeout);
             (work.recovery, work.recovered, work.departed) = (None, Some(point), 0);
             work.rack.repaired();
+            if let Some(undo) = &mut work.undo {
+                undo.repaired(reports_until);
+            }
             if by_timeout {
                 self.grow(env, acked, u32::MAX);
             } else {
@@ -323,6 +329,7 @@ impl Endpoint {
 
     /// Begins fast recovery (RFC 6675 section 5 step 4, RFC 6582 section 3.2 step 2), or repair after a time-out.
     pub(super) fn begin_repair(&mut self, env: &mut Env<'_>, timeout: bool) {
+        self.remember(env);
         // A second time-out in a row leaves the threshold alone (RFC 5681 section 3.1).
         if !timeout || self.retries <= 1 {
             self.reduce(env, timeout);

@@ -287,6 +287,9 @@ impl Endpoint {
         self.probe_sent(env);
         let nxt = self.snd_nxt;
         let work = env.busy.work_mut(self.busy);
+        if let Some(undo) = &mut work.undo {
+            undo.repeated(from);
+        }
         let mut restart = false;
         let mut cause = &mut env.counts.retransmitted_other;
         if let Some(repair) = &mut work.recovery {

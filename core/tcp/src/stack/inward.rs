@@ -34,11 +34,13 @@ pub(super) struct Inward {
     protocol: u8,
     ecn: u8,
     is_fragment: bool,
+    /// Whether the port says that its checksum was left to a card.
+    is_unfinished: bool,
 }
 
 impl Inward {
     #[inline(always)]
-    fn read(number: usize, bytes: &[u8], keys: &Keys) -> Option<Self> {
+    fn read(number: usize, bytes: &[u8], is_unfinished: bool, keys: &Keys) -> Option<Self> {
         let packet = frame::read(bytes).ok()?;
         let transport = if packet.protocol == frame::UDP { Transport::Udp } else { Transport::Tcp };
         let mut key = Key { addresses: packet.addresses.swapped(), ports: 0, transport, tags: packet.tags };
@@ -58,6 +60,7 @@ impl Inward {
             protocol: packet.protocol,
             ecn: packet.ecn,
             is_fragment: packet.is_fragment,
+            is_unfinished,
         })
     }
 
@@ -84,12 +87,20 @@ impl<A: App> Stack<A> {
     /// # Panics
     /// If there are more frames than that.
     pub fn receive(&mut self, now: Nanos, app: &mut A, frames: &[&[u8]]) -> u64 {
+        self.receive_told(now, app, frames, 0)
+    }
+
+    /// The same. `unfinished` has a bit for each frame of which the port says that its checksum was left to a card.
+    ///
+    /// # Panics
+    /// If there are more frames than that.
+    pub fn receive_told(&mut self, now: Nanos, app: &mut A, frames: &[&[u8]], unfinished: u64) -> u64 {
         assert!(frames.len() <= BURST, "a burst has at most {BURST} frames");
         let mut foreign = 0;
         let mut burst = std::mem::take(&mut self.burst);
         burst.clear();
         for (number, bytes) in frames.iter().enumerate() {
-            match Inward::read(number, bytes, &self.keys) {
+            match Inward::read(number, bytes, unfinished >> number & 1 != 0, &self.keys) {
                 Some(inward) => burst.push(inward),
                 None => {
                     foreign |= 1 << number;
@@ -111,7 +122,7 @@ impl<A: App> Stack<A> {
     }
 
     /// Takes a packet in; returns whether it is for the stack.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
         // Nothing behind the IP header can be read: who puts packets together comes again with the whole.
         if inward.is_fragment {
@@ -137,7 +148,7 @@ impl<A: App> Stack<A> {
     #[inline]
     fn count_frame(&mut self, group: u16, bytes: &[u8]) -> bool {
         let group = &mut self.groups[usize::from(group)];
-        if bytes[..6] != group.config.own_mac {
+        if !group.config.is_to(&bytes[..6]) {
             return false;
         }
         group.stack.frames_in += 1;
@@ -148,7 +159,7 @@ impl<A: App> Stack<A> {
     /// Counts a frame to one of the groups that holds only a part of its packet.
     fn count_cut_short(&mut self, bytes: &[u8]) {
         let Some(to) = bytes.get(..6).filter(|_| frame::is_cut_short(bytes)) else { return };
-        if let Some(group) = self.groups.iter_mut().find(|group| group.config.own_mac == to) {
+        if let Some(group) = self.groups.iter_mut().find(|group| group.config.is_to(to)) {
             group.stack.bad_cut_short += 1;
         }
     }
@@ -197,7 +208,7 @@ impl<A: App> Stack<A> {
     fn read_segment<'a>(&mut self, group: u16, bytes: &'a [u8], inward: &Inward) -> Option<Segment<'a>> {
         let group = &mut self.groups[usize::from(group)];
         let transport = inward.transport(bytes);
-        if !group.is_sum_good(&inward.key.addresses, frame::TCP, transport) {
+        if !group.is_sum_good(&inward.key.addresses, frame::TCP, transport, inward.is_unfinished) {
             return None;
         }
         match Segment::read(transport, inward.ecn == 0b11) {
@@ -348,7 +359,7 @@ impl<A: App> Stack<A> {
             group.stack.bad_checksum += 1;
             return None;
         }
-        if !group.is_sum_good(&inward.key.addresses, frame::UDP, datagram) {
+        if !group.is_sum_good(&inward.key.addresses, frame::UDP, datagram, inward.is_unfinished) {
             return None;
         }
         Some(&datagram[UDP_HEADER..])

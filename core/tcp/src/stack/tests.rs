@@ -90,6 +90,27 @@ proptest! {
     }
 }
 
+/// RFC 9293 section 3.9.2.3, MUST-46. UDP may.
+#[test]
+fn groups_are_not_opened_to() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    for (local, remote) in [
+        ("10.0.0.1:1000", "224.0.0.251:80"),
+        ("10.0.0.1:1000", "255.255.255.255:80"),
+        ("10.0.0.1:1000", "0.0.0.0:80"),
+        ("[2001:db8::1]:1000", "[ff02::1]:80"),
+        ("[2001:db8::1]:1000", "[::]:80"),
+    ] {
+        let ends = (addr(local), addr(remote));
+        let open = |world: &mut World, transport| {
+            let app = &mut world.client_app;
+            world.client.connect(world.now, app, CLIENT, transport, ends, None, Talk::default())
+        };
+        assert_eq!(open(&mut world, Transport::Tcp), Err(ConnectError::NoPeer), "{remote}");
+        assert!(open(&mut world, Transport::Udp).is_ok(), "{remote}");
+    }
+}
+
 #[test]
 fn a_taken_four_tuple_is_refused() {
     let mut world = World::new(1, Link::default(), config(), config());

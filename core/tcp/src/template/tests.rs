@@ -48,6 +48,7 @@ proptest! {
         prop_assert_eq!((ip.value("src"), ip.value("dst")), (Some(from & mask), Some(to & mask)));
         prop_assert_eq!(ip.value("ecn"), Some(if ecn_capable { 2 } else { 0 }));
         prop_assert_eq!(ip.value("dscp"), Some((tos >> 2).into()));
+        prop_assert_eq!(ip.value(if is_v6 { "hop_limit" } else { "ttl" }), Some(17));
         let found = checksums(&frame);
         prop_assert_eq!(found.len(), if is_v6 { 1 } else { 2 });
         for checksum in found {

@@ -2,11 +2,12 @@
 
 use super::{Pair, Writer};
 use crate::block::{FLOW_WORDS, STATE_WORDS, VARIABLE_WORDS, flow, state, word};
-use crate::shape::{Advance, Hold, Span, ValueKind, VariableShape, Wraps};
+use crate::shape::{Advance, Becomes, Hold, Span, ValueKind, VariableShape, Wraps};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::Variable;
 use field::Bound;
+use random::lcg;
 
 /// Asks the interpreter for a variable's value.
 ///
@@ -20,6 +21,18 @@ unsafe extern "C" fn value_of(variable: *const Bound, turn: u64, value: *mut [u6
     }
 }
 
+/// Asks the interpreter for a variable's value at a number.
+///
+/// # Safety
+/// `variable` must point to a variable that has turns, `value` to room for one.
+unsafe extern "C" fn value_at(variable: *const Bound, number: u64, value: *mut [u64; 2]) {
+    // SAFETY: the caller says so.
+    unsafe {
+        let computed = (*variable).at(number);
+        *value = [computed as u64, (computed >> 64) as u64];
+    }
+}
+
 /// How one variable stands in a packet.
 #[derive(Clone, Copy)]
 enum Standing {
@@ -27,6 +40,17 @@ enum Standing {
     State,
     /// In this turn; there is no state.
     Turn(Value),
+}
+
+/// What begins again with the index.
+#[derive(Clone, Copy)]
+enum Restart {
+    /// Nothing else.
+    Index,
+    /// A range, with its first value.
+    Range { wide: bool },
+    /// A generator, with its first state.
+    State,
 }
 
 impl Writer<'_> {
@@ -58,9 +82,13 @@ impl Writer<'_> {
             ValueKind::Range { wraps: Wraps::ByIndex, .. } => vec![value, high, state::INDEX],
             ValueKind::Range { .. } => vec![value, high],
             ValueKind::List => vec![state::INDEX],
-            ValueKind::Random(_) | ValueKind::RandomList | ValueKind::WeightedList | ValueKind::Called => {
-                vec![value]
-            }
+            ValueKind::Lcg { limited: true, .. } => vec![value, state::INDEX],
+            ValueKind::Lcg { limited: false, .. } => vec![value],
+            ValueKind::Random(_)
+            | ValueKind::RandomList
+            | ValueKind::WeightedList
+            | ValueKind::Called
+            | ValueKind::Numbered => vec![value],
         };
         words.retain(|at| wide || *at != high);
         words.extend((hold == Hold::Counted).then_some(state::LEFT));
@@ -93,7 +121,9 @@ impl Writer<'_> {
                 ValueKind::List | ValueKind::RandomList | ValueKind::WeightedList => {
                     Some(self.list(index, standing, kind, wide))
                 }
-                ValueKind::Called => Some(self.called(index, standing, wide)),
+                ValueKind::Called => Some(self.called(index, standing, value_of, wide)),
+                ValueKind::Numbered => Some(self.called(index, standing, value_at, wide)),
+                ValueKind::Lcg { draws, becomes, .. } => Some(self.drawn(index, draws, becomes, wide)),
             };
             values.push(value.map(|value| Pair { high: value.high.filter(|_| wide), ..value }));
         }
@@ -226,6 +256,11 @@ impl Writer<'_> {
                 self.build.ins().urem(turn, len)
             }
         };
+        self.entry(index, at, wide)
+    }
+
+    /// What a list has at an index.
+    fn entry(&mut self, index: usize, at: Value, wide: bool) -> Pair {
         let list = self.constant(index, word::ADDRESS);
         let offset = self.build.ins().ishl_imm(at, 4);
         let address = self.build.ins().iadd(list, offset);
@@ -268,7 +303,55 @@ impl Writer<'_> {
         self.build.use_var(at)
     }
 
-    fn called(&mut self, index: usize, standing: Standing, wide: bool) -> Pair {
+    /// What `field::Pick::of` makes of a number drawn from the state. There is one: with flows that need none, the
+    /// interpreter is asked.
+    fn drawn(&mut self, index: usize, draws: u32, becomes: Becomes, wide: bool) -> Pair {
+        let mut state = self.build.use_var(self.states[index][state::VALUE]);
+        let mut number = None;
+        for _ in 0..draws {
+            state = self.build.ins().imul_imm(state, i64::from(lcg::FACTOR));
+            state = self.build.ins().iadd_imm(state, i64::from(lcg::ADDEND));
+            let drawn = self.build.ins().ushr_imm(state, i64::from(lcg::SHIFT));
+            let drawn = self.build.ins().band_imm(drawn, i64::from(lcg::DRAW_MASK));
+            number = Some(match number {
+                None => drawn,
+                Some(before) => {
+                    let before = self.build.ins().ishl_imm(before, 16);
+                    self.build.ins().bor(before, drawn)
+                }
+            });
+        }
+        let number = number.expect("at least one draw");
+        if becomes == Becomes::Itself {
+            return Pair { low: number, high: None };
+        }
+        let values = self.constant(index, word::VALUES);
+        let one_of = self.build.ins().urem(number, values);
+        if becomes == Becomes::Entry {
+            return self.entry(index, one_of, wide);
+        }
+        let from = self.constant(index, word::ADD);
+        Pair { low: self.build.ins().iadd(from, one_of), high: None }
+    }
+
+    /// The next turn's state of a generator, 32 bits.
+    fn next_state(&mut self, index: usize) {
+        let variable = self.states[index][state::VALUE];
+        let state = self.build.use_var(variable);
+        let (factor, addend) = (self.constant(index, word::FACTOR), self.constant(index, word::ADDEND));
+        let state = self.build.ins().imul(state, factor);
+        let state = self.build.ins().iadd(state, addend);
+        let state = self.build.ins().band_imm(state, i64::from(u32::MAX));
+        self.build.def_var(variable, state);
+    }
+
+    fn called(
+        &mut self,
+        index: usize,
+        standing: Standing,
+        function: unsafe extern "C" fn(*const Bound, u64, *mut [u64; 2]),
+        wide: bool,
+    ) -> Pair {
         let turn = match standing {
             Standing::State => self.build.use_var(self.states[index][state::VALUE]),
             Standing::Turn(turn) => turn,
@@ -277,7 +360,7 @@ impl Writer<'_> {
         let slot = self.build.create_sized_stack_slot(slot);
         let room = self.build.ins().stack_addr(types::I64, slot, 0);
         let variable = self.constant(index, word::ADDRESS);
-        let function = self.build.ins().iconst(types::I64, value_of as *const () as i64);
+        let function = self.build.ins().iconst(types::I64, function as *const () as i64);
         self.build.ins().call_indirect(self.call, function, &[variable, turn, room]);
         Pair {
             low: self.build.ins().stack_load(types::I64, slot, 0),
@@ -341,11 +424,17 @@ impl Writer<'_> {
         match kind {
             ValueKind::Unused | ValueKind::Derived { .. } => {}
             ValueKind::Range { wraps, unit, .. } => self.next_in_range(index, wraps, unit, wide),
-            ValueKind::List => self.next_index(index, None),
+            ValueKind::List => self.next_index(index, Restart::Index),
             ValueKind::Random(_) | ValueKind::RandomList | ValueKind::WeightedList => {
                 self.add_to_state(index, random::STEP as i64)
             }
-            ValueKind::Called => self.add_to_state(index, 1),
+            ValueKind::Called | ValueKind::Numbered => self.add_to_state(index, 1),
+            ValueKind::Lcg { limited, .. } => {
+                self.next_state(index);
+                if limited {
+                    self.next_index(index, Restart::State);
+                }
+            }
         }
     }
 
@@ -360,7 +449,7 @@ impl Writer<'_> {
         self.set_state_pair(index, next);
         match wraps {
             Wraps::Never => {}
-            Wraps::ByIndex => self.next_index(index, Some(wide)),
+            Wraps::ByIndex => self.next_index(index, Restart::Range { wide }),
             Wraps::ByValue => {
                 let end = self.constant(index, word::END);
                 let is_round = self.build.ins().icmp(IntCC::Equal, next.low, end);
@@ -379,8 +468,8 @@ impl Writer<'_> {
         self.build.def_var(variable, value);
     }
 
-    /// Counts turns, and begins again after the last; a range (wide or not) with its first value.
-    fn next_index(&mut self, index: usize, range: Option<bool>) {
+    /// Counts turns, and begins again after the last.
+    fn next_index(&mut self, index: usize, restart: Restart) {
         let variable = self.states[index][state::INDEX];
         let at = self.build.use_var(variable);
         let at = self.build.ins().iadd_imm(at, 1);
@@ -390,9 +479,16 @@ impl Writer<'_> {
         self.when(is_round, |writer| {
             let zero = writer.build.ins().iconst(types::I64, 0);
             writer.build.def_var(variable, zero);
-            if let Some(wide) = range {
-                let first = writer.constant_pair(index, word::FIRST, wide);
-                writer.set_state_pair(index, first);
+            match restart {
+                Restart::Index => {}
+                Restart::Range { wide } => {
+                    let first = writer.constant_pair(index, word::FIRST, wide);
+                    writer.set_state_pair(index, first);
+                }
+                Restart::State => {
+                    let first = writer.constant(index, word::STATE);
+                    writer.build.def_var(writer.states[index][state::VALUE], first);
+                }
             }
         });
     }

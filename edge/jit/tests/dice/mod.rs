@@ -1,6 +1,6 @@
 //! Random packets and programs.
 
-use field::{FlowOrder, Flows, ListOrder, Source, Target, Variable, Vary, Write};
+use field::{FlowOrder, Flows, ListOrder, Pick, Source, Target, Variable, Vary, Write};
 use std::sync::Arc;
 use units::FrameLen;
 use wire::{Algorithm, Checksum, Header, Packet, PacketSpec, Protocol, protocol};
@@ -159,7 +159,32 @@ impl Dice {
         };
         let mut goes_round: Vec<_> = (0..index).filter(|at| goes_round(earlier, *at)).collect();
         goes_round.retain(|_| self.chance(2));
-        Variable { source, every, after: goes_round.first().copied() }
+        let after = goes_round.first().copied();
+        let phase = match self.below(6) {
+            0 => self.below(20),
+            1 => self.edge(64) as u64,
+            _ => 0,
+        };
+        let period = (after.is_none() && self.chance(8)).then(|| match self.below(2) {
+            0 => 1 + self.below(40),
+            _ => self.edge(64).max(1) as u64,
+        });
+        Variable { source, every, after, phase, period }
+    }
+
+    fn lcg(&mut self) -> Source {
+        let (a, b) = (self.edge(64) as u64, self.edge(64) as u64);
+        let pick = match self.below(4) {
+            0 => Pick::List(self.values()),
+            1 => Pick::Range { from: 0, to: u64::MAX },
+            _ => Pick::Range { from: a.min(b), to: a.max(b) },
+        };
+        let limit = self.chance(2).then(|| match self.below(2) {
+            0 => 1 + self.below(40),
+            _ => self.edge(64).max(1) as u64,
+        });
+        let [seed, skip, stride] = [(); 3].map(|()| self.edge(32) as u32);
+        Source::Lcg { seed, skip, stride, bytes: self.of(&[1, 2, 4, 8]), limit, pick }
     }
 
     fn derived(&mut self, index: usize) -> Source {
@@ -179,7 +204,8 @@ impl Dice {
 
     fn source(&mut self) -> Source {
         let seed = self.word();
-        match self.below(7) {
+        match self.below(9) {
+            7 | 8 => self.lcg(),
             0 | 1 => self.range(),
             2 | 3 => self.random(seed),
             4 => {
@@ -253,6 +279,7 @@ impl Dice {
 fn goes_round(variables: &[Variable], index: usize) -> bool {
     match &variables[index].source {
         Source::Range { .. } | Source::List { order: ListOrder::Sequential, .. } => true,
+        Source::Lcg { limit, .. } => limit.is_some(),
         Source::Derived { of, .. } => goes_round(variables, *of),
         _ => false,
     }

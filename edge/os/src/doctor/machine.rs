@@ -59,6 +59,7 @@ pub(super) struct Machine {
     pub pauses: Vec<(String, Option<Pause>)>,
     pub offloads: Vec<(String, Offloads)>,
     pub bpf_jit: Option<String>,
+    pub release: Option<String>,
     pub dpdk: DpdkFiles,
 }
 
@@ -75,6 +76,7 @@ impl Machine {
             overcommit: text("/proc/sys/vm/overcommit_memory"),
             thp: text("/sys/kernel/mm/transparent_hugepage/enabled"),
             bpf_jit: text("/proc/sys/net/core/bpf_jit_enable"),
+            release: text("/proc/sys/kernel/osrelease"),
             clocksource: text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             tsc_objection: clock::tsc_objection(),
             host: host(),

@@ -106,6 +106,7 @@ pub const CHECKS: &[&str] = &[
     "offloads",
     "iommu",
     "bpf jit",
+    "xdp ports",
     "dpdk",
 ];
 
@@ -148,6 +149,7 @@ pub fn examine() -> Vec<Finding> {
         network::offloads(m.links_known, &m.offloads),
         network::iommu(&m.nics, &m.default_routes(), &m.vfio),
         system::bpf_jit(m.bpf_jit.as_deref()),
+        system::xdp_ports(m.release.as_deref(), m.status_text.as_deref()),
         system::dpdk(&m.dpdk),
     ]
 }
@@ -226,6 +228,7 @@ mod tests {
             system::load(text, 4),
             system::clock_source(text, None),
             system::bpf_jit(text),
+            system::xdp_ports(text, text),
             memory::transparent(text),
             memory::swap(text, text),
             memory::overcommit(text),

@@ -215,6 +215,43 @@ pub(super) fn bpf_jit(setting: Option<&str>) -> Finding {
     }
 }
 
+/// `release`: the kernel's, such as `6.1.0-28-amd64`; `status`: `/proc/self/status`. See `edge/xdp` for what they need.
+pub(super) fn xdp_ports(release: Option<&str>, status: Option<&str>) -> Finding {
+    const CHECK: &str = "xdp ports";
+    const OLDEST: (u32, u32) = (5, 18);
+    let why = "xdp: ports cannot be opened; afxdp: ports send a quarter as fast into a veth";
+    let Some(release) = release.map(str::trim).filter(|release| parse_release(release).is_some()) else {
+        return Finding::unknown(CHECK, why);
+    };
+    if parse_release(release) < Some(OLDEST) {
+        return Finding::note(CHECK, format!("Linux {release}, older than 5.18"), why);
+    }
+    let missing: Vec<&str> = [
+        (CAP_NET_ADMIN, "CAP_NET_ADMIN"),
+        // Programs are loaded with it or with CAP_BPF; a network namespace is made with nothing less.
+        (CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),
+    ]
+    .into_iter()
+    .filter(|&(capability, _)| !has_capability(status, capability))
+    .map(|(_, name)| name)
+    .collect();
+    match (effective(status), missing.as_slice()) {
+        (None, _) => Finding::unknown(CHECK, why),
+        (_, []) => Finding::good(
+            CHECK,
+            format!("Linux {release} sends frames from a program"),
+            "xdp: ports send several times as fast into a veth as afxdp: ports",
+        ),
+        _ => Finding::note(CHECK, format!("without {}", missing.join(", ")), why).mend("run eagre with sudo"),
+    }
+}
+
+/// The first two numbers of a kernel's release.
+fn parse_release(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 /// What of DPDK is installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct DpdkFiles {
@@ -347,6 +384,18 @@ mod tests {
         assert_eq!(dpdk(&DpdkFiles { library: library.clone(), drivers: None }).status, Status::Note);
         assert_eq!(dpdk(&DpdkFiles { library, drivers: Some("/x".into()) }).status, Status::Good);
         assert_eq!(dpdk(&DpdkFiles::default()).status, Status::Note);
+    }
+
+    #[test]
+    fn xdp_ports_need_a_kernel_and_privileges() {
+        let root = status(0, u64::MAX >> 23);
+        let of = |release, status: &str| xdp_ports(Some(release), Some(status));
+        assert_eq!(of("6.1.0-28-amd64\n", &root).status, Status::Good);
+        assert_eq!(of("5.18.0", &root).status, Status::Good);
+        assert_eq!(of("5.15.0-91-generic\n", &root).found, "Linux 5.15.0-91-generic, older than 5.18");
+        let some = status(1000, 1 << CAP_NET_ADMIN | 1 << CAP_BPF);
+        assert_eq!(of("6.1.0", &some).found, "without CAP_SYS_ADMIN");
+        assert_eq!(of("garbage", &root).found, "not known here");
     }
 
     #[test]

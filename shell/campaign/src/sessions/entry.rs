@@ -4,6 +4,10 @@ use profile::Plan;
 use profile::plan::SessionEntry;
 use session::plan::{AppPlan, Carrier, SessionPlan};
 
+/// A profile that drives nothing.
+pub(super) const NO_CLIENTS: &str = "the profile has no sessions whose clients are played here, and this method needs \
+    some: give an entry under 'sessions' a 'client' with a port";
+
 /// The entry for an application: the one of its name; else the first that speaks it already; else the first both of whose
 /// ends are played here, so that it can be taught to. For any name that is none of `raw`, `http` and `https`: the first.
 ///
@@ -12,11 +16,7 @@ use session::plan::{AppPlan, Carrier, SessionPlan};
 pub(super) fn carrying<'p>(plan: &'p Plan, app: &str) -> Result<&'p SessionEntry, String> {
     let clients: Vec<&SessionEntry> = plan.sessions.iter().filter(|e| e.session.client.is_some()).collect();
     let Some(first) = clients.first() else {
-        return Err(
-            "the profile has no sessions whose clients are played here, and this method needs some: give an \
-                    entry under 'sessions' a 'client' with a port"
-                .to_owned(),
-        );
+        return Err(NO_CLIENTS.to_owned());
     };
     let find = |suits: &dyn Fn(&SessionPlan) -> bool| clients.iter().copied().find(|e| suits(&e.session));
     let named = find(&|session| session.name == app);

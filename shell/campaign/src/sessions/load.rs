@@ -2,7 +2,7 @@
 
 use super::app::{self, Pace};
 use super::{entry, keep};
-use methods::{Objective, SessionLoad};
+use methods::{Objective, Phases, SessionLoad};
 use profile::Plan;
 use session::plan::{Delay, LoadPlan, OpenRate, PoolPlan, RateCurve, SessionPlan};
 use units::{Nanos, Pps};
@@ -46,6 +46,21 @@ impl Times {
             let given = if phases.ramp_up == Nanos::ZERO || load.open_per_s_max > 0 { least } else { 0 };
             ramp_up = ramp_up.max(Nanos(given.min(u128::from(u64::MAX / 4)) as u64));
         }
+        Self::with(phases, ramp_up)
+    }
+
+    /// Those of a load that grows as the phases say.
+    ///
+    /// # Errors
+    /// The sustain phase has no sample.
+    pub(super) fn of_phases(phases: &Phases) -> Result<Self, String> {
+        if phases.sustain < Nanos(SECOND) {
+            return Err("phases.sustain must be at least 1s: it is sampled every second".to_owned());
+        }
+        Ok(Self::with(phases, phases.ramp_up))
+    }
+
+    fn with(phases: &Phases, ramp_up: Nanos) -> Self {
         let sustain = Nanos((phases.init + ramp_up).0.div_ceil(SECOND) * SECOND);
         let sustained = sustain + phases.sustain;
         let end = sustained + phases.ramp_down.max(HOLD + HOLD);
@@ -55,10 +70,8 @@ impl Times {
 
 /// Makes the Plan of a trial.
 pub(super) fn shape(shaped: &mut Plan, load: &SessionLoad) -> Result<(), String> {
+    Times::of_phases(&load.phases)?;
     let times = Times::of(load);
-    if load.phases.sustain < Nanos(SECOND) {
-        return Err("phases.sustain must be at least 1s: it is sampled every second".to_owned());
-    }
     let mut entry = entry::carrying(shaped, &load.app.name)?.clone();
     let session = &mut entry.session;
     app::give(session, &load.app, pace(load, &times))?;
@@ -145,7 +158,7 @@ fn asked(load: &SessionLoad, times: &Times, per_s: f64) -> LoadPlan {
 }
 
 /// To the millionth, rounded up.
-fn per_second(rate: f64) -> Pps {
+pub(super) fn per_second(rate: f64) -> Pps {
     Pps::from_micro(((rate * 1e6).ceil() as u64).max(1))
 }
 
@@ -181,7 +194,7 @@ fn widen(session: &mut SessionPlan, flows: u64) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use methods::{Application, Phases};
+    use methods::Application;
 
     fn load(objective: Objective, value: u64) -> SessionLoad {
         let s = Nanos::from_secs;

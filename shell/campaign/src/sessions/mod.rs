@@ -2,7 +2,7 @@
 //! what TCP makes of it (RFC 6349).
 //!
 //! The profile says who talks to whom: ports, addresses, TLS, options of TCP. The trial says what is said, how often and
-//! when. An entry under `sessions:` is taken for each trial, the others are left out.
+//! when. An entry under `sessions:` is taken for each trial, the others are left out; a mix takes all, as they are.
 //!
 //! Not here: which value is tried next (`methods`), and how sessions run (`session`).
 
@@ -10,6 +10,7 @@ mod app;
 mod bulk;
 mod entry;
 mod load;
+mod mix;
 mod path;
 mod sustain;
 
@@ -33,6 +34,7 @@ pub(crate) fn shape(
     let mut shaped = without_streams(plan, request);
     let made = match &request.kind {
         TrialKind::Sessions(load) => load::shape(&mut shaped, load),
+        TrialKind::Mix(load) => mix::shape(&mut shaped, plan, load),
         TrialKind::Path => path::shape(&mut shaped),
         TrialKind::Tcp { senders, connections, window_bytes } => {
             bulk::shape(&mut shaped, directions, senders, *connections, *window_bytes)
@@ -54,6 +56,7 @@ pub(crate) fn outcome(
     let mut outcome = crate::outcome::of_any(document);
     match &request.kind {
         TrialKind::Sessions(load) => sustain::report(&mut outcome, plan, load, document, intervals),
+        TrialKind::Mix(load) => mix::report(&mut outcome, plan, load, document, intervals),
         TrialKind::Path => path::report(&mut outcome, plan, document),
         TrialKind::Tcp { senders, .. } => bulk::report(&mut outcome, plan, directions, senders, document),
         _ => {}

@@ -7,7 +7,7 @@
 use super::entry;
 use super::load::{HOLD, Times};
 use crate::outcome::latency;
-use methods::{Objective, SessionLoad, SessionOutcome, TrialOutcome};
+use methods::{LatencySummary, Objective, SessionLoad, SessionOutcome, TrialOutcome};
 use profile::Plan;
 use result::{IntervalDocument, ResultDocument, SessionResult, SideResult};
 
@@ -20,8 +20,10 @@ const FULL: f64 = 0.95;
 /// A worker that stood still for longer than this, a tenth of a sample, may be why a rate strayed.
 const STALL_NS: u64 = 100_000_000;
 /// Less of what is asked for, or a rate that strays by more, is suspect.
-const REACHED: f64 = 0.98;
-const UNEVEN: f64 = 0.05;
+pub(super) const REACHED: f64 = 0.98;
+pub(super) const UNEVEN: f64 = 0.05;
+/// A trial without figures.
+pub(super) const NO_SAMPLE: &str = "the sustain phase has no whole sample: the tester was too slow";
 /// From so many samples on they are looked at in pairs: RFC 9411 section 4.3.4 has samples of at most two seconds.
 const PAIRED: usize = 4;
 
@@ -78,6 +80,13 @@ impl Counted {
         self.received += other.received;
     }
 
+    /// What another entry counted in the same time, added.
+    fn beside(mut self, other: Self) -> Self {
+        let seconds = self.seconds;
+        self.add(&other);
+        Self { seconds, ..self }
+    }
+
     /// Sessions that are open: those that came to be and have not ended.
     fn open(&self) -> i64 {
         self.established - self.completed - (self.failed - self.never)
@@ -91,7 +100,7 @@ impl Counted {
 
 /// The sustain phase.
 #[derive(Debug, Default)]
-struct Sustained {
+pub(super) struct Sustained {
     samples: Vec<Counted>,
     /// Open sessions at each sample's end.
     open: Vec<i64>,
@@ -102,12 +111,14 @@ struct Sustained {
 }
 
 impl Sustained {
-    fn of(times: &Times, name: &str, intervals: &[IntervalDocument]) -> Self {
+    /// That of the entries of these names together.
+    pub(super) fn of(times: &Times, names: &[&str], intervals: &[IntervalDocument]) -> Self {
         let mut sustained = Self::default();
         let mut until = Counted::default();
         for interval in intervals {
-            let Some(row) = interval.sessions.get(name) else { continue };
-            let sample = Counted::of(interval.interval_s, &row.seen);
+            let rows = names.iter().filter_map(|name| interval.sessions.get(*name));
+            let of = |row: &SessionResult| Counted::of(interval.interval_s, &row.seen);
+            let Some(sample) = rows.map(of).reduce(Counted::beside) else { continue };
             until.add(&sample);
             let to = interval.at_s;
             // A sample begins at a whole second or just after it, and ends likewise.
@@ -120,6 +131,11 @@ impl Sustained {
             }
         }
         sustained
+    }
+
+    /// Whether nothing was measured.
+    pub(super) fn is_empty(&self) -> bool {
+        self.samples.is_empty()
     }
 
     /// Sessions that were opened more than a sample before its end and had no answer then: no patience is so short, and
@@ -157,6 +173,38 @@ impl Sustained {
         }
         self.open.iter().map(|open| (*open as f64 - mean).abs() / mean).fold(0.0, f64::max)
     }
+
+    /// What it showed, without times; `whole` has the same entries over the whole trial. Connections that are `kept` may all
+    /// have been opened before the phase.
+    pub(super) fn outcome(&self, whole: &[&SessionResult], kept: bool) -> SessionOutcome {
+        let all = &self.all;
+        let whole_trial = whole
+            .iter()
+            .map(|entry| Counted::of(0.0, &entry.seen))
+            .reduce(Counted::beside)
+            .unwrap_or_default();
+        let count = |n: i64| n.max(0) as u64;
+        let late = self.late();
+        let per_second = |n: f64| if all.seconds > 0.0 { n / all.seconds } else { 0.0 };
+        let of = if kept { &self.until } else { all };
+        let failed = (all.failed + late).max(whole_trial.failed);
+        let requests = if all.requests > 0 { all.requests } else { whole_trial.requests };
+        SessionOutcome {
+            attempted: count(of.attempted),
+            established: count(of.established),
+            transactions: count((requests + all.never + late).max(failed)),
+            transactions_failed: count(failed),
+            resets: count(all.resets.max(whole_trial.resets)),
+            open_per_s: per_second(all.established as f64),
+            concurrent_mean: self.open_mean(),
+            concurrent_max: count(self.open.iter().copied().max().unwrap_or(0)),
+            transactions_per_s: per_second(all.transactions as f64),
+            goodput_bps: per_second(all.received * 8.0),
+            rate_deviation: self.rate_deviation(),
+            concurrent_deviation: self.open_deviation(),
+            ..SessionOutcome::default()
+        }
+    }
 }
 
 /// Adds what came of the sessions of a trial.
@@ -170,13 +218,14 @@ pub(super) fn report(
     let Ok(entry) = entry::carrying(plan, &load.app.name) else { return };
     let name = &entry.session.name;
     let whole = &document.sessions[name];
-    let sustained = Sustained::of(&Times::of(load), name, intervals);
-    if sustained.samples.is_empty() && !outcome.interrupted {
+    let sustained = Sustained::of(&Times::of(load), &[name], intervals);
+    if sustained.is_empty() && !outcome.interrupted {
         outcome.valid = false;
-        outcome.reasons.push("the sustain phase has no whole sample: the tester was too slow".to_owned());
+        outcome.reasons.push(NO_SAMPLE.to_owned());
     }
     outcome.drops = whole.seen.failed.iter().map(|(reason, n)| (format!("{name}: {reason}"), *n)).collect();
-    let sessions = sessions(load, &sustained, whole);
+    let mut sessions = sustained.outcome(&[whole], load.objective != Objective::ConnectionsPerSecond);
+    [sessions.setup, sessions.ttfb, sessions.ttlb] = times(whole);
     let asked = load.value as f64;
     let reached = match load.objective {
         Objective::ConnectionsPerSecond => sessions.open_per_s,
@@ -197,7 +246,7 @@ pub(super) fn report(
 }
 
 /// Why the tester itself may have missed the load. In virtual time it is never late.
-fn own_limit(document: &ResultDocument) -> Option<String> {
+pub(super) fn own_limit(document: &ResultDocument) -> Option<String> {
     if document.clock.source == "virtual" {
         return None;
     }
@@ -208,34 +257,10 @@ fn own_limit(document: &ResultDocument) -> Option<String> {
     (stall > STALL_NS).then(|| format!("a core of the tester stalled for {} ms", stall / 1_000_000))
 }
 
-fn sessions(load: &SessionLoad, sustained: &Sustained, whole: &SessionResult) -> SessionOutcome {
-    let all = &sustained.all;
-    let whole_trial = Counted::of(0.0, &whole.seen);
-    let count = |n: i64| n.max(0) as u64;
-    let late = sustained.late();
-    let per_second = |n: f64| if all.seconds > 0.0 { n / all.seconds } else { 0.0 };
-    // Connections that are kept may all have been opened before.
-    let kept = load.objective != Objective::ConnectionsPerSecond;
-    let of = if kept { &sustained.until } else { all };
-    let failed = (all.failed + late).max(whole_trial.failed);
-    let requests = if all.requests > 0 { all.requests } else { whole_trial.requests };
-    SessionOutcome {
-        attempted: count(of.attempted),
-        established: count(of.established),
-        transactions: count((requests + all.never + late).max(failed)),
-        transactions_failed: count(failed),
-        resets: count(all.resets.max(whole_trial.resets)),
-        open_per_s: per_second(all.established as f64),
-        concurrent_mean: sustained.open_mean(),
-        concurrent_max: count(sustained.open.iter().copied().max().unwrap_or(0)),
-        transactions_per_s: per_second(all.transactions as f64),
-        goodput_bps: per_second(all.received * 8.0),
-        rate_deviation: sustained.rate_deviation(),
-        concurrent_deviation: sustained.open_deviation(),
-        setup: whole.seen.setup_ns.as_ref().map(latency),
-        ttfb: whole.seen.ttfb_ns.as_ref().map(latency),
-        ttlb: whole.seen.ttlb_ns.as_ref().map(latency),
-    }
+/// Times to set up, to the first and to the last byte, of the whole trial.
+pub(super) fn times(whole: &SessionResult) -> [Option<LatencySummary>; 3] {
+    let seen = &whole.seen;
+    [&seen.setup_ns, &seen.ttfb_ns, &seen.ttlb_ns].map(|times| times.as_ref().map(latency))
 }
 
 #[cfg(test)]
@@ -275,7 +300,7 @@ mod tests {
     #[test]
     fn only_samples_within_the_phase_count() {
         let rows = intervals(&[(5, 5, 0, 1), (10, 10, 10, 100), (10, 10, 10, 110), (9, 9, 9, 9)]);
-        let sustained = Sustained::of(&times(1, 3), "web", &rows);
+        let sustained = Sustained::of(&times(1, 3), &["web"], &rows);
         assert_eq!((sustained.samples.len(), sustained.all.established), (2, 20));
         assert_eq!(sustained.open, [5, 5]);
         // 105 on average; a transaction is a twentieth of 210.
@@ -286,16 +311,16 @@ mod tests {
     #[test]
     fn sessions_without_an_answer_for_a_second_are_late() {
         let rows = intervals(&[(0, 0, 0, 0), (100, 80, 80, 8), (100, 80, 80, 8), (100, 80, 80, 8)]);
-        let sustained = Sustained::of(&times(1, 4), "web", &rows);
+        let sustained = Sustained::of(&times(1, 4), &["web"], &rows);
         assert_eq!((sustained.until.waiting(), sustained.late()), (60, 0));
         let rows = intervals(&[(0, 0, 0, 0), (100, 40, 40, 8), (100, 40, 40, 8), (100, 40, 40, 8)]);
-        assert_eq!(Sustained::of(&times(1, 4), "web", &rows).late(), 80);
+        assert_eq!(Sustained::of(&times(1, 4), &["web"], &rows).late(), 80);
     }
 
     #[test]
     fn a_rate_that_strays_is_seen() {
         let rows = intervals(&[(100, 100, 100, 1000), (100, 100, 100, 1000), (100, 100, 100, 400)]);
-        let deviation = Sustained::of(&times(0, 3), "web", &rows).rate_deviation();
+        let deviation = Sustained::of(&times(0, 3), &["web"], &rows).rate_deviation();
         assert!((deviation - 0.49).abs() < 0.01, "{deviation}");
     }
 }

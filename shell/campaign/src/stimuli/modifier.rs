@@ -118,6 +118,7 @@ fn frames(name: &str, direction: &Direction, port: &PortPlan, above: Vec<Header>
         to: None,
         from_host: 0,
         to_host: 0,
+        leased: false,
         next_hop: NextHop::Given,
         fill_source_mac: true,
         sizes: Arc::new(Sizes::one(packet.shortest(0))),

@@ -13,6 +13,8 @@ const BAR: &str = "{bar:40} {percent:>3}%  {prefix}\n{msg}";
 pub(super) struct BenchLive {
     bar: Option<ProgressBar>,
     label: String,
+    /// Number of the trial in the campaign, from 1.
+    ordinal: usize,
 }
 
 impl BenchLive {
@@ -22,7 +24,7 @@ impl BenchLive {
             bar.set_style(ProgressStyle::with_template(BAR).unwrap_or(ProgressStyle::default_bar()));
             bar
         });
-        Self { bar, label: String::new() }
+        Self { bar, label: String::new(), ordinal: 0 }
     }
 
     /// Clears the progress bar.
@@ -38,6 +40,7 @@ impl BenchLive {
 impl Observer for BenchLive {
     fn begins(&mut self, running: &Running<'_>) {
         self.label = format!("{} · {}", running.part, running.request.label);
+        self.ordinal = running.ordinal;
         if let Some(bar) = &self.bar {
             bar.set_position((running.progress.fraction * 1000.0) as u64);
             bar.set_prefix(format!("{}; {} left", running.part, rough_time(running.left.wall_s)));
@@ -68,7 +71,7 @@ impl Observer for BenchLive {
         bar.set_message(format!("{}\n{}", self.label, all.join("\n")));
     }
 
-    fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
+    fn ended(&mut self, _: &TrialRequest, outcome: &TrialOutcome) {
         if self.bar.is_some() {
             return;
         }
@@ -90,7 +93,7 @@ impl Observer for BenchLive {
             (issue, None) => format!(" ({issue})"),
             (issue, Some(reason)) => format!(" ({issue}: {reason})"),
         };
-        eprintln!("  {:>4} {}: {found}{issue}", request.number, self.label);
+        eprintln!("  {:>4} {}: {found}{issue}", self.ordinal, self.label);
         for (counter, count) in &outcome.drops {
             eprintln!("       {counter}: {count}");
         }

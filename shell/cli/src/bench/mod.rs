@@ -154,6 +154,9 @@ struct Setup {
     /// Path of the path document.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     path: Option<PathBuf>,
+    /// The path document, without its secrets.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    path_document: Option<Value>,
     cores: u16,
     sim: bool,
     /// The simulated device, as text.
@@ -259,6 +262,7 @@ fn begin(args: &BenchArgs, store: &Path) -> Result<Exit, Failure> {
         after_trial: args.after_trial.clone(),
         profile: absolute(file),
         path: args.path.as_deref().map(absolute),
+        path_document: args.path.as_deref().map(crate::path::kept).transpose()?,
         cores: args.cores,
         sim: args.sim,
         dut: args.dut.clone(),

@@ -77,6 +77,7 @@ impl SeriesDocument {
             after_trial: args.after_trial.clone(),
             profile: self.profile_path.clone(),
             path: document.path.as_ref().map(|path| absolute(&self.folder.join(path))),
+            path_document: None,
             cores: args.cores,
             sim: args.sim,
             dut: args.dut.clone(),

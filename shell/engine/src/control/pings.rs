@@ -31,11 +31,14 @@ pub(crate) struct Pings<'a> {
     begun: u64,
     /// Whether workers were asked to hand over answers.
     overhears: bool,
+    /// Whether they are asked to anyway: control looks after hosts.
+    always: bool,
 }
 
 impl<'a> Pings<'a> {
-    pub(crate) fn new(trial: &'a Trial<'a>) -> Self {
-        Self { trial, active: Vec::new(), begun: 0, overhears: false }
+    /// With `always`, workers hand over frames also while there are no pings.
+    pub(crate) fn new(trial: &'a Trial<'a>, always: bool) -> Self {
+        Self { trial, active: Vec::new(), begun: 0, overhears: false, always }
     }
 
     /// Begins a ping, or refuses it.
@@ -63,13 +66,13 @@ impl<'a> Pings<'a> {
         for Active { number, port, host, ping, .. } in &mut self.active {
             let host = self.trial.hosts.ports[*port].host(*host);
             if let Some(due) = ping.poll(now, host) {
-                let tag = PingTag { number: *number, sequence: due.sequence };
+                let tag = Some(PingTag { number: *number, sequence: due.sequence });
                 commands.push(WorkerCommand::SendFrame { port: *port, frame: due.frame, tag });
             }
         }
         let over = self.active.extract_if(.., |active| active.ping.outcome().is_some());
         over.for_each(Active::conclude);
-        if self.overhears == self.active.is_empty() {
+        if self.overhears != (self.always || !self.active.is_empty()) {
             self.overhears = !self.overhears;
             commands.insert(0, WorkerCommand::Overhear(self.overhears));
         }

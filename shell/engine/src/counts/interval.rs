@@ -45,6 +45,12 @@ pub(crate) struct PortCounts {
     pub(crate) rx_before_sent: u64,
     /// Frames of sessions that could not be passed on to the worker that owns them.
     pub(crate) rx_not_steered: u64,
+    /// Frames for the hosts' namespace, and those of them that found the ring to it full.
+    pub(crate) rx_punted: u64,
+    pub(crate) rx_punt_dropped: u64,
+    /// Frames of the namespace that were sent, and those too long to be.
+    pub(crate) tx_punted: u64,
+    pub(crate) tx_punt_dropped: u64,
     /// Fragments to the port's hosts, and what became of their packets.
     pub(crate) fragments: FragmentCounts,
 }
@@ -63,6 +69,10 @@ impl PortCounts {
         self.rx_unknown_stream += other.rx_unknown_stream;
         self.rx_before_sent += other.rx_before_sent;
         self.rx_not_steered += other.rx_not_steered;
+        self.rx_punted += other.rx_punted;
+        self.rx_punt_dropped += other.rx_punt_dropped;
+        self.tx_punted += other.tx_punted;
+        self.tx_punt_dropped += other.tx_punt_dropped;
         self.fragments.merge(&other.fragments);
     }
 }
@@ -89,6 +99,9 @@ pub(crate) struct Interval {
     pub(crate) paused_ns: u64,
     /// Time between turns that were [`HITCH_NS`] and more apart, ns.
     pub(crate) hitches_ns: u64,
+    /// Time asleep because nothing was due, ns, and the longest that a sleep lasted too long.
+    pub(crate) slept_ns: u64,
+    pub(crate) overslept_max_ns: u64,
 }
 
 /// What an interval must have room for.
@@ -155,6 +168,8 @@ impl Shape {
             stall_max_ns: 0,
             paused_ns: 0,
             hitches_ns: 0,
+            slept_ns: 0,
+            overslept_max_ns: 0,
         }
     }
 }
@@ -169,5 +184,6 @@ impl Interval {
         self.sessions.iter_mut().for_each(SessionCounts::clear);
         (self.busy_ns, self.total_ns) = (0, 0);
         (self.stall_max_ns, self.paused_ns, self.hitches_ns) = (0, 0, 0);
+        (self.slept_ns, self.overslept_max_ns) = (0, 0);
     }
 }

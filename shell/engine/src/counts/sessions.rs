@@ -10,6 +10,8 @@ pub(crate) struct SessionCounts {
     pub(crate) app: Counts,
     /// Of each application of a mix, in its order; empty if there is only one.
     pub(crate) members: Vec<Counts>,
+    /// Of each of its hosts, in their order; empty if there is only one.
+    pub(crate) hosts: Vec<Counts>,
     pub(crate) tcp: TcpCounts,
     pub(crate) frames: StackCounts,
     /// Sessions that were due and not opened because the worker was too slow: of an interval, how many more.
@@ -27,29 +29,31 @@ impl SessionCounts {
     /// Adds those of another worker.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.app.merge(&other.app);
-        self.each_member(other, Counts::merge);
+        self.each_part(other, Counts::merge);
         self.add_rest(other);
     }
 
     /// Adds those of a later interval of the same worker.
     pub(crate) fn append(&mut self, later: &Self) {
         self.app.append(&later.app);
-        self.each_member(later, Counts::append);
+        self.each_part(later, Counts::append);
         self.add_rest(later);
     }
 
-    /// Adds what one application of a mix counted.
-    pub(crate) fn add_member(&mut self, member: usize, counts: &Counts) {
-        if self.members.len() <= member {
-            self.members.resize_with(member + 1, Counts::default);
+    /// Adds what one application of a mix, or one host, counted to `parts`, at its place.
+    pub(crate) fn add_part(parts: &mut Vec<Counts>, place: usize, counts: &Counts) {
+        if parts.len() <= place {
+            parts.resize_with(place + 1, Counts::default);
         }
-        self.members[member].merge(counts);
+        parts[place].merge(counts);
     }
 
-    fn each_member(&mut self, other: &Self, add: fn(&mut Counts, &Counts)) {
-        let all = self.members.len().max(other.members.len());
-        self.members.resize_with(all, Counts::default);
-        self.members.iter_mut().zip(&other.members).for_each(|(mine, theirs)| add(mine, theirs));
+    fn each_part(&mut self, other: &Self, add: fn(&mut Counts, &Counts)) {
+        for (mine, theirs) in [(&mut self.members, &other.members), (&mut self.hosts, &other.hosts)] {
+            let all = mine.len().max(theirs.len());
+            mine.resize_with(all, Counts::default);
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| add(mine, theirs));
+        }
     }
 
     fn add_rest(&mut self, other: &Self) {
@@ -61,7 +65,7 @@ impl SessionCounts {
 
     pub(crate) fn clear(&mut self) {
         self.app.clear();
-        self.members.iter_mut().for_each(Counts::clear);
+        self.members.iter_mut().chain(&mut self.hosts).for_each(Counts::clear);
         self.tcp.clear();
         self.frames.clear();
         (self.unopened, self.withheld) = (0, 0);

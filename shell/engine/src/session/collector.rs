@@ -4,6 +4,7 @@ use super::start::Background;
 use crate::control::commands::RateCommand;
 use crate::counts::interval::Interval;
 use crate::observer::{TrialObserver, View};
+use crate::phases::Phases;
 use crate::rows;
 use crate::sums::Sums;
 use crate::trial::Trial;
@@ -14,6 +15,9 @@ use os::ThreadUsage;
 use profile::plan::SessionEntry;
 use result::{CaptureResult, Named, RateChange};
 use units::Nanos;
+
+/// Longest time counts of sessions stay in one of several workers.
+const GATHER_SESSIONS_EVERY: Nanos = Nanos::from_millis(50);
 
 /// What all workers handed over.
 pub(super) struct WorkerResults {
@@ -37,6 +41,8 @@ pub(super) struct Collector<'a> {
     total: Sums,
     spans: Spans,
     current: Sums,
+    /// The most sessions at a time of all workers since the last call of `gathered`, by place in a list of all.
+    bounds: Vec<u64>,
     /// Cleared intervals, ready to be handed to workers.
     #[expect(clippy::vec_box, reason = "workers swap the boxes, not what is in them")]
     spare: Vec<Box<Interval>>,
@@ -52,11 +58,14 @@ pub(super) struct Collector<'a> {
 impl<'a> Collector<'a> {
     pub(super) fn new(trial: &'a Trial<'a>, workers: usize, epoch: Nanos, is_real: bool) -> Self {
         let sums = Sums::new(trial.shape, workers);
+        let mut total = sums.clone();
+        total.phases = Phases::new(trial.plan);
         Self {
             trial,
-            current: sums.clone(),
-            total: sums,
+            current: sums,
+            total,
             spans: Spans::new(trial.shape.streams, workers),
+            bounds: Vec::new(),
             spare: Vec::new(),
             epoch,
             published: epoch,
@@ -74,8 +83,32 @@ impl<'a> Collector<'a> {
         self.current.add(worker, &interval);
         self.total.add(worker, &interval);
         self.spans.add(worker, &interval.arrivals);
+        self.bounds.resize(interval.sessions.len(), 0);
+        let maxima = interval.sessions.iter().map(|counts| counts.app.active_max);
+        self.bounds.iter_mut().zip(maxima).for_each(|(sum, most)| *sum += most);
         interval.clear();
         self.spare.push(interval);
+    }
+
+    /// All workers have handed over once since this was called last.
+    pub(super) fn gathered(&mut self) {
+        self.total.note_most(&mut self.bounds);
+    }
+
+    /// When a phase of an entry's load begins or ends next.
+    pub(super) fn next_cut(&self) -> Nanos {
+        self.total.phases.next_cut().map_or(Nanos::MAX, |cut| self.epoch.saturating_add(cut))
+    }
+
+    /// All that was counted until `now` is here.
+    pub(super) fn pass_cuts(&mut self, now: Nanos) {
+        self.total.phases.pass(now.since(self.epoch));
+    }
+
+    /// How often workers must hand over for what is counted of sessions: the most of several at a time is the better known.
+    pub(super) fn gather_every(&self) -> Option<Nanos> {
+        (!self.trial.plan.sessions.is_empty() && self.total.workers.len() > 1)
+            .then_some(GATHER_SESSIONS_EVERY)
     }
 
     /// Sending is over, and all that was counted until then is here.
@@ -154,6 +187,7 @@ impl<'a> Collector<'a> {
             }
             usage.push(used);
         }
+        self.gathered();
         self.publish(now, true, observer);
         WorkerResults {
             captures: background.captures.finish(),

@@ -5,6 +5,7 @@ use super::collector::Collector;
 use crate::control::captures::Captures;
 use crate::control::commands::{Command, Commands};
 use crate::control::pings::Pings;
+use crate::emulation::Emulation;
 use crate::observer::TrialObserver;
 use crate::worker::commands::{PingEvent, WorkerCommand};
 use std::collections::VecDeque;
@@ -59,6 +60,7 @@ pub(super) struct ControlLoop<'c, 't> {
     pub(super) collector: &'c mut Collector<'t>,
     pub(super) captures: &'c mut Captures,
     pub(super) commands: &'c mut Commands,
+    pub(super) emulation: &'c mut Emulation,
     pub(super) observer: &'c mut dyn TrialObserver,
 }
 
@@ -66,7 +68,8 @@ impl ControlLoop<'_, '_> {
     /// Controls `workers` until the trial is over; returns when it was stopped, if it was.
     pub(super) fn run(mut self, workers: &mut impl Workers) -> Option<Nanos> {
         let mut progress = Progress::new(self.collector.epoch, self.observer);
-        let mut pings = Pings::new(self.collector.trial);
+        let mut pings = Pings::new(self.collector.trial, self.emulation.is_active());
+        self.emulation.start(self.collector.epoch);
         let plan = self.collector.trial.plan;
         // A schedule that is late is given up then.
         let deadline =
@@ -75,9 +78,20 @@ impl ControlLoop<'_, '_> {
         loop {
             let given_up = if now <= deadline { Nanos(deadline.0.saturating_add(1)) } else { Nanos::MAX };
             let drained = progress.sent.map_or(Nanos::MAX, |sent| sent.saturating_add(plan.drain));
-            let due = pings.next_due().min(progress.next_snapshot);
+            let gather = self
+                .collector
+                .gather_every()
+                .map_or(Nanos::MAX, |every| progress.gathered.saturating_add(every));
+            let due = pings.next_due().min(self.emulation.next_due());
+            let due = due.min(progress.next_snapshot).min(gather).min(self.collector.next_cut());
             now = workers.run_until(due, drained.min(given_up));
             self.carry_out(now, workers, &mut pings);
+            if now >= self.collector.next_cut() {
+                workers.gather(self.collector);
+                self.collector.gathered();
+                self.collector.pass_cuts(now);
+                progress.gathered = now;
+            }
             if self.commands.is_stopped() && progress.stopped.is_none() {
                 progress.stopped = Some(now);
                 workers.tell(&WorkerCommand::Stop);
@@ -88,6 +102,7 @@ impl ControlLoop<'_, '_> {
             {
                 progress.sent = Some(now);
                 workers.gather(self.collector);
+                self.collector.gathered();
                 self.collector.mark_sent();
             }
             self.count(now, workers, &mut progress);
@@ -121,7 +136,11 @@ impl ControlLoop<'_, '_> {
             }
         }
         self.captures.request(captures);
-        for command in pings.turn(now, workers.ping_events()) {
+        let events = workers.ping_events();
+        for command in self.emulation.turn(now, &events) {
+            workers.tell(&command);
+        }
+        for command in pings.turn(now, events) {
             workers.tell(&command);
         }
     }
@@ -132,9 +151,11 @@ impl ControlLoop<'_, '_> {
         let every =
             workers.gather_every_while_draining(self.collector.trial.shape.streams).filter(|_| is_draining);
         let is_due = now >= progress.next_snapshot;
-        let longest = every.map_or(GATHER_EVERY_MAX, |every| every.min(GATHER_EVERY_MAX));
+        let longest =
+            [every, self.collector.gather_every()].into_iter().flatten().fold(GATHER_EVERY_MAX, Nanos::min);
         if is_due || now.since(progress.gathered) >= longest {
             workers.gather(self.collector);
+            self.collector.gathered();
             progress.gathered = now;
             if every.is_some() && self.collector.all_arrived() {
                 progress.arrived = Some(now);

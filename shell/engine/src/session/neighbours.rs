@@ -1,5 +1,8 @@
 //! Asks for neighbours before a trial and resolves its Plan with them.
 
+use crate::control::commands::Commands;
+use crate::counts::interval::PortCounts;
+use crate::emulation::send;
 use crate::error::EngineError;
 use crate::observer::TrialObserver;
 use crate::trial::Trial;
@@ -7,7 +10,7 @@ use crate::trial::hosts::EmulatedHosts;
 use crate::trial::rig::Rig;
 use crate::worker::receive::Receiver;
 use neighbour::Resolver;
-use port::{Burst, Clock};
+use port::{BURST, Clock};
 use profile::Plan;
 use std::net::IpAddr;
 use units::Nanos;
@@ -24,12 +27,15 @@ pub(super) fn prepare<'p, C: Clock>(
     clock: &C,
     histograms: bool,
     without: bool,
+    commands: &mut Commands,
     observer: &mut dyn TrialObserver,
     idle: &dyn Fn(Nanos),
 ) -> Result<Trial<'p>, EngineError> {
     let hosts = EmulatedHosts::new(plan, &rig.facts())?;
     let mut neighbours = hosts.neighbours(plan);
-    resolve(rig, &hosts, &mut neighbours, clock, idle)?;
+    rig.open_punts(plan, &hosts)?;
+    rig.start_protocols(plan)?;
+    resolve(rig, &hosts, &mut neighbours, clock, commands, idle)?;
     let listens = plan.streams.is_empty() && plan.sessions.iter().all(|entry| entry.session.client.is_none());
     for (index, resolver) in neighbours.iter().enumerate() {
         let port = &plan.ports[index];
@@ -51,12 +57,14 @@ pub(super) fn prepare<'p, C: Clock>(
     Trial::new(plan, &rig.facts(), hosts, &neighbours, histograms)
 }
 
-/// Asks on every port for its neighbours, answering what is asked meanwhile, until all have answered or it is time.
+/// Asks on every port for its neighbours, answering what is asked meanwhile, until all have answered or it is time. Passes frames
+/// of namespaces on until what speaks in them is up, or the run is stopped.
 fn resolve<C: Clock>(
     rig: &mut Rig,
     hosts: &EmulatedHosts,
     neighbours: &mut [Resolver],
     clock: &C,
+    commands: &mut Commands,
     idle: &dyn Fn(Nanos),
 ) -> Result<(), EngineError> {
     let deadline = clock.now() + Nanos::from_secs(RESOLVE_S);
@@ -67,32 +75,35 @@ fn resolve<C: Clock>(
     loop {
         let now = clock.now();
         let next = neighbours.iter().map(Resolver::next_due).min().unwrap_or(Nanos::MAX);
-        if next == Nanos::MAX || now > deadline {
+        let waits = match &rig.protocols {
+            Some(protocols) if !commands.is_stopped() => !protocols.are_up()?,
+            _ => false,
+        };
+        if (next == Nanos::MAX || now > deadline) && !waits {
             return Ok(());
         }
         for ((port, hosts), resolver) in rig.ports.iter_mut().zip(&hosts.ports).zip(neighbours.iter_mut()) {
             let mut frames = resolver.requests(now, hosts);
+            let (mut entries, exit) = match &mut port.punt {
+                Some(punt) => (punt.entries.iter_mut(), Some(&mut punt.exit)),
+                None => ([].iter_mut(), None),
+            };
             for queue in &mut port.queues.rx {
-                Receiver::new(queue.as_mut(), 0, Mark::of_run(0), 0).listen(|frame| {
+                let mut entry = entries.next();
+                Receiver::new(queue.as_mut(), 0, Mark::of_run(0), 0).listen(|frame, is_unfinished| {
                     resolver.take(hosts, frame);
+                    if let Some(entry) = &mut entry {
+                        entry.take(frame, is_unfinished, &mut PortCounts::default());
+                    }
                     frames.extend(hosts.answer(frame));
                 });
             }
+            frames.extend(exit.into_iter().flat_map(|exit| std::iter::from_fn(|| exit.pop()).take(BURST)));
             if let Some(queue) = port.queues.tx.first_mut() {
-                send(queue.as_mut(), &frames);
+                frames.iter().for_each(|frame| send(queue.as_mut(), frame));
             }
         }
-        idle(next.min(deadline).max(Nanos(now.0 + 1)));
-    }
-}
-
-fn send(queue: &mut dyn port::TxQueue, frames: &[Vec<u8>]) {
-    let mut burst = Burst::new();
-    for frame in frames {
-        if queue.alloc(&mut burst, 1) == 1 {
-            burst.frame_mut(0).copy_from(frame);
-            queue.send(&mut burst);
-            queue.free(&mut burst);
-        }
+        let next = if waits { now } else { next.min(deadline) };
+        idle(next.max(Nanos(now.0 + 1)));
     }
 }

@@ -5,14 +5,17 @@ use super::control_loop::{ControlLoop, Workers};
 use super::start::{LEAD, workers};
 use crate::control::commands::Commands;
 use crate::counts::interval::Interval;
+use crate::emulation::Emulation;
 use crate::error::EngineError;
 use crate::observer::TrialObserver;
 use crate::trial::Trial;
 use crate::trial::rig::Rig;
 use crate::worker::commands::{PingEvent, WorkerCommand};
 use crate::worker::{LastReport, Worker};
+use os::nap::{self, Bell};
 use os::{ThreadUsage, TscClock};
 use port::Clock;
+use profile::plan::Polling;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -45,6 +48,8 @@ struct Lines {
     messages: rtrb::Producer<Message>,
     reports: rtrb::Consumer<Box<Interval>>,
     ping_events: rtrb::Consumer<PingEvent>,
+    /// Wakes it if it sleeps.
+    bell: Bell,
 }
 
 /// Events of pings on their way from a worker to control; what finds no room is asked for again.
@@ -56,6 +61,7 @@ pub(super) fn run(
     options: &RunOptions,
     clock: &TscClock,
     commands: &mut Commands,
+    emulation: &mut Emulation,
     observer: &mut dyn TrialObserver,
 ) -> Result<WorkerResults, EngineError> {
     let count = options.cores.len();
@@ -70,18 +76,23 @@ pub(super) fn run(
     let harvest = std::thread::scope(|scope| {
         let (ready_tx, ready) = mpsc::channel();
         let mut threads = Vec::new();
-        for (worker, core) in workers.into_iter().zip(&options.cores) {
+        for (mut worker, core) in workers.into_iter().zip(&options.cores) {
+            if trial.plan.polling == Polling::Auto {
+                worker.let_rest();
+            }
             let (messages, message_rx) = rtrb::RingBuffer::new(4);
             let (report_tx, reports) = rtrb::RingBuffer::new(4);
             let (event_tx, ping_events) = rtrb::RingBuffer::new(PING_EVENTS_MAX);
             let (go, go_rx) = mpsc::channel::<Nanos>();
             let (ready, sending, core) = (ready_tx.clone(), &sending, *core);
-            let ends = Ends { messages: message_rx, reports: report_tx, ping_events: event_tx };
+            let bell = Bell::new().map_err(|e| EngineError::Machine(format!("can't wake a worker: {e}")))?;
+            let ends =
+                Ends { messages: message_rx, reports: report_tx, ping_events: event_tx, bell: bell.clone() };
             let body = move || work(worker, core, clock, &ready, &go_rx, ends, sending);
             let thread = std::thread::Builder::new().name(format!("eagre-{core}")).spawn_scoped(scope, body);
             let thread = thread
                 .map_err(|e| EngineError::Machine(format!("can't start a thread for core {core}: {e}")))?;
-            threads.push((thread, go, Lines { messages, reports, ping_events }));
+            threads.push((thread, go, Lines { messages, reports, ping_events, bell }));
         }
         for _ in 0..count {
             let answer = ready.recv_timeout(Duration::from_secs(10));
@@ -98,8 +109,8 @@ pub(super) fn run(
         let mut collector = Collector::new(trial, count, epoch, true);
         let mut threads = Threads { lines, clock, sending: &sending };
         let captures = &mut background.captures;
-        let stopped =
-            ControlLoop { collector: &mut collector, captures, commands, observer }.run(&mut threads);
+        let stopped = ControlLoop { collector: &mut collector, captures, commands, emulation, observer }
+            .run(&mut threads);
         threads.finish(&mut collector);
         let mut lasts = Vec::new();
         for handle in handles {
@@ -116,6 +127,7 @@ struct Ends {
     messages: rtrb::Consumer<Message>,
     reports: rtrb::Producer<Box<Interval>>,
     ping_events: rtrb::Producer<PingEvent>,
+    bell: Bell,
 }
 
 /// The life of a worker's thread.
@@ -137,6 +149,7 @@ fn work(
         return Err(EngineError::Machine("the trial was cancelled".to_owned()));
     };
     worker.attach(epoch)?;
+    nap::wake_on_time();
     let tid = os::cpu::current_tid();
     let before = ThreadUsage::read(tid).ok();
     let mut was_sending = true;
@@ -150,7 +163,14 @@ fn work(
             worker.ping_events().for_each(|event| drop(ends.ping_events.push(event)));
         }
         match ends.messages.pop() {
-            Err(_) => {}
+            Err(_) if !worker.is_idle() => {}
+            Err(_) => {
+                let now = clock.now();
+                if let Some(until) = worker.rests_until(now) {
+                    ends.bell.sleep(until.since(now), worker.descriptors());
+                    worker.rested(now, until, clock.now());
+                }
+            }
             Ok(Message::Swap(empty)) => {
                 // There is room: control sends no second request before the first is answered.
                 let _ = ends.reports.push(worker.swap(empty));
@@ -240,5 +260,6 @@ impl Lines {
             message = back;
             std::thread::sleep(Duration::from_micros(50));
         }
+        self.bell.ring();
     }
 }

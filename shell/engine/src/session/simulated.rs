@@ -4,6 +4,7 @@ use super::collector::{Collector, WorkerResults};
 use super::control_loop::{ControlLoop, Workers};
 use super::start::{LEAD, workers};
 use crate::control::commands::Commands;
+use crate::emulation::Emulation;
 use crate::error::EngineError;
 use crate::observer::TrialObserver;
 use crate::trial::Trial;
@@ -19,16 +20,19 @@ pub(super) fn run<V: VirtualClock>(
     count: usize,
     clock: &V,
     commands: &mut Commands,
+    emulation: &mut Emulation,
     observer: &mut dyn TrialObserver,
 ) -> Result<WorkerResults, EngineError> {
     let (mut workers, mut background) = workers(trial, rig, count, Nanos::ZERO)?;
     background.captures.request(commands.take_captures());
     let epoch = clock.now() + LEAD;
+    observer.begins(epoch);
     workers.iter_mut().try_for_each(|worker| worker.attach(epoch))?;
     let mut collector = Collector::new(trial, count, epoch, false);
     let mut turns = Turns { workers, clock, idle: false };
     let captures = &mut background.captures;
-    let stopped = ControlLoop { collector: &mut collector, captures, commands, observer }.run(&mut turns);
+    let stopped =
+        ControlLoop { collector: &mut collector, captures, commands, emulation, observer }.run(&mut turns);
     let finish = |worker: Worker<'_>| (worker.finish(clock.now(), collector.empty()), None);
     let lasts = turns.workers.into_iter().map(finish).collect();
     Ok(collector.end(lasts, background, stopped, clock.now(), observer))

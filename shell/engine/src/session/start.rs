@@ -32,7 +32,7 @@ pub(super) fn workers<'a>(
     let shape = trial.shape;
     refuse_too_large(shape.bytes(count), shape.streams)?;
     let mut jit = None;
-    let mut sessions = SessionEndpoints::new(trial, rig, count)?;
+    let mut sessions = SessionEndpoints::new(trial, rig, count, wall_zero)?;
     let mut endpoints = trial.endpoints(rig, count, &mut jit)?;
     let captures = Captures::start(trial.plan, &mut endpoints, wall_zero)?;
     let field_programs = jit.map(|jit| if jit.compiles() { "compiled" } else { "interpreted" });

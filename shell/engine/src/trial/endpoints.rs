@@ -12,7 +12,7 @@ use crate::worker::varied::Varied;
 use field::Program;
 use jit::{Jit, Runner};
 use port::{PortFacts, TxOffload};
-use profile::plan::{ChainPlan, ChecksumBy};
+use profile::plan::{ChainLink, ChainPlan, ChecksumBy};
 use replay::TracePacket;
 use sched::{Chain, Link, Schedule, Share};
 use std::collections::HashMap;
@@ -45,6 +45,11 @@ impl Trial<'_> {
         for (index, port) in rig.ports.iter_mut().enumerate() {
             let senders = port.queues.tx.len().min(workers);
             let mtu = hosts_mtu(port.port.facts());
+            let (entries, exit) = match &mut port.punt {
+                Some(punt) => (&mut punt.entries[..], Some(&mut punt.exit)),
+                None => (&mut [][..], None),
+            };
+            let (mut entries, mut exit) = (entries.iter_mut(), exit);
             // Ports with fewer queues than there are workers are spread over these, each port whole: what receives also
             // answers. Sessions belong to the first workers.
             let first = if senders < workers && !self.has_sessions(index) { next } else { 0 };
@@ -52,11 +57,18 @@ impl Trial<'_> {
                 let share = Share { index: n as u16, of: senders as u16 };
                 let mut transmitter = self.transmitter(queue.as_mut(), index, share, jit)?;
                 transmitter.limit(self.cap(index, senders as u16));
+                if let Some(exit) = exit.take() {
+                    transmitter.punt(exit);
+                }
                 all[(first + n) % workers].0.push(transmitter);
             }
             // A port with more receive queues than there are workers: they take turns at them.
             for (n, queue) in port.queues.rx.iter_mut().enumerate() {
-                all[(first + n) % workers].1.push(Receiver::new(queue.as_mut(), index, self.mark, mtu));
+                let mut receiver = Receiver::new(queue.as_mut(), index, self.mark, mtu);
+                if let Some(entry) = entries.next() {
+                    receiver.punt(entry);
+                }
+                all[(first + n) % workers].1.push(receiver);
             }
             next += if senders < workers { senders } else { 0 };
         }
@@ -105,7 +117,8 @@ impl Trial<'_> {
         }
         let chains: Vec<Chain> =
             self.plan.chains.iter().filter_map(|chain| self.chain(chain, &places)).collect();
-        let schedule = Schedule::new(&loads, &chains, Nanos::ZERO, self.plan.duration, share);
+        let (duration, stagger) = (self.plan.duration, self.plan.stagger);
+        let schedule = Schedule::beginning(&loads, &chains, Nanos::ZERO, duration, share, stagger);
         let signer = Signer { mark: self.mark, lane: share.index as u8 };
         let mut transmitter =
             Transmitter::new(queue, port, schedule, signer, streams, blocks, varied, self.shape);
@@ -115,12 +128,14 @@ impl Trial<'_> {
 
     /// A chain of the plan as the schedule of its port has it; `None` if it is another port's.
     fn chain(&self, chain: &ChainPlan, places: &HashMap<usize, u32>) -> Option<Chain> {
-        let link = |(index, gap): &(usize, Nanos)| {
-            let load = self.streams[*index].load.clone();
-            Some(Link { stream: *places.get(index)?, load, gap: *gap })
+        let link = |link: &ChainLink| {
+            let load = self.streams[link.stream].load.clone();
+            let (gap, ends_at_last) = (link.gap, link.ends_at_last);
+            Some(Link { stream: *places.get(&link.stream)?, load, gap, ends_at_last })
         };
         let links = chain.links.iter().map(link).collect::<Option<Vec<_>>>()?;
-        Some(Chain { links, loops: chain.loops, start_delay: Nanos::ZERO })
+        let ChainPlan { loops, repeat_from, last, .. } = *chain;
+        Some(Chain { links, loops, repeat_from, last, start_delay: Nanos::ZERO })
     }
 
     /// What a stream sends, signed for `lane`.

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 /// First byte of hardware addresses that are made here: locally administered, not a group's (IEEE 802).
-const LOCAL: u8 = 0x02;
+pub(crate) const LOCAL: u8 = 0x02;
 
 /// The hosts behind all ports.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct EmulatedHosts {
     /// Of each port, for each of its hosts the index of what the plan says of it.
     plans: Vec<Vec<usize>>,
     /// The hosts, on their ports, that are the clients and the servers of each entry of sessions.
-    sessions: Vec<(usize, usize)>,
+    sessions: Vec<(Vec<usize>, Vec<usize>)>,
 }
 
 impl EmulatedHosts {
@@ -56,46 +56,55 @@ impl EmulatedHosts {
         }
         for entry in &plan.sessions {
             let session = &entry.session;
-            let mut assign = |side: &Option<SidePlan>, host, pool| {
-                side.as_ref().map_or(0, |side| all.assign(&mut hosts, side, host, pool))
+            let mut assign = |side: &Option<SidePlan>, played: &[usize], pool: &PoolPlan| {
+                let each = side.iter().flat_map(|side| (0..side.hosts.len()).map(move |place| (side, place)));
+                each.map(|(side, place)| all.assign(&mut hosts, side, (place, played[place]), pool)).collect()
             };
-            let client = assign(&session.client, entry.client_host, &session.clients);
-            let server = assign(&session.server, entry.server_host, &session.servers);
+            let client = assign(&session.client, &entry.client_hosts, &session.clients);
+            let server = assign(&session.server, &entry.server_hosts, &session.servers);
             all.sessions.push((client, server));
         }
         let sent_to = |port: usize| -> Vec<RangeInclusive<IpAddr>> {
             let streams = plan.streams.iter().filter(|stream| stream.to == Some(port));
             streams.filter_map(|stream| stream.destinations.map(|(low, high)| low..=high)).collect()
         };
-        all.ports =
-            hosts.into_iter().enumerate().map(|(port, hosts)| Hosts::new(hosts, sent_to(port))).collect();
+        let own = |port: usize| plan.ports[port].punt.as_ref().map_or(0, |_| plan.ports[port].hosts.len());
+        let on_port = |(port, hosts)| Hosts::new(hosts, sent_to(port)).punt(own(port));
+        all.ports = hosts.into_iter().enumerate().map(on_port).collect();
         Ok(all)
     }
 
-    /// Lets the host number `host` of a side's port answer for the addresses of `pool`; returns the host that does. In VLANs
-    /// that are not the host's own it is another one, with the same hardware address.
-    fn assign(&mut self, hosts: &mut [Vec<Host>], side: &SidePlan, host: usize, pool: &PoolPlan) -> usize {
+    /// Lets the host number `host` of a side's port, at `place` of the side's, answer for its addresses in `pool`; returns the
+    /// host that does. In VLANs that are not the host's own it is another one, with the same hardware address.
+    fn assign(
+        &mut self,
+        hosts: &mut [Vec<Host>],
+        side: &SidePlan,
+        (place, host): (usize, usize),
+        pool: &PoolPlan,
+    ) -> usize {
         let (hosts, plans) = (&mut hosts[side.port], &mut self.plans[side.port]);
-        let mac = hosts[host].mac;
-        let is_it = |other: &usize| hosts[*other].vlans == side.vlans && hosts[*other].mac == mac;
+        let (mac, vlans) = (hosts[host].mac, &side.hosts[place].vlans);
+        let own = || pool.addresses.iter().filter(|range| range.host == place);
+        let is_it = |other: &usize| hosts[*other].vlans == *vlans && hosts[*other].mac == mac;
         let found = if is_it(&host) { Some(host) } else { (0..hosts.len()).find(is_it) };
         let number = found.unwrap_or_else(|| {
-            let addresses = pool.addresses.first().map(|range| range.first).into_iter().collect();
-            let vlans = side.vlans.clone();
+            let addresses = own().next().map(|range| range.first).into_iter().collect();
+            let vlans = vlans.clone();
             hosts.push(Host { mac, vlans, addresses, networks: Vec::new(), answers_for: Vec::new() });
             plans.push(host);
             hosts.len() - 1
         });
-        hosts[number].answers_for.extend(pool.addresses.iter().map(|range| range.first..=range.last));
+        hosts[number].answers_for.extend(own().map(|range| range.first..=range.last));
         number
     }
 
-    /// The host that is a side of the entry `session`, on the side's port.
-    pub(crate) fn of_session(&self, session: usize, side: Side) -> usize {
-        let (client, server) = self.sessions[session];
+    /// The host at `place` of a side of the entry `session`, on the side's port.
+    pub(crate) fn of_session(&self, session: usize, side: Side, place: usize) -> usize {
+        let (client, server) = &self.sessions[session];
         match side {
-            Side::Client => client,
-            Side::Server => server,
+            Side::Client => client[place],
+            Side::Server => server[place],
         }
     }
 
@@ -122,9 +131,8 @@ impl EmulatedHosts {
         }
         for (index, entry) in plan.sessions.iter().enumerate() {
             let Some(client) = &entry.session.client else { continue };
-            let host = self.of_session(index, Side::Client);
             wanted[client.port].extend(entry.hops.iter().filter_map(|hop| match hop.by {
-                HopBy::Resolve(ip) => Some((host, ip)),
+                HopBy::Resolve(ip) => Some((self.of_session(index, Side::Client, hop.host), ip)),
                 HopBy::Given(_) | HopBy::PeerPort => None,
             }));
         }

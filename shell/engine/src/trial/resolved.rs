@@ -3,18 +3,18 @@
 use super::hosts::EmulatedHosts;
 use crate::counts::interval::Shape;
 use crate::error::EngineError;
+use crate::worker::flows::ServerHops;
 use crate::worker::receive::{ANY_PORT, Expected};
 use neighbour::Resolver;
 use port::PortFacts;
 use profile::Plan;
-use profile::plan::{ChecksumBy, HopBy, NextHop, Pattern, StreamPlan};
+use profile::plan::{ChecksumBy, HopBy, NextHop, Pattern, SessionHop, StreamPlan};
 use sched::{CurvePoint, CurveShape, GapOrder, Pace, StreamLoad};
-use session::plan::Side;
+use session::plan::{AddressRange, Side};
 use std::net::IpAddr;
-use std::ops::RangeInclusive;
 use units::{Load, Nanos, Pps};
+use wire::PacketSpec;
 use wire::signature::Mark;
-use wire::{Header, PacketSpec};
 
 /// Speed of a link that neither port nor profile gives. A share of the link needs one.
 const UNSTATED_SPEED: u64 = 0;
@@ -47,8 +47,8 @@ pub(crate) struct Trial<'p> {
     pub(crate) shape: Shape,
     pub(crate) mark: Mark,
     pub(crate) grace: Nanos,
-    /// For each entry under `sessions`: servers and the hardware address their clients send to.
-    pub(crate) hops: Vec<Vec<(RangeInclusive<IpAddr>, [u8; 6])>>,
+    /// For each entry under `sessions`, and each host of its clients: servers and the hardware address sent to.
+    pub(crate) hops: Vec<Vec<ServerHops>>,
     /// Neighbours that have answered or were given, with the port and the host behind it that asked.
     pub(crate) known: Vec<(usize, usize, IpAddr, [u8; 6])>,
 }
@@ -64,8 +64,8 @@ impl<'p> Trial<'p> {
         let mut streams = (0..plan.streams.len())
             .map(|index| stream(plan, index, facts, &hosts, neighbours))
             .collect::<Result<Vec<_>, _>>()?;
-        for (index, _) in plan.chains.iter().flat_map(|chain| &chain.links) {
-            streams[*index].chained = true;
+        for link in plan.chains.iter().flat_map(|chain| &chain.links) {
+            streams[link.stream].chained = true;
         }
         let expected = plan.streams.iter().map(|s| Expected {
             port: s.to.map_or(ANY_PORT, |to| to as u16),
@@ -95,24 +95,29 @@ impl<'p> Trial<'p> {
     }
 }
 
-/// Servers of an entry and the hardware address its clients send to.
-fn hops(
-    plan: &Plan,
-    index: usize,
-    hosts: &EmulatedHosts,
-    neighbours: &[Resolver],
-) -> Vec<(RangeInclusive<IpAddr>, [u8; 6])> {
+/// Servers of an entry and the hardware address each host of its clients sends to.
+fn hops(plan: &Plan, index: usize, hosts: &EmulatedHosts, neighbours: &[Resolver]) -> Vec<ServerHops> {
     let entry = &plan.sessions[index];
     let Some(client) = &entry.session.client else { return Vec::new() };
     let server = entry.session.server.as_ref();
-    let mac = |by| match by {
+    let mac = |hop: &SessionHop| match hop.by {
         HopBy::Given(mac) => Some(mac),
-        HopBy::Resolve(ip) => neighbours[client.port].mac(hosts.of_session(index, Side::Client), ip),
+        HopBy::Resolve(ip) => {
+            neighbours[client.port].mac(hosts.of_session(index, Side::Client, hop.host), ip)
+        }
         HopBy::PeerPort => {
-            server.map(|server| hosts.ports[server.port].host(hosts.of_session(index, Side::Server)).mac)
+            let servers = &entry.session.servers.addresses;
+            let has = |range: &&AddressRange| range.first <= hop.first && hop.first <= range.last;
+            let place = servers.iter().find(has).map_or(0, |range| range.host);
+            server
+                .map(|server| hosts.ports[server.port].host(hosts.of_session(index, Side::Server, place)).mac)
         }
     };
-    entry.hops.iter().filter_map(|hop| Some((hop.first..=hop.last, mac(hop.by)?))).collect()
+    let mut all = vec![ServerHops::new(); client.hosts.len()];
+    for hop in &entry.hops {
+        all[hop.host].extend(mac(hop).map(|mac| (hop.first..=hop.last, mac)));
+    }
+    all
 }
 
 fn stream(
@@ -153,7 +158,7 @@ fn stream(
     let mut packet = PacketSpec::clone(&stream.packet);
     for (field, mac) in [("dst", next_hop), ("src", source)] {
         if let Some(mac) = mac {
-            set_mac(&mut packet.headers, field, mac);
+            set_mac(&mut packet, field, mac);
         }
     }
     Ok(TrialStream {
@@ -219,9 +224,14 @@ fn load(stream: &StreamPlan, index: usize, speed: u64) -> StreamLoad {
     }
 }
 
-fn set_mac(headers: &mut [Header], field: &str, mac: [u8; 6]) {
+fn set_mac(packet: &mut PacketSpec, field: &str, mac: [u8; 6]) {
+    if let Some(raw) = &mut packet.raw {
+        let at = if field == "dst" { 0 } else { mac.len() };
+        raw.bytes[at..][..mac.len()].copy_from_slice(&mac);
+        return;
+    }
     let number = mac.iter().fold(0u128, |n, b| n << 8 | u128::from(*b));
-    if let Some(ethernet) = headers.first_mut()
+    if let Some(ethernet) = packet.headers.first_mut()
         && let Some(field) = ethernet.protocol.field(field)
     {
         ethernet.put(field, number);

@@ -1,6 +1,9 @@
 //! Open ports with their queues. Trials run on them one after the other.
 
+use super::hosts::EmulatedHosts;
 use crate::error::EngineError;
+use crate::protocols::Protocols;
+use crate::punt::Punt;
 use dpdk::PortId;
 use port::ring::{self, RingName};
 use port::{DriverDrops, Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues};
@@ -8,22 +11,35 @@ use profile::Plan;
 use profile::plan::PortPlan;
 use std::collections::HashMap;
 
+/// Bytes of the longest ordinary frame with FCS.
+const ORDINARY_FRAME: u32 = 1_518;
+
 /// One open port.
 pub(crate) struct RigPort {
     pub(crate) port: Box<dyn Port>,
     pub(crate) queues: Queues,
+    /// To the namespace of its hosts, once a trial needed it.
+    pub(crate) punt: Option<Punt>,
 }
 
 /// Open ports, in the order of the Plan that asked for them.
 pub struct Rig {
+    /// Programs in the namespaces of ports, once a trial needed them. They end before their interfaces do.
+    pub(crate) protocols: Option<Protocols>,
     pub(crate) ports: Vec<RigPort>,
+    /// Where what is no worker runs.
+    pub(crate) control_cores: Vec<usize>,
 }
 
 impl Rig {
     /// Ports that are open already.
     pub fn new(ports: Vec<Box<dyn Port>>) -> Self {
-        let open = |mut port: Box<dyn Port>| RigPort { queues: port.take_queues(), port };
-        Self { ports: ports.into_iter().map(open).collect() }
+        let open = |mut port: Box<dyn Port>| RigPort { queues: port.take_queues(), port, punt: None };
+        Self {
+            protocols: None,
+            ports: ports.into_iter().map(open).collect(),
+            control_cores: os::cpu::allowed(),
+        }
     }
 
     /// Queues that each port sends with.
@@ -63,9 +79,47 @@ impl Rig {
         Ok(Self::new(ports))
     }
 
+    /// The ports with their queues, for another sender than trials.
+    pub fn into_ports(self) -> Vec<(Box<dyn Port>, Queues)> {
+        self.ports.into_iter().map(|rig| (rig.port, rig.queues)).collect()
+    }
+
     /// Facts about the ports.
     pub fn facts(&self) -> Vec<&PortFacts> {
         self.ports.iter().map(|p| p.port.facts()).collect()
+    }
+
+    /// Makes the interfaces of hosts whose control plane is a network namespace, if they are not there yet.
+    pub(crate) fn open_punts(&mut self, plan: &Plan, hosts: &EmulatedHosts) -> Result<(), EngineError> {
+        for (index, (port, rig)) in plan.ports.iter().zip(&mut self.ports).enumerate() {
+            if let (Some(punt), None) = (&port.punt, &rig.punt) {
+                let hosts = &hosts.ports[index].all()[..port.hosts.len()];
+                let facts = rig.port.facts();
+                // A port that is no interface carries what was asked of it, and an ordinary frame at least.
+                let least = if facts.netdev.is_none() { ORDINARY_FRAME } else { 0 };
+                let longest = facts.frame_len_max.max(least);
+                let frames = (longest, facts.tells_unfinished_checksums);
+                rig.punt =
+                    Some(Punt::open(port, punt, hosts, rig.queues.rx.len(), frames, &self.control_cores)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the programs of `plan`, if they do not run yet.
+    pub(crate) fn start_protocols(&mut self, plan: &Plan) -> Result<(), EngineError> {
+        if self.protocols.is_some() || plan.protocols.is_empty() {
+            return Ok(());
+        }
+        let namespaces: Vec<_> =
+            self.ports.iter().map(|port| port.punt.as_ref().map(|punt| &punt.namespace)).collect();
+        self.protocols = Some(Protocols::start(plan, &namespaces, &self.control_cores)?);
+        Ok(())
+    }
+
+    /// Frames for the namespace of each port, and of it, that were dropped by thread and kernel so far.
+    pub(crate) fn punts_dropped(&self) -> Vec<(u64, u64)> {
+        self.ports.iter().map(|port| port.punt.as_ref().map_or((0, 0), Punt::dropped)).collect()
     }
 
     pub(crate) fn driver_drops(&mut self) -> Vec<DriverDrops> {

@@ -6,19 +6,21 @@ use crate::error::EngineError;
 use crate::worker::flows::{Flows, Local, Opening, Role};
 use crate::worker::steer::Steer;
 use port::PortFacts;
-use session::plan::{SessionPlan, Side, SidePlan};
+use session::plan::{AppPlan, Carrier, SessionPlan, Side, SidePlan};
 use session::secure::SecureSide;
 use session::{Apps, Clients, GroupKey};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use tcp::{GroupConfig, GroupId, Stack};
+use std::sync::Arc;
+use tcp::{GroupConfig, GroupId, OwnMacs, Stack, Transport, UnfinishedChecksums};
 use tls::Sides;
+use units::Nanos;
 
 /// How frames are spread over queues where what is sent on one comes to its partner.
 const PAIRED: &str = "pair";
-/// Drivers of ports whose frames come from a kernel or a program: Linux leaves checksums to a card that is not there.
-const VIRTUAL: [&str; 10] = [
-    "af_packet",
+/// Drivers of ports whose frames come from a kernel or a program, and that can not tell which of them came by no card: Linux leaves
+/// checksums to one.
+const VIRTUAL: [&str; 9] = [
     "net_af_packet",
     "net_af_xdp",
     "xdp_live_frames",
@@ -40,15 +42,22 @@ pub(crate) struct SessionEndpoints {
     secure: Vec<Option<Sides>>,
     /// Number of workers that have sessions; they are the first.
     workers: usize,
-    /// Of each port whether its frames may come from a kernel or a program without having passed a card.
-    virtual_ports: Vec<bool>,
+    /// Of each port which checksums are good that do not add up.
+    unfinished: Vec<UnfinishedChecksums>,
     /// Of each port whose frames may come to any worker: each worker's ways to the others.
     steers: Vec<Vec<Option<Steer>>>,
+    /// Wall-clock time, since 1970-01-01 UTC, at instant zero of the workers' clock.
+    wall_zero: Nanos,
 }
 
 impl SessionEndpoints {
     /// For the sessions of `trial` on the ports of `rig`, which have queues for `workers`.
-    pub(crate) fn new(trial: &Trial<'_>, rig: &Rig, workers: usize) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        trial: &Trial<'_>,
+        rig: &Rig,
+        workers: usize,
+        wall_zero: Nanos,
+    ) -> Result<Self, EngineError> {
         let plans: Vec<SessionPlan> = trial.plan.sessions.iter().map(|entry| entry.session.clone()).collect();
         let facts = rig.facts();
         let mut secure = Vec::new();
@@ -67,8 +76,15 @@ impl SessionEndpoints {
             let needed = has_sessions && workers > 1 && any_worker;
             if needed { Steer::between(workers, owners).into_iter().map(Some).collect() } else { Vec::new() }
         });
-        let virtual_ports = facts.iter().map(|facts| VIRTUAL.contains(&facts.driver.as_str())).collect();
-        Ok(Self { workers: owners, virtual_ports, steers: steers.collect(), plans, groups, secure })
+        Ok(Self {
+            workers: owners,
+            unfinished: facts.iter().map(|facts| unfinished(facts)).collect(),
+            steers: steers.collect(),
+            plans,
+            groups,
+            secure,
+            wall_zero,
+        })
     }
 
     /// The share of worker `worker` on each port. Call it once for each.
@@ -84,7 +100,9 @@ impl SessionEndpoints {
         let role = |key: &GroupKey| {
             let follows = key.side == Side::Server && self.plans[key.session].client.is_some();
             let is_mixed = self.plans[key.session].mix.members.len() > 1;
-            (self.side(*key).port == port).then_some(Role { key: *key, is_mixed, follows })
+            let is_multihomed = self.side(*key).hosts.len() > 1;
+            let role = Role { key: *key, is_mixed, is_multihomed, follows };
+            (self.side(*key).port == port).then_some(role)
         };
         let roles: Vec<Option<Role>> = self.groups.iter().map(role).collect();
         if worker >= self.workers || roles.iter().all(Option::is_none) {
@@ -97,19 +115,27 @@ impl SessionEndpoints {
             let Some(role) = role else { continue };
             self.settle(&mut stack, GroupId(number as u16), role.key);
         }
+        // Where ranges overlap the first one counts: entries that serve TCP themselves come before.
+        for (number, role) in roles.iter().enumerate() {
+            let Some(role) = role else { continue };
+            self.settle_fallback(&mut stack, GroupId(number as u16), role.key);
+        }
         let mut secure =
             self.groups.iter().map(|key| self.secured(*key)).collect::<Result<Vec<_>, EngineError>>()?;
-        let apps = Apps::new(&self.plans, worker, self.workers, |key| {
+        let mut apps = Apps::new(&self.plans, worker, self.workers, |key| {
             let place = self.groups.iter().position(|group| *group == key);
             let made = place.and_then(|place| secure[place].take());
             made.expect("each group of an entry with TLS is asked for once")
         });
+        apps.set_clock(self.wall_zero);
         let openings = self.plans.iter().enumerate().filter_map(|(entry, plan)| {
             plan.client.as_ref().filter(|client| client.port == port)?;
             let clients = Clients::new(plan, entry, &self.groups, worker, self.workers)?;
-            let several = trial.hops[entry].iter().any(|(_, mac)| *mac != trial.hops[entry][0].1);
-            let hops = if several { trial.hops[entry].clone() } else { Vec::new() };
-            Some(Opening::new(entry, clients, plan.carrier, hops))
+            let hops = trial.hops[entry].iter().map(|hops| {
+                let is_one = hops.iter().all(|(_, mac)| *mac == hops[0].1);
+                if is_one { Vec::new() } else { hops.clone() }
+            });
+            Some(Opening::new(entry, clients, plan.carrier, hops.collect()))
         });
         let (share, end) = ((worker, self.workers), trial.plan.duration);
         let waits = self.plans.iter().all(|plan| plan.client.is_none());
@@ -128,7 +154,7 @@ impl SessionEndpoints {
     fn config(&self, trial: &Trial<'_>, key: GroupKey) -> GroupConfig {
         let side = self.side(key);
         let hop = match key.side {
-            Side::Client => trial.hops[key.session].first().map(|(_, mac)| *mac),
+            Side::Client => trial.hops[key.session][key.host].first().map(|(_, mac)| *mac),
             Side::Server => None,
         };
         GroupConfig {
@@ -136,12 +162,29 @@ impl SessionEndpoints {
             udp: side.udp.clone(),
             ttl: side.ttl,
             tos: side.tos,
-            vlans: side.vlans.clone(),
+            vlans: side.hosts[key.host].vlans.clone(),
             mtu: side.mtu,
-            own_mac: trial.hosts.ports[side.port].host(trial.hosts.of_session(key.session, key.side)).mac,
+            own_mac: trial.hosts.ports[side.port]
+                .host(trial.hosts.of_session(key.session, key.side, key.host))
+                .mac,
+            own_macs: self.own_macs(trial, key),
             hop_mac: hop,
-            takes_unfinished_checksums: self.virtual_ports[side.port],
+            unfinished_checksums: self.unfinished[side.port],
         }
+    }
+
+    /// Hardware addresses of clients that are hosts of their own: DHCP clients.
+    fn own_macs(&self, trial: &Trial<'_>, key: GroupKey) -> Option<Arc<OwnMacs>> {
+        let port = self.side(key).port;
+        if key.side != Side::Client || trial.plan.ports[port].dhcp.is_none() {
+            return None;
+        }
+        let hosts =
+            trial.hosts.ports[port].all().iter().filter_map(|host| match *host.addresses.first()? {
+                IpAddr::V4(ip) => Some((ip, host.mac)),
+                IpAddr::V6(_) => None,
+            });
+        Some(Arc::new(OwnMacs::new(hosts)))
     }
 
     /// Says which addresses are a group's.
@@ -152,7 +195,7 @@ impl SessionEndpoints {
             Side::Server => &plan.servers,
         };
         let ports = plan.mix.members[key.member].server_ports.as_ref().unwrap_or(&plan.servers.ports);
-        for range in &pool.addresses {
+        for range in pool.addresses.iter().filter(|range| range.host == key.host) {
             let addresses: RangeInclusive<IpAddr> = range.first..=range.last;
             if key.side == Side::Server {
                 stack.listen(group, plan.carrier.into(), addresses.clone(), ports.clone());
@@ -161,12 +204,26 @@ impl SessionEndpoints {
         }
     }
 
+    /// Serves DNS over TCP, too, where it is over UDP: what was cut short is asked again there (RFC 7766 section 5).
+    fn settle_fallback(&self, stack: &mut Stack<Apps>, group: GroupId, key: GroupKey) {
+        let plan = &self.plans[key.session];
+        let member = &plan.mix.members[key.member];
+        let is_dns = matches!(member.app, AppPlan::Dns(_));
+        if key.side != Side::Server || plan.carrier != Carrier::Udp || !is_dns {
+            return;
+        }
+        let ports = member.server_ports.as_ref().unwrap_or(&plan.servers.ports);
+        for range in plan.servers.addresses.iter().filter(|range| range.host == key.host) {
+            stack.listen(group, Transport::Tcp, range.first..=range.last, ports.clone());
+        }
+    }
+
     /// Flows a worker's stack should have room for.
     fn expected(&self, roles: &[Option<Role>]) -> usize {
         let flows = |Role { key, .. }: &Role| {
             let load = &self.plans[key.session].load;
-            // An entry's applications share what it has.
-            let flows = if key.member == 0 { load.concurrent.unwrap_or(FLOWS) } else { 0 };
+            // An entry's applications and hosts share what it has.
+            let flows = if (key.member, key.host) == (0, 0) { load.concurrent.unwrap_or(FLOWS) } else { 0 };
             flows.div_ceil(self.workers as u64)
         };
         let all: u64 = roles.iter().flatten().map(flows).sum();
@@ -183,6 +240,17 @@ impl SessionEndpoints {
         let name = &self.plans[key.session].name;
         made.map(Some)
             .map_err(|error| EngineError::Sessions { name: name.clone(), reason: error.to_string() })
+    }
+}
+
+/// Which checksums of frames of a port are good that do not add up.
+fn unfinished(facts: &PortFacts) -> UnfinishedChecksums {
+    if facts.tells_unfinished_checksums {
+        UnfinishedChecksums::Told
+    } else if VIRTUAL.contains(&facts.driver.as_str()) {
+        UnfinishedChecksums::BySum
+    } else {
+        UnfinishedChecksums::Refused
     }
 }
 

@@ -1,4 +1,4 @@
-//! What control tells a running worker, and what a worker hands back for pings.
+//! What control tells a running worker, and what a worker hands back for pings and for hosts that control looks after.
 
 use sched::Factor;
 use session::Scale;
@@ -11,14 +11,14 @@ pub(crate) enum WorkerCommand {
     SetRate(RateStep),
     /// Open sessions of some entries, and send their requests, at another rate.
     ScaleSessions(SessionStep),
-    /// Hand over frames that may answer a ping, or no longer.
+    /// Hand over frames that may answer a ping or concern hosts that control looks after, or no longer.
     Overhear(bool),
-    /// Send a frame of a ping. The first of the workers that send on the port does.
+    /// Send a frame of a ping, or of such a host. The first of the workers that send on the port does.
     SendFrame {
         /// Index of the port.
         port: usize,
         frame: Vec<u8>,
-        tag: PingTag,
+        tag: Option<PingTag>,
     },
     /// Send nothing that is not due yet.
     Stop,

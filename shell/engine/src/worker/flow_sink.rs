@@ -20,6 +20,11 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
+    /// Whether everything in it has left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
     /// Gives everything back.
     pub(crate) fn free(&mut self, queue: &mut dyn TxQueue) {
         queue.free(&mut self.blank);

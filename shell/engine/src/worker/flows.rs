@@ -7,8 +7,8 @@ use super::flow_sink::FlowSink;
 use super::steer::Steer;
 use crate::counts::sessions::SessionCounts;
 use session::plan::{Carrier, Side};
-use session::{Apps, Clients, Counts, Flow, GroupKey};
-use std::net::IpAddr;
+use session::{Apps, Clients, Counts, Flow, GroupKey, Move};
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use tcp::{ConnectError, FlowId, GroupId, Io, Stack, StackCounts, TcpCounts, Transport};
 use units::Nanos;
@@ -22,24 +22,22 @@ const END_AT_ONCE: usize = 64;
 /// Flows that are reset after the end at most.
 const RESETS_MAX: usize = 1 << 20;
 
+/// Servers and the hardware address that one host sends to for them.
+pub(crate) type ServerHops = Vec<(RangeInclusive<IpAddr>, [u8; 6])>;
+
 /// The clients of one entry.
 pub(crate) struct Opening {
     pub(crate) entry: usize,
     pub(crate) clients: Clients,
     pub(crate) transport: Transport,
-    /// Hardware address to send to for servers' addresses, where the group has none for all.
-    pub(crate) hops: Vec<(RangeInclusive<IpAddr>, [u8; 6])>,
+    /// Of each of the clients' hosts: hardware address to send to for servers' addresses, where its groups have none for all.
+    pub(crate) hops: Vec<ServerHops>,
     /// What was said of the load already.
     told: (u64, u64),
 }
 
 impl Opening {
-    pub(crate) fn new(
-        entry: usize,
-        clients: Clients,
-        carrier: Carrier,
-        hops: Vec<(RangeInclusive<IpAddr>, [u8; 6])>,
-    ) -> Self {
+    pub(crate) fn new(entry: usize, clients: Clients, carrier: Carrier, hops: Vec<ServerHops>) -> Self {
         Self { entry, clients, transport: carrier.into(), hops, told: (0, 0) }
     }
 }
@@ -60,21 +58,27 @@ impl Local {
         self.flows.is_none() && self.steer.is_none()
     }
 
-    /// Takes in a burst. Returns a bit for each frame that is not for sessions, the first one's lowest; `lost` counts
-    /// those that could not be passed on.
+    /// Takes in a burst. `unfinished` has a bit for each frame of which the port says that its checksum was left to a card, the
+    /// first one's lowest. Returns a bit for each frame that is not for sessions; `lost` counts those that could not be passed on.
     #[inline]
-    pub(crate) fn receive(&mut self, now: Nanos, frames: &mut [&[u8]], lost: &mut u64) -> u64 {
+    pub(crate) fn receive(
+        &mut self,
+        now: Nanos,
+        frames: &mut [&[u8]],
+        unfinished: u64,
+        lost: &mut u64,
+    ) -> u64 {
         let mut passed = 0;
         if let Some(steer) = &mut self.steer {
             for (number, frame) in frames.iter_mut().enumerate() {
-                if steer.pass(frame, lost) {
+                if steer.pass(frame, unfinished >> number & 1 != 0, lost) {
                     *frame = &[];
                     passed |= 1 << number;
                 }
             }
             steer.publish();
         }
-        let foreign = self.flows.as_mut().map_or(u64::MAX, |flows| flows.receive(now, frames));
+        let foreign = self.flows.as_mut().map_or(u64::MAX, |flows| flows.receive(now, frames, unfinished));
         foreign & !passed
     }
 
@@ -82,8 +86,8 @@ impl Local {
     #[inline]
     pub(crate) fn take_passed(&mut self, now: Nanos) -> bool {
         match (&mut self.steer, &mut self.flows) {
-            (Some(steer), Some(flows)) => steer.take(|frame| {
-                flows.receive(now, &[frame]);
+            (Some(steer), Some(flows)) => steer.take(|frame, is_unfinished| {
+                flows.receive(now, &[frame], is_unfinished.into());
             }),
             _ => false,
         }
@@ -107,6 +111,8 @@ pub(crate) struct Role {
     pub(crate) key: GroupKey,
     /// Whether its entry has other applications, too.
     pub(crate) is_mixed: bool,
+    /// Whether its side has other hosts, too.
+    pub(crate) is_multihomed: bool,
     /// Whether they go on until their clients, who are played here too, have ended them.
     pub(crate) follows: bool,
 }
@@ -172,10 +178,11 @@ impl Flows {
         self.port
     }
 
-    /// Takes in a burst. Returns a bit for each frame that is not for these flows, the first one's lowest.
+    /// Takes in a burst, with a bit in `unfinished` for each frame of which the port says that its checksum was left to a card.
+    /// Returns a bit for each frame that is not for these flows, the first one's lowest.
     #[inline]
-    pub(crate) fn receive(&mut self, now: Nanos, frames: &[&[u8]]) -> u64 {
-        self.stack.receive(now, &mut self.apps, frames)
+    pub(crate) fn receive(&mut self, now: Nanos, frames: &[&[u8]], unfinished: u64) -> u64 {
+        self.stack.receive_told(now, &mut self.apps, frames, unfinished)
     }
 
     /// Opens, times and sends what is due. `epoch` is the start of traffic. Returns whether there was anything.
@@ -206,6 +213,9 @@ impl Flows {
             self.stack.turn(now, &mut self.apps);
             busy = true;
         }
+        for step in self.apps.take_moves() {
+            self.go_on(now, step);
+        }
         if self.stack.owes() {
             self.stack.transmit(now, &mut self.apps, sink);
         }
@@ -233,6 +243,20 @@ impl Flows {
             }
         }
         opened
+    }
+
+    /// Lets a session go on on a flow of another carrier.
+    fn go_on(&mut self, now: Nanos, step: Move) {
+        let (Some(role), Some(ends)) = (self.roles[usize::from(step.group.0)], self.stack.ends(step.from))
+        else {
+            return;
+        };
+        let mut flow = None;
+        self.stack.with(now, &mut self.apps, step.from, |apps, old, io| flow = apps.leave(old, io));
+        let opening = self.openings.iter_mut().find(|opening| opening.entry == role.key.session);
+        let (Some(flow), Some(opening)) = (flow, opening) else { return };
+        let step = (step, role.key.host);
+        opening.reopen(now, step, ends, &flow, &mut self.stack, &mut self.apps, self.share);
     }
 
     /// Tells some more flows that the run is over.
@@ -309,6 +333,11 @@ impl Flows {
         }
     }
 
+    /// Whether some of what is due was left for the next turn.
+    pub(crate) fn has_more_to_do(&self) -> bool {
+        self.stack.owes() || self.dismissed.is_some() || self.retimed.is_some()
+    }
+
     /// When there is something to do next.
     pub(crate) fn next_due(&self, epoch: Nanos) -> Nanos {
         let opening = |opening: &Opening| epoch.saturating_add(opening.clients.deadline(&self.apps));
@@ -327,7 +356,7 @@ impl Flows {
         let (counts, tcp, frames) = &mut self.spare;
         self.apps.swap_counts(counts);
         for (number, role) in self.roles.iter().enumerate() {
-            let Some(Role { key, is_mixed, .. }) = role else { continue };
+            let Some(Role { key, is_mixed, is_multihomed, .. }) = role else { continue };
             let sum = &mut sessions[SessionCounts::index(key.session, key.side)];
             tcp.clear();
             frames.clear();
@@ -335,13 +364,17 @@ impl Flows {
             self.stack.swap_counts(group, tcp, frames);
             let counts = &mut counts[number];
             counts.bytes_delivered += match self.apps.carrier(group) {
-                Carrier::Udp => frames.datagram_bytes_out,
+                // DNS asks over TCP what UDP cut short.
+                Carrier::Udp => frames.datagram_bytes_out + tcp.bytes_acknowledged,
                 Carrier::Tcp if self.apps.is_secured(group) => 0,
                 Carrier::Tcp => tcp.bytes_acknowledged,
             };
             sum.app.merge(counts);
             if *is_mixed {
-                sum.add_member(key.member, counts);
+                SessionCounts::add_part(&mut sum.members, key.member, counts);
+            }
+            if *is_multihomed {
+                SessionCounts::add_part(&mut sum.hosts, key.host, counts);
             }
             sum.tcp.merge(tcp);
             sum.frames.merge(frames);
@@ -412,21 +445,48 @@ impl Opening {
         apps: &mut Apps,
         share: (usize, usize),
     ) {
-        let (group, mut tuple) = self.place(number, share);
+        let (mut group, mut tuple) = self.place(number, share);
         for _ in 0..=TRIES {
             let Some(pair) = tuple else { break };
             let flow = apps.start(now, group, number);
-            let (ends, hop) = ((pair.client, pair.server), self.hop(pair.server.ip()));
+            let (ends, hop) = ((pair.client, pair.server), self.hop(pair.host, pair.server.ip()));
             match stack.connect(now, apps, group, self.transport, ends, hop, flow) {
                 Ok(_) => return,
                 Err(error) => {
                     apps.take_back(group);
-                    tuple = if error == ConnectError::InUse { self.place(number, share).1 } else { None };
+                    if error != ConnectError::InUse {
+                        break;
+                    }
+                    (group, tuple) = self.place(number, share);
                 }
             }
         }
         apps.start(now, group, number);
         apps.not_opened(group);
+    }
+
+    /// Opens another flow for a session, between the same two addresses; or the session has failed.
+    fn reopen(
+        &self,
+        now: Nanos,
+        (step, host): (Move, usize),
+        (local, remote): (SocketAddr, SocketAddr),
+        flow: &Flow,
+        stack: &mut Stack<Apps>,
+        apps: &mut Apps,
+        (worker, workers): (usize, usize),
+    ) {
+        let hop = self.hop(host, remote.ip());
+        let places = self.clients.ports_from(local.port()).map(|port| SocketAddr::new(local.ip(), port));
+        let own = places.filter(|local| workers == 1 || tcp::owner(*local, remote, workers) == worker);
+        for local in own.take(TRIES) {
+            match stack.connect(now, apps, step.group, step.to.into(), (local, remote), hop, flow.clone()) {
+                Ok(_) => return,
+                Err(ConnectError::InUse) => {}
+                Err(_) => break,
+            }
+        }
+        apps.not_opened(step.group);
     }
 
     /// Which group session `number` belongs to, and where it goes.
@@ -438,10 +498,8 @@ impl Opening {
     }
 
     #[inline]
-    fn hop(&self, server: IpAddr) -> Option<[u8; 6]> {
-        if self.hops.is_empty() {
-            return None;
-        }
-        self.hops.iter().find(|(servers, _)| servers.contains(&server)).map(|(_, mac)| *mac)
+    fn hop(&self, host: usize, server: IpAddr) -> Option<[u8; 6]> {
+        let hops = self.hops.get(host).filter(|hops| !hops.is_empty())?;
+        hops.iter().find(|(servers, _)| servers.contains(&server)).map(|(_, mac)| *mac)
     }
 }

@@ -79,8 +79,9 @@ impl Pieces {
         answers.append(&mut self.complaints);
         counts.fragments.merge(&self.reassembler.take_counts());
         for frame in self.whole.drain(..) {
+            // Who cuts a packet finishes its checksum first.
             let is_foreign =
-                local.is_empty() || local.receive(now, &mut [&frame], &mut counts.rx_not_steered) & 1 != 0;
+                local.is_empty() || local.receive(now, &mut [&frame], 0, &mut counts.rx_not_steered) & 1 != 0;
             let Some(answer) = is_foreign.then(|| hosts.answer(&frame)).flatten() else { continue };
             self.id = self.id.wrapping_add(1);
             match Cut::new(&answer, self.mtu, self.id) {

@@ -5,9 +5,11 @@ use super::flows::Local;
 use super::pieces::Pieces;
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts};
+use crate::punt::PuntEntry;
 use measure::{Arrival, Recorder};
 use neighbour::Hosts;
 use port::{BURST, Burst, Clock, RxQueue};
+use std::os::fd::BorrowedFd;
 use units::Nanos;
 use wire::signature::{self, Mark, NoSignature, Signature};
 
@@ -34,6 +36,8 @@ pub(crate) struct Receiver<'a> {
     /// Whether the last burst was full.
     full: bool,
     tap: Option<Tap>,
+    /// To the namespace of hosts that have one.
+    punt: Option<&'a mut PuntEntry>,
     /// What may be answers to pings, while there are some.
     overheard: Option<Vec<PingEvent>>,
     /// Packets whose fragments arrive one by one.
@@ -60,6 +64,7 @@ impl<'a> Receiver<'a> {
             arrivals: [Arrival::default(); BURST],
             full: false,
             tap: None,
+            punt: None,
             overheard: None,
             pieces: Pieces::new(mtu),
         }
@@ -68,6 +73,11 @@ impl<'a> Receiver<'a> {
     /// Captures what is received.
     pub(crate) fn tap(&mut self, tap: Tap) {
         self.tap = Some(tap);
+    }
+
+    /// Passes frames for the hosts' namespace on.
+    pub(crate) fn punt(&mut self, entry: &'a mut PuntEntry) {
+        self.punt = Some(entry);
     }
 
     pub(crate) fn port(&self) -> usize {
@@ -87,6 +97,11 @@ impl<'a> Receiver<'a> {
     /// Takes out what may be answers to pings.
     pub(crate) fn overheard(&mut self) -> impl Iterator<Item = PingEvent> {
         self.overheard.iter_mut().flat_map(|frames| frames.drain(..))
+    }
+
+    /// What becomes readable when frames arrive, if the port has such a thing.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.queue.descriptor()
     }
 
     pub(crate) fn attach(&mut self) -> Result<(), port::PortError> {
@@ -130,7 +145,7 @@ impl<'a> Receiver<'a> {
     /// Offers the burst to sessions. Returns a bit for each frame that is not theirs, the first one's lowest.
     #[inline]
     fn offer(&self, now: Nanos, is_measuring: bool, local: &mut Local, counts: &mut PortCounts) -> u64 {
-        let mut frames: [&[u8]; BURST] = [&[]; BURST];
+        let (mut frames, mut unfinished): ([&[u8]; BURST], u64) = ([&[]; BURST], 0);
         let n = self.burst.len();
         for (i, frame) in frames[..n].iter_mut().enumerate() {
             let data = self.burst.data(i);
@@ -138,11 +153,14 @@ impl<'a> Receiver<'a> {
             if !(is_measuring && signature::read_at_end(data, &self.mark).is_ok()) {
                 *frame = data;
             }
+            unfinished |= u64::from(self.burst.has_unfinished_checksum(i)) << i;
         }
-        local.receive(now, &mut frames[..n], &mut counts.rx_not_steered)
+        local.receive(now, &mut frames[..n], unfinished, &mut counts.rx_not_steered)
     }
 
     /// Reads the signatures of those frames of the burst whose bit in `foreign` is set into `arrivals`; returns how many.
+    ///
+    /// As long as all are plain test packets nothing else is touched; from the first other one on, all are looked at closer.
     #[inline]
     fn classify(
         &mut self,
@@ -158,25 +176,59 @@ impl<'a> Receiver<'a> {
             self.burst.prefetch_data(i, 0);
         }
         let (mut measured, mut bytes) = (0, 0);
-        let mark = self.mark;
-        let mut aside = Aside { now, hosts, answers, pieces: &mut self.pieces };
+        let (mark, port) = (self.mark, self.port);
+        counts.rx_packets += n as u64;
         for i in 0..n {
             self.burst.prefetch_head(i + 2 * AHEAD);
             self.burst.prefetch_data(i + AHEAD, 0);
             let data = self.burst.data(i);
+            if foreign >> i & 1 != 0 {
+                let Some(arrival) = plain(port, &mark, data, now, expected) else {
+                    counts.rx_bytes += bytes + 4 * i as u64;
+                    let around = Around { now, expected, counts, hosts, answers };
+                    return self.classify_rest(i, measured, foreign, around);
+                };
+                self.arrivals[measured] = arrival;
+                measured += 1;
+            }
             bytes += data.len() as u64;
+        }
+        counts.rx_bytes += bytes + 4 * n as u64;
+        measured
+    }
+
+    /// The same from the `first` frame on, which is not a plain test packet; `measured` before it are.
+    #[inline(never)]
+    fn classify_rest(
+        &mut self,
+        first: usize,
+        mut measured: usize,
+        foreign: u64,
+        around: Around<'_>,
+    ) -> usize {
+        let Around { now, expected, counts, hosts, answers } = around;
+        for i in first..self.burst.len() {
+            self.burst.prefetch_head(i + 2 * AHEAD);
+            self.burst.prefetch_data(i + AHEAD, 0);
+            let data = self.burst.data(i);
+            counts.rx_bytes += (data.len() + FCS_BYTES) as u64;
             if foreign >> i & 1 == 0 {
                 continue;
             }
-            let found = match signature::read_at_end(data, &mark) {
+            let found = match signature::read_at_end(data, &self.mark) {
                 Ok(found) => found,
-                Err(_) => match look_closer(&mark, data, counts, &mut aside) {
-                    Some(found) => found,
-                    None => {
-                        keep_for_pings(&mut self.overheard, self.port, now, data);
-                        continue;
+                Err(_) => {
+                    let is_unfinished = self.burst.has_unfinished_checksum(i);
+                    let aside =
+                        Aside { pieces: &mut self.pieces, punt: self.punt.as_deref_mut(), is_unfinished };
+                    match look_closer(&self.mark, data, now, counts, hosts, answers, aside) {
+                        Some(found) => found,
+                        None => {
+                            keep_for_pings(&mut self.overheard, self.port, now, data);
+                            continue;
+                        }
                     }
-                },
+                }
             };
             let Some(arrival) = arrival(self.port, found, data, now, expected, counts) else {
                 counts.rx_other += 1;
@@ -185,8 +237,6 @@ impl<'a> Receiver<'a> {
             self.arrivals[measured] = arrival;
             measured += 1;
         }
-        counts.rx_packets += n as u64;
-        counts.rx_bytes += bytes + 4 * n as u64;
         measured
     }
 
@@ -195,26 +245,56 @@ impl<'a> Receiver<'a> {
         self.pieces.finish(&mut interval.ports[self.port]);
     }
 
-    /// Takes in frames outside a trial: everything goes to `take`.
-    pub(crate) fn listen(&mut self, mut take: impl FnMut(&[u8])) {
+    /// Takes in frames outside a trial: everything goes to `take`, with whether the port says that its checksum was left to a card.
+    pub(crate) fn listen(&mut self, mut take: impl FnMut(&[u8], bool)) {
         self.queue.recv(&mut self.burst);
         for i in 0..self.burst.len() {
-            take(self.burst.data(i));
+            take(self.burst.data(i), self.burst.has_unfinished_checksum(i));
         }
         self.queue.free(&mut self.burst);
     }
 }
 
-/// What is needed for frames that are no test packets. One address in the loop over test packets, instead of one each.
-struct Aside<'a> {
+/// What a burst that holds more than plain test packets needs.
+struct Around<'a> {
     now: Nanos,
+    expected: &'a [Expected],
+    counts: &'a mut PortCounts,
     hosts: &'a Hosts,
     answers: &'a mut Vec<Vec<u8>>,
-    pieces: &'a mut Pieces,
+}
+
+/// Whether a test packet of a stream arrived where, and as long as, it should.
+#[inline(always)]
+fn is_as_expected(port: usize, data: &[u8], expected: &Expected) -> (bool, bool) {
+    let is_astray = expected.port != ANY_PORT && usize::from(expected.port) != port;
+    let fits = (usize::from(expected.shortest)..=usize::from(expected.longest)).contains(&data.len());
+    (!is_astray, fits)
+}
+
+/// A test packet with its signature at its end, at the right port and as long as it should be; `None` for anything else.
+#[inline(always)]
+fn plain(port: usize, mark: &Mark, data: &[u8], now: Nanos, expected: &[Expected]) -> Option<Arrival> {
+    let found = signature::read_at_end(data, mark).ok()?;
+    let is_right = |expected| is_as_expected(port, data, expected) == (true, true);
+    let sent = signature::unwrap_time(found.time, now);
+    let is_plain = expected.get(found.stream as usize).is_none_or(is_right) & (sent <= now);
+    is_plain.then(|| seen(found, data, sent, now))
+}
+
+/// What is recorded of a test packet.
+#[inline(always)]
+fn seen(found: Signature, data: &[u8], sent: Nanos, now: Nanos) -> Arrival {
+    Arrival {
+        stream: found.stream,
+        lane: found.lane,
+        sequence: found.sequence,
+        bytes: (data.len() + FCS_BYTES) as u16,
+        latency: now.since(sent).0,
+    }
 }
 
 /// A test packet that has arrived; `None` if it is only quoted in a report of an error.
-#[inline(always)]
 fn arrival(
     port: usize,
     found: Signature,
@@ -224,74 +304,61 @@ fn arrival(
     counts: &mut PortCounts,
 ) -> Option<Arrival> {
     if let Some(expected) = expected.get(found.stream as usize) {
-        let is_astray = expected.port != ANY_PORT && usize::from(expected.port) != port;
-        let fits = (usize::from(expected.shortest)..=usize::from(expected.longest)).contains(&data.len());
-        if (is_astray | !fits) && reports_error(data) {
+        let (here, fits) = is_as_expected(port, data, expected);
+        if !(here && fits) && reports_error(data) {
             return None;
         }
-        if is_astray | !fits {
-            count_astray(counts, is_astray, fits);
-        }
+        counts.rx_misrouted += u64::from(!here);
+        counts.rx_wrong_length += u64::from(!fits);
     }
     let sent = signature::unwrap_time(found.time, now);
-    if sent > now {
-        count_before_sent(counts);
-    }
-    Some(Arrival {
-        stream: found.stream,
-        lane: found.lane,
-        sequence: found.sequence,
-        bytes: (data.len() + FCS_BYTES) as u16,
-        latency: now.since(sent).0,
-    })
+    counts.rx_before_sent += u64::from(sent > now);
+    Some(seen(found, data, sent, now))
+}
+
+/// Where frames that are no test packets may go, besides the hosts.
+struct Aside<'a> {
+    pieces: &'a mut Pieces,
+    punt: Option<&'a mut PuntEntry>,
+    /// Whether the port says that the frame's checksum was left to a card.
+    is_unfinished: bool,
 }
 
 /// A frame without a signature at its end: padded or damaged by the device, meant for a host, or foreign.
-#[cold]
-#[inline(never)]
 fn look_closer(
     mark: &Mark,
     data: &[u8],
+    now: Nanos,
     counts: &mut PortCounts,
-    aside: &mut Aside<'_>,
+    hosts: &Hosts,
+    answers: &mut Vec<Vec<u8>>,
+    aside: Aside<'_>,
 ) -> Option<Signature> {
     let found = signature::find(data, mark);
     if let Err(why) = found {
         counts.rx_other += 1;
         counts.rx_damaged += u64::from(why == NoSignature::Damaged);
-        if !aside.pieces.take(aside.now, aside.hosts, data) {
-            aside.answers.extend(aside.hosts.answer(data));
+        // A request to all may be for the namespace, or for addresses of sessions and streams.
+        if let Some(punt) = aside.punt {
+            punt.take(data, aside.is_unfinished, counts);
+        }
+        if !aside.pieces.take(now, hosts, data) {
+            answers.extend(hosts.answer(data));
         }
     }
     found.ok()
 }
 
-/// Counts a test packet on a wrong port or of a wrong length. Not inlined: most packets need none of its memory.
-#[cold]
-#[inline(never)]
-fn count_astray(counts: &mut PortCounts, is_astray: bool, fits: bool) {
-    counts.rx_misrouted += u64::from(is_astray);
-    counts.rx_wrong_length += u64::from(!fits);
-}
-
-/// Counts a test packet whose time is in the future.
-#[cold]
-#[inline(never)]
-fn count_before_sent(counts: &mut PortCounts) {
-    counts.rx_before_sent += 1;
-}
-
-/// Keeps a foreign frame if it may be the answer to a ping.
+/// Keeps a foreign frame if it may be the answer to a ping, or for a host that control looks after.
 #[inline]
 fn keep_for_pings(overheard: &mut Option<Vec<PingEvent>>, port: usize, at: Nanos, data: &[u8]) {
     let Some(overheard) = overheard else { return };
-    if overheard.len() < OVERHEARD_MAX && neighbour::may_answer(data) {
+    if overheard.len() < OVERHEARD_MAX && (neighbour::may_answer(data) || emulate::may_concern(data)) {
         overheard.push(PingEvent::Received { port, at, frame: data.to_vec() });
     }
 }
 
 /// Whether a frame is an ICMP message about another packet, which it quotes (RFC 792, RFC 4443 section 2.1).
-#[cold]
 fn reports_error(data: &[u8]) -> bool {
     let pair = |at: usize| data.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
     let mut at = 12;

@@ -9,6 +9,8 @@ use port::bytes::{ByteReceiver, ByteSender, byte_ring};
 const RING: usize = 1 << 20;
 /// Frames taken from each of the others in one turn.
 const AT_ONCE: usize = 64;
+/// Set in the length before a frame: its checksum was left to a card, as its port says.
+const UNFINISHED: u32 = 1 << 31;
 
 /// One worker's ends of the rings of one port.
 pub(crate) struct Steer {
@@ -44,12 +46,13 @@ impl Steer {
     /// Passes `frame` on if it belongs to a flow of another worker; returns whether it does. The others see it after
     /// [`Steer::publish`]. If there is no room the frame is lost, and `lost` counts it.
     #[inline]
-    pub(crate) fn pass(&mut self, frame: &[u8], lost: &mut u64) -> bool {
+    pub(crate) fn pass(&mut self, frame: &[u8], is_unfinished: bool, lost: &mut u64) -> bool {
         let Some(owner) = tcp::flow_owner(frame, self.owners).filter(|owner| *owner != self.me) else {
             return false;
         };
         let Some(to) = &mut self.to[owner] else { return false };
-        *lost += u64::from(!to.write(&(frame.len() as u32).to_le_bytes(), frame));
+        let head = frame.len() as u32 | if is_unfinished { UNFINISHED } else { 0 };
+        *lost += u64::from(!to.write(&head.to_le_bytes(), frame));
         true
     }
 
@@ -59,16 +62,17 @@ impl Steer {
         self.to.iter_mut().flatten().for_each(|to| to.publish(to.mark()));
     }
 
-    /// Takes what others passed on. Returns whether there was anything.
-    pub(crate) fn take(&mut self, mut each: impl FnMut(&[u8])) -> bool {
+    /// Takes what others passed on, each frame with whether its checksum is unfinished. Returns whether there was anything.
+    pub(crate) fn take(&mut self, mut each: impl FnMut(&[u8], bool)) -> bool {
         let mut any = false;
         for from in &mut self.from {
             for _ in 0..AT_ONCE {
-                let mut len = [0; 4];
-                if !from.peek(0, &mut len) {
+                let mut head = [0; 4];
+                if !from.peek(0, &mut head) {
                     break;
                 }
-                let len = u32::from_le_bytes(len) as usize;
+                let head = u32::from_le_bytes(head);
+                let len = (head & !UNFINISHED) as usize;
                 self.frame.resize(len, 0);
                 // A frame is published whole.
                 if !from.peek(4, &mut self.frame) {
@@ -76,7 +80,7 @@ impl Steer {
                 }
                 from.skip(4 + len);
                 any = true;
-                each(&self.frame);
+                each(&self.frame, head & UNFINISHED != 0);
             }
         }
         any
@@ -104,15 +108,16 @@ mod tests {
             let frame = frame(port);
             let owner = tcp::flow_owner(&frame, 2).expect("a flow");
             for (worker, steer) in all.iter_mut().enumerate() {
-                assert_eq!(steer.pass(&frame, &mut lost), worker != owner);
+                assert_eq!(steer.pass(&frame, port % 2 == 0, &mut lost), worker != owner);
                 got[owner] += u32::from(worker != owner);
             }
         }
         all.iter_mut().for_each(Steer::publish);
         for (worker, steer) in all.iter_mut().enumerate() {
             let mut taken = 0;
-            while steer.take(|frame| {
+            while steer.take(|frame, is_unfinished| {
                 assert_eq!(tcp::flow_owner(frame, 2), Some(worker));
+                assert_eq!(is_unfinished, frame[35] % 2 == 0, "as the port said");
                 taken += 1;
             }) {}
             assert_eq!(taken, got[worker]);
@@ -124,7 +129,7 @@ mod tests {
     fn a_full_ring_is_counted() {
         let mut all = Steer::between(2, 1);
         let (frame, mut lost) = (frame(7), 0);
-        (0..RING / frame.len() + 10).for_each(|_| assert!(all[1].pass(&frame, &mut lost)));
+        (0..RING / frame.len() + 10).for_each(|_| assert!(all[1].pass(&frame, false, &mut lost)));
         assert!(lost >= 10);
     }
 }

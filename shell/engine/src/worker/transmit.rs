@@ -8,10 +8,14 @@ use super::template::Blocks;
 use super::varied::{Slice, TxContent, Varied};
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts, Shape};
+use crate::punt::PuntExit;
 use port::{BURST, Burst, Clock, TxQueue};
 use sched::{Factor, Pacing, Schedule, Slot};
 use units::Nanos;
 use wire::signature::{LaneMark, Mark};
+
+/// Frames of a namespace that are sent in one turn.
+const PUNTED_MAX: usize = 32;
 
 /// A stream as this worker sends it: one cache line.
 #[repr(align(64))]
@@ -80,6 +84,8 @@ pub(crate) struct Transmitter<'a> {
     tap: Option<Tap>,
     cap: Option<Cap>,
     deadlines: Option<Deadlines>,
+    /// From the namespace of hosts that have one.
+    punt: Option<&'a mut PuntExit>,
 }
 
 impl<'a> Transmitter<'a> {
@@ -113,7 +119,62 @@ impl<'a> Transmitter<'a> {
             tap: None,
             cap: None,
             deadlines: None,
+            punt: None,
         }
+    }
+
+    /// Sends frames of the hosts' namespace.
+    pub(crate) fn punt(&mut self, exit: &'a mut PuntExit) {
+        self.punt = Some(exit);
+    }
+
+    /// Whether there is a namespace whose frames it sends.
+    pub(crate) fn punts(&self) -> bool {
+        self.punt.is_some()
+    }
+
+    /// Sends frames of the hosts' namespace, as many as there are, a burst at most. What the port does not take now stays.
+    pub(crate) fn turn_punt(&mut self, now: Nanos, counts: &mut PortCounts) -> bool {
+        let Some(exit) = self.punt.as_deref_mut() else { return false };
+        let (mut lengths, mut n) = ([0; PUNTED_MAX], 0);
+        while n < PUNTED_MAX
+            && let Some(len) = exit.next_len()
+        {
+            let may_leave = self.cap.as_mut().is_none_or(|cap| cap.may_answer(now));
+            if !may_leave || self.queue.alloc(&mut self.control, 1) == 0 {
+                break;
+            }
+            let buffer = self.control.frame_mut(n);
+            if !buffer.fits(len) {
+                // Those before it leave first.
+                if n == 0 {
+                    exit.drop_next(len);
+                    counts.tx_punt_dropped += 1;
+                }
+                break;
+            }
+            let frame = buffer.begin(len);
+            exit.look(frame);
+            if let Some(tap) = &mut self.tap {
+                tap.stage(now, frame);
+            }
+            lengths[n] = len;
+            n += 1;
+        }
+        let sent = if n > 0 { self.queue.send(&mut self.control) } else { 0 };
+        self.queue.free(&mut self.control);
+        let sent = sent.min(n);
+        if n > 0 {
+            exit.taken(&lengths[..sent]);
+            if let Some(tap) = &mut self.tap {
+                tap.commit(sent);
+            }
+        }
+        if let Some(cap) = &mut self.cap {
+            cap.pay(sent as u64, lengths[..sent].iter().map(|len| *len as u64 + 4).sum());
+        }
+        counts.tx_punted += sent as u64;
+        sent > 0
     }
 
     /// Gives up what streams have not sent by their deadlines.
@@ -343,6 +404,11 @@ impl<'a> Transmitter<'a> {
         self.packets == 0
             && (self.schedule.is_finished() || now.since(epoch) >= self.schedule.end())
             && self.schedule.next_due() == Nanos::MAX
+    }
+
+    /// Whether there is something the port had no room for.
+    pub(crate) fn waits_for_room(&self) -> bool {
+        self.packets > 0 || !self.outbox.is_empty()
     }
 
     /// When it next has something to do, on the clock whose `epoch` is the schedule's 0.

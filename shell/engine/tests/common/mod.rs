@@ -40,6 +40,7 @@ pub(crate) fn stream(name: &str, rate: &str) -> StreamPlan {
         to: Some(1),
         from_host: 0,
         to_host: 0,
+        leased: false,
         packet: Arc::new(udp()),
         next_hop: NextHop::PeerPort,
         fill_source_mac: true,
@@ -72,6 +73,9 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         checksum: ChecksumBy::Software,
         allow_default_route: false,
         capture: None,
+        punt: None,
+        dhcp: None,
+        multicast: None,
         rate_max: None,
     };
     let link = LinkPlan {
@@ -91,10 +95,13 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         chains: Vec::new(),
         groups: Vec::new(),
         warnings: Vec::new(),
+        stagger: true,
         duration: duration.parse().unwrap(),
         sent_elsewhere: None,
         drain: Nanos::from_secs(1),
+        polling: profile::plan::Polling::Auto,
         criteria: Vec::new(),
+        protocols: Vec::new(),
         sim: SimPlan { link, router: None },
     }
 }

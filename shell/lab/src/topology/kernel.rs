@@ -19,8 +19,8 @@ const WEST_GATEWAY6: &str = "2001:2::1";
 const EAST_GATEWAY6: &str = "2001:2:0:1::1";
 
 /// The router's addresses on both sides.
-const WEST_SIDE: [&str; 2] = ["10.0.0.1/24", "2001:2::1/64"];
-const EAST_SIDE: [&str; 2] = ["10.0.1.1/24", "2001:2:0:1::1/64"];
+pub(super) const WEST_SIDE: [&str; 2] = ["10.0.0.1/24", "2001:2::1/64"];
+pub(super) const EAST_SIDE: [&str; 2] = ["10.0.1.1/24", "2001:2:0:1::1/64"];
 
 /// The first network of large routing tables; with routes of 24 bits 16.0.0.0/4 holds 1,048,576.
 pub(super) const FIRST_ROUTE: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);

@@ -5,6 +5,7 @@ mod kernel;
 mod parameters;
 mod paths;
 mod profiles;
+mod routing;
 mod servers;
 mod switches;
 
@@ -43,7 +44,7 @@ const ROUTES: u32 = 262_144;
 /// Default number of rules of a lab with many rules.
 const RULES: u32 = 1_024;
 
-const CATALOGUE: [Entry; 13] = [
+const CATALOGUE: [Entry; 15] = [
     Entry {
         name: "kernel-router",
         about: "Linux kernel router between two networks, IPv4 and IPv6",
@@ -78,6 +79,20 @@ const CATALOGUE: [Entry; 13] = [
         device: "kernel-bridge",
         parameters: &[],
         design: kernel::bridge,
+    },
+    Entry {
+        name: "bgp-router",
+        about: "Linux kernel router with FRR, which learns 10,000 routes by BGP from BIRD behind a port",
+        device: "frr-bgp",
+        parameters: &[(Parameter::Routes, 10_000)],
+        design: routing::bgp,
+    },
+    Entry {
+        name: "ospf-area",
+        about: "Linux kernel router with FRR, which learns 1,000 routes by OSPF from BIRD behind a port",
+        device: "frr-ospf",
+        parameters: &[(Parameter::Routes, 1_000)],
+        design: routing::ospf,
     },
     Entry {
         name: "chain",

@@ -13,7 +13,7 @@ fn design(name: &str, parameters: &Parameters) -> Result<Design, LabError> {
 #[test]
 fn names_are_unique_and_found() {
     let names: BTreeSet<_> = Topology::all().map(Topology::name).collect();
-    assert_eq!(names.len(), 13);
+    assert_eq!(names.len(), 15);
     let error = Topology::by_name("kernel").unwrap_err().to_string();
     assert!(error.starts_with("unknown topology 'kernel': use one of kernel-router, "), "{error}");
 }

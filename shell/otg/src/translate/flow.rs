@@ -123,7 +123,7 @@ impl Shared<'_> {
             pattern: self.duration.pattern.clone(),
             count: self.duration.packets.map(count),
             start_delay: document::Duration(nanos(self.duration.delay_ns)),
-            measure: self.measure,
+            measure: (!self.measure).then_some(false),
             ..StreamDoc::new(Name(part.name.to_owned()), ports.key(from.port))
         }
     }

@@ -240,6 +240,7 @@ pub(super) fn sessions_over_load(loaded: &Loaded) -> Option<Markup> {
 /// The charts of trials whose load has one unit.
 fn sessions_over(number: usize, unit: &str, trials: &[&TrialRow]) -> Option<Markup> {
     let (what, format): (&str, fn(f64) -> String) = match unit {
+        "times" => ("multiple of the profile's load", |value| quantity(value, "")),
         "connections" => ("connections held at the same time", count),
         "bits/s" => ("application data", |value| quantity(value, "bps")),
         "transactions/s" => ("transactions per second", |value| quantity(value, "/s")),
@@ -272,11 +273,12 @@ fn sessions_over(number: usize, unit: &str, trials: &[&TrialRow]) -> Option<Mark
         let title = format!("{title} over load, {what}");
         lines(&format!("c-{id}-{number}"), &title, &x, &Axis::suited(y, format, values), &series)
     };
-    let reached: Of = match unit {
-        "connections" => |f| f.sessions_active_max,
-        "bits/s" => |f| f.goodput_bps,
-        "transactions/s" => |f| f.transactions_per_s,
-        _ => |f| f.open_per_s,
+    let (reached, of_what): (Of, fn(f64) -> String) = match unit {
+        "times" => (|f| f.goodput_bps, |value| quantity(value, "bps")),
+        "connections" => (|f| f.sessions_active_max, format),
+        "bits/s" => (|f| f.goodput_bps, format),
+        "transactions/s" => (|f| f.transactions_per_s, format),
+        _ => (|f| f.open_per_s, format),
     };
     all([
         chart("s-failed", "Failed sessions", "failed, share of attempted", percent, &[("", failed_ratio)]),
@@ -287,7 +289,7 @@ fn sessions_over(number: usize, unit: &str, trials: &[&TrialRow]) -> Option<Mark
             count,
             &[("attempted", |f| f.sessions_attempted), ("established", |f| f.sessions_established)],
         ),
-        chart("s-reached", "Reached, as a mean with ramps,", "reached", format, &[("", reached)]),
+        chart("s-reached", "Reached, as a mean with ramps,", "reached", of_what, &[("", reached)]),
         chart("s-setup", "Time to set up", "99%", ns, &[("", |f| f.setup_p99_ns)]),
         chart(
             "s-response",

@@ -66,6 +66,17 @@ fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// Whether a document has secrets that were not kept.
+fn hides(document: &Value) -> bool {
+    match document {
+        Value::Object(keys) => {
+            keys.iter().any(|(key, value)| ["community", "password"].contains(&key.as_str()) || hides(value))
+        }
+        Value::Array(items) => items.iter().any(hides),
+        _ => false,
+    }
+}
+
 /// Command, seed, version and profile: steps that work where nothing but this page and the store is left.
 pub(super) fn reproduce(loaded: &Loaded) -> Markup {
     let campaign = &loaded.campaign;
@@ -90,6 +101,13 @@ pub(super) fn reproduce(loaded: &Loaded) -> Markup {
                 @match kind {
                     FileKind::Of("--settings") if config.is_some() => {
                         li { "Save the settings below as " code { (base(path)) } }
+                    }
+                    FileKind::Of("--path") if campaign.config["path_document"].is_object() && !id.is_empty() => {
+                        li { "Write the document of the path to a file: "
+                            code { "eagre results profile " (id) " --path -o " (base(path)) }
+                            @if hides(&campaign.config["path_document"]) {
+                                "; communities and passwords read " code { "hidden" } ": fill them in"
+                            } }
                     }
                     FileKind::Of(option) => {
                         li { "Put " code { (base(path)) } " there, the file of " code { (option) }

@@ -516,6 +516,7 @@ fn sessions_by_trial(rows: &[TrialRow]) -> Option<Markup> {
     let asked = |t: &&TrialRow| {
         Some(match t.load_unit.as_deref()? {
             "bits/s" => quantity(t.load?, "bps"),
+            "times" => format!("{} times the profile's", quantity(t.load?, "")),
             unit => format!("{} {unit}", count(t.load?)),
         })
     };

@@ -38,6 +38,9 @@ impl Resolver<'_> {
         if room.is_none() && doc.retries.is_some() {
             self.reading.fail(format!("{path}.retries"), "applies to UDP only");
         }
+        if room.is_none() && doc.tcp_fallback.is_some() {
+            self.reading.fail(format!("{path}.tcp_fallback"), "applies to UDP only");
+        }
         let retry_after = doc.retry_after.as_ref().map_or(RETRY_AFTER, |time| time.0);
         if retry_after == Nanos::ZERO {
             self.reading.fail(format!("{path}.retry_after"), "must be longer than 0");
@@ -60,6 +63,7 @@ impl Resolver<'_> {
             think: self.delay(&format!("{path}.think"), doc.think.as_ref()),
             retries: doc.retries.unwrap_or(RETRIES),
             retry_after,
+            tcp_fallback: room.is_some() && doc.tcp_fallback.unwrap_or(true),
             errors_fail: doc.errors_fail,
             rules: rules.into(),
             udp_room: room.map_or(u16::MAX, |room| room.min(u16::MAX.into()) as u16),

@@ -5,12 +5,12 @@ use super::content::{fixed, weights};
 use crate::document::content::{SizeDoc, TextDoc};
 use crate::document::http::{HttpCloseDoc, HttpDoc, HttpRuleDoc, HttpServerDoc, MethodDoc, ObjectDoc};
 use crate::document::quantity::Bytes;
-use crate::document::session::SessionDoc;
+use crate::document::session::{SessionDoc, TunnelDoc};
 use crate::resolve::Resolver;
 use indexmap::IndexMap;
 use session::plan::{
     AppPlan, By, Content, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, Method,
-    Part, RequestBody, Size, Values,
+    Part, RequestBody, Size, TunnelPlan, Values,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -61,6 +61,7 @@ impl Resolver<'_> {
         let server = HttpServer {
             rules,
             keep_alive: doc.server.as_ref().and_then(|server| server.keep_alive),
+            date: doc.server.as_ref().is_some_and(|server| server.date),
             name: doc
                 .server
                 .as_ref()
@@ -348,6 +349,18 @@ impl Resolver<'_> {
             self.reading.fail(path, "a path has no spaces; write %20");
         }
         content
+    }
+
+    /// What is asked of an explicit proxy.
+    pub(super) fn tunnel(&mut self, path: &str, doc: &TunnelDoc) -> TunnelPlan {
+        let path = format!("{path}.tunnel");
+        let to = self.text(&format!("{path}.to"), &doc.to);
+        if !pieces(&to).all(|bytes| bytes.iter().all(u8::is_ascii_graphic)) {
+            self.reading
+                .fail(format!("{path}.to"), "a name or address and a port, such as www.example.com:443");
+        }
+        let fields = self.headers(&format!("{path}.headers"), &doc.headers);
+        TunnelPlan { to, fields }
     }
 
     fn check_path(&mut self, path: &str, text: &[u8]) {

@@ -84,9 +84,11 @@ impl Resolver<'_> {
         let apps = self.apps(path, doc, &surroundings);
         self.check_promises(path, doc, ends_known, apps.as_ref().map(|apps| apps.carrier));
         let tls = self.tls(path, doc, &surroundings);
-        let hosts = pools.as_ref().map_or((0, 0), |pools| (pools.client_host, pools.server_host));
-        let mut side =
-            |whose, port: Option<usize>, host| port.map(|port| self.side(path, doc, whose, (port, host), v4));
+        let hosts = pools.as_ref().map(|pools| (&pools.client_hosts[..], &pools.server_hosts[..]));
+        let hosts = hosts.unwrap_or((&[0], &[0]));
+        let mut side = |whose, port: Option<usize>, hosts| {
+            port.map(|port| self.side(path, doc, whose, (port, hosts), v4))
+        };
         let client = side(Whose::Client, ends_known.client, hosts.0);
         let server = side(Whose::Server, ends_known.server, hosts.1);
         let (_, pools, apps) = (ends?, pools?, apps?);
@@ -95,11 +97,11 @@ impl Resolver<'_> {
         }
         let session = self.session_plan(path, doc, (client, server), &pools, apps, load);
         let tls = tls.map(std::sync::Arc::new);
-        let (client_host, server_host) = hosts;
         Some(SessionEntry {
             session: SessionPlan { tls, ..session },
-            client_host,
-            server_host,
+            client_hosts: pools.client_hosts,
+            server_hosts: pools.server_hosts,
+            leased: pools.leased,
             hops: pools.hops,
         })
     }
@@ -123,6 +125,7 @@ impl Resolver<'_> {
             servers: PoolPlan { addresses: pools.servers.clone(), ports: range(apps.server_ports) },
             order: self.session_order(&format!("{path}.order"), doc.order),
             mix: Mix { members, order: SelectionOrder::Sequential },
+            tunnel: doc.tunnel.as_ref().map(|tunnel| std::sync::Arc::new(self.tunnel(path, tunnel))),
             tls: None,
             load,
             patience: Patience { response: doc.response_timeout.0, idle: doc.idle_timeout.0 },
@@ -138,7 +141,16 @@ impl Resolver<'_> {
             let reason = format!("needs both ends emulated, and the {who} are external: they have no 'port'");
             self.reading.fail(format!("{path}.verify"), reason);
         }
+        if doc.tunnel.is_some() && (ends.client.is_none() || ends.server.is_some()) {
+            let reason =
+                "needs emulated clients and an external proxy: 'client' with a 'port', 'server' without";
+            self.reading.fail(format!("{path}.tunnel"), reason);
+        }
         if carrier == Some(Carrier::Udp) {
+            if doc.tunnel.is_some() {
+                self.reading
+                    .fail(format!("{path}.tunnel"), "a tunnel goes over TCP, and these sessions over UDP");
+            }
             let has_tls = doc.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
             if has_tls {
                 self.reading.fail(format!("{path}.tls"), "TLS goes over TCP, and these sessions over UDP");
@@ -187,7 +199,7 @@ impl Resolver<'_> {
             let (carrier, name) = (carrier_name(ours.carrier), &theirs.name);
             if let (Some(one), Some(two)) = (&ours.server, &theirs.server)
                 && one.port == two.port
-                && one.vlans == two.vlans
+                && vlans_of(one, &ours.servers, ip) == vlans_of(two, &theirs.servers, ip)
             {
                 let reason = format!("{ip} port {port} ({carrier}) is already served by sessions '{name}'");
                 self.reading.fail(format!("{path}.server"), reason);
@@ -216,6 +228,12 @@ fn same_service(ours: &SessionPlan, theirs: &SessionPlan) -> Option<(std::net::I
     let theirs_ports = ports(theirs);
     let port = ports(ours).iter().find_map(|one| theirs_ports.iter().find_map(|other| common(one, other)))?;
     (ours.carrier == theirs.carrier).then_some((ip, port))
+}
+
+/// The VLANs in which a side has an address.
+fn vlans_of<'a>(side: &'a SidePlan, pool: &PoolPlan, ip: std::net::IpAddr) -> &'a [u16] {
+    let range = pool.addresses.iter().find(|range| range.first <= ip && ip <= range.last);
+    &side.hosts[range.map_or(0, |range| range.host)].vlans
 }
 
 /// The first number in both ranges.

@@ -4,7 +4,7 @@ use super::Whose;
 use crate::document::options::{CloseByDoc, CongestionDoc, IpDoc, TcpDoc, UdpDoc};
 use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
-use session::plan::SidePlan;
+use session::plan::{SideHost, SidePlan};
 use tcp::{Congestion, TcpOptions, TimeWait, UdpOptions};
 use units::Nanos;
 
@@ -43,13 +43,13 @@ impl Resolver<'_> {
         }
     }
 
-    /// One end, emulated on `port` by the host with the number `host`.
+    /// One end, emulated on `port` by the hosts with these numbers.
     pub(super) fn side(
         &mut self,
         path: &str,
         doc: &SessionDoc,
         whose: Whose,
-        (port, host): (usize, usize),
+        (port, hosts): (usize, &[usize]),
         v4: bool,
     ) -> SidePlan {
         let (tcp, udp, ip, mtu, vlan) = match whose {
@@ -60,10 +60,13 @@ impl Resolver<'_> {
         let side_path = format!("{path}.{}", whose.key());
         let at = |key: &str, said: bool| format!("{}.{key}", if said { &side_path } else { path });
         let vlans = vlan.as_ref().or(doc.vlan.as_ref());
-        let vlans = match vlans {
-            Some(given) => given.with_paths().iter().map(|(_, id)| id.0).collect(),
-            None => self.ports[port].hosts[host].vlans.clone(),
-        };
+        let vlans: Option<Vec<u16>> =
+            vlans.map(|given| given.with_paths().iter().map(|(_, id)| id.0).collect());
+        let hosts = hosts.iter().map(|host| &self.ports[port].hosts[*host]).map(|host| SideHost {
+            name: host.name.clone(),
+            vlans: vlans.clone().unwrap_or_else(|| host.vlans.clone()),
+        });
+        let hosts = hosts.collect();
         let mtu_said = mtu.as_ref().or(doc.mtu.as_ref());
         let mtu_bytes = mtu_said.map_or(MTU, |mtu| mtu.0);
         if !v4 && mtu_bytes < MTU_V6_MIN {
@@ -79,7 +82,7 @@ impl Resolver<'_> {
         let udp = Said::<UdpDoc> { both: doc.udp.as_ref(), one: udp.as_ref() };
         SidePlan {
             port,
-            vlans,
+            hosts,
             mtu: mtu_bytes,
             ttl: ip_said.value(|ip| ip.ttl).unwrap_or(TTL),
             tos,

@@ -1,8 +1,8 @@
 //! Where clients and servers are: their ports, addresses, and how the ones send to the others.
 
-use crate::document::quantity::Addresses;
+use crate::document::quantity::EndAddresses;
 use crate::document::session::{AddressesDoc, SessionDoc};
-use crate::document::session_text::AddressText;
+use crate::document::session_text::{AddressText, EndText};
 use crate::plan::{Address, HopBy, HostPlan, SessionHop};
 use crate::resolve::stream::PortName;
 use crate::resolve::{Resolver, family};
@@ -30,23 +30,25 @@ pub(super) struct Pools {
     /// Ports clients open from.
     pub(super) client_ports: (u16, u16),
     pub(super) servers: Vec<AddressRange>,
-    /// Index of the host that emulated clients are.
-    pub(super) client_host: usize,
-    /// Index of the host that emulated servers are.
-    pub(super) server_host: usize,
+    /// Indices of the hosts that emulated clients are.
+    pub(super) client_hosts: Vec<usize>,
+    /// Indices of the hosts that emulated servers are.
+    pub(super) server_hosts: Vec<usize>,
+    /// Whether the clients' addresses stand for those of DHCP clients.
+    pub(super) leased: bool,
     pub(super) hops: Vec<SessionHop>,
 }
 
 /// Addresses as numbers, first and last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
-    first: u128,
-    last: u128,
-    v4: bool,
+    pub(super) first: u128,
+    pub(super) last: u128,
+    pub(super) v4: bool,
 }
 
 impl Span {
-    fn of(first: IpAddr, last: IpAddr) -> Self {
+    pub(super) fn of(first: IpAddr, last: IpAddr) -> Self {
         Self { first: bits(first), last: bits(last), v4: first.is_ipv4() }
     }
 
@@ -54,7 +56,7 @@ impl Span {
         Self::of(range.first, range.last)
     }
 
-    fn common(self, other: Self) -> Option<Self> {
+    pub(super) fn common(self, other: Self) -> Option<Self> {
         let (first, last) = (self.first.max(other.first), self.last.min(other.last));
         (self.v4 == other.v4 && first <= last).then_some(Self { first, last, v4: self.v4 })
     }
@@ -67,12 +69,12 @@ impl Span {
         (self.last - self.first).saturating_add(1)
     }
 
-    fn ip(self, bits: u128) -> IpAddr {
+    pub(super) fn ip(self, bits: u128) -> IpAddr {
         if self.v4 { IpAddr::V4((bits as u32).into()) } else { IpAddr::V6(bits.into()) }
     }
 
     fn hop(self, by: HopBy) -> SessionHop {
-        SessionHop { first: self.ip(self.first), last: self.ip(self.last), by }
+        SessionHop { host: 0, first: self.ip(self.first), last: self.ip(self.last), by }
     }
 }
 
@@ -142,15 +144,38 @@ impl Resolver<'_> {
             self.reading.fail(client_path, reason);
             return None;
         }
-        let clients = given.map(|given| self.ranges(&client_path, given));
+        let is_leased =
+            |given: &AddressesDoc| matches!(given, AddressesDoc::One(EndAddresses(EndText::Dhcp)));
+        let leased = ends.client.filter(|_| given.is_some_and(is_leased));
+        let clients = match leased {
+            Some(port) => self.places_of_leases(&client_path, port),
+            None => given.map(|given| self.ranges(&client_path, given)),
+        };
         let servers = doc.server.as_ref().and_then(|server| server.addresses.as_ref());
         let servers = servers.map(|given| self.ranges(&server_path, given));
         if self.reading.errors.len() > said {
             return None;
         }
+        let client_names = doc.client.as_ref().and_then(|client| client.hosts.as_ref());
+        let server_names = doc.server.as_ref().and_then(|server| server.hosts.as_ref());
+        let named_clients = self.session_hosts_by_name(
+            &format!("{path}.client"),
+            client_names,
+            ends.client,
+            clients.is_some(),
+        )?;
+        let named_servers = self.session_hosts_by_name(
+            &format!("{path}.server"),
+            server_names,
+            ends.server,
+            servers.is_some(),
+        )?;
         let v4 = self.family_of(&client_path, clients.as_deref(), servers.as_deref(), ends)?;
         let servers = match (servers, ends.server) {
             (Some(servers), _) => servers,
+            (None, Some(port)) if !named_servers.is_empty() => {
+                self.addresses_of(&format!("{path}.server"), port, &named_servers, v4)?
+            }
             (None, Some(port)) => self.own_address(&format!("{path}.server"), port, v4, "servers")?,
             (None, None) => {
                 let reason = "external servers need 'addresses': 'server' has no 'port'";
@@ -160,6 +185,9 @@ impl Resolver<'_> {
         };
         let clients = match (clients, ends.client) {
             (Some(clients), _) => clients,
+            (None, Some(port)) if !named_clients.is_empty() => {
+                self.addresses_of(&format!("{path}.client"), port, &named_clients, v4)?
+            }
             (None, Some(port)) => self.own_address(&format!("{path}.client"), port, v4, "clients")?,
             (None, None) => Vec::new(),
         };
@@ -180,25 +208,55 @@ impl Resolver<'_> {
         }
         let client_vlans = doc.client.as_ref().and_then(|client| client.vlan.as_ref()).or(doc.vlan.as_ref());
         let server_vlans = doc.server.as_ref().and_then(|server| server.vlan.as_ref()).or(doc.vlan.as_ref());
-        let client_host = self.session_host(&client_path, &clients, ends.client, client_vlans);
-        let server_host = self.session_host(&server_path, &servers, ends.server, server_vlans);
+        let mut shared_out = |path: &str, named: Vec<usize>, ranges, port, vlans| {
+            if named.is_empty() { self.session_hosts(path, ranges, port, vlans) } else { (named, ranges) }
+        };
+        let (client_hosts, clients) =
+            shared_out(&client_path, named_clients, clients, ends.client, client_vlans);
+        let (server_hosts, servers) =
+            shared_out(&server_path, named_servers, servers, ends.server, server_vlans);
         if self.reading.errors.len() > said {
             return None;
         }
-        let hops = match ends.client {
-            Some(port) => self.hops(path, doc, (port, client_host, &clients), (ends.server, &servers)),
-            None => Vec::new(),
-        };
+        let mut hops = Vec::new();
+        let is_known = leased.is_none() || has_mac(doc);
+        for (place, host) in client_hosts.iter().enumerate() {
+            let Some(port) = ends.client.filter(|_| is_known && self.reading.errors.len() == said) else {
+                break;
+            };
+            let own: Vec<_> = clients.iter().filter(|range| range.host == place).copied().collect();
+            let found = self.hops(path, doc, (port, *host, &own), (ends.server, &servers));
+            hops.extend(found.into_iter().map(|hop| SessionHop { host: place, ..hop }));
+        }
         let client_ports = doc.client.as_ref().and_then(|client| client.ports.as_ref());
         let client_ports = client_ports.map_or(CLIENT_PORTS, |ports| ports.0);
-        Some(Pools { clients, client_ports, servers, client_host, server_host, hops })
+        let leased = leased.is_some();
+        Some(Pools { clients, client_ports, servers, client_hosts, server_hosts, leased, hops })
+    }
+
+    /// As many addresses as the port has DHCP clients, which no host has: they stand for those of the leases.
+    fn places_of_leases(&mut self, path: &str, port: usize) -> Option<Vec<AddressRange>> {
+        let plan = &self.ports[port];
+        let Some(dhcp) = &plan.dhcp else {
+            let reason = format!("port '{}' has no DHCP clients; give it 'dhcp'", plan.name);
+            self.reading.fail(path, reason);
+            return None;
+        };
+        let ip = |number: u32| IpAddr::V4(number.into());
+        Some(vec![AddressRange { first: ip(1), last: ip(dhcp.config.clients), weight: 1, host: 0 }])
     }
 
     /// The ranges that are written, all of one family, none twice.
     fn ranges(&mut self, path: &str, doc: &AddressesDoc) -> Vec<AddressRange> {
-        let range = |text: AddressText, weight| AddressRange { first: text.first, last: text.last, weight };
+        let range =
+            |text: AddressText, weight| AddressRange { first: text.first, last: text.last, weight, host: 0 };
         let each: Vec<(String, AddressRange)> = match doc {
-            AddressesDoc::One(Addresses(text)) => vec![(path.to_owned(), range(*text, 1))],
+            AddressesDoc::One(EndAddresses(EndText::Of(text))) => vec![(path.to_owned(), range(*text, 1))],
+            AddressesDoc::One(EndAddresses(EndText::Dhcp)) => {
+                let reason = "servers need addresses that are known; 'dhcp' is for clients";
+                self.reading.fail(path, reason);
+                Vec::new()
+            }
             AddressesDoc::List(list) => {
                 let paths = (0..).map(|index| format!("{path}[{index}]"));
                 paths.zip(list.iter().map(|text| range(text.0, 1))).collect()
@@ -263,7 +321,7 @@ impl Resolver<'_> {
         let host = self.host_of_family(port, v4);
         let port = &self.ports[port];
         if let Some(own) = port.hosts[host].address(v4) {
-            return Some(vec![AddressRange { first: own.ip, last: own.ip, weight: 1 }]);
+            return Some(vec![AddressRange { first: own.ip, last: own.ip, weight: 1, host: 0 }]);
         }
         let family = if v4 { "IPv4" } else { "IPv6" };
         let reason = format!(
@@ -420,6 +478,11 @@ impl Resolver<'_> {
             self.warnings.push(warning);
         }
     }
+}
+
+/// Whether the profile says where clients send to.
+fn has_mac(doc: &SessionDoc) -> bool {
+    doc.client.as_ref().is_some_and(|client| client.mac.is_some())
 }
 
 /// What the host with the number `host` is called.

@@ -4,6 +4,7 @@ use crate::app::End;
 use crate::box_pool::BoxPool;
 use crate::counts::TcpCounts;
 use crate::endpoint::{Endpoint, Env, Events, Outgoing, State};
+use crate::group::mss_unsaid;
 use crate::options::TcpOptions;
 use crate::segment::{Flags, Segment, SegmentHeader, Timestamps};
 use std::collections::BTreeMap;
@@ -74,6 +75,7 @@ pub(super) struct Host {
     pub endpoint: Option<Endpoint>,
     pub options: TcpOptions,
     pub mss_limit: u16,
+    pub mss_unsaid: u16,
     pub busy: BoxPool,
     pub counts: TcpCounts,
     pub told: Told,
@@ -96,6 +98,7 @@ impl Host {
             endpoint: None,
             options,
             mss_limit: MSS,
+            mss_unsaid: mss_unsaid(false),
             busy: BoxPool::new(),
             counts: TcpCounts::new(),
             told: Told { from: 1 - side, ..Told::default() },
@@ -122,6 +125,7 @@ impl Host {
             now,
             options: &self.options,
             mss_limit: self.mss_limit,
+            mss_unsaid: self.mss_unsaid,
             busy: &mut self.busy,
             counts: &mut self.counts,
         };
@@ -133,6 +137,7 @@ impl Host {
             now,
             options: &self.options,
             mss_limit: self.mss_limit,
+            mss_unsaid: self.mss_unsaid,
             busy: &mut self.busy,
             counts: &mut self.counts,
         })
@@ -449,15 +454,20 @@ impl Lone {
     /// A server, established by a SYN that is changed a little.
     pub(super) fn server_by(options: TcpOptions, change: impl FnOnce(&mut SegmentHeader)) -> Self {
         let mut lone = Self::new(1, options);
-        let mut syn = lone.syn();
-        change(&mut syn);
-        lone.put(&syn, b"");
-        assert_eq!(lone.lines(), ["SYN|ACK 0 ack 1"]);
-        lone.nxt = 1;
-        lone.say(Flags::ACK, b"");
-        assert_eq!(lone.endpoint().state(), State::Established);
-        assert_eq!(lone.lines().len(), 0);
+        lone.accept_by(change);
         lone
+    }
+
+    /// Establishes a server's flow by a SYN that is changed.
+    pub(super) fn accept_by(&mut self, change: impl FnOnce(&mut SegmentHeader)) {
+        let mut syn = self.syn();
+        change(&mut syn);
+        self.put(&syn, b"");
+        assert_eq!(self.lines(), ["SYN|ACK 0 ack 1"]);
+        self.nxt = 1;
+        self.say(Flags::ACK, b"");
+        assert_eq!(self.endpoint().state(), State::Established);
+        assert_eq!(self.lines().len(), 0);
     }
 
     /// A client that has sent its SYN.

@@ -3,6 +3,7 @@
 use super::harness::{Lone, MSS};
 use crate::app::End;
 use crate::endpoint::{State, bit};
+use crate::group::mss_unsaid;
 use crate::options::{Congestion, TcpOptions, TimeWait};
 use crate::segment::{Flags, SegmentHeader};
 use units::Nanos;
@@ -57,12 +58,20 @@ mod opening {
         assert_eq!((answer.timestamps, answer.window_scale, answer.mss), (None, None, Some(MSS)));
     }
 
-    /// RFC 9293 section 3.7.1: 536 bytes to a peer that does not say.
+    /// RFC 9293 section 3.7.1 (MUST-15): 536 bytes to a peer that does not say, over IPv6 1,220.
     #[test]
-    fn without_an_mss_option_segments_have_536_bytes() {
-        let mut lone = Lone::server_by(plain(), |syn| syn.mss = None);
-        lone.send(1_000);
-        assert_eq!(lone.lines(), ["ACK 1+536 ack 1", "PSH|ACK 537+464 ack 1"]);
+    fn without_an_mss_option_segments_have_the_default_length() {
+        let expected = [
+            (false, ["ACK 1+536 ack 1", "ACK 537+536 ack 1", "PSH|ACK 1073+228 ack 1"].as_slice()),
+            (true, &["ACK 1+1220 ack 1", "PSH|ACK 1221+80 ack 1"]),
+        ];
+        for (is_v6, expected) in expected {
+            let mut lone = Lone::new(1, plain());
+            lone.host.mss_unsaid = mss_unsaid(is_v6);
+            lone.accept_by(|syn| syn.mss = None);
+            lone.send(1_300);
+            assert_eq!(lone.lines(), expected);
+        }
     }
 
     /// RFC 9293 section 3.7.1, RFC 6691: the least of both sides, and options take from it.

@@ -3,7 +3,7 @@
 
 use super::harness::{Link, Lone, Plan, Wire, both};
 use crate::app::End;
-use crate::options::TcpOptions;
+use crate::options::{Congestion, TcpOptions};
 use units::Nanos;
 
 const RTT: Nanos = Nanos::from_millis(40);
@@ -256,4 +256,103 @@ fn a_lost_tail_takes_no_time_out_on_a_link() {
         assert_eq!(with.hosts[1].counts.timeouts, 0, "{lost:?}");
         assert!(with.hosts[1].counts.tail_probes > 0 && without.hosts[1].counts.timeouts > 0, "{lost:?}");
     }
+}
+
+/// RFC 3708, RFC 9438 section 4.9: all that a repair sent again came twice, so the window is as before it.
+#[test]
+fn a_repair_for_nothing_is_undone() {
+    for congestion in [Congestion::Cubic, Congestion::NewReno] {
+        let (mut lone, at) = sent(TcpOptions { congestion, ..plain() }, 10);
+        let of = |segment: u32| at + segment * 1_460;
+        let before = lone.endpoint().cwnd();
+        // The first three are late: each of the others says so.
+        for last in 4..=7 {
+            let header = lone.sack(at, &[(of(3), of(last))]);
+            lone.put(&header, b"");
+        }
+        assert_eq!(lone.host.counts.fast_recoveries, 1);
+        lone.wait_ms(1);
+        let repeats = lone.host.counts.retransmitted();
+        assert!(repeats >= 1 && lone.endpoint().cwnd() < before, "{repeats}");
+        // They arrive; then what was sent again does.
+        let header = lone.ack(of(7));
+        lone.put(&header, b"");
+        assert!(lone.endpoint().cwnd() < before);
+        for repeat in 0..repeats as u32 {
+            assert_eq!(lone.host.counts.spurious_repairs, 0);
+            let header = lone.sack(of(7), &[(of(repeat), of(repeat + 1))]);
+            lone.put(&header, b"");
+        }
+        assert_eq!(lone.host.counts.spurious_repairs, 1);
+        assert!(lone.endpoint().cwnd() >= before, "{} of {before}", lone.endpoint().cwnd());
+    }
+}
+
+/// A segment that was overtaken for many round trips: the report comes when much behind the repair is acknowledged, and counts;
+/// after a time-out it counts no more.
+#[test]
+fn a_late_report_undoes_a_repair() {
+    for (late_ms, undone) in [(20, 1), (2_000, 0)] {
+        let (mut lone, at) = sent(plain(), 10);
+        let of = |segment: u32| at + segment * 1_460;
+        let before = lone.endpoint().cwnd();
+        for last in 2..=9 {
+            let header = lone.sack(at, &[(of(1), of(last))]);
+            lone.put(&header, b"");
+        }
+        lone.wait_ms(1);
+        assert_eq!((lone.host.counts.fast_recoveries, lone.host.counts.retransmitted()), (1, 1));
+        // The copy arrives; more is sent and acknowledged, but for the last segment.
+        let header = lone.ack(of(9));
+        lone.put(&header, b"");
+        lone.send(20 * 1_460);
+        for segment in 10..14 {
+            lone.wait_ms(1);
+            let header = lone.ack(of(segment));
+            lone.put(&header, b"");
+        }
+        lone.now = lone.now.saturating_add(Nanos::from_millis(late_ms));
+        let header = lone.ack(of(14));
+        lone.put(&header, b"");
+        assert!(lone.endpoint().cwnd() < before);
+        let header = lone.sack(of(14), &[(of(0), of(1))]);
+        lone.put(&header, b"");
+        assert_eq!(lone.host.counts.spurious_repairs, undone, "{late_ms} ms");
+        assert_eq!(lone.endpoint().cwnd() >= before, undone == 1, "{} of {before}", lone.endpoint().cwnd());
+    }
+}
+
+/// One of two repeats was needed: the window stays as it is.
+#[test]
+fn a_repair_that_was_needed_stands() {
+    let (mut lone, at) = sent(plain(), 10);
+    let of = |segment: u32| at + segment * 1_460;
+    let before = lone.endpoint().cwnd();
+    for last in 4..=8 {
+        let header = lone.sack(at, &[(of(3), of(last))]);
+        lone.put(&header, b"");
+    }
+    lone.wait_ms(1);
+    assert!(lone.host.counts.retransmitted() >= 2, "{}", lone.host.counts.retransmitted());
+    let header = lone.sack(of(8), &[(of(0), of(1))]);
+    lone.put(&header, b"");
+    assert_eq!((lone.host.counts.spurious_repairs, lone.host.counts.duplicates_reported), (0, 1));
+    assert!(lone.endpoint().cwnd() < before);
+}
+
+/// A time-out while everything was only late, as behind a link that stood still: the reports bring the window back.
+#[test]
+fn a_time_out_for_nothing_is_undone() {
+    let (mut lone, at) = sent(TcpOptions { rack: false, ..plain() }, 6);
+    let of = |segment: u32| at + segment * 1_460;
+    let before = lone.endpoint().cwnd();
+    let out = lone.wait_ms(400);
+    assert_eq!((lone.host.counts.timeouts, lone.host.counts.retransmitted()), (1, 1), "{out:?}");
+    assert_eq!(lone.endpoint().cwnd(), 1_460);
+    // Three of the originals, and the copy of the first.
+    let header = lone.sack(of(3), &[(of(0), of(1))]);
+    lone.put(&header, b"");
+    assert_eq!(lone.host.counts.spurious_repairs, 1);
+    assert!(lone.endpoint().cwnd() >= before, "{} of {before}", lone.endpoint().cwnd());
+    assert!(lone.lines().is_empty(), "nothing is lost");
 }

@@ -1,0 +1,5 @@
+"""How Eagre reads TRex profiles: `python3 -m eagre_trex.load PROFILE` prints what a profile says as one JSON document."""
+
+__version__ = "0.1.0"
+
+SCHEMA = "eagre.trex/1"

@@ -1,0 +1,1 @@
+"""Part of TRex's API that Eagre serves."""

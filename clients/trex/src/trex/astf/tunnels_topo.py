@@ -1,0 +1,7 @@
+"""Tunnels around sessions: not supported; the names say so."""
+
+from trex.common.trex_exceptions import unsupported
+
+TunnelsTopo = unsupported(
+    "TunnelsTopo", "sessions have no tunnels yet; streams have (docs/reference.md, headers gtpu and vxlan)"
+)

@@ -1,0 +1,1 @@
+"""The name of TRex's API before version 2.30."""

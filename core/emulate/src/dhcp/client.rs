@@ -1,0 +1,150 @@
+//! What is stored of one client, and the times of its messages.
+
+use crate::frame::Mac;
+use std::net::Ipv4Addr;
+use units::Nanos;
+
+/// Where a client is in RFC 2131 figure 5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It has not begun.
+    Waiting,
+    /// It looks for a server.
+    Selecting,
+    /// It asked a server for the address it was offered.
+    Requesting,
+    Bound,
+    /// It asks its server for more time.
+    Renewing,
+    /// It asks any server.
+    Rebinding,
+    /// It gave its address back, or gave up.
+    Over,
+}
+
+/// Longest time between two messages that find no answer (RFC 2131 section 4.1).
+const BACK_OFF_MAX: u32 = 4;
+/// Requests for an offered address until a client begins anew (as in RFC 2131 section 3.1, point 5).
+pub(super) const REQUESTS_MAX: u8 = 4;
+/// Least time between two messages that ask for more time (RFC 2131 section 4.4.5).
+const RENEW_LEAST: Nanos = Nanos::from_secs(60);
+
+/// One client.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Client {
+    /// When it began its first exchange for an address; then when it was bound last.
+    pub(super) since: Nanos,
+    /// When there is something to do.
+    pub(super) due: Nanos,
+    pub(super) xid: u32,
+    /// Offered or leased; unspecified if there is none.
+    pub(super) ip: Ipv4Addr,
+    pub(super) server: Ipv4Addr,
+    pub(super) router: Ipv4Addr,
+    /// Seconds from `since`.
+    pub(super) t1_s: u32,
+    pub(super) t2_s: u32,
+    pub(super) lease_s: u32,
+    /// Where the server's last frame came from: the server, or a relay.
+    pub(super) server_mac: Mac,
+    pub(super) prefix_len: u8,
+    pub(super) state: State,
+    /// Messages of this state so far.
+    pub(super) sent: u8,
+    /// NAKs in a row.
+    pub(super) naks: u8,
+}
+
+impl Client {
+    pub(super) fn new() -> Self {
+        Self {
+            since: Nanos::ZERO,
+            due: Nanos::MAX,
+            xid: 0,
+            ip: Ipv4Addr::UNSPECIFIED,
+            server: Ipv4Addr::UNSPECIFIED,
+            router: Ipv4Addr::UNSPECIFIED,
+            t1_s: 0,
+            t2_s: 0,
+            lease_s: 0,
+            server_mac: [0; 6],
+            prefix_len: 32,
+            state: State::Waiting,
+            sent: 0,
+            naks: 0,
+        }
+    }
+
+    /// Whether it has an address.
+    pub(super) fn has_lease(&self) -> bool {
+        matches!(self.state, State::Bound | State::Renewing | State::Rebinding)
+    }
+
+    /// Whether it waits for its address.
+    pub(super) fn is_outstanding(&self) -> bool {
+        matches!(self.state, State::Selecting | State::Requesting)
+    }
+
+    /// So many seconds after it was bound; a lease of 2^32 - 1 s never ends (RFC 2131 section 3.3).
+    fn after(&self, seconds: u32) -> Nanos {
+        if seconds == u32::MAX {
+            Nanos::MAX
+        } else {
+            self.since.saturating_add(Nanos::from_secs(seconds.into()))
+        }
+    }
+
+    pub(super) fn renews_at(&self) -> Nanos {
+        self.after(self.t1_s)
+    }
+
+    pub(super) fn rebinds_at(&self) -> Nanos {
+        self.after(self.t2_s)
+    }
+
+    pub(super) fn expires_at(&self) -> Nanos {
+        self.after(self.lease_s)
+    }
+
+    /// When to ask again for more time, if it is not there by then: after half of what is left, and 60 s at least (RFC 2131
+    /// section 4.4.5), or when the next state begins.
+    pub(super) fn asks_again(&self, now: Nanos, until: Nanos) -> Nanos {
+        let wait = Nanos(until.since(now).0 / 2).max(RENEW_LEAST);
+        now.saturating_add(wait).min(until)
+    }
+}
+
+/// Time until the message that was sent `sent` times is repeated: `first`, doubled each time up to sixteen times, and up to a
+/// quarter of `first` more or less (RFC 2131 section 4.1: 4, 8, 16, 32, 64 s, each ±1 s).
+pub(super) fn back_off(first: Nanos, sent: u8, word: u64) -> Nanos {
+    let base = first.0.saturating_mul(1 << u32::from(sent.saturating_sub(1)).min(BACK_OFF_MAX));
+    let spread = first.0 / 4;
+    Nanos(base.saturating_sub(spread).saturating_add(random::below(word, spread.saturating_mul(2).max(1))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backs_off_as_the_rfc_says() {
+        for (sent, around) in [(1, 4), (2, 8), (3, 16), (4, 32), (5, 64), (6, 64), (255, 64)] {
+            let (low, high) = (Nanos::from_secs(around - 1), Nanos::from_secs(around + 1));
+            for word in [0, 1 << 63, u64::MAX] {
+                let wait = back_off(Nanos::from_secs(4), sent, word);
+                assert!((low..=high).contains(&wait), "{sent}: {wait:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn asks_for_more_time_by_halves() {
+        let now = Nanos::from_secs(100);
+        let again = |until| Client::new().asks_again(now, Nanos::from_secs(until));
+        assert_eq!(again(500), Nanos::from_secs(300));
+        assert_eq!(again(200), Nanos::from_secs(160), "60 s at least");
+        assert_eq!(again(110), Nanos::from_secs(110), "but no later than the next state");
+        let forever = Client { lease_s: u32::MAX, t1_s: u32::MAX, ..Client::new() };
+        assert_eq!((forever.renews_at(), forever.expires_at()), (Nanos::MAX, Nanos::MAX));
+    }
+}

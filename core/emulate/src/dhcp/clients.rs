@@ -1,0 +1,549 @@
+//! All DHCP clients of a port: who begins when, whose message is due, whom a server's message is for.
+
+use super::client::{Client, REQUESTS_MAX, State, back_off};
+use super::message::{Draft, MessageType, Reply, option};
+use crate::frame::{BROADCAST, CLIENT_PORT, Link, Mac, Packet, Received, SERVER_PORT};
+use histogram::Timing;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use units::Nanos;
+
+/// Messages of one call, so that neither a queue nor a server has more than it can take.
+const AT_ONCE: usize = 64;
+/// The longest message a client takes (RFC 2132 section 9.10): what an Ethernet frame holds.
+const MESSAGE_MAX: u16 = 1_500;
+/// Options clients ask for always: without them there is no network to send in.
+const ASKED: [u8; 2] = [option::MASK, option::ROUTER];
+/// Sub-options of the relay agent's information (RFC 3046 section 2.0).
+const CIRCUIT_ID: u8 = 1;
+const REMOTE_ID: u8 = 2;
+/// Least seconds of a lease that are believed: a shorter one would only be renewed without end.
+const LEASE_LEAST: u32 = 2;
+
+/// What an access node adds to the messages of a client (RFC 3046).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RelayInfo {
+    /// `{n}` stands for the client's number, from 0.
+    pub circuit_id: Option<String>,
+    /// The same.
+    pub remote_id: Option<String>,
+}
+
+/// What the clients of a port are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DhcpConfig {
+    /// How many.
+    pub clients: u32,
+    /// Hardware address of the first; each other has the next.
+    pub mac: Mac,
+    /// VLANs they are in, outermost first.
+    pub vlans: Vec<u16>,
+    /// Clients that begin in a second, and that release their addresses at the end; at least 1.
+    pub rate: u32,
+    /// Clients that wait for an address at a time, at most; at least 1.
+    pub outstanding: u32,
+    /// Time until the first repetition of a message (RFC 2131 section 4.1: 4 s).
+    pub retry: Nanos,
+    /// Whether servers are asked to reply to all.
+    pub broadcast: bool,
+    /// Name sent; `{n}` stands for the client's number, from 0.
+    pub host_name: Option<String>,
+    /// Vendor class identifier sent.
+    pub vendor_class: Option<String>,
+    /// Client identifier sent, `{n}` as above; without one a server goes by the hardware address.
+    pub client_id: Option<String>,
+    /// Numbers of options asked for besides mask and router.
+    pub ask_for: Vec<u8>,
+    /// What an access node adds.
+    pub relay: RelayInfo,
+    /// For transaction identifiers and the spread of repetitions.
+    pub seed: u64,
+}
+
+/// What has been sent and received by all clients of a port.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DhcpCounts {
+    /// DHCPDISCOVER sent, repetitions among them.
+    pub discovers: u64,
+    /// DHCPOFFER received by clients that waited for one.
+    pub offers: u64,
+    /// DHCPREQUEST sent, repetitions among them.
+    pub requests: u64,
+    /// DHCPACK received that began or prolonged a lease.
+    pub acks: u64,
+    /// DHCPNAK received by clients that had asked.
+    pub naks: u64,
+    /// DHCPRELEASE sent.
+    pub releases: u64,
+    /// Messages that were sent again because no answer came.
+    pub repeated: u64,
+    /// Leases prolonged by their server.
+    pub renewed: u64,
+    /// Leases prolonged after their server kept silent.
+    pub rebound: u64,
+    /// Leases that ended because nobody prolonged them, or by a DHCPNAK.
+    pub lost: u64,
+    /// Leases of an address that another client here had.
+    pub conflicts: u64,
+    /// From a client's first DHCPDISCOVER to its first lease.
+    pub bind: Timing,
+}
+
+/// A client's address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// The client's number, from 0.
+    pub client: u32,
+    /// The client's hardware address.
+    pub mac: Mac,
+    /// Its address.
+    pub ip: Ipv4Addr,
+    /// Length of its network's prefix.
+    pub prefix_len: u8,
+    /// Its router, if the server named one.
+    pub router: Option<Ipv4Addr>,
+}
+
+/// What the clients are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// They get addresses and keep them.
+    Active,
+    /// They keep what they have; who has nothing has given up.
+    Keeping,
+    /// They give their addresses back; the next to do so.
+    Releasing(u32),
+}
+
+/// DHCP clients of a port.
+#[derive(Debug)]
+pub struct DhcpClients {
+    config: DhcpConfig,
+    clients: Vec<Client>,
+    /// When each client that has something to do has it.
+    timers: BTreeSet<(Nanos, u32)>,
+    /// Who has which address.
+    holders: BTreeMap<Ipv4Addr, u32>,
+    counts: DhcpCounts,
+    phase: Phase,
+    /// Clients that have begun.
+    begun: u32,
+    /// When the next may begin, or release.
+    next_turn: Nanos,
+    outstanding: u32,
+    /// Of `next_xid` random words.
+    key: u64,
+    words: u64,
+    first_sent: Option<Nanos>,
+    last_bound: Option<Nanos>,
+}
+
+impl DhcpClients {
+    /// Clients that have not begun.
+    pub fn new(config: DhcpConfig) -> Self {
+        Self {
+            clients: vec![Client::new(); config.clients as usize],
+            timers: BTreeSet::new(),
+            holders: BTreeMap::new(),
+            counts: DhcpCounts::default(),
+            phase: Phase::Active,
+            begun: 0,
+            next_turn: Nanos::ZERO,
+            outstanding: 0,
+            key: random::key(config.seed),
+            words: 0,
+            first_sent: None,
+            last_bound: None,
+            config,
+        }
+    }
+
+    /// Adds the frames that are due, some at a time.
+    pub fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        for _ in 0..AT_ONCE {
+            if self.next_turn > now || !self.take_turn(now, frames) {
+                break;
+            }
+            // What was late is made up for by one call's messages at most.
+            let gap = 1_000_000_000 / u64::from(self.config.rate.max(1));
+            let earliest = Nanos(now.0.saturating_sub(gap.saturating_mul(AT_ONCE as u64)));
+            self.next_turn = self.next_turn.max(earliest).saturating_add(Nanos(gap));
+        }
+        for _ in 0..AT_ONCE {
+            let Some((due, index)) = self.timers.first().copied().filter(|(due, _)| *due <= now) else {
+                break;
+            };
+            self.timers.remove(&(due, index));
+            frames.extend(self.act(now, index));
+        }
+    }
+
+    /// When there is something to do; [`Nanos::MAX`] if only a frame can bring it.
+    pub fn next_due(&self) -> Nanos {
+        let timer = self.timers.first().map_or(Nanos::MAX, |(due, _)| *due);
+        if self.has_turn() { timer.min(self.next_turn) } else { timer }
+    }
+
+    /// Looks at a received frame; returns whether it was for a client.
+    pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+        let Some(Received { from, vlans, packet: Packet::Dhcp { payload } }) = Received::read(frame) else {
+            return false;
+        };
+        let Some(reply) = Reply::read(payload).filter(|_| vlans == self.config.vlans) else { return false };
+        let Some(index) = self.number_of(reply.client) else { return false };
+        let client = self.clients[index as usize];
+        if client.xid != reply.xid || client.state == State::Waiting {
+            return false;
+        }
+        self.answer(now, index, from, &reply);
+        true
+    }
+
+    /// Whether every client has a lease.
+    pub fn all_bound(&self) -> bool {
+        self.holding() == self.config.clients
+    }
+
+    /// Clients that have a lease.
+    pub fn holding(&self) -> u32 {
+        self.clients.iter().filter(|client| client.has_lease()).count() as u32
+    }
+
+    /// The leases there are, by client.
+    pub fn leases(&self) -> impl Iterator<Item = Lease> + '_ {
+        (0..self.config.clients).filter_map(|index| self.lease(index))
+    }
+
+    /// The lease of the client that has the address `ip`.
+    pub fn lease_of(&self, ip: Ipv4Addr) -> Option<Lease> {
+        self.holders.get(&ip).and_then(|index| self.lease(*index))
+    }
+
+    /// Ends the search for addresses: who has none gives up, the others keep theirs.
+    pub fn give_up(&mut self) {
+        self.phase = Phase::Keeping;
+        for index in 0..self.config.clients {
+            if !self.clients[index as usize].has_lease() {
+                self.set(index, State::Over, Nanos::MAX);
+            }
+        }
+    }
+
+    /// Gives all addresses back from now on; done when [`next_due`](Self::next_due) is [`Nanos::MAX`].
+    pub fn release(&mut self, now: Nanos) {
+        self.give_up();
+        self.timers.clear();
+        self.next_turn = now;
+        self.phase = Phase::Releasing(0);
+    }
+
+    /// What was sent and received.
+    pub fn counts(&self) -> &DhcpCounts {
+        &self.counts
+    }
+
+    /// From the first message of the first client to the last client's first lease.
+    pub fn set_up_time(&self) -> Option<Nanos> {
+        Some(self.last_bound?.since(self.first_sent?))
+    }
+
+    /// What the clients are.
+    pub fn config(&self) -> &DhcpConfig {
+        &self.config
+    }
+
+    fn lease(&self, index: u32) -> Option<Lease> {
+        let client = self.clients[index as usize];
+        client.has_lease().then(|| Lease {
+            client: index,
+            mac: self.mac_of(index),
+            ip: client.ip,
+            prefix_len: client.prefix_len,
+            router: Some(client.router).filter(|ip| !ip.is_unspecified()),
+        })
+    }
+
+    fn mac_of(&self, index: u32) -> Mac {
+        units::Mac::from_number(units::Mac(self.config.mac).number() + u64::from(index)).0
+    }
+
+    fn number_of(&self, mac: Mac) -> Option<u32> {
+        let number = units::Mac(mac).number().checked_sub(units::Mac(self.config.mac).number())?;
+        u32::try_from(number).ok().filter(|number| *number < self.config.clients)
+    }
+
+    fn word(&mut self) -> u64 {
+        self.words += 1;
+        random::word(self.key, self.words)
+    }
+
+    /// Whether a client may begin, or release, once it is time.
+    fn has_turn(&self) -> bool {
+        match self.phase {
+            Phase::Active => self.begun < self.config.clients && self.outstanding < self.config.outstanding,
+            Phase::Keeping => false,
+            Phase::Releasing(next) => next < self.config.clients,
+        }
+    }
+
+    /// The next client begins, or releases.
+    fn take_turn(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) -> bool {
+        if !self.has_turn() {
+            return false;
+        }
+        if let Phase::Releasing(next) = &mut self.phase {
+            let index = *next;
+            *next += 1;
+            if self.clients[index as usize].has_lease() {
+                frames.push(self.release_of(now, index));
+                self.set(index, State::Over, Nanos::MAX);
+            }
+            return true;
+        }
+        let index = self.begun;
+        self.begun += 1;
+        if self.first_sent.is_none() {
+            (self.first_sent, self.next_turn) = (Some(now), now);
+        }
+        self.begin(now, index, now);
+        true
+    }
+
+    /// Lets a client look for a server from `at` on.
+    fn begin(&mut self, now: Nanos, index: u32, at: Nanos) {
+        let xid = self.word() as u32;
+        let client = &mut self.clients[index as usize];
+        if !client.is_outstanding() {
+            client.since = now;
+        }
+        client.xid = xid;
+        self.set(index, State::Selecting, at);
+    }
+
+    /// Changes a client's state, and when it has something to do.
+    fn set(&mut self, index: u32, state: State, due: Nanos) {
+        let client = &mut self.clients[index as usize];
+        self.timers.remove(&(client.due, index));
+        let was = *client;
+        if was.state != state {
+            client.sent = 0;
+        }
+        (client.state, client.due) = (state, due);
+        self.outstanding += u32::from(client.is_outstanding());
+        self.outstanding -= u32::from(was.is_outstanding());
+        if was.has_lease() && !client.has_lease() && self.holders.get(&was.ip) == Some(&index) {
+            self.holders.remove(&was.ip);
+        }
+        if due < Nanos::MAX {
+            self.timers.insert((due, index));
+        }
+    }
+
+    /// Does what is due for a client.
+    fn act(&mut self, now: Nanos, index: u32) -> Option<Vec<u8>> {
+        let client = self.clients[index as usize];
+        match client.state {
+            State::Waiting | State::Over => None,
+            State::Requesting if client.sent >= REQUESTS_MAX => {
+                self.begin(now, index, now);
+                None
+            }
+            State::Selecting | State::Requesting => Some(self.ask(now, index)),
+            State::Bound => {
+                self.clients[index as usize].xid = self.word() as u32;
+                self.set(index, State::Renewing, now);
+                None
+            }
+            State::Renewing if now >= client.rebinds_at() => {
+                self.set(index, State::Rebinding, now);
+                None
+            }
+            State::Rebinding if now >= client.expires_at() => {
+                self.counts.lost += 1;
+                self.begin(now, index, now);
+                None
+            }
+            State::Renewing => Some(self.prolong(now, index, client.rebinds_at())),
+            State::Rebinding => Some(self.prolong(now, index, client.expires_at())),
+        }
+    }
+
+    /// Looks for a server, or asks for what it offered.
+    fn ask(&mut self, now: Nanos, index: u32) -> Vec<u8> {
+        let word = self.word();
+        let client = &mut self.clients[index as usize];
+        self.counts.repeated += u64::from(client.sent > 0);
+        client.sent = client.sent.saturating_add(1);
+        let (state, due) = (client.state, now.saturating_add(back_off(self.config.retry, client.sent, word)));
+        let client = *client;
+        self.set(index, state, due);
+        let kind = if state == State::Selecting { MessageType::Discover } else { MessageType::Request };
+        let mut draft = self.draft(now, index, kind);
+        if kind == MessageType::Request {
+            self.counts.requests += 1;
+            draft.option(option::REQUESTED, &client.ip.octets());
+            draft.option(option::SERVER, &client.server.octets());
+        } else {
+            self.counts.discovers += 1;
+        }
+        self.to_all(index, Ipv4Addr::UNSPECIFIED, draft)
+    }
+
+    /// Asks for more time: its server, or any.
+    fn prolong(&mut self, now: Nanos, index: u32, until: Nanos) -> Vec<u8> {
+        let client = &mut self.clients[index as usize];
+        self.counts.repeated += u64::from(client.sent > 0);
+        self.counts.requests += 1;
+        client.sent = client.sent.saturating_add(1);
+        let (state, due) = (client.state, client.asks_again(now, until));
+        let client = *client;
+        self.set(index, state, due);
+        let mut draft = self.draft(now, index, MessageType::Request);
+        draft.address(client.ip);
+        if state == State::Rebinding {
+            return self.to_all(index, client.ip, draft);
+        }
+        self.to_server(index, draft)
+    }
+
+    fn release_of(&mut self, now: Nanos, index: u32) -> Vec<u8> {
+        self.counts.releases += 1;
+        let client = self.clients[index as usize];
+        self.clients[index as usize].xid = self.word() as u32;
+        let mut draft = self.draft(now, index, MessageType::Release);
+        draft.address(client.ip);
+        draft.option(option::SERVER, &client.server.octets());
+        self.to_server(index, draft)
+    }
+
+    /// A message with what all messages of a client have.
+    fn draft(&self, now: Nanos, index: u32, kind: MessageType) -> Draft {
+        let client = &self.clients[index as usize];
+        let config = &self.config;
+        let text = |text: &String| text.replace("{n}", &index.to_string());
+        let waited = if client.is_outstanding() { now.since(client.since).0 / 1_000_000_000 } else { 0 };
+        let secs = waited.min(u16::MAX.into()) as u16;
+        let mut draft = Draft::new(kind, self.mac_of(index), client.xid, secs);
+        if let Some(id) = &config.client_id {
+            // Of no hardware type (RFC 2132 section 9.14).
+            draft.option(option::CLIENT_ID, &[&[0], text(id).as_bytes()].concat());
+        }
+        if kind == MessageType::Release {
+            return draft;
+        }
+        if config.broadcast {
+            draft.broadcast();
+        }
+        draft.option(option::MAX_SIZE, &MESSAGE_MAX.to_be_bytes());
+        draft.option(option::PARAMETERS, &[&ASKED[..], &config.ask_for].concat());
+        if let Some(name) = &config.host_name {
+            draft.option(option::HOST_NAME, text(name).as_bytes());
+        }
+        if let Some(class) = &config.vendor_class {
+            draft.option(option::VENDOR_CLASS, class.as_bytes());
+        }
+        let relay = [(CIRCUIT_ID, &config.relay.circuit_id), (REMOTE_ID, &config.relay.remote_id)];
+        let mut information = Vec::new();
+        for (number, id) in relay {
+            let Some(id) = id.as_ref().map(text) else { continue };
+            let id = &id.as_bytes()[..id.len().min(120)];
+            information.extend([number, id.len() as u8]);
+            information.extend(id);
+        }
+        if !information.is_empty() {
+            draft.option(option::RELAY, &information);
+        }
+        draft
+    }
+
+    fn to_all(&self, index: u32, from: Ipv4Addr, draft: Draft) -> Vec<u8> {
+        let link = Link { from: self.mac_of(index), to: BROADCAST, vlans: &self.config.vlans };
+        link.udp((from, CLIENT_PORT), (Ipv4Addr::BROADCAST, SERVER_PORT), &draft.finish())
+    }
+
+    fn to_server(&self, index: u32, draft: Draft) -> Vec<u8> {
+        let client = &self.clients[index as usize];
+        let link = Link { from: self.mac_of(index), to: client.server_mac, vlans: &self.config.vlans };
+        link.udp((client.ip, CLIENT_PORT), (client.server, SERVER_PORT), &draft.finish())
+    }
+
+    /// Takes a server's answer to a client's message.
+    fn answer(&mut self, now: Nanos, index: u32, from: Mac, reply: &Reply) {
+        let client = &mut self.clients[index as usize];
+        match (client.state, reply.kind) {
+            (State::Selecting, MessageType::Offer) => {
+                let Some(server) = reply.server.filter(|_| !reply.address.is_unspecified()) else { return };
+                self.counts.offers += 1;
+                (client.ip, client.server) = (reply.address, server);
+                self.set(index, State::Requesting, now);
+            }
+            (State::Requesting | State::Renewing | State::Rebinding, MessageType::Ack) => {
+                // Another server's answer to what was asked of this one (RFC 2131 section 3.1, point 4).
+                let is_its = reply.server.is_none_or(|server| server == client.server);
+                if !reply.address.is_unspecified() && (client.state == State::Rebinding || is_its) {
+                    self.bind(now, index, from, reply);
+                }
+            }
+            (State::Requesting, MessageType::Nak) => {
+                self.counts.naks += 1;
+                client.naks = client.naks.saturating_add(1);
+                let naks = client.naks;
+                let word = self.word();
+                // At once the first time; a server that says no again and again is asked less and less.
+                let wait = if naks > 1 { back_off(self.config.retry, naks - 1, word) } else { Nanos::ZERO };
+                self.begin(now, index, now.saturating_add(wait));
+            }
+            (State::Renewing | State::Rebinding, MessageType::Nak) => {
+                self.counts.naks += 1;
+                self.counts.lost += 1;
+                self.begin(now, index, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// A lease begins, or gets more time.
+    fn bind(&mut self, now: Nanos, index: u32, from: Mac, reply: &Reply) {
+        let Some(lease_s) = reply.lease_s.map(|lease| lease.max(LEASE_LEAST)) else { return };
+        let client = &mut self.clients[index as usize];
+        let was = *client;
+        self.counts.acks += 1;
+        match was.state {
+            State::Renewing => self.counts.renewed += 1,
+            State::Rebinding => self.counts.rebound += 1,
+            _ if self.phase == Phase::Active => {
+                self.counts.bind.record(now.since(was.since).0);
+                self.last_bound = Some(now);
+            }
+            _ => {}
+        }
+        if was.has_lease() && was.ip != reply.address && self.holders.get(&was.ip) == Some(&index) {
+            self.holders.remove(&was.ip);
+        }
+        // Defaults of RFC 2131 section 4.4.5, also where a server's times are out of order.
+        let share = |eighths: u64| (u64::from(lease_s) * eighths / 8) as u32;
+        let (t1, t2) = (reply.t1_s.unwrap_or(share(4)), reply.t2_s.unwrap_or(share(7)));
+        let is_sound = 0 < t1 && t1 <= t2 && t2 <= lease_s;
+        let (t1, t2) = match lease_s {
+            u32::MAX => (u32::MAX, u32::MAX),
+            _ if is_sound => (t1, t2),
+            _ => (share(4).max(1), share(7).max(1)),
+        };
+        client.since = now;
+        client.ip = reply.address;
+        client.server = reply.server.unwrap_or(client.server);
+        client.router = reply.router.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        client.prefix_len = reply.prefix_len.unwrap_or(32);
+        client.server_mac = from;
+        (client.lease_s, client.t1_s, client.t2_s) = (lease_s, t1, t2);
+        client.naks = 0;
+        let due = client.renews_at();
+        self.set(index, State::Bound, due);
+        if let Some(other) = self.holders.insert(reply.address, index) {
+            self.counts.conflicts += u64::from(other != index);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

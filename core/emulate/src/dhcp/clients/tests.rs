@@ -1,0 +1,358 @@
+//! Clients and a model of a server, with a network between them that loses, repeats and reorders.
+
+use super::*;
+use crate::dhcp::client;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const SECOND: Nanos = Nanos::from_secs(1);
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const SERVER_MAC: Mac = [2, 0, 0, 0, 0, 0xfe];
+
+fn config(clients: u32) -> DhcpConfig {
+    DhcpConfig {
+        clients,
+        mac: [2, 0, 0, 1, 0, 0],
+        vlans: vec![7],
+        rate: 1_000,
+        outstanding: 1_000,
+        retry: Nanos::from_secs(4),
+        broadcast: false,
+        host_name: Some("client-{n}".into()),
+        vendor_class: Some("eagre".into()),
+        client_id: None,
+        ask_for: vec![6],
+        relay: RelayInfo { circuit_id: Some("ge-0/0/{n}".into()), remote_id: None },
+        seed: 7,
+    }
+}
+
+/// A client's message as a server reads it.
+struct Asked {
+    kind: u8,
+    xid: [u8; 4],
+    mac: Mac,
+    ciaddr: Ipv4Addr,
+    options: BTreeMap<u8, Vec<u8>>,
+}
+
+fn read(frame: &[u8]) -> Asked {
+    assert_eq!(frame[12..18], [0x81, 0, 0, 7, 8, 0], "tagged");
+    let payload = &frame[18 + 20 + 8..];
+    assert_eq!(wire::checksum::finish(wire::checksum::sum(&frame[18..38], 0)), 0);
+    let mut options = BTreeMap::new();
+    let mut rest = &payload[240..];
+    while rest[0] != option::END {
+        let len = usize::from(rest[1]);
+        options.insert(rest[0], rest[2..2 + len].to_vec());
+        rest = &rest[2 + len..];
+    }
+    Asked {
+        kind: options[&option::TYPE][0],
+        xid: *payload[4..].first_chunk().unwrap(),
+        mac: *payload[28..].first_chunk().unwrap(),
+        ciaddr: Ipv4Addr::from(*payload[12..].first_chunk::<4>().unwrap()),
+        options,
+    }
+}
+
+/// A server with leases of some seconds.
+struct Server {
+    lease_s: u32,
+    pool: u32,
+    /// Whose an address is, and until when.
+    leases: BTreeMap<Ipv4Addr, (Mac, Nanos)>,
+    released: u32,
+    refuses: bool,
+    silent: bool,
+}
+
+impl Server {
+    fn new(lease_s: u32) -> Self {
+        Self { lease_s, pool: 65_000, leases: BTreeMap::new(), released: 0, refuses: false, silent: false }
+    }
+
+    fn free(&self, now: Nanos, mac: Mac) -> Option<Ipv4Addr> {
+        // Near the client's number, so that the search is short.
+        let start = u32::from(mac[4]) << 8 | u32::from(mac[5]);
+        let all = (0..self.pool).map(|n| Ipv4Addr::from(0x0a00_0100 + (start + n) % self.pool));
+        let mut fit =
+            all.filter(|ip| self.leases.get(ip).is_none_or(|(of, until)| *of == mac || *until <= now));
+        fit.next()
+    }
+
+    fn take(&mut self, now: Nanos, frame: &[u8]) -> Option<Vec<u8>> {
+        let asked = read(frame);
+        let ip =
+            |number: u8| asked.options.get(&number).map(|v| Ipv4Addr::from(*v.first_chunk::<4>().unwrap()));
+        if self.silent {
+            return None;
+        }
+        let until = now.saturating_add(Nanos::from_secs(self.lease_s.into()));
+        let (kind, address) = match asked.kind {
+            1 => {
+                assert_eq!(asked.options[&option::PARAMETERS], [option::MASK, option::ROUTER, 6]);
+                assert!(asked.options[&option::RELAY].starts_with(&[1]));
+                let ip = self.free(now, asked.mac)?;
+                // Held for as long as a client may take.
+                self.leases.insert(ip, (asked.mac, now.saturating_add(Nanos::from_secs(120))));
+                (2, ip)
+            }
+            3 => {
+                let wanted = ip(option::REQUESTED).unwrap_or(asked.ciaddr);
+                let holds =
+                    self.leases.get(&wanted).is_some_and(|(mac, until)| *mac == asked.mac && *until > now);
+                if self.refuses || !holds {
+                    (6, Ipv4Addr::UNSPECIFIED)
+                } else {
+                    self.leases.insert(wanted, (asked.mac, until));
+                    (5, wanted)
+                }
+            }
+            7 => {
+                assert_eq!((&frame[..6], ip(option::SERVER)), (&SERVER_MAC[..], Some(SERVER)));
+                self.released += u32::from(self.leases.remove(&asked.ciaddr).is_some());
+                return None;
+            }
+            other => panic!("message {other}"),
+        };
+        let mut bytes = vec![0; 240];
+        bytes[..3].copy_from_slice(&[2, 1, 6]);
+        bytes[4..8].copy_from_slice(&asked.xid);
+        bytes[16..20].copy_from_slice(&address.octets());
+        bytes[28..34].copy_from_slice(&asked.mac);
+        bytes[236..240].copy_from_slice(&[99, 130, 83, 99]);
+        bytes.extend([53, 1, kind, 54, 4, 10, 0, 0, 1, 1, 4, 255, 255, 0, 0, 3, 4, 10, 0, 0, 1, 51, 4]);
+        bytes.extend(self.lease_s.to_be_bytes());
+        bytes.push(255);
+        let link = Link { from: SERVER_MAC, to: asked.mac, vlans: &[7] };
+        Some(link.udp((SERVER, SERVER_PORT), (address, CLIENT_PORT), &bytes))
+    }
+}
+
+/// A frame on its way: its arrival, its place, whether it is for the server.
+type Passing = (Nanos, u64, bool, Vec<u8>);
+
+/// Clients and server over a network.
+struct World {
+    clients: DhcpClients,
+    server: Server,
+    now: Nanos,
+    wire: BinaryHeap<Reverse<Passing>>,
+    sent: u64,
+    /// Of 1,000 frames, those lost, and those that come twice.
+    lost: u64,
+    twice: u64,
+    outstanding_max: u32,
+}
+
+impl World {
+    fn new(config: DhcpConfig, lease_s: u32, lost: u64, twice: u64) -> Self {
+        let now = Nanos::from_secs(1_000);
+        let (clients, server) = (DhcpClients::new(config), Server::new(lease_s));
+        Self { clients, server, now, wire: BinaryHeap::new(), sent: 0, lost, twice, outstanding_max: 0 }
+    }
+
+    fn send(&mut self, to_server: bool, frame: Vec<u8>) {
+        self.sent += 1;
+        let word = random::word(99, self.sent);
+        if word % 1_000 < self.lost {
+            return;
+        }
+        for copy in 0..1 + u64::from(word >> 20 & 0x3ff < self.twice) {
+            // Up to 40 ms, so that they overtake each other.
+            let delay = Nanos(1_000_000 + random::below(random::word(word, copy), 40_000_000));
+            self.wire.push(Reverse((self.now + delay, self.sent * 2 + copy, to_server, frame.clone())));
+        }
+    }
+
+    /// Until `end`, or nothing is left to do.
+    fn run(&mut self, end: Nanos) {
+        loop {
+            let arrival = self.wire.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
+            let next = arrival.min(self.clients.next_due());
+            if next > end {
+                self.now = end.min(Nanos(end.0.max(self.now.0)));
+                return;
+            }
+            self.now = self.now.max(next);
+            while let Some(Reverse((at, _, to_server, frame))) = self.wire.pop() {
+                if at > self.now {
+                    self.wire.push(Reverse((at, 0, to_server, frame)));
+                    break;
+                }
+                if to_server {
+                    if let Some(answer) = self.server.take(self.now, &frame) {
+                        self.send(false, answer);
+                    }
+                } else {
+                    self.clients.take(self.now, &frame);
+                }
+            }
+            let mut frames = Vec::new();
+            self.clients.poll(self.now, &mut frames);
+            frames.into_iter().for_each(|frame| self.send(true, frame));
+            self.outstanding_max = self.outstanding_max.max(self.clients.outstanding);
+        }
+    }
+
+    fn run_for(&mut self, seconds: u64) {
+        self.run(self.now + Nanos::from_secs(seconds));
+    }
+
+    /// What clients hold is what the server gave them, and nobody's twice.
+    fn check(&self) {
+        let leases: Vec<Lease> = self.clients.leases().collect();
+        let addresses: BTreeSet<Ipv4Addr> = leases.iter().map(|lease| lease.ip).collect();
+        assert_eq!(addresses.len(), leases.len(), "an address twice");
+        for lease in &leases {
+            assert_eq!(self.server.leases.get(&lease.ip).map(|(mac, _)| *mac), Some(lease.mac));
+            assert_eq!((lease.prefix_len, lease.router), (16, Some(SERVER)));
+            assert_eq!(self.clients.lease_of(lease.ip), Some(*lease));
+        }
+        assert_eq!(self.clients.counts().conflicts, 0);
+    }
+}
+
+#[test]
+fn all_are_bound_at_the_rate_without_loss() {
+    let mut world = World::new(config(2_000), 3_600, 0, 0);
+    world.run_for(1);
+    let begun = world.clients.begun;
+    assert!((950..=1_065).contains(&begun), "{begun} began in a second");
+    world.run_for(2);
+    world.check();
+    assert!(world.clients.all_bound());
+    let counts = world.clients.counts();
+    assert_eq!((counts.discovers, counts.offers, counts.requests, counts.acks), (2_000, 2_000, 2_000, 2_000));
+    assert_eq!((counts.repeated, counts.naks, counts.bind.samples()), (0, 0, 2_000));
+    let took = world.clients.set_up_time().unwrap();
+    assert!(took > Nanos::from_millis(1_900) && took < Nanos::from_millis(2_200), "{took:?}");
+    world.clients.release(world.now);
+    world.run_for(4);
+    assert_eq!((world.server.released, world.server.leases.len()), (2_000, 0));
+    assert_eq!((world.clients.holding(), world.clients.next_due()), (0, Nanos::MAX));
+}
+
+/// 20 % of frames lost, some twice, all out of order: all are bound, and stay so.
+#[test]
+fn all_are_bound_over_a_network_that_loses_and_reorders() {
+    for seed in 0..8 {
+        let config = DhcpConfig { seed, outstanding: 50, ..config(300) };
+        let mut world = World::new(config, 600, 200, 100);
+        world.run_for(900);
+        world.check();
+        assert!(world.clients.all_bound(), "{} of 300", world.clients.holding());
+        assert!(world.outstanding_max <= 50);
+        for _ in 0..20 {
+            world.run_for(300);
+            world.check();
+        }
+        let counts = world.clients.counts();
+        assert!(counts.repeated > 0 && counts.renewed > 1_000 && counts.rebound > 0, "{counts:?}");
+    }
+}
+
+#[test]
+fn a_lease_is_renewed_then_rebound_then_lost() {
+    let mut world = World::new(config(1), 800, 0, 0);
+    world.run_for(399);
+    assert_eq!(world.clients.counts().renewed, 0);
+    world.run_for(3);
+    assert_eq!((world.clients.counts().renewed, world.clients.counts().requests), (1, 2), "at T1");
+    world.server.silent = true;
+    world.run_for(698);
+    let asked = world.clients.counts().requests;
+    assert!(asked > 3, "{asked}");
+    assert_eq!(world.clients.clients[0].state, State::Renewing);
+    world.run_for(10);
+    assert_eq!(world.clients.clients[0].state, State::Rebinding, "at T2");
+    world.server.silent = false;
+    world.run_for(65);
+    assert_eq!((world.clients.counts().rebound, world.clients.holding()), (1, 1));
+    world.server.silent = true;
+    world.run_for(900);
+    assert_eq!((world.clients.counts().lost, world.clients.holding()), (1, 0));
+    assert_eq!(world.clients.clients[0].state, State::Selecting);
+    world.server.silent = false;
+    world.run_for(100);
+    assert!(world.clients.all_bound());
+}
+
+#[test]
+fn a_server_that_refuses_is_asked_less_and_less() {
+    let mut world = World::new(config(1), 800, 0, 0);
+    world.server.refuses = true;
+    world.run_for(300);
+    let counts = world.clients.counts().clone();
+    assert!((6..=12).contains(&counts.naks), "{counts:?}");
+    world.server.refuses = false;
+    world.run_for(70);
+    assert!(world.clients.all_bound());
+    // A lease is lost by a refusal, too, and a new one follows at once.
+    world.server.leases.clear();
+    world.run_for(402);
+    world.check();
+    assert_eq!((world.clients.counts().lost, world.clients.holding()), (1, 1));
+}
+
+#[test]
+fn who_has_no_address_gives_up() {
+    let mut world = World::new(config(20), 800, 0, 0);
+    world.server.pool = 12;
+    world.run_for(30);
+    assert_eq!(world.clients.holding(), 12);
+    world.clients.give_up();
+    let sent = world.clients.counts().discovers;
+    world.server.pool = 30;
+    world.run_for(300);
+    assert_eq!((world.clients.counts().discovers, world.clients.holding()), (sent, 12));
+    world.run_for(110);
+    assert_eq!(world.clients.counts().renewed, 12);
+}
+
+#[test]
+fn frames_for_others_change_nothing() {
+    let mut clients = DhcpClients::new(config(2));
+    let mut frames = Vec::new();
+    clients.poll(SECOND, &mut frames);
+    let mut server = Server::new(60);
+    let offer = server.take(SECOND, &frames[0]).unwrap();
+    let xid_at = 18 + 20 + 8 + 4;
+    for at in (0..offer.len()).filter(|at| (6..18).contains(at) == (*at == 15)) {
+        let mut other = offer.clone();
+        other[at] ^= 0x80;
+        let _ = clients.take(SECOND, &other);
+    }
+    let mut other = offer.clone();
+    other[xid_at] ^= 1;
+    let mut fresh = DhcpClients::new(config(2));
+    let mut again = Vec::new();
+    fresh.poll(SECOND, &mut again);
+    assert_eq!(again, frames, "the same seed, the same frames");
+    assert!(!fresh.take(SECOND, &other), "another transaction");
+    let mut other = offer.clone();
+    other[15] = 8;
+    assert!(!fresh.take(SECOND, &other), "another VLAN");
+    assert!(fresh.take(SECOND, &offer));
+    let mut request = Vec::new();
+    fresh.poll(SECOND, &mut request);
+    assert_eq!(read(&request[0]).kind, 3);
+}
+
+/// 10,000 clients that hold leases: what is stored of each, with room that is allocated and not used.
+#[test]
+fn an_idle_client_takes_less_than_300_bytes() {
+    let mut world = World::new(config(10_000), 100_000, 0, 0);
+    world.run_for(15);
+    assert!(world.clients.all_bound());
+    let clients = &world.clients;
+    let records = clients.clients.capacity() * size_of::<Client>();
+    // A B-tree's node holds 11 entries, is at least half full, and has 12 edges at most.
+    let tree = |entries: usize, entry: usize| entries * (2 * entry + 2 * 8 + 8);
+    let timers = tree(clients.timers.len(), size_of::<(Nanos, u32)>());
+    let holders = tree(clients.holders.len(), size_of::<(Ipv4Addr, u32)>());
+    let each = (records + timers + holders) / 10_000;
+    assert!(each <= 160, "{each} bytes");
+    assert_eq!(size_of::<client::Client>(), 56);
+}

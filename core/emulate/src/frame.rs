@@ -1,0 +1,275 @@
+//! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP. Reads and writes them.
+//!
+//! Invariant: what is written is read back as it was; what is read has lengths that fit its frame.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use wire::checksum;
+use wire::control::{ETHERTYPE_AT, tags};
+
+/// A hardware address.
+pub type Mac = [u8; 6];
+
+pub(crate) const BROADCAST: Mac = [0xff; 6];
+const TAG: usize = 4;
+const TYPE_IPV4: u16 = 0x0800;
+const TYPE_IPV6: u16 = 0x86dd;
+const IPV4: usize = 20;
+const IPV6: usize = 40;
+const UDP_HEADER: usize = 8;
+pub(crate) const IGMP: u8 = 2;
+const UDP: u8 = 17;
+pub(crate) const ICMPV6: u8 = 58;
+const HOP_BY_HOP: u8 = 0;
+/// Router alert (RFC 2113): routers look at such a packet.
+const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
+/// The same in a hop-by-hop header, for MLD (RFC 2711), and two bytes of padding.
+const ROUTER_ALERT_V6: [u8; 8] = [ICMPV6, 0, 5, 2, 0, 0, 1, 0];
+/// DSCP CS6, for network control (RFC 4594 section 3.1).
+const CONTROL_TOS: u8 = 0xc0;
+/// Ports of DHCP servers and clients (RFC 2131 section 4.1).
+pub(crate) const SERVER_PORT: u16 = 67;
+pub(crate) const CLIENT_PORT: u16 = 68;
+
+/// Source and destination of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link<'v> {
+    pub(crate) from: Mac,
+    pub(crate) to: Mac,
+    /// Outermost first.
+    pub(crate) vlans: &'v [u16],
+}
+
+impl Link<'_> {
+    fn header(&self, kind: u16, capacity: usize) -> Vec<u8> {
+        let mut frame = Vec::with_capacity(ETHERTYPE_AT + 2 + TAG * self.vlans.len() + capacity);
+        frame.extend(self.to);
+        frame.extend(self.from);
+        for id in self.vlans {
+            frame.extend(0x8100u16.to_be_bytes());
+            frame.extend(id.to_be_bytes());
+        }
+        frame.extend(kind.to_be_bytes());
+        frame
+    }
+
+    /// A UDP datagram from one IPv4 address to another.
+    pub(crate) fn udp(&self, from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
+        let mut frame = self.header(TYPE_IPV4, IPV4 + UDP_HEADER + payload.len());
+        let len = (UDP_HEADER + payload.len()) as u16;
+        put_ipv4(&mut frame, (from.0, to.0), (UDP, 64, 0), &[], len);
+        let start = frame.len();
+        frame.extend(from.1.to_be_bytes());
+        frame.extend(to.1.to_be_bytes());
+        frame.extend(len.to_be_bytes());
+        frame.extend([0; 2]);
+        frame.extend(payload);
+        let pseudo =
+            checksum::sum(&[from.0.octets(), to.0.octets()].concat(), u64::from(UDP) + u64::from(len));
+        let sum = match checksum::finish(checksum::sum(&frame[start..], pseudo)) {
+            // Zero means that there is none (RFC 768).
+            0 => 0xffff,
+            sum => sum,
+        };
+        frame[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+        frame
+    }
+
+    /// An IGMP message with the router alert option (RFC 3376 section 4). Its checksum is filled in.
+    pub(crate) fn igmp(&self, from: Ipv4Addr, to: Ipv4Addr, message: &[u8]) -> Vec<u8> {
+        let mut frame = self.header(TYPE_IPV4, IPV4 + ROUTER_ALERT.len() + message.len());
+        put_ipv4(&mut frame, (from, to), (IGMP, 1, CONTROL_TOS), &ROUTER_ALERT, message.len() as u16);
+        let start = frame.len();
+        frame.extend(message);
+        let sum = checksum::finish(checksum::sum(&frame[start..], 0));
+        frame[start + 2..start + 4].copy_from_slice(&sum.to_be_bytes());
+        frame
+    }
+
+    /// An MLD message with the router alert option (RFC 3810 section 5). Its checksum is filled in.
+    pub(crate) fn mld(&self, from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> Vec<u8> {
+        let mut frame = self.header(TYPE_IPV6, IPV6 + ROUTER_ALERT_V6.len() + message.len());
+        let len = (ROUTER_ALERT_V6.len() + message.len()) as u16;
+        frame.extend([0x60 | CONTROL_TOS >> 4, CONTROL_TOS << 4, 0, 0]);
+        frame.extend(len.to_be_bytes());
+        frame.extend([HOP_BY_HOP, 1]);
+        frame.extend(from.octets());
+        frame.extend(to.octets());
+        frame.extend(ROUTER_ALERT_V6);
+        let start = frame.len();
+        frame.extend(message);
+        let pseudo = u64::from(ICMPV6) + message.len() as u64;
+        let pseudo = checksum::sum(&[from.octets(), to.octets()].concat(), pseudo);
+        let sum = checksum::finish(checksum::sum(&frame[start..], pseudo));
+        frame[start + 2..start + 4].copy_from_slice(&sum.to_be_bytes());
+        frame
+    }
+}
+
+/// An IPv4 header for `len` bytes behind it; `(protocol, ttl, tos)`.
+fn put_ipv4(
+    frame: &mut Vec<u8>,
+    (from, to): (Ipv4Addr, Ipv4Addr),
+    (protocol, ttl, tos): (u8, u8, u8),
+    options: &[u8],
+    len: u16,
+) {
+    let start = frame.len();
+    let header = IPV4 + options.len();
+    frame.extend([0x40 | (header / 4) as u8, tos]);
+    frame.extend((header as u16 + len).to_be_bytes());
+    frame.extend([0, 0, 0x40, 0, ttl, protocol, 0, 0]);
+    frame.extend(from.octets());
+    frame.extend(to.octets());
+    frame.extend(options);
+    let sum = checksum::finish(checksum::sum(&frame[start..], 0));
+    frame[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// A message in an IP packet that came whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Received<'f> {
+    pub(crate) from: Mac,
+    /// Outermost first; without those that only tell a priority.
+    pub(crate) vlans: Vec<u16>,
+    pub(crate) packet: Packet<'f>,
+}
+
+/// What is behind the link's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packet<'f> {
+    /// To the port of DHCP clients.
+    Dhcp { payload: &'f [u8] },
+    /// With a right checksum.
+    Igmp { from: Ipv4Addr, to: Ipv4Addr, message: &'f [u8] },
+    /// The same, of ICMPv6, with hop limit 1.
+    Mld { from: Ipv6Addr, to: Ipv6Addr, message: &'f [u8] },
+}
+
+fn pair(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn v4(bytes: &[u8], at: usize) -> Option<Ipv4Addr> {
+    Some(Ipv4Addr::from(*bytes.get(at..)?.first_chunk::<4>()?))
+}
+
+fn v6(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
+    Some(Ipv6Addr::from(*bytes.get(at..)?.first_chunk::<16>()?))
+}
+
+impl<'f> Received<'f> {
+    /// The message of a frame, if it has one for hosts here.
+    pub(crate) fn read(frame: &'f [u8]) -> Option<Self> {
+        let (ids, n) = tags(frame)?;
+        let at = ETHERTYPE_AT + TAG * n;
+        let ip = frame.get(at + 2..)?;
+        let packet = match pair(frame, at)? {
+            TYPE_IPV4 => Packet::read_v4(ip)?,
+            TYPE_IPV6 => Packet::read_v6(ip)?,
+            _ => return None,
+        };
+        let vlans = ids[..n].iter().copied().filter(|id| *id != 0).collect();
+        Some(Self { from: *frame.get(6..)?.first_chunk()?, vlans, packet })
+    }
+}
+
+impl<'f> Packet<'f> {
+    fn read_v4(ip: &'f [u8]) -> Option<Self> {
+        let header = usize::from(ip.first()? & 15) * 4;
+        let is_whole = pair(ip, 6)? & 0x3fff == 0;
+        if ip[0] >> 4 != 4 || header < IPV4 || !is_whole {
+            return None;
+        }
+        let payload = ip.get(header..usize::from(pair(ip, 2)?))?;
+        let (from, to) = (v4(ip, 12)?, v4(ip, 16)?);
+        match *ip.get(9)? {
+            UDP if pair(payload, 2)? == CLIENT_PORT => {
+                let payload = payload.get(UDP_HEADER..usize::from(pair(payload, 4)?))?;
+                Some(Self::Dhcp { payload })
+            }
+            IGMP if payload.len() >= 8 && checksum::finish(checksum::sum(payload, 0)) == 0 => {
+                Some(Self::Igmp { from, to, message: payload })
+            }
+            _ => None,
+        }
+    }
+
+    fn read_v6(ip: &'f [u8]) -> Option<Self> {
+        let len = usize::from(pair(ip, 4)?);
+        // RFC 3810 section 5: a hop-by-hop header with the option, and hop limit 1.
+        if *ip.get(6)? != HOP_BY_HOP || *ip.get(7)? != 1 {
+            return None;
+        }
+        let payload = ip.get(IPV6..IPV6 + len)?;
+        if *payload.first()? != ICMPV6 {
+            return None;
+        }
+        let message = payload.get((usize::from(*payload.get(1)?) + 1) * 8..)?;
+        let (from, to) = (v6(ip, 8)?, v6(ip, 24)?);
+        let pseudo = u64::from(ICMPV6) + message.len() as u64;
+        let pseudo = checksum::sum(ip.get(8..IPV6)?, pseudo);
+        let is_right = checksum::finish(checksum::sum(message, pseudo)) == 0;
+        (is_right && message.len() >= 8).then_some(Self::Mld { from, to, message })
+    }
+}
+
+/// Whether a frame may be for hosts here: a look at types alone, for many frames that are not.
+pub fn may_concern(frame: &[u8]) -> bool {
+    let Some((_, n)) = tags(frame) else { return false };
+    let at = ETHERTYPE_AT + TAG * n;
+    let Some(ip) = frame.get(at + 2..) else { return false };
+    match pair(frame, at) {
+        Some(TYPE_IPV4) => match ip.get(9) {
+            Some(&IGMP) => true,
+            Some(&UDP) => pair(ip, usize::from(ip[0] & 15) * 4 + 2) == Some(CLIENT_PORT),
+            _ => false,
+        },
+        Some(TYPE_IPV6) => ip.get(6) == Some(&HOP_BY_HOP) && ip.get(IPV6) == Some(&ICMPV6),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: Link<'static> = Link { from: [2, 0, 0, 0, 0, 1], to: [2, 0, 0, 0, 0, 2], vlans: &[7, 8] };
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+        let frame = LINK.udp((a, SERVER_PORT), (b, CLIENT_PORT), b"tide");
+        let read = Received::read(&frame).unwrap();
+        assert_eq!((read.from, &read.vlans[..]), (LINK.from, LINK.vlans));
+        assert_eq!(read.packet, Packet::Dhcp { payload: b"tide" });
+        let igmp = [0x11, 10, 0, 0, 224, 0, 0, 1];
+        let frame = LINK.igmp(a, b, &igmp);
+        let Some(Received { packet: Packet::Igmp { message, .. }, .. }) = Received::read(&frame) else {
+            panic!("not read")
+        };
+        assert_eq!(message.len(), 8);
+        assert!(may_concern(&frame));
+        let (a, b): (Ipv6Addr, Ipv6Addr) = ("fe80::1".parse().unwrap(), "ff02::1".parse().unwrap());
+        let frame = LINK.mld(a, b, &[130, 0, 0, 0, 0, 0, 0, 0]);
+        let Some(Received { packet: Packet::Mld { from, to, .. }, .. }) = Received::read(&frame) else {
+            panic!("not read")
+        };
+        assert_eq!((from, to), (a, b));
+        assert!(may_concern(&frame));
+    }
+
+    #[test]
+    fn a_wrong_checksum_or_a_short_frame_is_nothing() {
+        let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(224, 0, 0, 1));
+        let frame = LINK.igmp(a, b, &[0x11, 10, 0, 0, 0, 0, 0, 0]);
+        for at in 46..frame.len() {
+            let mut spoilt = frame.clone();
+            spoilt[at] ^= 1;
+            assert_eq!(Received::read(&spoilt), None, "byte {at}");
+        }
+        for len in 0..frame.len() {
+            assert_eq!(Received::read(&frame[..len]), None);
+            let _ = may_concern(&frame[..len]);
+        }
+    }
+}

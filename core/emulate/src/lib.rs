@@ -1,0 +1,16 @@
+//! Control protocols of emulated hosts, thousands of them behind a port: DHCP clients (RFC 2131), and members of multicast
+//! groups (IGMP, RFC 3376 and RFC 2236; MLD, RFC 3810 and RFC 2710).
+//!
+//! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
+//!
+//! Not here: ARP, neighbour discovery and echo (`neighbour`); what traffic does with a lease or a group.
+//!
+//! Invariant: a frame that is malformed, or meant for nobody here, changes nothing.
+
+#![forbid(unsafe_code)]
+
+pub mod dhcp;
+mod frame;
+pub mod groups;
+
+pub use frame::{Mac, may_concern};

@@ -1,0 +1,316 @@
+//! A mix of applications (RFC 9411 section 7.1): the highest multiple of a profile's session loads at which the criteria
+//! hold. All entries are scaled as a whole, so their shares of the mix stay what the profile says.
+//!
+//! Multipliers are searched in thousandths.
+
+use crate::climb::{self, Climb, ClimbConfig};
+use crate::draft::{Draft, Limit, Procedure, Seen, Stage, Verdict};
+use crate::finding::{Finding, GoalMeaning};
+use crate::list::Findings;
+use crate::method::Method;
+use crate::outcome::{MixEntry, MixOutcome, SessionOutcome};
+use crate::result::bounded_by;
+use crate::run::Run;
+use crate::sessions::{Criteria, phase_remarks};
+use crate::settings::{About, ConfigError, Row, Settings};
+use crate::testbed::Testbed;
+use crate::text::AsText;
+use crate::trial::{MixLoad, Objective, Phases, TrialKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Nanos, quantity};
+
+/// What findings of the mix as a whole have in place of frames.
+pub(crate) const MIX: &str = "mix";
+/// Multipliers are whole numbers of these.
+const STEPS: f64 = 1_000.0;
+/// The highest multiplier that can be asked for.
+const HIGHEST: f64 = 1e9;
+
+/// Settings of a search for the highest multiple of a mix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MixConfig {
+    /// Multiple of the profile's load that is tried first; then twice as much each time.
+    pub target: f64,
+    /// Highest multiple tried.
+    pub maximum: f64,
+    /// The search ends when its bounds are this share apart.
+    pub resolution: f64,
+    /// Pass criteria, of every entry; the forwarding rate is that of all together.
+    pub criteria: Criteria,
+    /// The phases of a trial.
+    pub phases: Phases,
+    /// How long the device rests after a trial that failed or was disturbed, so that sessions left over don't spoil the next.
+    #[serde(with = "AsText")]
+    pub rest: Nanos,
+}
+
+impl Default for MixConfig {
+    fn default() -> Self {
+        Self {
+            target: 1.0,
+            maximum: 1_000.0,
+            resolution: 0.01,
+            criteria: Criteria::default(),
+            phases: Phases::default(),
+            rest: Nanos::from_secs(30),
+        }
+    }
+}
+
+impl MixConfig {
+    pub(crate) const ABOUT: About = About {
+        name: "session-mix",
+        about: "highest multiple of all session loads of a profile together (RFC 9411 section 7.1)",
+        result_names: &["session-mix"],
+        makes_curves: true,
+        goals: &[
+            GoalMeaning {
+                goal: "multiplier",
+                name: "Highest multiple of the profile's load",
+                definition: "the highest multiple of all session loads of the profile at which the criteria of every \
+                             entry are met (RFC 9411 section 7.1)",
+            },
+            GoalMeaning {
+                goal: "mix_goodput",
+                name: "Goodput of the mix",
+                definition: "application data received at the highest multiple, all entries together",
+            },
+        ],
+    };
+
+    fn climb(&self) -> Climb {
+        let steps = |multiplier: f64| ((multiplier * STEPS).round() as u64).max(1);
+        let (target, maximum) = (steps(self.target), steps(self.maximum));
+        let config = ClimbConfig { bounds: (1, maximum), resolution: self.resolution, rest: self.rest };
+        Climb::new(config, climb::doubling(target.min(maximum), maximum))
+    }
+}
+
+impl Settings for MixConfig {
+    fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
+        for (name, value) in [("target", self.target), ("maximum", self.maximum)] {
+            if !(1.0 / STEPS..=HIGHEST).contains(&value) {
+                return Err(ConfigError::new(name, "must be at least 0.001 and at most 1,000,000,000"));
+            }
+        }
+        if self.target > self.maximum {
+            return Err(ConfigError::new("target", "must be at most 'maximum'"));
+        }
+        if !(self.resolution > 0.0 && self.resolution < 1.0) {
+            return Err(ConfigError::new("resolution", "must be between 0 and 1"));
+        }
+        self.phases.check()
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(MixSearch::new(self), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.phases = Phases::quick();
+        self.resolution = self.resolution.max(0.05);
+        self.rest = Nanos::from_secs(3);
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.phases.sustain = trial;
+    }
+}
+
+/// The highest multiple of a mix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MixRow {
+    /// The highest that passed.
+    pub best: Option<MixPoint>,
+    /// The lowest that did not.
+    pub failed: Option<MixPoint>,
+    /// What bounds it from above.
+    pub limit: Limit,
+    /// The search ends when its bounds are this share apart.
+    pub resolution: f64,
+}
+
+/// A trial of a mix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MixPoint {
+    /// The multiple of the profile's load that was asked for.
+    pub multiplier: f64,
+    /// All entries together. Times are those of the slowest entry.
+    pub sessions: SessionOutcome,
+    /// Each entry.
+    pub entries: Vec<MixEntry>,
+    /// Why it did not pass.
+    pub violations: Vec<String>,
+    /// Where things were seen to vanish.
+    pub drops: Vec<(String, u64)>,
+}
+
+/// What an entry's figure is called among findings, and its unit there.
+fn goal(objective: Objective) -> (&'static str, &'static str) {
+    match objective {
+        Objective::ConnectionsPerSecond => ("opened", "/s"),
+        Objective::ConcurrentConnections => ("held", "sessions"),
+        Objective::TransactionsPerSecond => ("transactions", "/s"),
+        Objective::GoodputBps => ("goodput", "bps"),
+    }
+}
+
+impl Row for MixRow {
+    fn findings(&self) -> Vec<Finding> {
+        let found = self.best.as_ref().map(|point| point.multiplier);
+        let failed = self.failed.as_ref().map(|point| point.multiplier);
+        let of_mix = |finding: Finding| Finding { frame: MIX.into(), ..finding };
+        let mut findings = vec![of_mix(Finding {
+            value: found,
+            lower: found,
+            upper: failed,
+            resolution: failed.or(found).map(|value| (value * self.resolution).max(1.0 / STEPS)),
+            ..Finding::new("multiplier", "").note(self.limit.note_of(found))
+        })];
+        let Some(best) = &self.best else { return findings };
+        findings.push(of_mix(Finding::new("mix_goodput", "bps").value(best.sessions.goodput_bps)));
+        findings.extend(best.entries.iter().map(|entry| {
+            let (goal, unit) = goal(entry.objective);
+            Finding { frame: entry.entry.clone(), ..Finding::new(goal, unit).value(entry.reached) }
+        }));
+        findings
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        vec![self.limit]
+    }
+}
+
+/// The search.
+#[derive(Debug, Clone)]
+pub(crate) struct MixSearch {
+    config: MixConfig,
+    climb: Climb,
+    best: Option<MixPoint>,
+    failed: Option<MixPoint>,
+}
+
+impl MixSearch {
+    pub(crate) fn new(config: &MixConfig) -> Self {
+        Self { config: config.clone(), climb: config.climb(), best: None, failed: None }
+    }
+
+    /// Why a trial does not pass.
+    fn violations(&self, all: &SessionOutcome, mix: &MixOutcome) -> Vec<String> {
+        let criteria = &self.config.criteria;
+        let of_entry = |entry: &MixEntry| {
+            let mut why = criteria.failures(&entry.sessions);
+            why.extend(criteria.missed(entry.objective, entry.share(), &entry.sessions));
+            why.into_iter().map(|why| format!("{}: {why}", entry.entry)).collect::<Vec<_>>()
+        };
+        let mut why: Vec<String> = mix.entries.iter().flat_map(of_entry).collect();
+        why.extend(criteria.uneven(all));
+        why.extend(mix.unmet.iter().cloned());
+        why
+    }
+
+    fn sentence(&self) -> String {
+        let times = |point: &MixPoint| format!("{} times", plain(point.multiplier));
+        let why = |point: &MixPoint| point.violations.join(", ");
+        let limit = self.climb.limit();
+        match (&self.best, &self.failed) {
+            (_, _) if limit == Limit::Open => "The multiple of the profile's load is not yet known.".into(),
+            (Some(best), Some(failed)) if limit == Limit::Dut => format!(
+                "{} the profile's load at most ({}); at {}: {}.",
+                times(best),
+                carried(best),
+                times(failed),
+                why(failed)
+            ),
+            (Some(best), _) => {
+                format!("{} the profile's load ({}){}.", times(best), carried(best), bounded_by(limit))
+            }
+            (None, Some(failed)) => {
+                format!("No multiple of the profile's load passed; at {}: {}.", times(failed), why(failed))
+            }
+            (None, None) => format!("The multiple of the profile's load: {}.", climb::nothing_known(limit)),
+        }
+    }
+}
+
+/// `web 450/s, dns 1.2 k/s; 12.3 Mbps`.
+fn carried(point: &MixPoint) -> String {
+    let one = |entry: &MixEntry| {
+        let (_, unit) = goal(entry.objective);
+        format!("{} {}", entry.entry, quantity(rounded(entry.reached), unit))
+    };
+    let entries: Vec<String> = point.entries.iter().map(one).collect();
+    format!("{}; {}", entries.join(", "), quantity(rounded(point.sessions.goodput_bps), "bps"))
+}
+
+/// Nothing that is measured is known to more than a tenth.
+fn rounded(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// `2.5`, `0.125`, `12`.
+fn plain(multiplier: f64) -> String {
+    let text = format!("{multiplier:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+impl Stage for MixSearch {
+    fn next(&mut self) -> Option<Draft> {
+        let (steps, rest) = self.climb.next()?;
+        let multiplier = steps as f64 / STEPS;
+        let load = MixLoad { multiplier, phases: self.config.phases };
+        let label = format!("{MIX}: {} times the load", plain(multiplier));
+        let draft = Draft::special(TrialKind::Mix(load), self.config.phases.total()).label(label);
+        Some(draft.after(rest).again_after(self.config.rest))
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        let outcome = seen.outcome;
+        let (TrialKind::Mix(load), Some(sessions), Some(mix)) =
+            (&draft.kind, &outcome.sessions, &outcome.mix)
+        else {
+            return;
+        };
+        let point = MixPoint {
+            multiplier: load.multiplier,
+            sessions: sessions.clone(),
+            entries: mix.entries.clone(),
+            violations: self.violations(sessions, mix),
+            drops: outcome.drops.clone(),
+        };
+        let verdict = seen.verdict_if(point.violations.is_empty());
+        self.climb.judge((load.multiplier * STEPS).round() as u64, verdict);
+        match verdict {
+            Verdict::Pass => self.best = Some(point),
+            Verdict::Fail => self.failed = Some(point),
+            Verdict::Tester | Verdict::Disturbed => {}
+        }
+    }
+}
+
+impl Procedure for MixSearch {
+    fn name(&self) -> &'static str {
+        "session-mix"
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::Mix(vec![MixRow {
+            best: self.best.clone(),
+            failed: self.failed.clone(),
+            limit: self.climb.limit(),
+            resolution: self.config.resolution,
+        }])
+    }
+
+    fn summary(&self) -> Vec<String> {
+        vec![self.sentence()]
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = phase_remarks(self.config.phases);
+        remarks.extend(climb::rest_remark(self.climb.rests, self.config.rest));
+        remarks
+    }
+}

@@ -1,0 +1,130 @@
+//! What hosts behind a port do by themselves: get addresses by DHCP, join multicast groups.
+
+use super::{Duration, Groups, Ip, Mac, SessionRate, no_time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Pps};
+
+/// DHCP clients behind a port (RFC 2131), each with a MAC address of its own, in the VLANs of the port. They get their addresses
+/// before traffic starts, renew them while it runs, and release them at the end. Streams with 'from_host: dhcp' and sessions
+/// with 'addresses: dhcp' use the addresses. In texts, '{n}' is the number of the client, from 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Dhcp")]
+pub struct DhcpDoc {
+    /// Number of clients.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub clients: u32,
+    /// Rate at which clients begin, and at which they release their addresses at the end.
+    #[serde(default = "client_rate")]
+    pub rate: SessionRate,
+    /// Maximum number of clients that wait for an address at a time.
+    #[serde(default = "outstanding")]
+    #[schemars(range(min = 1))]
+    pub outstanding: u32,
+    /// How long to wait until all have an address. Traffic then starts with those that have one, and the result is not valid;
+    /// without any, the run ends with an error.
+    #[serde(default = "bind_timeout")]
+    pub timeout: Duration,
+    /// Time until a message without an answer is repeated; doubled each time, up to 16 times, ± a quarter of it.
+    #[serde(default = "retry")]
+    pub retry: Duration,
+    /// MAC address of the first client; each other has the next. Default: made from the port's.
+    pub mac: Option<Mac>,
+    /// Ask servers to broadcast their replies.
+    #[serde(default)]
+    pub broadcast: bool,
+    /// Host name to send (option 12).
+    #[schemars(length(min = 1, max = 200))]
+    pub host_name: Option<String>,
+    /// Vendor class identifier to send (option 60).
+    #[schemars(length(min = 1, max = 200))]
+    pub vendor_class: Option<String>,
+    /// Client identifier to send (option 61). Default: none; servers know clients by MAC address.
+    #[schemars(length(min = 1, max = 200))]
+    pub client_id: Option<String>,
+    /// Options to ask for (option 55), besides subnet mask and router.
+    #[serde(default)]
+    pub parameters: Vec<OptionNumber>,
+    /// Circuit identifier that an access node adds (option 82, RFC 3046).
+    #[schemars(length(min = 1, max = 100))]
+    pub circuit_id: Option<String>,
+    /// Remote identifier that an access node adds (option 82, RFC 3046).
+    #[schemars(length(min = 1, max = 100))]
+    pub remote_id: Option<String>,
+}
+
+/// Number of a DHCP option.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct OptionNumber(#[schemars(range(min = 1, max = 254))] pub u8);
+
+fn client_rate() -> SessionRate {
+    SessionRate(Pps::new(500))
+}
+
+fn outstanding() -> u32 {
+    1_000
+}
+
+fn bind_timeout() -> Duration {
+    Duration(Nanos::from_secs(60))
+}
+
+fn retry() -> Duration {
+    Duration(Nanos::from_secs(4))
+}
+
+/// Multicast groups that the port's first host is a member of. It joins them before traffic starts or while it runs, answers
+/// queries, and leaves them at the end (IGMP, MLD).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Multicast")]
+pub struct MulticastDoc {
+    /// The groups.
+    #[schemars(length(min = 1))]
+    pub groups: Vec<MembershipDoc>,
+    /// Version of IGMP. To a querier of version 2, hosts of version 3 speak version 2.
+    #[serde(default = "igmp")]
+    #[schemars(range(min = 2, max = 3))]
+    pub igmp: u8,
+    /// Version of MLD. To a querier of version 1, hosts of version 2 speak version 1.
+    #[serde(default = "mld")]
+    #[schemars(range(min = 1, max = 2))]
+    pub mld: u8,
+    /// Rate at which groups are joined and left.
+    #[serde(default = "join_rate")]
+    pub rate: SessionRate,
+}
+
+/// Groups with what the host wants of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Membership")]
+pub struct MembershipDoc {
+    /// Group, or a range: '239.1.0.0..239.1.3.231', 'ff15::1'.
+    pub group: Groups,
+    /// Sources to receive from, or with 'exclude' not to receive from; IGMPv3 and MLDv2. Default: all.
+    #[serde(default)]
+    pub sources: Vec<Ip>,
+    /// Whether 'sources' are those not to receive from.
+    #[serde(default)]
+    pub exclude: bool,
+    /// When to join, after the start of traffic. At 0s, traffic starts once the join was sent.
+    #[serde(default = "no_time")]
+    pub join: Duration,
+    /// When to leave, after the start of traffic. Default: when traffic has ended.
+    pub leave: Option<Duration>,
+}
+
+fn igmp() -> u8 {
+    3
+}
+
+fn mld() -> u8 {
+    2
+}
+
+fn join_rate() -> SessionRate {
+    SessionRate(Pps::new(1_000))
+}

@@ -1,0 +1,139 @@
+//! Frames of any bytes to DHCP clients and members of groups: they survive them all, and what they make of them is sound.
+//!
+//! The first byte of an input says how far the clients are: looking for a server, asking for an address, or bound; the rest is
+//! the frame.
+
+use ::emulate::dhcp::{DhcpClients, DhcpConfig, RelayInfo};
+use ::emulate::groups::{GroupHost, GroupMembers, Membership};
+use ::emulate::may_concern;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use units::Nanos;
+
+const CLIENTS: u32 = 3;
+const NOW: Nanos = Nanos::from_secs(10);
+/// Where a frame without tags has a message's transaction identifier.
+const XID: usize = 14 + 20 + 8 + 4;
+
+/// Checks one input; panics if something does not hold.
+pub fn check(data: &[u8]) {
+    let Some((how, frame)) = data.split_first() else { return };
+    let (mut clients, _) = clients(how % 3);
+    let before = clients.holding();
+    let was_for_clients = clients.take(NOW, frame);
+    assert!(!was_for_clients || may_concern(frame), "a frame that nobody would look at");
+    assert!(clients.holding().abs_diff(before) <= 1);
+    for lease in clients.leases() {
+        assert_eq!(clients.lease_of(lease.ip), Some(lease));
+        assert!(lease.client < CLIENTS && !lease.ip.is_unspecified() && lease.prefix_len <= 32);
+    }
+    let mut frames = Vec::new();
+    for second in 0..40 {
+        clients.poll(Nanos::from_secs(10 + second), &mut frames);
+    }
+    assert!(frames.len() <= 40 * 64 && frames.iter().all(|frame| frame.len() >= 14 + 20 + 8 + 300));
+
+    let mut members = members();
+    let heard = members.take(NOW, frame);
+    assert!(!heard || may_concern(frame), "a frame that nobody would look at");
+    assert_eq!(members.groups().count(), 2);
+    let mut reports = Vec::new();
+    for _ in 0..4 {
+        let due = members.next_due();
+        if due < Nanos::MAX {
+            members.poll(due, &mut reports);
+        }
+    }
+    assert!(reports.len() <= 8 && reports.iter().all(|frame| frame.len() <= 1_514));
+}
+
+/// Clients after some steps, and the last answer they took.
+fn clients(steps: u8) -> (DhcpClients, Vec<u8>) {
+    let mut clients = DhcpClients::new(DhcpConfig {
+        clients: CLIENTS,
+        mac: [2, 0, 0, 0, 0, 1],
+        vlans: Vec::new(),
+        rate: 1,
+        outstanding: CLIENTS,
+        retry: Nanos::from_secs(4),
+        broadcast: false,
+        host_name: None,
+        vendor_class: None,
+        client_id: None,
+        ask_for: Vec::new(),
+        relay: RelayInfo::default(),
+        seed: 1,
+    });
+    let mut last = Vec::new();
+    for step in 0..=steps {
+        let mut frames = Vec::new();
+        clients.poll(NOW, &mut frames);
+        let Some(asked) = frames.first() else { break };
+        // An offer, then an acknowledgement.
+        last = answer(asked, if step == 0 { 2 } else { 5 });
+        if step < steps {
+            assert!(clients.take(NOW, &last));
+        }
+    }
+    (clients, last)
+}
+
+/// A server's answer to a client's message.
+fn answer(asked: &[u8], kind: u8) -> Vec<u8> {
+    let mut frame = asked.to_vec();
+    frame[34..38].copy_from_slice(&[0, 67, 0, 68]);
+    frame[42] = 2;
+    frame[42 + 16..42 + 20].copy_from_slice(&[10, 0, 0, 9]);
+    let options =
+        [53, 1, kind, 54, 4, 10, 0, 0, 1, 51, 4, 0, 0, 0, 60, 1, 4, 255, 255, 0, 0, 3, 4, 10, 0, 0, 1, 255];
+    frame[42 + 240..42 + 240 + options.len()].copy_from_slice(&options);
+    frame
+}
+
+fn members() -> GroupMembers {
+    let mut members = GroupMembers::new(GroupHost {
+        mac: [2, 0, 0, 0, 0, 1],
+        vlans: Vec::new(),
+        ip: Ipv4Addr::new(10, 0, 0, 2),
+        link_local: "fe80::2".parse().expect("an address"),
+        igmp_v2: false,
+        mld_v1: false,
+        rate: 100,
+        seed: 1,
+    });
+    for group in ["239.1.1.1", "ff15::9"] {
+        let group = group.parse().expect("an address");
+        members.join(Membership { group, exclude: true, sources: Arc::default() });
+    }
+    (0..10).for_each(|second| members.poll(Nanos::from_secs(second), &mut Vec::new()));
+    members
+}
+
+/// Answers to clients at each step, queries of all versions.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds: Vec<Vec<u8>> = Vec::new();
+    for steps in 0..3 {
+        let (_, last) = clients(steps);
+        if last.is_empty() {
+            continue;
+        }
+        assert!(last.len() > XID);
+        let mut nak = last.clone();
+        nak[42 + 242] = 6;
+        seeds.extend([last, nak].map(|frame| [&[steps], &frame[..]].concat()));
+    }
+    let igmp = |message: &[u8]| {
+        let mut frame =
+            [&[1, 0, 0x5e, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0, 0][..], &[20 + message.len() as u8]]
+                .concat();
+        frame.extend([0, 0, 0, 0, 1, 2, 0, 0, 10, 0, 0, 1, 224, 0, 0, 1]);
+        frame.extend(message);
+        let sum = wire::checksum::finish(wire::checksum::sum(message, 0)).to_be_bytes();
+        frame[36..38].copy_from_slice(&sum);
+        [&[0], &frame[..]].concat()
+    };
+    seeds.push(igmp(&[0x11, 10, 0, 0, 0, 0, 0, 0]));
+    seeds.push(igmp(&[0x11, 200, 0, 0, 239, 1, 1, 1, 2, 125, 0, 1, 10, 0, 0, 7]));
+    seeds.push(igmp(&[0x16, 0, 0, 0, 239, 1, 1, 1]));
+    seeds
+}

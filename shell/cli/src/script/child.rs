@@ -1,0 +1,105 @@
+//! The process that a script runs in: opens the ports, gives up its rights, runs the script, reports.
+
+use super::ScriptArgs;
+use super::report::Report;
+use crate::run;
+use crate::{Exit, Failure};
+use ::script::confine::{self, Confinement};
+use ::script::{OpenPort, Outcome, Script};
+use engine::Rig;
+use profile::document::{Document, PortDoc};
+use std::fs::File;
+use std::io::{IsTerminal, Seek, Write};
+use std::path::{Path, PathBuf};
+
+/// Longest frame with FCS a script may send.
+const FRAME_LEN_MAX: u32 = 1_518;
+
+pub(super) fn run(args: &ScriptArgs, report: &Path) -> Result<Exit, Failure> {
+    let name = args.file.display();
+    let text = std::fs::read(&args.file).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    let mut report = File::create(report).map_err(|error| Failure::refused(format!("{name}: {error}")))?;
+    let ports = open(args)?;
+    let confined = confine::confine(&rights(args)?);
+    let confined = confined.map_err(|error| Failure::refused(format!("confining the script: {error}")))?;
+    // Its thread is to be confined, too.
+    ctrlc::set_handler(::script::stop).map_err(|error| Failure::refused(format!("signals: {error}")))?;
+    if !(confined.files && confined.calls || args.unconfined) {
+        return Err(Failure::refused(
+            "this kernel can't confine scripts (it needs Landlock and seccomp); \
+             if you trust the script, add --unconfined",
+        ));
+    }
+    // Should it end in the midst of it, this much is known.
+    write(&mut report, &Report::begun(confined))?;
+    let outcome = ::script::run(
+        Script {
+            path: args.file.clone(),
+            text,
+            arguments: args.arguments.clone(),
+            colour: std::io::stdout().is_terminal(),
+            run_time: args.run_time,
+            frame_len_max: FRAME_LEN_MAX,
+            seed: os::entropy::seed(),
+        },
+        ports,
+    );
+    write(&mut report, &Report::of(&outcome, confined))?;
+    let exit = exit(&outcome);
+    crate::print::flush()?;
+    if outcome.is_complete {
+        return Ok(exit);
+    }
+    // Tasks that go on use ports and memory that a tidy end would take away.
+    os::process::end_now(exit as i32)
+}
+
+/// Puts `what` in place of what the file holds.
+fn write(file: &mut File, what: &Report) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::refused(format!("the script's report: {error}"));
+    let text = serde_json::to_vec(what).map_err(|error| failed(error.into()))?;
+    file.rewind().and_then(|()| file.set_len(0)).and_then(|()| file.write_all(&text)).map_err(failed)
+}
+
+fn exit(outcome: &Outcome) -> Exit {
+    match outcome.code {
+        Some(0) if outcome.unmet.is_empty() => Exit::Done,
+        Some(2) => Exit::BadInput,
+        Some(3) => Exit::Refused,
+        Some(_) => Exit::Failed,
+        None if outcome.failed.is_empty() && outcome.unmet.is_empty() => Exit::Done,
+        None => Exit::Failed,
+    }
+}
+
+/// Opens the ports as a profile with them and nothing else does.
+fn open(args: &ScriptArgs) -> Result<Vec<OpenPort>, Failure> {
+    if args.devices().next().is_none() {
+        return Ok(Vec::new());
+    }
+    if let Some(device) = args.devices().find(|device| device.starts_with("xdp:")) {
+        let message = format!("{device}: it sends by a call that scripts may not make; use af{device}");
+        return Err(Failure::bad_input(message));
+    }
+    let port = |(number, device): (usize, &String)| {
+        let port = PortDoc { allow_default_route: args.allow_default_route, ..PortDoc::new(device) };
+        (number.to_string(), port)
+    };
+    let ports = Document { ports: args.devices().enumerate().map(port).collect(), ..Document::default() };
+    let plan = run::resolve(&ports.to_yaml(), &args.file)?;
+    Ok(Rig::open(&plan, 1)?.into_ports())
+}
+
+/// Its folder and the files its arguments name, to read; the present folder, to write. The root is too much of a folder.
+fn rights(args: &ScriptArgs) -> Result<Confinement, Failure> {
+    let failed = |error: std::io::Error| Failure::refused(format!("the present folder: {error}"));
+    let here = std::env::current_dir().map_err(failed)?;
+    let folder = match args.file.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_path_buf(),
+        _ => here.clone(),
+    };
+    let mut read = vec![folder, PathBuf::from("/etc/localtime"), PathBuf::from("/usr/share/zoneinfo")];
+    read.extend(args.arguments.iter().map(PathBuf::from).filter(|path| path.is_file()));
+    let write = if here == Path::new("/") { Vec::new() } else { vec![here] };
+    Ok(Confinement { read, write, memory_bytes: args.memory_bytes() })
+}

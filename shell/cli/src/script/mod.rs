@@ -1,0 +1,206 @@
+//! `script`: runs a Lua script with MoonGen's API in a process of its own, which is ended when its time is up.
+//!
+//! A script may do what a C program may, and compiled loops of LuaJIT cannot be interrupted: so the ports belong to a child, which
+//! the kernel confines, and this process has the deadline.
+
+mod child;
+mod report;
+
+use crate::{Exit, Failure};
+use clap::Args;
+use profile::document::Bytes;
+use report::Report;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use units::Nanos;
+
+/// How long a script has to end after it was told to.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often to look whether it has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A script and its ports.
+#[derive(Args)]
+pub(crate) struct ScriptArgs {
+    /// Lua script
+    file: PathBuf,
+    /// Ports, as the script numbers them from 0: veth0,veth1
+    #[arg(long, value_name = "DEVICE,…", value_delimiter = ',')]
+    ports: Vec<String>,
+    /// One more port, after those of --ports; for device strings with a comma
+    #[arg(long = "port", value_name = "DEVICE")]
+    more_ports: Vec<String>,
+    /// When to tell the script to stop, as Ctrl-C does
+    #[arg(long = "for", value_name = "TIME")]
+    run_time: Option<Nanos>,
+    /// When to end it whatever it does [default: 5s after it was told to stop]
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<Nanos>,
+    /// Memory that the script may take
+    #[arg(long, value_name = "BYTES", default_value = "2GB")]
+    memory: Bytes,
+    /// Run it even if the kernel cannot confine it
+    #[arg(long)]
+    unconfined: bool,
+    /// Use interfaces with the machine's default route
+    #[arg(long)]
+    allow_default_route: bool,
+    /// Write the result to a file; '-' is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where the child writes what it knows: this process is the child
+    #[arg(long, value_name = "FILE", hide = true)]
+    report: Option<PathBuf>,
+    /// The script's own arguments
+    #[arg(last = true, value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+}
+
+impl ScriptArgs {
+    fn devices(&self) -> impl Iterator<Item = &String> {
+        self.ports.iter().chain(&self.more_ports)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.memory.0
+    }
+}
+
+/// How the child ended, seen from outside.
+enum Ending {
+    Itself(ExitStatus),
+    /// It was killed, for this reason.
+    Killed(String),
+}
+
+pub(crate) fn script(args: &ScriptArgs) -> Result<Exit, Failure> {
+    if let Some(report) = &args.report {
+        return child::run(args, report);
+    }
+    let text = std::fs::read(&args.file)
+        .map_err(|error| Failure::bad_input(format!("{}: {error}", args.file.display())))?;
+    let path = std::env::temp_dir().join(format!("eagre-script-{}.json", std::process::id()));
+    let start = Instant::now();
+    let ending = supervise(args, &path);
+    let mut report = Report::read(&path);
+    let _ = std::fs::remove_file(&path);
+    report.describe(args, &text, start.elapsed());
+    let exit = judge(args, &mut report, ending?);
+    if let Some(to) = &args.json {
+        write(&report, to)?;
+    }
+    Ok(exit)
+}
+
+/// Starts the child and waits until it has ended, or is to be ended.
+fn supervise(args: &ScriptArgs, report: &Path) -> Result<Ending, Failure> {
+    let refused = |error: std::io::Error| Failure::refused(format!("the script's process: {error}"));
+    let program = std::env::current_exe().map_err(refused)?;
+    let mut command = Command::new(program);
+    // Before the others: what comes after '--' is the script's.
+    command.arg("script").arg("--report").arg(report).args(std::env::args_os().skip(2));
+    let mut child = os::namespace::tie(&mut command).spawn().map_err(refused)?;
+    let signals = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&signals);
+    ctrlc::set_handler(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+    })
+    .map_err(|error| Failure::refused(format!("signals: {error}")))?;
+    let start = Instant::now();
+    let after = |time: Nanos| Duration::from_nanos(time.0);
+    let mut deadline = args.deadline.or(args.run_time).map(after).map(|time| match args.deadline {
+        Some(_) => start + time,
+        None => start + time + GRACE,
+    });
+    let mut told = 0;
+    loop {
+        if let Some(status) = child.try_wait().map_err(refused)? {
+            return Ok(Ending::Itself(status));
+        }
+        let now = Instant::now();
+        let heard = signals.load(Ordering::Relaxed);
+        if heard > told {
+            if told > 0 {
+                return kill(&mut child, "it was interrupted twice".to_owned());
+            }
+            told = heard;
+            os::process::terminate(&child);
+            let latest = now + GRACE;
+            deadline = Some(deadline.map_or(latest, |deadline| deadline.min(latest)));
+        }
+        if deadline.is_some_and(|deadline| now >= deadline) {
+            let after = start.elapsed().as_secs_f64();
+            return kill(&mut child, format!("it did not stop by its deadline, after {after:.1} s"));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn kill(child: &mut Child, reason: String) -> Result<Ending, Failure> {
+    // An error says that it has ended just now.
+    let _ = child.kill();
+    child.wait().map_err(|error| Failure::refused(format!("the script's process: {error}")))?;
+    Ok(Ending::Killed(reason))
+}
+
+/// Completes the report with how the script ended, prints why if it did not end well, and returns the exit code.
+fn judge(args: &ScriptArgs, report: &mut Report, ending: Ending) -> Exit {
+    let name = args.file.display();
+    let status = match ending {
+        Ending::Killed(reason) => {
+            eprintln!("eagre: {name}: aborted: {reason}");
+            report.end("aborted", Some(reason));
+            return Exit::Failed;
+        }
+        Ending::Itself(status) => status,
+    };
+    if let Some(signal) = status.signal() {
+        let what = match signal {
+            libc_signal::SEGV | libc_signal::BUS => "it used memory that is not its own",
+            libc_signal::ABRT => "it ended abnormally",
+            _ => "it was ended by a signal",
+        };
+        let reason = format!("{what} (signal {signal})");
+        eprintln!("eagre: {name}: crashed: {reason}");
+        report.end("crashed", Some(reason));
+        return Exit::Failed;
+    }
+    if report.is_cut_short() && status.code() == Some(Exit::Refused as i32) {
+        let reason = "it took more memory than it may (--memory)".to_owned();
+        eprintln!("eagre: {name}: failed: {reason}");
+        report.end("failed", Some(reason));
+        return Exit::Failed;
+    }
+    let exit = match status.code() {
+        Some(0) => Exit::Done,
+        Some(2) => Exit::BadInput,
+        Some(3) => Exit::Refused,
+        _ => Exit::Failed,
+    };
+    let reason = report.failure();
+    if let Some(reason) = &reason {
+        eprintln!("eagre: {name}: failed: {reason}");
+    }
+    report.end(if exit == Exit::Done { "done" } else { "failed" }, reason);
+    exit
+}
+
+/// Numbers of signals (signal(7), x86 and ARM).
+mod libc_signal {
+    pub(super) const ABRT: i32 = 6;
+    pub(super) const BUS: i32 = 7;
+    pub(super) const SEGV: i32 = 11;
+}
+
+fn write(report: &Report, to: &Path) -> Result<(), Failure> {
+    if to == Path::new("-") {
+        crate::output::print_json(report)?;
+        return Ok(());
+    }
+    let text = serde_json::to_string_pretty(report).map_err(|error| Failure::refused(error.to_string()))?;
+    std::fs::write(to, text + "\n").map_err(|error| Failure::refused(format!("{}: {error}", to.display())))
+}

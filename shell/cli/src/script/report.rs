@@ -1,0 +1,149 @@
+//! The result document of a script, `eagre.script/1`. What the child knows it writes; the rest its parent adds, which may be all.
+
+use super::ScriptArgs;
+use ::script::confine::Confined;
+use ::script::{Outcome, PortCounts};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// What a script did. Its packets are not measured: they have no signature.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Report {
+    schema: String,
+    version: String,
+    script: String,
+    script_sha256: String,
+    arguments: Vec<String>,
+    /// `done`, `failed` (an error in it, or its own exit code), `crashed`, `aborted` (by the deadline or twice Ctrl-C).
+    outcome: String,
+    /// Why, unless it is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    duration_s: f64,
+    timestamp_class: String,
+    /// Absent if the process ended before it could say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confined: Option<ConfinedBy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ports: Option<Vec<PortReport>>,
+    #[serde(default)]
+    failed_tasks: Vec<FailedTask>,
+    /// What did not hold of what the script expected with `eagre.expect`.
+    #[serde(default)]
+    unmet: Vec<String>,
+    /// What the script set with `eagre.result`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+}
+
+/// Counts of a port; bytes include the FCS.
+#[derive(Debug, Serialize, Deserialize)]
+struct PortReport {
+    device: String,
+    tx_packets: u64,
+    tx_bytes: u64,
+    /// Packets that were to be sent, and were not.
+    tx_unsent: u64,
+    rx_packets: u64,
+    rx_bytes: u64,
+    /// Received packets that no task took in time.
+    rx_lost: u64,
+    /// What driver and kernel dropped, by direction and reason.
+    driver_drops: BTreeMap<String, u64>,
+}
+
+/// What the kernel keeps from the script.
+#[derive(Debug, Serialize, Deserialize)]
+struct ConfinedBy {
+    /// Files elsewhere.
+    files: bool,
+    /// Programs, sockets and settings of the machine.
+    calls: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct FailedTask {
+    task: String,
+    reason: String,
+}
+
+impl Report {
+    /// What the child knows before the script begins.
+    pub(super) fn begun(confined: Confined) -> Self {
+        let confined = ConfinedBy { files: confined.files, calls: confined.calls };
+        Self { confined: Some(confined), ..Self::default() }
+    }
+
+    /// Whether the script began, and its process ended before it could say how.
+    pub(super) fn is_cut_short(&self) -> bool {
+        self.confined.is_some() && self.ports.is_none()
+    }
+
+    /// What the child knows at its end.
+    pub(super) fn of(outcome: &Outcome, confined: Confined) -> Self {
+        let failed =
+            |(task, reason): &(String, String)| FailedTask { task: task.clone(), reason: reason.clone() };
+        Self {
+            ports: Some(outcome.ports.iter().map(port).collect()),
+            failed_tasks: outcome.failed.iter().map(failed).collect(),
+            unmet: outcome.unmet.clone(),
+            result: outcome.result.as_deref().map(|text| serde_json::from_str(text).unwrap_or(Value::Null)),
+            ..Self::begun(confined)
+        }
+    }
+
+    /// What a child left behind, or nothing.
+    pub(super) fn read(path: &Path) -> Self {
+        let text = std::fs::read(path).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Adds what was run, and for how long.
+    pub(super) fn describe(&mut self, args: &ScriptArgs, text: &[u8], time: Duration) {
+        "eagre.script/1".clone_into(&mut self.schema);
+        env!("CARGO_PKG_VERSION").clone_into(&mut self.version);
+        "software".clone_into(&mut self.timestamp_class);
+        self.script = args.file.display().to_string();
+        self.script_sha256 = store::sha256(&String::from_utf8_lossy(text));
+        self.arguments.clone_from(&args.arguments);
+        self.duration_s = time.as_secs_f64();
+    }
+
+    /// Adds how it ended.
+    pub(super) fn end(&mut self, outcome: &str, reason: Option<String>) {
+        outcome.clone_into(&mut self.outcome);
+        self.reason = reason;
+    }
+
+    /// Why it failed, as far as it said.
+    pub(super) fn failure(&self) -> Option<String> {
+        if let Some(failed) = self.failed_tasks.first() {
+            return Some(format!(
+                "task {}: {}",
+                failed.task,
+                failed.reason.lines().next().unwrap_or_default()
+            ));
+        }
+        let first = self.unmet.first()?;
+        Some(format!(
+            "{} not met, first: {first}",
+            if self.unmet.len() == 1 { "an expectation was" } else { "expectations were" }
+        ))
+    }
+}
+
+fn port(counts: &PortCounts) -> PortReport {
+    PortReport {
+        device: counts.device.clone(),
+        tx_packets: counts.tx_packets,
+        tx_bytes: counts.tx_bytes,
+        tx_unsent: counts.tx_unsent,
+        rx_packets: counts.rx_packets,
+        rx_bytes: counts.rx_bytes,
+        rx_lost: counts.rx_lost,
+        driver_drops: counts.dropped.iter().cloned().collect(),
+    }
+}

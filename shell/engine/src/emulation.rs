@@ -1,0 +1,7 @@
+//! What hosts behind ports do by themselves: DHCP clients get, keep and release their addresses, members join and leave groups.
+
+mod failure;
+mod hosts;
+mod report;
+
+pub(crate) use hosts::{Emulation, send};

@@ -1,0 +1,29 @@
+//! Why no DHCP client has an address, in a sentence.
+
+use emulate::dhcp::DhcpClients;
+use units::{Nanos, count};
+
+/// Why no client has an address after `waited`.
+pub(super) fn nobody_bound(machine: &DhcpClients, waited: Nanos) -> String {
+    let (counts, clients) = (machine.counts(), machine.config().clients);
+    let whose =
+        if clients == 1 { "1 client".to_owned() } else { format!("{} clients", count(clients.into())) };
+    if counts.offers == 0 {
+        return format!(
+            "no DHCP server answered {} DISCOVER messages of {whose} within {waited}; check that a server is reachable from this \
+             port",
+            count(counts.discovers)
+        );
+    }
+    if counts.naks > 0 {
+        return format!(
+            "the DHCP server refused the addresses it had offered: {} NAK messages to {whose} within {waited}",
+            count(counts.naks)
+        );
+    }
+    format!(
+        "the DHCP server made {} offers to {whose} and answered none of {} REQUEST messages within {waited}",
+        count(counts.offers),
+        count(counts.requests)
+    )
+}

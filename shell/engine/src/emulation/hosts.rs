@@ -1,0 +1,350 @@
+//! The hosts themselves, and when their frames go out and come in.
+//!
+//! Before traffic and after it, frames go out and come in here. While workers send, control passes them on: a worker sends
+//! a frame it is told to, and hands over what may concern hosts here.
+//!
+//! Not here: the protocols (`emulate`); what traffic does with leases (`profile::Plan::with_leases`).
+
+use super::failure::nobody_bound;
+use crate::control::commands::Commands;
+use crate::error::EngineError;
+use crate::trial::hosts::{LOCAL, host_macs};
+use crate::trial::rig::Rig;
+use crate::worker::commands::{PingEvent, WorkerCommand};
+use crate::worker::receive::Receiver;
+use emulate::dhcp::{DhcpClients, DhcpConfig, Lease};
+use emulate::groups::{GroupHost, GroupMembers, Membership};
+use neighbour::{Host, Mac};
+use port::{Burst, Clock, TxQueue};
+use profile::Plan;
+use profile::plan::{DhcpPlan, HostPlan, MembershipPlan, MulticastPlan, PortPlan};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use units::Nanos;
+use wire::signature::Mark;
+
+/// How long the last messages may take: a report of leaving is repeated within a second.
+const FAREWELL: Nanos = Nanos::from_secs(2);
+
+/// What hosts of all ports do.
+#[derive(Debug)]
+pub(crate) struct Emulation {
+    pub(super) ports: Vec<PortEmulation>,
+    /// When traffic starts; [`Nanos::MAX`] until that is known.
+    epoch: Nanos,
+}
+
+/// What hosts of a port do.
+#[derive(Debug, Default)]
+pub(super) struct PortEmulation {
+    pub(super) dhcp: Option<Clients>,
+    pub(super) members: Option<GroupMembers>,
+    /// What is joined and left while traffic runs: when, and whether it is joined; the next one last.
+    later: Vec<(Nanos, bool, MembershipPlan)>,
+}
+
+/// DHCP clients of a port.
+#[derive(Debug)]
+pub(super) struct Clients {
+    pub(super) machine: DhcpClients,
+    pub(super) timeout: Nanos,
+    /// Clients that had an address when traffic started.
+    pub(super) bound: u32,
+}
+
+impl Emulation {
+    /// That of `plan` on the ports of `rig`.
+    pub(crate) fn new(plan: &Plan, rig: &Rig) -> Self {
+        let own: Vec<Mac> = rig.facts().iter().map(|facts| facts.mac).collect();
+        let macs = host_macs(plan, &own);
+        let port = |(port, macs): (&PortPlan, &Vec<Mac>)| PortEmulation {
+            dhcp: port.dhcp.as_ref().map(|dhcp| Clients::new(dhcp, macs[0])),
+            members: port.multicast.as_ref().map(|multicast| members(multicast, port.own(), macs[0])),
+            later: port.multicast.as_ref().map_or_else(Vec::new, later),
+        };
+        Self { ports: plan.ports.iter().zip(&macs).map(port).collect(), epoch: Nanos::MAX }
+    }
+
+    /// Whether hosts do anything.
+    pub(crate) fn is_active(&self) -> bool {
+        self.ports.iter().any(|port| port.dhcp.is_some() || port.members.is_some())
+    }
+
+    /// Gets addresses and joins groups, until all is done, or time is up, or the run is stopped.
+    pub(crate) fn begin<C: Clock>(
+        &mut self,
+        plan: &Plan,
+        rig: &mut Rig,
+        clock: &C,
+        commands: &mut Commands,
+        idle: &dyn Fn(Nanos),
+    ) -> Result<(), EngineError> {
+        if !self.is_active() {
+            return Ok(());
+        }
+        let now = clock.now();
+        for (port, plan) in self.ports.iter_mut().zip(&plan.ports) {
+            let at_once = plan.multicast.iter().flat_map(|multicast| &multicast.memberships);
+            at_once.filter(|one| one.join == Nanos::ZERO).for_each(|one| port.join(one));
+        }
+        let timeouts = self.ports.iter().flat_map(|port| &port.dhcp).map(|clients| clients.timeout);
+        let deadline = now.saturating_add(timeouts.max().unwrap_or(Nanos::ZERO).max(FAREWELL));
+        self.exchange(rig, clock, idle, |ports, now| {
+            let is_done = |port: &PortEmulation| {
+                let is_late = |clients: &Clients| now > deadline || clients.machine.all_bound();
+                let is_settled = |members: &GroupMembers| members.is_settled();
+                port.dhcp.as_ref().is_none_or(is_late) && port.members.as_ref().is_none_or(is_settled)
+            };
+            commands.is_stopped() || ports.iter().all(is_done)
+        })?;
+        for (port, plan) in self.ports.iter_mut().zip(&plan.ports) {
+            if let Some(clients) = &mut port.dhcp {
+                clients.machine.give_up();
+                clients.bound = clients.machine.holding();
+                if clients.bound == 0 && !commands.is_stopped() {
+                    let reason = nobody_bound(&clients.machine, clients.timeout);
+                    return Err(EngineError::Dhcp { port: plan.name.clone(), reason });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The leases there are, of each port.
+    pub(crate) fn leases(&self) -> Vec<Vec<Lease>> {
+        let of =
+            |port: &PortEmulation| port.dhcp.iter().flat_map(|clients| clients.machine.leases()).collect();
+        self.ports.iter().map(of).collect()
+    }
+
+    /// Traffic starts at `epoch`.
+    pub(crate) fn start(&mut self, epoch: Nanos) {
+        self.epoch = epoch;
+    }
+
+    /// When there is something to do.
+    pub(crate) fn next_due(&self) -> Nanos {
+        let due = |port: &PortEmulation| {
+            let clients = port.dhcp.as_ref().map_or(Nanos::MAX, |clients| clients.machine.next_due());
+            let members = port.members.as_ref().map_or(Nanos::MAX, GroupMembers::next_due);
+            let later = port.later.last().map_or(Nanos::MAX, |(at, ..)| self.epoch.saturating_add(*at));
+            clients.min(members).min(later)
+        };
+        self.ports.iter().map(due).min().unwrap_or(Nanos::MAX)
+    }
+
+    /// Takes in what workers handed over, and adds the commands for them.
+    pub(crate) fn turn(&mut self, now: Nanos, events: &[PingEvent]) -> Vec<WorkerCommand> {
+        for event in events {
+            if let PingEvent::Received { port, at, frame } = event {
+                self.ports[*port].take(*at, frame);
+            }
+        }
+        let (mut commands, mut frames) = (Vec::new(), Vec::new());
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            port.poll(now, self.epoch, &mut frames);
+            let send = |frame| WorkerCommand::SendFrame { port: index, frame, tag: None };
+            commands.extend(frames.drain(..).map(send));
+        }
+        commands
+    }
+
+    /// Gives addresses back and leaves all groups: workers have ended.
+    pub(crate) fn end<C: Clock>(
+        &mut self,
+        rig: &mut Rig,
+        clock: &C,
+        idle: &dyn Fn(Nanos),
+    ) -> Result<(), EngineError> {
+        if !self.is_active() {
+            return Ok(());
+        }
+        let now = clock.now();
+        let mut last = now;
+        for port in &mut self.ports {
+            port.later.clear();
+            if let Some(clients) = &mut port.dhcp {
+                clients.machine.release(now);
+                let config = clients.machine.config();
+                last = last.max(now + farewell(config.clients as usize, config.rate));
+            }
+            if let Some(members) = &mut port.members {
+                last = last.max(now + farewell(members.groups().count(), members.host().rate));
+                members.leave_all();
+            }
+        }
+        self.exchange(rig, clock, idle, |ports, now| {
+            let is_done = |port: &PortEmulation| {
+                let is_released = |clients: &Clients| clients.machine.next_due() == Nanos::MAX;
+                let has_left = |members: &GroupMembers| members.next_due() == Nanos::MAX;
+                port.dhcp.as_ref().is_none_or(is_released) && port.members.as_ref().is_none_or(has_left)
+            };
+            now > last || ports.iter().all(is_done)
+        })
+    }
+
+    /// Sends and receives until `is_done`.
+    fn exchange<C: Clock>(
+        &mut self,
+        rig: &mut Rig,
+        clock: &C,
+        idle: &dyn Fn(Nanos),
+        mut is_done: impl FnMut(&[PortEmulation], Nanos) -> bool,
+    ) -> Result<(), EngineError> {
+        for port in &mut rig.ports {
+            port.queues.tx.iter_mut().take(1).try_for_each(|queue| queue.attach())?;
+            port.queues.rx.iter_mut().try_for_each(|queue| queue.attach())?;
+        }
+        let mut frames = Vec::new();
+        loop {
+            let now = clock.now();
+            for (port, rig) in self.ports.iter_mut().zip(&mut rig.ports) {
+                for queue in &mut rig.queues.rx {
+                    Receiver::new(queue.as_mut(), 0, Mark::of_run(0), 0).listen(|frame, _| {
+                        if !port.take(now, frame) {
+                            frames.extend(port.answer(frame));
+                        }
+                    });
+                }
+                port.poll(now, self.epoch, &mut frames);
+                if let Some(queue) = rig.queues.tx.first_mut() {
+                    frames.drain(..).for_each(|frame| send(queue.as_mut(), &frame));
+                }
+            }
+            if is_done(&self.ports, now) {
+                return Ok(());
+            }
+            idle(self.next_due().max(Nanos(now.0 + 1)).min(now + Nanos::from_millis(1)));
+        }
+    }
+}
+
+impl PortEmulation {
+    /// Looks at a received frame; returns whether it was for one of the hosts.
+    fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+        emulate::may_concern(frame)
+            && (self.dhcp.as_mut().is_some_and(|clients| clients.machine.take(now, frame))
+                || self.members.as_mut().is_some_and(|members| members.take(now, frame)))
+    }
+
+    /// The answer to a request for the hardware address of a lease, which is no host's yet.
+    fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
+        let machine = &self.dhcp.as_ref()?.machine;
+        let IpAddr::V4(ip) = neighbour::asked_for(frame)? else { return None };
+        let lease = machine.lease_of(ip)?;
+        let host = Host {
+            mac: lease.mac,
+            vlans: machine.config().vlans.clone(),
+            addresses: vec![ip.into()],
+            networks: Vec::new(),
+            answers_for: vec![ip.into()..=ip.into()],
+        };
+        host.answer(frame)
+    }
+
+    fn poll(&mut self, now: Nanos, epoch: Nanos, frames: &mut Vec<Vec<u8>>) {
+        while let Some((_, joins, membership)) =
+            self.later.pop_if(|(at, ..)| epoch.saturating_add(*at) <= now)
+        {
+            if joins { self.join(&membership) } else { self.leave(&membership) }
+        }
+        if let Some(clients) = &mut self.dhcp {
+            clients.machine.poll(now, frames);
+        }
+        if let Some(members) = &mut self.members {
+            members.poll(now, frames);
+        }
+    }
+
+    fn join(&mut self, plan: &MembershipPlan) {
+        let Some(members) = &mut self.members else { return };
+        for group in groups(plan) {
+            members.join(Membership { group, exclude: plan.exclude, sources: plan.sources.clone() });
+        }
+    }
+
+    fn leave(&mut self, plan: &MembershipPlan) {
+        let Some(members) = &mut self.members else { return };
+        groups(plan).for_each(|group| members.leave(group));
+    }
+}
+
+impl Clients {
+    fn new(plan: &DhcpPlan, port: Mac) -> Self {
+        let mac = if plan.has_macs { plan.config.mac } else { first_mac(port) };
+        let config = DhcpConfig { mac, ..plan.config.clone() };
+        Self { machine: DhcpClients::new(config), timeout: plan.timeout, bound: 0 }
+    }
+}
+
+/// How long the last messages of `count` clients or groups may take at `rate` in a second.
+fn farewell(count: usize, rate: u32) -> Nanos {
+    FAREWELL + Nanos::from_secs(count as u64 / u64::from(rate.max(1)))
+}
+
+/// The hardware address of the first client behind a port: made of the port's, with room for many more behind it.
+fn first_mac(port: Mac) -> Mac {
+    let number = port.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
+    let word = random::word(random::other_key(random::key(number)), 0).to_be_bytes();
+    [LOCAL, word[0], word[1], 0, 0, 0]
+}
+
+fn members(plan: &MulticastPlan, host: &HostPlan, mac: Mac) -> GroupMembers {
+    let own = |v4: bool| host.address(v4).map(|own| own.ip);
+    let local = host.addresses.iter().find_map(|own| match own.ip {
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => Some(ip),
+        _ => None,
+    });
+    GroupMembers::new(GroupHost {
+        mac,
+        vlans: host.vlans.clone(),
+        ip: match own(true) {
+            Some(IpAddr::V4(ip)) => ip,
+            _ => Ipv4Addr::UNSPECIFIED,
+        },
+        link_local: local.unwrap_or_else(|| link_local(mac)),
+        igmp_v2: plan.igmp_v2,
+        mld_v1: plan.mld_v1,
+        rate: plan.rate,
+        seed: plan.seed,
+    })
+}
+
+/// The link-local address of a hardware address (RFC 4291 appendix A).
+fn link_local(mac: Mac) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac;
+    Ipv6Addr::from([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])
+}
+
+/// What is joined and left while traffic runs, the next one last.
+fn later(plan: &MulticastPlan) -> Vec<(Nanos, bool, MembershipPlan)> {
+    let mut later = Vec::new();
+    for one in &plan.memberships {
+        later.extend((one.join > Nanos::ZERO).then(|| (one.join, true, one.clone())));
+        later.extend(one.leave.map(|leave| (leave, false, one.clone())));
+    }
+    later.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
+    later
+}
+
+fn groups(plan: &MembershipPlan) -> impl Iterator<Item = IpAddr> + use<> {
+    let number = |ip: IpAddr| match ip {
+        IpAddr::V4(ip) => u128::from(u32::from(ip)),
+        IpAddr::V6(ip) => u128::from(ip),
+    };
+    let is_v4 = plan.first.is_ipv4();
+    (number(plan.first)..=number(plan.last))
+        .map(move |ip| if is_v4 { IpAddr::V4((ip as u32).into()) } else { IpAddr::V6(ip.into()) })
+}
+
+/// Sends a frame outside a trial.
+pub(crate) fn send(queue: &mut dyn TxQueue, frame: &[u8]) {
+    let mut burst = Burst::new();
+    if queue.alloc(&mut burst, 1) == 1 {
+        let mut buffer = burst.frame_mut(0);
+        if buffer.fits(frame.len()) {
+            buffer.copy_from(frame);
+            queue.send(&mut burst);
+        }
+        queue.free(&mut burst);
+    }
+}

@@ -1,0 +1,224 @@
+//! Templates as entries of `sessions`.
+
+use super::settings::{self, End};
+use super::steps::{self, Reader};
+use super::{Profile, Range, Template};
+use crate::Errors;
+use crate::convert::{Conversion, Options, PortOptions, ports_of, time};
+use crate::multiplier::{Multiplier, Unit};
+use crate::yaml::Node;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Translates a stateful profile: clients are on the first port, servers on the second; without one they are external.
+///
+/// # Errors
+/// All that cannot be said, each with its template.
+pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Result<Conversion, Errors> {
+    let factor = match options.multiplier {
+        Multiplier { value, unit: Unit::Factor } => value,
+        _ => return Err(Errors::one("-m: a stateful profile has a factor, not a rate")),
+    };
+    let [client, server] = [options.ports.first(), options.ports.get(1)];
+    let Some(client) = client else { return Err(Errors::one("no port for the clients")) };
+    if options.ports.len() > 2 {
+        return Err(Errors::one("a stateful profile has two ports: the clients' and the servers'"));
+    }
+    let mut maker = Maker { profile, client, server, factor, notes: Vec::new(), ramp_up_s: None };
+    let (mut entries, mut errors) = (Vec::new(), Vec::new());
+    for (number, template) in profile.templates.iter().enumerate() {
+        match maker.entry(number, template) {
+            Ok(entry) => entries.push(entry),
+            Err(error) => errors.push(format!("template {number}: {error}")),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(Errors(errors));
+    }
+    // TRex waits for sessions that are open at the end.
+    let drain = if options.no_close { "100ms" } else { "60s" };
+    let mut load = vec![("drain".to_owned(), Node::text(drain))];
+    if let Some(duration) = options.duration_s {
+        load.insert(0, ("duration".to_owned(), Node::text(time(duration * 1e9))));
+    }
+    if let Some(seconds) = maker.ramp_up_s {
+        load.push(("ramp_up".to_owned(), Node::text(format!("{seconds}s"))));
+    }
+    let streams = entries.len();
+    let pairs = vec![
+        ("ports".to_owned(), ports_of(options)),
+        ("sessions".to_owned(), Node::Items(entries)),
+        ("load".to_owned(), Node::Line(load)),
+    ];
+    let mut text = format!("# The sessions of {source} on TRex; made by 'eagre trex convert'.\n");
+    for note in &maker.notes {
+        text.push_str(&format!("# {note}\n"));
+    }
+    Node::Block(pairs).print(0, &mut text);
+    Ok(Conversion { text, streams, ports: Vec::new() })
+}
+
+struct Maker<'a> {
+    profile: &'a Profile,
+    client: &'a PortOptions,
+    server: Option<&'a PortOptions>,
+    factor: f64,
+    notes: Vec<String>,
+    ramp_up_s: Option<i64>,
+}
+
+fn pair(key: &str, node: Node) -> (String, Node) {
+    (key.to_owned(), node)
+}
+
+impl Maker<'_> {
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    fn entry(&mut self, number: usize, template: &Template) -> Result<Node, String> {
+        let (client, server) = (&template.client_template, &template.server_template);
+        if client.cont == Some(true) {
+            return Err("'cont' is not supported; use 'concurrent' of a profile's sessions".to_owned());
+        }
+        let group = template.tg_id.and_then(|id| self.profile.tg_names.get(id.checked_sub(1)?));
+        let mut pairs = vec![pair("name", Node::text(format!("t{number}")))];
+        let client_end = settings::end(&self.profile.c_glob_info, &client.glob_info, "src_msb")?;
+        let server_end = settings::end(&self.profile.s_glob_info, &server.glob_info, "dst_msb")?;
+        // TRex's client says whether there is IPv6, and what both ends' addresses begin with.
+        let prefixes = match client_end.ipv6 {
+            Some(source) => {
+                let target = settings::end(&self.profile.c_glob_info, &client.glob_info, "dst_msb")?.ipv6;
+                Some((source, target.unwrap_or(source)))
+            }
+            None => None,
+        };
+        let range = |index: usize| {
+            self.profile
+                .ip_gen_dist_list
+                .get(index)
+                .ok_or_else(|| format!("there is no range of addresses {index}"))
+        };
+        let (clients, servers) =
+            (range(client.ip_gen.dist_client.index)?, range(client.ip_gen.dist_server.index)?);
+        let random = [clients, servers].iter().any(|range| range.distribution == "rand");
+        let port = match &server.assoc[..] {
+            [] => client.port,
+            [rule] if rule.ip_start.is_none() || covers((rule.ip_start, rule.ip_end), servers) => rule.port,
+            [_] => {
+                return Err("servers on some of the addresses only; use a template for each range".to_owned());
+            }
+            _ => return Err("servers on several ports; use a template for each".to_owned()),
+        };
+        let (transport, app) = self.app(template)?;
+        let is_tcp = self.profile.program_list[client.program_index].stream;
+        let ends = [
+            ("client", Some(self.client), clients, client_end, prefixes.map(|(source, _)| source), None),
+            ("server", self.server, servers, server_end, prefixes.map(|(_, target)| target), Some(port)),
+        ];
+        for (key, own, range, end, prefix, port) in ends {
+            let mut side: Vec<(String, Node)> = Vec::new();
+            side.extend(own.map(|own| pair("port", Node::text(&own.name))));
+            side.push(pair("addresses", Node::text(addresses(range, prefix))));
+            side.extend(port.map(|port| pair("ports", Node::text(port))));
+            let End { keys, notes, ramp_up_s, .. } = end;
+            // Without a port the servers are somebody else's.
+            side.extend(keys.into_iter().filter(|(key, _)| own.is_some() && (is_tcp || key != "tcp")));
+            notes.into_iter().for_each(|note| self.note(note));
+            self.ramp_up_s = self.ramp_up_s.max(ramp_up_s);
+            pairs.push(pair(key, Node::Line(side)));
+        }
+        if random {
+            pairs.push(pair("order", Node::text("random")));
+        }
+        pairs.extend(transport.map(|transport| pair("transport", Node::text(transport))));
+        pairs.push(pair("app", app));
+        pairs.push(pair("open", Node::text(format!("{}/s", per_second(client.cps * self.factor)))));
+        pairs.extend(client.limit.filter(|limit| *limit > 0).map(|limit| pair("count", Node::text(limit))));
+        let entry = Node::Block(pairs);
+        Ok(match group {
+            Some(group) => {
+                Node::Commented(vec![format!("Template group {}", group.escape_debug())], Box::new(entry))
+            }
+            None => entry,
+        })
+    }
+
+    /// The application of a template, and its transport if the application does not say it.
+    fn app(&mut self, template: &Template) -> Result<(Option<&'static str>, Node), String> {
+        let program = |index: usize| {
+            self.profile.program_list.get(index).ok_or_else(|| format!("there is no program {index}"))
+        };
+        let client = program(template.client_template.program_index)?;
+        let server = program(template.server_template.program_index)?;
+        if client.stream != server.stream {
+            return Err("one end's program is for TCP and the other's for UDP".to_owned());
+        }
+        if client.udp_mtu.is_some() {
+            return Err("'udp_mtu' is not supported; use 'mtu' of a profile's sessions".to_owned());
+        }
+        match (&client.capture, &server.capture) {
+            (Some(file), Some(other)) if file == other => {
+                if client.s_delay.is_some() || server.s_delay.is_some() {
+                    return Err("'s_delay' of a capture is not supported".to_owned());
+                }
+                let mut keys = vec![pair("file", Node::text(file))];
+                // Of TCP, TRex keeps the order only.
+                if !client.stream {
+                    keys.push(pair("timing", Node::text("as_captured")));
+                }
+                return Ok((None, Node::Line(vec![pair("pcap", Node::Line(keys))])));
+            }
+            (None, None) => {}
+            _ => return Err("only one end plays a capture".to_owned()),
+        }
+        let delay = server.s_delay.as_ref().map(steps::delay);
+        let mut of_client = Reader::new(client, &self.profile.buf_list, None);
+        let mut of_server = Reader::new(server, &self.profile.buf_list, delay);
+        let at = |end: &'static str| move |error: String| format!("the {end}'s program: {error}");
+        of_client.learn(&of_server).map_err(at("client"))?;
+        of_server.learn(&of_client).map_err(at("server"))?;
+        let waits = |program: &super::Program| program.commands.iter().any(|command| command.name == "nc");
+        let ends = client.stream && waits(client) && !waits(server);
+        let steps = of_client.steps().map_err(at("client"))?;
+        let mut answers = of_server.steps().map_err(at("server"))?;
+        // The end whose program is over closes; a profile's client does so by itself.
+        if ends {
+            answers.push(Node::text("close"));
+        }
+        let notes: Vec<String> = of_client.notes.drain(..).chain(of_server.notes.drain(..)).collect();
+        notes.into_iter().for_each(|note| self.note(note));
+        let mut sides = vec![pair("client", Node::Items(steps))];
+        if self.server.is_some() {
+            sides.push(pair("server", Node::Items(answers)));
+        }
+        let program = Node::Block(vec![pair("program", Node::Block(sides))]);
+        Ok(((!client.stream).then_some("udp"), program))
+    }
+}
+
+/// A rate with at most six decimals.
+fn per_second(rate: f64) -> String {
+    let text = format!("{rate:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Whether servers on these addresses are all of a range.
+fn covers(rule: (Option<Ipv4Addr>, Option<Ipv4Addr>), range: &Range) -> bool {
+    rule.0.is_some_and(|start| start <= range.ip_start) && rule.1.is_some_and(|end| end >= range.ip_end)
+}
+
+/// A range as an entry has it.
+fn addresses(range: &Range, prefix: Option<Ipv6Addr>) -> String {
+    let one = |ip: Ipv4Addr| match prefix {
+        Some(prefix) => {
+            Ipv6Addr::from(u128::from(prefix) & !0xffff_ffff | u128::from(u32::from(ip))).to_string()
+        }
+        None => ip.to_string(),
+    };
+    if range.ip_start == range.ip_end {
+        return one(range.ip_start);
+    }
+    format!("{}..{}", one(range.ip_start), one(range.ip_end))
+}

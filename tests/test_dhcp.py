@@ -1,0 +1,384 @@
+"""DHCP clients behind a port before real servers: dnsmasq, ISC dhcpd, Kea."""
+
+import json
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from lab import LONG, need, wait_until
+
+# A kernel has room for 1,024 neighbours, in all namespaces together.
+CLIENTS = 10_000 if LONG else 200
+RATE = 1_000 if LONG else 500
+SERVER, NETWORK = "10.0.0.1", "10.0.0.0/16"
+FIRST, LAST = "10.0.16.0", "10.0.143.255"
+
+
+class Network:
+    """A tester and a device with a DHCP server, on a veth pair; east of the device a network that it routes to."""
+
+    def __init__(self, lab):
+        need("ip")
+        self.lab = lab
+        self.tester, self.device = (
+            lab.netns("tester"),
+            lab.netns("device", forwarding=True),
+        )
+        for end, inner, address in (
+            ("veth0", "d0", f"{SERVER}/16"),
+            ("veth1", "d1", "10.9.0.1/24"),
+        ):
+            lab.veth(self.tester, end, self.device, inner)
+            self.device.ip("address", "add", address, "dev", inner)
+        # Not to be pushed out by the clients.
+        self.device.ip("neigh", "add", "10.9.0.2", "lladdr", self.tester.mac("veth1"), "dev", "d1", "nud", "permanent")
+        self.folder = lab.folder()
+
+    def ports(self, clients=CLIENTS, kind="afpacket", **dhcp):
+        west = {
+            "device": f"{kind}:veth0",
+            "dhcp": {"clients": clients, "rate": f"{RATE}/s", **dhcp},
+        }
+        return {
+            "west": west,
+            "east": {
+                "device": f"{kind}:veth1",
+                "ip": "10.9.0.2/24",
+                "gateway": "10.9.0.1",
+            },
+        }
+
+    def run(self, ports, streams=(), duration="1s", timeout=200, **rest):
+        """A finished run."""
+        load = {"duration": duration, "drain": "500ms"}
+        profile = self.lab.profile(ports, list(streams), load=load, **rest)
+        return self.lab.eagre("run", profile, "--json", "-", ns=self.tester, timeout=timeout)
+
+
+class Dnsmasq:
+    def __init__(self, network, seconds=3600, *more, first=FIRST, last=LAST, authoritative=True):
+        need("dnsmasq")
+        # It writes all leases anew at each, and waits for the disk.
+        self.leases_file = network.lab.folder(in_memory=True) / "dnsmasq.leases"
+        command = ["dnsmasq", "--keep-in-foreground", "--port=0", "--interface=d0", "--bind-interfaces", "--no-ping"]
+        command += ["--user=root", "--conf-file=/dev/null", "--pid-file", f"--dhcp-leasefile={self.leases_file}"]
+        command += ["--dhcp-lease-max=100000", f"--dhcp-range={first},{last},255.255.0.0,{seconds}", *more]
+        command += ["--dhcp-authoritative"] * authoritative
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = network.lab.start(*command, ns=network.device, **silent)
+        wait_until(lambda: ":67 " in network.device.run("ss", "-lun"), "dnsmasq")
+
+    def leases(self):
+        """Whose each address is."""
+        rows = [line.split() for line in self.leases_file.read_text().splitlines()]
+        return {row[2]: row[1] for row in rows}
+
+
+class Isc:
+    def __init__(self, network, seconds=3600, last=LAST):
+        need("dhcpd")
+        self.leases_file = network.folder / "dhcpd.leases"
+        self.leases_file.touch()
+        config = network.folder / "dhcpd.conf"
+        config.write_text(
+            f"authoritative;\nping-check false;\ndefault-lease-time {seconds};\nmax-lease-time {seconds};\n"
+            "min-lease-time 1;\ndelayed-ack 1000;\nmax-ack-delay 20000;\n"
+            f"subnet 10.0.0.0 netmask 255.255.0.0 {{\n  range {FIRST} {last};\n  option routers {SERVER};\n}}\n"
+        )
+        command = [
+            "dhcpd",
+            "-4",
+            "-f",
+            "-q",
+            "-user",
+            "root",
+            "-group",
+            "root",
+            "-cf",
+            config,
+            "-lf",
+            self.leases_file,
+        ]
+        command += ["-pf", network.folder / "dhcpd.pid", "d0"]
+        self.process = network.lab.start(
+            *command,
+            ns=network.device,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        # It listens with a packet socket, too.
+        wait_until(lambda: ":67 " in network.device.run("ss", "-lun"), "dhcpd")
+        time.sleep(0.5)
+
+    def leases(self):
+        """The newest state of each address: whose it is if it is leased."""
+        leased = {}
+        for address, body in re.findall(
+            r"^lease (\S+) \{(.*?)^\}",
+            self.leases_file.read_text(),
+            re.MULTILINE | re.DOTALL,
+        ):
+            mac = re.search(r"hardware ethernet (\S+);", body)
+            if "\n  binding state active;" in body and mac:
+                leased[address] = mac[1]
+            else:
+                leased.pop(address, None)
+        return leased
+
+
+class Kea:
+    def __init__(self, network, seconds=3600, last=LAST):
+        need("kea-dhcp4")
+        self.leases_file = network.folder / "kea.csv"
+        subnet = {
+            "subnet": NETWORK,
+            "pools": [{"pool": f"{FIRST} - {last}"}],
+            "option-data": [{"name": "routers", "data": SERVER}],
+        }
+        config = {
+            "interfaces-config": {"interfaces": ["d0"], "dhcp-socket-type": "raw"},
+            "lease-database": {
+                "type": "memfile",
+                "persist": True,
+                "name": str(self.leases_file),
+                "lfc-interval": 0,
+            },
+            "valid-lifetime": seconds,
+            "subnet4": [subnet],
+            "multi-threading": {"enable-multi-threading": False},
+            "loggers": [
+                {
+                    "name": "kea-dhcp4",
+                    "severity": "WARN",
+                    "output_options": [{"output": str(network.folder / "kea.log")}],
+                }
+            ],
+        }
+        path = network.folder / "kea.json"
+        path.write_text(json.dumps({"Dhcp4": config}))
+        environment = {
+            "KEA_PIDFILE_DIR": str(network.folder),
+            "KEA_LOCKFILE_DIR": str(network.folder),
+        }
+        command = ["kea-dhcp4", "-c", path]
+        self.process = network.lab.start(
+            *command,
+            ns=network.device,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(lambda: self.leases_file.exists(), "kea")
+        time.sleep(0.5)
+
+    def leases(self):
+        leased = {}
+        for line in self.leases_file.read_text().splitlines()[1:]:
+            row = line.split(",")
+            # The columns: address, hardware address, …, valid lifetime, …, state.
+            if row[3] != "0" and row[9] == "0":
+                leased[row[0]] = row[1]
+            else:
+                leased.pop(row[0], None)
+        return leased
+
+
+SERVERS = {"dnsmasq": Dnsmasq, "isc": Isc, "kea": Kea}
+
+
+def all_bound(dhcp, clients=CLIENTS):
+    assert dhcp["bound"] == dhcp["clients"] == clients and dhcp["failed"] == 0, dhcp
+    assert dhcp["conflicts"] == 0 and dhcp["lost"] == 0, dhcp
+    assert dhcp["bind_ns"]["samples"] == clients and dhcp["acks"] >= clients, dhcp
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_all_clients_are_bound_and_send_from_their_addresses(lab, kind):
+    """As many leases in the server's own file as clients, no address twice; a stream goes through the device from each."""
+    network = Network(lab)
+    server = SERVERS[kind](network)
+    packet = [{"ipv4": {"dst": "10.9.0.2"}}, {"udp": {"dst": 9}}]
+    count = 2 * CLIENTS
+    stream = {
+        "name": "up",
+        "from": "west",
+        "from_host": "dhcp",
+        "to": "east",
+        "packet": packet,
+        "rate": f"{count // 4}pps",
+        "count": count,
+    }
+    # dnsmasq remembers no offer: the more clients ask at a time, the more are offered the same address, and refused.
+    outstanding = 20 if kind == "dnsmasq" else 1_000
+    ports = network.ports(timeout="170s", host_name="host-{n}", outstanding=outstanding)
+    profile = lab.profile(ports, [stream], load={"duration": "30s", "drain": "500ms"})
+    process = lab.start_eagre(
+        "run",
+        profile,
+        "--json",
+        "-",
+        "--jsonl",
+        network.folder / "lines",
+        "--interval",
+        "100ms",
+        ns=network.tester,
+    )
+    lines = network.folder / "lines"
+    wait_until(
+        lambda: process.poll() is not None or (lines.exists() and lines.read_text()),
+        "traffic",
+        180,
+        every=0.1,
+    )
+    leases = server.leases()
+    neighbours = network.device.ip("neigh", "show", "dev", "d0")
+    done = lab.finish(process, 120)
+    result = done.result()
+    dhcp = result["ports"]["west"]["dhcp"]
+    print(kind, json.dumps(dhcp))
+    all_bound(dhcp)
+    assert dhcp["releases"] == CLIENTS
+    assert len(leases) == CLIENTS and len(set(leases.values())) == CLIENTS, f"{len(leases)} leases"
+    row = result["streams"]["up"]
+    assert row["tx"] == count and row["rx"] == count, row
+    # The device knows each by its own hardware address: clients ask for their gateway.
+    known = dict(re.findall(r"^(\S+) lladdr (\S+)", neighbours, re.MULTILINE))
+    shared = known.keys() & leases.keys()
+    assert shared and all(known[ip] == leases[ip] for ip in shared), "another hardware address"
+    # Nobody acknowledges a release: those that dhcpd, which waits for the disk at each, has no room for are lost.
+    most = CLIENTS - 1 if kind == "isc" else 0
+    wait_until(lambda: len(server.leases()) <= most, "the releases", 30, every=0.2)
+
+
+def perfdhcp(network, rate, clients, seconds):
+    """Leases per second that perfdhcp gets from the same server."""
+    macs = [
+        "-R",
+        str(clients),
+        "-r",
+        str(rate),
+        "-p",
+        str(seconds),
+        "-l",
+        "veth0",
+        "-b",
+        "mac=02:aa:00:00:00:00",
+    ]
+    network.tester.ip("address", "add", "10.0.0.2/16", "dev", "veth0")
+    said = network.tester.run("perfdhcp", "-4", *macs, check=False, timeout=seconds + 60)
+    network.tester.ip("address", "flush", "dev", "veth0")
+    found = re.search(r"Rate: ([\d.]+) 4-way exchanges/second", said)
+    assert found, said
+    return float(found[1])
+
+
+@pytest.mark.long
+@pytest.mark.alone
+@pytest.mark.parametrize("kind", SERVERS)
+def test_the_set_up_rate_is_that_of_perfdhcp(lab, kind):
+    """What a server does for perfdhcp it does for our clients, within 10 %."""
+    need("perfdhcp")
+    wanted = 5_000
+    network = Network(lab)
+    SERVERS[kind](network)
+    theirs = perfdhcp(network, wanted, 50_000, 10)
+    done = network.run(
+        network.ports(
+            CLIENTS,
+            rate=f"{wanted}/s",
+            outstanding=200,
+            mac="02:bb:00:00:00:00",
+            timeout="120s",
+        )
+    )
+    dhcp = done.result()["ports"]["west"]["dhcp"]
+    print(kind, theirs, dhcp["bound_per_s"], json.dumps(dhcp))
+    all_bound(dhcp)
+    assert dhcp["bound_per_s"] > 0.9 * min(theirs, wanted), (theirs, dhcp)
+
+
+def test_sessions_come_from_leased_addresses(lab):
+    """Each client has its own address and hardware address, and the server here sees as many."""
+    network = Network(lab)
+    Dnsmasq(network)
+    session = {
+        "name": "web",
+        "client": {"port": "west", "addresses": "dhcp"},
+        "server": {"port": "east", "ports": 80},
+    }
+    session |= {"app": {"http": {"response": "1KB"}}, "open": "200/s", "count": 100}
+    done = network.run(network.ports(50), streams=[], sessions=[session], duration="10s")
+    result = done.result()
+    all_bound(result["ports"]["west"]["dhcp"], 50)
+    assert result["sessions"]["web"]["completed"] == 100, result["sessions"]
+
+
+def test_leases_of_seconds_are_renewed(lab):
+    """ISC dhcpd gives leases as short as it is told to: each is renewed several times within seconds."""
+    network = Network(lab)
+    server = Isc(network, 6)
+    result = network.run(network.ports(20, rate="100/s"), duration="11s").result()
+    dhcp = result["ports"]["west"]["dhcp"]
+    all_bound(dhcp, 20)
+    assert dhcp["renewed"] >= 40, dhcp
+    assert server.process.poll() is None
+
+
+def test_a_server_that_lost_its_leases_refuses_them(lab):
+    """Clients that are refused begin anew, and the result tells of it."""
+    network = Network(lab)
+    server = Dnsmasq(network, 120, "--dhcp-option=option:T1,4", authoritative=False)
+    profile = lab.profile(network.ports(10, rate="100/s"), [], load={"duration": "12s", "drain": "100ms"})
+    process = lab.start_eagre("run", profile, "--json", "-", ns=network.tester)
+    wait_until(lambda: len(server.leases()) == 10, "the leases", 30)
+    server.process.kill()
+    server.process.wait(10)
+    server.leases_file.unlink()
+    Dnsmasq(network, 120, "--dhcp-option=option:T1,4", first="10.0.140.0", authoritative=False)
+    result = lab.finish(process).json
+    dhcp = result["ports"]["west"]["dhcp"]
+    assert dhcp["naks"] == dhcp["lost"] == 10 and dhcp["bound"] == 10, dhcp
+    assert dhcp["bind_ns"]["samples"] == 10, "later leases are not of the set-up"
+    assert any("10 DHCP leases ended" in note for note in result["verdict"]["notes"]), result["verdict"]
+
+
+def test_too_few_addresses_make_the_result_invalid(lab):
+    network = Network(lab)
+    Dnsmasq(network, 3600, last="10.0.16.9")
+    done = network.run(network.ports(25, timeout="3s"))
+    assert done.exit == 1, done
+    dhcp = done.json["ports"]["west"]["dhcp"]
+    assert (dhcp["bound"], dhcp["failed"]) == (10, 15), dhcp
+    reason = "port west: 10 of 25 DHCP clients got an address within 3s; traffic has only theirs"
+    assert reason in done.json["verdict"]["reasons"], done.json["verdict"]
+
+
+def test_without_a_server_the_run_ends_with_a_sentence(lab):
+    network = Network(lab)
+    done = network.run(network.ports(10, timeout="2s", retry="500ms"))
+    done.refused(
+        3,
+        "port west: dhcp: no DHCP server answered",
+        "DISCOVER messages of 10 clients within 2s",
+    )
+
+
+def test_a_run_that_is_stopped_while_it_waits_ends(lab):
+    network = Network(lab)
+    profile = lab.profile(network.ports(10, timeout="60s"), [], load={"duration": "1s"})
+    process = lab.start_eagre("run", profile, "--json", "-", ns=network.tester)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    lab.finish(process, 20)
+    assert time.monotonic() - begin < 15
+
+
+@pytest.mark.parametrize("kind", ["afxdp"])
+def test_on_other_ports(lab, kind):
+    network = Network(lab)
+    Dnsmasq(network)
+    result = network.run(network.ports(50, kind=kind)).result()
+    all_bound(result["ports"]["west"]["dhcp"], 50)

@@ -1,0 +1,123 @@
+"""Workers sleep where nothing is due, wake in time, and say what it cost."""
+
+import json
+import signal
+import time
+
+import pytest
+from lab import pair, settled, stream, wait_until
+from sessions import check as checked
+
+FLOW = stream("flow", "west", "east")
+
+
+@pytest.fixture
+def tester(lab):
+    """A namespace with a veth pair."""
+    namespace = lab.netns("tester")
+    lab.veth(namespace, "v0", namespace, "v1")
+    return namespace
+
+
+def veths(kind="afpacket"):
+    return pair(f"{kind}:v0", f"{kind}:v1")
+
+
+def test_a_slow_stream_leaves_the_core_to_others(lab, tester):
+    """1 kpps takes less than a tenth of a core; the same with busy polling takes all it can get."""
+    profile = lab.profile(veths(), [{**FLOW, "rate": "1kpps"}], load={"duration": "3s", "drain": "100ms"})
+
+    def run(*more):
+        return lab.eagre("run", profile, "--json", "-", *more, ns=tester)
+
+    def check(done):
+        [worker] = done.told["workers"]
+        flow = done.told["streams"]["flow"]
+        assert (flow["tx"], flow["lost"], flow["duplicates"]) == (3000, 0, 0), flow
+        assert worker["cpu_s"] < 0.3, worker
+        assert 2 < worker["slept_s"] < 3.2, worker
+        assert worker["overslept_max_ns"] <= worker["stall_max_ns"], worker
+        # Half of all gaps are right to 10 us, although every packet left after a sleep.
+        assert flow["pacing_ns"]["error_p50"] < 10_000, flow
+
+    settled(run, check)
+    busy = run("--polling", "busy").told["workers"][0]
+    assert busy["cpu_s"] + busy["waited_s"] > 2.9 and not busy.keys() & {"slept_s", "overslept_max_ns"}, busy
+
+
+def test_the_profile_says_it_too_and_the_command_line_wins(lab, tester):
+    load = {"duration": "300ms", "drain": "100ms", "polling": "busy"}
+    profile = lab.profile(veths(), [{**FLOW, "rate": "100pps"}], load=load)
+    [busy] = lab.eagre("run", profile, "--json", "-", ns=tester).told["workers"]
+    [auto] = lab.eagre("run", profile, "--json", "-", "--polling", "auto", ns=tester).told["workers"]
+    assert "slept_s" not in busy and auto["slept_s"] > 0.1, (busy, auto)
+    load["polling"] = "lazy"
+    lab.eagre("run", lab.profile(veths(), [{**FLOW, "rate": "100pps"}], load=load), ns=tester).refused(
+        2, "load.polling", "auto", "busy"
+    )
+
+
+def test_ports_that_wake_nobody_are_polled(lab, tester):
+    """Frames of an in-process pair or of AF_XDP wake nobody."""
+    for ports in (pair(), veths("afxdp")):
+        profile = lab.profile(ports, [{**FLOW, "rate": "100pps"}], load={"duration": "300ms", "drain": "100ms"})
+        [worker] = lab.eagre("run", profile, "--json", "-", ns=tester).told["workers"]
+        assert "slept_s" not in worker, worker
+
+
+def test_a_sleeping_worker_obeys_at_once(lab, tester):
+    """A server that waits for clients sleeps; it ends when it is told to, and answers at once."""
+    web = {"name": "web", "server": {"port": "west"}, "app": {"http": {"response": "10B"}}}
+    ports = {"west": {"device": "afpacket:v0", "ip": "198.18.0.1/24"}}
+    profile = lab.profile(ports, [], sessions=[web], load={"duration": "60s", "drain": "100ms"})
+    process = lab.start_eagre("run", profile, "--json", "-", ns=tester)
+    tester.ip("address", "add", "198.18.0.2/24", "dev", "v1")
+    ask = ("curl", "-s", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", "http://198.18.0.1/")
+    wait_until(lambda: tester.run(*ask, check=False) == "200", "the server", 20)
+    time.sleep(1)
+    assert tester.run(*ask) == "200"
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    done = lab.finish(process)
+    assert time.monotonic() - start < 5
+    assert done.told["sessions"]["web"]["server"]["completed"] == 2, done
+    [worker] = done.told["workers"]
+    assert worker["slept_s"] > 0.8 and worker["cpu_s"] < worker["slept_s"], worker
+
+
+def test_a_rate_that_is_changed_while_the_worker_sleeps(lab, tester):
+    """The new rate begins when it should: the worker is woken for it."""
+    profile = lab.profile(veths(), [{**FLOW, "rate": "1pps"}], load={"duration": "3s", "drain": "100ms"})
+
+    def run():
+        path = lab.folder() / "i.jsonl"
+        process = lab.start_eagre(
+            "run", profile, "--control", "--json", "-", "--jsonl", path, "--interval", "50ms", ns=tester, stdin=-1
+        )
+        wait_until(lambda: path.exists() and path.read_text().count("\n") >= 4, "traffic")
+        process.stdin.write("rate 1kpps\n")
+        process.stdin.flush()
+        done = lab.finish(process, stdin="")
+        at = [json.loads(line) for line in path.read_text().splitlines()]
+        return done, at
+
+    def check(done, lines):
+        flow = done.told["streams"]["flow"]
+        # From the fourth interval or later on, for what is left of three seconds.
+        assert 1500 < flow["tx"] <= 2850 and flow["lost"] == 0, (flow, lines)
+        assert done.told["workers"][0]["slept_s"] > 0.5, done.told["workers"]
+
+    settled(run, check)
+
+
+@pytest.mark.parametrize(
+    "app", [{"raw": {"request": "100B", "response": "20KB", "think": "20ms", "requests": 3}}, {"http": {"response": "20KB"}}], ids=["raw", "http"]
+)
+def test_sessions_over_sleeping_workers_are_whole(lab, tester, app):
+    """Slow sessions between two hosts of the tester: every timer and every frame wakes it."""
+    slow = {"name": "slow", "client": {"port": "west"}, "server": {"port": "east", "ports": 80}, "app": app, "open": "20/s"}
+    profile = lab.profile(veths(), [], sessions=[slow], load={"duration": "2s", "drain": "1s"})
+    done = lab.eagre("run", profile, "--json", "-", ns=tester)
+    one = checked(done.told["sessions"]["slow"])
+    assert one["attempted"] == one["completed"] == 40, one
+    assert done.told["workers"][0]["slept_s"] > 0.5, done.told["workers"]

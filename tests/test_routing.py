@@ -1,0 +1,240 @@
+"""Routing daemons behind a port: sessions and adjacencies through the test port, routes in the device, traffic to them."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from lab import LONG, missing, need, stream, wait_until
+from server import Server
+
+FRR = Path("/usr/lib/frr")
+PREFIXES = 100_000 if LONG else 2_000
+# Seconds an adjacency stays up beside traffic.
+HELD = 60 if LONG else 5
+
+
+class Router:
+    """The kernel as a router between the tester's ports, with FRR as its control plane."""
+
+    def __init__(self, lab, daemons, config):
+        if not (FRR / "zebra").exists():
+            missing("needs frr")
+        need("bird", "vtysh")
+        self.lab = lab
+        self.network = lab.router()
+        self.ns, self.tester, self.folder = self.network.router, self.network.tester, lab.folder()
+        (self.folder / "empty.conf").touch()
+        for name in ("zebra", *daemons):
+            command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", self.folder / "empty.conf"]
+            command += ["-i", self.folder / f"{name}.pid", "-z", self.folder / "zserv.api", "--vty_socket", self.folder]
+            lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            wait_until(lambda: (self.folder / f"{name}.vty").exists(), name)
+        (self.folder / "frr.conf").write_text(config)
+        self.ns.run("vtysh", "--vty_socket", self.folder, "-f", self.folder / "frr.conf")
+
+    def fib(self, kind="bgp"):
+        """Routes of a protocol in the kernel."""
+        return len(self.ns.ip("-4", "route", "show", "proto", kind).splitlines())
+
+
+BGP = """
+router bgp 65000
+ bgp router-id 10.0.0.1
+ no bgp ebgp-requires-policy
+ neighbor 10.0.0.2 remote-as 65001
+ address-family ipv4 unicast
+  maximum-paths 1
+ exit-address-family
+"""
+
+
+def bird(count, asn=65001):
+    """BIRD as a peer that advertises networks of 24 bits from 16.0.0.0 on: the first half by one protocol, the rest by another."""
+    halves = []
+    for name, numbers in (("kept", range(count // 2)), ("withdrawn", range(count // 2, count))):
+        routes = "\n".join(f"  route {16 + (n >> 16)}.{n >> 8 & 255}.{n & 255}.0/24 blackhole;" for n in numbers)
+        halves.append(f"protocol static {name} {{\n  ipv4;\n{routes}\n}}\n")
+    return (
+        "router id 10.0.0.2;\nprotocol device {}\n"
+        + "".join(halves)
+        + f"protocol bgp dut {{\n  local 10.0.0.2 as {asn};\n  neighbor 10.0.0.1 as 65000;\n"
+        + "  ipv4 { import none; export all; next hop self; };\n}\n"
+    )
+
+
+def to_half(name, first, count):
+    """A stream to every network of one half."""
+    varied = {"ipv4.dst": {"from": first, "step": 256, "count": count}}
+    one = stream(name, "east", "west", rate=f"{count}pps" if LONG else "2kpps")
+    return {**one, "packet": [{"ipv4": {"dst": first}}, {"udp": {"dst": 9}}], "vary": varied}
+
+
+def address(network):
+    return f"{16 + (network >> 16)}.{network >> 8 & 255}.{network & 255}.1"
+
+
+def halves():
+    return [to_half("kept", address(0), PREFIXES // 2), to_half("withdrawn", address(PREFIXES // 2), PREFIXES // 2)]
+
+
+def ports(router, kind="afpacket", **punt):
+    both = router.network.ports(kind, v6=False)
+    both["west"]["punt"] = punt
+    return both
+
+
+def begun(lab, router, profile, timeout=60):
+    """A run whose traffic flows: its first interval is there."""
+    lines = profile.parent / "lines.jsonl"
+    command = ("run", profile, "--json", "-", "--jsonl", lines, "--interval", "200ms")
+    process = lab.start_eagre(*command, ns=router.tester)
+    wait_until(lambda: lines.exists() and lines.read_text().count("\n") > 2 or process.poll() is not None, "traffic", timeout)
+    assert process.poll() is None, process.communicate()[1]
+    return process, lines
+
+
+def withdrawal(lab, router, protocol, withdraw):
+    """Traffic to all prefixes, half of which are withdrawn meanwhile: those are lost, and no others."""
+    folder = lab.folder()
+    ready = f"test $(ip -n {router.ns.name} -4 route show proto bgp | wc -l) -ge {PREFIXES}"
+    entry = {"name": "peer", "port": "west", "folder": str(folder), "timeout": "120s", "ready": ready, **protocol}
+    load = {"duration": "20s" if LONG else "8s", "drain": "1s"}
+    profile = lab.profile(ports(router, match="bgp"), halves(), protocols=[entry], load=load)
+    process, lines = begun(lab, router, profile, 150)
+    assert router.fib() == PREFIXES
+    before = json.loads(lines.read_text().splitlines()[-1])
+    assert before["streams"]["withdrawn"]["rx"] > 0, before["streams"]
+    withdraw(folder)
+    wait_until(lambda: router.fib() == PREFIXES // 2, "the FIB", 60)
+    done = lab.finish(process)
+    result = done.json
+    kept, withdrawn = result["streams"]["kept"], result["streams"]["withdrawn"]
+    assert kept["lost"] == 0 and kept["rx"] == kept["tx"] > 0, done
+    assert 0 < withdrawn["rx"] < withdrawn["tx"], done
+    last = [json.loads(line) for line in lines.read_text().splitlines()]
+    last = [line["streams"]["withdrawn"] for line in last if not line["draining"]][-1]
+    assert last["tx"] > 0 and last["rx"] == 0, "what was withdrawn arrives still"
+    port = result["ports"]["west"]
+    assert port["rx_punt_dropped"] == port["tx_punt_dropped"] == 0, port
+    (said,) = result["protocols"]
+    assert said["name"] == "peer" and said["folder"] == str(folder) and "ended" not in said
+    assert all(Path(log).exists() for log in said["logs"]) and said["up_after_s"] > 0, said
+    return said
+
+
+def test_routes_of_bird_are_in_the_device_and_half_of_them_withdrawn(lab):
+    router = Router(lab, ["bgpd"], BGP)
+    config = lab.folder() / "bird.conf"
+    config.write_text(bird(PREFIXES))
+
+    def withdraw(folder):
+        subprocess.run(["birdc", "-s", folder / "bird.ctl", "disable", "withdrawn"], check=True, capture_output=True)
+
+    said = withdrawal(lab, router, {"daemon": "bird", "config_file": str(config)}, withdraw)
+    assert said["up_after_s"] < 60
+
+
+@pytest.mark.parametrize("daemon", ["ospf", "isis"])
+def test_an_adjacency_stays_up_beside_traffic(lab, daemon):
+    ospf = "interface {0}\n ip ospf area 0\n ip ospf hello-interval 1\n ip ospf dead-interval 4\nrouter ospf\n ospf router-id {1}\n"
+    isis = (
+        "interface {0}\n ip router isis 1\n isis circuit-type level-2-only\n isis hello-interval 1\n"
+        "router isis 1\n net 49.0001.0000.0000.000{2}.00\n is-type level-2-only\n"
+    )
+    text = {"ospf": ospf, "isis": isis}[daemon]
+    router = Router(lab, [f"{daemon}d"], text.format("r0", "10.0.0.1", 1))
+    own = text.format("${interface}", "${address}", 2) + {"ospf": " redistribute static\n", "isis": " redistribute ipv4 static level-2\n"}[daemon]
+    own = "ip route 16.1.0.0/24 blackhole\n" + own
+    entry = {
+        "port": "west",
+        "daemon": "frr",
+        "config": own,
+        "timeout": "60s",
+        "ready": f"test $(ip -n {router.ns.name} -4 route show proto {daemon} | wc -l) -ge 1",
+    }
+    streams = [stream("eastward", "west", "east", rate="5kpps"), stream("westward", "east", "west", rate="5kpps")]
+    learnt = stream("learnt", "east", "west", rate="1kpps")
+    learnt |= {"packet": [{"ipv4": {"dst": "16.1.0.9"}}, {"udp": {"dst": 9}}]}
+    load = {"duration": f"{HELD}s", "drain": "1s"}
+    profile = lab.profile(ports(router, match=[daemon]), [*streams, learnt], protocols=[entry], load=load)
+    process, _ = begun(lab, router, profile, 90)
+    states = set()
+    while process.poll() is None:
+        states.add(router.fib(daemon) > 0)
+        time.sleep(0.5)
+    done = lab.finish(process)
+    assert True in states, "no route was learnt"
+    for row in done.json["streams"].values():
+        assert row["lost"] == 0, done
+    (said,) = done.json["protocols"]
+    shutil.rmtree(said["folder"])
+    assert "ended" not in said, said
+
+
+def command(line):
+    """Processes with this in their command line."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if line.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def simple(lab, **entry):
+    """A profile on the in-process pair with a program."""
+    two = {"west": {"device": "ring:a", "ip": "10.0.0.2/24", "punt": {}}, "east": {"device": "ring:b", "ip": "10.0.0.3/24"}}
+    entry = {"port": "west", "folder": str(lab.folder()), **entry}
+    return lab.profile(two, [], protocols=[entry], load={"duration": "30s", "drain": "100ms"}), entry["folder"]
+
+
+def test_programs_end_with_the_run_however_it_ends(lab):
+    need("ip")
+    mark = f"86{os.getpid()}"
+    script = f"sleep {mark} & sleep {mark}"
+    for kill in (False, True):
+        profile, _ = simple(lab, command=["sh", "-c", script])
+        process = lab.start_eagre("run", profile)
+        wait_until(lambda: len(command(mark)) >= 3, "the program and its child")
+        process.kill() if kill else process.terminate()
+        process.wait(20)
+        wait_until(lambda: not command(mark), "their end")
+
+
+def test_a_program_that_does_not_come_up_is_named_with_its_log(lab):
+    need("ip")
+    absent, _ = simple(lab, command=["no-such-program"])
+    lab.eagre("run", absent).refused(3, "protocols.no-such-program: there is no program 'no-such-program'")
+    dies, folder = simple(lab, command=["sh", "-c", "echo the tide is out; exit 3"], name="tide", ready="false")
+    lab.eagre("run", dies).refused(3, "protocols.tide: tide ended (exit status: 3)", f"{folder}/tide.log ends:", "the tide is out")
+    never, folder = simple(lab, command=["sh", "-c", "echo waiting; exec sleep 60"], ready="echo no answer; false", timeout="1s", name="late")
+    lab.eagre("run", never).refused(3, "protocols.late: it was not ready within 1 s", f"{folder}/late.log ends:", "waiting", "no answer")
+    wrong, _ = simple(lab, daemon="bird", config="protocol nonsense {}\n")
+    lab.eagre("run", wrong).refused(3, "protocols.bird: bird ended", "syntax error")
+    later, _ = simple(lab, command=["sh", "-c", "sleep 2; echo gone; exit 1"], name="later")
+    done = lab.eagre("run", later, "--duration", "4s", "--json", "-")
+    assert done.exit == 1 and not done.json["verdict"]["valid"], done
+    assert any("protocols.later: later ended (exit status: 1)" in reason and "gone" in reason for reason in done.json["verdict"]["reasons"])
+
+
+def test_a_server_starts_no_programs_and_enters_no_namespace(lab):
+    need("ip")
+    named, server = lab.netns("named"), Server(lab)
+    marker = lab.folder() / "ran"
+    two, _ = simple(lab, command=["touch", str(marker)])
+    answer = server.ask("POST", "/api/v1/runs", {"profile": two.read_text()})
+    assert answer.status == 403 and "protocols: a server starts no programs for its clients" in answer.detail, answer
+    two = json.loads(two.read_text())
+    two["protocols"], two["ports"]["west"]["punt"] = [], {"namespace": named.name}
+    answer = server.ask("POST", "/api/v1/runs", {"profile": json.dumps(two)})
+    assert answer.status == 403 and "ports.west.punt.namespace: clients of a server can't use" in answer.detail, answer
+    two["ports"]["west"]["punt"], two["load"]["duration"] = {}, "1s"
+    run = server.start(profile=json.dumps(two))
+    server.ended(run)
+    assert not marker.exists()

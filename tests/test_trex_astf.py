@@ -1,0 +1,218 @@
+"""TRex's stateful profiles: sessions with the same contents, sizes and rates."""
+
+import base64
+import json
+import sys
+
+import pytest
+import trex
+from lab import EAGRE, REPO, call, need
+from sessions import check as checked
+
+SESSIONS = REPO / "examples/trex/sessions.py"
+CAPTURE = REPO / "examples/conversation.pcap"
+HEAD = """from trex.astf.api import *
+
+def addresses(**options):
+    return ASTFIPGen(
+        dist_client=ASTFIPGenDist(ip_range=["16.0.0.1", "16.0.0.4"], **options),
+        dist_server=ASTFIPGenDist(ip_range=["48.0.0.1", "48.0.0.1"], **options),
+    )
+
+def template(client, server, **options):
+    return ASTFTemplate(
+        client_template=ASTFTCPClientTemplate(program=client, ip_gen=addresses(), **options),
+        server_template=ASTFTCPServerTemplate(program=server),
+    )
+
+def profile(*templates, **options):
+    return ASTFProfile(default_ip_gen=addresses(), templates=list(templates), **options)
+
+class P:
+    def get_profile(self, tunables, **kwargs):
+        c, s = ASTFProgram(), ASTFProgram()
+        uc, us = ASTFProgram(stream=False), ASTFProgram(stream=False)
+"""
+TAIL = "\ndef register():\n    return P()\n"
+
+
+@pytest.fixture
+def eagre(tmp_path):
+    """Runs 'eagre trex' with a home folder of its own; ASTF needs no Scapy."""
+
+    def run(*words, exit=0):
+        env = {"HOME": str(tmp_path), "XDG_CACHE_HOME": "", "EAGRE_PYTHON": sys.executable}
+        return trex.done(EAGRE, "trex", *words, exit=exit, env=env, cwd=tmp_path)
+
+    return run
+
+
+@pytest.fixture
+def said(tmp_path, lab):
+    """What 'eagre trex' says of a profile whose 'get_profile' ends with these lines."""
+
+    def run(command, *lines, more=()):
+        path = tmp_path / "profile.py"
+        path.write_text(HEAD + "".join(f"        {line}\n" for line in lines) + TAIL)
+        env = {"HOME": str(tmp_path), "EAGRE_PYTHON": sys.executable}
+        return lab.eagre("trex", command, path, *more, env=env, cwd=tmp_path)
+
+    return run
+
+
+def simulated(said, *lines, more=()):
+    done = said("sim", *lines, more=("-d", "1", "--json", "-", *more)).ok()
+    return {name: checked(one) for name, one in done.json["sessions"].items()}
+
+
+def test_the_example_sends_its_pages_and_queries(eagre, tmp_path):
+    """Every session completes; bytes are the profile's, both ways, with its own option and a multiplier."""
+    eagre("sim", SESSIONS, "-t", "size=5000", "-m", "2", "-d", "1", "--json", tmp_path / "r.json")
+    pages, queries = json.loads((tmp_path / "r.json").read_text())["sessions"].values()
+    request, head = len("GET / HTTP/1.1\r\nHost: 48.0.0.1\r\n\r\n"), len("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n")
+    client = pages["client"]
+    assert client["attempted"] == client["completed"] == 200
+    assert client["tx_bytes_goodput"] == 200 * 3 * request and client["rx_bytes_goodput"] == 200 * 3 * (head + 5000)
+    client = queries["client"]
+    assert client["attempted"] == client["completed"] == 40
+    assert client["tx_bytes_goodput"] == 40 * len("who is there?") and client["rx_bytes_goodput"] == 40 * len("somebodynobody else")
+
+
+def test_the_example_runs_between_two_interfaces(lab, tmp_path):
+    """On real packets: what one end says, the other hears, byte for byte; tcpdump sees the request in them."""
+    need("tcpdump", "tshark")
+    tester = lab.netns("tester")
+    lab.veth(tester, "v0", tester, "v1")
+    env = {"HOME": str(tmp_path), "EAGRE_PYTHON": sys.executable}
+    ports = ("--port", "0=afpacket:v0", "--port", "1=afpacket:v1")
+    text = lab.eagre("trex", "convert", SESSIONS, "-d", "1", "-t", "size=3000", *ports, env=env).ok().out
+    path, capture = tmp_path / "kept.yaml", tmp_path / "c.pcapng"
+    path.write_text(text.replace('{device: "afpacket:v1"}', f'{{device: "afpacket:v1", capture: {{file: "{capture}"}}}}'))
+    result = lab.eagre("run", path, "--json", "-", ns=tester).told
+    for one in result["sessions"].values():
+        assert checked(one)["completed"] == one["client"]["attempted"] == one["server"]["completed"] > 0, one
+    fields = ("-T", "fields", "-e", "tcp.payload", "-e", "ip.src")
+    requests = call("tshark", "-r", capture, "-Y", "tcp.dstport == 80 && tcp.len > 0", *fields).splitlines()
+    assert len(requests) == 3 * result["sessions"]["t0"]["client"]["completed"], result
+    assert {line.split("\t")[0] for line in requests} == {b"GET / HTTP/1.1\r\nHost: 48.0.0.1\r\n\r\n".hex()}
+    assert len(set(requests)) > 50
+
+
+def test_a_profile_for_clients_alone_reaches_other_servers(eagre):
+    """Without the second port the servers are external: nothing of them is emulated."""
+    text = eagre("convert", SESSIONS, "--port", "0=veth7,ip=16.0.0.254/24,gateway=16.0.0.253")
+    lines = [line.strip() for line in text.splitlines()]
+    assert "port0: {device: veth7, ip: 16.0.0.254/24, gateway: 16.0.0.253}" in lines
+    assert "server: {addresses: 48.0.0.1..48.0.0.9, ports: 80}" in lines and "server:" not in lines
+
+
+def test_captures_are_conversations(said):
+    """The port is the capture's; shares of bytes become rates; the same bytes go both ways."""
+    one = f'ASTFCapInfo(file="{CAPTURE}", cps=20, limit=5)'
+    [mail] = simulated(said, f"return ASTFProfile(default_ip_gen=addresses(), cap_list=[{one}])").values()
+    assert mail["attempted"] == mail["completed"] == 5
+    text = said("convert", f"return ASTFProfile(default_ip_gen=addresses(), cap_list=[{one}])").ok().out
+    assert "ports: 25}" in text and f"pcap: {{file: {json.dumps(str(CAPTURE))}}}" in text, text
+    shares = ", ".join(f'ASTFCapInfo(file="{CAPTURE}", l7_percent={share}, port={port})' for share, port in ((30, 1), (70, 2)))
+    text = said("convert", f"return ASTFProfile(default_ip_gen=addresses(), cap_list=[{shares}])").ok().out
+    assert text.count("open: 50/s") == 2, text
+
+
+def test_loops_in_loops(said):
+    """Rounds multiply; delays stay where they are."""
+    lines = (
+        "c.set_var('a', 3); c.set_label('a'); c.set_var('b', 4); c.set_label('b')",
+        "c.send('0123456789'); c.recv(2); c.jmp_nz('b', 'b'); c.delay(20000); c.jmp_nz('a', 'a')",
+        "s.set_var('n', 12); s.set_label('n'); s.recv(10); s.send(b'\\x00\\xff'); s.jmp_nz('n', 'n')",
+        "return profile(template(c, s, cps=10))",
+    )
+    [one] = simulated(said, *lines).values()
+    assert (one["client"]["tx_bytes_goodput"], one["client"]["rx_bytes_goodput"]) == (10 * 120, 10 * 24)
+    text = said("convert", *lines).ok().out
+    assert text.count("times: 3") == text.count("times: 4") == text.count("times: 12") == text.count("{wait: 20ms}") == 1, text
+
+
+def test_who_closes(said):
+    """A client that waits for the other end's close gets it."""
+    [one] = simulated(said, "c.send('hello there'); c.wait_for_peer_close()", "s.recv(11)", "return profile(template(c, s))").values()
+    assert one["completed"] == one["attempted"] == 1
+
+
+def test_settings_are_said_or_named(said):
+    """Those of a template win; what has no effect is a comment."""
+    lines = (
+        "c.send('x y'); s.recv(3)",
+        "g = ASTFGlobalInfo(); g.tcp.mss = 1300; g.tcp.initwnd = 4; g.ip.ttl = 9; g.tcp.txbufsize = 4096; g.scheduler.rampup_sec = 2",
+        "t = ASTFGlobalInfoPerTemplate(); t.tcp.mss = 600",
+        "return profile(template(c, s, glob_info=t), default_c_glob_info=g)",
+    )
+    text = said("convert", *lines).ok().out
+    assert "client: {port: port0, addresses: 16.0.0.1..16.0.0.4, tcp: {initial_window: 4, mss: 600}, ip: {ttl: 9}}" in text, text
+    assert "# tcp.txbufsize has no effect" in text and "load: {drain: 60s, ramp_up: 2s}" in text, text
+    refused = said("check", "g = ASTFGlobalInfo()", "g.tcp.speed = 3")
+    refused.refused(2, "'tcp' has no setting 'speed'", "profile.py")
+
+
+def test_json_of_trex_itself(eagre, tmp_path):
+    """The form that TRex writes, with lengths to fill up and IPv6."""
+    text = base64.b64encode(b"a question").decode()
+    answer = {"base": base64.b64encode(b"the answer ").decode(), "size": 70_000, "fill": base64.b64encode(b"x").decode()}
+    program = [{"name": "tx", "buf_index": 0}, {"name": "rx", "min_bytes": 70_000}]
+    served = [{"name": "rx", "min_bytes": 10}, {"name": "tx", "buf_index": 1}]
+    span = {"distribution": "seq", "ip_offset": "1.0.0.0"}
+    document = {
+        "buf_list": [text, answer],
+        "ip_gen_dist_list": [
+            {"ip_start": "16.0.0.0", "ip_end": "16.0.0.255", "dir": "c", **span},
+            {"ip_start": "48.0.0.0", "ip_end": "48.0.255.255", "dir": "s", **span},
+        ],
+        "program_list": [{"commands": program}, {"commands": served}],
+        "c_glob_info": {"ipv6": {"enable": 1, "src_msb": "ff02::", "dst_msb": "2001:db8::"}},
+        "templates": [
+            {
+                "client_template": {
+                    "program_index": 0, "port": 80, "cps": 2.5, "cluster": {},
+                    "ip_gen": {"dist_client": {"index": 0}, "dist_server": {"index": 1}},
+                },
+                "server_template": {"program_index": 1, "assoc": [{"port": 80}]},
+            }
+        ],
+    }  # fmt: skip
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(document))
+    text = eagre("convert", path)
+    assert "addresses: \"fd02::1000:0..fd02::1000:ff\"" in text and "addresses: \"2001:db8::3000:0..2001:db8::3000:ffff\"" in text
+    assert "open: 2.5/s" in text and "arbitrary" in text
+    eagre("sim", path, "-d", "2", "--json", tmp_path / "r.json")
+    one = json.loads((tmp_path / "r.json").read_text())["sessions"]["t0"]["client"]
+    assert one["completed"] == one["attempted"] == 5 and one["rx_bytes_goodput"] == 5 * 70_000
+    document["templates"][0]["client_template"]["program_index"] = 7
+    path.write_text(json.dumps(document))
+    assert eagre("check", path, exit=2) == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (["c.set_tick_var('t'); c.set_label('a'); c.send('a b'); c.jmp_dp('t', 'a', 3)"], "a loop for a time ('jmp_dp')"),
+        (["c.send('a b'); c.jmp('end'); c.recv(1); c.set_label('end')"], "a jump forward"),
+        (["c.set_label('a'); c.send('a b'); c.jmp_nz('n', 'a')"], "a variable that is not set"),
+        (["c.send('a b'); c.jmp_nz('n', 'nowhere')"], "no label 'nowhere'"),
+        (["c.send_msg('a b')"], "'send_msg' is for UDP"),
+        (["return profile(template(c, us))"], "one end's program is for TCP and the other's for UDP"),
+        (["uc.recv_msg(1)", "return profile(template(uc, us))"], "datagrams that the other end does not send"),
+        (["return profile(template(c, s), template(c, ASTFProgram()))"], "both have servers on port 80"),
+        (["return profile(template(c, s, cont=True))"], "'cont' is not supported"),
+        (["return 7"], "instead of an ASTFProfile"),
+        (["ASTFCapInfo(file='/none.pcap')"], "/none.pcap"),
+        (["ASTFIPGenDist(ip_range=['1.2.3.4', '1.2.3.400'])"], "an IPv4 address, not '1.2.3.400'"),
+    ],
+)
+def test_what_cannot_be_is_said(said, lines, reason):
+    """One sentence; where it is of the profile's code, with its line."""
+    said("check", *lines, "return profile(template(c, s))").refused(2, reason)
+
+
+def test_rates_are_the_factor_alone(eagre):
+    """Sessions have no packets per second."""
+    assert eagre("check", SESSIONS, "-m", "5kpps", exit=2) == ""

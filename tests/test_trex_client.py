@@ -1,0 +1,136 @@
+"""TRex's STLClient over `eagre serve`: scripts as TRex's users write them; figures agree with the interfaces' counters."""
+
+import json
+
+import pytest
+import trex
+from lab import EAGRE, need
+from server import Server
+
+HEAD = """
+import json
+from trex.stl.api import *
+packet = STLPktBuilder(pkt=Ether()/IP(src="16.0.0.1", dst="48.0.0.1")/UDP(sport=1025, dport=12)/("x"*40))
+c = STLClient()
+"""
+
+
+@pytest.fixture(scope="module")
+def script(shared):
+    """Runs a script against a server whose two ports are a veth pair; what it prints, and the interfaces' counters."""
+    need("ip")
+    namespace = shared.netns("trex")
+    namespace.ip("link", "set", "lo", "up")
+    shared.veth(namespace, "v0", namespace, "v1")
+    for end in ("v0", "v1"):
+        namespace.sysctl({f"net.ipv6.conf.{end}.disable_ipv6": 1})
+    server = Server(shared, ns=namespace)
+    python = trex.interpreter()
+
+    def run(text):
+        path = shared.folder() / "script.py"
+        path.write_text(HEAD + text)
+        env = {
+            "PYTHONPATH": str(trex.SOURCE), "EAGRE_URL": server.url, "EAGRE_TREX_PORTS": "v0 v1", "EAGRE": str(EAGRE),
+            "EAGRE_PYTHON": str(python),
+        }  # fmt: skip
+        before = counters(namespace)
+        out = trex.done(*namespace.command(), python, "-B", path, env=env)
+        after = counters(namespace)
+        return json.loads(out), {name: after[name] - before[name] for name in after}
+
+    return run
+
+
+def counters(namespace):
+    """Packets sent by each end, as the kernel counts them."""
+    links = json.loads(namespace.run("ip", "-j", "-s", "link"))
+    return {link["ifname"]: link["stats64"]["tx"]["packets"] for link in links if link["ifname"] != "lo"}
+
+
+def test_a_burst_is_counted_by_port_and_group(script):
+    """Packets and bytes at both ends; all bursts are waited for; a second run counts from clear_stats on."""
+    stats, sent = script(
+        """
+s = STLStream(packet=packet, flow_stats=STLFlowStats(pg_id=7), mode=STLTXSingleBurst(total_pkts=300, pps=1000))
+c.connect()
+c.reset(ports=[0, 1])
+c.add_streams(s, ports=[0])
+out = []
+for _ in range(2):
+    c.clear_stats()
+    c.start(ports=[0], mult="2")
+    c.wait_on_traffic(ports=[0], timeout=60)
+    stats, pg = c.get_stats(), c.get_pgid_stats()["flow_stats"][7]
+    out.append([stats[0]["opackets"], stats[1]["ipackets"], stats["total"]["obytes"], pg["tx_pkts"][0],
+        pg["rx_pkts"][1], pg["rx_bytes"]["total"] / s.get_pkt_len()])
+c.disconnect()
+print(json.dumps(out))
+"""
+    )
+    assert stats == [[300, 300, 300 * 86, 300, 300, 300]] * 2
+    assert sent == {"v0": 600, "v1": 0}
+
+
+def test_latency_is_in_microseconds(script):
+    """Of a stream that keeps its rate whatever the multiplier."""
+    (latency, errors), sent = script(
+        """
+s = STLStream(packet=packet, flow_stats=STLFlowLatencyStats(pg_id=1), mode=STLTXSingleBurst(total_pkts=100, pps=1000))
+with c:
+    c.reset(ports=[0, 1])
+    c.add_streams([s], ports=[1])
+    c.start(ports=1)
+    c.wait_on_traffic()
+    found = c.get_pgid_stats(1)["latency"][1]
+    print(json.dumps([found["latency"], found["err_cntrs"]]))
+"""
+    )
+    assert 0 < latency["total_min"] <= latency["average"] <= latency["total_max"] < 1e6
+    assert errors["dropped"] == errors["dup"] == 0
+    assert sent["v1"] == 100
+
+
+def test_traffic_is_paused_and_stopped(script):
+    """Endless traffic; start refuses a second time; wait_on_traffic has a limit."""
+    said, _ = script(
+        """
+s = STLStream(packet=packet, mode=STLTXCont(pps=500))
+out = []
+with c:
+    c.reset(ports=[0, 1])
+    c.add_streams([s], ports=[0, 1])
+    c.start(ports=[0, 1])
+    out.append(c.is_traffic_active())
+    for call in (lambda: c.start(ports=[0]), lambda: c.wait_on_traffic(timeout=1), lambda: c.start_capture(rx_ports=[1])):
+        try:
+            call()
+            out.append("no error")
+        except TRexError as error:
+            out.append(str(error))
+    c.pause()
+    time.sleep(1)
+    before = c.get_stats()["total"]["opackets"]
+    time.sleep(1)
+    out.append(c.get_stats()["total"]["opackets"] - before)
+    c.resume()
+    c.stop()
+    stats = c.get_stats()
+    out += [c.is_traffic_active(), stats["total"]["opackets"] > 0, stats["total"]["opackets"] == stats["total"]["ipackets"]]
+print(json.dumps(out))
+"""
+    )
+    active, second, timeout, capture, while_paused, still, sent, received = said
+    assert (active, while_paused, still, sent, received) == (True, 0, False, True, True)
+    assert "are sending; stop them first" in second
+    assert "not done after 1 seconds" in timeout
+    assert "set 'capture' on a port of the profile" in capture
+
+
+def test_a_script_without_a_server_is_told_what_to_start():
+    """Instead of a traceback of sockets."""
+    python = trex.interpreter()
+    code = "from trex.stl.api import *\ntry:\n    STLClient(server='127.0.0.1:1').connect()\nexcept STLError as e:\n    print(e)"
+    said = trex.done(python, "-c", code, env={"PYTHONPATH": str(trex.SOURCE)})
+    assert "no server at http://127.0.0.1:1" in said
+    assert "eagre serve" in said
