@@ -1,5 +1,5 @@
 //! A search for the highest load of sessions at which trials pass: it climbs at most twice as high at a time, and lets the
-//! device rest after a failure.
+//! device rest after a failure and after a disturbance.
 
 use crate::bisect::Bisect;
 use crate::draft::{Limit, Verdict};
@@ -16,8 +16,25 @@ pub(crate) struct ClimbConfig {
     pub(crate) bounds: (u64, u64),
     /// It ends when its bounds are this share apart.
     pub(crate) resolution: f64,
-    /// How long the device rests after a failure: sessions that are left over spoil the next trial.
+    /// How long the device rests after a failure or a disturbance: sessions that are left over spoil the next trial.
     pub(crate) rest: Nanos,
+}
+
+impl ClimbConfig {
+    /// # Errors
+    /// If a resolution is no share.
+    pub(crate) fn check_resolution(resolution: f64) -> Result<(), ConfigError> {
+        if resolution > 0.0 && resolution < 1.0 {
+            return Ok(());
+        }
+        Err(ConfigError::new("resolution", "must be between 0 and 1"))
+    }
+
+    /// Makes a search coarse and its rests short.
+    pub(crate) fn quicken(resolution: &mut f64, rest: &mut Nanos) {
+        *resolution = resolution.max(0.05);
+        *rest = Nanos::from_secs(3);
+    }
 }
 
 /// A search on its way.
@@ -31,8 +48,8 @@ pub(crate) struct Climb {
     tired: bool,
     /// Loads in a row at which the tester was disturbed.
     disturbed: u32,
-    /// Rests so far.
-    pub(crate) rests: u32,
+    /// The device has rested.
+    pub(crate) rested: bool,
 }
 
 /// `from`, twice as much, and so on, up to `to`: a load far beyond a device's limit leaves it in a state that spoils the
@@ -46,7 +63,7 @@ impl Climb {
     /// Tries the values of `ladder` on the way up.
     pub(crate) fn new(config: ClimbConfig, ladder: impl IntoIterator<Item = u64>) -> Self {
         let bisect = Bisect::new(config.bounds.0, config.bounds.1, 1).climbing(ladder);
-        Self { config, bisect, failed_by_dut: None, tired: false, disturbed: 0, rests: 0 }
+        Self { config, bisect, failed_by_dut: None, tired: false, disturbed: 0, rested: false }
     }
 
     /// The next value, and how long the device rests before it; called once for each.
@@ -56,7 +73,7 @@ impl Climb {
         }
         let value = self.bisect.probe()?;
         let rest = if self.tired { self.config.rest } else { Nanos::ZERO };
-        self.rests += u32::from(rest > Nanos::ZERO);
+        self.rested |= rest > Nanos::ZERO;
         Some((value, rest))
     }
 
@@ -108,11 +125,11 @@ pub(crate) fn nothing_known(limit: Limit) -> &'static str {
     }
 }
 
-/// That the device rested so often.
-pub(crate) fn rest_remark(rests: u32, rest: Nanos) -> Option<String> {
-    (rests > 0).then(|| {
+/// That the device rested.
+pub(crate) fn rest_remark(rested: bool, rest: Nanos) -> Option<String> {
+    rested.then(|| {
         format!(
-            "After {rests} trials that failed or were disturbed the device rested for {rest}: sessions left over spoil the next trial."
+            "After trials that failed or were disturbed the device rested for {rest}: sessions left over spoil the next trial."
         )
     })
 }

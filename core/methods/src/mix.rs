@@ -98,9 +98,7 @@ impl Settings for MixConfig {
         if self.target > self.maximum {
             return Err(ConfigError::new("target", "must be at most 'maximum'"));
         }
-        if !(self.resolution > 0.0 && self.resolution < 1.0) {
-            return Err(ConfigError::new("resolution", "must be between 0 and 1"));
-        }
+        ClimbConfig::check_resolution(self.resolution)?;
         self.phases.check()
     }
 
@@ -110,8 +108,7 @@ impl Settings for MixConfig {
 
     fn quicken(&mut self) {
         self.phases = Phases::quick();
-        self.resolution = self.resolution.max(0.05);
-        self.rest = Nanos::from_secs(3);
+        ClimbConfig::quicken(&mut self.resolution, &mut self.rest);
     }
 
     fn set_trial(&mut self, trial: Nanos) {
@@ -310,7 +307,7 @@ impl Procedure for MixSearch {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = phase_remarks(self.config.phases);
-        remarks.extend(climb::rest_remark(self.climb.rests, self.config.rest));
+        remarks.extend(climb::rest_remark(self.climb.rested, self.config.rest));
         remarks
     }
 }

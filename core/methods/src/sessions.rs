@@ -253,9 +253,7 @@ impl Settings for SessionConfig {
         if self.target == 0 || self.maximum == 0 {
             return Err(ConfigError::new("target", "target and maximum must be at least 1"));
         }
-        if !(self.resolution > 0.0 && self.resolution < 1.0) {
-            return Err(ConfigError::new("resolution", "must be between 0 and 1"));
-        }
+        ClimbConfig::check_resolution(self.resolution)?;
         if self.step > 0 && self.maximum / self.step > 10_000 {
             return Err(ConfigError::new("step", "makes more than 10,000 steps"));
         }
@@ -268,8 +266,7 @@ impl Settings for SessionConfig {
 
     fn quicken(&mut self) {
         self.phases = Phases::quick();
-        self.resolution = self.resolution.max(0.05);
-        self.rest = Nanos::from_secs(3);
+        ClimbConfig::quicken(&mut self.resolution, &mut self.rest);
     }
 
     fn set_trial(&mut self, trial: Nanos) {
@@ -493,8 +490,8 @@ impl Procedure for SessionSearch {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = if self.config.step > 0 { Vec::new() } else { phase_remarks(self.config.phases) };
-        let rests = self.searches.stages.iter().map(|search| search.climb.rests).sum();
-        remarks.extend(climb::rest_remark(rests, self.config.rest));
+        let rested = self.searches.stages.iter().any(|search| search.climb.rested);
+        remarks.extend(climb::rest_remark(rested, self.config.rest));
         remarks
     }
 }

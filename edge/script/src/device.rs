@@ -266,9 +266,10 @@ impl Device {
                 if queue.send(burst) > 0 {
                     since = None;
                 } else if is_stuck(world, &mut since) {
-                    let left = burst.len();
+                    let sent = done - burst.len();
+                    let unsent: u64 = ready[sent..done].iter().map(|&(_, len)| len as u64 + 4).sum();
                     queue.free(burst);
-                    return ((done - left) as u64, bytes);
+                    return (sent as u64, bytes - unsent);
                 } else {
                     std::thread::yield_now();
                 }

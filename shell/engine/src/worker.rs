@@ -17,7 +17,7 @@ pub(crate) mod transmit;
 pub(crate) mod varied;
 
 use crate::counts::interval::{HITCH_NS, Interval, PAUSE_NS, PortCounts};
-use commands::{PingEvent, WorkerCommand};
+use commands::{HostEvent, WorkerCommand};
 use flows::{Flows, Local};
 use measure::{Jitter, Recorder};
 use neighbour::Hosts;
@@ -73,10 +73,10 @@ pub(crate) struct Worker<'a> {
     /// Whether everything was sent, and servers of sessions know.
     through: bool,
     last_departure: Nanos,
-    /// Whether there are pings, whose answers other frames may be.
+    /// Whether there are pings or hosts that control looks after, whose answers other frames may be.
     overhears: bool,
-    /// Departures of their frames.
-    ping_frames_sent: Vec<PingEvent>,
+    /// Departures of the frames of pings.
+    host_frames_sent: Vec<HostEvent>,
     /// When it may sleep, if it may at all.
     rest: Option<Rest>,
     /// Of test packets, those sent and received when `rest` was told last.
@@ -117,7 +117,7 @@ impl<'a> Worker<'a> {
             through: false,
             last_departure: Nanos::ZERO,
             overhears: false,
-            ping_frames_sent: Vec::new(),
+            host_frames_sent: Vec::new(),
             rest: None,
             noted: (0, 0),
         }
@@ -305,22 +305,22 @@ impl<'a> Worker<'a> {
                 let sent = answer(&mut self.sending, port, now, &[frame]);
                 self.interval.ports[port].tx_answers += sent;
                 // A frame the port does not take is not reported, and asked for again.
-                let event = tag.filter(|_| sent > 0).map(|tag| PingEvent::Sent { tag, at: now });
-                self.ping_frames_sent.extend(event);
+                let event = tag.filter(|_| sent > 0).map(|tag| HostEvent::Sent { tag, at: now });
+                self.host_frames_sent.extend(event);
             }
             WorkerCommand::SendFrame { .. } => {}
             WorkerCommand::Stop => self.stop(now),
         }
     }
 
-    /// Whether there may be events of pings to hand over.
+    /// Whether there may be events for control to hand over.
     pub(crate) fn overhears(&self) -> bool {
         self.overhears
     }
 
-    /// Takes out the events of pings.
-    pub(crate) fn ping_events(&mut self) -> impl Iterator<Item = PingEvent> {
-        self.ping_frames_sent.drain(..).chain(self.receivers.iter_mut().flat_map(Receiver::overheard))
+    /// Takes out the events for control.
+    pub(crate) fn host_events(&mut self) -> impl Iterator<Item = HostEvent> {
+        self.host_frames_sent.drain(..).chain(self.receivers.iter_mut().flat_map(Receiver::overheard))
     }
 
     /// Sends nothing more that is not due by `now`.

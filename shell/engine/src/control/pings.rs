@@ -7,7 +7,7 @@
 
 use super::commands::{Command, PingCommand, PingReply, Reply, Request};
 use crate::trial::Trial;
-use crate::worker::commands::{PingEvent, PingTag, WorkerCommand};
+use crate::worker::commands::{HostEvent, PingTag, WorkerCommand};
 use neighbour::{Echo, Outcome, Ping};
 use profile::plan::{HostPlan, PortPlan};
 use std::net::IpAddr;
@@ -58,9 +58,9 @@ impl<'a> Pings<'a> {
     }
 
     /// Takes in what workers handed over; returns the commands for them. Answers pings that are over.
-    pub(crate) fn turn(&mut self, now: Nanos, mut events: Vec<PingEvent>) -> Vec<WorkerCommand> {
+    pub(crate) fn turn(&mut self, now: Nanos, mut events: Vec<HostEvent>) -> Vec<WorkerCommand> {
         // Workers are asked one after the other, and an answer may come to another one than its request left.
-        events.sort_by_key(PingEvent::at);
+        events.sort_by_key(HostEvent::at);
         events.iter().for_each(|event| self.take(event));
         let mut commands = Vec::new();
         for Active { number, port, host, ping, .. } in &mut self.active {
@@ -90,15 +90,15 @@ impl<'a> Pings<'a> {
         self.active.into_iter().for_each(|active| active.answer(Err(ended.to_owned())));
     }
 
-    fn take(&mut self, event: &PingEvent) {
+    fn take(&mut self, event: &HostEvent) {
         match event {
-            PingEvent::Sent { tag, at } => {
+            HostEvent::Sent { tag, at } => {
                 let ping = self.active.iter_mut().find(|active| active.number == tag.number);
                 if let Some((active, sequence)) = ping.zip(tag.sequence) {
                     active.ping.departed(sequence, *at);
                 }
             }
-            PingEvent::Received { port, at, frame } => {
+            HostEvent::Received { port, at, frame } => {
                 let hosts = &self.trial.hosts.ports[*port];
                 let here = self.active.iter_mut().filter(|active| active.port == *port);
                 here.for_each(|active| active.ping.take(*at, hosts.host(active.host), frame));

@@ -10,7 +10,7 @@ use crate::control::commands::Commands;
 use crate::error::EngineError;
 use crate::trial::hosts::{LOCAL, host_macs};
 use crate::trial::rig::Rig;
-use crate::worker::commands::{PingEvent, WorkerCommand};
+use crate::worker::commands::{HostEvent, WorkerCommand};
 use crate::worker::receive::Receiver;
 use emulate::dhcp::{DhcpClients, DhcpConfig, Lease};
 use emulate::groups::{GroupHost, GroupMembers, Membership};
@@ -133,9 +133,9 @@ impl Emulation {
     }
 
     /// Takes in what workers handed over, and adds the commands for them.
-    pub(crate) fn turn(&mut self, now: Nanos, events: &[PingEvent]) -> Vec<WorkerCommand> {
+    pub(crate) fn turn(&mut self, now: Nanos, events: &[HostEvent]) -> Vec<WorkerCommand> {
         for event in events {
-            if let PingEvent::Received { port, at, frame } = event {
+            if let HostEvent::Received { port, at, frame } = event {
                 self.ports[*port].take(*at, frame);
             }
         }

@@ -7,7 +7,7 @@ use crate::control::commands::{Command, Commands};
 use crate::control::pings::Pings;
 use crate::emulation::Emulation;
 use crate::observer::TrialObserver;
-use crate::worker::commands::{PingEvent, WorkerCommand};
+use crate::worker::commands::{HostEvent, WorkerCommand};
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -26,8 +26,8 @@ pub(super) trait Workers {
     /// Tells all workers something.
     fn tell(&mut self, command: &WorkerCommand);
 
-    /// What workers saw of pings since the last call.
-    fn ping_events(&mut self) -> Vec<PingEvent>;
+    /// What workers saw of pings and of hosts since the last call.
+    fn host_events(&mut self) -> Vec<HostEvent>;
 
     /// Whether any worker has something left to send.
     fn is_sending(&mut self) -> bool;
@@ -136,7 +136,7 @@ impl ControlLoop<'_, '_> {
             }
         }
         self.captures.request(captures);
-        let events = workers.ping_events();
+        let events = workers.host_events();
         for command in self.emulation.turn(now, &events) {
             workers.tell(&command);
         }

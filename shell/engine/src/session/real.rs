@@ -10,7 +10,7 @@ use crate::error::EngineError;
 use crate::observer::TrialObserver;
 use crate::trial::Trial;
 use crate::trial::rig::Rig;
-use crate::worker::commands::{PingEvent, WorkerCommand};
+use crate::worker::commands::{HostEvent, WorkerCommand};
 use crate::worker::{LastReport, Worker};
 use os::nap::{self, Bell};
 use os::{ThreadUsage, TscClock};
@@ -47,13 +47,13 @@ enum Message {
 struct Lines {
     messages: rtrb::Producer<Message>,
     reports: rtrb::Consumer<Box<Interval>>,
-    ping_events: rtrb::Consumer<PingEvent>,
+    host_events: rtrb::Consumer<HostEvent>,
     /// Wakes it if it sleeps.
     bell: Bell,
 }
 
-/// Events of pings on their way from a worker to control; what finds no room is asked for again.
-const PING_EVENTS_MAX: usize = 256;
+/// Events of pings and hosts on their way from a worker to control; what finds no room is asked for again.
+const HOST_EVENTS_MAX: usize = 256;
 
 pub(super) fn run(
     trial: &Trial<'_>,
@@ -82,17 +82,17 @@ pub(super) fn run(
             }
             let (messages, message_rx) = rtrb::RingBuffer::new(4);
             let (report_tx, reports) = rtrb::RingBuffer::new(4);
-            let (event_tx, ping_events) = rtrb::RingBuffer::new(PING_EVENTS_MAX);
+            let (event_tx, host_events) = rtrb::RingBuffer::new(HOST_EVENTS_MAX);
             let (go, go_rx) = mpsc::channel::<Nanos>();
             let (ready, sending, core) = (ready_tx.clone(), &sending, *core);
             let bell = Bell::new().map_err(|e| EngineError::Machine(format!("can't wake a worker: {e}")))?;
             let ends =
-                Ends { messages: message_rx, reports: report_tx, ping_events: event_tx, bell: bell.clone() };
+                Ends { messages: message_rx, reports: report_tx, host_events: event_tx, bell: bell.clone() };
             let body = move || work(worker, core, clock, &ready, &go_rx, ends, sending);
             let thread = std::thread::Builder::new().name(format!("eagre-{core}")).spawn_scoped(scope, body);
             let thread = thread
                 .map_err(|e| EngineError::Machine(format!("can't start a thread for core {core}: {e}")))?;
-            threads.push((thread, go, Lines { messages, reports, ping_events, bell }));
+            threads.push((thread, go, Lines { messages, reports, host_events, bell }));
         }
         for _ in 0..count {
             let answer = ready.recv_timeout(Duration::from_secs(10));
@@ -126,7 +126,7 @@ pub(super) fn run(
 struct Ends {
     messages: rtrb::Consumer<Message>,
     reports: rtrb::Producer<Box<Interval>>,
-    ping_events: rtrb::Producer<PingEvent>,
+    host_events: rtrb::Producer<HostEvent>,
     bell: Bell,
 }
 
@@ -160,7 +160,7 @@ fn work(
             sending.fetch_sub(1, Ordering::Release);
         }
         if worker.overhears() {
-            worker.ping_events().for_each(|event| drop(ends.ping_events.push(event)));
+            worker.host_events().for_each(|event| drop(ends.host_events.push(event)));
         }
         match ends.messages.pop() {
             Err(_) if !worker.is_idle() => {}
@@ -209,9 +209,9 @@ impl Workers for Threads<'_> {
         self.lines.iter_mut().for_each(|line| line.send(Message::Apply(command.clone())));
     }
 
-    fn ping_events(&mut self) -> Vec<PingEvent> {
+    fn host_events(&mut self) -> Vec<HostEvent> {
         let events =
-            |line: &mut Lines| std::iter::from_fn(|| line.ping_events.pop().ok()).collect::<Vec<_>>();
+            |line: &mut Lines| std::iter::from_fn(|| line.host_events.pop().ok()).collect::<Vec<_>>();
         self.lines.iter_mut().flat_map(events).collect()
     }
 

@@ -10,7 +10,7 @@ use crate::observer::TrialObserver;
 use crate::trial::Trial;
 use crate::trial::rig::Rig;
 use crate::worker::Worker;
-use crate::worker::commands::{PingEvent, WorkerCommand};
+use crate::worker::commands::{HostEvent, WorkerCommand};
 use port::VirtualClock;
 use units::Nanos;
 
@@ -71,9 +71,9 @@ impl<V: VirtualClock> Workers for Turns<'_, V> {
         self.idle = false;
     }
 
-    fn ping_events(&mut self) -> Vec<PingEvent> {
+    fn host_events(&mut self) -> Vec<HostEvent> {
         let overhearing = self.workers.iter_mut().filter(|worker| worker.overhears());
-        overhearing.flat_map(Worker::ping_events).collect()
+        overhearing.flat_map(Worker::host_events).collect()
     }
 
     fn is_sending(&mut self) -> bool {

@@ -51,16 +51,16 @@ pub(crate) struct PingTag {
     pub(crate) sequence: Option<u16>,
 }
 
-/// What a worker saw of pings.
+/// What a worker saw of pings and of the hosts that control looks after.
 #[derive(Debug)]
-pub(crate) enum PingEvent {
+pub(crate) enum HostEvent {
     /// A frame it was told to send left.
     Sent { tag: PingTag, at: Nanos },
-    /// A frame that may be an answer arrived.
+    /// A frame that may be an answer, or for one of the hosts, arrived.
     Received { port: usize, at: Nanos, frame: Vec<u8> },
 }
 
-impl PingEvent {
+impl HostEvent {
     pub(crate) fn at(&self) -> Nanos {
         match self {
             Self::Sent { at, .. } | Self::Received { at, .. } => *at,

@@ -1,6 +1,6 @@
 //! One worker's receiving side of one port.
 
-use super::commands::PingEvent;
+use super::commands::HostEvent;
 use super::flows::Local;
 use super::pieces::Pieces;
 use crate::capture::{Direction, Tap};
@@ -38,13 +38,13 @@ pub(crate) struct Receiver<'a> {
     tap: Option<Tap>,
     /// To the namespace of hosts that have one.
     punt: Option<&'a mut PuntEntry>,
-    /// What may be answers to pings, while there are some.
-    overheard: Option<Vec<PingEvent>>,
+    /// What may be answers to pings or for hosts that control looks after, while there are some.
+    overheard: Option<Vec<HostEvent>>,
     /// Packets whose fragments arrive one by one.
     pieces: Pieces,
 }
 
-/// Frames that are kept for pings from one turn to the next; a ping whose answer finds no room is repeated.
+/// Frames that are kept for control from one turn to the next. What finds no room is lost: pings and clients ask again.
 const OVERHEARD_MAX: usize = 64;
 
 /// The frame check sequence, which ports do not deliver.
@@ -89,13 +89,13 @@ impl<'a> Receiver<'a> {
         self.full
     }
 
-    /// Keeps what may be an answer to a ping, or does so no more.
+    /// Keeps what may be an answer to a ping or for a host that control looks after, or does so no more.
     pub(crate) fn overhear(&mut self, on: bool) {
         self.overheard = on.then(Vec::new);
     }
 
-    /// Takes out what may be answers to pings.
-    pub(crate) fn overheard(&mut self) -> impl Iterator<Item = PingEvent> {
+    /// Takes out what was kept for control.
+    pub(crate) fn overheard(&mut self) -> impl Iterator<Item = HostEvent> {
         self.overheard.iter_mut().flat_map(|frames| frames.drain(..))
     }
 
@@ -224,7 +224,7 @@ impl<'a> Receiver<'a> {
                     match look_closer(&self.mark, data, now, counts, hosts, answers, aside) {
                         Some(found) => found,
                         None => {
-                            keep_for_pings(&mut self.overheard, self.port, now, data);
+                            keep_for_control(&mut self.overheard, self.port, now, data);
                             continue;
                         }
                     }
@@ -351,10 +351,10 @@ fn look_closer(
 
 /// Keeps a foreign frame if it may be the answer to a ping, or for a host that control looks after.
 #[inline]
-fn keep_for_pings(overheard: &mut Option<Vec<PingEvent>>, port: usize, at: Nanos, data: &[u8]) {
+fn keep_for_control(overheard: &mut Option<Vec<HostEvent>>, port: usize, at: Nanos, data: &[u8]) {
     let Some(overheard) = overheard else { return };
     if overheard.len() < OVERHEARD_MAX && (neighbour::may_answer(data) || emulate::may_concern(data)) {
-        overheard.push(PingEvent::Received { port, at, frame: data.to_vec() });
+        overheard.push(HostEvent::Received { port, at, frame: data.to_vec() });
     }
 }
 
