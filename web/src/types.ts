@@ -1196,6 +1196,24 @@ export interface NewRun {
   keep?: boolean | null;
 }
 
+/** A Lua script to run. It must have an end: `run_time_s`, `deadline_s` or both. */
+export interface NewScript {
+  /** The script's text. */
+  text: string;
+  /** Devices of its ports, as the script numbers them from 0. */
+  ports: string[];
+  /** The script's own arguments. */
+  arguments?: string[];
+  /** Name. Default: script. */
+  name?: string | null;
+  /** Lease of the ports. Without one, the script leases them for itself. */
+  lease?: string | null;
+  /** When to tell the script to stop, s. */
+  run_time_s?: number | null;
+  /** When to end it whatever it does, s. Default: 5 s after it was told to stop. */
+  deadline_s?: number | null;
+}
+
 /** What a session test increases and sustains. */
 export type Objective = "connections_per_second" | "concurrent_connections" | "transactions_per_second" | "goodput_bps";
 
@@ -1672,6 +1690,44 @@ export interface Run {
   names: Names;
   /** Ports with a capture. */
   captures: string[];
+}
+
+/** A script. */
+export interface Script {
+  /** Id. */
+  id: string;
+  /** Name. */
+  name: string;
+  /** State. */
+  state: State;
+  /** Why it failed or was stopped. */
+  reason: string | null;
+  /** Who started it. */
+  holder: string;
+  /** Names of its ports, as they are leased. */
+  ports: string[];
+  /** Its arguments. */
+  arguments: string[];
+  /** Start time. */
+  started: string;
+  /** End time. */
+  ended: string | null;
+  /** Warnings. */
+  warnings: string[];
+  /** The end of what it printed, at most 256 KiB. Empty in lists. */
+  output: string;
+  /** Bytes printed before that. */
+  output_skipped: number;
+  /** Files it wrote. Empty in lists. */
+  files: ScriptFile[];
+}
+
+/** A file that a script wrote. */
+export interface ScriptFile {
+  /** Name. */
+  name: string;
+  /** Size. */
+  bytes: number;
 }
 
 /** What the tester can do. */

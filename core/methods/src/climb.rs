@@ -3,6 +3,7 @@
 
 use crate::bisect::Bisect;
 use crate::draft::{Limit, Verdict};
+use crate::settings::ConfigError;
 use units::Nanos;
 
 /// A search in which nothing has passed ends when the tester was disturbed at so many loads in a row: what keeps it from its

@@ -16,6 +16,7 @@ mod ports;
 mod problems;
 mod profiles;
 mod runs;
+mod scripts;
 
 pub use access::{AuditEntry, Role, Whoami};
 pub use campaigns::{Campaign, Method, MethodPart, NewCampaign, Point, PointSessions};
@@ -26,3 +27,4 @@ pub use ports::{Lease, NewLease, Port, PortKind, PortLease, Renewal};
 pub use problems::{Problem, ProblemPlace};
 pub use profiles::{Check, CheckedPort, NewCheck, NewProfile, ProfileEntry, StoredProfile};
 pub use runs::{NewPing, NewRate, NewRun, PingResult, Run, State};
+pub use scripts::{NewScript, Script, ScriptFile};

@@ -47,6 +47,9 @@ pub(crate) struct ServeArgs {
     /// Maximum rate of a port: 1Mpps, 10Gbps
     #[arg(long, value_name = "RATE")]
     pub max_rate: Option<Load>,
+    /// Let admins run Lua scripts over HTTP, confined, with a deadline
+    #[arg(long)]
+    pub allow_scripts: bool,
     /// Worker cores shared by all runs [default: all but one]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub worker_cores: Vec<usize>,
@@ -91,6 +94,7 @@ struct Config {
     tls: bool,
     allow: Vec<String>,
     max_rate: Option<Rate>,
+    allow_scripts: bool,
     worker_cores: Vec<usize>,
     otg_lease: Option<document::Duration>,
     otg_location: BTreeMap<String, String>,
@@ -223,7 +227,11 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
         tokens: tokens.unwrap_or_default(),
         hosts: if args.allow_host.is_empty() { config.allow_host } else { args.allow_host.clone() },
         tls,
-        limits: Limits { ports: if args.allow.is_empty() { config.allow } else { args.allow.clone() }, rate },
+        limits: Limits {
+            ports: if args.allow.is_empty() { config.allow } else { args.allow.clone() },
+            rate,
+            scripts: args.allow_scripts || config.allow_scripts,
+        },
         cores: if args.worker_cores.is_empty() { config.worker_cores } else { args.worker_cores.clone() },
         otg_lease,
         otg_locations: if args.otg_location.is_empty() {

@@ -32,6 +32,7 @@ mod profile_store;
 mod profiles;
 mod routes;
 mod runs;
+mod scripts;
 mod service;
 mod snapshots;
 mod starting;

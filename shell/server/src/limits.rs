@@ -14,6 +14,8 @@ pub struct Limits {
     pub ports: Vec<String>,
     /// Most that may be asked of one port: a packet rate or a bit rate.
     pub rate: Option<Load>,
+    /// Whether admins may run scripts.
+    pub scripts: bool,
 }
 
 impl Limits {
@@ -106,7 +108,7 @@ mod tests {
             profile::load(&format!("ports: {{a: {{device: 'ring:a'}}, b: {{device: 'ring:b'}}}}\nload: {{duration: 1s}}\nstreams:\n{streams}"))
                 .unwrap()
         };
-        let limits = |cap: &str| Limits { ports: Vec::new(), rate: Some(cap.parse().unwrap()) };
+        let limits = |cap: &str| Limits { rate: Some(cap.parse().unwrap()), ..Limits::default() };
         assert!(limits("1kpps").check(&profile(&["500pps", "500pps"])).is_ok());
         assert_eq!(limits("1kpps").check(&profile(&["500pps", "501pps"])).unwrap_err().status(), 403);
         assert!(limits("10Mbps").check(&profile(&["1kpps"])).is_ok());

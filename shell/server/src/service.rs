@@ -13,6 +13,7 @@ use crate::options::Options;
 use crate::profile_store::ProfileStore;
 use crate::profiles::secret;
 use crate::runs::RunJob;
+use crate::scripts::ScriptJob;
 use api::{Lease, NewLease, Run, State};
 use os::cpu;
 use serde_json::json;
@@ -32,11 +33,12 @@ const TTL_S: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 /// Why runs of an earlier server ended.
 const SERVER_ENDED: &str = "the server ended before it did";
 
-/// A run or a campaign.
+/// A run, a campaign or a script.
 #[derive(Clone)]
 pub(crate) enum Work {
     Run(Arc<RunJob>),
     Campaign(Arc<CampaignJob>),
+    Script(Arc<ScriptJob>),
 }
 
 impl Work {
@@ -44,6 +46,7 @@ impl Work {
         match self {
             Self::Run(run) => &run.job,
             Self::Campaign(campaign) => &campaign.job,
+            Self::Script(script) => &script.job,
         }
     }
 
@@ -51,6 +54,7 @@ impl Work {
         match self {
             Self::Run(_) => "run",
             Self::Campaign(_) => "campaign",
+            Self::Script(_) => "script",
         }
     }
 
@@ -219,7 +223,7 @@ impl Service {
     pub(crate) fn runs(&self) -> Vec<Arc<RunJob>> {
         let runs = self.works().into_iter().filter_map(|work| match work {
             Work::Run(run) => Some(run),
-            Work::Campaign(_) => None,
+            _ => None,
         });
         runs.collect()
     }
@@ -234,7 +238,7 @@ impl Service {
     pub(crate) fn campaigns(&self) -> Vec<Arc<CampaignJob>> {
         let campaigns = self.works().into_iter().filter_map(|work| match work {
             Work::Campaign(campaign) => Some(campaign),
-            Work::Run(_) => None,
+            _ => None,
         });
         campaigns.collect()
     }
@@ -246,15 +250,30 @@ impl Service {
         found.ok_or_else(|| Fault::not_found(format!("no campaign '{id}' since the server started")))
     }
 
-    /// Forgets a run that has ended.
-    pub(crate) fn forget(&self, id: &str) -> Result<(), Fault> {
-        let run = self.run(id)?;
-        if !run.job.has_ended() {
-            return Err(Fault::conflict("the run is still active; stop it first"));
+    /// Scripts, newest first.
+    pub(crate) fn scripts(&self) -> Vec<Arc<ScriptJob>> {
+        let scripts = self.works().into_iter().filter_map(|work| match work {
+            Work::Script(script) => Some(script),
+            _ => None,
+        });
+        scripts.collect()
+    }
+
+    /// A script by its id, or the newest as `latest`.
+    pub(crate) fn script(&self, id: &str) -> Result<Arc<ScriptJob>, Fault> {
+        let found = self.scripts().into_iter().find(|script| id == "latest" || script.job.about.id == id);
+        found.ok_or_else(|| Fault::not_found(format!("no script '{id}' since the server started")))
+    }
+
+    /// Forgets a run or script that has ended.
+    pub(crate) fn forget(&self, ended: &Work) -> Result<(), Fault> {
+        if !ended.job().has_ended() {
+            return Err(Fault::conflict(format!("the {} is still active; stop it first", ended.what())));
         }
-        lock(&self.works).retain(|work| work.job().about.id != run.job.about.id);
-        // `run` keeps it until the lock is free.
-        self.remove_files(&run.job.about.id);
+        let id = &ended.job().about.id;
+        lock(&self.works).retain(|work| work.job().about.id != *id);
+        // `ended` keeps it until the lock is free.
+        self.remove_files(id);
         Ok(())
     }
 
@@ -286,6 +305,7 @@ impl Service {
         let held = |work: &Work| match work {
             Work::Run(run) => run.held_bytes(),
             Work::Campaign(campaign) => campaign.result().map_or(0, |text| text.len()),
+            Work::Script(script) => script.held_bytes(),
         };
         while works.len() > REMEMBERED || works.iter().map(held).sum::<usize>() > REMEMBERED_BYTES {
             let Some(oldest) = works.iter().position(|work| work.job().has_ended()) else { break };

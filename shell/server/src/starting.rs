@@ -1,6 +1,6 @@
-//! How runs and campaigns begin: a plan within the limits, cores, ports with their lease, an entry in the store, a thread.
+//! How runs, campaigns and scripts begin: a plan within the limits, cores, ports with their lease, an entry in the store, a thread.
 //!
-//! Not here: what they do then (`runs`, `campaigns`).
+//! Not here: what they do then (`runs`, `campaigns`, `scripts`).
 //!
 //! Invariant: what a job holds is given back before its end is told, and when its beginning fails at any step.
 
@@ -12,8 +12,9 @@ use crate::leases::{Wanted, labels};
 use crate::profiles::{Written, plan, secret};
 use crate::routes::blocking;
 use crate::runs::{RunJob, RunMode, StoredRun};
+use crate::scripts::{self, Order, ScriptJob};
 use crate::service::{Service, Work, private_folder, served};
-use api::{NewCampaign, NewRun, State};
+use api::{NewCampaign, NewRun, NewScript, Role, State};
 use campaign::{Choice, Settings};
 use dpdk::PortId;
 use engine::Commands;
@@ -30,7 +31,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use units::{Load, Nanos};
 
-/// Runs and campaigns at a time.
+/// Runs, campaigns and scripts at a time.
 const AT_A_TIME: usize = 16;
 /// For the ports of a run that was refused to be closed.
 const GIVING_BACK_TIME: Duration = Duration::from_secs(5);
@@ -237,6 +238,40 @@ impl Service {
         Ok(campaign)
     }
 
+    /// Starts a script, which opens its ports itself.
+    pub(crate) fn start_script(
+        self: &Arc<Self>,
+        new: &NewScript,
+        caller: &Caller,
+    ) -> Result<Arc<ScriptJob>, Fault> {
+        caller.must_be(Role::Admin)?;
+        if !self.limits.scripts {
+            return Err(Fault::forbidden(
+                "this server runs no scripts; its operator can allow them with --allow-scripts",
+            ));
+        }
+        if let Some(cap) = self.limits.rate {
+            return Err(Fault::forbidden(format!(
+                "this server limits ports to {cap}, and what a script sends is not known in advance"
+            )));
+        }
+        let order = Order::of(new)?;
+        let overrides = Overrides { default_seed: os::entropy::seed(), ..Overrides::default() };
+        let plan = plan(&scripts::ports(&new.ports), &overrides, &self.profiles);
+        let mut plan = plan.map_err(|errors| Fault::profile(&errors))?;
+        let held = self.hold(&mut plan, None, new.lease.as_deref(), caller)?;
+        let id = fresh_id();
+        let folder = self.state.join("runs").join(&id);
+        let name =
+            cleaned(new.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).unwrap_or("script"));
+        let (job, _) = held.job(id, name, &plan, caller);
+        let script = Arc::new(ScriptJob::new(job, &order, folder));
+        self.remember(Work::Script(script.clone()));
+        let body = script.clone();
+        go_on(Work::Script(script.clone()), held, move |_| body.play(&order, &plan))?;
+        Ok(script)
+    }
+
     /// What a job with this plan needs, if the limits allow it and nobody else has it. From then on the plan names its ports
     /// as they were admitted and leased.
     fn hold(
@@ -260,7 +295,10 @@ impl Service {
         let active = self.works().iter().filter(|work| !work.job().has_ended()).count();
         if active >= AT_A_TIME {
             let status = axum::http::StatusCode::TOO_MANY_REQUESTS;
-            return Err(Fault::new(status, format!("{active} runs and campaigns are active, the maximum")));
+            return Err(Fault::new(
+                status,
+                format!("{active} runs, campaigns and scripts are active, the maximum"),
+            ));
         }
         let wanted = usize::from(wanted.unwrap_or(1));
         if wanted == 0 {
@@ -316,9 +354,7 @@ impl Service {
         held: &Held,
     ) -> Result<(Option<StoredRun>, String), Fault> {
         if new.keep == Some(false) {
-            let second: String = now().chars().filter(char::is_ascii_digit).take(14).collect();
-            let (day, time) = second.split_at(8);
-            return Ok((None, format!("{day}-{time}-{}", &secret()[..6])));
+            return Ok((None, fresh_id()));
         }
         let mut store = Store::open(&self.store)?;
         let id = store.begin(&store::NewCampaign {
@@ -348,6 +384,13 @@ impl Service {
         }
         Ok(captures)
     }
+}
+
+/// A name nobody else has, of a job that is not stored.
+fn fresh_id() -> String {
+    let second: String = now().chars().filter(char::is_ascii_digit).take(14).collect();
+    let (day, time) = second.split_at(8);
+    format!("{day}-{time}-{}", &secret()[..6])
 }
 
 /// What a method is asked to do.
@@ -385,5 +428,10 @@ fn duration(path: &str, seconds: Option<f64>) -> Result<Option<Nanos>, Fault> {
 fn name(asked: Option<&str>, written: &Written, what: &str) -> String {
     let name =
         asked.map(str::trim).filter(|name| !name.is_empty()).or(written.name.as_deref()).unwrap_or(what);
+    cleaned(name)
+}
+
+/// A name that may stand in a line.
+fn cleaned(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(100).collect()
 }

@@ -18,7 +18,10 @@ const FRAME_LEN_MAX: u32 = 1_518;
 pub(super) fn run(args: &ScriptArgs, report: &Path) -> Result<Exit, Failure> {
     let name = args.file.display();
     let text = std::fs::read(&args.file).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
-    let mut report = File::create(report).map_err(|error| Failure::refused(format!("{name}: {error}")))?;
+    let mut report = File::options()
+        .write(true)
+        .open(report)
+        .map_err(|error| Failure::refused(format!("{name}: {error}")))?;
     let ports = open(args)?;
     let confined = confine::confine(&rights(args)?);
     let confined = confined.map_err(|error| Failure::refused(format!("confining the script: {error}")))?;
@@ -99,7 +102,8 @@ fn rights(args: &ScriptArgs) -> Result<Confinement, Failure> {
         _ => here.clone(),
     };
     let mut read = vec![folder, PathBuf::from("/etc/localtime"), PathBuf::from("/usr/share/zoneinfo")];
-    read.extend(args.arguments.iter().map(PathBuf::from).filter(|path| path.is_file()));
+    let named = args.arguments.iter().filter(|_| !args.folder_only);
+    read.extend(named.map(PathBuf::from).filter(|path| path.is_file()));
     let write = if here == Path::new("/") { Vec::new() } else { vec![here] };
     Ok(Confinement { read, write, memory_bytes: args.memory_bytes() })
 }

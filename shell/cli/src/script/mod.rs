@@ -10,6 +10,8 @@ use crate::{Exit, Failure};
 use clap::Args;
 use profile::document::Bytes;
 use report::Report;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -49,6 +51,9 @@ pub(crate) struct ScriptArgs {
     /// Use interfaces with the machine's default route
     #[arg(long)]
     allow_default_route: bool,
+    /// Arguments that name files give no right to read them
+    #[arg(long, hide = true)]
+    folder_only: bool,
     /// Write the result to a file; '-' is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -83,7 +88,11 @@ pub(crate) fn script(args: &ScriptArgs) -> Result<Exit, Failure> {
     }
     let text = std::fs::read(&args.file)
         .map_err(|error| Failure::bad_input(format!("{}: {error}", args.file.display())))?;
-    let path = std::env::temp_dir().join(format!("eagre-script-{}.json", std::process::id()));
+    let path = std::env::temp_dir().join(format!("eagre-script-{:016x}.json", os::entropy::bits()));
+    // Nobody else's file, and no link to one.
+    let mut options = OpenOptions::new();
+    let made = options.write(true).create_new(true).mode(0o600).open(&path);
+    made.map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
     let start = Instant::now();
     let ending = supervise(args, &path);
     let mut report = Report::read(&path);
@@ -103,13 +112,13 @@ fn supervise(args: &ScriptArgs, report: &Path) -> Result<Ending, Failure> {
     let mut command = Command::new(program);
     // Before the others: what comes after '--' is the script's.
     command.arg("script").arg("--report").arg(report).args(std::env::args_os().skip(2));
-    let mut child = os::namespace::tie(&mut command).spawn().map_err(refused)?;
     let signals = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&signals);
     ctrlc::set_handler(move || {
         counted.fetch_add(1, Ordering::Relaxed);
     })
     .map_err(|error| Failure::refused(format!("signals: {error}")))?;
+    let mut child = os::namespace::tie(&mut command).spawn().map_err(refused)?;
     let start = Instant::now();
     let after = |time: Nanos| Duration::from_nanos(time.0);
     let mut deadline = args.deadline.or(args.run_time).map(after).map(|time| match args.deadline {

@@ -88,6 +88,7 @@ fn gather(service: &Service, caller: &Caller, streams: usize) -> Samples {
         match work {
             Work::Run(run) => of_run(run, streams, &mut samples),
             Work::Campaign(campaign) => of_campaign(campaign, streams, &mut samples),
+            Work::Script(_) => {}
         }
     }
     samples

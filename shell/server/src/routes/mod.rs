@@ -8,6 +8,7 @@ mod ports;
 mod profiles;
 mod results;
 mod runs;
+mod scripts;
 
 pub(crate) use body::QueryOf;
 
@@ -95,6 +96,7 @@ fn api_routes() -> OpenApiRouter<Arc<Service>> {
         .merge(profiles::routes())
         .merge(runs::routes())
         .merge(campaigns::routes())
+        .merge(scripts::routes())
         .merge(results::routes())
 }
 

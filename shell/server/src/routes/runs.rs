@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::events::{self, Form};
 use crate::fault::Fault;
 use crate::runs::{RunJob, RunMode};
-use crate::service::Service;
+use crate::service::{Service, Work};
 use crate::texts::Text;
 use api::{Described, NewPing, NewRate, NewRun, PingResult, Problem, Run, Snapshot};
 use axum::body::Body as Bytes;
@@ -83,8 +83,8 @@ async fn run(State(service): Known, Path(id): Path<String>) -> Result<Json<Run>,
 #[utoipa::path(delete, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path, description = "Id")),
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn forget(State(service): Known, caller: Caller, Path(id): Path<String>) -> Result<StatusCode, Fault> {
-    own(&service, &id, &caller)?;
-    blocking(service, move |service| service.forget(&id).map(|()| StatusCode::NO_CONTENT)).await
+    let run = own(&service, &id, &caller)?;
+    blocking(service, move |service| service.forget(&Work::Run(run)).map(|()| StatusCode::NO_CONTENT)).await
 }
 
 /// A run that `caller` may stop.
@@ -205,8 +205,7 @@ async fn capture(State(service): Known, Path((id, port)): Path<(String, String)>
     let Some(path) = run.captures.get(&port).cloned() else {
         return Err(Fault::not_found(format!("this run has no capture on port '{port}'")));
     };
-    let growing = Growing { run, path, at: 0, over: false };
-    let body = Bytes::from_stream(stream::unfold(growing, Growing::next));
+    let body = Growing::body(Work::Run(run), path);
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/x-pcapng"))], body).into_response())
 }
 
@@ -217,21 +216,26 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Reads at a time, of all clients; the others wait for their turn. So other requests always find a thread.
 static READS: Semaphore = Semaphore::const_new(4);
 
-/// A file that may still grow, until its run has ended. While it waits for that, or for its client, it holds no thread and
+/// A file that may still grow, until what writes it has ended. While it waits for that, or for its client, it holds no thread and
 /// no open file.
-struct Growing {
-    run: Arc<RunJob>,
+pub(super) struct Growing {
+    work: Work,
     path: PathBuf,
     at: u64,
     over: bool,
 }
 
 impl Growing {
+    /// The body of a response that has the file at `path`, which `work` may still write.
+    pub(super) fn body(work: Work, path: PathBuf) -> Bytes {
+        Bytes::from_stream(stream::unfold(Self { work, path, at: 0, over: false }, Self::next))
+    }
+
     /// The next bytes; none at the end.
     async fn next(mut self) -> Option<(std::io::Result<Vec<u8>>, Self)> {
         while !self.over {
             // Asked before reading: what was written before the end is read after it.
-            let ended = self.run.job.has_ended();
+            let ended = self.work.job().has_ended();
             match self.read().await {
                 Ok(bytes) if bytes.is_empty() => {}
                 Ok(bytes) => {

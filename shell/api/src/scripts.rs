@@ -1,0 +1,74 @@
+//! Scripts.
+
+use crate::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A Lua script to run. It must have an end: `run_time_s`, `deadline_s` or both.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewScript {
+    /// The script's text.
+    pub text: String,
+    /// Devices of its ports, as the script numbers them from 0.
+    #[schemars(length(min = 1, max = 256))]
+    pub ports: Vec<String>,
+    /// The script's own arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+    /// Name. Default: script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 100))]
+    pub name: Option<String>,
+    /// Lease of the ports. Without one, the script leases them for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
+    /// When to tell the script to stop, s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001))]
+    pub run_time_s: Option<f64>,
+    /// When to end it whatever it does, s. Default: 5 s after it was told to stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001))]
+    pub deadline_s: Option<f64>,
+}
+
+/// A script.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Script {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// State.
+    pub state: State,
+    /// Why it failed or was stopped.
+    pub reason: Option<String>,
+    /// Who started it.
+    pub holder: String,
+    /// Names of its ports, as they are leased.
+    pub ports: Vec<String>,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Start time.
+    pub started: String,
+    /// End time.
+    pub ended: Option<String>,
+    /// Warnings.
+    pub warnings: Vec<String>,
+    /// The end of what it printed, at most 256 KiB. Empty in lists.
+    pub output: String,
+    /// Bytes printed before that.
+    pub output_skipped: u64,
+    /// Files it wrote. Empty in lists.
+    pub files: Vec<ScriptFile>,
+}
+
+/// A file that a script wrote.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ScriptFile {
+    /// Name.
+    pub name: String,
+    /// Size.
+    pub bytes: u64,
+}
