@@ -102,7 +102,7 @@ with c:
     c.add_streams([s], ports=[0, 1])
     c.start(ports=[0, 1])
     out.append(c.is_traffic_active())
-    for call in (lambda: c.start(ports=[0]), lambda: c.wait_on_traffic(timeout=1), lambda: c.start_capture(rx_ports=[1])):
+    for call in (lambda: c.start(ports=[0]), lambda: c.wait_on_traffic(timeout=1), lambda: c.scan6()):
         try:
             call()
             out.append("no error")
@@ -120,11 +120,11 @@ with c:
 print(json.dumps(out))
 """
     )
-    active, second, timeout, capture, while_paused, still, sent, received = said
+    active, second, timeout, missing, while_paused, still, sent, received = said
     assert (active, while_paused, still, sent, received) == (True, 0, False, True, True)
     assert "are sending; stop them first" in second
     assert "not done after 1 seconds" in timeout
-    assert "set 'capture' on a port of the profile" in capture
+    assert "use 'ping ff02::1'" in missing
 
 
 def test_a_script_without_a_server_is_told_what_to_start():
@@ -134,3 +134,93 @@ def test_a_script_without_a_server_is_told_what_to_start():
     said = trex.done(python, "-c", code, env={"PYTHONPATH": str(trex.SOURCE)})
     assert "no server at http://127.0.0.1:1" in said
     assert "eagre serve" in said
+
+
+def test_captures_in_service_mode(script, shared):
+    """What a port receives and sends, of packets pushed and of streams; a filter; the first and the last; lists and files."""
+    file = shared.folder() / "sent.pcap"
+    (found, file_found, errors), sent = script(
+        f"""
+c.connect()
+c.reset()
+errors = []
+def refused(*args, **kwargs):
+    try:
+        c.start_capture(*args, **kwargs)
+    except TRexError as error:
+        errors.append(str(error))
+refused(rx_ports=1)
+c.set_service_mode()
+refused()
+refused(rx_ports=1, mode="whole")
+all_ids = [
+    c.start_capture(rx_ports=1)["id"], c.start_capture(tx_ports=[0], limit=5)["id"],
+    c.start_capture(rx_ports=[1], limit=3, mode="cyclic")["id"],
+]
+refused(rx_ports=1, bpf_filter="udp")
+c.push_packets([Ether(dst="02:00:00:00:00:09")/IP(src="16.0.0.1", dst="48.0.0.1")/UDP(sport=7, dport=n) for n in range(1, 9)],
+    ports=[0], force=True)
+c.wait_on_traffic()
+status = c.get_capture_status()
+counts = [[status[one]["count"], status[one]["matched"]] for one in all_ids]
+rx, tx = [], []
+c.stop_capture(all_ids[0], output=rx)
+c.stop_capture(all_ids[1], output={str(file)!r})
+c.fetch_capture_packets(all_ids[2], tx)
+c.remove_all_captures()
+ports = [[Ether(one["binary"])[UDP].dport for one in each] for each in (rx, tx)]
+origins = sorted({{(one["origin"], one["port"]) for one in rx + tx}})
+one = c.start_capture(rx_ports=1, bpf_filter="udp port 12")["id"]
+c.add_streams(STLStream(packet=packet, mode=STLTXSingleBurst(total_pkts=40, pps=1000)), ports=[0])
+c.start(ports=[0])
+c.wait_on_traffic()
+streamed = []
+c.stop_capture(one, output=streamed)
+c.disconnect()
+ordered = all(a["ts"] <= b["ts"] for a, b in zip(streamed, streamed[1:]))
+print(json.dumps([[counts, ports, origins, len(streamed), ordered], len(rdpcap({str(file)!r})), errors]))
+"""
+    )
+    counts, ports, origins, streamed, ordered = found
+    assert counts == [[8, 8], [5, 8], [3, 8]]
+    assert ports == [list(range(1, 9)), [6, 7, 8]] and origins == [["RX", 1]]
+    assert (streamed, ordered, file_found) == (40, True, 5) and sent["v0"] == 48
+    assert [text.split(";")[0].split(":")[0] for text in errors] == [
+        "ports [1] are not in service mode",
+        "start_capture needs tx_ports or rx_ports",
+        "argument 'mode' has the value 'whole'",
+        "capture 1 of the same port has another filter",
+    ], errors
+
+
+def test_pings(script):
+    """An address of the other port answers, another does not; a port without an address is told so."""
+    (records, errors), _ = script(
+        """
+import os
+os.environ["EAGRE_TREX_PORTS"] = "v0,ip=10.0.0.1/24 v1,ip=10.0.0.2/24"
+c.connect()
+c.reset()
+records = [[one["status"] for one in c.ping_ip(0, "10.0.0.2", count=2, interval_sec=0.2, verbose=False)]]
+records.append([one["status"] for one in c.ping_ip(0, "10.0.0.77", count=1, interval_sec=0.2, verbose=False)])
+c.set_service_mode()
+one = c.start_capture(rx_ports=[0])["id"]
+c.ping_ip(0, "10.0.0.2", count=1, verbose=False)
+packets = []
+c.stop_capture(one, packets)
+records.append(sum(Ether(packet["binary"]).haslayer(ICMP) for packet in packets))
+c.disconnect()
+os.environ["EAGRE_TREX_PORTS"] = "v0 v1"
+c.connect()
+c.reset()
+errors = []
+try:
+    errors = [one["formatted_string"] for one in c.ping_ip(0, "10.0.0.2", count=1, interval_sec=0.2, verbose=False)]
+except TRexError as error:
+    errors.append(str(error))
+c.disconnect()
+print(json.dumps([records, errors]))
+"""
+    )
+    assert records == [["success", "success"], ["timeout"], 1]
+    assert len(errors) == 1 and "address" in errors[0], errors

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import trex
-from lab import need
+from lab import EAGRE, need
+from server import Server
 
 CHECKOUT = os.environ.get("EAGRE_TREX_CHECKOUT")
 pytestmark = [
@@ -84,6 +85,22 @@ def test_examples_pass(routed, name, arguments, text, ports):
 
 # How examples print what they sent; each port once.
 COUNTED = (r'"opackets": (\d+)', r"Packets injected from [^:]*: ([\d,]+)", r"Packets Received: (\d+)", r"(\d+) packets were Tx")
+
+
+def test_the_functional_example_passes(shared):
+    """Service mode, captures and single packets, between two ends of a link; ports answer each other's pings."""
+    (SCRIPTS / "external_libs").mkdir(exist_ok=True)
+    namespace = shared.netns("functional")
+    namespace.ip("link", "set", "lo", "up")
+    shared.veth(namespace, "v0", namespace, "v1")
+    for end in ("v0", "v1"):
+        namespace.sysctl({f"net.ipv6.conf.{end}.disable_ipv6": 1})
+    server = Server(shared, ns=namespace)
+    path = FOLDER / "stl/stl_functional.py"
+    ports = "v0,ip=10.0.0.1/24 v1,ip=10.0.0.2/24"
+    env = {"PYTHONPATH": str(trex.SOURCE), "EAGRE_URL": server.url, "EAGRE_TREX_PORTS": ports, "EAGRE": str(EAGRE)}
+    out = trex.done(*namespace.command(), trex.interpreter(), "-B", path, env=env, cwd=path.parent)
+    assert out.count("Recived 1 packets on port") == 2 and "echo-reply" in out, out
 
 
 def test_the_one_for_python_2_fails_as_it_does_on_trex(routed):

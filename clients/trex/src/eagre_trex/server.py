@@ -16,6 +16,8 @@ from trex.common.trex_exceptions import TRexError
 
 PORT = 8443
 LEASE_S = 300
+# Most bytes of a capture.
+FILE_MAX = 256 << 20
 ENDED = ("done", "failed", "stopped", "interrupted")
 
 
@@ -54,6 +56,30 @@ class Server:
             raise Refused(error.code, _detail(error)) from None
         except OSError as error:
             raise TRexError(f"no server at {self.url}: {getattr(error, 'reason', error)}; start 'eagre serve'") from None
+
+    def read(self, path, quiet_s=None):
+        """The bytes of a file: all of it, or of one that grows what comes until nothing does for `quiet_s`.
+
+        Raises:
+            TRexError: the server cannot be reached, or refuses; the file is too large.
+
+        """
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        request = urllib.request.Request(f"{self.url}/api/v1{path}", None, headers)
+        data = bytearray()
+        try:
+            with self.opener.open(request, timeout=quiet_s or 60) as answer:
+                while part := answer.read1(1 << 16):
+                    data += part
+                    if len(data) > FILE_MAX:
+                        raise TRexError(f"{path} is larger than {FILE_MAX} bytes")
+        except urllib.error.HTTPError as error:
+            raise Refused(error.code, _detail(error)) from None
+        except OSError as error:
+            if quiet_s and isinstance(error, TimeoutError):
+                return bytes(data)
+            raise TRexError(f"no answer of {self.url}: {getattr(error, 'reason', error)}") from None
+        return bytes(data)
 
     def take(self, devices, force):
         """Leases devices instead of those leased until now."""

@@ -41,6 +41,7 @@ const FILES: &[(&str, &str)] = files![
     "trex/stl/__init__.py",
     "trex/stl/api.py",
     "trex/stl/trex_stl_client.py",
+    "trex/stl/trex_stl_captures.py",
     "trex/stl/trex_stl_console.py",
     "trex/stl/trex_stl_exceptions.py",
     "trex/stl/trex_stl_hlt_session.py",

@@ -56,6 +56,7 @@ class TRexClient:
         with contextlib.suppress(TRexError):
             if stop_traffic:
                 self.stop()
+            self._unlisten()
             if release_ports:
                 self.server.give_back()
         self.acquired, self.connected = [], False
@@ -220,11 +221,25 @@ class TRexClient:
         if state["state"] == "failed":
             raise TRexError(f"the run failed: {state['reason']}")
         self.past = self._sum(self.server.ask("GET", f"/runs/{run['id']}/result"))
+        self._collect(run)
+        self._listen()
 
     def _no_traffic(self, what):
         self._look()
         if self.run:
             raise TRexError(f"traffic is running; stop it to {what}")
+        self._unlisten()
+
+    # What clients with captures do between runs
+
+    def _listen(self):
+        """Listens on ports while nothing runs."""
+
+    def _unlisten(self):
+        """Ends listening."""
+
+    def _collect(self, run):
+        """Takes over what an ended run has captured."""
 
     # Statistics
 

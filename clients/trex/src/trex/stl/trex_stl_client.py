@@ -8,6 +8,7 @@ from eagre_trex.server import profile
 from trex.common.trex_client import FOREVER_S, TRexClient
 from trex.common.trex_exceptions import TRexError, TRexTypeError
 from trex.stl import trex_stl_stats
+from trex.stl.trex_stl_captures import Captures
 from trex.stl.trex_stl_console import Console
 from trex.stl.trex_stl_streams import STLFlowStats, STLProfile, STLStream, STLTXSingleBurst
 from trex.utils.parsing_opts import decode_multiplier
@@ -17,7 +18,7 @@ UNITS = {"raw": "", "percentage": "%", "pps": "pps", "bps": "bps", "bpsl1": "bps
 PROBES, PROBES_MIN = 10, 5
 
 
-class STLClient(Console, TRexClient):
+class STLClient(Console, Captures, TRexClient):
     """A client of a server, for streams."""
 
     MODE = "STL"
@@ -39,7 +40,9 @@ class STLClient(Console, TRexClient):
         ports = self._ports(ports, range(len(self.ports)))
         if self.run:
             self.stop()
+        self.remove_all_captures()
         self.acquire(ports, force=True)
+        self.set_service_mode(enabled=False)
         self.remove_all_streams(ports)
         self.clear_stats()
 
@@ -120,7 +123,8 @@ class STLClient(Console, TRexClient):
         self.sent = streams
         text = self._profile(mult, duration)
         self.rates, self.scales = _rates(text), dict.fromkeys(streams, 1.0)
-        self._begin(text, streams)
+        self._unlisten()
+        self._begin(self._with_captures(text), streams)
 
     def _profile(self, mult, duration=-1):
         documents = {str(port): [stream.to_json() for _, stream in streams] for port, streams in self.sent.items()}
@@ -290,13 +294,19 @@ class STLClient(Console, TRexClient):
         """Which ports are connected: packets are sent from each, and what arrives says where to.
 
         Through a router ports need addresses (EAGRE_TREX_PORTS). If all ports reach each other, 0 and 1 are a pair, 2 and 3.
+        Ports that are not acquired are for the time of it.
         """
         ports = self._ports(ports, self.acquired or self.ports)
-        owned = self._owned(ports)
         self._no_traffic("map ports")
+        lent = [port for port in ports if port not in self.acquired]
+        self.acquire(ports)
         sent, past, zero = self.sent, self.past, self.zero
-        reached = {port: self._reached(port, owned) for port in ports}
-        self.sent, self.past, self.zero = sent, past, zero
+        try:
+            reached = {port: self._reached(port, ports) for port in ports}
+        finally:
+            self.sent, self.past, self.zero = sent, past, zero
+            if lent:
+                self.release(lent)
         table = {"map": {port: _nearest(port, reached[port]) for port in ports}, "bi": [], "unknown": []}
         paired = set()
         for port in ports:
@@ -334,10 +344,6 @@ class STLClient(Console, TRexClient):
         "update_streams": "start anew with other rates",
         "pause_streams": "use POST /api/v1/runs/ID/rate with 'stream' (docs/api.md)",
         "resume_streams": "use POST /api/v1/runs/ID/rate with 'stream' (docs/api.md)",
-        "start_capture": "set 'capture' on a port of the profile (docs/reference.md)",
-        "stop_capture": "set 'capture' on a port of the profile (docs/reference.md)",
-        "fetch_capture_packets": "set 'capture' on a port of the profile (docs/reference.md)",
-        "remove_all_captures": "set 'capture' on a port of the profile (docs/reference.md)",
         "get_port": "use get_port_attr",
         **dict.fromkeys(
             ("enable_tpg", "disable_tpg", "get_tpg_stats", "clear_tpg_stats", "update_tpg_tags", "get_tpg_status"),
@@ -345,7 +351,7 @@ class STLClient(Console, TRexClient):
         ),
         "create_service_ctx": "write the traffic as sessions of a profile (docs/sessions.md)",
         "resolve": "give the port an address and a gateway in EAGRE_TREX_PORTS",
-        "ping_ip": "use POST /api/v1/runs/ID/pings", "scan6": "use 'ping ff02::1' on the machine",
+        "scan6": "use 'ping ff02::1' on the machine",
         "arp": "give the port an address and a gateway in EAGRE_TREX_PORTS",
         "set_l2_mode": "set the packet's addresses",
         "set_l3_mode": "give the port an address and a gateway in EAGRE_TREX_PORTS",
