@@ -224,3 +224,39 @@ print(json.dumps([records, errors]))
     )
     assert records == [["success", "success"], ["timeout"], 1]
     assert len(errors) == 1 and "address" in errors[0], errors
+
+
+@pytest.mark.unsteady("it compares rates")
+def test_single_streams_are_updated_and_paused(script):
+    """Of two streams of a port one changes its rate, stops and goes on; the other does not."""
+    (rates, error), _ = script(
+        """
+def stream(number, pps):
+    return STLStream(packet=packet, flow_stats=STLFlowStats(pg_id=number), mode=STLTXCont(pps=pps))
+with c:
+    c.reset()
+    one, two = c.add_streams([stream(1, 100), stream(2, 200)], ports=[0])
+    c.start(ports=[0])
+    def rates():
+        time.sleep(0.5)
+        groups, begin = c.get_pgid_stats()["flow_stats"], time.monotonic()
+        time.sleep(2)
+        later, end = c.get_pgid_stats()["flow_stats"], time.monotonic()
+        return [(later[n]["tx_pkts"][0] - groups[n]["tx_pkts"][0]) / (end - begin) for n in (1, 2)]
+    out = [rates()]
+    c.update_streams(0, mult="3", stream_ids=[one])
+    out.append(rates())
+    c.pause_streams(0, [one])
+    out.append(rates())
+    c.resume_streams(0, [one])
+    out.append(rates())
+    try:
+        c.pause_streams(0, [77])
+    except TRexError as error:
+        text = str(error)
+print(json.dumps([out, text]))
+"""
+    )
+    for found, wanted in zip(rates, [(100, 200), (300, 200), (0, 200), (300, 200)], strict=True):
+        assert all(abs(one - other) <= 0.25 * other for one, other in zip(found, wanted, strict=True)), rates
+    assert error == "port 0 sends no streams [77]; it sends: 1, 2"

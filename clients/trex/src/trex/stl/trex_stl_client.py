@@ -28,7 +28,7 @@ class STLClient(Console, Captures, TRexClient):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.streams, self.sent, self.next_id = {}, {}, 1
-        self.rates, self.scales = {}, {}
+        self.rates, self.scales, self.stream_scales = {}, {}, {}
 
     def connect(self):
         """Connects; nothing is leased yet."""
@@ -122,7 +122,7 @@ class STLClient(Console, Captures, TRexClient):
         """Starts a run of these streams by port."""
         self.sent = streams
         text = self._profile(mult, duration)
-        self.rates, self.scales = _rates(text), dict.fromkeys(streams, 1.0)
+        self.rates, self.scales, self.stream_scales = _rates(text), dict.fromkeys(streams, 1.0), {}
         self._unlisten()
         self._begin(self._with_captures(text), streams)
 
@@ -181,6 +181,49 @@ class STLClient(Console, Captures, TRexClient):
         self._scale_ports({port: self.scales.get(port, 1.0) for port in self._ports(ports, self.active)})
         for name in self._latencies(self._ports(ports, self.active)):
             self._scale(1.0, name)
+
+    def pause_streams(self, port, stream_ids):
+        """Pauses some streams of a port, by their numbers."""
+        self._scale_streams(port, stream_ids, 0.0)
+
+    def resume_streams(self, port, stream_ids):
+        """Resumes streams of a port at the rate they had."""
+        self._scale_streams(port, stream_ids, None)
+
+    def update_streams(self, port, mult="1", force=False, stream_ids=None):
+        """Changes the rate of some streams of a port, or all: a factor of the rate they were added with, or their sum."""
+        parts = decode_multiplier(mult)
+        if parts is None:
+            raise TRexError(f"'{mult}' is not a multiplier; write 10%, 5kpps, 1gbps, 1gbpsl1 or 3")
+        other = _rates(self._profile(_number(parts)))
+        names = self._named(port, stream_ids if stream_ids is not None else self.get_stream_id_list(port))
+        total = sum(other.get(name, 0.0) for name in self._own(self._ports([port], [])[0]))
+        for name in names:
+            if not self.rates.get(name):
+                raise TRexError(f"stream '{name}' has no rate of its own: another starts it")
+            share = 1.0 if parts["type"] == "raw" else total / (sum(other.get(one, 0.0) for one in names) or math.inf)
+            self.stream_scales[name] = other.get(name, 0.0) * share / self.rates[name]
+            self._scale(self.stream_scales[name], name)
+
+    def _scale_streams(self, port, ids, scale):
+        for name in self._named(port, ids):
+            before = self.stream_scales.get(name, self.scales.get(self._ports([port], [])[0], 1.0))
+            self._scale(before if scale is None else scale, name)
+
+    def _named(self, port, ids):
+        """Names in the profile that runs of a port's streams by their numbers."""
+        self._running()
+        port = self._ports([port], [])[0]
+        names = {}
+        for index, (number, stream) in enumerate(self.sent.get(port, [])):
+            name = trex_stl_stats.plain(stream.get_name() or f"stream{index}")
+            names[number] = f"p{port}-{name}" if len(self.acquired) > 1 else name
+        ids = ids if isinstance(ids, (list, tuple)) else [ids]
+        unknown = [number for number in ids if number not in names]
+        if unknown or not ids:
+            sent = ", ".join(map(str, names)) or "none"
+            raise TRexError(f"port {port} sends no streams {unknown or 'to change'}; it sends: {sent}")
+        return [names[number] for number in ids]
 
     def _running(self):
         if not self.run:
@@ -341,9 +384,6 @@ class STLClient(Console, Captures, TRexClient):
         return [other for other in ports if other != port and arrived[other] >= PROBES_MIN]
 
     INSTEAD = {
-        "update_streams": "start anew with other rates",
-        "pause_streams": "use POST /api/v1/runs/ID/rate with 'stream' (docs/api.md)",
-        "resume_streams": "use POST /api/v1/runs/ID/rate with 'stream' (docs/api.md)",
         "get_port": "use get_port_attr",
         **dict.fromkeys(
             ("enable_tpg", "disable_tpg", "get_tpg_stats", "clear_tpg_stats", "update_tpg_tags", "get_tpg_status"),
