@@ -173,6 +173,7 @@ UNTYPED = {
     "shell/campaign/src/drive.rs": "trials become documents of the store",
     "shell/cli/src/bench/mod.rs": "settings by path, of whichever method",
     "shell/cli/src/path.rs": "a path document as it was written, kept without its secrets",
+    "shell/cli/src/script/engine.rs": "results for Lua, which has no types",
     "shell/cli/src/script/report.rs": "what a script says its result is",
     "shell/counters/src/local/nft.rs": "what nft prints: a language of statements",
     "shell/otg/": "documents of Open Traffic Generator, whose places errors name",

@@ -712,6 +712,240 @@ def test_bad_command_lines(lab):
     lab.eagre("script", folder / "x.lua", "--ports", "nothere0").refused(3, "nothere0")
 
 
+STREAMED = """
+function master()
+    eagre.port(0, {ip = "198.18.0.1/24"})
+    eagre.port(1, {ip = "198.18.0.2/24"})
+    local west = eagre.stream{
+        name = "west", from = 0, to = 1, packet = {"ipv4", {udp = {dst = 4242}}}, size = 100, rate = 1000,
+        vary = {["udp.src"] = {from = 1000, to = 1009}},
+    }
+    eagre.start()
+    mg.sleepMillis(1000)
+    local before = west:stats()
+    west:rate("5kpps")
+    mg.sleepMillis(1000)
+    west:pause()
+    mg.sleepMillis(300)
+    local paused = west:stats().tx
+    mg.sleepMillis(700)
+    local still = west:stats().tx
+    west:resume()
+    mg.sleepMillis(500)
+    local document = eagre.stop()
+    eagre.result{before = before, paused = paused, still = still, stats = west:stats(), running = eagre.running(), document = document}
+end
+"""
+
+
+def test_streams_are_measured_and_change_while_they_run(bench):
+    """The peer sees the rate before and after a change, a pause, and fields that vary; what the script is told is in the result."""
+    packets = bench.tcpdump()
+    _, result = bench.good(STREAMED, seconds=30)
+    packets()
+    seen = [at / 1e6 for at, frame in capture.records(bench.folder / "v1.pcap") if frame[36:38] == struct.pack("!H", 4242)]
+    found, run = result["result"], result["runs"][0]
+    stats = found["stats"]
+    assert len(seen) == stats["tx"] == result["ports"][0]["tx_packets"] == run["streams"]["west"]["tx"]
+    assert stats["rx"] + stats["lost"] == stats["tx"] and stats["rx"] == result["ports"][1]["rx_packets"], stats
+    assert stats["lost"] == stats["reordered"] == stats["duplicates"] == 0
+    assert 0 < stats["latency_ns"]["min"] <= stats["latency_ns"]["p50"] <= stats["latency_ns"]["p99"] <= stats["latency_ns"]["max"]
+    gaps = [b - a for a, b in itertools.pairwise(seen)]
+    slow, fast = sorted(gaps[:400]), sorted(gaps[-400:])
+    assert 0.7 < slow[200] < 1.3 and 0.1 < fast[200] < 0.3, (slow[200], fast[200])
+    assert 400 < found["before"]["tx"] < 1500 and found["paused"] == found["still"] and max(gaps) > 600
+    assert [change["to"] for change in run["rate_changes"]] == ["5kpps", "0% of the profile's rate", "5kpps"]
+    assert not found["running"] and run["interrupted"] and found["document"]["verdict"]["valid"] == run["verdict"]["valid"]
+    frames = [frame for _, frame in capture.records(bench.folder / "v1.pcap") if frame[36:38] == struct.pack("!H", 4242)]
+    assert all(len(frame) == 96 and capture.check(frame) == 2 for frame in frames[:50])
+    assert Counter(frame[34:36] for frame in frames[:100]) == {struct.pack("!H", 1000 + i): 10 for i in range(10)}
+
+
+THROUGH = """
+function drop(rx, tx)
+    local bufs, seen = memory.bufArray(), 0
+    while mg.running(500) do
+        local n = rx:tryRecv(bufs, 10000)
+        for i = 1, n do
+            seen = seen + 1
+            if seen % 4 ~= 0 then tx:sendSingle(bufs[i]) else bufs[i]:free() end
+        end
+    end
+    return seen
+end
+
+function master(loss_max)
+    local a, b = device.config{port = 1}, device.config{port = 2}
+    local dropper = mg.startTask("drop", a:getRxQueue(0), b:getTxQueue(0))
+    eagre.port(0, {ip = "198.18.0.1/24"})
+    eagre.port(3, {ip = "198.18.0.2/24"})
+    local through = eagre.stream{name = "through", from = 0, to = 3, rate = "2kpps", count = 1000,
+        packet = {{ethernet = {dst = "02:00:00:00:00:99"}}, "ipv4", "udp"}}
+    local watched = mg.startTask("watch", through)
+    local document = eagre.run{duration = "20s", drain = "300ms"}
+    local stats = watched:wait()
+    eagre.expect(stats.loss_ratio <= loss_max, "loss of %s", stats.loss_ratio)
+    mg.stop()
+    eagre.result{stats = stats, seen = dropper:wait(), sent = document.streams.through.tx}
+end
+
+function watch(stream)
+    -- A handle of another task is the same stream.
+    while not eagre.running() do mg.sleepMillis(1) end
+    return stream:wait()
+end
+"""
+
+
+@pytest.mark.parametrize(("loss_max", "exit_code"), [(0.25, 0), (0.2, 1)])
+def test_loss_is_what_a_peer_drops(bench, loss_max, exit_code):
+    """A stream's packets go through tasks of the same script, which drop every fourth; an expectation decides about the exit code."""
+    ports = "ring:a,ring:b,ring:x.a,ring:x.b"
+    done, result = bench.run(THROUGH, loss_max, ports=ports, seconds=40)
+    found = result["result"]
+    assert found["seen"] == found["sent"] == found["stats"]["tx"] == 1000, f"{done}\n{result}"
+    assert found["stats"]["lost"] == 250 and found["stats"]["loss_ratio"] == 0.25 and found["stats"]["rx"] == 750
+    assert done.exit == exit_code and result["unmet"] == (["loss of 0.25"] if exit_code else []), str(done)
+    assert result["runs"][0]["streams"]["through"]["lost"] == 250
+    assert [port["rx_packets"] for port in result["ports"]] == [0, 1000, 0, 750]
+
+
+SESSIONS = """
+function master()
+    eagre.port(0, {ip = "198.18.0.1/24"})
+    eagre.port(1, {ip = "198.18.0.2/24"})
+    local web = eagre.session{name = "web", client = {port = 0}, server = {port = 1}, app = {http = {}}, open = 20}
+    eagre.start("4s")
+    mg.sleepMillis(1500)
+    local before = web:stats().client.established
+    web:rate(200)
+    mg.sleepMillis(1000)
+    web:pause()
+    mg.sleepMillis(300)
+    local paused = web:stats().client.established
+    mg.sleepMillis(400)
+    local still = web:stats().client.established
+    web:resume()
+    eagre.result{before = before, paused = paused, still = still, stats = web:wait()}
+end
+"""
+
+
+@pytest.mark.parametrize("ports", ["v0,v1", "ring:a,ring:b"])
+def test_sessions_change_their_rate(bench, ports):
+    """Connections are opened as fast as the script says, and both ends agree about them."""
+    _, result = bench.good(SESSIONS, ports=ports, seconds=30)
+    found, entry = result["result"], result["runs"][0]["sessions"]["web"]
+    client, server = entry["client"], entry["server"]
+    assert 10 < found["before"] < 45 and found["paused"] == found["still"] > found["before"] + 100, found
+    assert client["established"] == server["established"] > found["still"] and client["failed_ratio"] == 0
+    assert found["stats"]["client"]["transactions"] == client["transactions"] > 0
+    assert [change["to"] for change in result["runs"][0]["rate_changes"]][:1] == ["200/s"]
+
+
+RUNS = """
+function master()
+    eagre.port(0, {ip = "198.18.0.1/24"})
+    eagre.port(1, {ip = "198.18.0.2/24"})
+    local west = eagre.stream{name = "west", from = 0, to = 1, packet = {"ipv4", "udp"}, rate = "1kpps", count = 100, copies = 2}
+    local first = eagre.run{duration = "20s", seed = 7}
+    west:rate("2kpps")
+    local second = eagre.run("20s")
+    local copies = west:stats()
+    -- The run is over: this port is free for packets, and then no more for streams.
+    device.config{port = 1}
+    local again, reason = pcall(eagre.start)
+    eagre.result{copy = copies["west[1]"].tx, seed = first.seed, rates = {first.streams["west[0]"].requested_pps, second.streams["west[0]"].requested_pps},
+        again = again, reason = reason}
+end
+"""
+
+
+def test_runs_follow_each_other_and_give_ports_back(bench):
+    _, result = bench.good(RUNS, seconds=30)
+    assert result["result"] == {
+        "copy": 100,
+        "seed": 7,
+        "rates": [1000, 2000],
+        "again": False,
+        "reason": "port 1: it is configured for packets (device.config), and streams and sessions need a port of their own",
+    }
+    assert [run["streams"]["west[1]"]["rx"] for run in result["runs"]] == [100, 100] and result["ports"][0]["tx_packets"] == 400
+
+
+STREAM = "{name = 'x', from = 0, to = 1, packet = {{ipv4 = {src = '198.18.0.1', dst = '198.18.0.2'}}, 'udp'}, rate = '1kpps'}"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "eagre.stream{name = 'x', from = 0, to = 1, packet = {'ipv4', {udp = {dst = 99999}}}, rate = 'fast'} eagre.run('1s')",
+            "script.lua:6: stream 'x': packet[2].udp.dst: '99999' is not a number from 0 to 65535",
+        ),
+        ("eagre.stream{name = 'x', from = 0, packet = {'udp'}, rate = 'fast'} eagre.run('1s')", "stream 'x': rate: 'fast' is not a rate such as 1Mpps"),
+        ("eagre.stream{name = 'x', from = 0, sise = 3} eagre.run('1s')", "unknown key 'sise'; did you mean 'size'?"),
+        ("eagre.stream{from = 0}", "script.lua:6: eagre.stream: 'name' must be a text"),
+        ("eagre.stream{name = 'x', size = print}", "stream 'x': size: a function is no value"),
+        ("eagre.stream('x')", "usage: eagre.stream{name = 'x', …}"),
+        ("eagre.stream{name = 'x', from = 7} eagre.start()", "stream 'x': from: there is no port 7; the script has 2, numbered from 0"),
+        ("eagre.session{name = 'x', client = {port = 2}} eagre.start()", "session 'x': client.port: there is no port 2"),
+        ("eagre.session{name = 'x', client = {port = 0}, app = {htp = {}}} eagre.start()", "session 'x': app"),
+        ("eagre.port(0, {device = 'v0'})", "port 0: device: ports are named with --ports"),
+        ("eagre.port(0, {ip = 'x'}) eagre.stream" + STREAM + " eagre.start()", "port 0: ip: 'x'"),
+        ("eagre.start('1s')", "there is nothing to run"),
+        ("eagre.wait()", "no run was started"),
+        ("eagre.stream" + STREAM + " eagre.start{duration = 'long'}", "duration: 'long' is not"),
+        ("eagre.stream" + STREAM + ":stats()", "stream 'x': no run of it has begun"),
+        ("local x = eagre.stream" + STREAM + " eagre.start() x:rate('max')", "stream 'x': rate: a running stream can't change to 'max'"),
+        ("local x = eagre.stream" + STREAM + " eagre.start() x:rate('some')", "stream 'x': rate: "),
+        ("eagre.stream" + STREAM + " eagre.start() eagre.start()", "a run goes on already"),
+        ("eagre.stream" + STREAM + " eagre.start() device.config{port = 1}", "port 1: streams or sessions use it"),
+        ("device.config{port = 0} eagre.stream" + STREAM + " eagre.start()", "port 0: it is configured for packets"),
+        ("eagre.stream" + STREAM.replace("rate", "size = 9000, rate") + " eagre.start()", "ports of scripts carry up to 1518"),
+        ("eagre.stream{name = 'x', from = 0, to = 1, packet = {'ipv4', 'udp'}, rate = 1} eagre.start()", "stream 'x': "),
+    ],
+)
+def test_mistakes_in_streams_are_explained(bench, text, reason):
+    done, result = bench.run(f"function master() {text} end")
+    assert done.exit == 1 and reason in done.err and "stack traceback" in done.err, str(done)
+    assert result["outcome"] == "failed" and result["failed_tasks"][0]["task"] == "master"
+
+
+def test_a_run_ends_with_its_script(bench):
+    """When the script is told to stop, and when it ends or fails while a run goes on."""
+    stream = "eagre.stream" + STREAM + " eagre.start() "
+    _, result = bench.good("function master() " + stream + "eagre.wait() end", seconds=1)
+    assert result["runs"][0]["interrupted"] and 300 < result["runs"][0]["streams"]["x"]["tx"] < 3_000
+    _, result = bench.good("function master() " + stream + " end", seconds=20)
+    assert result["runs"][0]["streams"]["x"]["lost"] == 0 and result["ports"][1]["rx_packets"] == result["runs"][0]["streams"]["x"]["tx"]
+    done, result = bench.run("function master() " + stream + " error('enough') end", seconds=20)
+    assert done.exit == 1 and "enough" in result["reason"] and len(result["runs"]) == 1
+
+
+def test_streams_do_not_keep_a_script_from_its_deadline(bench):
+    """The engine's threads end with the script's process, and the ports are free at once."""
+    text = "function master() eagre.stream" + STREAM + " eagre.start() while true do end end"
+    done, result = bench.run(text, seconds=1, more=["--deadline", "2s"])
+    assert done.exit == 1 and result["outcome"] == "aborted" and "deadline" in result["reason"], str(done)
+    bench.good("function master() eagre.stream" + STREAM + " eagre.run('200ms') end")
+
+
+def test_streams_are_confined(bench):
+    """What a stream names is read beside the script only, and its engine is confined as the script is."""
+    outside = bench.lab.folder()
+    (outside / "secret.pcap").write_bytes(Path("examples/replay.pcap").read_bytes())
+    text = "function master() eagre.stream{name = 'x', from = 0, replay = {file = '%s'}} eagre.run('1s') end"
+    done, _ = bench.run(text % (outside / "secret.pcap"))
+    assert done.exit == 1 and "stream 'x': replay.file: " in done.err and "Permission denied" in done.err, str(done)
+    (bench.folder / "own.pcap").write_bytes(Path("examples/replay.pcap").read_bytes())
+    _, result = bench.good(text % "own.pcap")
+    assert result["runs"][0]["streams"]["x"]["tx"] > 0
+    text = "function master() eagre.port(0, {punt = {}}) eagre.stream" + STREAM + " eagre.start() end"
+    done, _ = bench.run(text)
+    assert done.exit == 1 and "network namespaces" in done.err, str(done)
+
+
 def test_ctrl_c_stops_as_for_does(bench):
     """The script's loop ends, its last lines are printed, and nothing is reported as failed."""
     (bench.folder / "s.lua").write_text(HEAD + LOAD)

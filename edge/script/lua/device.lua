@@ -68,8 +68,9 @@ function mod.config(args, ...)
         return device
     end
     local settings = {rx = queues("rxQueues", args.rxQueues), tx = queues("txQueues", args.txQueues)}
-    if not native.configure(device.id, settings.rx) then
-        log:fatal("no memory for the packets of device %d", device.id)
+    local reason = native.configure(device.id, settings.rx)
+    if reason then
+        log:fatal("port %d: %s", device.id, reason)
     end
     local rss = args.rssQueues or args.rssNQueues or 0
     if rss > 1 then

@@ -6,6 +6,7 @@
 //!
 //! Invariant: frames of the port are copied and given back at once; no script ever holds one.
 
+use crate::OpenPort;
 use crate::buffers::{self, Buf, Pool, RX_VLAN, TX_VLAN};
 use crate::checksum;
 use crate::pace::{Mode, Pace};
@@ -46,7 +47,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    fn add(&self, packets: u64, bytes: u64) {
+    pub(crate) fn add(&self, packets: u64, bytes: u64) {
         self.packets.fetch_add(packets, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -57,11 +58,23 @@ struct Sender {
     burst: Burst,
 }
 
+impl Sender {
+    fn new(queue: Box<dyn TxQueue>) -> Self {
+        Self { queue, burst: Burst::new() }
+    }
+}
+
 struct Receiver {
     queue: Box<dyn RxQueue>,
     burst: Burst,
     /// Buffers to copy to.
     spare: Vec<*mut Buf>,
+}
+
+impl Receiver {
+    fn new(queue: Box<dyn RxQueue>) -> Self {
+        Self { queue, burst: Burst::new(), spare: Vec::new() }
+    }
 }
 
 // SAFETY: the buffers are the receiver's alone.
@@ -116,22 +129,15 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Device {
     /// A port with its queues, of which the first pair is used, and its number; it sends packets of up to `longest` bytes
     /// without FCS.
-    pub(crate) fn new(
-        number: usize,
-        (port, queues): (Box<dyn Port>, Queues),
-        longest: usize,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn new(number: usize, (port, queues): OpenPort, longest: usize, seed: u64) -> Self {
         let facts = port.facts().clone();
-        let sender = queues.tx.into_iter().next().map(|queue| Sender { queue, burst: Burst::new() });
-        let receiver = |queue| Receiver { queue, burst: Burst::new(), spare: Vec::new() };
         Self {
             number,
             longest,
             facts,
             port: Mutex::new(Some(port)),
-            sender: Mutex::new(sender),
-            receiver: Mutex::new(queues.rx.into_iter().next().map(receiver)),
+            sender: Mutex::new(queues.tx.into_iter().next().map(Sender::new)),
+            receiver: Mutex::new(queues.rx.into_iter().next().map(Receiver::new)),
             pool: OnceLock::new(),
             waiting: (0..QUEUES_MAX).map(|_| Mutex::new(Waiting(VecDeque::new()))).collect(),
             paces: (0..QUEUES_MAX).map(|i| Mutex::new(Pace::new(seed ^ i as u64))).collect(),
@@ -145,14 +151,50 @@ impl Device {
         }
     }
 
-    /// Makes buffers for `rx_queues` receive queues. False if there is no memory for them.
-    pub(crate) fn configure(&self, rx_queues: usize) -> bool {
+    /// Makes buffers for `rx_queues` receive queues.
+    ///
+    /// # Errors
+    /// There is no memory for them, or a run has the port.
+    pub(crate) fn configure(&self, rx_queues: usize) -> Result<(), &'static str> {
+        let port = locked(&self.port);
         if self.pool.get().is_some() {
-            return true;
+            return Ok(());
+        }
+        if port.is_none() {
+            return Err("streams or sessions use it; wait for the end of their run, or take another port");
         }
         let bytes = if self.longest > usize::from(ORDINARY_BYTES) { RX_BYTES } else { ORDINARY_BYTES };
-        let Some(pool) = Pool::leak(QUEUE_PACKETS * (rx_queues + 2), bytes) else { return false };
-        self.pool.set(pool).is_ok()
+        let pool =
+            Pool::leak(QUEUE_PACKETS * (rx_queues + 2), bytes).ok_or("there is no memory for its packets")?;
+        self.pool.get_or_init(|| pool);
+        Ok(())
+    }
+
+    /// Lends the port to a run.
+    ///
+    /// # Errors
+    /// It is configured for packets of tasks.
+    pub(crate) fn take(&self) -> Result<OpenPort, &'static str> {
+        let mut port = locked(&self.port);
+        if self.pool.get().is_some() {
+            return Err(
+                "it is configured for packets (device.config), and streams and sessions need a port of their own",
+            );
+        }
+        let (Some(sender), Some(receiver)) = (locked(&self.sender).take(), locked(&self.receiver).take())
+        else {
+            return Err("a run that failed has not given it back");
+        };
+        let queues = Queues { tx: vec![sender.queue], rx: vec![receiver.queue] };
+        port.take().map(|port| (port, queues)).ok_or("it is closed")
+    }
+
+    /// Takes the port back from a run.
+    pub(crate) fn put_back(&self, (port, queues): OpenPort) {
+        let mut place = locked(&self.port);
+        *locked(&self.sender) = queues.tx.into_iter().next().map(Sender::new);
+        *locked(&self.receiver) = queues.rx.into_iter().next().map(Receiver::new);
+        *place = Some(port);
     }
 
     /// Closes the port.

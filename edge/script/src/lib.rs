@@ -4,8 +4,9 @@
 //! devices with many queues over one queue of a port, tasks that are threads with a Lua state each. And the confinement of a
 //! process that runs a script.
 //!
-//! What it is not: no measured streams – a script's packets carry no signature, so there is no loss or latency but what the script
-//! finds out; no opening of ports (the caller does that, before the confinement); no process handling (the command does that).
+//! What it is not: no engine – packets that a script makes itself carry no signature, and what measures streams and sessions is
+//! handed in (`traffic`); no opening of ports (the caller does that, before the confinement); no process handling (the command
+//! does that).
 //!
 //! Invariants:
 //! - Nothing on the packet path is a Rust closure called from Lua: C functions, called through pointers (`abi`).
@@ -18,6 +19,7 @@
 //! tasks.rs    threads                                   steer.rs    which receive queue a frame is for
 //! shared.rs   what tasks pass to each other             checksum.rs checksums, in software
 //! world.rs    what all tasks share                      buffers.rs  packet buffers
+//! traffic.rs  streams and sessions of an engine         values.rs   Lua values as JSON
 //! ```
 
 #![allow(unsafe_code)]
@@ -33,15 +35,19 @@ mod shared;
 mod state;
 mod steer;
 mod tasks;
+pub mod traffic;
+mod values;
 mod world;
 
 use device::Device;
 use os::TscClock;
 use port::{Port, Queues};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use traffic::Engine;
 use units::Nanos;
 
 /// How long tasks have to end after the first one has, before they are left behind.
@@ -101,17 +107,20 @@ pub struct Outcome {
     pub code: Option<i32>,
     /// What the script itself says is its result, JSON.
     pub result: Option<String>,
+    /// Result documents of its runs of streams and sessions, in their order.
+    pub runs: Vec<Value>,
     /// The ports, in their order.
     pub ports: Vec<PortCounts>,
     /// Whether all tasks have ended; those that have not still use the ports, so end the process.
     pub is_complete: bool,
 }
 
-/// Runs a script on open ports until it ends; a process can do this once. The caller has [confined](confine::confine) itself.
+/// Runs a script on open ports until it ends, with `engine` for its streams and sessions; a process can do this once. The caller
+/// has [confined](confine::confine) itself.
 ///
 /// # Panics
 /// If it is called a second time.
-pub fn run(script: Script, ports: Vec<OpenPort>) -> Outcome {
+pub fn run(script: Script, ports: Vec<OpenPort>, engine: Box<dyn Engine>) -> Outcome {
     let clock = TscClock::calibrate(Duration::from_millis(20));
     let longest = script.frame_len_max.saturating_sub(4) as usize;
     let device = |(i, port): (usize, _)| Device::new(i, port, longest, script.seed ^ (i as u64) << 32);
@@ -122,7 +131,7 @@ pub fn run(script: Script, ports: Vec<OpenPort>) -> Outcome {
         arguments: script.arguments,
         colour: script.colour,
     };
-    let world = world::create(source, clock, devices).expect("a process runs one script");
+    let world = world::create(source, clock, devices, engine).expect("a process runs one script");
     if let Some(time) = script.run_time {
         world.stop(time.0);
     }
@@ -137,6 +146,8 @@ pub fn run(script: Script, ports: Vec<OpenPort>) -> Outcome {
     let mut failed = world.tasks.failed();
     failed.extend(result.err().map(|reason| ("master".to_owned(), reason)));
     world.stop(0);
+    let (runs, failure) = world.traffic.end(world);
+    failed.extend(failure.map(|reason| ("run".to_owned(), reason)));
     let is_complete = world.tasks.wait_for_all(Some(LAST_MOMENTS));
     let ports = world.devices.iter().map(counts).collect();
     world.set_over();
@@ -151,7 +162,7 @@ pub fn run(script: Script, ports: Vec<OpenPort>) -> Outcome {
     let result = world.result.lock().unwrap_or_else(PoisonError::into_inner).take();
     // SAFETY: null stands for all streams; Lua's output goes through them.
     unsafe { libc::fflush(std::ptr::null_mut()) };
-    Outcome { failed, unmet, code, result, ports, is_complete }
+    Outcome { failed, unmet, code, result, runs, ports, is_complete }
 }
 
 fn counts(device: &Device) -> PortCounts {

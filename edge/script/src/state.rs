@@ -6,6 +6,8 @@ use crate::library::MODULES;
 use crate::shared::Item;
 use crate::steer::{Rule, Tuple};
 use crate::tasks::TaskState;
+use crate::traffic::{Kind, NewRate};
+use crate::values;
 use crate::world::World;
 use filter::Filter;
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value};
@@ -77,6 +79,7 @@ fn state(world: &'static World, task: Option<usize>) -> mlua::Result<Lua> {
     add_devices(&lua, &native, world)?;
     add_rules(&lua, &native, world)?;
     add_files(&lua, &native, world)?;
+    add_traffic(&lua, &native, world)?;
     let package: Table = lua.globals().get("package")?;
     let preload: Table = package.get("preload")?;
     preload.set("eagre.native", lua.create_function(move |_, ()| Ok(native.clone()))?)?;
@@ -199,7 +202,7 @@ fn add_devices(lua: &Lua, to: &Table, world: &'static World) -> mlua::Result<()>
     };
     to.set("device", lua.create_function(facts)?)?;
     let configure = move |_: &Lua, (number, rx_queues): (u32, usize)| {
-        Ok(world.device(number).is_some_and(|device| device.configure(rx_queues)))
+        Ok(world.device(number).and_then(|device| device.configure(rx_queues).err()))
     };
     to.set("configure", lua.create_function(configure)?)?;
     let rate = move |_: &Lua, (number, queue, mbit): (u32, usize, f64)| {
@@ -261,6 +264,72 @@ fn tuple(table: &Table) -> mlua::Result<Tuple> {
         dst_port: number("dst_port")? as u16,
         protocol: number("protocol")? as u8,
     })
+}
+
+/// Streams and sessions. What can fail returns a value, or nothing and the reason.
+fn add_traffic(lua: &Lua, to: &Table, world: &'static World) -> mlua::Result<()> {
+    type Answer<T> = mlua::Result<(Option<T>, Option<String>)>;
+    fn answer<T>(result: Result<T, String>) -> Answer<T> {
+        Ok(match result {
+            Ok(value) => (Some(value), None),
+            Err(reason) => (None, Some(reason)),
+        })
+    }
+    fn kind(name: &str) -> Kind {
+        if name == "stream" { Kind::Stream } else { Kind::Session }
+    }
+    let traffic = &world.traffic;
+    let declare = move |_: &Lua, (what, table): (String, Table)| {
+        let named = |reason| match table.raw_get::<String>("name") {
+            Ok(name) => format!("{what} '{name}': {reason}"),
+            Err(_) => format!("eagre.{what}: {reason}"),
+        };
+        answer(values::object(&table).map_err(named).and_then(|entry| traffic.declare(kind(&what), entry)))
+    };
+    to.set("traffic_declare", lua.create_function(declare)?)?;
+    let port = move |_: &Lua, (number, table): (usize, Table)| {
+        let settings = values::object(&table).map_err(|reason| format!("port {number}: {reason}"));
+        answer(settings.and_then(|settings| traffic.set_port(world, number, settings)).map(|()| true))
+    };
+    to.set("traffic_port", lua.create_function(port)?)?;
+    let start = move |_: &Lua, table: Table| {
+        answer(values::object(&table).and_then(|options| traffic.start(world, options)).map(|()| true))
+    };
+    to.set("traffic_start", lua.create_function(start)?)?;
+    let wait = move |lua: &Lua, ()| {
+        answer(traffic.wait(world).and_then(|document| values::to_lua(lua, &document).map_err(reason)))
+    };
+    to.set("traffic_wait", lua.create_function(wait)?)?;
+    let stop = move |_: &Lua, ()| {
+        traffic.stop();
+        Ok(())
+    };
+    to.set("traffic_stop", lua.create_function(stop)?)?;
+    to.set("traffic_running", lua.create_function(move |_, ()| Ok(traffic.is_running()))?)?;
+    let rate = move |_: &Lua, (what, name, rate): (String, String, Value)| {
+        let rate = match &rate {
+            Value::String(text) => NewRate::Text(text.to_string_lossy()),
+            Value::Integer(number) => NewRate::Number(*number as f64),
+            Value::Number(number) => NewRate::Number(*number),
+            other => {
+                let given = other.type_name();
+                return answer(Err(format!(
+                    "{what} '{name}': rate: expected a text or a number, not a {given}"
+                )));
+            }
+        };
+        answer(traffic.set_rate(kind(&what), &name, rate))
+    };
+    to.set("traffic_rate", lua.create_function(rate)?)?;
+    let pause = move |_: &Lua, (what, name, paused): (String, String, bool)| {
+        answer(traffic.pause(kind(&what), &name, paused))
+    };
+    to.set("traffic_pause", lua.create_function(pause)?)?;
+    let stats = move |lua: &Lua, (what, name): (String, String)| {
+        let stats = traffic.stats(kind(&what), &name);
+        answer(stats.and_then(|row| values::to_lua(lua, &row).map_err(reason)))
+    };
+    to.set("traffic_stats", lua.create_function(stats)?)
 }
 
 /// Packet filters and capture files.

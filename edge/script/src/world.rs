@@ -5,6 +5,7 @@
 use crate::device::Device;
 use crate::shared::Shared;
 use crate::tasks::Tasks;
+use crate::traffic::{Engine, Traffic};
 use filter::Filter;
 use os::TscClock;
 use pcap::Record;
@@ -33,6 +34,8 @@ pub(crate) struct World {
     pub(crate) devices: Vec<Device>,
     pub(crate) shared: Shared,
     pub(crate) tasks: Tasks,
+    pub(crate) traffic: Traffic,
+    pub(crate) engine: Box<dyn Engine>,
     pub(crate) filters: Mutex<Vec<&'static Filter>>,
     pub(crate) captures: Mutex<Vec<&'static [Record]>>,
     /// When it is to end, ns of the clock.
@@ -59,13 +62,20 @@ pub(crate) fn world() -> &'static World {
 }
 
 /// Makes it; `None` if there is one already.
-pub(crate) fn create(source: Source, clock: TscClock, devices: Vec<Device>) -> Option<&'static World> {
+pub(crate) fn create(
+    source: Source,
+    clock: TscClock,
+    devices: Vec<Device>,
+    engine: Box<dyn Engine>,
+) -> Option<&'static World> {
     let world = World {
         source,
         clock,
         devices,
         shared: Shared::default(),
         tasks: Tasks::default(),
+        traffic: Traffic::default(),
+        engine,
         filters: Mutex::default(),
         captures: Mutex::default(),
         stop_at: AtomicU64::new(u64::MAX),

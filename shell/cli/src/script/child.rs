@@ -1,19 +1,21 @@
 //! The process that a script runs in: opens the ports, gives up its rights, runs the script, reports.
 
 use super::ScriptArgs;
+use super::engine::Engine;
 use super::report::Report;
 use crate::run;
 use crate::{Exit, Failure};
+use ::engine::Rig;
 use ::script::confine::{self, Confinement};
 use ::script::{OpenPort, Outcome, Script};
-use engine::Rig;
+use port::PortRequest;
 use profile::document::{Document, PortDoc};
 use std::fs::File;
 use std::io::{IsTerminal, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// Longest frame with FCS a script may send.
-const FRAME_LEN_MAX: u32 = 1_518;
+pub(super) const FRAME_LEN_MAX: u32 = 1_518;
 
 pub(super) fn run(args: &ScriptArgs, report: &Path) -> Result<Exit, Failure> {
     let name = args.file.display();
@@ -23,6 +25,7 @@ pub(super) fn run(args: &ScriptArgs, report: &Path) -> Result<Exit, Failure> {
         .open(report)
         .map_err(|error| Failure::refused(format!("{name}: {error}")))?;
     let ports = open(args)?;
+    let engine = Engine::new(&args.file, args.memory_bytes());
     let confined = confine::confine(&rights(args)?);
     let confined = confined.map_err(|error| Failure::refused(format!("confining the script: {error}")))?;
     // Its thread is to be confined, too.
@@ -46,6 +49,7 @@ pub(super) fn run(args: &ScriptArgs, report: &Path) -> Result<Exit, Failure> {
             seed: os::entropy::seed(),
         },
         ports,
+        Box::new(engine),
     );
     write(&mut report, &Report::of(&outcome, confined))?;
     let exit = exit(&outcome);
@@ -90,7 +94,8 @@ fn open(args: &ScriptArgs) -> Result<Vec<OpenPort>, Failure> {
     };
     let ports = Document { ports: args.devices().enumerate().map(port).collect(), ..Document::default() };
     let plan = run::resolve(&ports.to_yaml(), &args.file)?;
-    Ok(Rig::open(&plan, 1)?.into_ports())
+    let request = PortRequest { queues: 1, frame_len_max: FRAME_LEN_MAX };
+    Ok(Rig::open_for(&plan, request)?.into_ports())
 }
 
 /// Its folder and the files its arguments name, to read; the present folder, to write. The root is too much of a folder.
@@ -101,7 +106,9 @@ fn rights(args: &ScriptArgs) -> Result<Confinement, Failure> {
         Some(folder) if folder != Path::new("") => folder.to_path_buf(),
         _ => here.clone(),
     };
-    let mut read = vec![folder, PathBuf::from("/etc/localtime"), PathBuf::from("/usr/share/zoneinfo")];
+    // What the kernel tells of its own threads says how much of a worker's time others took.
+    let known = ["/etc/localtime", "/usr/share/zoneinfo", "/proc/self/task"];
+    let mut read: Vec<PathBuf> = known.into_iter().map(PathBuf::from).chain([folder]).collect();
     let named = args.arguments.iter().filter(|_| !args.folder_only);
     read.extend(named.map(PathBuf::from).filter(|path| path.is_file()));
     let write = if here == Path::new("/") { Vec::new() } else { vec![here] };

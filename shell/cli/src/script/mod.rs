@@ -4,6 +4,7 @@
 //! the kernel confines, and this process has the deadline.
 
 mod child;
+mod engine;
 mod report;
 
 use crate::{Exit, Failure};

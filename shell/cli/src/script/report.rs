@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a script did. Its packets are not measured: they have no signature.
+/// What a script did. Packets it makes itself are not measured, as they have no signature; streams and sessions are (`runs`).
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Report {
     schema: String,
@@ -37,6 +37,9 @@ pub(super) struct Report {
     /// What the script set with `eagre.result`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
+    /// Result documents of its runs of streams and sessions, as `eagre run` writes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    runs: Vec<Value>,
 }
 
 /// Counts of a port; bytes include the FCS.
@@ -91,6 +94,7 @@ impl Report {
             failed_tasks: outcome.failed.iter().map(failed).collect(),
             unmet: outcome.unmet.clone(),
             result: outcome.result.as_deref().map(|text| serde_json::from_str(text).unwrap_or(Value::Null)),
+            runs: outcome.runs.clone(),
             ..Self::begun(confined)
         }
     }

@@ -34,7 +34,16 @@ pub struct Rig {
 impl Rig {
     /// Ports that are open already.
     pub fn new(ports: Vec<Box<dyn Port>>) -> Self {
-        let open = |mut port: Box<dyn Port>| RigPort { queues: port.take_queues(), port, punt: None };
+        let open = |mut port: Box<dyn Port>| {
+            let queues = port.take_queues();
+            (port, queues)
+        };
+        Self::from_ports(ports.into_iter().map(open).collect())
+    }
+
+    /// Ports with the queues they have handed out, as [`into_ports`](Self::into_ports) returns them.
+    pub fn from_ports(ports: Vec<(Box<dyn Port>, Queues)>) -> Self {
+        let open = |(port, queues)| RigPort { port, queues, punt: None };
         Self {
             protocols: None,
             ports: ports.into_iter().map(open).collect(),
@@ -58,7 +67,20 @@ impl Rig {
         workers: usize,
         cancelled: &mut dyn FnMut() -> bool,
     ) -> Result<Self, EngineError> {
-        let request = PortRequest { queues: workers as u16, frame_len_max: plan.longest_frame().max(64) };
+        let frame_len_max = plan.longest_frame().max(64);
+        Self::open_with(plan, PortRequest { queues: workers as u16, frame_len_max }, cancelled)
+    }
+
+    /// Opens the ports of `plan` as `request` says, for traffic that the plan does not have.
+    pub fn open_for(plan: &Plan, request: PortRequest) -> Result<Self, EngineError> {
+        Self::open_with(plan, request, &mut || false)
+    }
+
+    fn open_with(
+        plan: &Plan,
+        request: PortRequest,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, EngineError> {
         let ids: Result<Vec<PortId>, PortError> =
             plan.ports.iter().map(|port| PortId::resolve(&port.device)).collect();
         let ids = ids?;
