@@ -2,7 +2,7 @@
 
 use emulate::dhcp::DhcpConfig;
 use field::{Choice, Vary};
-use replay::Trace;
+use replay::{Flows, Trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use session::plan::{SessionPlan, SidePlan};
@@ -76,6 +76,7 @@ impl Plan {
             fill_source_mac: false,
             vary: None,
             replay: None,
+            flows: None,
             // What it asks of its sender is asked there.
             rate: Load::Max,
             pattern: Pattern::Continuous,
@@ -416,6 +417,8 @@ pub struct StreamPlan {
     pub vary: Option<Arc<Vary>>,
     /// Captured packets, which are sent in place of `packet`.
     pub replay: Option<Arc<Trace>>,
+    /// Whose flows the packets of `replay` are sent for; without, they are sent as they are.
+    pub flows: Option<Arc<Flows>>,
     /// Lowest and highest destination address of the outermost IP header, if it has one.
     pub destinations: Option<(IpAddr, IpAddr)>,
     /// Packets per second; `None` is as fast as the port takes. Bit rates and shares are resolved once the port's
@@ -563,6 +566,15 @@ pub enum Pattern {
         times: Arc<[Nanos]>,
         /// From the start of one loop to that of the next.
         period: Nanos,
+    },
+    /// Flows that overlap.
+    Flows {
+        /// From a flow's begin to each of its packets.
+        offsets: Arc<[Nanos]>,
+        /// Flows begun in a second.
+        rate: Pps,
+        /// How many; `None` is until the end.
+        flows: Option<u64>,
     },
 }
 

@@ -28,6 +28,12 @@ pub enum ReplayError {
         /// Who was said to be a client.
         clients: String,
     },
+    /// The capture can't be a template of flows.
+    #[error("{reason}")]
+    Template {
+        /// Why not.
+        reason: String,
+    },
     /// A text is no network.
     #[error("'{text}' is not a network such as 10.0.0.0/8 or 2001:db8::/32")]
     Network {

@@ -1,5 +1,5 @@
 //! From a capture to what is sent: frames with instants, split into two directions, at another speed, with other
-//! addresses.
+//! addresses; or as a template, from which flow after flow is made.
 //!
 //! Not here: files, ports, and sending.
 //!
@@ -9,12 +9,14 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod flows;
 mod frame;
 mod rewrite;
 mod split;
 mod timing;
 
 pub use error::{ReplayError, RewriteError};
+pub use flows::{FlowEnds, FlowTiming, Flows, Pool, Pools, PortBegin, Template};
 pub use rewrite::{Report, Rewrite, RuleReport, rewrite};
 pub use split::{Network, SplitBy, split};
 pub use timing::speed_up;

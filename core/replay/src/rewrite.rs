@@ -326,15 +326,15 @@ struct SavedBytes {
 }
 
 /// A checksum of a frame: where it stands, and what it covers.
-struct Sum {
-    at: usize,
-    covers: [Range<usize>; 2],
+pub(crate) struct Sum {
+    pub(crate) at: usize,
+    pub(crate) covers: [Range<usize>; 2],
     /// Zero stands for no checksum, so a sum of zero is sent as all ones (UDP, RFC 768).
-    zero_is_none: bool,
+    pub(crate) zero_is_none: bool,
 }
 
 /// The checksums of a frame, innermost first: the order in which one that covers another must come.
-fn sums(headers: &[ReadHeader], frame: &[u8]) -> Vec<Sum> {
+pub(crate) fn sums(headers: &[ReadHeader], frame: &[u8]) -> Vec<Sum> {
     let sums = headers.iter().enumerate().rev().filter_map(|(index, header)| {
         let (start, end) = (header.offset, frame.len());
         let behind =

@@ -80,14 +80,9 @@ pub fn split(capture: &Capture, by: &SplitBy) -> Result<[Trace; 2], ReplayError>
     let mut sides = Sides::default();
     let mut traces = [Trace::default(), Trace::default()];
     for frame in frames(capture)? {
-        let facts = Facts::of(&frame);
-        let known = sides.tell(by, &frame, &facts);
-        let side = known.or_else(|| sides.by_mac.get(&facts.macs.0).copied()).unwrap_or(Side::Client);
-        if known.is_some() {
-            sides.by_mac.insert(facts.macs.0, side);
-        }
+        let (side, is_known) = sides.side(by, &frame);
         let trace = &mut traces[side as usize];
-        trace.guessed += u64::from(known.is_none());
+        trace.guessed += u64::from(!is_known);
         trace.push(frame.into_packet());
     }
     let clients = match by {
@@ -104,6 +99,13 @@ pub fn split(capture: &Capture, by: &SplitBy) -> Result<[Trace; 2], ReplayError>
     Ok(traces)
 }
 
+/// For each frame whether a client sends it, told as [`split`] does.
+pub(crate) fn clients(frames: &[Frame], by: &SplitBy) -> Vec<bool> {
+    let mut sides = Sides::default();
+    let is_client = |frame: &Frame| sides.side(by, frame).0 == Side::Client;
+    frames.iter().map(is_client).collect()
+}
+
 /// The side a packet comes from; also the index of its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
@@ -112,17 +114,17 @@ enum Side {
 }
 
 /// Who speaks: an address, and a port if there is one.
-type Speaker = (u128, u16);
+pub(crate) type Speaker = (u128, u16);
 
 /// What decides about a packet.
 #[derive(Debug, Default)]
-struct Facts {
+pub(crate) struct Facts {
     /// Source and destination.
     macs: (u64, u64),
     /// Source and destination of IP, or what ARP calls sender and target.
     ips: Option<(IpAddr, IpAddr)>,
     /// What kind of conversation: 0 without IP, 0x1_00 and up with it, by its protocol.
-    kind: u16,
+    pub(crate) kind: u16,
     ports: Option<(u16, u16)>,
     /// What the fragments of a packet have in common, and whether this is a later one.
     fragment: Option<(u32, bool)>,
@@ -137,7 +139,7 @@ fn ports_of_first_fragment(header: &ReadHeader, frame: &[u8]) -> Option<(u16, u1
 }
 
 impl Facts {
-    fn of(frame: &Frame) -> Self {
+    pub(crate) fn of(frame: &Frame) -> Self {
         let mut facts = Self::default();
         for header in &read(&frame.bytes).0 {
             let value = |name| header.value(name).unwrap_or(0);
@@ -187,6 +189,15 @@ impl Facts {
         }
     }
 
+    pub(crate) fn is_fragment(&self) -> bool {
+        self.fragment.is_some()
+    }
+
+    /// Who speaks to whom, if they have addresses and ports.
+    pub(crate) fn ends(&self) -> Option<(Speaker, Speaker)> {
+        self.ips.and(self.ports).map(|_| self.speakers())
+    }
+
     /// Who speaks to whom.
     fn speakers(&self) -> (Speaker, Speaker) {
         let ports = self.ports.unwrap_or_default();
@@ -216,6 +227,17 @@ struct Sides {
 }
 
 impl Sides {
+    /// The side a packet comes from, and whether something tells it.
+    fn side(&mut self, by: &SplitBy, frame: &Frame) -> (Side, bool) {
+        let facts = Facts::of(frame);
+        let known = self.tell(by, frame, &facts);
+        let side = known.or_else(|| self.by_mac.get(&facts.macs.0).copied()).unwrap_or(Side::Client);
+        if known.is_some() {
+            self.by_mac.insert(facts.macs.0, side);
+        }
+        (side, known.is_some())
+    }
+
     /// The side a packet comes from, if there is something to tell it by.
     fn tell(&mut self, by: &SplitBy, frame: &Frame, facts: &Facts) -> Option<Side> {
         let client_if = |client| Some(if client { Side::Client } else { Side::Server });

@@ -18,6 +18,7 @@ mod curve;
 mod cyclic;
 mod exact;
 mod factor;
+mod flows;
 mod heap;
 mod load;
 mod pacing;

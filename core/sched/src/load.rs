@@ -86,6 +86,17 @@ pub enum Pace {
         /// From the beginning of one round to that of the next; not before the last time, and at least 1 ns.
         period: Nanos,
     },
+    /// Flows that begin evenly spaced, each with a departure at every offset from its begin. The packets of one flow have
+    /// successive numbers, so that those of flow *f* begin with *f* times the number of offsets; departures are in the order
+    /// of time.
+    Flows {
+        /// From a flow's begin to each of its departures.
+        offsets: Arc<[Nanos]>,
+        /// Flows begun in a second.
+        rate: Pps,
+        /// How many flows; `None` is until the end.
+        flows: Option<u64>,
+    },
 }
 
 /// Which of the gaps of [`Pace::Gaps`] is next.
@@ -182,6 +193,9 @@ impl Pace {
             Pace::Trace { times, period } => {
                 mean(times.len() as u128, crate::cyclic::trace_period(times, *period).into())
             }
+            Pace::Flows { offsets, rate, .. } => {
+                Pps::from_micro(rate.micro().saturating_mul(offsets.len() as u64))
+            }
         })
     }
 
@@ -216,6 +230,9 @@ impl StreamLoad {
         match &self.pace {
             Pace::Bursts { packets, bursts: Some(bursts), .. } => {
                 count.min(bursts.saturating_mul(u64::from(*packets)))
+            }
+            Pace::Flows { offsets, flows: Some(flows), .. } => {
+                count.min(flows.saturating_mul(offsets.len() as u64))
             }
             _ => count,
         }

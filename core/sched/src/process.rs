@@ -202,7 +202,7 @@ impl Process {
         }
         let first = self.events.first(event);
         self.left = u64::from(self.events.size(event)).min(self.total - first) as u32;
-        self.number = self.number_base.wrapping_add(first);
+        self.number = self.number_base.wrapping_add(self.train.number().unwrap_or(first));
         self.due = self.due_now();
     }
 
@@ -312,7 +312,8 @@ impl Process {
         if self.is_finished() || self.base.saturating_add(self.train.time()) >= limit {
             return 0;
         }
-        let sent = self.number.wrapping_sub(self.number_base) - self.events.first(self.event);
+        let all = u64::from(self.events.size(self.event)).min(self.total - self.events.first(self.event));
+        let sent = all - u64::from(self.left);
         let mut rest = self.clone();
         let (mut packets, mut whole) = rest.packets_in_link(limit);
         while whole && rest.chain.is_some() {

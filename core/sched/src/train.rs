@@ -5,6 +5,7 @@
 use crate::curve::{Curve, Shape};
 use crate::cyclic::{CHUNK, Cycle, Trace};
 use crate::exact::{GAP_SCALE, Ticks};
+use crate::flows::FlowTrain;
 use crate::load::{CurvePoint, CurveShape, Pace, StreamLoad};
 use crate::random::{Gaps, Poisson};
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ pub(crate) enum Train {
     OnOff(Cycle),
     Bursts(Cycle),
     Trace(Trace),
+    Flows(FlowTrain),
 }
 
 /// Which packets an event has.
@@ -62,6 +64,9 @@ impl Train {
                 (Train::Bursts(Cycle::bursts(*packets, *rate, *every)), events)
             }
             Pace::Trace { times, period } => (Train::Trace(Trace::new(times, *period)), one),
+            Pace::Flows { offsets, rate, flows } => {
+                (Train::Flows(FlowTrain::new(offsets, *rate, *flows)), one)
+            }
             Pace::Max => {
                 let packets = u32::try_from(total).unwrap_or(u32::MAX).max(1);
                 (Train::Bursts(Cycle::bursts(packets, None, units::Nanos(1))), Events::Chunks(packets))
@@ -88,6 +93,7 @@ impl Train {
             Train::Curve(curve) => curve.time(),
             Train::OnOff(cycle) | Train::Bursts(cycle) => cycle.time(),
             Train::Trace(trace) => trace.time(),
+            Train::Flows(flows) => flows.time(),
         }
     }
 
@@ -101,7 +107,14 @@ impl Train {
             Train::Curve(curve) => curve.jump(by),
             Train::OnOff(cycle) | Train::Bursts(cycle) => cycle.jump(by),
             Train::Trace(trace) => trace.jump(by),
+            Train::Flows(flows) => flows.jump(by),
         }
+    }
+
+    /// Number of the current event's packet, where that is not its place in the order of time.
+    #[inline(always)]
+    pub(crate) fn number(&self) -> Option<u64> {
+        if let Train::Flows(flows) = self { Some(flows.number()) } else { None }
     }
 
     /// Events due before `span` ns; `None` if they have to be counted one by one.
@@ -112,6 +125,7 @@ impl Train {
             Train::Curve(curve) => curve.before(span),
             Train::OnOff(cycle) | Train::Bursts(cycle) => cycle.before(span),
             Train::Trace(trace) => trace.before(span),
+            Train::Flows(flows) => flows.before(span),
         })
     }
 
@@ -120,7 +134,7 @@ impl Train {
         Some(match self {
             _ if events == 0 => 0,
             Train::Even(ticks) => ticks.at(events),
-            Train::Poisson(_) | Train::Gaps(_) => return None,
+            Train::Poisson(_) | Train::Gaps(_) | Train::Flows(_) => return None,
             Train::Curve(curve) => curve.reaches(events),
             Train::OnOff(cycle) => cycle.gap_behind(events),
             Train::Bursts(cycle) => cycle.period_behind(events),

@@ -8,6 +8,7 @@
 
 pub mod control;
 pub mod emulate;
+pub mod flows;
 pub mod fragments;
 pub mod host;
 pub mod http;

@@ -6,7 +6,7 @@ use crate::multiplier::{Multiplier, Unit};
 use crate::named::{self, Style};
 use crate::stream::{MARK, MARK_LATENCY, Sender, mark, micros};
 use crate::yaml::Node;
-use crate::{Errors, activity, astf};
+use crate::{Errors, activity, astf, stf};
 
 /// Bytes of the signature at the end of a measured frame.
 const SIGNATURE: usize = 18;
@@ -64,6 +64,9 @@ pub fn convert(document: &Document, options: &Options) -> Result<Conversion, Err
     }
     if let Some(profile) = &document.profile {
         return astf::convert(profile, &source(document), options);
+    }
+    if let Some(templates) = &document.templates {
+        return stf::convert(templates, &source(document), options);
     }
     let mut maker = Maker { options, marks: Vec::new(), errors: Vec::new(), notes: Vec::new() };
     let (mut items, mut ports) = (Vec::new(), Vec::new());

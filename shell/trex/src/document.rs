@@ -1,6 +1,7 @@
 //! The document `eagre.trex/1`, as types. Streams are as TRex's RPC specification has them.
 
 use crate::astf::Profile;
+use crate::stf::Template;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -24,6 +25,9 @@ pub struct Document {
     /// Sessions, instead of streams.
     #[serde(default)]
     pub profile: Option<Profile>,
+    /// Templates of flows, instead of streams.
+    #[serde(default)]
+    pub templates: Option<Vec<Template>>,
     /// How long to send, if the profile says so.
     #[serde(default)]
     pub duration_s: Option<f64>,

@@ -1,4 +1,4 @@
-//! TRex's profiles as profiles of Eagre: streams (STL) and sessions (ASTF).
+//! TRex's profiles as profiles of Eagre: streams (STL), sessions (ASTF) and templates of flows (STF).
 //!
 //! Reads the document `eagre.trex/1` – streams as TRex's RPC specification describes them, in an envelope – and writes the text of a
 //! profile that sends the same packets at the same times. Documents in, documents out.
@@ -19,6 +19,7 @@ mod error;
 mod multiplier;
 mod named;
 mod program;
+pub mod stf;
 mod stream;
 mod yaml;
 

@@ -380,6 +380,10 @@ class Replay(Written):
     """How to split the two directions: clients' packets are sent from 'from', servers' from 'to'. Default: all from
     'from'.
     """
+    flows: ReplayFlows | Mapping[str, Any] | None = None
+    """The capture as a template: its conversation again and again, flows that overlap, each between other ends.
+    Instead of 'rate', 'speed' and 'loops'.
+    """
     rewrite: Mapping[str, int | str | Sequence[int | str]] | None = None
     """Fields to rewrite in packets that have them: a value ('udp.dst: 53'), or one for another ('ipv4.src:
     10.0.0.0/8 -> 192.168.0.0/8'). 'addresses' and 'ports' rewrite both ends. 'ethernet.src: port' is the port's own
@@ -401,6 +405,43 @@ class SplitBy(Written):
     """MAC addresses of the clients."""
     interface: int | None = None
     """Number of the capture's interface on the clients' side."""
+
+
+@dataclass(kw_only=True)
+class ReplayFlows(Written):
+    """Flows made from a capture of one conversation over TCP or UDP. Addresses and the client's port are rewritten;
+    'split' says who the client is, by default the sender of the first packet. The IPv4 checksum is computed, one of
+    TCP or UDP that was right stays right. With several flows under way their packets leave in the order of time.
+    All of a flow follows from its number: flow 0 has the first client and the first server, flow 1 the next of
+    both, each counted round its own pool.
+    """
+
+    rate: str
+    """Flows begun per second."""
+    clients: str
+    """Clients' addresses."""
+    servers: str
+    """Servers' addresses."""
+    per_pair: int | None = None
+    """Successive flows between one client and one server. Default: 1."""
+    client_ports: int | float | str | None = None
+    """Clients' ports: each client uses the next one for each of its flows, and after the last the first. Servers'
+    ports stay as captured. Default: 1024..65535.
+    """
+    first_port: Literal["first", "spread"] | None = None
+    """The port each client begins with: the first of 'client_ports', or one spread over them: of n ports client i,
+    from 0, begins with number ((214013 * i + 2531011) mod 65536) mod (n - 1) + 1. Default: first.
+    """
+    ipg: str | None = None
+    """Time from a packet of a flow to the next one of the same direction. Default: as captured."""
+    rtt: str | None = None
+    """Time from a packet of a flow to the next one of the other direction. Default: 'ipg'."""
+    short_gap: str | None = None
+    """Time for shorter captured ones between packets of a flow; goes with 'shortest', instead of 'ipg'."""
+    shortest: str | None = None
+    """Captured times below this one are replaced by 'short_gap'."""
+    limit: int | None = None
+    """Number of flows. Default: until the duration ends, which cuts the flows under way."""
 
 
 @dataclass(kw_only=True)

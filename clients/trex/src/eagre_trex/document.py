@@ -1,4 +1,4 @@
-"""The document `eagre.trex/1`: streams of each port as TRex's RPC specification has them, or sessions, in an envelope."""
+"""The document `eagre.trex/1`: streams of each port as TRex's RPC specification has them, or sessions, or templates of flows, in an envelope."""
 
 import platform
 
@@ -16,9 +16,8 @@ def load(path, ports, direction=None, words=None, tunables=None):
     if _is_stateful(path):
         return _sessions(path, words, tunables)
     if stf.is_stf(path):
-        # Clients and servers, whatever ports were asked for: one by default.
-        flows, duration = stf.load(path, ports if len(ports) > 1 else (0, 1))
-        return {**_head("stf", path, None), "ports": flows, "duration_s": duration}
+        templates, duration = stf.load(path)
+        return {**_head("stf", path, None), "templates": templates, "duration_s": duration}
     from trex.stl.trex_stl_streams import STLProfile
 
     streams = {}

@@ -1,25 +1,18 @@
-"""STF: TRex's captures as templates of flows (YAML with `cap_info`), as streams: one for each packet of a capture.
+"""STF: TRex's captures as templates of flows (YAML with `cap_info`).
 
-A flow's packets leave at their own offsets from its start, clients' from port 0 and servers' from port 1, so a packet of all
-flows is a stream at the template's rate. Each flow has the next client, server and client's port; checksums are right, UDP's
-is 0.
+Each template is a capture and how its flows are made: how many begin in a second, between which addresses, with which times.
+What becomes of it is the program's; here is what the file says and which captures it names.
 
 Not here: plugins, which change texts of payloads, and conversations of more than one flow.
 """
 
-import base64
 import ipaddress
 import os
 
 from trex.astf.captures import Capture
 from trex.common.trex_exceptions import TRexError
 
-# When the first flow begins, µs.
-BEGIN = 10_000
-PORTS = (1024, 65535)
-SHORTEST, TTL_MAX = 60, 128
-# Packets of all templates: each is a stream.
-PACKETS_MAX = 20_000
+TTL_MAX = 128
 
 
 def is_stf(path):
@@ -30,8 +23,8 @@ def is_stf(path):
         return b"cap_info" in file.read(1 << 20)
 
 
-def load(path, ports):
-    """Streams of each port, and the duration in seconds.
+def load(path):
+    """The templates, and the duration in seconds.
 
     Raises:
         TRexError: the file is wrong, or has what Eagre does not do.
@@ -49,53 +42,41 @@ def load(path, ports):
     document = document[0] if isinstance(document, list) and document else document
     if not isinstance(document, dict) or not isinstance(document.get("cap_info"), list):
         raise TRexError(f"profile '{path}': 'cap_info' is not a list of templates")
-    streams, errors = {port: [] for port in ports}, []
+    templates, errors = [], []
     for number, template in enumerate(document["cap_info"]):
         try:
-            for port, stream in _template(document, template, f"t{number}", os.path.dirname(os.path.abspath(path))):
-                if port in streams:
-                    streams[port].append(stream)
+            templates.append(_template(document, template, os.path.dirname(os.path.abspath(path))))
         except (TRexError, KeyError, TypeError, ValueError) as error:
             reason = f"the key {error} is missing" if isinstance(error, KeyError) else error
             errors.append(f"template {number}: {reason}")
-    if sum(map(len, streams.values())) > PACKETS_MAX:
-        errors.append(f"its captures have more than {PACKETS_MAX} packets")
     if errors:
         raise TRexError(f"profile '{path}': " + "\n".join(errors))
-    return {str(port): own for port, own in streams.items()}, float(document.get("duration") or 0) or None
+    return templates, float(document.get("duration") or 0) or None
 
 
-def _template(document, template, name, folder):
-    """The streams of a template, each with its port."""
+def _template(document, template, folder):
+    """What the program needs of a template."""
     for key in ("plugin_id", "dyn_pyload"):
         if template.get(key):
             raise TRexError(f"'{key}' is not supported: payloads are sent as captured")
-    # Prefixes for IPv6 (src_ipv6, dst_ipv6) are for TRex's option --ipv6 alone.
     if (document.get("vlan") or {}).get("enable"):
         raise TRexError("'vlan' is not supported; use 'push_vlan' of a stream with 'replay'")
     capture = Capture.of(_file(template["name"], folder))
     if capture.others or not capture.frames:
         raise TRexError(f"capture '{capture.path}' has more than one flow")
-    clients, servers = _pools(document, template)
     rate, weight, limit = float(template["cps"]), int(template.get("w") or 1), template.get("limit")
     if rate <= 0 or weight < 1:
         raise TRexError("'cps' must be above 0, and 'w' 1 or more")
-    at, before, when = BEGIN, None, None
-    for index, (is_client, stamp, frame) in enumerate(capture.frames):
-        if before is not None:
-            at += _gap(document, template, stamp - when, is_client != before)
-        before, when = is_client, stamp
-        data, l2 = _frame(frame)
-        mode = {"type": "continuous", "rate": {"type": "pps", "value": rate}}
-        if limit:
-            mode |= {"type": "single_burst", "total_pkts": int(limit)}
-        program = _program(data, l2, is_client, clients, servers, weight)
-        stream = {
-            "enabled": True, "self_start": True, "isg": float(at), "flags": 0, "mode": mode,
-            "flow_stats": {"enabled": False}, "packet": {"binary": base64.b64encode(data).decode(), "meta": ""},
-            "vm": {"instructions": program, "cache": 0},
-        }  # fmt: skip
-        yield (0 if is_client else 1), {"name": f"{name}-{index}", "stream": stream}
+    headers = [_header(frame) for _, _, frame in capture.frames]
+    clients, servers = _pools(document, template, headers[0][0] == 6)
+    first, last = capture.frames[0], capture.frames[-1]
+    return {
+        "capture": capture.path, "cps": rate, "per_pair": weight, "limit": int(limit) if limit else None,
+        "clients": clients, "servers": servers, "times": _times(document, template), "packets": len(headers),
+        "captured_us": last[1] - first[1], "is_ipv6": headers[0][0] == 6, "is_udp": not capture.is_tcp,
+        "ttls": sorted({ttl for _, ttl, _ in headers if ttl > TTL_MAX}),
+        "ecns": sorted({tos & 3 for _, _, tos in headers if tos & 1}),
+    }  # fmt: skip
 
 
 def _file(name, folder):
@@ -107,15 +88,17 @@ def _file(name, folder):
     raise TRexError(f"capture '{name}' does not exist")
 
 
-def _gap(document, template, captured, turns):
-    """Time to the next packet, µs."""
+def _times(document, template):
+    """Times between packets of a flow, us: the template's, or the capture's, of which short ones are replaced."""
     if not document.get("cap_ipg"):
-        return float(template["rtt" if turns else "ipg"])
+        return {"ipg": float(template["ipg"]), "rtt": float(template["rtt"])}
     least = document.get("cap_ipg_min")
-    return float(document.get("cap_override_ipg") or 0) if least is not None and captured < float(least) else captured
+    if least is None:
+        return {}
+    return {"shortest": float(least), "short_gap": float(document.get("cap_override_ipg") or 0)}
 
 
-def _pools(document, template):
+def _pools(document, template, is_ipv6):
     """First and last address of clients, and of servers."""
     generator = document.get("generator") or {}
 
@@ -131,51 +114,29 @@ def _pools(document, template):
     clients = pool("client", "clients")
     one = template.get("server_addr") if template.get("one_app_server") else None
     servers = (one, one) if one else pool("server", "servers")
-    return [tuple(int(ipaddress.IPv4Address(address)) for address in side) for side in (clients, servers)]
+    pools = [[ipaddress.IPv4Address(address) for address in side] for side in (clients, servers)]
+    if is_ipv6:
+        # The upper 96 bits are the file's; without, the addresses are those that IPv6 has for IPv4's.
+        prefixes = [_prefix(document.get(key)) for key in ("src_ipv6", "dst_ipv6")]
+        pools = [[ipaddress.IPv6Address(prefix | int(address)) for address in side] for prefix, side in zip(prefixes, pools)]
+    return [[str(address) for address in side] for side in pools]
 
 
-def _frame(frame):
-    """A packet as it is sent before addresses are written, and the offset of its IP header."""
+def _prefix(words):
+    """Upper 96 bits of addresses, in their place."""
+    if not words:
+        raise TRexError("a capture of IPv6 needs 'src_ipv6' and 'dst_ipv6'")
+    if len(words) != 6:
+        raise TRexError("'src_ipv6' and 'dst_ipv6' have six 16-bit numbers")
+    return int.from_bytes(b"".join(int(word).to_bytes(2, "big") for word in words), "big") << 32
+
+
+def _header(frame):
+    """Version, time to live and type of service of a packet's IP header."""
     l2 = 12
     while frame[l2 : l2 + 2] in (b"\x81\x00", b"\x88\xa8"):
         l2 += 4
-    data, l3 = bytearray(frame), l2 + 2
-    if data[l2:l3] != b"\x08\x00":
-        raise TRexError("captures of IPv6 are not supported")
-    del data[l3 + int.from_bytes(data[l3 + 2 : l3 + 4], "big") :]
-    data[l3 + 1] &= 0xFE
-    data[l3 + 8] = min(data[l3 + 8], TTL_MAX)
-    l4 = l3 + (data[l3] & 15) * 4
-    if data[l3 + 9] == 17:
-        data[l4 + 6 : l4 + 8] = bytes(2)
-    data.extend(bytes(max(0, SHORTEST - len(data))))
-    return bytes(data), l3
-
-
-def _program(data, l3, is_client, clients, servers, weight):
-    """Instructions that write the addresses and the client's port of flow after flow."""
-    l4 = l3 + (data[l3] & 15) * 4
-    places = {"client": l3 + (12 if is_client else 16), "server": l3 + (16 if is_client else 12)}
-    out, writes = [], []
-    for name, (first, last) in (("client", clients), ("server", servers)):
-        if weight > 1:
-            # As many flows have one pair: an odometer's lowest digit.
-            out.append(_variable(f"{name}_w", 2, 0, weight - 1, name))
-        out.append(_variable(name, 4, first, last))
-        writes.append({"type": "write_flow_var", "name": name, "pkt_offset": places[name], "is_big_endian": True})
-    out.append(_variable("port", 2, *PORTS))
-    place = l4 if is_client else l4 + 2
-    writes.append({"type": "write_flow_var", "name": "port", "pkt_offset": place, "is_big_endian": True})
-    if data[l3 + 9] == 6:
-        fix = {"type": "fix_checksum_hw", "l2_len": l3, "l3_len": l4 - l3, "l4_type": 13}
-    else:
-        fix = {"type": "fix_checksum_ipv4", "pkt_offset": l3}
-    return [*out, *writes, fix]
-
-
-def _variable(name, size, first, last, following=None):
-    out = {
-        "type": "flow_var", "name": name, "size": size, "op": "inc", "init_value": first, "min_value": first,
-        "max_value": last, "step": 1,
-    }  # fmt: skip
-    return out | ({"next_var": following} if following else {})
+    ip = frame[l2 + 2 :]
+    if frame[l2 : l2 + 2] == b"\x86\xdd":
+        return 6, ip[7], (ip[0] << 4 | ip[1] >> 4) & 0xFF
+    return 4, ip[8], ip[1]

@@ -1,7 +1,7 @@
 //! A capture file to send, as written.
 
 use crate::document::packet::FieldValue;
-use crate::document::quantity::{Duration, Mac, Network, Speedup};
+use crate::document::quantity::{Addresses, Duration, Mac, Network, PortRange, SessionRate, Speedup};
 use crate::document::{OneOrMany, VlanId};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -28,6 +28,9 @@ pub struct ReplayDoc {
     /// How to split the two directions: clients' packets are sent from 'from', servers' from 'to'. Default: all from
     /// 'from'.
     pub split: Option<SplitDoc>,
+    /// The capture as a template: its conversation again and again, flows that overlap, each between other ends. Instead
+    /// of 'rate', 'speed' and 'loops'.
+    pub flows: Option<ReplayFlowsDoc>,
     /// Fields to rewrite in packets that have them: a value ('udp.dst: 53'), or one for another ('ipv4.src:
     /// 10.0.0.0/8 -> 192.168.0.0/8'). 'addresses' and 'ports' rewrite both ends. 'ethernet.src: port' is the port's
     /// own address, 'ethernet.dst: next_hop' that of its gateway or of the peer port. Correct checksums stay correct.
@@ -49,11 +52,73 @@ impl ReplayDoc {
             loops: None,
             loop_gap: None,
             split: None,
+            flows: None,
             rewrite: IndexMap::new(),
             push_vlan: None,
             pop_vlan: false,
         }
     }
+}
+
+/// Flows made from a capture of one conversation over TCP or UDP. Addresses and the client's port are rewritten;
+/// 'split' says who the client is, by default the sender of the first packet. The IPv4 checksum is computed, one of TCP or UDP
+/// that was right stays right.
+///
+/// With several flows under way their packets leave in the order of time. All of a flow follows from its number: flow 0
+/// has the first client and the first server, flow 1 the next of both, each counted round its own pool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ReplayFlows")]
+pub struct ReplayFlowsDoc {
+    /// Flows begun per second.
+    pub rate: SessionRate,
+    /// Clients' addresses.
+    pub clients: Addresses,
+    /// Servers' addresses.
+    pub servers: Addresses,
+    /// Successive flows between one client and one server.
+    #[serde(default = "one_flow")]
+    #[schemars(range(min = 1))]
+    pub per_pair: u64,
+    /// Clients' ports: each client uses the next one for each of its flows, and after the last the first. Servers' ports
+    /// stay as captured.
+    #[serde(default = "flow_ports")]
+    pub client_ports: PortRange,
+    /// The port each client begins with: the first of 'client_ports', or one spread over them: of n ports client i, from
+    /// 0, begins with number ((214013 * i + 2531011) mod 65536) mod (n - 1) + 1.
+    #[serde(default)]
+    pub first_port: FirstPortDoc,
+    /// Time from a packet of a flow to the next one of the same direction. Default: as captured.
+    pub ipg: Option<Duration>,
+    /// Time from a packet of a flow to the next one of the other direction. Default: 'ipg'.
+    pub rtt: Option<Duration>,
+    /// Time for shorter captured ones between packets of a flow; goes with 'shortest', instead of 'ipg'.
+    pub short_gap: Option<Duration>,
+    /// Captured times below this one are replaced by 'short_gap'.
+    pub shortest: Option<Duration>,
+    /// Number of flows. Default: until the duration ends, which cuts the flows under way.
+    #[schemars(range(min = 1))]
+    pub limit: Option<u64>,
+}
+
+fn one_flow() -> u64 {
+    1
+}
+
+fn flow_ports() -> PortRange {
+    PortRange((1024, 65535))
+}
+
+/// The port each client begins with.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum FirstPortDoc {
+    /// The first.
+    #[default]
+    First,
+    /// One that is the client's.
+    Spread,
 }
 
 /// How to tell the two directions of a capture apart.

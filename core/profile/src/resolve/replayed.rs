@@ -3,15 +3,16 @@
 use super::Resolver;
 use super::pattern::own_rate;
 use crate::document::pattern::PatternDoc;
-use crate::document::quantity::Network;
-use crate::document::replay::{ReplayDoc, SplitByDoc, SplitDoc};
+use crate::document::quantity::{Addresses, Network};
+use crate::document::replay::{FirstPortDoc, ReplayDoc, ReplayFlowsDoc, SplitByDoc, SplitDoc};
 use crate::document::{OneOrMany, StreamDoc};
 use crate::plan::{Pattern, Sizes, StreamPlan};
 use field::Choice;
-use replay::{Rewrite, SplitBy, Trace};
+use pcap::Capture;
+use replay::{FlowTiming, Flows, Pool, Pools, PortBegin, Rewrite, SplitBy, Template, Trace};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use units::{FrameLen, Nanos};
+use units::{FrameLen, Load, Nanos, Pps};
 
 /// Changes both ends of conversations by network: a word of 'rewrite' that is no field.
 const ADDRESSES: &str = "addresses";
@@ -36,23 +37,16 @@ impl Resolver<'_> {
     ) -> Vec<StreamPlan> {
         self.refuse_beside_replay(path, stream, replay);
         let path = format!("{path}.replay");
+        if let Some(flows) = &replay.flows {
+            return self.flows_of(&path, stream, (replay, flows), plan);
+        }
         let Some(mut traces) = self.traces(&path, &stream.name.0, replay, plan.to) else { return Vec::new() };
         let macs = self.rewritten(&path, &stream.name.0, replay, &mut traces);
         if let Some((num, den)) = replay.speed.as_ref().map(|speed| speed.0) {
             replay::speed_up(&mut traces, num, den);
         }
         let gap = self.loop_gap(&path, replay, &traces);
-        let names = match &traces[..] {
-            [_] => vec![stream.name.0.clone()],
-            _ => direction_names(&stream.name.0).into(),
-        };
-        let both = names.into_iter().zip(traces).enumerate();
-        let plans = both.map(|(side, (name, trace))| {
-            let (from, to) =
-                if side == 0 { (plan.from, plan.to) } else { (plan.to.unwrap_or(0), Some(plan.from)) };
-            let (from_host, to_host) =
-                if side == 0 { (plan.from_host, plan.to_host) } else { (plan.to_host, plan.from_host) };
-            let mut plan = StreamPlan { name, from, to, from_host, to_host, measure: false, ..plan.clone() };
+        let plans = directions(&plan, traces.len()).into_iter().zip(traces).map(|(mut plan, trace)| {
             self.address_replayed(&path, &mut plan, macs);
             self.time_replayed(stream, replay, &trace, gap, &mut plan);
             plan.sizes = Arc::new(sizes(&trace));
@@ -94,15 +88,45 @@ impl Resolver<'_> {
         replay: &ReplayDoc,
         to: Option<usize>,
     ) -> Option<Vec<Trace>> {
-        let file_path = format!("{path}.file");
-        let bytes = self.file(&file_path, &replay.file)?;
-        let capture = match pcap::read(&bytes[..]) {
-            Ok(capture) => capture,
-            Err(error) => {
-                self.reading.fail(file_path, format!("'{}': {error}", replay.file));
-                return None;
-            }
+        let (capture, split) = self.capture_and_split(path, name, replay, to)?;
+        let traces = match split {
+            Some(by) => replay::split(&capture, &by).map(Vec::from),
+            None => Trace::new(&capture).map(|trace| vec![trace]),
         };
+        let mut traces = self.of_file(path, replay, traces)?;
+        if traces.iter().all(|trace| trace.packets.is_empty()) {
+            self.reading.fail(format!("{path}.file"), format!("'{}' has no packets", replay.file));
+            return None;
+        }
+        self.fill(name, &mut traces);
+        let guessed: u64 = traces.iter().map(|trace| trace.guessed).sum();
+        if guessed > 0 {
+            self.warnings.push(format!("stream {name}: the direction of {guessed} packets is a guess"));
+        }
+        Some(traces)
+    }
+
+    /// What came of a capture, or nothing, and why is said.
+    fn of_file<T>(
+        &mut self,
+        path: &str,
+        replay: &ReplayDoc,
+        made: Result<T, impl std::fmt::Display>,
+    ) -> Option<T> {
+        let fail = |error| self.reading.fail(format!("{path}.file"), format!("'{}': {error}", replay.file));
+        made.map_err(fail).ok()
+    }
+
+    /// The capture, and how its directions are told apart if they are sent from two ports.
+    fn capture_and_split(
+        &mut self,
+        path: &str,
+        name: &str,
+        replay: &ReplayDoc,
+        to: Option<usize>,
+    ) -> Option<(Capture, Option<SplitBy>)> {
+        let bytes = self.file(&format!("{path}.file"), &replay.file)?;
+        let capture = self.of_file(path, replay, pcap::read(&bytes[..]))?;
         self.warnings.extend(capture.warnings.iter().map(|warning| format!("stream {name}: {warning}")));
         let split = match &replay.split {
             Some(_) if to.is_none() => {
@@ -113,32 +137,152 @@ impl Resolver<'_> {
             Some(split) => Some(self.split_by(&format!("{path}.split"), split)?),
             None => None,
         };
-        let traces = match split {
-            Some(by) => replay::split(&capture, &by).map(Vec::from),
-            None => Trace::new(&capture).map(|trace| vec![trace]),
-        };
-        let mut traces = match traces {
-            Ok(traces) => traces,
-            Err(error) => {
-                self.reading.fail(file_path, format!("'{}': {error}", replay.file));
-                return None;
-            }
-        };
-        if traces.iter().all(|trace| trace.packets.is_empty()) {
-            self.reading.fail(file_path, format!("'{}' has no packets", replay.file));
-            return None;
-        }
+        Some((capture, split))
+    }
+
+    /// Fills packets up of which only the beginning was captured.
+    fn fill(&mut self, name: &str, traces: &mut [Trace]) {
         let cut: u64 = traces.iter_mut().map(Trace::fill).sum();
         if cut > 0 {
             self.warnings.push(format!(
                 "stream {name}: of {cut} packets only the beginning was captured; zeros fill them up"
             ));
         }
-        let guessed: u64 = traces.iter().map(|trace| trace.guessed).sum();
-        if guessed > 0 {
-            self.warnings.push(format!("stream {name}: the direction of {guessed} packets is a guess"));
+    }
+
+    /// The streams of flows made from a capture: one, or one for each direction.
+    fn flows_of(
+        &mut self,
+        path: &str,
+        stream: &StreamDoc,
+        (replay, flows): (&ReplayDoc, &ReplayFlowsDoc),
+        plan: StreamPlan,
+    ) -> Vec<StreamPlan> {
+        let said = self.reading.errors.len();
+        self.refuse_beside_flows(path, stream, replay);
+        let flows_path = format!("{path}.flows");
+        let pools = self.flow_pools(&flows_path, flows);
+        let timing = self.flow_timing(&flows_path, flows);
+        let name = &stream.name.0;
+        let Some((capture, split)) = self.capture_and_split(path, name, replay, plan.to) else {
+            return Vec::new();
+        };
+        let by = split.clone().unwrap_or(SplitBy::FirstSource);
+        let template = Template::new(&capture, &by, split.is_some(), timing);
+        let Some(mut template) = self.of_file(path, replay, template) else { return Vec::new() };
+        self.fill(name, &mut template.traces);
+        let macs = self.rewritten(path, name, replay, &mut template.traces);
+        let Some(pools) = pools.filter(|_| self.reading.errors.len() == said) else { return Vec::new() };
+        let mut plans = Vec::new();
+        let directions = directions(&plan, template.traces.len()).into_iter().zip(template.traces);
+        for ((mut plan, trace), from_client) in directions.zip(template.from_client) {
+            let Some(made) = self.of_file(path, replay, Flows::new(&trace, &from_client, pools)) else {
+                return Vec::new();
+            };
+            if trace.packets.is_empty() {
+                continue;
+            }
+            let packets = trace.packets.len() as u64;
+            self.address_replayed(path, &mut plan, macs);
+            plan.count = flows.limit.map(|limit| limit.saturating_mul(packets));
+            plan.rate = Load::Packets(Pps::from_micro(flows.rate.0.micro().saturating_mul(packets)));
+            plan.pattern = Pattern::Flows {
+                offsets: trace.packets.iter().map(|packet| packet.at).collect(),
+                rate: flows.rate.0,
+                flows: flows.limit,
+            };
+            plan.sizes = Arc::new(sizes(&trace));
+            plan.replay = Some(Arc::new(trace));
+            plan.flows = Some(Arc::new(made));
+            plans.push(plan);
         }
-        Some(traces)
+        plans
+    }
+
+    /// Keys that say how a capture is sent as it is.
+    fn refuse_beside_flows(&mut self, path: &str, stream: &StreamDoc, replay: &ReplayDoc) {
+        let own = path.trim_end_matches(".replay");
+        let others = [
+            (
+                format!("{own}.rate"),
+                stream.rate.is_some(),
+                "the rate of 'flows' is how many begin in a second",
+            ),
+            (format!("{own}.count"), stream.count.is_some(), "'limit' of 'flows' is their number"),
+            (format!("{own}.then"), stream.then.is_some(), "flows overlap; they have no end to follow"),
+            (
+                format!("{path}.speed"),
+                replay.speed.is_some(),
+                "does not go with 'flows', which have 'ipg' and 'rtt'",
+            ),
+            (format!("{path}.loops"), replay.loops.is_some(), "'limit' of 'flows' is how often"),
+            (format!("{path}.loop_gap"), replay.loop_gap.is_some(), "does not go with 'flows'"),
+        ];
+        for (path, _, reason) in others.into_iter().filter(|(_, given, _)| *given) {
+            self.reading.fail(path, reason);
+        }
+        if self.overrides.rate.is_some() {
+            self.reading
+                .fail(path, "--rate does not change 'flows', whose rate is how many begin in a second");
+        }
+    }
+
+    fn flow_pools(&mut self, path: &str, flows: &ReplayFlowsDoc) -> Option<Pools> {
+        if flows.rate.0 == Pps::ZERO {
+            self.reading.fail(format!("{path}.rate"), "a rate of 0 begins no flow");
+        }
+        let mut pool = |key: &str, addresses: &Addresses| {
+            let pool = Pool::new(addresses.0.first, addresses.0.last);
+            if pool.is_none() {
+                self.reading.fail(format!("{path}.{key}"), "more than 2^64 addresses");
+            }
+            pool
+        };
+        let (clients, servers) = (pool("clients", &flows.clients), pool("servers", &flows.servers));
+        let (clients, servers) = clients.zip(servers)?;
+        if clients.is_ipv4() != servers.is_ipv4() {
+            self.reading.fail(format!("{path}.servers"), "clients and servers are not of one address family");
+            return None;
+        }
+        let begin = match flows.first_port {
+            FirstPortDoc::First => PortBegin::First,
+            FirstPortDoc::Spread => PortBegin::Spread,
+        };
+        Some(Pools { clients, servers, per_pair: flows.per_pair, ports: flows.client_ports.0, begin })
+    }
+
+    fn flow_timing(&mut self, path: &str, flows: &ReplayFlowsDoc) -> FlowTiming {
+        let given = [
+            ("ipg", &flows.ipg),
+            ("rtt", &flows.rtt),
+            ("short_gap", &flows.short_gap),
+            ("shortest", &flows.shortest),
+        ];
+        for (key, time) in given {
+            if let Some(time) = time {
+                self.within_a_year(&format!("{path}.{key}"), time.0);
+            }
+        }
+        match (&flows.ipg, &flows.rtt, &flows.shortest, &flows.short_gap) {
+            (Some(ipg), rtt, None, None) => {
+                FlowTiming::Gaps { same: ipg.0, turn: rtt.as_ref().map_or(ipg.0, |rtt| rtt.0) }
+            }
+            (None, None, Some(least), Some(instead)) => FlowTiming::Captured(Some((least.0, instead.0))),
+            (None, None, None, None) => FlowTiming::Captured(None),
+            (None, Some(_), ..) => {
+                self.reading.fail(format!("{path}.rtt"), "needs 'ipg'");
+                FlowTiming::Captured(None)
+            }
+            (None, None, ..) => {
+                self.reading.fail(path, "'shortest' and 'short_gap' go together");
+                FlowTiming::Captured(None)
+            }
+            (Some(_), ..) => {
+                let reason = "'ipg' replaces all captured times; leave out 'shortest' and 'short_gap'";
+                self.reading.fail(path, reason);
+                FlowTiming::Captured(None)
+            }
+        }
     }
 
     fn split_by(&mut self, path: &str, split: &SplitDoc) -> Option<SplitBy> {
@@ -250,6 +394,24 @@ impl Resolver<'_> {
             period: trace.span.saturating_add(gap).max(Nanos(1)),
         };
     }
+}
+
+/// The stream of a capture, or those of its two directions.
+fn directions(plan: &StreamPlan, traces: usize) -> Vec<StreamPlan> {
+    let plan = StreamPlan { measure: false, ..plan.clone() };
+    if traces < 2 {
+        return vec![plan];
+    }
+    let [client, server] = direction_names(&plan.name);
+    let back = StreamPlan {
+        name: server,
+        from: plan.to.unwrap_or(0),
+        to: Some(plan.from),
+        from_host: plan.to_host,
+        to_host: plan.from_host,
+        ..plan.clone()
+    };
+    vec![StreamPlan { name: client, ..plan }, back]
 }
 
 /// What a value of 'rewrite' means: `new`, or `old -> new`.

@@ -140,6 +140,7 @@ impl<'a> Resolver<'a> {
             sizes: Arc::new(Sizes::one(FrameLen::MIN)),
             vary: None,
             replay: None,
+            flows: None,
             destinations: None,
             rate,
             pattern,

@@ -125,6 +125,7 @@ fn frames(name: &str, direction: &Direction, port: &PortPlan, above: Vec<Header>
         packet: Arc::new(packet),
         vary: None,
         replay: None,
+        flows: None,
         destinations: None,
         rate: Load::Max,
         pattern: Pattern::Continuous,

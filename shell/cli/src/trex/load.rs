@@ -61,6 +61,7 @@ fn empty(file: &Path) -> Document {
         error: None,
         ports: BTreeMap::new(),
         profile: None,
+        templates: None,
         duration_s: None,
     }
 }

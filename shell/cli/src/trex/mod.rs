@@ -116,7 +116,7 @@ pub(crate) fn trex(command: &TrexCommand) -> Result<Exit, Failure> {
             let Some((document, options)) = prepared(source, &[0, 1])? else { return Ok(Exit::Done) };
             let made = converted(source, &document, &options)?;
             run::resolve(&made.text, &source.file)?;
-            let what = if document.profile.is_some() { "template" } else { "stream" };
+            let what = if has_two_sides(&document) { "template" } else { "stream" };
             let (count, more) = (made.streams, if made.streams == 1 { "" } else { "s" });
             println!("{}: OK: {count} {what}{more}", source.file.display());
             Ok(Exit::Done)
@@ -143,7 +143,7 @@ fn sim(source: &Source, limit: Option<u64>, pcap: Option<PathBuf>, common: &Comm
     options.speed_bps = options.speed_bps.or(Some(SIM_SPEED));
     let mut made = converted(source, &document, &options)?;
     let mut packets = limit;
-    if options.duration_s.is_none() && document.profile.is_none() {
+    if options.duration_s.is_none() && !has_two_sides(&document) {
         let limit = limit.unwrap_or(LIMIT).max(1);
         packets = Some(limit);
         // Until so many packets have left; if there are fewer, until all have.
@@ -176,9 +176,7 @@ fn prepared(source: &Source, default: &[u8]) -> Result<Option<(Document, Options
         simulated: false,
     };
     Ok(load::load(&request)?.map(|document| {
-        // Clients and servers.
-        let has_two_sides = document.profile.is_some() || document.ports.len() == 2;
-        let ports = if source.ports.is_empty() && has_two_sides {
+        let ports = if source.ports.is_empty() && has_two_sides(&document) {
             (0..2).filter_map(|number| port(&number.to_string()).ok()).collect()
         } else {
             options.ports.clone()
@@ -186,6 +184,11 @@ fn prepared(source: &Source, default: &[u8]) -> Result<Option<(Document, Options
         let duration_s = options.duration_s.or(document.duration_s.filter(|seconds| *seconds > 0.0));
         (document, Options { ports, duration_s, ..options })
     }))
+}
+
+/// Whether it has clients and servers.
+fn has_two_sides(document: &Document) -> bool {
+    document.profile.is_some() || document.templates.is_some()
 }
 
 fn converted(source: &Source, document: &Document, options: &Options) -> Result<Conversion, Failure> {

@@ -159,7 +159,7 @@ impl Trial<'_> {
                 Template::of_bytes(blocks, &frame)
             };
             let templates = trace.packets.iter().map(template).collect();
-            return Ok(Varied::in_turn(templates));
+            return Ok(Varied::in_turn(templates, plan.flows.clone()));
         }
         let built = |size: &FrameLen| stream.packet.build(*size).map_err(|e| bad(e.to_string()));
         if let Some(vary) = &plan.vary {

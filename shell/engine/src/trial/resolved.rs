@@ -212,6 +212,9 @@ fn load(stream: &StreamPlan, index: usize, speed: u64) -> StreamLoad {
             let shape = if *steps { CurveShape::Step } else { CurveShape::Linear };
             (Pace::Curve { points: points.iter().map(point).collect(), shape, repeat: *repeat }, 1)
         }
+        Pattern::Flows { offsets, rate, flows } => {
+            (Pace::Flows { offsets: offsets.clone(), rate: *rate, flows: *flows }, 1)
+        }
         Pattern::Captured { times, period } => (Pace::Trace { times: times.clone(), period: *period }, 1),
     };
     let load = StreamLoad { pace, group, count: stream.count, start_delay: stream.start_delay };

@@ -5,7 +5,9 @@ use field::Choice;
 use jit::Runner;
 use port::Burst;
 use profile::plan::Sizes;
+use replay::Flows;
 use std::ops::Range;
+use std::sync::Arc;
 use wire::signature::LaneMark;
 
 /// What one worker needs to send such a stream.
@@ -16,6 +18,8 @@ pub(crate) struct Varied {
     choice: Choice,
     /// Writes the fields that vary, if any do.
     runner: Option<Runner>,
+    /// Makes captured packets those of flows, if they are.
+    flows: Option<Arc<Flows>>,
 }
 
 /// What a stream's packets are.
@@ -45,18 +49,20 @@ pub(crate) struct Slice {
 impl Varied {
     /// Templates for each of `sizes`, with `runner` bound to all of them.
     pub(crate) fn new(templates: Vec<Template>, sizes: &Sizes, runner: Option<Runner>) -> Self {
-        Self { templates, choice: sizes.choice.clone(), runner }
+        Self { templates, choice: sizes.choice.clone(), runner, flows: None }
     }
 
-    /// Templates that are sent one after the other, and again.
-    pub(crate) fn in_turn(templates: Vec<Template>) -> Self {
+    /// Templates that are sent one after the other, and again; or those of a flow's packets, which are numbered flow by
+    /// flow.
+    pub(crate) fn in_turn(templates: Vec<Template>, flows: Option<Arc<Flows>>) -> Self {
         let choice = Choice::sequence((0..templates.len() as u32).collect());
-        Self { templates, choice, runner: None }
+        Self { templates, choice, runner: None, flows }
     }
 
     /// The stream's content: its template, if there is one and no field varies, else its place among `all` that differ.
     pub(crate) fn content(mut self, all: &mut Vec<Self>) -> TxContent {
         if self.runner.is_none()
+            && self.flows.is_none()
             && self.templates.len() == 1
             && let Some(only) = self.templates.pop()
         {
@@ -85,6 +91,11 @@ impl Varied {
             let template = &self.templates[kind];
             for i in at.max(slice.fresh)..until {
                 burst.frame_mut(i).fill(template.tag, blocks.of(template), template.len(), template.offload);
+            }
+            if let Some(flows) = &self.flows {
+                (number..)
+                    .zip(at..until)
+                    .for_each(|(number, i)| flows.write(number, burst.frame_mut(i).data_mut()));
             }
             match (&mut self.runner, &template.stamp) {
                 (Some(runner), _) => runner.run(burst, at..until, kind, number, sequence, slice.time),

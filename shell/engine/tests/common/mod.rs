@@ -47,6 +47,7 @@ pub(crate) fn stream(name: &str, rate: &str) -> StreamPlan {
         sizes: Arc::new(Sizes::one(FrameLen::MIN)),
         vary: None,
         replay: None,
+        flows: None,
         destinations: None,
         rate: rate.parse::<Load>().unwrap(),
         pattern: Pattern::Continuous,
