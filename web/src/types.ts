@@ -254,6 +254,56 @@ export interface BackToBackRow {
   skipped: string | null;
 }
 
+/** BGP sessions of a port's hosts, from before traffic until their end. */
+export interface BgpResult {
+  /** Peers. */
+  peers: number;
+  /** Sessions that were established when traffic started. */
+  established: number;
+  /** Peers without a session then. */
+  failed: number;
+  /** Sessions that were still established when traffic had ended. */
+  established_at_end: number;
+  /** Sessions that ended while they should not have. */
+  flaps: number;
+  /** Time from the first attempt to the first session of each peer. */
+  setup_ns?: LatencyResult | null;
+  /** Time from the first connection until all sessions were established and all routes acknowledged. Absent if that was not so before traffic. */
+  announced_after_s?: number | null;
+  /** Connections opened, and accepted. */
+  connections: number;
+  /** Routes advertised; those that were advertised again count again. */
+  advertised: number;
+  /** Routes withdrawn. */
+  withdrawn: number;
+  /** IPv4 routes received. */
+  received_ipv4: number;
+  /** IPv6 routes received. */
+  received_ipv6: number;
+  /** Withdrawals received. */
+  received_withdrawn: number;
+  /** End-of-RIB marks received (RFC 4724). */
+  received_end_of_rib: number;
+  /** OPEN messages sent. */
+  opens_sent: number;
+  /** OPEN messages received. */
+  opens_received: number;
+  /** UPDATE messages sent. */
+  updates_sent: number;
+  /** UPDATE messages received. */
+  updates_received: number;
+  /** KEEPALIVE messages sent. */
+  keepalives_sent: number;
+  /** KEEPALIVE messages received. */
+  keepalives_received: number;
+  /** NOTIFICATION messages sent. */
+  notifications_sent: number;
+  /** NOTIFICATION messages received. */
+  notifications_received: number;
+  /** ROUTE-REFRESH messages received. */
+  refreshes_received: number;
+}
+
 /** A campaign. */
 export interface Campaign {
   /** Id, here and in the store. */
@@ -1477,7 +1527,7 @@ export interface PortResult {
   rx_bps_l1: number;
   /** Packets received that are not test packets of this run. */
   rx_other: number;
-  /** ARP, ND and echo replies, and frames of pings, DHCP clients and members of groups sent while traffic ran. */
+  /** ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups and BGP speakers sent while traffic ran. */
   tx_answers: number;
   /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */
   rx_punted?: number | null;
@@ -1497,6 +1547,8 @@ export interface PortResult {
   dhcp?: DhcpResult | null;
   /** The multicast groups of the port's host. Absent if it joins none. */
   multicast?: MulticastResult | null;
+  /** BGP sessions of the port's hosts. Absent if they have none. */
+  bgp?: BgpResult | null;
   /** Departures of all paced streams compared with the schedule. */
   pacing_ns?: PacingResult | null;
 }

@@ -1,5 +1,6 @@
 //! What the engine runs: a profile with nothing left to guess. Pure data.
 
+use bgp::PeerConfig;
 use emulate::dhcp::DhcpConfig;
 use field::{Choice, Vary};
 use replay::{Flows, Trace};
@@ -11,6 +12,9 @@ use std::sync::Arc;
 use units::{FrameLen, FrameMix, Load, Nanos, Pps};
 use wire::PacketSpec;
 use wire::control::ControlRule;
+
+/// Bytes of the longest ordinary frame with FCS.
+const ORDINARY_FRAME: u32 = 1_518;
 
 /// A trial, ready to run.
 #[derive(Debug, Clone)]
@@ -106,7 +110,8 @@ impl Plan {
         let streams = self.streams.iter().map(|stream| stream.sizes.longest().bytes());
         let sides =
             self.sessions.iter().flat_map(|entry| entry.session.client.iter().chain(&entry.session.server));
-        streams.chain(sides.map(SidePlan::frame_len)).max().unwrap_or(0)
+        let speakers = self.ports.iter().filter_map(|port| port.bgp.as_ref()).map(|_| ORDINARY_FRAME);
+        streams.chain(sides.map(SidePlan::frame_len)).chain(speakers).max().unwrap_or(0)
     }
 }
 
@@ -133,6 +138,8 @@ pub struct PortPlan {
     pub dhcp: Option<DhcpPlan>,
     /// Multicast groups its own host is a member of.
     pub multicast: Option<MulticastPlan>,
+    /// BGP sessions of its hosts.
+    pub bgp: Option<BgpPlan>,
     /// Most that may leave the port, as packets or bits per second, whatever streams ask for. Set by whoever lends the
     /// port; no profile has it.
     pub rate_max: Option<Load>,
@@ -178,6 +185,23 @@ pub struct MulticastPlan {
     /// What it joins, and when.
     pub memberships: Vec<MembershipPlan>,
     /// Seed of the spread of its reports.
+    pub seed: u64,
+}
+
+/// BGP sessions of a port's hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BgpPlan {
+    /// The speakers, and with whom they speak; their hosts are the port's.
+    pub peers: Vec<PeerConfig>,
+    /// Of each, the neighbour of its host that leads to the peer: often the peer itself.
+    pub hops: Vec<IpAddr>,
+    /// Connections opened in a second, at most.
+    pub rate: u32,
+    /// How long all may take to be established and told all routes.
+    pub timeout: Nanos,
+    /// How long to wait then.
+    pub settle: Nanos,
+    /// Seed of what is random.
     pub seed: u64,
 }
 

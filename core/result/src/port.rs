@@ -26,7 +26,8 @@ part! {
         rx_bps_l1: f64 = BITS_PER_S;
         /// Packets received that are not test packets of this run.
         rx_other: u64 = COUNT.counter("port_rx_other_packets");
-        /// ARP, ND and echo replies, and frames of pings, DHCP clients and members of groups sent while traffic ran.
+        /// ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups and BGP speakers sent while traffic
+        /// ran.
         tx_answers: u64 = COUNT;
         /// Frames passed to the network namespace of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,6 +54,9 @@ part! {
         /// The multicast groups of the port's host. Absent if it joins none.
         #[serde(skip_serializing_if = "Option::is_none")]
         multicast: Option<MulticastResult> = PART;
+        /// BGP sessions of the port's hosts. Absent if they have none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bgp: Option<BgpResult> = PART;
         /// Departures of all paced streams compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
@@ -96,6 +100,61 @@ part! {
         lost: u64 = COUNT;
         /// Leases of an address that another client here had.
         conflicts: u64 = COUNT;
+    }
+}
+
+part! {
+    /// BGP sessions of a port's hosts, from before traffic until their end.
+    pub struct BgpResult {
+        /// Peers.
+        peers: u64 = COUNT;
+        /// Sessions that were established when traffic started.
+        established: u64 = COUNT;
+        /// Peers without a session then.
+        failed: u64 = COUNT;
+        /// Sessions that were still established when traffic had ended.
+        established_at_end: u64 = COUNT;
+        /// Sessions that ended while they should not have.
+        flaps: u64 = COUNT;
+        /// Time from the first attempt to the first session of each peer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        setup_ns: Option<LatencyResult> = PART;
+        /// Time from the first connection until all sessions were established and all routes acknowledged. Absent if that was not so
+        /// before traffic.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        announced_after_s: Option<f64> = SECONDS;
+        /// Connections opened, and accepted.
+        connections: u64 = COUNT;
+        /// Routes advertised; those that were advertised again count again.
+        advertised: u64 = COUNT;
+        /// Routes withdrawn.
+        withdrawn: u64 = COUNT;
+        /// IPv4 routes received.
+        received_ipv4: u64 = COUNT;
+        /// IPv6 routes received.
+        received_ipv6: u64 = COUNT;
+        /// Withdrawals received.
+        received_withdrawn: u64 = COUNT;
+        /// End-of-RIB marks received (RFC 4724).
+        received_end_of_rib: u64 = COUNT;
+        /// OPEN messages sent.
+        opens_sent: u64 = COUNT;
+        /// OPEN messages received.
+        opens_received: u64 = COUNT;
+        /// UPDATE messages sent.
+        updates_sent: u64 = COUNT;
+        /// UPDATE messages received.
+        updates_received: u64 = COUNT;
+        /// KEEPALIVE messages sent.
+        keepalives_sent: u64 = COUNT;
+        /// KEEPALIVE messages received.
+        keepalives_received: u64 = COUNT;
+        /// NOTIFICATION messages sent.
+        notifications_sent: u64 = COUNT;
+        /// NOTIFICATION messages received.
+        notifications_received: u64 = COUNT;
+        /// ROUTE-REFRESH messages received.
+        refreshes_received: u64 = COUNT;
     }
 }
 

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bgp;
 pub mod control;
 pub mod emulate;
 pub mod flows;

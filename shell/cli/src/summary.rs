@@ -110,7 +110,7 @@ fn achieved(document: &ResultDocument) -> String {
     document.achieved.as_ref().map_or_else(String::new, |achieved| format!("  {}\n\n", achieved.summary))
 }
 
-/// A line for the DHCP clients of each port, and for its multicast groups.
+/// A line for the DHCP clients of each port, for its multicast groups, and for its BGP sessions.
 fn clients(document: &ResultDocument) -> String {
     let mut text = String::new();
     for (name, port) in &document.ports {
@@ -128,6 +128,17 @@ fn clients(document: &ResultDocument) -> String {
         if let Some(groups) = &port.multicast {
             let (joined, queries) = (count(groups.joined), count(groups.queries));
             let _ = writeln!(text, "  {name}: {joined} multicast groups joined, {queries} queries received");
+        }
+        if let Some(bgp) = &port.bgp {
+            let _ = write!(text, "  {name}: {} of {} BGP sessions", count(bgp.established), count(bgp.peers));
+            let (advertised, withdrawn) = (count(bgp.advertised), count(bgp.withdrawn));
+            let received = count(bgp.received_ipv4 + bgp.received_ipv6);
+            let _ =
+                write!(text, ", {advertised} routes advertised, {withdrawn} withdrawn, {received} received");
+            if let Some(after) = bgp.announced_after_s {
+                let _ = write!(text, "; all known to the peers after {after:.3} s");
+            }
+            let _ = writeln!(text, "; {} sessions lost", count(bgp.flaps));
         }
     }
     text

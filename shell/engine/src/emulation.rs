@@ -1,5 +1,6 @@
-//! What hosts behind ports do by themselves: DHCP clients get, keep and release their addresses, members join and leave groups.
+//! What hosts behind ports do by themselves: DHCP clients get, keep and release their addresses, members join and leave groups, BGP speakers have sessions and advertise routes.
 
+mod bgp;
 mod failure;
 mod hosts;
 mod report;

@@ -74,6 +74,14 @@ pub enum EngineError {
         /// Why, as far as it can be seen.
         reason: String,
     },
+    /// No BGP session of a port was established.
+    #[error("port {port}: bgp: {reason}")]
+    Bgp {
+        /// The port's name.
+        port: String,
+        /// Why, as far as it can be seen.
+        reason: String,
+    },
     /// A program that speaks a control protocol did not come up.
     #[error("protocols.{name}: {reason}")]
     Protocol {
@@ -117,6 +125,7 @@ impl EngineError {
             | Self::Neighbour { .. }
             | Self::Protocol { .. }
             | Self::Dhcp { .. }
+            | Self::Bgp { .. }
             | Self::Punt { .. }
             | Self::Machine(_) => false,
         }

@@ -74,7 +74,7 @@ impl Session {
         let idle = |_| std::thread::sleep(Duration::from_micros(50));
         rig.control_cores = os::cpu::control_cores(&options.cores);
         let silent = self.without_neighbours;
-        let mut emulation = Emulation::new(plan, rig);
+        let mut emulation = Emulation::new(plan, rig)?;
         emulation.begin(plan, rig, clock, commands, &idle)?;
         let leased = leased(plan, &emulation)?;
         let plan = leased.as_ref().unwrap_or(plan);
@@ -134,7 +134,7 @@ impl Session {
             return Err(EngineError::Punt { port: port.name.clone(), reason });
         }
         let idle = |until| clock.advance(until);
-        let mut emulation = Emulation::new(plan, rig);
+        let mut emulation = Emulation::new(plan, rig)?;
         emulation.begin(plan, rig, clock, commands, &idle)?;
         let leased = leased(plan, &emulation)?;
         let plan = leased.as_ref().unwrap_or(plan);

@@ -299,16 +299,16 @@ impl<'a> Worker<'a> {
                 self.receivers.iter_mut().for_each(|receiver| receiver.overhear(on));
             }
             // One worker sends it, of those that send on the port.
-            WorkerCommand::SendFrame { port, frame, tag }
+            WorkerCommand::SendFrames { port, frames, tag }
                 if self.sending.iter().any(|s| s.transmitter.port() == port && s.transmitter.is_first()) =>
             {
-                let sent = answer(&mut self.sending, port, now, &[frame]);
+                let sent = answer(&mut self.sending, port, now, &frames);
                 self.interval.ports[port].tx_answers += sent;
                 // A frame the port does not take is not reported, and asked for again.
                 let event = tag.filter(|_| sent > 0).map(|tag| HostEvent::Sent { tag, at: now });
                 self.host_frames_sent.extend(event);
             }
-            WorkerCommand::SendFrame { .. } => {}
+            WorkerCommand::SendFrames { .. } => {}
             WorkerCommand::Stop => self.stop(now),
         }
     }

@@ -39,6 +39,60 @@ class AchievedResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BgpResult:
+    """BGP sessions of a port's hosts, from before traffic until their end."""
+
+    peers: int
+    """Peers."""
+    established: int
+    """Sessions that were established when traffic started."""
+    failed: int
+    """Peers without a session then."""
+    established_at_end: int
+    """Sessions that were still established when traffic had ended."""
+    flaps: int
+    """Sessions that ended while they should not have."""
+    connections: int
+    """Connections opened, and accepted."""
+    advertised: int
+    """Routes advertised; those that were advertised again count again."""
+    withdrawn: int
+    """Routes withdrawn."""
+    received_ipv4: int
+    """IPv4 routes received."""
+    received_ipv6: int
+    """IPv6 routes received."""
+    received_withdrawn: int
+    """Withdrawals received."""
+    received_end_of_rib: int
+    """End-of-RIB marks received (RFC 4724)."""
+    opens_sent: int
+    """OPEN messages sent."""
+    opens_received: int
+    """OPEN messages received."""
+    updates_sent: int
+    """UPDATE messages sent."""
+    updates_received: int
+    """UPDATE messages received."""
+    keepalives_sent: int
+    """KEEPALIVE messages sent."""
+    keepalives_received: int
+    """KEEPALIVE messages received."""
+    notifications_sent: int
+    """NOTIFICATION messages sent."""
+    notifications_received: int
+    """NOTIFICATION messages received."""
+    refreshes_received: int
+    """ROUTE-REFRESH messages received."""
+    setup_ns: LatencyResult | None = None
+    """Time from the first attempt to the first session of each peer."""
+    announced_after_s: float | None = None
+    """Time from the first connection until all sessions were established and all routes acknowledged. Absent if
+    that was not so before traffic.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class CaptureResult:
     """A capture on a port."""
 
@@ -333,7 +387,9 @@ class PortResult:
     rx_other: int
     """Packets received that are not test packets of this run."""
     tx_answers: int
-    """ARP, ND and echo replies, and frames of pings, DHCP clients and members of groups sent while traffic ran."""
+    """ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups and BGP speakers sent while
+    traffic ran.
+    """
     rx_errors: dict[str, int]
     """Frames received with errors, and frames lost in the tester, by reason."""
     tx_errors: dict[str, int]
@@ -354,6 +410,8 @@ class PortResult:
     """The port's DHCP clients. Absent if it has none."""
     multicast: MulticastResult | None = None
     """The multicast groups of the port's host. Absent if it joins none."""
+    bgp: BgpResult | None = None
+    """BGP sessions of the port's hosts. Absent if they have none."""
     pacing_ns: PacingResult | None = None
     """Departures of all paced streams compared with the schedule."""
 

@@ -85,6 +85,8 @@ class Port(Written):
     """DHCP clients behind the port, besides its hosts."""
     multicast: Multicast | Mapping[str, Any] | None = None
     """Multicast groups that the port's first host joins."""
+    bgp: Bgp | Mapping[str, Any] | None = None
+    """BGP sessions of the port's hosts with the device, and the routes they advertise."""
     allow_default_route: bool | None = None
     """Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
     6815): use it only in a lab.
@@ -236,6 +238,104 @@ class Membership(Written):
     """When to join, after the start of traffic. At 0s, traffic starts once the join was sent. Default: 0s."""
     leave: str | None = None
     """When to leave, after the start of traffic. Default: when traffic has ended."""
+
+
+@dataclass(kw_only=True)
+class Bgp(Written):
+    """BGP speakers behind a port: hosts of the port with sessions to the device (RFC 4271). Traffic starts when all
+    sessions are established and all routes have been acknowledged.
+    """
+
+    peers: Sequence[BgpPeer | Mapping[str, Any]]
+    """The speakers and their peers; at most 4,096."""
+    rate: str | None = None
+    """Rate at which connections are opened. Default: 500/s."""
+    timeout: str | None = None
+    """How long to wait until all sessions are established and all routes acknowledged. Traffic then starts with
+    those that are, and the result is not valid; without any session, the run ends with an error. Default: 60s.
+    """
+    settle: str | None = None
+    """How long to wait after that, for the device to install the routes. Default: 1s."""
+
+
+@dataclass(kw_only=True)
+class BgpPeer(Written):
+    """A BGP speaker and its peer, or one for each of several hosts."""
+
+    peer: str
+    """Address of the peer: the device's."""
+    as_: int
+    """AS number of the host."""
+    peer_as: int
+    """AS number of the peer. With the host's own, the session is internal."""
+    host: str | None = None
+    """Host of the port that speaks. The name of an entry of 'hosts' with 'count' stands for all of its hosts.
+    Default: the port's first host.
+    """
+    peer_step: int | float | str | None = None
+    """Step from one host's peer to the next. Default: all have the same."""
+    as_step: int | None = None
+    """Step from one host's AS number to the next. Default: 0."""
+    hold_time: str | None = None
+    """Time without a message after which the session ends; the lower of both sides' counts. '0s': never. Default:
+    90s.
+    """
+    retry: str | None = None
+    """Time from a failure to the next attempt, less up to a quarter of it. Default: 5s."""
+    families: Sequence[Literal["ipv4", "ipv6"]] | None = None
+    """Families of routes to exchange. Default: that of the peer's address, and those of 'routes'."""
+    passive: bool | None = None
+    """Wait for the peer to connect."""
+    router_id: str | None = None
+    """BGP identifier of the first host; each other has the next. Default: the host's IPv4 address."""
+    routes: Sequence[BgpRoutes | Mapping[str, Any]] | None = None
+    """Routes to advertise."""
+
+
+@dataclass(kw_only=True)
+class BgpRoutes(Written):
+    """Routes with the same attributes. They are made when they are sent: a million take no memory."""
+
+    prefixes: str
+    """The first prefix."""
+    count: int | None = None
+    """Number of prefixes of each peer. Default: 1."""
+    step: int | None = None
+    """Step from one prefix to the next, in prefixes: 2 leaves every other one out. Default: 1."""
+    same: bool | None = None
+    """Let all hosts of the entry advertise the same prefixes. Default: each has the next ones."""
+    next_hop: str | None = None
+    """Next hop. Default: the host's address of the prefixes' family."""
+    as_path: Sequence[int] | None = None
+    """AS numbers behind the host's own, the nearest first."""
+    origin: Literal["igp", "egp", "incomplete"] | None = None
+    """Origin. Default: igp."""
+    communities: Sequence[str] | None = None
+    """Communities (RFC 1997)."""
+    large_communities: Sequence[str] | None = None
+    """Large communities (RFC 8092)."""
+    med: int | None = None
+    """Multi-exit discriminator. Default: none."""
+    local_pref: int | None = None
+    """Local preference, for internal sessions. Default: 100."""
+    advertise: str | None = None
+    """When to advertise, after the start of traffic. At 0s, traffic starts once the routes were acknowledged.
+    Default: 0s.
+    """
+    withdraw: str | None = None
+    """When to withdraw, after the start of traffic. Default: when traffic has ended, with the session."""
+    flap: BgpFlap | Mapping[str, Any] | None = None
+    """Withdraw and advertise again and again."""
+
+
+@dataclass(kw_only=True)
+class BgpFlap(Written):
+    """Routes that flap, from 'advertise' until 'withdraw'."""
+
+    every: str
+    """Time from one withdrawal to the next; the first comes so long after the routes are advertised."""
+    down: str
+    """Time from a withdrawal until the routes are advertised again."""
 
 
 @dataclass(kw_only=True)

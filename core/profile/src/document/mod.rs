@@ -4,6 +4,7 @@
 //! Front doors build a [`Document`] and print it with [`Document::to_yaml`]; its text is loaded like any other.
 
 pub(crate) mod app;
+pub(crate) mod bgp;
 pub(crate) mod clients;
 pub(crate) mod content;
 pub(crate) mod dns;
@@ -24,6 +25,7 @@ pub(crate) mod tls;
 pub(crate) mod vary;
 
 pub use self::app::*;
+pub use self::bgp::*;
 pub use self::clients::*;
 pub use self::content::*;
 pub use self::dns::*;
@@ -131,6 +133,8 @@ pub struct PortDoc {
     pub dhcp: Option<DhcpDoc>,
     /// Multicast groups that the port's first host joins.
     pub multicast: Option<MulticastDoc>,
+    /// BGP sessions of the port's hosts with the device, and the routes they advertise.
+    pub bgp: Option<BgpDoc>,
     /// Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
     /// 6815): use it only in a lab.
     #[serde(default)]

@@ -163,6 +163,10 @@ quantities! {
         EndText::parse, EndText::print;
     Groups(pub AddressText) = "groups", "a multicast group such as 239.1.1.1 or ff15::1, or a range such as 239.1.1.1..239.1.1.9",
         ["239.1.1.1", "239.1.0.0..239.1.3.231", "ff15::1"], AddressText::parse_groups, AddressText::print;
+    Community(pub u32) = "community", "a community such as 65001:100, no-export, no-advertise or blackhole",
+        ["65001:100", "no-export"], community, print_community;
+    LargeCommunity(pub [u32; 3]) = "large-community", "a large community such as 65001:1:2",
+        ["65001:1:2"], large_community, |[a, b, c]| format!("{a}:{b}:{c}");
     BytesRange(pub (u64, u64)) = "bytes-range", "an amount of data such as 100B or 32KB, or a range such as 1KB..64KB",
         ["100B", "32KB", "1KB..64KB"], bytes_range, print_bytes_range;
     DelayText(pub (Nanos, Nanos)) = "delay", "a duration such as 10ms, or a range such as 5ms..20ms",
@@ -189,6 +193,35 @@ quantities! {
 /// Whether values of the schema's `format` may be written as plain numbers: they are read as the texts they were.
 pub(crate) fn is_numeric(format: &str) -> bool {
     matches!(format, "port-range" | "factor" | "tls-version" | "setting" | "step")
+}
+
+/// Communities with names: RFC 1997, RFC 3765, RFC 7999, RFC 8326.
+const COMMUNITIES: [(&str, u32); 6] = [
+    ("graceful-shutdown", 0xffff_0000),
+    ("blackhole", 0xffff_029a),
+    ("no-export", 0xffff_ff01),
+    ("no-advertise", 0xffff_ff02),
+    ("no-export-subconfed", 0xffff_ff03),
+    ("no-peer", 0xffff_ff04),
+];
+
+fn community(text: &str) -> Option<u32> {
+    let text = text.trim();
+    if let Some((_, number)) = COMMUNITIES.iter().find(|(name, _)| *name == text) {
+        return Some(*number);
+    }
+    let (high, low) = text.split_once(':')?;
+    Some(u32::from(high.parse::<u16>().ok()?) << 16 | u32::from(low.parse::<u16>().ok()?))
+}
+
+fn print_community(number: &u32) -> String {
+    let named = COMMUNITIES.iter().find(|(_, of)| of == number);
+    named.map_or_else(|| format!("{}:{}", number >> 16, number & 0xffff), |(name, _)| (*name).to_owned())
+}
+
+fn large_community(text: &str) -> Option<[u32; 3]> {
+    let parts: Vec<u32> = text.trim().split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    parts.try_into().ok()
 }
 
 fn checksum_at(text: &str) -> Option<wire::Fix> {

@@ -102,7 +102,7 @@ impl Resolver<'_> {
     }
 
     /// A rate of one in a second or more.
-    fn per_second(&mut self, path: &str, rate: Pps) -> u32 {
+    pub(super) fn per_second(&mut self, path: &str, rate: Pps) -> u32 {
         let whole = rate.as_f64().round();
         if !(1.0..=1e6).contains(&whole) {
             self.reading.fail(path, "must be from 1/s to 1M/s");

@@ -250,7 +250,7 @@ fn shifted(first: &HostPlan, doc: &HostDoc, number: u64) -> Result<HostPlan, (&'
 }
 
 /// The address of a host so far behind `ip`.
-fn plus(ip: IpAddr, far: u128) -> Option<IpAddr> {
+pub(super) fn plus(ip: IpAddr, far: u128) -> Option<IpAddr> {
     let there = match ip {
         IpAddr::V4(ip) => IpAddr::V4(u32::try_from(u128::from(u32::from(ip)).checked_add(far)?).ok()?.into()),
         IpAddr::V6(ip) => IpAddr::V6(u128::from(ip).checked_add(far)?.into()),

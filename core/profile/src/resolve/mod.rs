@@ -2,6 +2,7 @@
 //!
 //! Invariant: a value the reader already complained about is not complained about again.
 
+mod bgp;
 mod capture;
 mod clients;
 mod criteria;
@@ -113,7 +114,8 @@ impl Resolver<'_> {
     /// Without streams there must be sessions, a capture or hosts with a control plane, unless it is said that there are none.
     fn something_to_do(&mut self) {
         let is_busy = |port: &PortDoc| {
-            port.capture.is_some() || port.punt.is_some() || port.dhcp.is_some() || port.multicast.is_some()
+            let hosts_act = port.dhcp.is_some() || port.multicast.is_some() || port.bgp.is_some();
+            port.capture.is_some() || port.punt.is_some() || hosts_act
         };
         let captures = self.document.ports.values().any(is_busy);
         if !captures && !self.reading.has("streams") && !self.reading.has("sessions") {
@@ -170,9 +172,11 @@ impl Resolver<'_> {
         let hosts = self.hosts(name, port);
         let punt = port.punt.as_ref().map(|punt| self.punt(name, punt, &hosts));
         let vlans = hosts[0].vlans.clone();
+        let bgp = port.bgp.as_ref().map(|bgp| self.bgp(name, bgp, &hosts, port.punt.is_some()));
         PortPlan {
             dhcp: port.dhcp.as_ref().map(|dhcp| self.dhcp(name, dhcp, &vlans)),
             multicast: port.multicast.as_ref().map(|multicast| self.multicast(name, multicast)),
+            bgp,
             punt,
             name: name.to_owned(),
             device: port.device.clone(),

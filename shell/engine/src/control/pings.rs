@@ -67,7 +67,7 @@ impl<'a> Pings<'a> {
             let host = self.trial.hosts.ports[*port].host(*host);
             if let Some(due) = ping.poll(now, host) {
                 let tag = Some(PingTag { number: *number, sequence: due.sequence });
-                commands.push(WorkerCommand::SendFrame { port: *port, frame: due.frame, tag });
+                commands.push(WorkerCommand::SendFrames { port: *port, frames: [due.frame].into(), tag });
             }
         }
         let over = self.active.extract_if(.., |active| active.ping.outcome().is_some());

@@ -5,17 +5,18 @@
 //!
 //! Not here: the protocols (`emulate`); what traffic does with leases (`profile::Plan::with_leases`).
 
+use super::bgp::Speakers;
 use super::failure::nobody_bound;
 use crate::control::commands::Commands;
 use crate::error::EngineError;
-use crate::trial::hosts::{LOCAL, host_macs};
+use crate::trial::hosts::{EmulatedHosts, LOCAL, host_macs};
 use crate::trial::rig::Rig;
 use crate::worker::commands::{HostEvent, WorkerCommand};
 use crate::worker::receive::Receiver;
 use emulate::dhcp::{DhcpClients, DhcpConfig, Lease};
 use emulate::groups::{GroupHost, GroupMembers, Membership};
-use neighbour::{Host, Mac};
-use port::{Burst, Clock, TxQueue};
+use neighbour::{Host, Hosts, Mac};
+use port::{BURST, Burst, Clock, TxQueue};
 use profile::Plan;
 use profile::plan::{DhcpPlan, HostPlan, MembershipPlan, MulticastPlan, PortPlan};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -38,6 +39,9 @@ pub(crate) struct Emulation {
 pub(super) struct PortEmulation {
     pub(super) dhcp: Option<Clients>,
     pub(super) members: Option<GroupMembers>,
+    pub(super) bgp: Option<Speakers>,
+    /// The port's hosts, who answer ARP and echo where workers do not yet or no longer; none without BGP speakers.
+    hosts: Option<Hosts>,
     /// What is joined and left while traffic runs: when, and whether it is joined; the next one last.
     later: Vec<(Nanos, bool, MembershipPlan)>,
 }
@@ -53,23 +57,36 @@ pub(super) struct Clients {
 
 impl Emulation {
     /// That of `plan` on the ports of `rig`.
-    pub(crate) fn new(plan: &Plan, rig: &Rig) -> Self {
-        let own: Vec<Mac> = rig.facts().iter().map(|facts| facts.mac).collect();
+    pub(crate) fn new(plan: &Plan, rig: &Rig) -> Result<Self, EngineError> {
+        let facts = rig.facts();
+        let own: Vec<Mac> = facts.iter().map(|facts| facts.mac).collect();
         let macs = host_macs(plan, &own);
         let port = |(port, macs): (&PortPlan, &Vec<Mac>)| PortEmulation {
             dhcp: port.dhcp.as_ref().map(|dhcp| Clients::new(dhcp, macs[0])),
             members: port.multicast.as_ref().map(|multicast| members(multicast, port.own(), macs[0])),
             later: port.multicast.as_ref().map_or_else(Vec::new, later),
+            bgp: None,
+            hosts: None,
         };
-        Self { ports: plan.ports.iter().zip(&macs).map(port).collect(), epoch: Nanos::MAX }
+        let mut ports: Vec<PortEmulation> = plan.ports.iter().zip(&macs).map(port).collect();
+        if plan.ports.iter().any(|port| port.bgp.is_some()) {
+            let hosts = EmulatedHosts::new(plan, &facts)?.ports;
+            for (index, hosts) in hosts.into_iter().enumerate() {
+                let (port, macs) = (&plan.ports[index], &macs[index]);
+                let speakers = |bgp| Speakers::new(bgp, port, macs, facts[index], &hosts);
+                ports[index].bgp = port.bgp.as_ref().map(speakers);
+                ports[index].hosts = Some(hosts);
+            }
+        }
+        Ok(Self { ports, epoch: Nanos::MAX })
     }
 
     /// Whether hosts do anything.
     pub(crate) fn is_active(&self) -> bool {
-        self.ports.iter().any(|port| port.dhcp.is_some() || port.members.is_some())
+        self.ports.iter().any(|port| port.dhcp.is_some() || port.members.is_some() || port.bgp.is_some())
     }
 
-    /// Gets addresses and joins groups, until all is done, or time is up, or the run is stopped.
+    /// Gets addresses, joins groups and establishes BGP sessions, until all is done, or time is up, or the run is stopped.
     pub(crate) fn begin<C: Clock>(
         &mut self,
         plan: &Plan,
@@ -88,13 +105,15 @@ impl Emulation {
         }
         let timeouts = self.ports.iter().flat_map(|port| &port.dhcp).map(|clients| clients.timeout);
         let deadline = now.saturating_add(timeouts.max().unwrap_or(Nanos::ZERO).max(FAREWELL));
-        self.exchange(rig, clock, idle, |ports, now| {
-            let is_done = |port: &PortEmulation| {
+        self.exchange(rig, clock, idle, true, |ports, now| {
+            let is_done = |port: &mut PortEmulation| {
                 let is_late = |clients: &Clients| now > deadline || clients.machine.all_bound();
                 let is_settled = |members: &GroupMembers| members.is_settled();
-                port.dhcp.as_ref().is_none_or(is_late) && port.members.as_ref().is_none_or(is_settled)
+                port.dhcp.as_ref().is_none_or(is_late)
+                    && port.members.as_ref().is_none_or(is_settled)
+                    && port.bgp.as_mut().is_none_or(|speakers| speakers.may_start(now))
             };
-            commands.is_stopped() || ports.iter().all(is_done)
+            commands.is_stopped() || ports.iter_mut().all(is_done)
         })?;
         for (port, plan) in self.ports.iter_mut().zip(&plan.ports) {
             if let Some(clients) = &mut port.dhcp {
@@ -103,6 +122,14 @@ impl Emulation {
                 if clients.bound == 0 && !commands.is_stopped() {
                     let reason = nobody_bound(&clients.machine, clients.timeout);
                     return Err(EngineError::Dhcp { port: plan.name.clone(), reason });
+                }
+            }
+            if let Some(speakers) = &mut port.bgp {
+                speakers.note_start();
+                if let Some(reason) =
+                    speakers.missing().filter(|_| speakers.established == 0 && !commands.is_stopped())
+                {
+                    return Err(EngineError::Bgp { port: plan.name.clone(), reason });
                 }
             }
         }
@@ -119,6 +146,10 @@ impl Emulation {
     /// Traffic starts at `epoch`.
     pub(crate) fn start(&mut self, epoch: Nanos) {
         self.epoch = epoch;
+        self.ports
+            .iter_mut()
+            .flat_map(|port| &mut port.bgp)
+            .for_each(|speakers| speakers.machine.start(epoch));
     }
 
     /// When there is something to do.
@@ -127,7 +158,8 @@ impl Emulation {
             let clients = port.dhcp.as_ref().map_or(Nanos::MAX, |clients| clients.machine.next_due());
             let members = port.members.as_ref().map_or(Nanos::MAX, GroupMembers::next_due);
             let later = port.later.last().map_or(Nanos::MAX, |(at, ..)| self.epoch.saturating_add(*at));
-            clients.min(members).min(later)
+            let bgp = port.bgp.as_ref().map_or(Nanos::MAX, Speakers::next_due);
+            clients.min(members).min(later).min(bgp)
         };
         self.ports.iter().map(due).min().unwrap_or(Nanos::MAX)
     }
@@ -142,13 +174,15 @@ impl Emulation {
         let (mut commands, mut frames) = (Vec::new(), Vec::new());
         for (index, port) in self.ports.iter_mut().enumerate() {
             port.poll(now, self.epoch, &mut frames);
-            let send = |frame| WorkerCommand::SendFrame { port: index, frame, tag: None };
-            commands.extend(frames.drain(..).map(send));
+            while !frames.is_empty() {
+                let some = frames.drain(..frames.len().min(BURST)).collect();
+                commands.push(WorkerCommand::SendFrames { port: index, frames: some, tag: None });
+            }
         }
         commands
     }
 
-    /// Gives addresses back and leaves all groups: workers have ended.
+    /// Gives addresses back, leaves all groups and ends all BGP sessions: workers have ended.
     pub(crate) fn end<C: Clock>(
         &mut self,
         rig: &mut Rig,
@@ -171,24 +205,31 @@ impl Emulation {
                 last = last.max(now + farewell(members.groups().count(), members.host().rate));
                 members.leave_all();
             }
+            if let Some(speakers) = &mut port.bgp {
+                last = last.max(now + FAREWELL);
+                speakers.end(now);
+            }
         }
-        self.exchange(rig, clock, idle, |ports, now| {
+        self.exchange(rig, clock, idle, false, |ports, now| {
             let is_done = |port: &PortEmulation| {
                 let is_released = |clients: &Clients| clients.machine.next_due() == Nanos::MAX;
                 let has_left = |members: &GroupMembers| members.next_due() == Nanos::MAX;
-                port.dhcp.as_ref().is_none_or(is_released) && port.members.as_ref().is_none_or(has_left)
+                port.dhcp.as_ref().is_none_or(is_released)
+                    && port.members.as_ref().is_none_or(has_left)
+                    && port.bgp.as_ref().is_none_or(|speakers| speakers.machine.is_over())
             };
             now > last || ports.iter().all(is_done)
         })
     }
 
-    /// Sends and receives until `is_done`.
+    /// Sends and receives until `is_done`; `sets_up` is whether BGP speakers are to begin.
     fn exchange<C: Clock>(
         &mut self,
         rig: &mut Rig,
         clock: &C,
         idle: &dyn Fn(Nanos),
-        mut is_done: impl FnMut(&[PortEmulation], Nanos) -> bool,
+        sets_up: bool,
+        mut is_done: impl FnMut(&mut [PortEmulation], Nanos) -> bool,
     ) -> Result<(), EngineError> {
         for port in &mut rig.ports {
             port.queues.tx.iter_mut().take(1).try_for_each(|queue| queue.attach())?;
@@ -205,12 +246,15 @@ impl Emulation {
                         }
                     });
                 }
+                if let (Some(speakers), Some(hosts), true) = (&mut port.bgp, &port.hosts, sets_up) {
+                    speakers.set_up(now, hosts, &mut frames);
+                }
                 port.poll(now, self.epoch, &mut frames);
                 if let Some(queue) = rig.queues.tx.first_mut() {
                     frames.drain(..).for_each(|frame| send(queue.as_mut(), &frame));
                 }
             }
-            if is_done(&self.ports, now) {
+            if is_done(&mut self.ports, now) {
                 return Ok(());
             }
             idle(self.next_due().max(Nanos(now.0 + 1)).min(now + Nanos::from_millis(1)));
@@ -221,13 +265,24 @@ impl Emulation {
 impl PortEmulation {
     /// Looks at a received frame; returns whether it was for one of the hosts.
     fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+        if let (Some(speakers), Some(hosts)) = (&mut self.bgp, &self.hosts)
+            && speakers.take(now, frame, hosts)
+        {
+            return true;
+        }
         emulate::may_concern(frame)
             && (self.dhcp.as_mut().is_some_and(|clients| clients.machine.take(now, frame))
                 || self.members.as_mut().is_some_and(|members| members.take(now, frame)))
     }
 
-    /// The answer to a request for the hardware address of a lease, which is no host's yet.
+    /// The answer to a request, by a host or for the hardware address of a lease.
     fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
+        let own = self.hosts.as_ref().and_then(|hosts| hosts.answer(frame).into_iter().next());
+        own.or_else(|| self.answer_for_lease(frame))
+    }
+
+    /// The answer to a request for the hardware address of a lease, which is no host's yet.
+    fn answer_for_lease(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let machine = &self.dhcp.as_ref()?.machine;
         let IpAddr::V4(ip) = neighbour::asked_for(frame)? else { return None };
         let lease = machine.lease_of(ip)?;
@@ -252,6 +307,9 @@ impl PortEmulation {
         }
         if let Some(members) = &mut self.members {
             members.poll(now, frames);
+        }
+        if let Some(speakers) = &mut self.bgp {
+            speakers.machine.poll(now, frames);
         }
     }
 

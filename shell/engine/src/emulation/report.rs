@@ -1,8 +1,9 @@
-//! What became of DHCP clients and memberships: their rows of the result, and sentences.
+//! What became of DHCP clients, memberships and BGP sessions: their rows of the result, and sentences.
 
+use super::bgp::Speakers;
 use super::hosts::{Clients, Emulation};
 use histogram::Timing;
-use result::{DhcpResult, LatencyResult, MulticastResult, ResultDocument};
+use result::{BgpResult, DhcpResult, LatencyResult, MulticastResult, ResultDocument};
 use units::{Nanos, count};
 
 impl Emulation {
@@ -21,6 +22,14 @@ impl Emulation {
                     let note = format!("port {name}: {} DHCP leases ended while traffic ran", count(lost));
                     verdict.notes.push(note);
                 }
+            }
+            if let Some(speakers) = &port.bgp {
+                row.bgp = Some(bgp(speakers));
+                for reason in speakers.complaints.clone() {
+                    verdict.valid = false;
+                    verdict.reasons.push(format!("port {name}: {reason}"));
+                }
+                verdict.notes.extend(speakers.lost().map(|note| format!("port {name}: {note}")));
             }
             if let Some(members) = &port.members {
                 let counts = members.counts();
@@ -55,6 +64,35 @@ fn dhcp(clients: &Clients) -> DhcpResult {
         rebound: counts.rebound,
         lost: counts.lost,
         conflicts: counts.conflicts,
+    }
+}
+
+fn bgp(speakers: &Speakers) -> BgpResult {
+    let (counts, all) = (speakers.machine.counts(), speakers.plan.peers.len());
+    BgpResult {
+        peers: all as u64,
+        established: speakers.established as u64,
+        failed: (all - speakers.established) as u64,
+        established_at_end: speakers.established_at_end as u64,
+        flaps: counts.flaps,
+        setup_ns: times(&counts.set_up),
+        announced_after_s: speakers.told_after().map(Nanos::as_secs_f64),
+        connections: counts.connections,
+        advertised: counts.advertised,
+        withdrawn: counts.withdrawn,
+        received_ipv4: counts.received_ipv4,
+        received_ipv6: counts.received_ipv6,
+        received_withdrawn: counts.received_withdrawn,
+        received_end_of_rib: counts.ends_of_rib,
+        opens_sent: counts.opens.0,
+        opens_received: counts.opens.1,
+        updates_sent: counts.updates.0,
+        updates_received: counts.updates.1,
+        keepalives_sent: counts.keep_alives.0,
+        keepalives_received: counts.keep_alives.1,
+        notifications_sent: counts.notifications.0,
+        notifications_received: counts.notifications.1,
+        refreshes_received: counts.refreshes,
     }
 }
 

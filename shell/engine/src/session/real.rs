@@ -52,8 +52,8 @@ struct Lines {
     bell: Bell,
 }
 
-/// Events of pings and hosts on their way from a worker to control; what finds no room is asked for again.
-const HOST_EVENTS_MAX: usize = 256;
+/// Events of pings and hosts on their way from a worker to control; what finds no room is asked for, or sent, again.
+const HOST_EVENTS_MAX: usize = 1_024;
 
 pub(super) fn run(
     trial: &Trial<'_>,

@@ -24,7 +24,7 @@ use wire::{Packet, PacketSpec};
 pub(crate) type Endpoints<'q> = (Vec<Transmitter<'q>>, Vec<Receiver<'q>>);
 
 /// The longest IP packet that hosts send: an ordinary one, or what the port takes.
-fn hosts_mtu(facts: &PortFacts) -> usize {
+pub(crate) fn hosts_mtu(facts: &PortFacts) -> usize {
     const MTU: u32 = 1_500;
     facts.frame_len_max.saturating_sub(ETHERNET_BYTES).min(MTU) as usize
 }
@@ -67,6 +67,9 @@ impl Trial<'_> {
                 let mut receiver = Receiver::new(queue.as_mut(), index, self.mark, mtu);
                 if let Some(entry) = entries.next() {
                     receiver.punt(entry);
+                }
+                if self.plan.ports[index].bgp.is_some() {
+                    receiver.leave_bgp();
                 }
                 all[(first + n) % workers].1.push(receiver);
             }

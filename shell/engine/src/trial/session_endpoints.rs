@@ -244,7 +244,7 @@ impl SessionEndpoints {
 }
 
 /// Which checksums of frames of a port are good that do not add up.
-fn unfinished(facts: &PortFacts) -> UnfinishedChecksums {
+pub(crate) fn unfinished(facts: &PortFacts) -> UnfinishedChecksums {
     if facts.tells_unfinished_checksums {
         UnfinishedChecksums::Told
     } else if VIRTUAL.contains(&facts.driver.as_str()) {

@@ -2,6 +2,7 @@
 
 use sched::Factor;
 use session::Scale;
+use std::sync::Arc;
 use units::Nanos;
 
 /// What control tells a running worker.
@@ -13,11 +14,11 @@ pub(crate) enum WorkerCommand {
     ScaleSessions(SessionStep),
     /// Hand over frames that may answer a ping or concern hosts that control looks after, or no longer.
     Overhear(bool),
-    /// Send a frame of a ping, or of such a host. The first of the workers that send on the port does.
-    SendFrame {
+    /// Send frames of a ping, or of such hosts, at most a burst. The first of the workers that send on the port does.
+    SendFrames {
         /// Index of the port.
         port: usize,
-        frame: Vec<u8>,
+        frames: Arc<[Vec<u8>]>,
         tag: Option<PingTag>,
     },
     /// Send nothing that is not due yet.

@@ -38,6 +38,8 @@ pub(crate) struct Receiver<'a> {
     tap: Option<Tap>,
     /// To the namespace of hosts that have one.
     punt: Option<&'a mut PuntEntry>,
+    /// Whether the port's hosts have BGP sessions, which control looks after.
+    speaks_bgp: bool,
     /// What may be answers to pings or for hosts that control looks after, while there are some.
     overheard: Option<Vec<HostEvent>>,
     /// Packets whose fragments arrive one by one.
@@ -65,6 +67,7 @@ impl<'a> Receiver<'a> {
             full: false,
             tap: None,
             punt: None,
+            speaks_bgp: false,
             overheard: None,
             pieces: Pieces::new(mtu),
         }
@@ -78,6 +81,11 @@ impl<'a> Receiver<'a> {
     /// Passes frames for the hosts' namespace on.
     pub(crate) fn punt(&mut self, entry: &'a mut PuntEntry) {
         self.punt = Some(entry);
+    }
+
+    /// Leaves segments from and to BGP's port to control, whatever sessions there are.
+    pub(crate) fn leave_bgp(&mut self) {
+        self.speaks_bgp = true;
     }
 
     pub(crate) fn port(&self) -> usize {
@@ -150,7 +158,8 @@ impl<'a> Receiver<'a> {
         for (i, frame) in frames[..n].iter_mut().enumerate() {
             let data = self.burst.data(i);
             // A test packet may have the addresses and ports of a flow: what is measured goes first.
-            if !(is_measuring && signature::read_at_end(data, &self.mark).is_ok()) {
+            let is_measured = is_measuring && signature::read_at_end(data, &self.mark).is_ok();
+            if !(is_measured || self.speaks_bgp && bgp::may_concern(data)) {
                 *frame = data;
             }
             unfinished |= u64::from(self.burst.has_unfinished_checksum(i)) << i;
@@ -353,7 +362,9 @@ fn look_closer(
 #[inline]
 fn keep_for_control(overheard: &mut Option<Vec<HostEvent>>, port: usize, at: Nanos, data: &[u8]) {
     let Some(overheard) = overheard else { return };
-    if overheard.len() < OVERHEARD_MAX && (neighbour::may_answer(data) || emulate::may_concern(data)) {
+    if overheard.len() < OVERHEARD_MAX
+        && (neighbour::may_answer(data) || emulate::may_concern(data) || bgp::may_concern(data))
+    {
         overheard.push(HostEvent::Received { port, at, frame: data.to_vec() });
     }
 }

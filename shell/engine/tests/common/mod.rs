@@ -77,6 +77,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         punt: None,
         dhcp: None,
         multicast: None,
+        bgp: None,
         rate_max: None,
     };
     let link = LinkPlan {

@@ -1,0 +1,75 @@
+//! Why there is no session with a peer, or no longer.
+
+use crate::message::Notification;
+use std::fmt;
+use tcp::End;
+use units::Nanos;
+
+/// Why there is no session with a peer, or no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Failure {
+    /// Nothing is known of where its frames go.
+    NoNeighbour,
+    /// It did not accept the connection, or gave it up.
+    Connection(End),
+    /// It closed the connection without saying why.
+    Closed,
+    /// It is another AS than expected.
+    OtherAs {
+        /// What it says.
+        is: u32,
+        /// What it should be.
+        expected: u32,
+    },
+    /// It sent nothing for the hold time.
+    Silent(Nanos),
+    /// It sent what can't be, or not then: what it was told.
+    Refused(Notification),
+    /// It refused what was sent: what it said.
+    RefusedBy(Notification),
+}
+
+impl Failure {
+    /// Whether it says less than `other`, which came before: peers that refused a session may not answer the next attempt.
+    pub(crate) fn says_less_than(&self, other: &Self) -> bool {
+        let is_vague = |failure: &Self| matches!(failure, Self::Connection(_) | Self::Closed);
+        is_vague(self) && !is_vague(other) && *other != Self::NoNeighbour
+    }
+
+    /// Whether trying again changes nothing.
+    pub fn is_lasting(&self) -> bool {
+        matches!(self, Self::OtherAs { .. }) || *self == Self::RefusedBy(Notification::BAD_PEER_AS)
+    }
+}
+
+impl fmt::Display for Failure {
+    /// What the peer did, as the end of a sentence that begins with its address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNeighbour => {
+                f.write_str("does not answer ARP or neighbour discovery, nor does its gateway")
+            }
+            Self::Connection(End::Refused) => f.write_str(
+                "refuses connections to TCP port 179; check that it runs BGP and has this neighbor",
+            ),
+            Self::Connection(End::SetupTimeout | End::Unreachable) => {
+                f.write_str("does not answer on TCP port 179")
+            }
+            Self::Connection(End::Reset | End::ResetAcknowledged) => {
+                f.write_str("resets connections to TCP port 179; check that it has this neighbor")
+            }
+            Self::Connection(_) => f.write_str("does not acknowledge what it is sent any more"),
+            Self::Closed => {
+                f.write_str("closes connections without a NOTIFICATION; check that it has this neighbor")
+            }
+            Self::OtherAs { is, expected } => write!(f, "is AS {is}, not AS {expected} as 'peer_as' says"),
+            Self::Silent(hold) => write!(f, "sent nothing for the hold time of {hold}"),
+            Self::Refused(Notification::BAD_PEER_AS) => f.write_str("says that it is AS 0"),
+            Self::Refused(what) => write!(f, "sent what no peer may send; it was told '{what}'"),
+            Self::RefusedBy(Notification::BAD_PEER_AS) => {
+                f.write_str("says 'Bad Peer AS': it expects another AS than 'as' says")
+            }
+            Self::RefusedBy(what) => write!(f, "ended the session: '{what}'"),
+        }
+    }
+}

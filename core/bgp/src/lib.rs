@@ -1,0 +1,31 @@
+//! BGP-4 speakers behind a port, thousands of them (RFC 4271): sessions over flows of `tcp`, IPv4 and IPv6 unicast routes (RFC 4760)
+//! that are functions of their index, so that a million of them takes no room.
+//!
+//! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
+//!
+//! Not here: which hardware address leads to a peer (`neighbour`), what traffic is sent to the routes. Routes that a peer sends are
+//! counted, not kept: nothing is chosen or passed on.
+//!
+//! Invariant: a byte that was handed to a flow is the same each time the flow asks for it, until it is acknowledged.
+
+#![forbid(unsafe_code)]
+
+mod counts;
+mod failure;
+mod message;
+mod routes;
+mod session;
+mod speaker;
+mod wires;
+
+pub use counts::BgpCounts;
+pub use failure::Failure;
+pub use message::{
+    Capabilities, HEADER, Header, Malformed, Message, Notification, Open, Refresh, Update, next_message,
+};
+pub use routes::{Attributes, Family, Flap, Origin, RouteRange};
+pub use session::{Identity, State};
+pub use speaker::{GroupConfig, PORT, PeerConfig, Speaker, SpeakerConfig, may_concern};
+
+/// A hardware address.
+pub type Mac = [u8; 6];

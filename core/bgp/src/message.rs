@@ -1,0 +1,536 @@
+//! Messages: reading them within bounds, and writing them (RFC 4271 section 4).
+//!
+//! Invariant: what [`next_message`] refuses is answered by the [`Notification`] it gives.
+
+use crate::routes::Family;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Bytes of a message's header.
+pub const HEADER: usize = 19;
+/// Bytes of the longest message.
+pub(crate) const MESSAGE_MAX: usize = 4_096;
+/// The AS number that stands for one of four bytes where there is room for two (RFC 6793 section 9).
+pub(crate) const AS_TRANS: u16 = 23_456;
+
+const OPEN: u8 = 1;
+const UPDATE: u8 = 2;
+const NOTIFICATION: u8 = 3;
+const KEEPALIVE: u8 = 4;
+const REFRESH: u8 = 5;
+
+/// The only version.
+const VERSION: u8 = 4;
+/// The optional parameter that holds capabilities (RFC 5492).
+const PARAMETER_CAPABILITIES: u8 = 2;
+const CAPABILITY_MULTIPROTOCOL: u8 = 1;
+const CAPABILITY_REFRESH: u8 = 2;
+const CAPABILITY_FOUR_BYTE_AS: u8 = 65;
+
+pub(crate) const ATTRIBUTE_MP_REACH: u8 = 14;
+pub(crate) const ATTRIBUTE_MP_UNREACH: u8 = 15;
+/// A flag of an attribute: its length has two bytes.
+pub(crate) const EXTENDED: u8 = 0x10;
+
+/// Why a peer's message ends the session: what it is told (RFC 4271 section 4.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Notification {
+    /// Error code.
+    pub code: u8,
+    /// Error subcode; zero if there is none.
+    pub subcode: u8,
+}
+
+impl Notification {
+    pub(crate) const fn new(code: u8, subcode: u8) -> Self {
+        Self { code, subcode }
+    }
+
+    pub(crate) const NOT_SYNCHRONIZED: Self = Self::new(1, 1);
+    pub(crate) const BAD_LENGTH: Self = Self::new(1, 2);
+    pub(crate) const BAD_TYPE: Self = Self::new(1, 3);
+    pub(crate) const OPEN_MALFORMED: Self = Self::new(2, 0);
+    pub(crate) const BAD_VERSION: Self = Self::new(2, 1);
+    pub(crate) const BAD_PEER_AS: Self = Self::new(2, 2);
+    pub(crate) const BAD_IDENTIFIER: Self = Self::new(2, 3);
+    pub(crate) const BAD_HOLD_TIME: Self = Self::new(2, 6);
+    pub(crate) const ATTRIBUTES_MALFORMED: Self = Self::new(3, 1);
+    pub(crate) const ATTRIBUTE_LENGTH: Self = Self::new(3, 5);
+    pub(crate) const BAD_NETWORK: Self = Self::new(3, 10);
+    pub(crate) const HOLD_EXPIRED: Self = Self::new(4, 0);
+    pub(crate) const UNEXPECTED_IN_OPEN_SENT: Self = Self::new(5, 1);
+    pub(crate) const UNEXPECTED_IN_OPEN_CONFIRM: Self = Self::new(5, 2);
+    pub(crate) const UNEXPECTED_IN_ESTABLISHED: Self = Self::new(5, 3);
+    pub(crate) const SHUTDOWN: Self = Self::new(6, 2);
+    pub(crate) const COLLISION: Self = Self::new(6, 7);
+}
+
+impl fmt::Display for Notification {
+    /// As the RFCs call it (RFC 4271 section 4.5, RFC 4486).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match (self.code, self.subcode) {
+            (1, 1) => "Connection Not Synchronized",
+            (1, 2) => "Bad Message Length",
+            (1, 3) => "Bad Message Type",
+            (1, _) => "Message Header Error",
+            (2, 1) => "Unsupported Version Number",
+            (2, 2) => "Bad Peer AS",
+            (2, 3) => "Bad BGP Identifier",
+            (2, 4) => "Unsupported Optional Parameter",
+            (2, 6) => "Unacceptable Hold Time",
+            (2, 7) => "Unsupported Capability",
+            (2, _) => "OPEN Message Error",
+            (3, 1) => "Malformed Attribute List",
+            (3, 2) => "Unrecognized Well-known Attribute",
+            (3, 3) => "Missing Well-known Attribute",
+            (3, 4) => "Attribute Flags Error",
+            (3, 5) => "Attribute Length Error",
+            (3, 6) => "Invalid ORIGIN Attribute",
+            (3, 8) => "Invalid NEXT_HOP Attribute",
+            (3, 9) => "Optional Attribute Error",
+            (3, 10) => "Invalid Network Field",
+            (3, 11) => "Malformed AS_PATH",
+            (3, _) => "UPDATE Message Error",
+            (4, _) => "Hold Timer Expired",
+            (5, _) => "Finite State Machine Error",
+            (6, 1) => "Maximum Number of Prefixes Reached",
+            (6, 2) => "Administrative Shutdown",
+            (6, 3) => "Peer De-configured",
+            (6, 4) => "Administrative Reset",
+            (6, 5) => "Connection Rejected",
+            (6, 6) => "Other Configuration Change",
+            (6, 7) => "Connection Collision Resolution",
+            (6, 8) => "Out of Resources",
+            (6, _) => "Cease",
+            _ => return write!(f, "error {}/{}", self.code, self.subcode),
+        };
+        f.write_str(name)
+    }
+}
+
+/// Why bytes are no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Malformed(pub Notification);
+
+/// What a peer can do, or says that it can (RFC 5492).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Capabilities {
+    /// IPv4 unicast routes (RFC 4760).
+    pub ipv4: bool,
+    /// IPv6 unicast routes (RFC 4760).
+    pub ipv6: bool,
+    /// Sends routes again when asked to (RFC 2918).
+    pub refresh: bool,
+    /// AS numbers of four bytes (RFC 6793).
+    pub four_byte_as: bool,
+}
+
+impl Capabilities {
+    /// Whether routes of a family can be exchanged.
+    pub fn has(&self, family: Family) -> bool {
+        match family {
+            Family::Ipv4 => self.ipv4,
+            Family::Ipv6 => self.ipv6,
+        }
+    }
+}
+
+/// An OPEN message (RFC 4271 section 4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Open {
+    /// The sender's AS: of four bytes if it has that capability.
+    pub asn: u32,
+    /// Seconds; zero is no limit.
+    pub hold_s: u16,
+    /// BGP identifier.
+    pub identifier: Ipv4Addr,
+    /// What the sender can do. Without any capability of RFC 4760 that is IPv4 unicast.
+    pub capabilities: Capabilities,
+}
+
+/// What an UPDATE message says, counted (RFC 4271 section 4.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Update {
+    /// IPv4 prefixes advertised.
+    pub ipv4: u32,
+    /// IPv6 prefixes advertised.
+    pub ipv6: u32,
+    /// Prefixes withdrawn, of both families.
+    pub withdrawn: u32,
+    /// The family of which it says that all routes have been sent (RFC 4724 section 2).
+    pub end_of_rib: Option<Family>,
+}
+
+/// A ROUTE-REFRESH message; `None` is of a family that is not known here (RFC 2918).
+pub type Refresh = Option<Family>;
+
+/// A message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Message {
+    /// OPEN.
+    Open(Open),
+    /// UPDATE.
+    Update(Update),
+    /// NOTIFICATION.
+    Notification(Notification),
+    /// KEEPALIVE.
+    KeepAlive,
+    /// ROUTE-REFRESH.
+    Refresh(Refresh),
+}
+
+/// The header of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of the message with its header.
+    pub len: usize,
+    /// Its type.
+    pub kind: u8,
+}
+
+impl Header {
+    /// Reads a header; `None` if it is not all there (RFC 4271 sections 4.1 and 6.1).
+    pub fn read(bytes: &[u8]) -> Option<Result<Self, Malformed>> {
+        let header = bytes.get(..HEADER)?;
+        let (len, kind) = (usize::from(u16::from_be_bytes([header[16], header[17]])), header[18]);
+        let fits = match kind {
+            OPEN => len >= HEADER + 10,
+            UPDATE => len >= HEADER + 4,
+            NOTIFICATION => len >= HEADER + 2,
+            KEEPALIVE => len == HEADER,
+            REFRESH => len == HEADER + 4,
+            _ => true,
+        };
+        Some(if header[..16] != [0xff; 16] {
+            Err(Malformed(Notification::NOT_SYNCHRONIZED))
+        } else if !(HEADER..=MESSAGE_MAX).contains(&len) || !fits {
+            Err(Malformed(Notification::BAD_LENGTH))
+        } else if !(OPEN..=REFRESH).contains(&kind) {
+            Err(Malformed(Notification::BAD_TYPE))
+        } else {
+            Ok(Self { len, kind })
+        })
+    }
+}
+
+/// The first message of `bytes`, and how many bytes it has; `None` if it is not all there.
+pub fn next_message(bytes: &[u8]) -> Option<Result<(Message, usize), Malformed>> {
+    let header = match Header::read(bytes)? {
+        Ok(header) => header,
+        Err(why) => return Some(Err(why)),
+    };
+    let body = bytes.get(HEADER..header.len)?;
+    let message = match header.kind {
+        OPEN => read_open(body).map(Message::Open),
+        UPDATE => read_update(body).map(Message::Update),
+        NOTIFICATION => Ok(Message::Notification(Notification::new(body[0], body[1]))),
+        KEEPALIVE => Ok(Message::KeepAlive),
+        _ => Ok(Message::Refresh(family(body[0], body[1], body[3]))),
+    };
+    Some(message.map(|message| (message, header.len)).map_err(Malformed))
+}
+
+/// The family of an address family identifier and a subsequent one (RFC 4760 section 6).
+fn family(high: u8, low: u8, subsequent: u8) -> Refresh {
+    match (high, low, subsequent) {
+        (0, 1, 1) => Some(Family::Ipv4),
+        (0, 2, 1) => Some(Family::Ipv6),
+        _ => None,
+    }
+}
+
+/// Takes a value with a length of one byte before it.
+fn take_short<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (len, rest) = bytes.split_first()?;
+    let (value, rest) = rest.split_at_checked(usize::from(*len))?;
+    *bytes = rest;
+    Some(value)
+}
+
+/// Takes a value with a length of two bytes before it.
+fn take_long<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (len, rest) = bytes.split_first_chunk()?;
+    let (value, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
+    *bytes = rest;
+    Some(value)
+}
+
+/// Reads what is behind the header of an OPEN message, which has ten bytes or more (RFC 4271 section 6.2).
+fn read_open(body: &[u8]) -> Result<Open, Notification> {
+    if body[0] != VERSION {
+        return Err(Notification::BAD_VERSION);
+    }
+    let mut open = Open {
+        asn: u16::from_be_bytes([body[1], body[2]]).into(),
+        hold_s: u16::from_be_bytes([body[3], body[4]]),
+        identifier: Ipv4Addr::new(body[5], body[6], body[7], body[8]),
+        capabilities: Capabilities::default(),
+    };
+    let mut rest = &body[9..];
+    let mut parameters = take_short(&mut rest).ok_or(Notification::OPEN_MALFORMED)?;
+    if !rest.is_empty() {
+        return Err(Notification::OPEN_MALFORMED);
+    }
+    let mut says_families = false;
+    while let Some((kind, rest)) = parameters.split_first() {
+        parameters = rest;
+        let mut value = take_short(&mut parameters).ok_or(Notification::OPEN_MALFORMED)?;
+        while *kind == PARAMETER_CAPABILITIES && !value.is_empty() {
+            let code = value[0];
+            value = &value[1..];
+            let said = take_short(&mut value).ok_or(Notification::OPEN_MALFORMED)?;
+            match (code, said) {
+                (CAPABILITY_MULTIPROTOCOL, [high, low, _, subsequent]) => {
+                    says_families = true;
+                    let said = family(*high, *low, *subsequent);
+                    open.capabilities.ipv4 |= said == Some(Family::Ipv4);
+                    open.capabilities.ipv6 |= said == Some(Family::Ipv6);
+                }
+                (CAPABILITY_REFRESH, _) => open.capabilities.refresh = true,
+                (CAPABILITY_FOUR_BYTE_AS, [a, b, c, d]) => {
+                    open.asn = u32::from_be_bytes([*a, *b, *c, *d]);
+                    open.capabilities.four_byte_as = true;
+                }
+                _ => {}
+            }
+        }
+    }
+    open.capabilities.ipv4 |= !says_families;
+    if matches!(open.hold_s, 1 | 2) {
+        return Err(Notification::BAD_HOLD_TIME);
+    }
+    if open.identifier.is_unspecified() {
+        return Err(Notification::BAD_IDENTIFIER);
+    }
+    Ok(open)
+}
+
+/// How many prefixes `bytes` are; `None` if they are none.
+fn prefixes(mut bytes: &[u8], bits_max: u8) -> Option<u32> {
+    let mut count = 0;
+    while let Some((bits, rest)) = bytes.split_first() {
+        if *bits > bits_max {
+            return None;
+        }
+        bytes = rest.get(usize::from(bits.div_ceil(8))..)?;
+        count += 1;
+    }
+    Some(count)
+}
+
+/// Reads what is behind the header of an UPDATE message (RFC 4271 section 6.3).
+fn read_update(body: &[u8]) -> Result<Update, Notification> {
+    let mut rest = body;
+    let withdrawn = take_long(&mut rest).ok_or(Notification::ATTRIBUTES_MALFORMED)?;
+    let mut attributes = take_long(&mut rest).ok_or(Notification::ATTRIBUTES_MALFORMED)?;
+    let mut update = Update {
+        ipv4: prefixes(rest, 32).ok_or(Notification::BAD_NETWORK)?,
+        withdrawn: prefixes(withdrawn, 32).ok_or(Notification::BAD_NETWORK)?,
+        ..Update::default()
+    };
+    if withdrawn.is_empty() && attributes.is_empty() && rest.is_empty() {
+        update.end_of_rib = Some(Family::Ipv4);
+    }
+    let is_bare = withdrawn.is_empty() && rest.is_empty();
+    let mut is_first = true;
+    let mut end_of_rib = update.end_of_rib;
+    while let Some(([flags, kind], rest)) = attributes.split_first_chunk() {
+        attributes = rest;
+        let is_long = flags & EXTENDED != 0;
+        let value = if is_long { take_long(&mut attributes) } else { take_short(&mut attributes) };
+        let value = value.ok_or(Notification::ATTRIBUTE_LENGTH)?;
+        match *kind {
+            ATTRIBUTE_MP_REACH => {
+                let (family, count) = read_reach(value).ok_or(Notification::ATTRIBUTE_LENGTH)?;
+                match family {
+                    Some(Family::Ipv4) => update.ipv4 += count,
+                    Some(Family::Ipv6) => update.ipv6 += count,
+                    None => {}
+                }
+            }
+            ATTRIBUTE_MP_UNREACH => {
+                let (head, networks) = value.split_first_chunk().ok_or(Notification::ATTRIBUTE_LENGTH)?;
+                let [high, low, subsequent] = *head;
+                if let Some(family) = family(high, low, subsequent) {
+                    let count = prefixes(networks, family.bits()).ok_or(Notification::BAD_NETWORK)?;
+                    if count == 0 && is_bare && is_first && attributes.is_empty() {
+                        end_of_rib = Some(family);
+                    }
+                    update.withdrawn += count;
+                }
+            }
+            _ => {}
+        }
+        is_first = false;
+    }
+    if !attributes.is_empty() {
+        return Err(Notification::ATTRIBUTES_MALFORMED);
+    }
+    Ok(Update { end_of_rib, ..update })
+}
+
+/// The family of an MP_REACH_NLRI attribute, if it is known here, and how many prefixes it has (RFC 4760 section 3).
+fn read_reach(value: &[u8]) -> Option<(Refresh, u32)> {
+    let ([high, low, subsequent], mut rest) = value.split_first_chunk()?;
+    take_short(&mut rest)?;
+    let (_, networks) = rest.split_first()?;
+    match family(*high, *low, *subsequent) {
+        Some(family) => Some((Some(family), prefixes(networks, family.bits())?)),
+        None => Some((None, 0)),
+    }
+}
+
+/// Writes a message: `body` writes what is behind the header.
+pub(crate) fn put(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend([0xff; 16]);
+    out.extend([0, 0, kind]);
+    body(out);
+    let len = (out.len() - start) as u16;
+    out[start + 16..start + 18].copy_from_slice(&len.to_be_bytes());
+}
+
+/// Writes an UPDATE message.
+pub(crate) fn put_update(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+    put(out, UPDATE, body);
+}
+
+/// Writes a KEEPALIVE message.
+pub(crate) fn put_keep_alive(out: &mut Vec<u8>) {
+    put(out, KEEPALIVE, |_| ());
+}
+
+/// Writes a NOTIFICATION message.
+pub(crate) fn put_notification(out: &mut Vec<u8>, what: Notification) {
+    put(out, NOTIFICATION, |out| out.extend([what.code, what.subcode]));
+}
+
+/// Writes an OPEN message.
+pub(crate) fn put_open(out: &mut Vec<u8>, open: &Open) {
+    let mut capabilities = Vec::new();
+    let said = &open.capabilities;
+    for (_, identifier) in [(said.ipv4, 1), (said.ipv6, 2)].into_iter().filter(|(has, _)| *has) {
+        capabilities.extend([CAPABILITY_MULTIPROTOCOL, 4, 0, identifier, 0, 1]);
+    }
+    if said.refresh {
+        capabilities.extend([CAPABILITY_REFRESH, 0]);
+    }
+    if said.four_byte_as {
+        capabilities.extend([CAPABILITY_FOUR_BYTE_AS, 4]);
+        capabilities.extend(open.asn.to_be_bytes());
+    }
+    put(out, OPEN, |out| {
+        out.push(VERSION);
+        out.extend(u16::try_from(open.asn).unwrap_or(AS_TRANS).to_be_bytes());
+        out.extend(open.hold_s.to_be_bytes());
+        out.extend(open.identifier.octets());
+        let len = capabilities.len() as u8;
+        if len == 0 {
+            out.push(0);
+        } else {
+            out.extend([len + 2, PARAMETER_CAPABILITIES, len]);
+            out.extend(&capabilities);
+        }
+    });
+}
+
+/// Writes the bytes of an address.
+pub(crate) fn put_ip(out: &mut Vec<u8>, ip: IpAddr) {
+    match ip {
+        IpAddr::V4(ip) => out.extend(ip.octets()),
+        IpAddr::V6(ip) => out.extend(ip.octets()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(bytes: &[u8]) -> Result<Message, Notification> {
+        let (message, len) = next_message(bytes).expect("a whole message").map_err(|Malformed(why)| why)?;
+        assert_eq!(len, bytes.len());
+        Ok(message)
+    }
+
+    fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        put(&mut out, kind, |out| out.extend(body));
+        out
+    }
+
+    #[test]
+    fn an_open_is_read_as_it_was_written() {
+        for (asn, ipv4, ipv6) in [(65_001, true, false), (4_200_000_001, true, true), (7, false, true)] {
+            let capabilities = Capabilities { ipv4, ipv6, refresh: true, four_byte_as: true };
+            let open = Open { asn, hold_s: 90, identifier: Ipv4Addr::new(10, 0, 0, 2), capabilities };
+            let mut bytes = Vec::new();
+            put_open(&mut bytes, &open);
+            assert_eq!(one(&bytes), Ok(Message::Open(open)));
+            assert_eq!(next_message(&bytes[..bytes.len() - 1]), None);
+        }
+    }
+
+    /// RFC 4271 section 4.2, by hand: AS 100, 180 s, 1.2.3.4, no parameters.
+    #[test]
+    fn an_open_without_capabilities_is_for_ipv4() {
+        let bytes = message(OPEN, &[4, 0, 100, 0, 180, 1, 2, 3, 4, 0]);
+        let Ok(Message::Open(open)) = one(&bytes) else { panic!() };
+        assert_eq!((open.asn, open.hold_s, open.identifier), (100, 180, Ipv4Addr::new(1, 2, 3, 4)));
+        assert_eq!(open.capabilities, Capabilities { ipv4: true, ..Capabilities::default() });
+    }
+
+    #[test]
+    fn a_bad_open_is_told_why() {
+        let good = [4, 0, 100, 0, 180, 1, 2, 3, 4, 0];
+        let with = |at: usize, byte: u8| {
+            let mut body = good;
+            body[at] = byte;
+            one(&message(OPEN, &body)).unwrap_err()
+        };
+        assert_eq!(with(0, 3), Notification::BAD_VERSION);
+        assert_eq!(with(4, 2), Notification::BAD_HOLD_TIME);
+        assert_eq!(with(9, 1), Notification::OPEN_MALFORMED);
+        let nobody = message(OPEN, &[4, 0, 100, 0, 180, 0, 0, 0, 0, 0]);
+        assert_eq!(one(&nobody), Err(Notification::BAD_IDENTIFIER));
+        let cut = message(OPEN, &[4, 0, 100, 0, 180, 1, 2, 3, 4, 4, 2, 2, 65, 4]);
+        assert_eq!(one(&cut), Err(Notification::OPEN_MALFORMED));
+    }
+
+    #[test]
+    fn bad_headers_are_told_why() {
+        let mut bytes = message(KEEPALIVE, &[]);
+        bytes[3] = 0;
+        assert_eq!(one(&bytes), Err(Notification::NOT_SYNCHRONIZED));
+        assert_eq!(one(&message(KEEPALIVE, &[1])), Err(Notification::BAD_LENGTH));
+        assert_eq!(one(&message(9, &[])), Err(Notification::BAD_TYPE));
+        assert_eq!(one(&message(UPDATE, &[0; 4_078])), Err(Notification::BAD_LENGTH));
+    }
+
+    #[test]
+    fn updates_are_counted() {
+        let withdrawn_only = message(UPDATE, &[0, 6, 24, 10, 0, 1, 8, 11, 0, 0]);
+        assert_eq!(one(&withdrawn_only), Ok(Message::Update(Update { withdrawn: 2, ..Update::default() })));
+        let end = Update { end_of_rib: Some(Family::Ipv4), ..Update::default() };
+        assert_eq!(one(&message(UPDATE, &[0, 0, 0, 0])), Ok(Message::Update(end)));
+        let end = message(UPDATE, &[0, 0, 0, 6, 0x80, ATTRIBUTE_MP_UNREACH, 3, 0, 2, 1]);
+        let said = Update { end_of_rib: Some(Family::Ipv6), ..Update::default() };
+        assert_eq!(one(&end), Ok(Message::Update(said)));
+        // ORIGIN, and a /48 by way of 2001:db8::1.
+        let mut reach = vec![0x40, 1, 1, 0, 0x80, ATTRIBUTE_MP_REACH, 5 + 16 + 7, 0, 2, 1, 16];
+        reach.extend("2001:db8::1".parse::<std::net::Ipv6Addr>().unwrap().octets());
+        reach.extend([0, 48, 0x20, 1, 0xd, 0xb8, 0, 1]);
+        let body = [&[0, 0, 0, reach.len() as u8], &reach[..]].concat();
+        assert_eq!(
+            one(&message(UPDATE, &body)),
+            Ok(Message::Update(Update { ipv6: 1, ..Update::default() }))
+        );
+    }
+
+    #[test]
+    fn bad_updates_are_told_why() {
+        assert_eq!(one(&message(UPDATE, &[0, 9, 0, 0])), Err(Notification::ATTRIBUTES_MALFORMED));
+        assert_eq!(one(&message(UPDATE, &[0, 0, 0, 0, 33, 1, 2, 3, 4, 5])), Err(Notification::BAD_NETWORK));
+        assert_eq!(one(&message(UPDATE, &[0, 0, 0, 3, 0x40, 1, 9])), Err(Notification::ATTRIBUTE_LENGTH));
+        assert_eq!(one(&message(UPDATE, &[0, 0, 0, 1, 0x40])), Err(Notification::ATTRIBUTES_MALFORMED));
+    }
+}

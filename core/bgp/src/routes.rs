@@ -1,0 +1,477 @@
+//! Routes as a function of their index, and the UPDATE messages that advertise and withdraw them.
+//!
+//! A range says where its prefixes begin, how far apart they are and how many there are; none of them is stored. A message is
+//! filled with as many as fit when it is due.
+
+use crate::message::{
+    AS_TRANS, ATTRIBUTE_MP_REACH, ATTRIBUTE_MP_UNREACH, EXTENDED, HEADER, MESSAGE_MAX, put_ip, put_update,
+};
+use std::fmt;
+use std::net::IpAddr;
+use units::Nanos;
+
+const WELL_KNOWN: u8 = 0x40;
+const OPTIONAL: u8 = 0x80;
+const OPTIONAL_TRANSITIVE: u8 = 0xc0;
+
+const ORIGIN: u8 = 1;
+const AS_PATH: u8 = 2;
+const NEXT_HOP: u8 = 3;
+const MULTI_EXIT_DISC: u8 = 4;
+const LOCAL_PREF: u8 = 5;
+const COMMUNITIES: u8 = 8;
+const AS4_PATH: u8 = 17;
+const LARGE_COMMUNITIES: u8 = 32;
+
+/// The type of a path segment whose AS numbers are in order.
+const AS_SEQUENCE: u8 = 2;
+/// LOCAL_PREF that is sent to internal peers if none is given.
+const LOCAL_PREF_USUAL: u32 = 100;
+
+/// A family of routes: unicast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+impl Family {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Ipv4, Self::Ipv6];
+
+    /// That of an address.
+    pub fn of(ip: IpAddr) -> Self {
+        if ip.is_ipv4() { Self::Ipv4 } else { Self::Ipv6 }
+    }
+
+    /// Bits of an address.
+    pub fn bits(self) -> u8 {
+        match self {
+            Self::Ipv4 => 32,
+            Self::Ipv6 => 128,
+        }
+    }
+
+    /// Address family identifier and subsequent one (RFC 4760 section 6).
+    fn identifiers(self) -> [u8; 3] {
+        match self {
+            Self::Ipv4 => [0, 1, 1],
+            Self::Ipv6 => [0, 2, 1],
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ipv4 => "IPv4",
+            Self::Ipv6 => "IPv6",
+        })
+    }
+}
+
+/// Where a route comes from (RFC 4271 section 5.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// An interior protocol.
+    #[default]
+    Igp,
+    /// EGP.
+    Egp,
+    /// Something else.
+    Incomplete,
+}
+
+/// What is said of routes (RFC 4271 section 5).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Attributes {
+    /// Where they come from.
+    pub origin: Origin,
+    /// Next hop, of the routes' family; `None` is the peer's own address.
+    pub next_hop: Option<IpAddr>,
+    /// ASes behind the peer's own, the nearest first.
+    pub as_path: Vec<u32>,
+    /// MULTI_EXIT_DISC.
+    pub med: Option<u32>,
+    /// LOCAL_PREF, for internal peers.
+    pub local_pref: Option<u32>,
+    /// Communities (RFC 1997).
+    pub communities: Vec<u32>,
+    /// Large communities (RFC 8092).
+    pub large_communities: Vec<[u32; 3]>,
+}
+
+/// Routes that go up and down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flap {
+    /// From one withdrawal to the next.
+    pub every: Nanos,
+    /// From a withdrawal until they are advertised again; shorter than `every`.
+    pub down: Nanos,
+}
+
+/// Routes with the same attributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteRange {
+    /// The first prefix's address.
+    pub first: IpAddr,
+    /// Bits of every prefix.
+    pub prefix_len: u8,
+    /// Prefixes of a peer.
+    pub count: u32,
+    /// From one prefix to the next, in prefixes.
+    pub step: u32,
+    /// Whether all peers advertise the same prefixes; if not, each has the next ones.
+    pub same: bool,
+    /// What is said of them.
+    pub attributes: Attributes,
+    /// When they are advertised, after the start of traffic; zero is before it.
+    pub advertise: Nanos,
+    /// When they are withdrawn, after the start of traffic.
+    pub withdraw: Option<Nanos>,
+    /// Whether they go up and down meanwhile.
+    pub flap: Option<Flap>,
+}
+
+/// What attributes depend on besides their routes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Speaking {
+    pub own_as: u32,
+    pub is_internal: bool,
+    pub four_byte_as: bool,
+    /// The peer's own address of the routes' family, if it has one.
+    pub own: Option<IpAddr>,
+}
+
+impl RouteRange {
+    /// The family of its prefixes.
+    pub fn family(&self) -> Family {
+        Family::of(self.first)
+    }
+
+    /// The address of prefix `index` of the peer number `peer`; `None` beyond the last address there is.
+    pub fn prefix(&self, peer: u32, index: u32) -> Option<IpAddr> {
+        let before = if self.same { 0 } else { u64::from(peer) * u64::from(self.count) };
+        let place = u128::from(before + u64::from(index)) * u128::from(self.step);
+        let free = u32::from(self.family().bits() - self.prefix_len);
+        let (first, limit) = match self.first {
+            IpAddr::V4(ip) => (u128::from(u32::from(ip)), u128::from(u32::MAX)),
+            IpAddr::V6(ip) => (ip.into(), u128::MAX),
+        };
+        let far = if place == 0 { 0 } else { place.checked_mul(1u128.checked_shl(free)?)? };
+        let address = first.checked_add(far).filter(|ip| *ip <= limit)?;
+        Some(match self.first {
+            IpAddr::V4(_) => IpAddr::V4((address as u32).into()),
+            IpAddr::V6(_) => IpAddr::V6(address.into()),
+        })
+    }
+
+    /// Whether its routes are advertised `since` the start of traffic, and when that changes next.
+    pub(crate) fn at(&self, since: Nanos) -> (bool, Option<Nanos>) {
+        if since < self.advertise {
+            return (false, Some(self.advertise));
+        }
+        if self.withdraw.is_some_and(|withdraw| since >= withdraw) {
+            return (false, None);
+        }
+        let Some(flap) = self.flap else { return (true, self.withdraw) };
+        let begun = self.advertise.0 + (since - self.advertise).0 / flap.every.0 * flap.every.0;
+        // The first withdrawal is one period after they were advertised.
+        let is_down = begun > self.advertise.0 && since.0 < begun + flap.down.0;
+        let next = if is_down { begun + flap.down.0 } else { begun + flap.every.0 };
+        let next = self.withdraw.map_or(next, |withdraw| next.min(withdraw.0));
+        (!is_down, Some(Nanos(next)))
+    }
+
+    /// Writes an UPDATE message that advertises or withdraws prefixes of the peer number `peer` from `from` on; returns the first
+    /// that is not in it.
+    pub(crate) fn put_update(
+        &self,
+        out: &mut Vec<u8>,
+        how: &Speaking,
+        peer: u32,
+        from: u32,
+        advertise: bool,
+    ) -> u32 {
+        let mut next = from;
+        let start = out.len();
+        let fill = |out: &mut Vec<u8>, next: &mut u32| {
+            let bytes = usize::from(self.prefix_len.div_ceil(8));
+            while *next < self.count && out.len() - start + 1 + bytes <= MESSAGE_MAX {
+                let Some(prefix) = self.prefix(peer, *next) else { break };
+                out.push(self.prefix_len);
+                match prefix {
+                    IpAddr::V4(ip) => out.extend(&ip.octets()[..bytes]),
+                    IpAddr::V6(ip) => out.extend(&ip.octets()[..bytes]),
+                }
+                *next += 1;
+            }
+        };
+        put_update(out, |out| match (self.family(), advertise) {
+            (Family::Ipv4, false) => {
+                out.extend([0, 0]);
+                // Behind the prefixes comes the length of no attributes.
+                let at = out.len();
+                fill(out, &mut next);
+                if out.len() - start + 2 > MESSAGE_MAX {
+                    out.truncate(out.len() - 1 - usize::from(self.prefix_len.div_ceil(8)));
+                    next -= 1;
+                }
+                put_len(out, at);
+                out.extend([0, 0]);
+            }
+            (Family::Ipv4, true) => {
+                out.extend([0, 0, 0, 0]);
+                let at = out.len();
+                self.put_attributes(out, how);
+                put_len(out, at);
+                fill(out, &mut next);
+            }
+            (Family::Ipv6, _) => {
+                out.extend([0, 0, 0, 0]);
+                let at = out.len();
+                let kind = if advertise { ATTRIBUTE_MP_REACH } else { ATTRIBUTE_MP_UNREACH };
+                if advertise {
+                    self.put_attributes(out, how);
+                }
+                out.extend([OPTIONAL | EXTENDED, kind, 0, 0]);
+                let value = out.len();
+                out.extend(Family::Ipv6.identifiers());
+                if advertise {
+                    let hop = self.attributes.next_hop.or(how.own);
+                    out.push(16);
+                    put_ip(out, hop.unwrap_or(std::net::Ipv6Addr::UNSPECIFIED.into()));
+                    out.push(0);
+                }
+                fill(out, &mut next);
+                put_len(out, value);
+                put_len(out, at);
+            }
+        });
+        next
+    }
+
+    /// Writes all attributes but MP_REACH_NLRI, in the order of their types.
+    fn put_attributes(&self, out: &mut Vec<u8>, how: &Speaking) {
+        let said = &self.attributes;
+        let origin = match said.origin {
+            Origin::Igp => 0,
+            Origin::Egp => 1,
+            Origin::Incomplete => 2,
+        };
+        attribute(out, WELL_KNOWN, ORIGIN, &[origin]);
+        let own = (!how.is_internal).then_some(how.own_as);
+        let path: Vec<u32> = own.into_iter().chain(said.as_path.iter().copied()).collect();
+        attribute(out, WELL_KNOWN, AS_PATH, &as_path(&path, how.four_byte_as));
+        if let Some(IpAddr::V4(hop)) = said.next_hop.or(how.own).filter(|_| self.family() == Family::Ipv4) {
+            attribute(out, WELL_KNOWN, NEXT_HOP, &hop.octets());
+        }
+        if let Some(med) = said.med {
+            attribute(out, OPTIONAL, MULTI_EXIT_DISC, &med.to_be_bytes());
+        }
+        if how.is_internal {
+            let value = said.local_pref.unwrap_or(LOCAL_PREF_USUAL);
+            attribute(out, WELL_KNOWN, LOCAL_PREF, &value.to_be_bytes());
+        }
+        if !said.communities.is_empty() {
+            let all: Vec<u8> = said.communities.iter().flat_map(|one| one.to_be_bytes()).collect();
+            attribute(out, OPTIONAL_TRANSITIVE, COMMUNITIES, &all);
+        }
+        // RFC 6793 section 4.2.2.
+        if !how.four_byte_as && path.iter().any(|asn| *asn > u16::MAX.into()) {
+            attribute(out, OPTIONAL_TRANSITIVE, AS4_PATH, &as_path(&path, true));
+        }
+        if !said.large_communities.is_empty() {
+            let all = said.large_communities.iter().flatten().flat_map(|part| part.to_be_bytes());
+            attribute(out, OPTIONAL_TRANSITIVE, LARGE_COMMUNITIES, &all.collect::<Vec<u8>>());
+        }
+    }
+}
+
+/// Says that no routes of a family follow (RFC 4724 section 2).
+pub(crate) fn put_end_of_rib(out: &mut Vec<u8>, family: Family) {
+    put_update(out, |out| match family {
+        Family::Ipv4 => out.extend([0; 4]),
+        Family::Ipv6 => {
+            out.extend([0, 0, 0, 6, OPTIONAL, ATTRIBUTE_MP_UNREACH, 3]);
+            out.extend(family.identifiers());
+        }
+    });
+}
+
+/// Writes how many bytes follow `at` into the two before it.
+fn put_len(out: &mut [u8], at: usize) {
+    let len = (out.len() - at) as u16;
+    out[at - 2..at].copy_from_slice(&len.to_be_bytes());
+}
+
+fn attribute(out: &mut Vec<u8>, flags: u8, kind: u8, value: &[u8]) {
+    match u8::try_from(value.len()) {
+        Ok(len) => out.extend([flags, kind, len]),
+        Err(_) => {
+            let [high, low] = (value.len() as u16).to_be_bytes();
+            out.extend([flags | EXTENDED, kind, high, low]);
+        }
+    }
+    out.extend(value);
+}
+
+/// A path of one sequence; an empty one has none (RFC 4271 section 5.1.2).
+fn as_path(path: &[u32], four_byte_as: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    for segment in path.chunks(255) {
+        out.extend([AS_SEQUENCE, segment.len() as u8]);
+        for asn in segment {
+            match four_byte_as {
+                true => out.extend(asn.to_be_bytes()),
+                false => out.extend(u16::try_from(*asn).unwrap_or(AS_TRANS).to_be_bytes()),
+            }
+        }
+    }
+    out
+}
+
+/// Bytes that attributes may have at most, so that a message has room for prefixes beside them.
+pub(crate) const ATTRIBUTES_MAX: usize = MESSAGE_MAX - HEADER - 4 - 64;
+
+impl Attributes {
+    /// Whether they leave room for prefixes in a message.
+    pub fn fit(&self) -> bool {
+        let communities = 4 * self.communities.len() + 12 * self.large_communities.len();
+        // The path may be there twice, once in each width.
+        communities + 2 * 6 * (self.as_path.len() + 1) + 64 <= ATTRIBUTES_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Message, Update, next_message};
+    use proptest::prelude::*;
+
+    pub(crate) fn range(first: &str, prefix_len: u8, count: u32) -> RouteRange {
+        RouteRange {
+            first: first.parse().unwrap(),
+            prefix_len,
+            count,
+            step: 1,
+            same: false,
+            attributes: Attributes::default(),
+            advertise: Nanos::ZERO,
+            withdraw: None,
+            flap: None,
+        }
+    }
+
+    fn how(range: &RouteRange) -> Speaking {
+        let own = if range.first.is_ipv4() { "10.0.0.2" } else { "2001:db8::2" };
+        Speaking { own_as: 65_001, is_internal: false, four_byte_as: true, own: own.parse().ok() }
+    }
+
+    #[test]
+    fn prefixes_follow_each_other() {
+        let one = range("16.0.0.0", 24, 100);
+        let ip = |text: &str| Some(text.parse::<IpAddr>().unwrap());
+        assert_eq!((one.prefix(0, 0), one.prefix(0, 99)), (ip("16.0.0.0"), ip("16.0.99.0")));
+        assert_eq!(one.prefix(3, 1), ip("16.1.45.0"));
+        assert_eq!(RouteRange { same: true, ..one.clone() }.prefix(3, 1), ip("16.0.1.0"));
+        assert_eq!(RouteRange { step: 2, ..one }.prefix(0, 3), ip("16.0.6.0"));
+        assert_eq!(range("255.255.255.0", 24, 2).prefix(0, 1), None);
+        assert_eq!(range("2001:db8::", 48, 2).prefix(0, 1), ip("2001:db8:1::"));
+        assert_eq!(range("0.0.0.0", 0, 1).prefix(0, 0), ip("0.0.0.0"));
+        assert_eq!((range("::", 0, 1).prefix(0, 0), range("::", 0, 2).prefix(0, 1)), (ip("::"), None));
+    }
+
+    /// RFC 4271 section 4.3, byte by byte.
+    #[test]
+    fn an_update_is_written_as_the_rfc_says() {
+        let mut one = range("16.0.0.0", 24, 2);
+        one.attributes.communities = vec![65_001 << 16 | 7];
+        let mut bytes = Vec::new();
+        assert_eq!(one.put_update(&mut bytes, &how(&one), 0, 0, true), 2);
+        let mut expected = vec![0xff; 16];
+        expected.extend([0, 58, 2, 0, 0, 0, 27, 0x40, 1, 1, 0, 0x40, 2, 6, 2, 1, 0, 0, 0xfd, 0xe9]);
+        expected.extend([0x40, 3, 4, 10, 0, 0, 2, 0xc0, 8, 4, 0xfd, 0xe9, 0, 7, 24, 16, 0, 0, 24, 16, 0, 1]);
+        assert_eq!(bytes, expected);
+        let short = Speaking { four_byte_as: false, own_as: 4_200_000_000, ..how(&one) };
+        let mut bytes = Vec::new();
+        one.put_update(&mut bytes, &short, 0, 0, true);
+        let path = [0x40, 2, 4, 2, 1, 0x5b, 0xa0];
+        assert!(bytes.windows(7).any(|part| part == path), "AS_TRANS: {bytes:02x?}");
+        let path = [0xc0, AS4_PATH, 6, 2, 1, 0xfa, 0x56, 0xea, 0];
+        assert!(bytes.windows(9).any(|part| part == path), "AS4_PATH: {bytes:02x?}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_route_is_in_exactly_one_message(
+            v6: bool,
+            count in 1u32..9_000,
+            prefix_len in 12u8..=32,
+            communities in prop::collection::vec(any::<u32>(), 0..300),
+            as_path in prop::collection::vec(any::<u32>(), 0..200),
+            four_byte_as: bool,
+            advertise: bool,
+        ) {
+            let mut one = range(if v6 { "2001:db8::" } else { "16.0.0.0" }, prefix_len, count);
+            one.attributes.communities = communities;
+            one.attributes.as_path = as_path;
+            prop_assume!(one.attributes.fit() && one.prefix(0, count - 1).is_some());
+            let how = Speaking { four_byte_as, ..how(&one) };
+            let (mut next, mut total) = (0, 0);
+            while next < count {
+                let mut bytes = Vec::new();
+                let until = one.put_update(&mut bytes, &how, 0, next, advertise);
+                prop_assert!(until > next && bytes.len() <= MESSAGE_MAX);
+                let (message, len) = next_message(&bytes).unwrap().unwrap();
+                prop_assert_eq!(len, bytes.len());
+                let n = until - next;
+                let expected = match (v6, advertise) {
+                    (_, false) => Update { withdrawn: n, ..Update::default() },
+                    (false, true) => Update { ipv4: n, ..Update::default() },
+                    (true, true) => Update { ipv6: n, ..Update::default() },
+                };
+                prop_assert_eq!(message, Message::Update(expected));
+                total += n;
+                next = until;
+            }
+            prop_assert_eq!(total, count);
+        }
+
+        #[test]
+        fn a_schedule_is_the_same_however_it_is_followed(
+            advertise in 0u64..50, down in 1u64..20, up in 1u64..20, last in prop::option::of(60u64..300), at in 0u64..400,
+        ) {
+            let flap = Flap { every: Nanos(down + up), down: Nanos(down) };
+            let one = RouteRange {
+                advertise: Nanos(advertise), withdraw: last.map(Nanos), flap: Some(flap), ..range("16.0.0.0", 24, 1)
+            };
+            let (mut now, mut is_up) = (Nanos::ZERO, false);
+            // From change to change: what is said in between is what was said at the last one.
+            while now.0 <= at {
+                let (said, next) = one.at(now);
+                is_up = said;
+                match next {
+                    Some(next) => {
+                        prop_assert!(next > now);
+                        now = next;
+                    }
+                    None => break,
+                }
+            }
+            prop_assert_eq!(one.at(Nanos(at)).0, is_up);
+        }
+    }
+
+    #[test]
+    fn the_end_is_said_for_each_family() {
+        for family in Family::ALL {
+            let mut bytes = Vec::new();
+            put_end_of_rib(&mut bytes, family);
+            let said = Update { end_of_rib: Some(family), ..Update::default() };
+            assert_eq!(next_message(&bytes), Some(Ok((Message::Update(said), bytes.len()))));
+        }
+    }
+}

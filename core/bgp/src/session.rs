@@ -1,0 +1,332 @@
+//! The session on one connection: its states, timers and what it has to say (RFC 4271 section 8).
+//!
+//! Connecting is the speaker's: a session begins with a connection that is there, in OpenSent.
+//!
+//! Invariant: however often routes are to go up and down, a range has one pass over its prefixes under way at most; when it is
+//! through, another follows if what is wanted has changed.
+
+use crate::counts::BgpCounts;
+use crate::failure::Failure;
+use crate::message::{
+    Capabilities, Malformed, Message, Notification, Open, next_message, put_keep_alive, put_notification,
+    put_open,
+};
+use crate::routes::{Family, RouteRange, Speaking, put_end_of_rib};
+use std::net::{IpAddr, Ipv4Addr};
+use units::Nanos;
+
+/// How long an OPEN message is waited for (RFC 4271 section 8.2.2: 4 minutes).
+const OPEN_WAIT: Nanos = Nanos::from_secs(240);
+
+/// How far a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// There is no connection.
+    Idle,
+    /// One is being opened.
+    Connect,
+    /// An OPEN message was sent.
+    OpenSent,
+    /// The peer's was good.
+    OpenConfirm,
+    /// Routes are exchanged.
+    Established,
+}
+
+/// Who speaks, and with whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// The speaker's AS.
+    pub own_as: u32,
+    /// The peer's.
+    pub peer_as: u32,
+    /// BGP identifier.
+    pub identifier: Ipv4Addr,
+    /// Hold time offered, s; zero is none.
+    pub hold_s: u16,
+    /// Families of routes that are exchanged: IPv4, IPv6.
+    pub families: [bool; 2],
+    /// The speaker's address of each of them, next hop of its routes.
+    pub own: [Option<IpAddr>; 2],
+    /// The speaker's number among those with the same routes.
+    pub number: u32,
+}
+
+impl Identity {
+    fn capabilities(&self) -> Capabilities {
+        let [ipv4, ipv6] = self.families;
+        Capabilities { ipv4, ipv6, refresh: true, four_byte_as: true }
+    }
+}
+
+/// How far the prefixes of a range have been told.
+#[derive(Debug, Clone, Copy, Default)]
+struct Telling {
+    /// What the peer knows, once `pass` is through.
+    is_up: bool,
+    /// What it should know.
+    wanted: bool,
+    /// The next prefix to be told.
+    pass: Option<u32>,
+}
+
+/// What a message did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// There is no whole message.
+    Nothing,
+    /// Nothing that others must know.
+    Taken,
+    /// The peer's OPEN message was good.
+    Opened,
+    /// Routes are exchanged from now on.
+    Established,
+    /// The session is over.
+    Over(Failure),
+}
+
+/// The session on one connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub state: State,
+    input: Vec<u8>,
+    theirs: Option<Open>,
+    /// Zero is none.
+    hold: Nanos,
+    silent_at: Nanos,
+    keep_alive_at: Nanos,
+    tellings: Vec<Telling>,
+    /// Families of which all routes have been told: IPv4, IPv6.
+    ended: [bool; 2],
+    /// Families whose routes the peer wants to be told again.
+    refreshed: [bool; 2],
+}
+
+impl Session {
+    /// Begins with an OPEN message.
+    pub(crate) fn new(now: Nanos, who: &Identity, counts: &mut BgpCounts, out: &mut Vec<u8>) -> Self {
+        let (asn, hold_s, identifier) = (who.own_as, who.hold_s, who.identifier);
+        put_open(out, &Open { asn, hold_s, identifier, capabilities: who.capabilities() });
+        counts.opens.0 += 1;
+        Self {
+            state: State::OpenSent,
+            input: Vec::new(),
+            theirs: None,
+            hold: Nanos::ZERO,
+            silent_at: now + OPEN_WAIT,
+            keep_alive_at: Nanos::MAX,
+            tellings: Vec::new(),
+            ended: [false; 2],
+            refreshed: [false; 2],
+        }
+    }
+
+    /// The peer's OPEN message.
+    pub(crate) fn theirs(&self) -> Option<&Open> {
+        self.theirs.as_ref()
+    }
+
+    /// Whether routes of a family are exchanged.
+    pub(crate) fn has(&self, who: &Identity, family: Family) -> bool {
+        let theirs = self.theirs.is_some_and(|open| open.capabilities.has(family));
+        theirs && who.families[family as usize]
+    }
+
+    /// Takes in bytes that have arrived.
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        self.input.extend(bytes);
+    }
+
+    /// Takes the next message in. Answers go to `out`.
+    pub(crate) fn step(
+        &mut self,
+        now: Nanos,
+        who: &Identity,
+        counts: &mut BgpCounts,
+        out: &mut Vec<u8>,
+    ) -> Step {
+        let (message, len) = match next_message(&self.input) {
+            None => return Step::Nothing,
+            Some(Err(Malformed(why))) => return self.refuse(why, counts, out),
+            Some(Ok(found)) => found,
+        };
+        self.input.drain(..len);
+        if self.hold > Nanos::ZERO {
+            self.silent_at = now + self.hold;
+        }
+        match (self.state, message) {
+            (_, Message::Notification(what)) => {
+                counts.notifications.1 += 1;
+                Step::Over(Failure::RefusedBy(what))
+            }
+            (State::OpenSent, Message::Open(open)) => self.take_open(now, open, who, counts, out),
+            (State::OpenConfirm, Message::KeepAlive) => {
+                counts.keep_alives.1 += 1;
+                self.state = State::Established;
+                Step::Established
+            }
+            (State::Established, Message::KeepAlive) => {
+                counts.keep_alives.1 += 1;
+                Step::Taken
+            }
+            (State::Established, Message::Update(update)) => {
+                counts.updates.1 += 1;
+                counts.received_ipv4 += u64::from(update.ipv4);
+                counts.received_ipv6 += u64::from(update.ipv6);
+                counts.received_withdrawn += u64::from(update.withdrawn);
+                counts.ends_of_rib += u64::from(update.end_of_rib.is_some());
+                Step::Taken
+            }
+            (State::Established, Message::Refresh(family)) => {
+                counts.refreshes += 1;
+                // Routes of a family that is not exchanged are not sent again (RFC 2918 section 4).
+                if let Some(family) = family {
+                    self.ended[family as usize] = false;
+                    self.refreshed[family as usize] = true;
+                }
+                Step::Taken
+            }
+            (State::OpenConfirm, _) => self.refuse(Notification::UNEXPECTED_IN_OPEN_CONFIRM, counts, out),
+            (State::Established, _) => self.refuse(Notification::UNEXPECTED_IN_ESTABLISHED, counts, out),
+            _ => self.refuse(Notification::UNEXPECTED_IN_OPEN_SENT, counts, out),
+        }
+    }
+
+    fn take_open(
+        &mut self,
+        now: Nanos,
+        open: Open,
+        who: &Identity,
+        counts: &mut BgpCounts,
+        out: &mut Vec<u8>,
+    ) -> Step {
+        counts.opens.1 += 1;
+        if open.asn != who.peer_as {
+            self.end(Notification::BAD_PEER_AS, counts, out);
+            return Step::Over(Failure::OtherAs { is: open.asn, expected: who.peer_as });
+        }
+        // RFC 4271 section 6.2, RFC 6286 section 2.2: two internal peers have two identifiers.
+        if open.identifier == who.identifier && who.own_as == who.peer_as {
+            return self.refuse(Notification::BAD_IDENTIFIER, counts, out);
+        }
+        self.hold = Nanos::from_secs(who.hold_s.min(open.hold_s).into());
+        self.silent_at = if self.hold > Nanos::ZERO { now + self.hold } else { Nanos::MAX };
+        self.keep_alive_at = self.next_keep_alive(now);
+        self.theirs = Some(open);
+        self.state = State::OpenConfirm;
+        put_keep_alive(out);
+        counts.keep_alives.0 += 1;
+        Step::Opened
+    }
+
+    /// A third of the hold time later (RFC 4271 section 4.4).
+    fn next_keep_alive(&self, now: Nanos) -> Nanos {
+        if self.hold > Nanos::ZERO { now + Nanos(self.hold.0 / 3) } else { Nanos::MAX }
+    }
+
+    fn refuse(&mut self, why: Notification, counts: &mut BgpCounts, out: &mut Vec<u8>) -> Step {
+        self.end(why, counts, out);
+        Step::Over(Failure::Refused(why))
+    }
+
+    /// Tells the peer why the session ends.
+    pub(crate) fn end(&mut self, why: Notification, counts: &mut BgpCounts, out: &mut Vec<u8>) {
+        put_notification(out, why);
+        counts.notifications.0 += 1;
+    }
+
+    /// Sends what is due; returns why the session is over, if it is.
+    pub(crate) fn poll(&mut self, now: Nanos, counts: &mut BgpCounts, out: &mut Vec<u8>) -> Option<Failure> {
+        if now >= self.silent_at {
+            self.end(Notification::HOLD_EXPIRED, counts, out);
+            return Some(Failure::Silent(if self.hold > Nanos::ZERO { self.hold } else { OPEN_WAIT }));
+        }
+        if now >= self.keep_alive_at {
+            put_keep_alive(out);
+            counts.keep_alives.0 += 1;
+            self.keep_alive_at = self.next_keep_alive(now);
+        }
+        None
+    }
+
+    /// When a timer is due.
+    pub(crate) fn next_due(&self) -> Nanos {
+        self.silent_at.min(self.keep_alive_at)
+    }
+
+    /// Says which of `ranges` are to be advertised now.
+    pub(crate) fn want(&mut self, who: &Identity, ranges: &[RouteRange], since: Nanos) {
+        self.tellings.resize(ranges.len(), Telling::default());
+        for (at, range) in ranges.iter().enumerate() {
+            let wanted = self.has(who, range.family()) && range.at(since).0;
+            self.tellings[at].wanted = wanted;
+            self.tellings[at].begin();
+        }
+    }
+
+    /// Tells all routes of a family again (RFC 2918 section 4).
+    fn tell_again(&mut self, ranges: &[RouteRange], family: Family) {
+        for (telling, range) in self.tellings.iter_mut().zip(ranges) {
+            if range.family() == family && telling.is_up {
+                telling.pass = Some(0);
+            }
+        }
+    }
+
+    /// Writes UPDATE messages until `out` has `room` bytes or all is told.
+    pub(crate) fn tell(
+        &mut self,
+        who: &Identity,
+        ranges: &[RouteRange],
+        counts: &mut BgpCounts,
+        out: &mut Vec<u8>,
+        room: usize,
+    ) {
+        if self.state != State::Established {
+            return;
+        }
+        for family in Family::ALL {
+            if std::mem::take(&mut self.refreshed[family as usize]) {
+                self.tell_again(ranges, family);
+            }
+        }
+        let is_internal = who.own_as == who.peer_as;
+        let four_byte_as = self.theirs.is_some_and(|open| open.capabilities.four_byte_as);
+        for (telling, range) in self.tellings.iter_mut().zip(ranges) {
+            let own = who.own[range.family() as usize];
+            let how = Speaking { own_as: who.own_as, is_internal, four_byte_as, own };
+            while let Some(next) = telling.pass {
+                if out.len() >= room {
+                    return;
+                }
+                let until = range.put_update(out, &how, who.number, next, telling.is_up);
+                counts.updates.0 += 1;
+                let told = u64::from(until - next);
+                *(if telling.is_up { &mut counts.advertised } else { &mut counts.withdrawn }) += told;
+                telling.pass = Some(until).filter(|_| until < range.count && until > next);
+                telling.begin();
+            }
+        }
+        for family in Family::ALL {
+            if self.has(who, family) && !self.ended[family as usize] && out.len() < room {
+                self.ended[family as usize] = true;
+                put_end_of_rib(out, family);
+                counts.updates.0 += 1;
+            }
+        }
+    }
+
+    /// Whether the peer has been told all it is to know.
+    pub(crate) fn has_told_all(&self) -> bool {
+        self.state == State::Established && self.tellings.iter().all(|telling| telling.pass.is_none())
+    }
+}
+
+impl Telling {
+    /// Begins a pass if none is under way and what is wanted has changed.
+    fn begin(&mut self) {
+        if self.pass.is_none() && self.is_up != self.wanted {
+            (self.is_up, self.pass) = (self.wanted, Some(0));
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Two sides of speakers with a link between them that loses, copies, delays and reorders, on virtual time.
+
+use bgp::{
+    Attributes, Failure, Flap, GroupConfig, Identity, Notification, PeerConfig, RouteRange, Speaker,
+    SpeakerConfig,
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use units::Nanos;
+
+const MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
+const ASES: [u32; 2] = [65_001, 65_000];
+const SECOND: Nanos = Nanos::from_secs(1);
+
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    loss_percent: u64,
+    copies_percent: u64,
+    delay: Nanos,
+    jitter: Nanos,
+}
+
+const CLEAN: Link =
+    Link { loss_percent: 0, copies_percent: 0, delay: Nanos::from_micros(100), jitter: Nanos::ZERO };
+
+struct World {
+    sides: [Speaker; 2],
+    link: Link,
+    /// Frames under way: when they arrive, a number, the side they arrive at.
+    air: BTreeMap<(Nanos, u64), (usize, Vec<u8>)>,
+    now: Nanos,
+    sent: u64,
+    seed: u64,
+    is_cut: bool,
+}
+
+fn routes(first: &str, prefix_len: u8, count: u32) -> RouteRange {
+    RouteRange {
+        first: first.parse().unwrap(),
+        prefix_len,
+        count,
+        step: 1,
+        same: false,
+        attributes: Attributes::default(),
+        advertise: Nanos::ZERO,
+        withdraw: None,
+        flap: None,
+    }
+}
+
+fn peers(side: usize, count: u32, routes: &[RouteRange]) -> Vec<PeerConfig> {
+    let routes: Arc<[RouteRange]> = routes.into();
+    let address =
+        |side: usize, n: u32| IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + (side as u32 + 1) * 0x1_0000 + n));
+    let peer = |number| PeerConfig {
+        host: 0,
+        local: address(side, number),
+        remote: address(1 - side, number),
+        identity: Identity {
+            own_as: ASES[side],
+            peer_as: ASES[1 - side],
+            identifier: Ipv4Addr::from(0x0100_0000 * (side as u32 + 1) + number),
+            hold_s: 9,
+            families: [true, true],
+            own: [Some(address(side, number)), "2001:db8::1".parse().ok()],
+            number,
+        },
+        passive: false,
+        retry: SECOND,
+        routes: routes.clone(),
+    };
+    (0..count).map(peer).collect()
+}
+
+impl World {
+    fn new(seed: u64, link: Link, peers: [Vec<PeerConfig>; 2]) -> Self {
+        let mut side = 0;
+        let sides = peers.map(|peers| {
+            let hosts = vec![GroupConfig { own_mac: MACS[side], ..GroupConfig::default() }];
+            let count = peers.len();
+            let mut speaker =
+                Speaker::new(SpeakerConfig { hosts, peers, rate: 500, seed: seed ^ side as u64 });
+            (0..count).for_each(|peer| speaker.set_hop(peer, MACS[1 - side]));
+            speaker.begin(Nanos(1));
+            side += 1;
+            speaker
+        });
+        Self { sides, link, air: BTreeMap::new(), now: Nanos(1), sent: 0, seed, is_cut: false }
+    }
+
+    fn draw(&mut self, below: u64) -> u64 {
+        self.sent += 1;
+        random::below(random::word(random::key(self.seed), self.sent), below)
+    }
+
+    fn transmit(&mut self, from: usize) {
+        let mut frames = Vec::new();
+        self.sides[from].poll(self.now, &mut frames);
+        for frame in frames {
+            assert!(bgp::may_concern(&frame) && frame.len() <= 1_514);
+            let copies = 1 + u64::from(self.draw(100) < self.link.copies_percent);
+            for _ in 0..copies {
+                let is_lost = self.draw(100) < self.link.loss_percent || self.is_cut;
+                let at = self.now + self.link.delay + Nanos(self.draw(self.link.jitter.0 + 1));
+                if !is_lost {
+                    self.air.insert((at, self.sent), (1 - from, frame.clone()));
+                }
+            }
+        }
+    }
+
+    /// Lets time pass until `until`, or `is_done`; returns whether it is.
+    fn run(&mut self, until: Nanos, mut is_done: impl FnMut(&mut [Speaker; 2]) -> bool) -> bool {
+        loop {
+            (0..2).for_each(|side| self.transmit(side));
+            if is_done(&mut self.sides) {
+                return true;
+            }
+            let arrival = self.air.keys().next().map_or(Nanos::MAX, |(at, _)| *at);
+            let due = self.sides.iter().map(Speaker::next_due).min().unwrap();
+            let next = arrival.min(due.max(Nanos(self.now.0 + 1)));
+            if next > until {
+                self.now = until;
+                return false;
+            }
+            self.now = self.now.max(next);
+            while let Some(entry) = self.air.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let (to, frame) = entry.remove();
+                assert!(self.sides[to].take(self.now, &frame));
+            }
+        }
+    }
+
+    fn settle(&mut self, within: Nanos) {
+        let until = self.now + within;
+        let is_settled = self.run(until, |sides| sides.iter_mut().all(Speaker::is_settled));
+        let said: Vec<_> =
+            self.sides.iter().map(|side| (side.state(0), side.failure(0), side.counts())).collect();
+        assert!(is_settled, "after {within}: {said:?}");
+    }
+}
+
+#[test]
+fn routes_of_both_families_are_told() {
+    let own = [routes("16.0.0.0", 24, 1_000), routes("2001:db8:1::", 64, 1_500)];
+    let mut world = World::new(1, CLEAN, [peers(0, 3, &own), peers(1, 3, &[])]);
+    world.settle(SECOND);
+    let [west, east] = world.sides.each_ref().map(Speaker::counts);
+    assert_eq!((west.advertised, west.withdrawn, west.established), (7_500, 0, 3));
+    assert_eq!((east.received_ipv4, east.received_ipv6, east.received_withdrawn), (3_000, 4_500, 0));
+    assert_eq!((east.ends_of_rib, west.ends_of_rib, west.set_up.samples()), (6, 6, 3));
+    assert!(west.updates.0 < 100, "prefixes are packed: {} messages", west.updates.0);
+}
+
+#[test]
+fn sessions_last_while_nothing_is_said() {
+    let mut world = World::new(1, CLEAN, [peers(0, 2, &[]), peers(1, 2, &[])]);
+    world.settle(SECOND);
+    world.run(Nanos::from_secs(600), |_| false);
+    let counts = world.sides[0].counts();
+    assert_eq!((world.sides[0].established(), counts.flaps), (2, 0));
+    // One in three seconds, and the first.
+    assert!((390..=410).contains(&counts.keep_alives.1), "{}", counts.keep_alives.1);
+}
+
+#[test]
+fn a_schedule_is_kept() {
+    let later = RouteRange {
+        advertise: Nanos::from_secs(2),
+        withdraw: Some(Nanos::from_secs(4)),
+        ..routes("17.0.0.0", 24, 500)
+    };
+    let flap = Flap { every: Nanos::from_secs(10), down: SECOND };
+    let flaps = RouteRange { flap: Some(flap), ..routes("18.0.0.0", 24, 10) };
+    let mut world = World::new(1, CLEAN, [peers(0, 1, &[later, flaps]), peers(1, 1, &[])]);
+    world.settle(SECOND);
+    let epoch = world.now;
+    world.sides.iter_mut().for_each(|side| side.start(epoch));
+    let received = |world: &World| {
+        let counts = world.sides[1].counts();
+        (counts.received_ipv4, counts.received_withdrawn)
+    };
+    for (at_ms, expected) in [
+        (1_900, (10, 0)),
+        (2_100, (510, 0)),
+        (3_900, (510, 0)),
+        (4_100, (510, 500)),
+        (9_900, (510, 500)),
+        (10_100, (510, 510)),
+        (11_100, (520, 510)),
+        (31_500, (540, 530)),
+    ] {
+        world.run(epoch + Nanos::from_millis(at_ms), |_| false);
+        assert_eq!(received(&world), expected, "after {at_ms} ms");
+    }
+}
+
+#[test]
+fn the_wrong_as_is_told_on_both_sides() {
+    let mut west = peers(0, 1, &[]);
+    west[0].identity.peer_as = 65_009;
+    west[0].passive = true;
+    let mut world = World::new(1, CLEAN, [west, peers(1, 1, &[])]);
+    world.settle(SECOND);
+    let failures = world.sides.each_ref().map(|side| side.failure(0).unwrap());
+    assert_eq!(failures[0], Failure::OtherAs { is: 65_000, expected: 65_009 });
+    assert_eq!(failures[0].to_string(), "is AS 65000, not AS 65009 as 'peer_as' says");
+    let Failure::RefusedBy(said) = failures[1] else { panic!("{:?}", failures[1]) };
+    assert_eq!(said, Notification { code: 2, subcode: 2 });
+    assert_eq!(world.sides[0].established(), 0);
+}
+
+#[test]
+fn a_peer_that_falls_silent_is_found_out_and_comes_back() {
+    let own = [routes("16.0.0.0", 24, 5_000)];
+    let mut world = World::new(1, CLEAN, [peers(0, 1, &own), peers(1, 1, &[])]);
+    world.settle(SECOND);
+    world.is_cut = true;
+    let is_down = |sides: &mut [Speaker; 2]| sides.iter().all(|side| side.failure(0).is_some());
+    let begun = world.now;
+    assert!(world.run(begun + Nanos::from_secs(20), is_down));
+    assert_eq!(world.sides[0].failure(0), Some(Failure::Silent(Nanos::from_secs(9))));
+    assert_eq!(world.sides[0].first_loss(), Some((0, Failure::Silent(Nanos::from_secs(9)))));
+    // The last KEEPALIVE was up to a third of the hold time ago.
+    assert!((6..=10).contains(&((world.now - begun).0 / SECOND.0)));
+    world.is_cut = false;
+    world.settle(Nanos::from_secs(60));
+    let [west, east] = world.sides.each_ref().map(Speaker::counts);
+    assert_eq!((west.flaps, east.flaps, west.set_up.samples()), (1, 1, 1));
+    assert_eq!((west.advertised, east.received_ipv4), (10_000, 10_000));
+}
+
+#[test]
+fn sessions_end_in_good_order() {
+    let mut world = World::new(1, CLEAN, [peers(0, 20, &[]), peers(1, 20, &[])]);
+    world.settle(SECOND);
+    let now = world.now;
+    world.sides[0].shut(now);
+    assert!(world.run(now + SECOND, |sides| sides[0].is_over()));
+    let shutdown = Failure::RefusedBy(Notification { code: 6, subcode: 2 });
+    assert!((0..20).all(|peer| world.sides[1].failure(peer) == Some(shutdown)));
+    assert_eq!((world.sides[0].counts().flaps, world.sides[1].counts().flaps), (0, 20));
+}
+
+#[test]
+fn a_million_routes_take_no_room() {
+    let own = [routes("16.0.0.0", 28, 1_000_000)];
+    let mut world = World::new(1, CLEAN, [peers(0, 1, &own), peers(1, 1, &[])]);
+    world.settle(Nanos::from_secs(60));
+    assert_eq!(world.sides[1].counts().received_ipv4, 1_000_000);
+}
+
+#[test]
+fn peers_nobody_expects_are_refused() {
+    // Somebody else's address: no one is there, and nothing is said of it.
+    let (mut west, east) = (peers(0, 1, &[]), peers(1, 1, &[]));
+    west[0].remote = "10.9.9.9".parse().unwrap();
+    west[0].passive = true;
+    let mut world = World::new(1, CLEAN, [west, east]);
+    world.run(Nanos::from_secs(3), |_| false);
+    let failure = world.sides[1].failure(0).map(|failure| failure.to_string());
+    assert_eq!(
+        failure.as_deref(),
+        Some("resets connections to TCP port 179; check that it has this neighbor")
+    );
+    assert!(world.sides[0].is_over());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Whatever the link does: sessions come up, each route is told once in each session, and both sides agree.
+    #[test]
+    fn routes_arrive_over_a_bad_link(
+        seed: u64,
+        loss_percent in 0u64..20,
+        copies_percent in 0u64..5,
+        jitter_us in 0u64..5_000,
+        count in 1u32..6,
+        v4 in 1u32..3_000,
+        v6 in 1u32..500,
+        passive in 0usize..3,
+    ) {
+        let own = [routes("16.0.0.0", 24, v4), routes("2001:db8:1::", 64, v6)];
+        let mut both = [peers(0, count, &own), peers(1, count, &[routes("99.0.0.0", 20, 7)])];
+        // None is passive, or one side's are.
+        both.iter_mut().take(passive.min(1)).flatten().for_each(|peer| peer.passive = true);
+        both.iter_mut().flatten().for_each(|peer| peer.identity.hold_s = 90);
+        let link = Link { loss_percent, copies_percent, delay: Nanos::from_micros(300), jitter: Nanos::from_micros(jitter_us) };
+        let mut world = World::new(seed, link, both);
+        world.settle(Nanos::from_secs(300));
+        for side in 0..2 {
+            prop_assert_eq!(world.sides[side].established(), count as usize);
+        }
+        // What was told in sessions that both sides agree on has arrived; a session that only one side saw may have told more.
+        let [west, east] = world.sides.each_ref().map(Speaker::counts);
+        let all = u64::from(count);
+        prop_assert!(east.received_ipv4 >= all * u64::from(v4) && east.received_ipv6 >= all * u64::from(v6));
+        prop_assert!(west.received_ipv4 >= all * 7 && west.received_withdrawn == 0);
+        if west.flaps + east.flaps == 0 {
+            prop_assert_eq!(east.received_ipv4 + east.received_ipv6, west.advertised);
+            prop_assert_eq!(west.advertised, all * u64::from(v4 + v6));
+            prop_assert_eq!(west.received_ipv4, east.advertised);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! BGP peers behind a port, and the routes they advertise.
+
+use super::{Duration, Ip, Name, Network, SessionRate, Step, no_time};
+use crate::document::quantity::{Community, LargeCommunity};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Pps};
+
+/// BGP speakers behind a port: hosts of the port with sessions to the device (RFC 4271). Traffic starts when all sessions are
+/// established and all routes have been acknowledged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Bgp")]
+pub struct BgpDoc {
+    /// The speakers and their peers; at most 4,096.
+    #[schemars(length(min = 1))]
+    pub peers: Vec<BgpPeerDoc>,
+    /// Rate at which connections are opened.
+    #[serde(default = "connection_rate")]
+    pub rate: SessionRate,
+    /// How long to wait until all sessions are established and all routes acknowledged. Traffic then starts with those that are,
+    /// and the result is not valid; without any session, the run ends with an error.
+    #[serde(default = "timeout")]
+    pub timeout: Duration,
+    /// How long to wait after that, for the device to install the routes.
+    #[serde(default = "settle")]
+    pub settle: Duration,
+}
+
+/// A BGP speaker and its peer, or one for each of several hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BgpPeer")]
+pub struct BgpPeerDoc {
+    /// Host of the port that speaks. The name of an entry of 'hosts' with 'count' stands for all of its hosts. Default: the port's
+    /// first host.
+    pub host: Option<Name>,
+    /// Address of the peer: the device's.
+    pub peer: Ip,
+    /// Step from one host's peer to the next. Default: all have the same.
+    pub peer_step: Option<Step>,
+    /// AS number of the host.
+    #[serde(rename = "as")]
+    #[schemars(range(min = 1))]
+    pub asn: u32,
+    /// Step from one host's AS number to the next.
+    #[serde(default)]
+    pub as_step: u32,
+    /// AS number of the peer. With the host's own, the session is internal.
+    #[schemars(range(min = 1))]
+    pub peer_as: u32,
+    /// Time without a message after which the session ends; the lower of both sides' counts. '0s': never.
+    #[serde(default = "hold_time")]
+    pub hold_time: Duration,
+    /// Time from a failure to the next attempt, less up to a quarter of it.
+    #[serde(default = "retry")]
+    pub retry: Duration,
+    /// Families of routes to exchange. Default: that of the peer's address, and those of 'routes'.
+    #[serde(default)]
+    pub families: Vec<BgpFamilyDoc>,
+    /// Wait for the peer to connect.
+    #[serde(default)]
+    pub passive: bool,
+    /// BGP identifier of the first host; each other has the next. Default: the host's IPv4 address.
+    pub router_id: Option<Ip>,
+    /// Routes to advertise.
+    #[serde(default)]
+    pub routes: Vec<BgpRoutesDoc>,
+}
+
+/// A family of unicast routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum BgpFamilyDoc {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+/// Routes with the same attributes. They are made when they are sent: a million take no memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BgpRoutes")]
+pub struct BgpRoutesDoc {
+    /// The first prefix.
+    pub prefixes: Network,
+    /// Number of prefixes of each peer.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub count: u32,
+    /// Step from one prefix to the next, in prefixes: 2 leaves every other one out.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 16_777_216))]
+    pub step: u32,
+    /// Let all hosts of the entry advertise the same prefixes. Default: each has the next ones.
+    #[serde(default)]
+    pub same: bool,
+    /// Next hop. Default: the host's address of the prefixes' family.
+    pub next_hop: Option<Ip>,
+    /// AS numbers behind the host's own, the nearest first.
+    #[serde(default)]
+    pub as_path: Vec<u32>,
+    /// Origin.
+    #[serde(default)]
+    pub origin: BgpOriginDoc,
+    /// Communities (RFC 1997).
+    #[serde(default)]
+    pub communities: Vec<Community>,
+    /// Large communities (RFC 8092).
+    #[serde(default)]
+    pub large_communities: Vec<LargeCommunity>,
+    /// Multi-exit discriminator. Default: none.
+    pub med: Option<u32>,
+    /// Local preference, for internal sessions. Default: 100.
+    pub local_pref: Option<u32>,
+    /// When to advertise, after the start of traffic. At 0s, traffic starts once the routes were acknowledged.
+    #[serde(default = "no_time")]
+    pub advertise: Duration,
+    /// When to withdraw, after the start of traffic. Default: when traffic has ended, with the session.
+    pub withdraw: Option<Duration>,
+    /// Withdraw and advertise again and again.
+    pub flap: Option<BgpFlapDoc>,
+}
+
+/// Routes that flap, from 'advertise' until 'withdraw'.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BgpFlap")]
+pub struct BgpFlapDoc {
+    /// Time from one withdrawal to the next; the first comes so long after the routes are advertised.
+    pub every: Duration,
+    /// Time from a withdrawal until the routes are advertised again.
+    pub down: Duration,
+}
+
+/// Origin of routes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum BgpOriginDoc {
+    /// An interior protocol.
+    #[default]
+    Igp,
+    /// EGP.
+    Egp,
+    /// Something else.
+    Incomplete,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn connection_rate() -> SessionRate {
+    SessionRate(Pps::new(500))
+}
+
+fn timeout() -> Duration {
+    Duration(Nanos::from_secs(60))
+}
+
+fn settle() -> Duration {
+    Duration(Nanos::from_secs(1))
+}
+
+fn hold_time() -> Duration {
+    Duration(Nanos::from_secs(90))
+}
+
+fn retry() -> Duration {
+    Duration(Nanos::from_secs(5))
+}

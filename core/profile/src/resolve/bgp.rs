@@ -1,0 +1,272 @@
+//! BGP sessions of a port's hosts, and their routes.
+
+use super::{Resolver, family, same_family};
+use crate::document::{BgpDoc, BgpFamilyDoc, BgpOriginDoc, BgpPeerDoc, BgpRoutesDoc};
+use crate::plan::{BgpPlan, HostPlan};
+use ::bgp::{Attributes, Family, Flap, Identity, Origin, PeerConfig, RouteRange};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use units::Nanos;
+
+/// Peers of a port.
+const PEERS_MAX: usize = 4_096;
+/// Hold times that are not allowed (RFC 4271 section 4.2): above zero and below this.
+const HOLD_MIN: Nanos = Nanos::from_secs(3);
+
+impl Resolver<'_> {
+    pub(super) fn bgp(&mut self, port: &str, bgp: &BgpDoc, hosts: &[HostPlan], has_punt: bool) -> BgpPlan {
+        let path = format!("ports.{port}.bgp");
+        if has_punt {
+            let reason = "the port's hosts have their control plane in a namespace ('punt'): run a BGP daemon there, or leave                           'punt' out";
+            self.reading.fail(&path, reason);
+        }
+        self.within_a_year(&format!("{path}.timeout"), bgp.timeout.0);
+        self.within_a_year(&format!("{path}.settle"), bgp.settle.0);
+        let mut plan = BgpPlan {
+            peers: Vec::new(),
+            hops: Vec::new(),
+            rate: self.per_second(&format!("{path}.rate"), bgp.rate.0),
+            timeout: bgp.timeout.0,
+            settle: bgp.settle.0,
+            seed: self.seed_of(&path, "bgp"),
+        };
+        let mut taken = HashMap::new();
+        for (index, doc) in bgp.peers.iter().enumerate() {
+            let path = format!("{path}.peers[{index}]");
+            if !self.reading.is_dropped(&path) {
+                self.bgp_peers(&path, doc, hosts, &mut plan, &mut taken);
+            }
+        }
+        if plan.peers.len() > PEERS_MAX {
+            let reason = format!("{} peers; a port has {PEERS_MAX} at most", plan.peers.len());
+            self.reading.fail(format!("{path}.peers"), reason);
+        }
+        plan
+    }
+
+    /// Adds the peers of one entry.
+    fn bgp_peers(
+        &mut self,
+        path: &str,
+        doc: &BgpPeerDoc,
+        hosts: &[HostPlan],
+        plan: &mut BgpPlan,
+        taken: &mut HashMap<(usize, IpAddr), String>,
+    ) {
+        let speakers: Vec<usize> = match &doc.host {
+            None => vec![0],
+            Some(name) => {
+                let of_many = format!("{}[", name.0);
+                let is_meant = |host: &HostPlan| host.name == name.0 || host.name.starts_with(&of_many);
+                (0..hosts.len()).filter(|host| is_meant(&hosts[*host])).collect()
+            }
+        };
+        if let Some(name) = doc.host.as_ref().filter(|_| speakers.is_empty()) {
+            return self.reading.fail(format!("{path}.host"), format!("the port has no host '{}'", name.0));
+        }
+        self.bgp_times(path, doc);
+        let routes = self.bgp_routes(path, doc, speakers.len() as u32);
+        for (number, host) in (0u32..).zip(speakers) {
+            match peer(doc, number, host, &hosts[host], &routes) {
+                Ok((config, hop)) => {
+                    if let Some(other) = taken.insert((host, config.remote), path.to_owned()) {
+                        let reason = format!(
+                            "host '{}' already has a session with {}, from {other}; two sessions need two addresses",
+                            hosts[host].name, config.remote
+                        );
+                        return self.reading.fail(format!("{path}.peer"), reason);
+                    }
+                    if hosts.iter().flat_map(|host| &host.addresses).any(|own| own.ip == config.remote) {
+                        let reason = format!(
+                            "{} is an address of the port's own hosts, not the device's",
+                            config.remote
+                        );
+                        return self.reading.fail(format!("{path}.peer"), reason);
+                    }
+                    plan.peers.push(config);
+                    plan.hops.push(hop);
+                }
+                Err((key, reason)) => return self.reading.fail(format!("{path}.{key}"), reason),
+            }
+        }
+    }
+
+    fn bgp_times(&mut self, path: &str, doc: &BgpPeerDoc) {
+        let hold = doc.hold_time.0;
+        let whole = Nanos::from_secs(1).0;
+        if hold > Nanos::ZERO && hold < HOLD_MIN
+            || !hold.0.is_multiple_of(whole)
+            || hold.0 / whole > u16::MAX.into()
+        {
+            let reason = "must be whole seconds from 3s to 65535s, or 0s (RFC 4271 section 4.2)";
+            self.reading.fail(format!("{path}.hold_time"), reason);
+        }
+        if doc.retry.0 == Nanos::ZERO {
+            self.reading.fail(format!("{path}.retry"), "must be longer than 0");
+        }
+        self.within_a_year(&format!("{path}.retry"), doc.retry.0);
+    }
+
+    fn bgp_routes(&mut self, path: &str, doc: &BgpPeerDoc, peers: u32) -> Arc<[RouteRange]> {
+        let is_internal = doc.asn == doc.peer_as && doc.as_step == 0;
+        let mut all = Vec::new();
+        for (index, routes) in doc.routes.iter().enumerate() {
+            let path = format!("{path}.routes[{index}]");
+            if self.reading.is_dropped(&path) {
+                continue;
+            }
+            if routes.local_pref.is_some() && !is_internal {
+                let reason = "applies to internal sessions only: 'as' and 'peer_as' differ";
+                self.reading.fail(format!("{path}.local_pref"), reason);
+            }
+            all.push(self.bgp_range(&path, routes, peers));
+        }
+        all.into()
+    }
+
+    fn bgp_range(&mut self, path: &str, doc: &BgpRoutesDoc, peers: u32) -> RouteRange {
+        let (first, _) = doc.prefixes.0.network();
+        self.within_a_year(&format!("{path}.advertise"), doc.advertise.0);
+        if doc.withdraw.as_ref().is_some_and(|withdraw| withdraw.0 <= doc.advertise.0) {
+            self.reading.fail(format!("{path}.withdraw"), "must be later than 'advertise'");
+        }
+        if let Some(flap) = &doc.flap {
+            self.within_a_year(&format!("{path}.flap.every"), flap.every.0);
+            if flap.down.0 == Nanos::ZERO || flap.down.0 >= flap.every.0 {
+                let reason = "must be longer than 0 and shorter than 'every'";
+                self.reading.fail(format!("{path}.flap.down"), reason);
+            }
+        }
+        if let Some(hop) = doc.next_hop.as_ref().filter(|hop| !same_family(hop.0, first)) {
+            let reason = format!("{} is no {} address, and the prefixes are", hop.0, family(first));
+            self.reading.fail(format!("{path}.next_hop"), reason);
+        }
+        if let Some(at) = doc.as_path.iter().position(|asn| *asn == 0) {
+            self.reading.fail(format!("{path}.as_path[{at}]"), "must be from 1 to 4294967295");
+        }
+        let range = RouteRange {
+            first,
+            prefix_len: doc.prefixes.0.prefix_len,
+            count: doc.count,
+            step: doc.step,
+            same: doc.same,
+            attributes: Attributes {
+                origin: match doc.origin {
+                    BgpOriginDoc::Igp => Origin::Igp,
+                    BgpOriginDoc::Egp => Origin::Egp,
+                    BgpOriginDoc::Incomplete => Origin::Incomplete,
+                },
+                next_hop: doc.next_hop.as_ref().map(|hop| hop.0),
+                as_path: doc.as_path.clone(),
+                med: doc.med,
+                local_pref: doc.local_pref,
+                communities: doc.communities.iter().map(|community| community.0).collect(),
+                large_communities: doc.large_communities.iter().map(|community| community.0).collect(),
+            },
+            advertise: doc.advertise.0,
+            withdraw: doc.withdraw.as_ref().map(|withdraw| withdraw.0),
+            flap: doc.flap.as_ref().map(|flap| Flap { every: flap.every.0, down: flap.down.0 }),
+        };
+        if !range.attributes.fit() {
+            let reason =
+                "the AS path and the communities leave no room for prefixes in a message of 4,096 bytes";
+            self.reading.fail(path, reason);
+        }
+        if range.prefix(peers.saturating_sub(1), doc.count.saturating_sub(1)).is_none() {
+            let whose =
+                if peers > 1 && !doc.same { format!(" for each of {peers} peers") } else { String::new() };
+            let reason = format!(
+                "{} prefixes of /{} with step {}{whose} from {first} on exceed the address space",
+                doc.count, range.prefix_len, doc.step
+            );
+            self.reading.fail(format!("{path}.count"), reason);
+        }
+        range
+    }
+}
+
+/// The peer number `number` of an entry, whose speaker is `host`, and the neighbour that leads to it. The key that is wrong, and
+/// why, if there is none.
+fn peer(
+    doc: &BgpPeerDoc,
+    number: u32,
+    host: usize,
+    plan: &HostPlan,
+    routes: &Arc<[RouteRange]>,
+) -> Result<(PeerConfig, IpAddr), (&'static str, String)> {
+    let first = doc.peer.0;
+    let by = doc.peer_step.as_ref().filter(|step| step.0.v4.is_none_or(|v4| v4 == first.is_ipv4()));
+    let far = by.map_or(Some(0), |step| step.0.by.checked_mul(number.into()));
+    let remote = far
+        .and_then(|far| super::hosts::plus(first, far))
+        .ok_or_else(|| ("peer_step", format!("{first} leaves too few addresses after it")))?;
+    let kin = plan.addresses.iter().filter(|own| same_family(own.ip, remote));
+    let own = kin.clone().find(|own| own.is_next_to(remote)).or_else(|| kin.clone().next());
+    let own = own.ok_or_else(|| {
+        ("peer", format!("host '{}' has no {} address to reach {remote} from", plan.name, family(remote)))
+    })?;
+    let hop = if own.is_next_to(remote) { Some(remote) } else { plan.gateway(own) };
+    let hop = hop.ok_or_else(|| {
+        ("peer", format!("{remote} is on no network of host '{}', which has no 'gateway'", plan.name))
+    })?;
+    let own_as = number.checked_mul(doc.as_step).and_then(|far| doc.asn.checked_add(far));
+    let own_as =
+        own_as.ok_or_else(|| ("as_step", "leads beyond the last AS number, 4294967295".to_owned()))?;
+    let address = |v4: bool| if own.ip.is_ipv4() == v4 { Some(*own) } else { plan.address(v4) };
+    let addresses = [address(true), address(false)].map(|own| own.map(|own| own.ip));
+    for (at, range) in routes.iter().enumerate() {
+        if range.attributes.next_hop.is_none() && addresses[range.family() as usize].is_none() {
+            let reason = format!(
+                "needs 'next_hop': host '{}' has no {} address for routes[{at}]",
+                plan.name,
+                family(range.first)
+            );
+            return Err(("routes", reason));
+        }
+    }
+    let said = |family: BgpFamilyDoc| doc.families.contains(&family);
+    let used = |family: Family| {
+        doc.families.is_empty()
+            && (Family::of(remote) == family || routes.iter().any(|range| range.family() == family))
+    };
+    let families =
+        [said(BgpFamilyDoc::Ipv4) || used(Family::Ipv4), said(BgpFamilyDoc::Ipv6) || used(Family::Ipv6)];
+    if let Some(range) = routes.iter().find(|range| !families[range.family() as usize]) {
+        return Err(("families", format!("lacks that of the routes from {} on", range.first)));
+    }
+    let identifier = match (&doc.router_id, addresses[0]) {
+        (Some(id), _) => match id.0 {
+            IpAddr::V4(first) => u32::from(first).checked_add(number).map(Ipv4Addr::from),
+            IpAddr::V6(_) => None,
+        },
+        (None, Some(IpAddr::V4(ip))) => Some(ip),
+        _ => None,
+    };
+    let identifier = identifier.filter(|id| !id.is_unspecified()).ok_or_else(|| {
+        let reason = match doc.router_id {
+            Some(_) => "must be an IPv4 address above 0.0.0.0".to_owned(),
+            None => format!("is missing: host '{}' has no IPv4 address to take it from", plan.name),
+        };
+        ("router_id", reason)
+    })?;
+    let identity = Identity {
+        own_as,
+        peer_as: doc.peer_as,
+        identifier,
+        hold_s: (doc.hold_time.0.0 / Nanos::from_secs(1).0).min(u16::MAX.into()) as u16,
+        families,
+        own: addresses,
+        number,
+    };
+    let config = PeerConfig {
+        host,
+        local: own.ip,
+        remote,
+        identity,
+        passive: doc.passive,
+        retry: doc.retry.0,
+        routes: routes.clone(),
+    };
+    Ok((config, hop))
+}

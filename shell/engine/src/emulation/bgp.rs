@@ -1,0 +1,201 @@
+//! BGP speakers of a port: they resolve their neighbours, come up before traffic, and are looked after while it runs.
+//!
+//! Not here: the protocol (`::bgp`).
+
+use crate::trial::endpoints::hosts_mtu;
+use crate::trial::session_endpoints::unfinished;
+use ::bgp::{Speaker, SpeakerConfig, State};
+use neighbour::{Hosts, Mac, Resolver};
+use port::PortFacts;
+use profile::plan::{BgpPlan, PortPlan};
+use tcp::{GroupConfig, UnfinishedChecksums};
+use units::{Nanos, count};
+
+/// How long neighbours are asked for before speakers begin without some.
+const RESOLVE: Nanos = Nanos::from_secs(5);
+/// How often to look whether all routes have been told.
+const LOOK_EVERY: Nanos = Nanos::from_millis(2);
+/// Failures a sentence names.
+const NAMED_MAX: usize = 3;
+
+/// BGP speakers of a port.
+#[derive(Debug)]
+pub(super) struct Speakers {
+    pub(super) machine: Speaker,
+    pub(super) plan: BgpPlan,
+    resolver: Resolver,
+    /// When neighbours were first asked for, and when sessions began.
+    asked: Option<Nanos>,
+    begun: Option<Nanos>,
+    /// When all was told, and when that is looked at again.
+    told: Option<Nanos>,
+    look_at: Nanos,
+    /// Sessions that were established when traffic started.
+    pub(super) established: usize,
+    /// Sessions that were established when it had ended.
+    pub(super) established_at_end: usize,
+    /// What makes a result invalid, known when traffic started.
+    pub(super) complaints: Vec<String>,
+}
+
+impl Speakers {
+    pub(super) fn new(
+        plan: &BgpPlan,
+        port: &PortPlan,
+        macs: &[Mac],
+        facts: &PortFacts,
+        hosts: &Hosts,
+    ) -> Self {
+        // Frames come from workers without what the port says of their checksums.
+        let unfinished_checksums = match unfinished(facts) {
+            UnfinishedChecksums::Told => UnfinishedChecksums::BySum,
+            other => other,
+        };
+        let host = |(host, mac): (&profile::plan::HostPlan, &Mac)| GroupConfig {
+            vlans: host.vlans.clone(),
+            mtu: hosts_mtu(facts) as u16,
+            own_mac: *mac,
+            unfinished_checksums,
+            ..GroupConfig::default()
+        };
+        let config = SpeakerConfig {
+            hosts: port.hosts.iter().zip(macs).map(host).collect(),
+            peers: plan.peers.clone(),
+            rate: plan.rate,
+            seed: plan.seed,
+        };
+        let wanted = plan.peers.iter().zip(&plan.hops).map(|(peer, hop)| (peer.host, *hop));
+        let given =
+            port.hosts.iter().enumerate().flat_map(|(number, host)| {
+                host.gateway_macs.iter().map(move |(ip, mac)| (number, *ip, *mac))
+            });
+        Self {
+            machine: Speaker::new(config),
+            plan: plan.clone(),
+            resolver: Resolver::new(hosts, wanted, given),
+            asked: None,
+            begun: None,
+            told: None,
+            look_at: Nanos::ZERO,
+            established: 0,
+            established_at_end: 0,
+            complaints: Vec::new(),
+        }
+    }
+
+    /// Looks at a received frame; returns whether it was for one of the speakers.
+    pub(super) fn take(&mut self, now: Nanos, frame: &[u8], hosts: &Hosts) -> bool {
+        if ::bgp::may_concern(frame) {
+            return self.machine.take(now, frame);
+        }
+        if self.resolver.next_due() < Nanos::MAX {
+            self.resolver.take(hosts, frame);
+        }
+        false
+    }
+
+    /// Asks for neighbours and begins once they are known.
+    pub(super) fn set_up(&mut self, now: Nanos, hosts: &Hosts, frames: &mut Vec<Vec<u8>>) {
+        let asked = *self.asked.get_or_insert(now);
+        frames.extend(self.resolver.requests(now, hosts));
+        let is_known = self.resolver.next_due() == Nanos::MAX;
+        if self.begun.is_none() && (is_known || now.since(asked) > RESOLVE) {
+            for (number, (peer, hop)) in self.plan.peers.iter().zip(&self.plan.hops).enumerate() {
+                if let Some(mac) = self.resolver.mac(peer.host, *hop) {
+                    self.machine.set_hop(number, mac);
+                }
+            }
+            self.machine.begin(now);
+            self.begun = Some(now);
+        }
+    }
+
+    pub(super) fn next_due(&self) -> Nanos {
+        if self.begun.is_some() { self.machine.next_due() } else { self.resolver.next_due() }
+    }
+
+    /// Whether traffic may start: all is told and the device has had its time, or it is too late.
+    pub(super) fn may_start(&mut self, now: Nanos) -> bool {
+        let Some(begun) = self.begun else { return false };
+        if now < self.look_at {
+            return false;
+        }
+        self.look_at = now + LOOK_EVERY;
+        self.told = if self.machine.is_settled() { self.told.or(Some(now)) } else { None };
+        let has_settled = self.told.is_some_and(|told| now.since(told) >= self.plan.settle);
+        has_settled || now.since(begun) > self.plan.timeout
+    }
+
+    /// Traffic starts: notes what there is.
+    pub(super) fn note_start(&mut self) {
+        self.established = self.machine.established();
+        let missing = self.missing();
+        if self.told.is_none() && missing.is_none() {
+            let timeout = self.plan.timeout;
+            self.complaints.push(format!("not all BGP routes were acknowledged within {timeout}"));
+        }
+        self.complaints.extend(missing);
+        let mut lacking = (0..self.plan.peers.len())
+            .filter_map(|peer| Some((self.plan.peers[peer].remote, self.machine.lacks(peer)?)));
+        if let Some((remote, family)) = lacking.next() {
+            self.complaints.push(format!(
+                "{remote} does not exchange {family} routes: those of {} sessions are not advertised; activate the address family \
+                 for this neighbor",
+                count(1 + lacking.count() as u64)
+            ));
+        }
+    }
+
+    /// Ends all sessions.
+    pub(super) fn end(&mut self, now: Nanos) {
+        self.established_at_end = self.machine.established();
+        self.machine.shut(now);
+    }
+
+    /// Whether sessions were lost, in a sentence.
+    pub(super) fn lost(&self) -> Option<String> {
+        let (peer, why) = self.machine.first_loss()?;
+        let (flaps, config) = (self.machine.counts().flaps, &self.plan.peers[peer]);
+        let first = if flaps > 1 { "; the first" } else { "" };
+        Some(format!(
+            "{} BGP sessions were lost{first}: {} (from {}) {why}",
+            count(flaps),
+            config.remote,
+            config.local
+        ))
+    }
+
+    /// Time from the first connection until all routes were acknowledged; `None` if they were not before traffic.
+    pub(super) fn told_after(&self) -> Option<Nanos> {
+        Some(self.told?.since(self.begun?))
+    }
+
+    /// Why sessions are missing, in a sentence; `None` if none is.
+    pub(super) fn missing(&self) -> Option<String> {
+        let machine = &self.machine;
+        let down = |peer: &usize| machine.state(*peer) != State::Established;
+        let missing: Vec<usize> = (0..self.plan.peers.len()).filter(down).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let (missing_count, all) = (missing.len() as u64, self.plan.peers.len() as u64);
+        let named = missing.iter().take(NAMED_MAX).map(|peer| {
+            let (remote, local) = (self.plan.peers[*peer].remote, self.plan.peers[*peer].local);
+            match machine.failure(*peer) {
+                Some(failure) => format!("{remote} (from {local}) {failure}"),
+                None => format!("{remote} (from {local}) has not answered yet"),
+            }
+        });
+        let named: Vec<String> = named.collect();
+        let more = match missing.len().saturating_sub(NAMED_MAX) {
+            0 => String::new(),
+            more => format!("; and {} more", count(more as u64)),
+        };
+        Some(format!(
+            "{} of {} BGP sessions could not be established: {}{more}",
+            count(missing_count),
+            count(all),
+            named.join("; ")
+        ))
+    }
+}

@@ -1,0 +1,267 @@
+"""BGP sessions of the tester's hosts with FRR: routes in the device's FIB, traffic to them, withdrawals, and what goes wrong."""
+
+import json
+import os
+import subprocess
+import time
+
+import pytest
+from lab import LONG, missing, need, settled, stream, wait_until
+from test_routing import FRR
+
+PREFIXES = 100_000 if LONG else 1_000
+PEERS = 1_000 if LONG else 20
+ROUTES_OF_A_PEER = 100
+
+
+class Device:
+    """FRR in a namespace with two networks: 10.0.0.0/16 of the speakers, and 10.9.0.0/24."""
+
+    def __init__(self, lab, neighbors, v6=False):
+        if not (FRR / "zebra").exists():
+            missing("needs frr")
+        need("ip", "vtysh")
+        self.lab, self.folder = lab, lab.folder()
+        self.tester, self.ns = lab.netns("tester"), lab.netns("device", forwarding=True)
+        for end, inner, addresses in (
+            ("veth0", "d0", ("10.0.0.1/16", "2001:db8::1/64")),
+            ("veth1", "d1", ("10.9.0.1/24", "2001:db8:9::1/64")),
+        ):
+            lab.veth(self.tester, end, self.ns, inner)
+            for address in addresses:
+                self.ns.ip("address", "add", address, "dev", inner, *(["nodad"] if ":" in address else []))
+        (self.folder / "empty.conf").touch()
+        for name in ("zebra", "bgpd"):
+            command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", self.folder / "empty.conf"]
+            command += ["-i", self.folder / f"{name}.pid", "-z", self.folder / "zserv.api", "--vty_socket", self.folder]
+            lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            wait_until(lambda: (self.folder / f"{name}.vty").exists(), name)
+        activated = "  neighbor 10.0.0.2 activate\n" if v6 else ""
+        (self.folder / "frr.conf").write_text(
+            "route-map none deny 1\nrouter bgp 65000\n bgp router-id 10.0.0.1\n no bgp ebgp-requires-policy\n"
+            f"{neighbors} address-family ipv6 unicast\n{activated} exit-address-family\n"
+        )
+        self.vtysh("-f", self.folder / "frr.conf")
+
+    def vtysh(self, *arguments):
+        return self.ns.run("vtysh", "--vty_socket", self.folder, *arguments)
+
+    def ask(self, what):
+        return json.loads(self.vtysh("-c", f"show {what} json"))
+
+    def fib(self, family="-4"):
+        return len(self.ns.ip(family, "route", "show", "proto", "bgp").splitlines())
+
+    def ports(self, bgp, kind="afpacket", **west):
+        """The speakers' port, and another one."""
+        return {
+            "west": {"device": f"{kind}:veth0", "ip": ["10.0.0.2/16", "2001:db8::2/64"], "bgp": bgp, **west},
+            "east": {"device": f"{kind}:veth1", "ip": "10.9.0.2/24", "gateway": "10.9.0.1"},
+        }
+
+    def begin(self, ports, streams, seconds, **rest):
+        """A run whose traffic has begun, and the file of its intervals."""
+        profile = self.lab.profile(ports, streams, load={"duration": f"{seconds}s", "drain": "500ms"}, **rest)
+        lines = profile.parent / "lines.jsonl"
+        process = self.lab.start_eagre("run", profile, "--json", "-", "--jsonl", lines, "--interval", "200ms", ns=self.tester)
+        begun = lambda: lines.exists() and lines.read_text().count("\n") > 1
+        wait_until(lambda: begun() or process.poll() is not None, "traffic", 150)
+        assert process.poll() is None, process.communicate()[1]
+        return process, lines
+
+    def run(self, bgp, seconds=1, streams=(), timeout=120, **rest):
+        profile = self.lab.profile(self.ports(bgp), list(streams), load={"duration": f"{seconds}s", "drain": "200ms"}, **rest)
+        return self.lab.eagre("run", profile, "--json", "-", ns=self.tester, timeout=timeout)
+
+
+ONE = " neighbor 10.0.0.2 remote-as 65001\n"
+
+
+def peer(**keys):
+    return {"peer": "10.0.0.1", "as": 65001, "peer_as": 65000, **keys}
+
+
+def to(name, first, count):
+    """A stream to each network of a range."""
+    varied = {"ipv4.dst": {"from": first, "step": 256, "count": count}}
+    one = stream(name, "east", "west", rate="10kpps" if LONG else "2kpps")
+    return {**one, "packet": [{"ipv4": {"dst": first}}, {"udp": {"dst": 9}}], "vary": varied}
+
+
+@pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
+def test_traffic_follows_the_routes(lab, kind):
+    """All routes are in the FIB when traffic starts; of those that are withdrawn meanwhile everything is lost, of others nothing."""
+    device = Device(lab, ONE)
+    half = PREFIXES // 2
+    routes = [
+        {"prefixes": "16.0.0.0/24", "count": half, "communities": ["65001:7", "no-export"], "as_path": [64999], "med": 5},
+        {"prefixes": "32.0.0.0/24", "count": half, "withdraw": "4s"},
+    ]
+    seconds = 25 if LONG else 8
+    streams = [to("kept", "16.0.0.1", half), to("withdrawn", "32.0.0.1", half)]
+    process, lines = device.begin(device.ports({"peers": [peer(routes=routes)], "settle": "5s" if LONG else "1s"}, kind), streams, seconds)
+    assert device.fib() == PREFIXES
+    said = device.ask("bgp ipv4 unicast 16.0.1.0/24")["paths"][0]
+    assert said["aspath"]["string"] == "65001 64999" and said["metric"] == 5, said
+    assert sorted(said["community"]["list"]) == ["65001:7", "noExport"], said
+    wait_until(lambda: device.fib() == half, "the withdrawal", 30)
+    done = lab.finish(process, 120)
+    result = done.json
+    kept, withdrawn = result["streams"]["kept"], result["streams"]["withdrawn"]
+    assert kept["lost"] == 0 and kept["rx"] == kept["tx"] > 0, done
+    assert 0 < withdrawn["rx"] < withdrawn["tx"], done
+    last = [row for row in map(json.loads, lines.read_text().splitlines()) if not row["draining"]][-1]["streams"]["withdrawn"]
+    assert last["tx"] > 0 and last["rx"] == 0, "what was withdrawn arrives still"
+    bgp = result["ports"]["west"]["bgp"]
+    assert (bgp["peers"], bgp["established"], bgp["established_at_end"], bgp["flaps"]) == (1, 1, 1, 0), bgp
+    assert (bgp["advertised"], bgp["withdrawn"]) == (PREFIXES, half), bgp
+    assert 0 < bgp["announced_after_s"] < 60 and bgp["setup_ns"]["samples"] == 1, bgp
+    wait_until(lambda: device.fib() == 0, "the end of the session", 60)
+
+
+def test_ipv6_routes_and_sessions_of_many_hosts(lab):
+    """IPv6 routes by an IPv4 session, and a session of each of several hosts, which the device is to begin."""
+    many = "".join(f" neighbor 10.0.1.{n} remote-as {65_100 + n}\n neighbor 10.0.1.{n} timers connect 1\n" for n in range(1, 5))
+    device = Device(lab, ONE + many, v6=True)
+    hosts = [{"name": "edge", "count": 4, "ip": "10.0.1.1/16"}]
+    six = [{"prefixes": "2001:db8:1000::/48", "count": 500, "next_hop": "2001:db8::2"}, {"prefixes": "16.0.0.0/20", "count": 3}]
+    four = {"host": "edge", "as": 65_101, "as_step": 1, "passive": True, "routes": [{"prefixes": "17.0.0.0/24", "count": 10}]}
+    process, _ = device.begin(device.ports({"peers": [peer(routes=six), {**peer(), **four}]}, hosts=hosts), [], 3)
+    assert (device.fib("-6"), device.fib()) == (500, 43)
+    peers = device.ask("bgp ipv4 unicast summary")["peers"]
+    counted = {name: row["pfxRcd"] for name, row in peers.items()}
+    assert counted == {"10.0.0.2": 3, **{f"10.0.1.{n}": 10 for n in range(1, 5)}}, counted
+    result = lab.finish(process).json
+    bgp = result["ports"]["west"]["bgp"]
+    assert (bgp["established"], bgp["advertised"], bgp["flaps"]) == (5, 543, 0), bgp
+    assert not any("BGP" in reason for reason in result["verdict"]["reasons"]), result["verdict"]
+    # What others advertise is passed on to each.
+    assert bgp["received_ipv4"] > 100, bgp
+
+
+def test_routes_come_and_go_while_traffic_runs(lab):
+    device = Device(lab, ONE + " timers bgp 3 9\n")
+    routes = [
+        {"prefixes": "16.0.0.0/24", "count": 100, "advertise": "1s", "withdraw": "3s"},
+        {"prefixes": "17.0.0.0/24", "count": 50, "flap": {"every": "2s", "down": "1s"}},
+    ]
+    process, _ = device.begin(device.ports({"peers": [peer(routes=routes)]}), [], 7)
+    seen = set()
+    while process.poll() is None:
+        seen.add(device.fib())
+        time.sleep(0.1)
+    assert {50, 150, 0} <= seen, seen
+    bgp = lab.finish(process).json["ports"]["west"]["bgp"]
+    assert (bgp["advertised"], bgp["withdrawn"]) == (100 + 50 * 3, 100 + 50 * 3) or bgp["advertised"] == 300, bgp
+    assert bgp["flaps"] == 0 and bgp["keepalives_received"] > 0, bgp
+
+
+def test_what_goes_wrong_is_said(lab):
+    device = Device(lab, ONE)
+    quick = {"timeout": "3s", "settle": "0s"}
+    wrong = device.run({"peers": [peer(peer_as=65_009)], **quick})
+    wrong.refused(3, "port west: bgp: 1 of 1 BGP sessions could not be established: 10.0.0.1 (from 10.0.0.2) is AS 65000, not AS 65009")
+    wrong = device.run({"peers": [peer(**{"as": 65_002})], **quick})
+    wrong.refused(3, "10.0.0.1 (from 10.0.0.2)", "says 'Bad Peer AS': it expects another AS than 'as' says")
+    nobody = device.run({"peers": [peer(peer="10.0.9.9")], **quick})
+    nobody.refused(3, "10.0.9.9 (from 10.0.0.2) does not answer ARP or neighbour discovery")
+    # Of two, one: traffic runs, and the result says that it is not what was asked for.
+    ports = device.ports({"peers": [peer(), peer(host="stranger")], **quick}, hosts=[{"name": "stranger", "ip": "10.0.0.3/16"}])
+    done = lab.eagre("run", lab.profile(ports, [], load={"duration": "500ms"}), "--json", "-", ns=device.tester)
+    assert done.exit == 1 and not done.json["verdict"]["valid"], done
+    (reason,) = [reason for reason in done.json["verdict"]["reasons"] if "BGP" in reason]
+    assert "port west: 1 of 2 BGP sessions could not be established: 10.0.0.1 (from 10.0.0.3)" in reason, reason
+    lacking = device.run({"peers": [peer(routes=[{"prefixes": "2001:db8:1::/48"}])], **quick})
+    assert any("10.0.0.1 does not exchange IPv6 routes" in reason for reason in lacking.json["verdict"]["reasons"]), lacking
+
+
+def test_a_device_that_dies_is_found_out_by_the_hold_time(lab):
+    device = Device(lab, ONE)
+    process, _ = device.begin(device.ports({"peers": [peer(hold_time="3s")]}), [], 8)
+    # It answers nothing any more, and nothing says so.
+    device.ns.ip("link", "set", "d0", "down")
+    done = lab.finish(process)
+    bgp = done.json["ports"]["west"]["bgp"]
+    assert (bgp["established"], bgp["established_at_end"], bgp["flaps"]) == (1, 0, 1), bgp
+    said = "port west: 1 BGP sessions were lost: 10.0.0.1 (from 10.0.0.2) sent nothing for the hold time of 3s"
+    assert said in done.json["verdict"]["notes"], done
+
+
+def test_bad_profiles_are_refused(lab):
+    def refused(bgp, *texts, **west):
+        west = {"device": "ring:a", "ip": "10.0.0.2/24", "bgp": {"peers": bgp}, **west}
+        profile = lab.profile({"west": west, "east": {"device": "ring:b"}}, [])
+        lab.eagre("run", profile).refused(2, *texts)
+
+    refused([peer(), peer()], "ports.west.bgp.peers[1].peer", "host 'west' already has a session with 10.0.0.1, from ports.west.bgp.peers[0]")
+    refused([peer(host="nobody")], "ports.west.bgp.peers[0].host", "the port has no host 'nobody'")
+    refused([peer(peer="10.0.0.2")], "is an address of the port's own hosts, not the device's")
+    refused([peer(peer="10.5.0.1")], "10.5.0.1 is on no network of host 'west', which has no 'gateway'")
+    refused([peer(peer="2001:db8::1")], "host 'west' has no IPv6 address")
+    refused([peer(hold_time="2s")], "peers[0].hold_time", "3s to 65535s")
+    routes = {"prefixes": "250.0.0.0/8", "count": 10}
+    refused([peer(routes=[routes])], "routes[0].count", "10 prefixes of /8 with step 1 from 250.0.0.0 on exceed the address space")
+    refused([peer(routes=[{"prefixes": "2001:db8::/48"}])], "needs 'next_hop': host 'west' has no IPv6 address for routes[0]")
+    refused([peer(routes=[{"prefixes": "16.0.0.0/8", "communities": ["65536:1"]}])], "a community such as 65001:100")
+    refused([peer(routes=[{"prefixes": "16.0.0.0/8", "withdraw": "0s"}])], "withdraw", "must be later than 'advertise'")
+    refused([peer()], "ports.west.bgp", "control plane in a namespace", punt={})
+
+
+LISTEN = " neighbor many peer-group\n neighbor many remote-as 65001\n bgp listen limit 5000\n bgp listen range 10.0.0.0/16 peer-group many\n"
+QUIET = " address-family ipv4 unicast\n  neighbor many route-map none out\n exit-address-family\n"
+
+
+def test_many_peers_with_routes_of_their_own(lab):
+    """1,000 peers with 100 routes each are up in 30 s."""
+    device = Device(lab, LISTEN + QUIET)
+    hosts = [{"name": "edge", "count": PEERS, "ip": "10.0.16.1/16"}]
+    bgp = {"peers": [peer(host="edge", routes=[{"prefixes": "16.0.0.0/24", "count": ROUTES_OF_A_PEER}])], "settle": "0s"}
+    process, _ = device.begin(device.ports(bgp, hosts=hosts), [], 3)
+    wait_until(lambda: device.fib() == PEERS * ROUTES_OF_A_PEER, "the FIB", 60)
+    result = lab.finish(process).json
+    row = result["ports"]["west"]["bgp"]
+    # One that is lost among so many comes back and tells its routes again.
+    assert row["established"] == PEERS and row["flaps"] <= 1, result["verdict"]["notes"]
+    assert row["advertised"] == (PEERS + row["flaps"]) * ROUTES_OF_A_PEER, row
+    assert row["announced_after_s"] < 30, row
+
+
+@pytest.mark.long
+@pytest.mark.alone
+@pytest.mark.skipif(not LONG, reason="needs minutes")
+def test_100_000_prefixes_are_in_the_fib_in_time(lab):
+    def measure():
+        device = Device(lab, ONE)
+        routes = [{"prefixes": "16.0.0.0/24", "count": 100_000}]
+        profile = lab.profile(device.ports({"peers": [peer(routes=routes)]}), [], load={"duration": "20s"})
+        begin = time.monotonic()
+        process = lab.start_eagre("run", profile, "--json", "-", ns=device.tester)
+        wait_until(lambda: device.fib() == 100_000, "the FIB", 60, every=0.2)
+        took = time.monotonic() - begin
+        process.terminate()
+        process.communicate(timeout=30)
+        return took
+
+    settled(measure, lambda took: took <= 15)
+
+
+def resident(lab, count):
+    """Most memory that a run held which advertised so many routes to a peer of its own, bytes."""
+    there = {"peers": [{"peer": "10.0.0.2", "as": 65_000, "peer_as": 65_001}], "settle": "0s"}
+    here = {"peers": [peer(routes=[{"prefixes": "16.0.0.0/28", "count": count}])], "settle": "0s"}
+    west = {"device": "ring:a", "ip": "10.0.0.2/24", "bgp": here}
+    east = {"device": "ring:b", "ip": "10.0.0.1/24", "bgp": there}
+    profile = lab.profile({"west": west, "east": east}, [], load={"duration": "200ms", "drain": "0s"})
+    process = lab.start_eagre("run", profile, "--json", "-", stderr=subprocess.DEVNULL)
+    result = json.loads(process.stdout.read())
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode in (0, 1), result["verdict"]
+    sent, received = result["ports"]["west"]["bgp"], result["ports"]["east"]["bgp"]
+    assert sent["advertised"] == received["received_ipv4"] == count, result
+    return usage.ru_maxrss * 1_024
+
+
+def test_a_million_routes_take_little_memory(lab):
+    """Between two ports of the tester: what a million routes take more than ten is below 100 MB."""
+    assert resident(lab, 1_000_000) - resident(lab, 10) < 100_000_000
