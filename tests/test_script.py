@@ -3,6 +3,7 @@ the examples of MoonGen and libmoon as they are, if EAGRE_MOONGEN_CHECKOUT and E
 
 import itertools
 import json
+import math
 import os
 import re
 import struct
@@ -230,6 +231,80 @@ function master(how)
     end
 end
 """
+
+
+EXACT_RATE = """
+function master(mbit, seconds)
+    local queue = device.config{port = 0}:getTxQueue(0)
+    queue:setRate(mbit)
+    local pool = memory.createMemPool(function(buf) buf:getUdpPacket():fill{pktLength = 1514} end)
+    local bufs, sent = pool:bufArray(), 0
+    local begin, now = mg.getTime()
+    repeat
+        bufs:alloc(1514)
+        sent = sent + queue:send(bufs)
+        now = mg.getTime()
+    until now - begin >= seconds
+    eagre.result{mbit = sent * 1518 * 8 / (now - begin) / 1e6, sent = sent}
+end
+"""
+
+
+@pytest.mark.long
+@pytest.mark.alone
+@pytest.mark.unsteady("a queue that a busy machine holds up for more than 50 ms starts anew")
+def test_a_rate_is_exact(bench):
+    """500 Mbit/s over 10 s, within a thousandth; the peer sees all of it."""
+    before = bench.ns.counters("v1")["rx"]
+    _, result = bench.good(EXACT_RATE, 500, 10, ports="v0", seconds=30)
+    found = result["result"]
+    assert abs(found["mbit"] / 500 - 1) < 0.001, found
+    assert found["sent"] <= bench.ns.counters("v1")["rx"] - before < found["sent"] + 50
+
+
+POISSON = """
+function master(how)
+    local queue = device.config{port = 0}:getTxQueue(0)
+    local pool = memory.createMemPool(function(buf) buf:getEthernetPacket():fill{ethType = 0x4444} end)
+    local bufs, poisson = pool:bufArray(100), limiter:new(queue, "poisson", 1e6)
+    for i = 1, 20 do
+        bufs:alloc(60)
+        if how == "limiter" then
+            poisson:send(bufs)
+        else
+            -- A byte of a link of 10 Gbit/s takes 0.8 ns.
+            for _, buf in ipairs(bufs) do buf:setDelay(poissonDelay(10^6 / 0.8)) end
+            queue:sendWithDelay(bufs)
+        end
+    end
+end
+"""
+
+
+def kolmogorov(values, distribution):
+    """p of the Kolmogorov-Smirnov test that values have a distribution: its limit for many values (Marsaglia, Tsang, Wang 2003)."""
+    values, n = sorted(values), len(values)
+    steps = [(distribution(value), i) for i, value in enumerate(values)]
+    distance = max(max(p - i / n, (i + 1) / n - p) for p, i in steps)
+    z = distance * (math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n))
+    return 2 * sum((-1) ** (k - 1) * math.exp(-2 * k * k * z * z) for k in range(1, 101))
+
+
+@pytest.mark.alone
+@pytest.mark.unsteady("packets of a busy machine leave late; and one test in a hundred fails at p = 0.01")
+@pytest.mark.parametrize("how", ["limiter", "delay"])
+def test_poisson_gaps_pass_a_test_of_their_distribution(bench, how):
+    """2,000 packets, a millisecond apart on average: the kernel's times at the peer have exponentially distributed gaps."""
+    packets = bench.tcpdump()
+    bench.good(POISSON, how, ports="v0", seconds=20)
+    packets()
+    times = [at / 1e6 for at, frame in capture.records(bench.folder / "v1.pcap") if frame[12:14] == b"\x44\x44"]
+    gaps = [b - a for a, b in itertools.pairwise(times)]
+    assert len(gaps) == 1_999
+    assert kolmogorov(gaps, lambda gap: 1 - math.exp(-gap)) > 0.01
+    # What this rests on: gaps that are all alike, or a tenth too long, do not pass.
+    assert kolmogorov([1.0] * 1_999, lambda gap: 1 - math.exp(-gap)) < 1e-9
+    assert kolmogorov([1.1 * gap for gap in gaps], lambda gap: 1 - math.exp(-gap)) < 0.01
 
 
 @pytest.mark.alone
@@ -507,6 +582,36 @@ def test_a_forwarder_loses_nothing_and_leaks_nothing(lab):
     result = json.loads((bench.folder / "r.json").read_text())
     assert done.exit == 0 and result["ports"][0]["rx_lost"] == 0, f"{done}\n{result}"
     assert result["ports"][1]["tx_packets"] >= sent and result["ports"][1]["tx_unsent"] == 0
+
+
+CYCLES = """
+ffi.cdef "struct usage_of_process { long times[4]; long max_rss_kib; long rest[20]; }; int getrusage(int, struct usage_of_process *);"
+
+function master(packets)
+    local queue = device.config{port = 0}:getTxQueue(0)
+    local pool = memory.createMemPool(function(buf) buf:getUdpPacket():fill{pktLength = 60} end)
+    local bufs, sent, usage, warm = pool:bufArray(), 0, ffi.new("struct usage_of_process"), nil
+    while sent < packets do
+        bufs:alloc(60)
+        bufs:offloadUdpChecksums()
+        sent = sent + queue:send(bufs)
+        if not warm and sent > packets / 100 then
+            ffi.C.getrusage(0, usage)
+            warm = tonumber(usage.max_rss_kib)
+        end
+    end
+    ffi.C.getrusage(0, usage)
+    eagre.result{sent = sent, warm = warm, rss = tonumber(usage.max_rss_kib)}
+end
+"""
+
+
+@pytest.mark.long
+def test_buffers_of_a_hundred_million_packets_leak_nothing(bench):
+    """Allocated, sent and given back 10^8 times on `null`: memory stays what it was after the first hundredth."""
+    _, result = bench.good(CYCLES, 100_000_000, ports="null", seconds=300)
+    found = result["result"]
+    assert found["sent"] == result["ports"][0]["tx_packets"] >= 100_000_000 and found["rss"] - found["warm"] < 1_000, found
 
 
 LATENCY = """

@@ -2,6 +2,9 @@
 //!
 //! Ports may offer to do it themselves, but not all of them do: here it is always done in software, so that what is on the link
 //! never depends on the driver.
+//!
+//! The sum is not `wire`'s, which folds what it returns: a packet has three parts to sum, and with one fold instead of three both
+//! checksums of 60 bytes take 9.5 ns instead of 13.
 
 use crate::buffers::{TX_IP_CHECKSUM, TX_IPV6, TX_TCP_CHECKSUM, TX_UDP_CHECKSUM};
 
