@@ -166,6 +166,12 @@ pub(crate) struct Row {
 const _: () = assert!(size_of::<Row>() == 128);
 
 impl Row {
+    /// Takes a packet of which no delay is known.
+    pub(crate) fn counted(&mut self, bytes: u16) {
+        self.received += 1;
+        self.bytes += u64::from(bytes);
+    }
+
     /// Takes a packet's delay.
     #[inline(always)]
     pub(crate) fn arrived(&mut self, bytes: u16, latency: u64) {

@@ -99,6 +99,13 @@ impl Recorder {
         Self { table, states: vec![State::default(); streams * lanes], lanes, scale }
     }
 
+    /// Counts a packet of which nothing but its stream is known; one of a stream there is not is left out.
+    pub fn count(&mut self, stream: u32, bytes: u16) {
+        if let Some(row) = self.table.rows.get_mut(stream as usize) {
+            row.counted(bytes);
+        }
+    }
+
     /// Counts a burst that arrived at `now`. Returns how many arrivals name a stream or lane there is not; they are
     /// left out.
     #[inline]

@@ -458,6 +458,15 @@ pub struct StreamPlan {
     pub duration: Option<Nanos>,
     /// Whether every packet carries the 18-byte signature and is measured.
     pub measure: bool,
+    /// The number in the IP header by which packets without a signature are counted, if they are.
+    pub mark: Option<u16>,
+}
+
+impl StreamPlan {
+    /// Whether its packets are counted where they arrive.
+    pub fn is_counted(&self) -> bool {
+        self.measure || self.mark.is_some()
+    }
 }
 
 /// A stream's frame lengths and which packet has which.

@@ -14,6 +14,7 @@ mod checksums;
 pub mod control;
 mod fill;
 mod layout;
+pub mod marked;
 pub mod path;
 pub mod protocols;
 mod raw;

@@ -45,7 +45,7 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     let mut whole: Vec<bool> = plan.ports.iter().map(|_| true).collect();
     for plan in &plan.streams {
         let received = document.streams.get(&plan.name).and_then(|stream| Some((stream.tx, stream.rx?)));
-        let counts = plan.to.is_some() && plan.measure && !demands_failure("streams", &plan.name);
+        let counts = plan.to.is_some() && plan.is_counted() && !demands_failure("streams", &plan.name);
         match received.filter(|_| counts) {
             Some((tx, rx)) => tally.add(&plan.name, tx, rx, 0, 0),
             None => whole[plan.from] = false,

@@ -201,7 +201,8 @@ pub(crate) fn streams(
             measured_tx: sums.sent[index],
             tx_bytes: sent_bytes(trial, sums, index),
             counts,
-            latency: totals.latency.as_ref(),
+            is_measured: stream.measured,
+            latency: totals.latency.as_ref().filter(|_| stream.measured),
             one_clock: !is_of_another_clock(trial, sums),
             jitter: jitter.map(|jitter| jitter[index]),
             arrived,
@@ -253,7 +254,7 @@ fn sent_bytes(trial: &Trial<'_>, sums: &Sums, index: usize) -> u64 {
 
 /// Whether a stream's arrivals say something: it should come back here, or it did.
 pub(crate) fn is_counted(stream: &TrialStream, totals: &StreamTotals) -> bool {
-    stream.measured && (stream.to.is_some() || totals.counts.received > 0)
+    stream.is_counted() && (stream.to.is_some() || totals.counts.received > 0)
 }
 
 /// Groups of streams over `span`, by group and row.
@@ -279,7 +280,7 @@ fn group_row(
 ) -> StreamResult {
     let (mut tx, mut measured_tx, mut tx_bytes) = (0, 0, 0);
     let (mut counts, mut latency) = (None::<Counts>, None::<SparseHistogram>);
-    let mut requested_pps = Some(0.0);
+    let (mut requested_pps, mut is_measured) = (Some(0.0), true);
     for index in members.iter().map(|member| *member as usize) {
         let (stream, totals) = (&trial.streams[index], &sums.arrivals.streams[index]);
         requested_pps = requested_pps.zip(requested(stream, span, final_counts)).map(|(sum, pps)| sum + pps);
@@ -289,6 +290,7 @@ fn group_row(
             continue;
         }
         measured_tx += sums.sent[index];
+        is_measured &= stream.measured;
         counts.get_or_insert_with(Counts::default).merge(&totals.counts);
         match (&mut latency, &totals.latency) {
             (Some(sum), Some(own)) => sum.merge(own),
@@ -303,7 +305,8 @@ fn group_row(
         measured_tx,
         tx_bytes,
         counts: counts.as_ref(),
-        latency: latency.as_ref(),
+        is_measured,
+        latency: latency.as_ref().filter(|_| is_measured),
         one_clock: !is_of_another_clock(trial, sums),
         jitter: None,
         arrived: None,
@@ -323,6 +326,8 @@ struct Row<'a> {
     tx_bytes: u64,
     /// Absent if arrivals say nothing.
     counts: Option<&'a Counts>,
+    /// Whether more than their number is known of arrivals.
+    is_measured: bool,
     latency: Option<&'a SparseHistogram>,
     /// Whether departures and arrivals were timed by one clock: if not, the delay is not known.
     one_clock: bool,
@@ -341,17 +346,18 @@ fn since(span: Span, epoch: Nanos) -> Option<Span> {
 impl Row<'_> {
     fn result(self, final_counts: bool) -> StreamResult {
         let (tx, counts) = (self.tx, self.counts);
-        let count = |n: fn(&Counts) -> u64| counts.map(n);
+        let measured = counts.filter(|_| self.is_measured);
+        let count = |n: fn(&Counts) -> u64| measured.map(n);
         let sent = self.measured_tx;
-        let delays = counts.filter(|_| self.one_clock);
+        let delays = measured.filter(|_| self.one_clock);
         let lost = counts.filter(|_| final_counts).map(|c| sent.saturating_sub(c.received));
         StreamResult {
             requested_pps: self.requested_pps,
             offered_pps: tx as f64 / self.window.as_secs_f64().max(1e-9),
             tx,
             tx_bytes: self.tx_bytes,
-            rx: count(|c| c.received),
-            rx_bytes: count(|c| c.bytes),
+            rx: counts.map(|c| c.received),
+            rx_bytes: counts.map(|c| c.bytes),
             lost,
             loss_ratio: lost.map(|lost| if sent == 0 { 0.0 } else { lost as f64 / sent as f64 }),
             duplicates: count(|c| c.duplicates),
@@ -361,7 +367,7 @@ impl Row<'_> {
             rejected: count(|c| c.rejected),
             latency_ns: delays.and_then(|c| latency(&c.latency, self.latency)),
             jitter_ns: delays.and_then(|c| jitter(&c.delay_change, self.jitter)),
-            interarrival_ns: counts.and_then(|c| spread(&c.interarrival)),
+            interarrival_ns: measured.and_then(|c| spread(&c.interarrival)),
             first_arrival_ns: self.arrived.map(|span| span.first.0),
             last_arrival_ns: self.arrived.map(|span| span.last.0),
             pacing_ns: self.pacing,

@@ -211,7 +211,7 @@ impl Evidence<'_> {
         let lossless = |index: usize| {
             let stream = &self.trial.streams[index];
             let got = self.sums.arrivals.streams[index].counts.received;
-            !(stream.measured && stream.to.is_some()) || got >= self.sums.sent[index]
+            !(stream.is_counted() && stream.to.is_some()) || got >= self.sums.sent[index]
         };
         let mut own = (0..self.trial.streams.len()).filter(|i| at_max(*i)).peekable();
         if own.peek().is_some() && own.all(lossless) {
@@ -466,7 +466,7 @@ impl Evidence<'_> {
     /// Packets sent and received of each stream that is measured.
     fn measured(&self) -> impl Iterator<Item = (u64, u64)> {
         let streams = self.trial.streams.iter().zip(&self.sums.sent).zip(&self.sums.arrivals.streams);
-        let measured = streams.filter(|((stream, _), _)| stream.measured && stream.to.is_some());
+        let measured = streams.filter(|((stream, _), _)| stream.is_counted() && stream.to.is_some());
         measured.map(|((_, sent), got)| (*sent, got.counts.received))
     }
 

@@ -217,8 +217,11 @@ impl Maker<'_> {
         let peer = self.options.ports.iter().find(|other| other.number == port.number ^ 1);
         pairs.extend(peer.map(|peer| ("to".to_owned(), Node::text(&peer.name))));
         let program = &sender.program;
-        let counted = sender.group.filter(|_| !self.options.simulated);
-        let fields = sender.fields.as_ref().filter(|_| !self.options.simulated);
+        let group = sender.group.filter(|_| !self.options.simulated);
+        // Latency needs a signature; what is only counted keeps its payload.
+        let counted = group.filter(|(_, has_latency)| *has_latency);
+        let is_marked = group.is_some() && counted.is_none();
+        let fields = sender.fields.as_ref().filter(|_| !self.options.simulated && !is_marked);
         let style = Style {
             keeps_source: sender.keeps_source,
             keeps_destination: sender.keeps_destination,
@@ -226,9 +229,8 @@ impl Maker<'_> {
             signature: if counted.is_some() { SIGNATURE } else { 0 },
         };
         match (counted, fields) {
-            (Some((group, _)), _) => {
+            (Some(_), _) => {
                 pairs.push(("packet".to_owned(), named::packet(&sender.frame, style)));
-                pairs.push(("tag".to_owned(), Node::text(format!("pg{group}"))));
             }
             (None, Some(_)) => {
                 pairs.push(("packet".to_owned(), named::packet(&sender.frame, style)));
@@ -236,6 +238,10 @@ impl Maker<'_> {
             }
             (None, None) => pairs.push(("frame".to_owned(), self.frame(port, sender))),
         }
+        if is_marked {
+            pairs.push(("measure".to_owned(), Node::text("mark")));
+        }
+        pairs.extend(group.map(|(group, _)| ("tag".to_owned(), Node::text(format!("pg{group}")))));
         match &program.size {
             Some((size, _)) => pairs.push(("size".to_owned(), size.clone())),
             None if counted.is_some() || fields.is_some() => {

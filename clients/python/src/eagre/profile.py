@@ -408,9 +408,11 @@ class Stream(Written):
     """How long to send, from the start delay on. Packets that are due by then and could not be sent are given up.
     Needs a rate other than 'max'. Default: until the duration of the run ends.
     """
-    measure: bool | None = None
-    """Put the 18-byte signature into every packet and measure it. Default: true, but false for a 'frame', which has
-    no room for it. Replayed packets are never measured.
+    measure: Literal["mark"] | bool | None = None
+    """What is measured. True: every packet carries the 18-byte signature, which tells loss, order and latency.
+    'mark': only sent and received packets are counted, by a number in the ipv4 'id' or the ipv6 'flow_label' of the
+    outermost IP header, from 64512 on; payloads are not touched. False: nothing. Default: true, but false for a
+    'frame' and 'replay'.
     """
     copies: int | None = None
     """Number of copies of the stream, named 'name[0]', 'name[1]', … Each has the full rate and its own results."""

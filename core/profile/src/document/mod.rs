@@ -374,9 +374,10 @@ pub struct StreamDoc {
     /// How long to send, from the start delay on. Packets that are due by then and could not be sent are given up. Needs a
     /// rate other than 'max'. Default: until the duration of the run ends.
     pub duration: Option<Duration>,
-    /// Put the 18-byte signature into every packet and measure it. Default: true, but false for a 'frame', which has no
-    /// room for it. Replayed packets are never measured.
-    pub measure: Option<bool>,
+    /// What is measured. True: every packet carries the 18-byte signature, which tells loss, order and latency. 'mark': only
+    /// sent and received packets are counted, by a number in the ipv4 'id' or the ipv6 'flow_label' of the outermost IP header,
+    /// from 64512 on; payloads are not touched. False: nothing. Default: true, but false for a 'frame' and 'replay'.
+    pub measure: Option<MeasureDoc>,
     /// Number of copies of the stream, named 'name[0]', 'name[1]', … Each has the full rate and its own results.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub copies: Option<u32>,
@@ -414,10 +415,38 @@ impl StreamDoc {
         }
     }
 
-    /// Whether its packets are measured.
+    /// Whether its packets carry the signature.
     pub fn is_measured(&self) -> bool {
-        self.measure.unwrap_or(self.frame.is_none())
+        match self.measure {
+            Some(MeasureDoc::Signature(yes)) => yes,
+            Some(MeasureDoc::Word(MeasureWord::Mark)) => false,
+            None => self.frame.is_none(),
+        }
     }
+
+    /// Whether its packets are told apart by a number in their IP header.
+    pub fn is_marked(&self) -> bool {
+        self.measure == Some(MeasureDoc::Word(MeasureWord::Mark))
+    }
+}
+
+/// What is measured of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the variants' types say it; comments would become descriptions")]
+pub enum MeasureDoc {
+    Signature(bool),
+    Word(MeasureWord),
+}
+
+/// What is measured without a signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum MeasureWord {
+    /// Sent and received packets.
+    Mark,
 }
 
 /// Duration of the traffic, time to wait for late packets, and how sessions ramp up and down.

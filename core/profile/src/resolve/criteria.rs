@@ -17,6 +17,9 @@ use session::Reason;
 use session::plan::Phase;
 use tcp::{StackCounts, TcpCounts};
 
+/// Numbers of streams that are counted by a mark.
+const BY_MARK: [&str; 4] = ["rx", "rx_bytes", "lost", "loss_ratio"];
+
 /// A path of the result, read from its beginning to some depth.
 struct Walk<'c, 'd, 'p> {
     /// The numbers it may lead to.
@@ -101,6 +104,13 @@ impl<'c, 'p> Walk<'c, '_, 'p> {
         let given = self.named.1;
         match field.presence {
             Presence::Measured => match self.stream {
+                Some(stream) if stream.is_marked() => match BY_MARK.contains(&given) {
+                    true => Ok(field),
+                    false => Err(format!(
+                        "'{given}' is not measured: stream '{}' has measure: mark, which only counts packets",
+                        stream.name.0
+                    )),
+                },
                 Some(stream) if stream.replay.is_some() => {
                     Err(format!("'{given}' is not measured: replayed packets have no signature"))
                 }

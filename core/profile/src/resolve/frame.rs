@@ -82,8 +82,8 @@ impl Resolver<'_> {
                 self.reading.fail(format!("{path}.{key}"), "does not go with 'frame'");
             }
         }
-        if stream.measure == Some(true) {
-            let reason = "a signature would overwrite the end of the 'frame'; give it as 'packet', or leave it unmeasured";
+        if stream.is_measured() {
+            let reason = "a signature would overwrite the end of the 'frame'; give it as 'packet', or use 'measure: mark'";
             self.reading.fail(format!("{path}.measure"), reason);
         }
         if stream.flows.is_some() && stream.vary.is_empty() {

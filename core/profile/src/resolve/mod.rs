@@ -9,6 +9,7 @@ mod criteria;
 mod frame;
 mod groups;
 mod hosts;
+mod mark;
 mod packet;
 mod pattern;
 mod protocol;
@@ -51,6 +52,7 @@ pub(crate) fn resolve(
         ports: Vec::new(),
         indices: Vec::new(),
         warnings: Vec::new(),
+        marks: 0,
     };
     resolver.ports();
     let streams = resolver.streams();
@@ -96,6 +98,8 @@ struct Resolver<'a> {
     indices: Vec<HostIndex>,
     /// What is odd, but no error.
     warnings: Vec<String>,
+    /// Streams that are counted by a mark.
+    marks: u16,
 }
 
 impl Resolver<'_> {

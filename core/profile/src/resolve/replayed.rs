@@ -46,8 +46,12 @@ impl Resolver<'_> {
             replay::speed_up(&mut traces, num, den);
         }
         let gap = self.loop_gap(&path, replay, &traces);
-        let plans = directions(&plan, traces.len()).into_iter().zip(traces).map(|(mut plan, trace)| {
+        let own = path.trim_end_matches(".replay").to_owned();
+        let plans = directions(&plan, traces.len()).into_iter().zip(traces).map(|(mut plan, mut trace)| {
             self.address_replayed(&path, &mut plan, macs);
+            if stream.is_marked() {
+                plan.mark = self.mark_trace(&own, &mut trace);
+            }
             self.time_replayed(stream, replay, &trace, gap, &mut plan);
             plan.sizes = Arc::new(sizes(&trace));
             plan.replay = Some(Arc::new(trace));
@@ -175,7 +179,11 @@ impl Resolver<'_> {
         let Some(pools) = pools.filter(|_| self.reading.errors.len() == said) else { return Vec::new() };
         let mut plans = Vec::new();
         let directions = directions(&plan, template.traces.len()).into_iter().zip(template.traces);
-        for ((mut plan, trace), from_client) in directions.zip(template.from_client) {
+        let own = path.trim_end_matches(".replay");
+        for ((mut plan, mut trace), from_client) in directions.zip(template.from_client) {
+            if stream.is_marked() && !trace.packets.is_empty() {
+                plan.mark = self.mark_trace(own, &mut trace);
+            }
             let Some(made) = self.of_file(path, replay, Flows::new(&trace, &from_client, pools)) else {
                 return Vec::new();
             };

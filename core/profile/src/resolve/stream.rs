@@ -76,7 +76,10 @@ impl<'a> Resolver<'a> {
             } else {
                 names.insert(name, path.clone());
             }
-            let own = self.stream(&path, stream);
+            let mut own = self.stream(&path, stream);
+            if stream.is_marked() && stream.replay.is_none() {
+                self.mark_streams(&path, &mut own);
+            }
             if self.reading.errors.is_empty() {
                 plans.extend(own);
             }
@@ -148,6 +151,7 @@ impl<'a> Resolver<'a> {
             start_delay: stream.start_delay.0,
             duration: stream.duration.as_ref().map(|time| time.0),
             measure: stream.is_measured(),
+            mark: None,
         };
         match (&stream.replay, &stream.frame) {
             (Some(replay), _) => self.replayed(path, stream, replay, plan),

@@ -42,6 +42,7 @@ impl Trial<'_> {
     ) -> Result<Vec<Endpoints<'q>>, EngineError> {
         let mut all: Vec<Endpoints<'q>> = (0..workers).map(|_| (Vec::new(), Vec::new())).collect();
         let mut next = 0;
+        let marks = self.marks();
         for (index, port) in rig.ports.iter_mut().enumerate() {
             let senders = port.queues.tx.len().min(workers);
             let mtu = hosts_mtu(port.port.facts());
@@ -65,6 +66,7 @@ impl Trial<'_> {
             // A port with more receive queues than there are workers: they take turns at them.
             for (n, queue) in port.queues.rx.iter_mut().enumerate() {
                 let mut receiver = Receiver::new(queue.as_mut(), index, self.mark, mtu);
+                receiver.count_marks(marks.clone());
                 if let Some(entry) = entries.next() {
                     receiver.punt(entry);
                 }

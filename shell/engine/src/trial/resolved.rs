@@ -12,6 +12,7 @@ use profile::plan::{ChecksumBy, HopBy, NextHop, Pattern, SessionHop, StreamPlan}
 use sched::{CurvePoint, CurveShape, GapOrder, Pace, StreamLoad};
 use session::plan::{AddressRange, Side};
 use std::net::IpAddr;
+use std::sync::Arc;
 use units::{Load, Nanos, Pps};
 use wire::PacketSpec;
 use wire::signature::Mark;
@@ -25,6 +26,8 @@ pub(crate) struct TrialStream {
     pub(crate) from: usize,
     pub(crate) to: Option<usize>,
     pub(crate) measured: bool,
+    /// Whether they are counted by a mark instead.
+    pub(crate) marked: bool,
     /// Layer-1 speed of the link it is sent on; 0 if nobody says.
     pub(crate) speed_bps: u64,
     /// Destination and source hardware address, where the ports and their neighbours give them.
@@ -36,6 +39,13 @@ pub(crate) struct TrialStream {
     pub(crate) end: Option<Nanos>,
     /// Whether it is sent in turn with others; its load then counts from its turn.
     pub(crate) chained: bool,
+}
+
+impl TrialStream {
+    /// Whether its packets are counted where they arrive.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.measured || self.marked
+    }
 }
 
 /// A Plan resolved against open ports.
@@ -91,7 +101,20 @@ impl<'p> Trial<'p> {
 
     /// Which streams should come back here.
     pub(crate) fn measured(&self) -> Vec<bool> {
-        self.streams.iter().map(|s| s.measured && s.to.is_some()).collect()
+        self.streams.iter().map(|s| s.is_counted() && s.to.is_some()).collect()
+    }
+
+    /// The stream of each mark.
+    pub(crate) fn marks(&self) -> Arc<[u32]> {
+        let mut marks: Vec<(u16, u32)> = self
+            .plan
+            .streams
+            .iter()
+            .zip(0..)
+            .filter_map(|(stream, index)| Some((stream.mark?, index)))
+            .collect();
+        marks.sort_unstable();
+        marks.into_iter().map(|(_, index)| index).collect()
     }
 }
 
@@ -165,6 +188,7 @@ fn stream(
         from: stream.from,
         to: stream.to,
         measured: stream.measure,
+        marked: stream.mark.is_some(),
         speed_bps: speed,
         macs: [next_hop, source],
         packet,

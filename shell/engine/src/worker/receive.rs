@@ -10,6 +10,7 @@ use measure::{Arrival, Recorder};
 use neighbour::Hosts;
 use port::{BURST, Burst, Clock, RxQueue};
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use units::Nanos;
 use wire::signature::{self, Mark, NoSignature, Signature};
 
@@ -33,6 +34,9 @@ pub(crate) struct Receiver<'a> {
     mark: Mark,
     burst: Burst,
     arrivals: [Arrival; BURST],
+    /// The stream of each mark, and those of this burst's marked packets with their bytes.
+    marks: Arc<[u32]>,
+    marked: Vec<(u32, u16)>,
     /// Whether the last burst was full.
     full: bool,
     tap: Option<Tap>,
@@ -64,6 +68,8 @@ impl<'a> Receiver<'a> {
             mark,
             burst: Burst::new(),
             arrivals: [Arrival::default(); BURST],
+            marks: Arc::default(),
+            marked: Vec::with_capacity(BURST),
             full: false,
             tap: None,
             punt: None,
@@ -71,6 +77,11 @@ impl<'a> Receiver<'a> {
             overheard: None,
             pieces: Pieces::new(mtu),
         }
+    }
+
+    /// Counts packets with these marks for their streams.
+    pub(crate) fn count_marks(&mut self, marks: Arc<[u32]>) {
+        self.marks = marks;
     }
 
     /// Captures what is received.
@@ -139,26 +150,29 @@ impl<'a> Receiver<'a> {
             (0..self.burst.len()).for_each(|i| tap.offer(now, Direction::Received, self.burst.data(i)));
         }
         let counts = &mut interval.ports[self.port];
-        let foreign =
-            if local.is_empty() { u64::MAX } else { self.offer(now, !expected.is_empty(), local, counts) };
+        let foreign = if local.is_empty() { u64::MAX } else { self.offer(now, expected, local, counts) };
         let measured = self.classify(now, foreign, expected, counts, hosts, answers);
         if self.pieces.has_news() {
             self.pieces.pass_on(now, local, counts, hosts, answers);
         }
         counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
+        self.marked.drain(..).for_each(|(stream, bytes)| recorder.count(stream, bytes));
         self.queue.free(&mut self.burst);
         true
     }
 
     /// Offers the burst to sessions. Returns a bit for each frame that is not theirs, the first one's lowest.
     #[inline]
-    fn offer(&self, now: Nanos, is_measuring: bool, local: &mut Local, counts: &mut PortCounts) -> u64 {
+    fn offer(&self, now: Nanos, expected: &[Expected], local: &mut Local, counts: &mut PortCounts) -> u64 {
+        let is_measuring = !expected.is_empty();
         let (mut frames, mut unfinished): ([&[u8]; BURST], u64) = ([&[]; BURST], 0);
         let n = self.burst.len();
         for (i, frame) in frames[..n].iter_mut().enumerate() {
             let data = self.burst.data(i);
             // A test packet may have the addresses and ports of a flow: what is measured goes first.
-            let is_measured = is_measuring && signature::read_at_end(data, &self.mark).is_ok();
+            let is_measured = is_measuring
+                && (signature::read_at_end(data, &self.mark).is_ok()
+                    || marked(&self.marks, self.port, data, expected).is_some());
             if !(is_measured || self.speaks_bgp && bgp::may_concern(data)) {
                 *frame = data;
             }
@@ -227,6 +241,10 @@ impl<'a> Receiver<'a> {
             let found = match signature::read_at_end(data, &self.mark) {
                 Ok(found) => found,
                 Err(_) => {
+                    if let Some(stream) = marked(&self.marks, self.port, data, expected) {
+                        self.marked.push((stream, (data.len() + FCS_BYTES) as u16));
+                        continue;
+                    }
                     let is_unfinished = self.burst.has_unfinished_checksum(i);
                     let aside =
                         Aside { pieces: &mut self.pieces, punt: self.punt.as_deref_mut(), is_unfinished };
@@ -289,6 +307,17 @@ fn plain(port: usize, mark: &Mark, data: &[u8], now: Nanos, expected: &[Expected
     let sent = signature::unwrap_time(found.time, now);
     let is_plain = expected.get(found.stream as usize).is_none_or(is_right) & (sent <= now);
     is_plain.then(|| seen(found, data, sent, now))
+}
+
+/// The stream of a packet with a mark, if it arrived where, and as long as, it should.
+#[inline]
+fn marked(marks: &[u32], port: usize, data: &[u8], expected: &[Expected]) -> Option<u32> {
+    if marks.is_empty() {
+        return None;
+    }
+    let stream = *marks.get(usize::from(wire::marked::read(data)?))?;
+    let is_right = is_as_expected(port, data, expected.get(stream as usize)?) == (true, true);
+    is_right.then_some(stream)
 }
 
 /// What is recorded of a test packet.

@@ -55,6 +55,7 @@ pub(crate) fn stream(name: &str, rate: &str) -> StreamPlan {
         start_delay: Nanos::ZERO,
         duration: None,
         measure: true,
+        mark: None,
     }
 }
 

@@ -5,7 +5,7 @@ use super::timing::{Duration, Given, Sizes, nanos, rate, sizes, stream_rate};
 use super::{FlowPlan, StreamPlan};
 use crate::node::Node;
 use crate::packet::Packet;
-use profile::document::{self, Content, FieldValue, Name, PacketElement, StreamDoc, VaryDoc};
+use profile::document::{self, Content, FieldValue, MeasureDoc, Name, PacketElement, StreamDoc, VaryDoc};
 use units::{FrameLen, Load};
 use wire::signature;
 
@@ -123,7 +123,7 @@ impl Shared<'_> {
             pattern: self.duration.pattern.clone(),
             count: self.duration.packets.map(count),
             start_delay: document::Duration(nanos(self.duration.delay_ns)),
-            measure: (!self.measure).then_some(false),
+            measure: (!self.measure).then_some(MeasureDoc::Signature(false)),
             ..StreamDoc::new(Name(part.name.to_owned()), ports.key(from.port))
         }
     }
