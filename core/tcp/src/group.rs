@@ -131,6 +131,17 @@ impl Group {
         }
     }
 
+    /// Counts a frame to the group; `false` if it is to another hardware address.
+    #[inline(always)]
+    pub(crate) fn takes_frame(&mut self, bytes: &[u8]) -> bool {
+        if !self.config.is_to(&bytes[..6]) {
+            return false;
+        }
+        self.stack.frames_in += 1;
+        self.stack.frame_bytes_in += bytes.len() as u64;
+        true
+    }
+
     /// Whether the checksum of a segment or datagram is good; counts one that is not, and one that is not finished, as the port
     /// says if `is_told`.
     #[inline(always)]

@@ -171,7 +171,12 @@ impl SegmentHeader {
     /// If `out` is shorter than [`SegmentHeader::len`].
     #[inline]
     pub fn write(&self, source: u16, destination: u16, out: &mut [u8]) {
-        let len = self.len();
+        self.write_len(source, destination, self.len(), out);
+    }
+
+    /// The same for a header of which is known that it has `len` bytes.
+    #[inline]
+    pub(crate) fn write_len(&self, source: u16, destination: u16, len: usize, out: &mut [u8]) {
         let (fixed, options) = out[..len].split_first_chunk_mut::<FIXED>().expect("a header has 20 bytes");
         fixed[0..2].copy_from_slice(&source.to_be_bytes());
         fixed[2..4].copy_from_slice(&destination.to_be_bytes());
@@ -241,6 +246,9 @@ fn write_timestamps(times: Timestamps, sack_permitted: bool, out: &mut [u8; 12])
     out[8..12].copy_from_slice(&times.echo.to_be_bytes());
 }
 
+/// More than this counts as this (RFC 7323 section 2.3).
+const SCALE_MAX: u8 = 14;
+
 /// Option kinds, as registered.
 mod kind {
     pub(super) const END: u8 = 0;
@@ -305,6 +313,7 @@ impl<'a> Segment<'a> {
         Ok(Self { header: SegmentHeader::read_fixed(fixed, timestamps), payload, congestion_experienced })
     }
 
+    #[inline(never)]
     fn read_unusual(
         fixed: &[u8; FIXED],
         options: &[u8],
@@ -313,7 +322,9 @@ impl<'a> Segment<'a> {
     ) -> Result<Self, Malformed> {
         let mut segment =
             Self { header: SegmentHeader::read_fixed(fixed, None), payload, congestion_experienced };
-        segment.header.read_options(options)?;
+        if !segment.header.read_usual_syn(options) {
+            segment.header.read_options(options)?;
+        }
         Ok(segment)
     }
 
@@ -341,6 +352,32 @@ impl SegmentHeader {
         }
     }
 
+    /// Reads the options of a SYN in the order in which most hosts write them; `false` if it is another one.
+    #[inline]
+    fn read_usual_syn(&mut self, options: &[u8]) -> bool {
+        let [kind::MSS, 4, high, low, rest @ ..] = options else { return false };
+        if !self.flags.has(Flags::SYN) {
+            return false;
+        }
+        let rest = match rest {
+            [kind::SACK_PERMITTED, 2, kind::TIMESTAMPS, 10, a, b, c, d, e, f, g, h, rest @ ..] => {
+                self.sack_permitted = true;
+                self.timestamps = Some(read_timestamps([*a, *b, *c, *d, *e, *f, *g, *h]));
+                rest
+            }
+            rest => rest,
+        };
+        self.mss = Some(u16::from_be_bytes([*high, *low]));
+        match rest {
+            [] => true,
+            [kind::NOP, kind::WINDOW_SCALE, 3, scale] => {
+                self.window_scale = Some((*scale).min(SCALE_MAX));
+                true
+            }
+            _ => false,
+        }
+    }
+
     fn read_options(&mut self, mut options: &[u8]) -> Result<(), Malformed> {
         let syn = self.flags.has(Flags::SYN);
         while let [kind, rest @ ..] = options {
@@ -362,8 +399,7 @@ impl SegmentHeader {
     fn read_option(&mut self, kind: u8, body: &[u8], syn: bool) -> Result<(), Malformed> {
         match (kind, body) {
             (kind::MSS, &[high, low]) if syn => self.mss = Some(u16::from_be_bytes([high, low])),
-            // RFC 7323 section 2.3: more than 14 counts as 14.
-            (kind::WINDOW_SCALE, &[scale]) if syn => self.window_scale = Some(scale.min(14)),
+            (kind::WINDOW_SCALE, &[scale]) if syn => self.window_scale = Some(scale.min(SCALE_MAX)),
             (kind::SACK_PERMITTED, &[]) if syn => self.sack_permitted = true,
             (kind::TIMESTAMPS, body) => {
                 let body = body.try_into().map_err(|_| Malformed::Option)?;
@@ -444,6 +480,29 @@ mod tests {
         let segment = Segment::read(&bytes, true).unwrap();
         assert_eq!((segment.header.mss, segment.header.window_scale), (Some(1_460), Some(14)));
         assert!(segment.payload.is_empty() && segment.congestion_experienced);
+    }
+
+    #[test]
+    fn the_usual_order_means_what_any_other_does() {
+        let syn = SegmentHeader { flags: Flags::SYN | Flags::ACK, ..SegmentHeader::default() };
+        let times = [8, 10, 0, 0, 0, 9, 0, 0, 0, 7];
+        for options in [
+            vec![2, 4, 5, 0xb4],
+            vec![2, 4, 5, 0xb4, 1, 3, 3, 99],
+            [&[2, 4, 5, 0xb4, 4, 2][..], &times[..], &[1, 3, 3, 7]].concat(),
+            [&[2, 4, 5, 0xb4, 4, 2][..], &times[..]].concat(),
+        ] {
+            let (mut quick, mut slow) = (syn, syn);
+            assert!(quick.read_usual_syn(&options), "{options:?}");
+            slow.read_options(&options).unwrap();
+            assert_eq!(quick, slow, "{options:?}");
+            let mut ack = SegmentHeader { flags: Flags::ACK, ..syn };
+            assert!(!ack.read_usual_syn(&options) && ack.mss.is_none());
+        }
+        for unusual in [&[1, 1, 1, 0][..], &[2, 4, 5, 0xb4, 1, 1, 1, 1], &[2, 4, 5, 0xb4, 3, 3, 7, 1]] {
+            let mut header = syn;
+            assert!(!header.read_usual_syn(unusual), "{unusual:?}");
+        }
     }
 
     #[test]

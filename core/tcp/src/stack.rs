@@ -29,7 +29,7 @@ use crate::group::{Group, GroupConfig, datagram_max, mss_unsaid};
 use crate::key::{self, Key, Keys, Transport};
 use crate::names::Names;
 use crate::slab::Slab;
-use crate::table::Table;
+use crate::table::{NONE, Table};
 use crate::wheel::{self, Wheel, WheelPosition};
 use inward::Inward;
 use limits::{HOPS_MAX, Strangers};
@@ -112,6 +112,8 @@ pub struct Stack<A: App> {
     lengths: Vec<u64>,
     /// A burst being taken in, kept to be used again.
     burst: Vec<Inward>,
+    /// The slot a segment came for last, and the hash of its key; [`NONE`](crate::table::NONE) once another flow is there.
+    taken: (u32, u64),
 }
 
 /// Passes on what happens on a TCP flow.
@@ -193,6 +195,7 @@ impl<A: App> Stack<A> {
             backlogs: Backlogs::default(),
             lengths: Vec::new(),
             burst: Vec::with_capacity(BURST),
+            taken: (NONE, 0),
         }
     }
 
@@ -256,7 +259,7 @@ impl<A: App> Stack<A> {
                 let iss = self.keys.initial_sequence(hash, now.0);
                 let mut env = env(now, own, &mut self.busy, slot.is_v6());
                 slot.kind = FlowKind::Tcp(Endpoint::connect(&mut env, iss));
-                self.schedule(now, index);
+                enqueue(&mut self.queue, index, slot);
             }
             Transport::Udp => {
                 own.stack.udp_opened += 1;
@@ -366,7 +369,7 @@ impl<A: App> Stack<A> {
         self.table.find(hash, |index| self.is_flow(index, key))
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_flow(&self, index: u32, key: &Key) -> bool {
         let slot = &self.slots[index];
         let is_udp = match slot.kind {
@@ -405,6 +408,9 @@ impl<A: App> Stack<A> {
             Some(index) => index,
             None => self.slots.push(Slot::free())?,
         };
+        if self.taken.0 == index {
+            self.taken.0 = NONE;
+        }
         let slot = &mut self.slots[index];
         (slot.local, slot.remote, slot.ports) = (local, remote, key.ports);
         (slot.group, slot.hop) = (group.0, hop);
@@ -422,9 +428,12 @@ impl<A: App> Stack<A> {
         if !io.is_untouched() && !self.carry_out(now, app, index, io) {
             return false;
         }
-        let slot = &self.slots[index];
+        let slot = &mut self.slots[index];
         if slot.is_in_time_wait() && !slot.holds(&self.busy) {
             self.tell_closed(now, app, index, End::Closed);
+        } else if slot.owes_segment() && !slot.has(WAKE) {
+            enqueue(&mut self.queue, index, slot);
+            return true;
         }
         self.schedule(now, index);
         true
@@ -444,7 +453,7 @@ impl<A: App> Stack<A> {
     }
 
     fn carry_out(&mut self, now: Nanos, app: &mut A, index: u32, mut io: Io) -> bool {
-        while !io.is_untouched() {
+        loop {
             let slot = &mut self.slots[index];
             set_wake(slot, now, io.wake);
             let mut env = env(now, &mut self.groups[usize::from(slot.group)], &mut self.busy, slot.is_v6());
@@ -463,21 +472,23 @@ impl<A: App> Stack<A> {
                 self.end(now, app, index, end);
                 return false;
             }
-            let next = Io::new(io.flow, io.group);
-            io = match io.read {
+            match io.read {
+                None => return true,
                 Some(false) => {
                     endpoint.pause(&mut env);
-                    next
+                    return true;
                 }
                 Some(true) => {
+                    let next = Io::new(io.flow, io.group);
                     let mut events = AppEvents { now, app, flow: &mut slot.flow, io: next, acknowledged: 0 };
                     endpoint.resume(&mut env, &mut events);
-                    events.io
+                    io = events.io;
+                    if io.is_untouched() {
+                        return true;
+                    }
                 }
-                None => next,
-            };
+            }
         }
-        true
     }
 
     /// Lets the application see a UDP flow, and carries out what it asks for. Returns whether the flow is still there.
@@ -580,29 +591,10 @@ impl<A: App> Stack<A> {
 
     /// Puts the flow into the queue if it owes something; else into the wheel if it waits for something. A flow in the
     /// queue waits for nothing but room, and to be woken; it is tended again when it has been sent.
-    #[inline]
     fn schedule(&mut self, now: Nanos, index: u32) {
         let slot = &mut self.slots[index];
         let group = &self.groups[usize::from(slot.group)];
-        let (owes, deadline) = match &slot.kind {
-            FlowKind::Tcp(endpoint) => {
-                let owes = endpoint.owes();
-                (owes, if owes { None } else { tcp_deadline(now, endpoint, group, slot.place) })
-            }
-            FlowKind::Udp(udp) => (udp.next().is_some(), udp_deadline(udp, group)),
-            FlowKind::Free => return,
-        };
-        if owes && !slot.has(QUEUED) {
-            slot.set(QUEUED, true);
-            self.queue.push_back(index);
-        }
-        let earliest = match deadline {
-            Some(deadline) if slot.has(WAKE) && until(now, slot.wake) < until(now, deadline) => slot.wake,
-            Some(deadline) => deadline,
-            None if slot.has(WAKE) => slot.wake,
-            None => return,
-        };
-        self.wheel.arm(now, index, &mut slot.place, earliest);
+        schedule(now, index, slot, group, &mut self.queue, &mut self.wheel);
     }
 
     /// The flow's entry in the wheel came up: calls what is due, and puts it back for what is not.
@@ -658,8 +650,11 @@ impl<A: App> Stack<A> {
     fn end(&mut self, now: Nanos, app: &mut A, index: u32, end: End) {
         self.take_last_words(now, index);
         if !self.slots[index].has(DETACHED) {
-            let key = self.key_of(index);
-            self.table.remove(self.keys.hash(&key), index);
+            let hash = match self.taken {
+                (taken, hash) if taken == index => hash,
+                _ => self.keys.hash(&self.key_of(index)),
+            };
+            self.table.remove(hash, index);
         }
         self.tell_closed(now, app, index, end);
         let slot = &mut self.slots[index];
@@ -682,6 +677,42 @@ impl<A: App> Stack<A> {
             }
             is_there
         });
+    }
+}
+
+/// See [`Stack::schedule`].
+fn schedule<F>(
+    now: Nanos,
+    index: u32,
+    slot: &mut Slot<F>,
+    group: &Group,
+    queue: &mut VecDeque<u32>,
+    wheel: &mut Wheel,
+) {
+    let (owes, deadline) = match &slot.kind {
+        FlowKind::Tcp(endpoint) if endpoint.owes() => (true, None),
+        FlowKind::Tcp(endpoint) => (false, tcp_deadline(now, endpoint, group, slot.place)),
+        FlowKind::Udp(udp) => (udp.next().is_some(), udp_deadline(udp, group)),
+        FlowKind::Free => return,
+    };
+    if owes {
+        enqueue(queue, index, slot);
+    }
+    let earliest = match deadline {
+        Some(deadline) if slot.has(WAKE) && until(now, slot.wake) < until(now, deadline) => slot.wake,
+        Some(deadline) => deadline,
+        None if slot.has(WAKE) => slot.wake,
+        None => return,
+    };
+    wheel.arm(now, index, &mut slot.place, earliest);
+}
+
+/// Puts a flow into the queue, if it is not there.
+#[inline(always)]
+fn enqueue<F>(queue: &mut VecDeque<u32>, index: u32, slot: &mut Slot<F>) {
+    if !slot.has(QUEUED) {
+        slot.set(QUEUED, true);
+        queue.push_back(index);
     }
 }
 

@@ -56,6 +56,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(always)]
     fn compose(&mut self, env: &mut Env<'_>) -> Outgoing {
         if self.has(bit::READY)
             && let Some(next) = self.next(env)
@@ -133,23 +134,28 @@ impl Endpoint {
     }
 
     /// A header with what every segment of the flow has. The acknowledgement it carries is no longer owed.
+    #[inline(always)]
     fn header(&mut self, env: &mut Env<'_>, seq: u32, flags: Flags) -> SegmentHeader {
         let mut header = self.plain_header(env, seq, flags);
         if self.busy.is_some() && self.has(bit::SACK) {
-            let most = if self.has(bit::TIMESTAMPS) { 3 } else { 4 };
-            let work = env.busy.work_mut(self.busy);
-            match work.twice.take() {
-                // RFC 2883 section 4: what came twice first.
-                Some((from, to)) => {
-                    header.sack.push(from, to);
-                    for (from, to) in work.reassembly.blocks(most - 1).as_slice() {
-                        header.sack.push(*from, *to);
-                    }
-                }
-                None => header.sack = work.reassembly.blocks(most),
-            }
+            header.sack = self.sack_blocks(env);
         }
         header
+    }
+
+    /// What the flow holds ahead of a gap, or got twice.
+    #[inline(never)]
+    fn sack_blocks(&mut self, env: &mut Env<'_>) -> SackBlocks {
+        let most = if self.has(bit::TIMESTAMPS) { 3 } else { 4 };
+        let work = env.busy.work_mut(self.busy);
+        let Some((from, to)) = work.twice.take() else { return work.reassembly.blocks(most) };
+        // RFC 2883 section 4: what came twice first.
+        let mut blocks = SackBlocks::default();
+        blocks.push(from, to);
+        for (from, to) in work.reassembly.blocks(most - 1).as_slice() {
+            blocks.push(*from, *to);
+        }
+        blocks
     }
 
     /// The same without SACK.
@@ -177,6 +183,7 @@ impl Endpoint {
     }
 
     /// A segment without payload.
+    #[inline(always)]
     fn plain(&mut self, env: &mut Env<'_>, seq: u32, flags: Flags) -> Outgoing {
         Outgoing { header: self.header(env, seq, flags), offset: 0, len: 0, ecn_capable: false }
     }

@@ -2,7 +2,7 @@
 
 use super::outward::{Body, REPLIES_MAX, Reply};
 use super::slot::FlowKind;
-use super::{AppEvents, BURST, Stack, env, tick};
+use super::{AppEvents, BURST, Stack, enqueue, env, tick};
 use crate::app::{App, End, FlowId, GroupId, Io};
 use crate::endpoint::Endpoint;
 use crate::frame::{self, Addresses, IPV4, IPV6, Tags};
@@ -147,13 +147,7 @@ impl<A: App> Stack<A> {
     /// Counts a frame of a group; `false` if it is to another hardware address.
     #[inline]
     fn count_frame(&mut self, group: u16, bytes: &[u8]) -> bool {
-        let group = &mut self.groups[usize::from(group)];
-        if !group.config.is_to(&bytes[..6]) {
-            return false;
-        }
-        group.stack.frames_in += 1;
-        group.stack.frame_bytes_in += bytes.len() as u64;
-        true
+        self.groups[usize::from(group)].takes_frame(bytes)
     }
 
     /// Counts a frame to one of the groups that holds only a part of its packet.
@@ -169,21 +163,34 @@ impl<A: App> Stack<A> {
         let Some(index) = self.find_inward(inward) else {
             return self.take_stray_segment(now, app, bytes, inward);
         };
-        let group = self.slots[index].group;
-        if !self.count_frame(group, bytes) {
+        let slot = &mut self.slots[index];
+        let group = slot.group;
+        let own = &mut self.groups[usize::from(group)];
+        if !own.takes_frame(bytes) {
             return false;
         }
-        let Some(segment) = self.read_segment(group, bytes, inward) else { return true };
-        let slot = &mut self.slots[index];
-        let own = &mut self.groups[usize::from(group)];
+        let transport = inward.transport(bytes);
+        if !own.is_sum_good(&inward.key.addresses, frame::TCP, transport, inward.is_unfinished) {
+            return true;
+        }
+        // It stays where it was put together: a copy would cost more than the rest of the header.
+        let read = Segment::read(transport, inward.ecn == 0b11);
+        let segment = match &read {
+            Ok(segment) => segment,
+            Err(why) => {
+                own.tcp.malformed(*why);
+                return true;
+            }
+        };
+        self.taken = (index, inward.hash);
         let is_v6 = slot.is_v6();
-        let packet = inward.transport(bytes).len() + if is_v6 { IPV6 } else { IPV4 };
+        let packet = transport.len() + if is_v6 { IPV6 } else { IPV4 };
         own.tcp.packet_max = own.tcp.packet_max.max(packet as u64);
         let FlowKind::Tcp(endpoint) = &mut slot.kind else { return false };
         let mut env = env(now, own, &mut self.busy, is_v6);
         let io = Io::new(FlowId(index), GroupId(group));
         let mut events = AppEvents { now, app, flow: &mut slot.flow, io, acknowledged: 0 };
-        let end = endpoint.on_segment(&mut env, &segment, &mut events);
+        let end = endpoint.on_segment(&mut env, segment, &mut events);
         let (io, acknowledged) = (events.io, events.acknowledged);
         if acknowledged > 0 {
             self.trim_stalled(index, acknowledged);
@@ -196,7 +203,8 @@ impl<A: App> Stack<A> {
                 self.end(now, app, index, end);
                 // A new flow may take the place of one in TIME-WAIT (RFC 9293 section 3.10.7.4).
                 if end == End::Closed && is_first(segment.header.flags) {
-                    self.answer_stray(now, app, inward, bytes, &segment);
+                    let listener = self.places.listener(&inward.key);
+                    self.answer_stray(now, app, inward, bytes, segment, listener);
                 }
             }
         }
@@ -204,7 +212,6 @@ impl<A: App> Stack<A> {
     }
 
     /// A segment with its checksum and header checked.
-    #[inline(always)]
     fn read_segment<'a>(&mut self, group: u16, bytes: &'a [u8], inward: &Inward) -> Option<Segment<'a>> {
         let group = &mut self.groups[usize::from(group)];
         let transport = inward.transport(bytes);
@@ -222,7 +229,9 @@ impl<A: App> Stack<A> {
 
     /// A segment of no flow: it begins one, is answered by a reset, or is somebody else's.
     fn take_stray_segment(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
-        let Some(group) = self.group_of(&inward.key) else { return false };
+        let listener = self.places.listener(&inward.key);
+        let group = listener.or_else(|| self.places.owner(&inward.key.addresses, inward.key.tags));
+        let Some(group) = group else { return false };
         if !self.count_frame(group.0, bytes) {
             return false;
         }
@@ -232,7 +241,7 @@ impl<A: App> Stack<A> {
             return true;
         }
         if let Some(segment) = self.read_segment(group.0, bytes, inward) {
-            self.answer_stray(now, app, inward, bytes, &segment);
+            self.answer_stray(now, app, inward, bytes, &segment, listener);
         }
         true
     }
@@ -242,9 +251,17 @@ impl<A: App> Stack<A> {
         self.places.listener(key).or_else(|| self.places.owner(&key.addresses, key.tags))
     }
 
-    fn answer_stray(&mut self, now: Nanos, app: &mut A, inward: &Inward, bytes: &[u8], segment: &Segment) {
+    fn answer_stray(
+        &mut self,
+        now: Nanos,
+        app: &mut A,
+        inward: &Inward,
+        bytes: &[u8],
+        segment: &Segment,
+        listener: Option<GroupId>,
+    ) {
         let flags = segment.header.flags;
-        let group = match self.places.listener(&inward.key) {
+        let group = match listener {
             Some(group) if is_first(flags) => group,
             // RFC 9293 section 3.10.7.2: what neither resets, acknowledges nor opens is dropped.
             Some(group) if !flags.has(Flags::ACK) && !flags.has(Flags::RST) => {
@@ -263,7 +280,7 @@ impl<A: App> Stack<A> {
         let mut env = env(now, &mut self.groups[usize::from(group.0)], &mut self.busy, is_v6);
         let iss = self.keys.initial_sequence(inward.hash, now.0);
         slot.kind = FlowKind::Tcp(Endpoint::accept(&mut env, iss, segment));
-        self.schedule(now, index);
+        enqueue(&mut self.queue, index, slot);
         self.note_half_open(now, app, index);
     }
 

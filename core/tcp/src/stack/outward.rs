@@ -1,7 +1,7 @@
 //! From what flows owe to frames.
 
 use super::slot::{FlowKind, QUEUED, Slot};
-use super::{Sink, Stack, env, tick};
+use super::{Sink, Stack, env, schedule, tick};
 use crate::app::{App, End, GroupId};
 use crate::endpoint::Outgoing;
 use crate::frame;
@@ -100,7 +100,7 @@ impl<A: App> Stack<A> {
     fn send_some(&mut self, now: Nanos, app: &mut A, index: u32, sink: &mut impl Sink) -> Sent {
         let slot = &mut self.slots[index];
         let group = &mut self.groups[usize::from(slot.group)];
-        let outer = outer_of(slot, &self.addresses, &self.hops);
+        let mut outer = outer_of(slot, &self.addresses, &self.hops);
         let FlowKind::Tcp(endpoint) = &mut slot.kind else {
             return self.send_datagrams(now, app, index, sink);
         };
@@ -111,15 +111,17 @@ impl<A: App> Stack<A> {
                 return Sent::Some;
             }
             let mut env = env(now, group, &mut self.busy, is_v6);
-            let Some(out) = endpoint.transmit(&mut env) else { break };
-            if !write_segment(group, slot.group, &outer, slot.ports, &out, app, &slot.flow, sink) {
-                self.stalled = Some(Stalled { index, out });
+            // It stays where it was put together: see `Endpoint::transmit`.
+            let out = endpoint.transmit(&mut env);
+            let Some(out) = &out else { break };
+            if !write_segment(group, slot.group, &mut outer, slot.ports, out, app, &slot.flow, sink) {
+                self.stalled = Some(Stalled { index, out: *out });
                 return Sent::NoRoom;
             }
             sent += 1;
         }
         slot.set(QUEUED, false);
-        self.schedule(now, index);
+        schedule(now, index, slot, group, &mut self.queue, &mut self.wheel);
         Sent::All
     }
 
@@ -188,8 +190,8 @@ impl<A: App> Stack<A> {
         let Some(Stalled { index, out }) = self.stalled.take() else { return true };
         let slot = &self.slots[index];
         let group = &mut self.groups[usize::from(slot.group)];
-        let outer = outer_of(slot, &self.addresses, &self.hops);
-        let is_sent = write_segment(group, slot.group, &outer, slot.ports, &out, app, &slot.flow, sink);
+        let mut outer = outer_of(slot, &self.addresses, &self.hops);
+        let is_sent = write_segment(group, slot.group, &mut outer, slot.ports, &out, app, &slot.flow, sink);
         if !is_sent {
             self.stalled = Some(Stalled { index, out });
         }
@@ -212,24 +214,30 @@ impl<A: App> Stack<A> {
     /// What a flow that ends still owes is sent without it.
     pub(super) fn take_last_words(&mut self, now: Nanos, index: u32) {
         let slot = &mut self.slots[index];
-        let group = &mut self.groups[usize::from(slot.group)];
-        let outer = outer_of(slot, &self.addresses, &self.hops);
-        let is_v6 = slot.is_v6();
         match &mut slot.kind {
-            FlowKind::Tcp(endpoint) => {
-                let mut env = env(now, group, &mut self.busy, is_v6);
-                for _ in 0..LAST_WORDS {
-                    let Some(out) = endpoint.transmit(&mut env) else { break };
-                    if out.len == 0 {
-                        let body = Body::Segment { header: out.header, ports: slot.ports };
-                        self.replies.push_back(Reply { group: slot.group, outer, body });
-                    }
-                }
-                endpoint.release(&mut self.busy);
-            }
+            FlowKind::Tcp(endpoint) if !endpoint.owes() => endpoint.release(&mut self.busy),
+            FlowKind::Tcp(_) => self.send_last_words(now, index),
             FlowKind::Udp(udp) => udp.forget(&mut self.backlogs),
             FlowKind::Free => {}
         }
+    }
+
+    fn send_last_words(&mut self, now: Nanos, index: u32) {
+        let slot = &mut self.slots[index];
+        let group = &mut self.groups[usize::from(slot.group)];
+        let outer = outer_of(slot, &self.addresses, &self.hops);
+        let is_v6 = slot.is_v6();
+        let FlowKind::Tcp(endpoint) = &mut slot.kind else { return };
+        let mut env = env(now, group, &mut self.busy, is_v6);
+        for _ in 0..LAST_WORDS {
+            let out = endpoint.transmit(&mut env);
+            let Some(out) = &out else { break };
+            if out.len == 0 {
+                let body = Body::Segment { header: out.header, ports: slot.ports };
+                self.replies.push_back(Reply { group: slot.group, outer, body });
+            }
+        }
+        endpoint.release(&mut self.busy);
     }
 }
 
@@ -256,7 +264,7 @@ fn count_out(group: &mut Group, len: usize) {
 fn write_segment<A: App>(
     group: &mut Group,
     id: u16,
-    outer: &Outer,
+    outer: &mut Outer,
     ports: u32,
     out: &Outgoing,
     app: &mut A,
@@ -266,9 +274,9 @@ fn write_segment<A: App>(
     let header_len = out.header.len();
     let len = group.template.len(&outer.addresses) + header_len + usize::from(out.len);
     let Some(buffer) = sink.frame(len) else { return false };
-    let outer = Outer { ecn_capable: out.ecn_capable, ..*outer };
-    let transport = group.template.write(&outer, &mut buffer[..len]);
-    out.header.write((ports >> 16) as u16, ports as u16, transport);
+    outer.ecn_capable = out.ecn_capable;
+    let transport = group.template.write(outer, &mut buffer[..len]);
+    out.header.write_len((ports >> 16) as u16, ports as u16, header_len, transport);
     if out.len > 0 {
         app.fill(flow, GroupId(id), out.offset, &mut transport[header_len..]);
     }

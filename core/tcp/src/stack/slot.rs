@@ -93,6 +93,12 @@ impl<F> Slot<F> {
         self.ports ^ middle ^ u32::from(self.flags)
     }
 
+    /// Whether it is a TCP flow with a segment to send.
+    #[inline(always)]
+    pub(crate) fn owes_segment(&self) -> bool {
+        matches!(&self.kind, FlowKind::Tcp(endpoint) if endpoint.owes())
+    }
+
     #[inline(always)]
     pub(crate) fn is_free(&self) -> bool {
         matches!(self.kind, FlowKind::Free)

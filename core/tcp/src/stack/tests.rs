@@ -166,6 +166,26 @@ fn a_peer_in_time_wait_takes_a_new_flow() {
     world.check_all_closed(5);
 }
 
+/// What is remembered of the flow that a segment came for is not taken for the next one's in the same slot.
+#[test]
+fn a_slot_used_again_leaves_the_table_by_its_own_key() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    let first = world.open(Transport::Tcp, Talk::client(10, 10));
+    world.step(Nanos::from_micros(250));
+    assert_eq!(world.client_app.opened, 1, "segments came for the first");
+    let abort = |world: &mut World, id| {
+        assert!(world.client.with(world.now, &mut world.client_app, id, |_, _, io| io.abort()));
+        world.client.flows()
+    };
+    assert_eq!(abort(&mut world, first), 0);
+    for _ in 0..2 {
+        world.next_port = 2_000;
+        let second = world.open(Transport::Tcp, Talk::client(10, 10));
+        assert_eq!((second, world.client.flows()), (first, 1), "the slot is used again");
+        assert_eq!(abort(&mut world, second), 0);
+    }
+}
+
 /// A flow of which the server's side is in TIME-WAIT, the client's is gone, and the client's FIN.
 fn served_into_time_wait(world: &mut World) -> (FlowId, Vec<u8>) {
     world.open(Transport::Tcp, Talk::client(10, 10));
