@@ -5,7 +5,6 @@
 use crate::http::date;
 use crate::pattern;
 use crate::vary::{By, Content, Part, SelectionOrder, Size, Values};
-use std::io::Write;
 use std::sync::Arc;
 
 /// Longest number written out, bytes: widths are at most 255.
@@ -79,22 +78,34 @@ struct Digits {
 }
 
 impl Digits {
+    #[inline(never)]
     fn new(value: u64, radix: Radix, width: u8) -> Self {
         let (mut bytes, width) = ([0; NUMBER_MAX], usize::from(width));
-        let room = bytes.len();
-        let mut rest = &mut bytes[..];
-        let written = match radix {
-            Radix::Decimal => write!(rest, "{value:0width$}"),
-            Radix::Hex => write!(rest, "{value:0width$x}"),
-            Radix::Binary => rest.write_all(&value.to_be_bytes()[8 - width.clamp(1, 8)..]),
+        let len = match radix {
+            Radix::Decimal => width.max(digits(value) as usize),
+            Radix::Hex => width.max(hex_digits(value) as usize),
+            Radix::Binary => width.clamp(1, 8),
         };
-        debug_assert!(written.is_ok());
-        let len = room - rest.len();
+        let out = &mut bytes[..len];
+        match radix {
+            Radix::Decimal => put_digits::<10>(value, out),
+            Radix::Hex => put_digits::<16>(value, out),
+            Radix::Binary => out.copy_from_slice(&value.to_be_bytes()[8 - len..]),
+        }
         Self { bytes, len }
     }
 
     fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len]
+    }
+}
+
+/// Writes a number to the end of `out`, with zeros before it.
+#[inline]
+fn put_digits<const BASE: u64>(mut value: u64, out: &mut [u8]) {
+    for byte in out.iter_mut().rev() {
+        *byte = b"0123456789abcdef"[(value % BASE) as usize];
+        value /= BASE;
     }
 }
 
@@ -147,6 +158,15 @@ impl Message {
         *self = Self::new(written.collect::<Vec<_>>());
     }
 
+    /// The same for a body that always has `bytes`: its length and its place stand for ever.
+    pub(crate) fn with_body(self, bytes: u64) -> Self {
+        Self::new(self.pieces.into_iter().map(|piece| match piece {
+            Piece::BodyLength => Piece::text(bytes.to_string()),
+            Piece::Body => Piece::Generated(Size::Fixed(bytes)),
+            piece => piece,
+        }))
+    }
+
     /// The message of a content.
     pub(crate) fn of(content: &Content) -> Self {
         Self::new(pieces(content))
@@ -189,6 +209,11 @@ impl Message {
     /// Writes its bytes from `offset` on; returns how many there were for `out`.
     #[inline]
     pub(crate) fn write(&self, vars: &Vars, offset: u64, out: &mut [u8]) -> usize {
+        if let [Piece::Generated(Size::Fixed(whole))] = self.pieces[..] {
+            let len = whole.saturating_sub(offset).min(out.len() as u64);
+            pattern::write(vars.request, offset, &mut out[..len as usize]);
+            return len as usize;
+        }
         let room = out.len() as u64;
         let mut at = 0;
         self.slices(vars, offset, room, &mut |slice| {

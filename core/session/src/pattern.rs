@@ -16,8 +16,7 @@ static TABLE: LazyLock<Box<[u8]>> = LazyLock::new(|| {
 /// Where in the table byte `offset` of message `number` is. Offsets count modulo 2^32.
 #[inline]
 fn place(number: u64, offset: u64) -> usize {
-    let period = PERIOD as u64;
-    ((u64::from(number as u32) * 509 % period + u64::from(offset as u32) % period) % period) as usize
+    ((u64::from(number as u32) * 509 + u64::from(offset as u32)) % PERIOD as u64) as usize
 }
 
 /// Hands out bytes `offset..offset + len` of message `number` in pieces.
@@ -33,6 +32,16 @@ pub(crate) fn pieces(number: u64, offset: u64, len: u64, mut take: impl FnMut(&[
         offset += piece;
         left -= piece;
     }
+}
+
+/// Writes what stands from `offset` of message `number` on.
+#[inline]
+pub(crate) fn write(number: u64, offset: u64, out: &mut [u8]) {
+    let mut at = 0;
+    pieces(number, offset, out.len() as u64, |piece| {
+        out[at..at + piece.len()].copy_from_slice(piece);
+        at += piece.len();
+    });
 }
 
 /// Whether `data` is what stands at `offset` of message `number`.

@@ -29,6 +29,8 @@ pub struct Pool {
     order: Permutation,
     /// Pairs in all; 0 if one end has no address.
     pairs: u128,
+    /// Of each end its only address, if it has one: most pools, and soon gone through.
+    single: Option<(Picked, Picked)>,
     next: u64,
 }
 
@@ -49,7 +51,9 @@ impl Pool {
         let pairs =
             [of_clients.turns, of_servers.turns, ports(&clients.ports).into(), ports(&server_ports).into()];
         let pairs = pairs.iter().fold(1u128, |all, n| all.saturating_mul(*n)).min(1 << 63);
+        let single = of_clients.single().zip(of_servers.single());
         Self {
+            single,
             clients: of_clients,
             servers: of_servers,
             client_ports: clients.ports.clone(),
@@ -73,6 +77,11 @@ impl Pool {
             return None;
         }
         let number = self.order.apply(number % self.pairs as u64);
+        if let Some((client, server)) = &self.single {
+            let server_ports = ports(&self.server_ports);
+            let ports = (number / server_ports, number % server_ports);
+            return Some(self.tuple_of(client, server, ports));
+        }
         let all_ports = u128::from(ports(&self.client_ports)) * u128::from(ports(&self.server_ports));
         let (rest, turn) = split(number.into(), self.clients.turns);
         let client = self.clients.pick(turn);
@@ -80,13 +89,19 @@ impl Pool {
         let server = self.servers.pick(turn);
         let (rest, server_port) = split(server.spread(rest, all_ports), ports(&self.server_ports).into());
         let (_, client_port) = split(rest, ports(&self.client_ports).into());
+        Some(self.tuple_of(&client, &server, (client_port as u64, server_port as u64)))
+    }
+
+    /// The pair of two addresses and the `client_port`-th and `server_port`-th of their ports.
+    #[inline]
+    fn tuple_of(&self, client: &Picked, server: &Picked, (client_port, server_port): (u64, u64)) -> Tuple {
         let client_port = self.client_ports.start().wrapping_add(client_port as u16);
         let server_port = self.server_ports.start().wrapping_add(server_port as u16);
-        Some(Tuple {
+        Tuple {
             client: SocketAddr::new(client.ip, client_port),
             server: SocketAddr::new(server.ip, server_port),
             host: client.host,
-        })
+        }
     }
 
     /// The next pair for which `owned` holds, and its number. Asked again after the last it begins anew, so pairs of
@@ -146,6 +161,11 @@ impl Addresses {
         Self { up_to: up_to.collect(), turns, ranges: ranges.to_vec() }
     }
 
+    /// The only address, if there is but one turn.
+    fn single(&self) -> Option<Picked> {
+        (self.turns == 1).then(|| self.pick(0))
+    }
+
     /// The address of a turn below `turns`.
     fn pick(&self, turn: u128) -> Picked {
         let index = match self.ranges.len() {
@@ -172,6 +192,7 @@ impl Addresses {
 }
 
 /// An address at one of its turns.
+#[derive(Debug, Clone, Copy)]
 struct Picked {
     ip: IpAddr,
     /// Which of the turns that a round has for it.

@@ -110,13 +110,26 @@ impl Client {
         Vars { session: u64::from(flow.number), request, turn, body: ready.body.value(request), seconds: 0 }
     }
 
-    /// Request `number` and what it is made for.
+    /// Request `number`'s message, of `ready`.
     #[inline]
-    fn message(&self, flow: &Flow, number: u32) -> (&Message, Vars) {
-        let ready = self.request(flow, number);
+    fn message_of<'a>(&self, ready: &'a Ready, number: u32) -> &'a Message {
         let last =
             self.plan.close == HttpClose::Server && self.plan.per_connection == Some(number.wrapping_add(1));
-        (if last { &ready.last } else { &ready.message }, self.vars(flow, ready, number))
+        if last { &ready.last } else { &ready.message }
+    }
+
+    /// Request `number` and what it is made for.
+    fn message(&self, flow: &Flow, number: u32) -> (&Message, Vars) {
+        let ready = self.request(flow, number);
+        (self.message_of(ready, number), self.vars(flow, ready, number))
+    }
+
+    /// Bytes of request `number`.
+    #[inline]
+    fn message_len(&self, flow: &Flow, number: u32) -> u64 {
+        let ready = self.request(flow, number);
+        let message = self.message_of(ready, number);
+        message.fixed_len().unwrap_or_else(|| message.len(&self.vars(flow, ready, number)))
     }
 
     pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
@@ -151,10 +164,10 @@ impl Client {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        let (message, vars) = self.message(flow, flow.sent);
-        ctx.send(flow, message.len(&vars));
+        let len = self.message_len(flow, flow.sent);
+        ctx.send(flow, len);
         ctx.counts.requests += 1;
         flow.waiting += 1;
         if self.plan.pipeline > 1 {
@@ -367,8 +380,7 @@ impl Client {
     #[inline]
     pub(crate) fn acknowledged(&self, _: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
         while flow.unacked > 0 {
-            let (message, vars) = self.message(flow, flow.oldest());
-            let len = message.len(&vars);
+            let len = self.message_len(flow, flow.oldest());
             if flow.since_base(offset) < len {
                 return;
             }

@@ -138,7 +138,12 @@ impl Template {
         if !head_only {
             pieces.push(body);
         }
-        Self { message: Message::new(pieces), status: rule.status, close }
+        let message = Message::new(pieces);
+        let message = match rule.body {
+            HttpBody::Length(Size::Fixed(bytes)) => message.with_body(bytes),
+            _ => message,
+        };
+        Self { message, status: rule.status, close }
     }
 }
 

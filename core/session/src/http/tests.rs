@@ -49,6 +49,20 @@ fn one_request_looks_like_this() {
     assert_eq!((wire.client().http, wire.server().http), ([0, 1, 0, 0, 0], [0, 1, 0, 0, 0]));
 }
 
+/// A size the server always has, and one that only the path says.
+#[test]
+fn a_known_size_looks_like_any_other() {
+    let responses = ["/any", "/5"].map(|path| {
+        let mut wire = wire(http(vec![(HttpRequest::get(path, "h.example"), 1)], 3), &[1460, 7]);
+        wire.open(0);
+        wire.run(MINUTE);
+        wire.assert_complete(1);
+        wire.sent(1).to_vec()
+    });
+    assert_eq!(responses[0], responses[1]);
+    assert!(responses[0].starts_with(b"HTTP/1.1 200 OK\r\nServer: eagre\r\nContent-Length: 5\r\n\r\n"));
+}
+
 #[test]
 fn mixes_come_out_by_weight_and_are_verified() {
     let requests = vec![(sized(100), 3), (sized(40_000), 1), (sized(0), 1)];

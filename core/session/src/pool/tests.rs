@@ -48,6 +48,19 @@ fn random_order_is_a_permutation() {
 }
 
 #[test]
+fn one_pair_of_addresses_goes_through_the_same_ports() {
+    let ends = [addresses("10.0.0.1", "10.0.0.1", 5_000..=5_006), addresses("10.0.1.1", "10.0.1.1", 80..=84)];
+    for order in [SelectionOrder::Sequential, SelectionOrder::Random { seed: 3 }] {
+        let quick = Pool::new(&ends[0], &ends[1], None, order);
+        assert!(quick.single.is_some());
+        let slow = Pool { single: None, ..quick.clone() };
+        let all = |pool: &Pool| (0..2 * 35).map(|n| pool.tuple(n).unwrap()).collect::<Vec<_>>();
+        assert_eq!(all(&quick), all(&slow));
+    }
+    assert!(pool(SelectionOrder::Sequential).single.is_none());
+}
+
+#[test]
 fn weights_count_and_pairs_stay_apart() {
     let mut clients = addresses("10.0.0.1", "10.0.0.1", 5_000..=5_099);
     clients

@@ -292,6 +292,7 @@ impl Machine {
     fn locate(&self, step: u32) -> Option<StepPosition<'_>> {
         let place = match self.near.get(step as usize) {
             Some(place) => *place,
+            None if u64::from(step) >= self.all.steps => return None,
             None => self.block.locate(step)?,
         };
         let item = &self.items[place.item as usize];
@@ -357,67 +358,81 @@ impl Machine {
 
     fn run(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         for turn in 0..BUDGET {
-            if flow.has(Flag::Failed) {
+            if !self.carry_out(ctx, flow, turn == 0) {
                 return;
-            }
-            let Some(place) = self.locate(flow.step) else { return self.end(ctx, flow) };
-            match place.item {
-                Item::Send(message) => {
-                    let vars = self.sent(flow, place.sends);
-                    if !self.send(ctx, flow, message, &vars, turn == 0) {
-                        return;
-                    }
-                }
-                Item::Stream => {
-                    flow.state = state::STREAM;
-                    flow.sent = flow.sent.wrapping_add(1);
-                    flow.unacked = flow.unacked.saturating_add(1);
-                    flow.set_left(0);
-                    return self.stream(ctx, flow, 0);
-                }
-                Item::Bytes(0) if !ctx.is_udp() => {}
-                Item::Content(message, _) if self.expected_len(flow, message, place.expects) == 0 => {}
-                Item::Bytes(_) | Item::Content(..) | Item::Until(..) | Item::End => {
-                    return self.begin_expect(ctx, flow);
-                }
-                Item::Wait(delay) => {
-                    flow.state = state::WAIT;
-                    let time = delay.value(u64::from(flow.number), u64::from(flow.step));
-                    let mut end = ctx.now.saturating_add(time);
-                    if ctx.is_client() && ctx.common.up.is_some() {
-                        end = end.min(flow.up_end(ctx.now));
-                    }
-                    return ctx.wake_at(flow, end);
-                }
-                Item::HalfClose => {
-                    if !flow.has(Flag::Closing) {
-                        flow.set(Flag::Closing);
-                        ctx.ask.close = true;
-                    }
-                }
-                Item::Close => {
-                    flow.state = state::END;
-                    return ctx.close(flow);
-                }
-                Item::Reset => {
-                    flow.state = state::END;
-                    flow.set(Flag::Done);
-                    ctx.ask.abort = true;
-                    return;
-                }
-                Item::Pause => {
-                    flow.set(Flag::Paused);
-                    ctx.ask.read = Some(false);
-                }
-                Item::Resume => {
-                    flow.unset(Flag::Paused);
-                    ctx.ask.read = Some(true);
-                }
             }
             flow.step = flow.step.wrapping_add(1);
         }
         flow.state = state::TURN;
         ctx.wake_at(flow, ctx.now);
+    }
+
+    /// Carries out the operation a flow is at; returns whether to go on. `first` is the first of several in a row.
+    #[inline(never)]
+    fn carry_out(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, first: bool) -> bool {
+        if flow.has(Flag::Failed) {
+            return false;
+        }
+        let Some(place) = self.locate(flow.step) else {
+            self.end(ctx, flow);
+            return false;
+        };
+        match place.item {
+            Item::Send(message) => {
+                let vars = self.sent(flow, place.sends);
+                return self.send(ctx, flow, message, &vars, first);
+            }
+            Item::Stream => {
+                flow.state = state::STREAM;
+                flow.sent = flow.sent.wrapping_add(1);
+                flow.unacked = flow.unacked.saturating_add(1);
+                flow.set_left(0);
+                self.stream(ctx, flow, 0);
+                return false;
+            }
+            Item::Bytes(0) if !ctx.is_udp() => {}
+            Item::Content(message, _) if self.expected_len(flow, message, place.expects) == 0 => {}
+            Item::Bytes(_) | Item::Content(..) | Item::Until(..) | Item::End => {
+                self.begin_expect(ctx, flow);
+                return false;
+            }
+            Item::Wait(delay) => {
+                flow.state = state::WAIT;
+                let time = delay.value(u64::from(flow.number), u64::from(flow.step));
+                let mut end = ctx.now.saturating_add(time);
+                if ctx.is_client() && ctx.common.up.is_some() {
+                    end = end.min(flow.up_end(ctx.now));
+                }
+                ctx.wake_at(flow, end);
+                return false;
+            }
+            Item::HalfClose => {
+                if !flow.has(Flag::Closing) {
+                    flow.set(Flag::Closing);
+                    ctx.ask.close = true;
+                }
+            }
+            Item::Close => {
+                flow.state = state::END;
+                ctx.close(flow);
+                return false;
+            }
+            Item::Reset => {
+                flow.state = state::END;
+                flow.set(Flag::Done);
+                ctx.ask.abort = true;
+                return false;
+            }
+            Item::Pause => {
+                flow.set(Flag::Paused);
+                ctx.ask.read = Some(false);
+            }
+            Item::Resume => {
+                flow.unset(Flag::Paused);
+                ctx.ask.read = Some(true);
+            }
+        }
+        true
     }
 
     /// Sends a message; returns whether to go on.
@@ -773,12 +788,7 @@ impl Machine {
             let vars = self.sent(flow, number.into());
             let Some(item) = self.sender(number) else { break };
             let Item::Send(message) = item else {
-                let mut written = 0;
-                pattern::pieces(u64::from(number), at, out.len() as u64, |piece| {
-                    out[written..written + piece.len()].copy_from_slice(piece);
-                    written += piece.len();
-                });
-                return;
+                return pattern::write(u64::from(number), at, out);
             };
             let len = message.len(&vars);
             if at < len {
