@@ -9,6 +9,9 @@ use std::collections::VecDeque;
 
 /// Bytes of buffers that are kept for the next flow.
 const KEEP_MAX: usize = 4096;
+/// Bytes of longer buffers that are kept for any flow, and how many of them are.
+const SPARE_MAX: usize = 64 << 10;
+const SPARES: usize = 64;
 
 /// What some flows need more.
 #[derive(Default)]
@@ -61,6 +64,8 @@ pub(crate) struct Made {
 pub(crate) struct Extras {
     entries: Vec<Extra>,
     free: Vec<u32>,
+    /// Long buffers with nothing in them.
+    spares: Vec<Vec<u8>>,
 }
 
 impl Extras {
@@ -103,7 +108,10 @@ impl Extras {
         extra.datagrams.clear();
         extra.echo_base = 0;
         if extra.input.capacity() > KEEP_MAX {
-            extra.input = Vec::new();
+            let long = std::mem::take(&mut extra.input);
+            if long.capacity() <= SPARE_MAX && self.spares.len() < SPARES {
+                self.spares.push(long);
+            }
         }
         if extra.echo.capacity() > KEEP_MAX {
             extra.echo = VecDeque::new();
@@ -119,6 +127,11 @@ impl Extras {
 
     /// Keeps input for later, behind what is kept already.
     pub(crate) fn stash(&mut self, flow: &mut Flow, data: &[u8]) {
+        if self.of(flow).input.capacity() == 0
+            && let Some(spare) = self.spares.pop()
+        {
+            self.of(flow).input = spare;
+        }
         self.of(flow).input.extend_from_slice(data);
         flow.set(Flag::Stashed);
     }
@@ -140,5 +153,28 @@ impl Extras {
             buffer.clear();
             extra.input = buffer;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_buffers_are_used_again_and_few_are_kept() {
+        let mut extras = Extras::default();
+        let mut flows = vec![Flow::default(); 2 * SPARES];
+        for flow in &mut flows {
+            extras.stash(flow, &[7; 2 * KEEP_MAX]);
+        }
+        flows.iter_mut().for_each(|flow| extras.release(flow));
+        assert_eq!((extras.used(), extras.spares.len()), (0, SPARES));
+        let flow = &mut flows[0];
+        extras.stash(flow, &[1]);
+        assert_eq!((extras.spares.len(), extras.of(flow).input.capacity()), (SPARES - 1, 2 * KEEP_MAX));
+        assert_eq!(extras.unstash(flow), [1]);
+        extras.stash(flow, &[2; 2 * SPARE_MAX]);
+        extras.release(flow);
+        assert!(extras.spares.len() < SPARES, "one that is too long is given up");
     }
 }

@@ -261,6 +261,7 @@ impl Client {
         ctx.first_byte(flow, started);
         let (head, len) = match self.remembered.find(data) {
             Some(found) => found,
+            None if self.remembered.begins_with(data) => return Ok(Step::More),
             None => {
                 let Some((head, len)) = parse::response_head(data)? else { return Ok(Step::More) };
                 self.remembered.keep(&data[..len], head);

@@ -415,6 +415,11 @@ impl<T: Copy> Remembered<T> {
         data.starts_with(&self.bytes).then_some((meaning, self.bytes.len()))
     }
 
+    /// Whether `data` is its beginning and not all of it: more must come, whatever that is.
+    pub(crate) fn begins_with(&self, data: &[u8]) -> bool {
+        self.meaning.is_some() && data.len() < self.bytes.len().min(HEAD_MAX) && self.bytes.starts_with(data)
+    }
+
     pub(crate) fn keep(&mut self, head: &[u8], meaning: T) {
         self.bytes.clear();
         self.bytes.extend_from_slice(head);

@@ -283,6 +283,7 @@ impl Server {
     fn head(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) -> Result<Step, parse::Wrong> {
         let (asked, len) = match self.remembered.find(data) {
             Some(found) => found,
+            None if self.remembered.begins_with(data) => return Ok(Step::More),
             None => {
                 let Some((head, len)) = parse::request_head(data)? else { return Ok(Step::More) };
                 let asked = self.decide(&head);

@@ -63,6 +63,20 @@ fn a_known_size_looks_like_any_other() {
     assert!(responses[0].starts_with(b"HTTP/1.1 200 OK\r\nServer: eagre\r\nContent-Length: 5\r\n\r\n"));
 }
 
+/// A head that came once is known while it comes again; one that goes on differently is another.
+#[test]
+fn a_long_head_may_come_in_pieces_again_and_again() {
+    let path = |path: &str| HttpRequest { head_bytes: 8_192, ..HttpRequest::get(path, "h.example") };
+    let requests = vec![(path("/5"), 2), (path("/6"), 1)];
+    let mut wire = wire(http(requests, 9), &[1460, 3]);
+    wire.open(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    let head = |bytes: usize| b"HTTP/1.1 200 OK\r\nServer: eagre\r\nContent-Length: 5\r\n\r\n".len() + bytes;
+    assert_eq!((wire.server().requests, wire.sent(0).len()), (9, 9 * 8_192));
+    assert_eq!(wire.sent(1).len(), 6 * head(5) + 3 * head(6));
+}
+
 #[test]
 fn mixes_come_out_by_weight_and_are_verified() {
     let requests = vec![(sized(100), 3), (sized(40_000), 1), (sized(0), 1)];
