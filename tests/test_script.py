@@ -843,6 +843,7 @@ end
 """
 
 
+@pytest.mark.unsteady("on a busy machine frames leave late, and others right after them")
 def test_streams_are_measured_and_change_while_they_run(bench):
     """The peer sees the rate before and after a change, a pause, and fields that vary; what the script is told is in the result."""
     packets = bench.tcpdump()

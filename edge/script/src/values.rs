@@ -110,7 +110,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<String, String> {
-        let table: Table = Lua::new().load(text).eval().unwrap();
+        let lua = Lua::new();
+        let table: Table = lua.load(text).eval().unwrap();
         object(&table).map(|object| Value::Object(object).to_string())
     }
 
