@@ -78,7 +78,7 @@ ONE = " neighbor 10.0.0.2 remote-as 65001\n"
 
 
 def peer(**keys):
-    return {"peer": "10.0.0.1", "as": 65001, "peer_as": 65000, **keys}
+    return {"peer": "10.0.0.1", "as": 65001, "peer_as": 65000, "retry": "1s", **keys}
 
 
 def to(name, first, count):
@@ -158,7 +158,7 @@ def test_routes_come_and_go_while_traffic_runs(lab):
 
 def test_what_goes_wrong_is_said(lab):
     device = Device(lab, ONE)
-    quick = {"timeout": "3s", "settle": "0s"}
+    quick = {"timeout": "8s", "settle": "0s"}
     wrong = device.run({"peers": [peer(peer_as=65_009)], **quick})
     wrong.refused(3, "port west: bgp: 1 of 1 BGP sessions could not be established: 10.0.0.1 (from 10.0.0.2) is AS 65000, not AS 65009")
     wrong = device.run({"peers": [peer(**{"as": 65_002})], **quick})

@@ -1306,6 +1306,48 @@ class RunInfo(HasState):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Script(HasState):
+    """A script."""
+
+    id: str
+    """Id."""
+    name: str
+    """Name."""
+    state: State
+    """State."""
+    holder: str
+    """Who started it."""
+    ports: list[str]
+    """Names of its ports, as they are leased."""
+    arguments: list[str]
+    """Its arguments."""
+    started: str
+    """Start time."""
+    warnings: list[str]
+    """Warnings."""
+    output: str
+    """The end of what it printed, at most 256 KiB. Empty in lists."""
+    output_skipped: int
+    """Bytes printed before that."""
+    files: list[ScriptFile]
+    """Files it wrote. Empty in lists."""
+    reason: str | None = None
+    """Why it failed or was stopped."""
+    ended: str | None = None
+    """End time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptFile:
+    """A file that a script wrote."""
+
+    name: str
+    """Name."""
+    bytes: int
+    """Size."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SelfTestRow:
     """What the tester can do."""
 
