@@ -116,8 +116,9 @@ def simulate(lab, file, *arguments, ports=None, expect=None, stream=None, **repl
     done = lab.eagre("sim", profile, "--pcap", out, "--json", "-", *arguments)
     if expect:
         return done.refused(2, *expect)
-    done.ok()
+    row = done.ok().json["streams"]["s"]
     sent = records(out)
+    assert (row["tx"], row["tx_bytes"]) == (len(sent), sum(len(data) + 4 for _, data in sent)), row
     return [at - sent[0][0] for at, _ in sent], [data for _, data in sent]
 
 
@@ -163,6 +164,11 @@ def test_loops(lab, capture):
         instants, sent = simulate(lab, capture, loops=3, **gap)
         assert sent == FRAMES * 3
         assert instants == [k * (INSTANTS[-1] + ns) + at for k in range(3) for at in INSTANTS]
+
+
+def test_one_packet_alone(lab):
+    file = write(lab.folder() / "in.pcap", FRAMES[:1], [0])
+    assert simulate(lab, file, loops=3)[1] == FRAMES[:1] * 3
 
 
 def test_a_count_ends_it(lab, capture):

@@ -236,19 +236,17 @@ fn sent_within(arrived: Span, sent: u64) -> Nanos {
 
 /// Bytes of a stream's packets that were sent, with FCS.
 fn sent_bytes(trial: &Trial<'_>, sums: &Sums, index: usize) -> u64 {
-    match &trial.plan.streams[index] {
-        stream if stream.replay.is_some() => sums.sent_bytes[index],
-        stream => match &stream.sizes.lengths[..] {
-            [only] => sums.sent[index] * u64::from(only.bytes()),
-            _ if trial.plan.sent_elsewhere.is_some() => {
-                // Which packets were lost, their numbers do not say to the packet: on average, as the profile has them.
-                let lengths = stream.sizes.lengths.iter().zip(&stream.sizes.weights);
-                let bytes: u128 = lengths.map(|(len, n)| u128::from(len.bytes()) * u128::from(*n)).sum();
-                let weights: u128 = stream.sizes.weights.iter().map(|n| u128::from(*n)).sum();
-                (bytes * u128::from(sums.sent[index]) / weights.max(1)) as u64
-            }
-            _ => sums.sent_bytes[index],
-        },
+    let sizes = &trial.plan.streams[index].sizes;
+    match &sizes.lengths[..] {
+        [only] => sums.sent[index] * u64::from(only.bytes()),
+        _ if trial.plan.sent_elsewhere.is_some() => {
+            // Which packets were lost, their numbers do not say to the packet: on average, as the profile has them.
+            let lengths = sizes.lengths.iter().zip(&sizes.weights);
+            let bytes: u128 = lengths.map(|(len, n)| u128::from(len.bytes()) * u128::from(*n)).sum();
+            let weights: u128 = sizes.weights.iter().map(|n| u128::from(*n)).sum();
+            (bytes * u128::from(sums.sent[index]) / weights.max(1)) as u64
+        }
+        _ => sums.sent_bytes[index],
     }
 }
 
