@@ -116,9 +116,10 @@ def simulate(lab, file, *arguments, ports=None, expect=None, stream=None, **repl
     done = lab.eagre("sim", profile, "--pcap", out, "--json", "-", *arguments)
     if expect:
         return done.refused(2, *expect)
-    row = done.ok().json["streams"]["s"]
+    rows = done.ok().json["streams"].values()
     sent = records(out)
-    assert (row["tx"], row["tx_bytes"]) == (len(sent), sum(len(data) + 4 for _, data in sent)), row
+    counted = [sum(row[name] for row in rows) for name in ("tx", "tx_bytes")]
+    assert counted == [len(sent), sum(len(data) + 4 for _, data in sent)], rows
     return [at - sent[0][0] for at, _ in sent], [data for _, data in sent]
 
 

@@ -25,7 +25,7 @@ pub use session::{
     DNS_CODES, DNS_EXTRA, HTTP_CLASSES, PartResult, PhaseResult, SessionResult, SideDetails, SideResult,
     TlsResult,
 };
-pub use stream::{JitterResult, LatencyResult, PacingResult, SpreadResult, StreamResult};
+pub use stream::{BY_MARK, JitterResult, LatencyResult, PacingResult, SpreadResult, StreamResult};
 pub use trial::{
     AchievedPart, AchievedResult, CaptureResult, ClockResult, CriterionResult, Meaning, ProtocolResult,
     RateChange, SimResult, Verdict, WorkerResult,

@@ -1,5 +1,8 @@
 //! Streams, and the distributions that streams, ports and sessions share.
 
+/// Numbers of streams that are known of packets counted by a mark.
+pub const BY_MARK: [&str; 4] = ["rx", "rx_bytes", "lost", "loss_ratio"];
+
 part! {
     /// One stream.
     pub struct StreamResult {

@@ -318,6 +318,57 @@ def campaign_events_path(id: str) -> str:
     return at("campaigns", id, "events")
 
 
+# Scripts.
+
+
+def scripts() -> Call[list[r.Script]]:
+    """Scripts since the server started, without what they printed."""
+    return Call("GET", at("scripts"), kind_of(list[r.Script]))
+
+
+def new_script(
+    text: str,
+    ports: Sequence[str],
+    *,
+    arguments: Sequence[str] | None = None,
+    name: str | None = None,
+    lease: Leased | str | None = None,
+    run_time_s: float | None = None,
+    deadline_s: float | None = None,
+) -> Call[r.Script]:
+    """Starts a Lua script; for admins, on servers that allow it. It needs an end: `run_time_s` or `deadline_s`."""
+    body = given(
+        text=text, ports=list(ports), arguments=arguments, name=name, lease=id_of(lease), run_time_s=run_time_s,
+        deadline_s=deadline_s,
+    )  # fmt: skip
+    return Call("POST", at("scripts"), kind_of(r.Script), body=body)
+
+
+def script_info(id: str) -> Call[r.Script]:
+    """A script, with the end of what it printed."""
+    return Call("GET", at("scripts", id), kind_of(r.Script))
+
+
+def stop_script(id: str) -> Call[r.Script]:
+    """Stops a script; it is killed if it has not ended after 5 s."""
+    return Call("POST", at("scripts", id, "stop"), kind_of(r.Script))
+
+
+def delete_script(id: str) -> Call[None]:
+    """Removes an ended script, with its files."""
+    return Call("DELETE", at("scripts", id), nothing)
+
+
+def script_result(id: str) -> Call[dict[str, Any]]:
+    """The result of a script that has ended."""
+    return Call("GET", at("scripts", id, "result"), json.loads)
+
+
+def script_file(id: str, name: str) -> Call[str]:
+    """A text file that a script wrote."""
+    return Call("GET", at("scripts", id, "files", name), str)
+
+
 # The results store.
 
 

@@ -1,4 +1,4 @@
-"""The document `eagre.trex/1`: streams of each port as TRex's RPC specification has them, or sessions, or templates of flows, in an envelope."""
+"""The document `eagre.trex/1`: streams of each port as TRex's RPC has them, sessions, or flow templates, in an envelope."""
 
 import platform
 

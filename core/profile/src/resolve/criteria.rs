@@ -12,13 +12,10 @@ use crate::document::session::SessionDoc;
 use crate::error::unknown;
 use crate::plan::{Criterion, GroupPlan, PortPlan};
 use indexmap::IndexSet;
-use result::{DNS_CODES, DNS_EXTRA, Field, HTTP_CLASSES, Key, Presence, ResultDocument, Segment};
+use result::{BY_MARK, DNS_CODES, DNS_EXTRA, Field, HTTP_CLASSES, Key, Presence, ResultDocument, Segment};
 use session::Reason;
 use session::plan::Phase;
 use tcp::{StackCounts, TcpCounts};
-
-/// Numbers of streams that are counted by a mark.
-const BY_MARK: [&str; 4] = ["rx", "rx_bytes", "lost", "loss_ratio"];
 
 /// A path of the result, read from its beginning to some depth.
 struct Walk<'c, 'd, 'p> {

@@ -10,7 +10,7 @@ from trex.common.trex_exceptions import TRexError, TRexTypeError
 from trex.stl import trex_stl_stats
 from trex.stl.trex_stl_captures import Captures
 from trex.stl.trex_stl_console import Console
-from trex.stl.trex_stl_streams import STLFlowStats, STLProfile, STLStream, STLTXSingleBurst
+from trex.stl.trex_stl_streams import STLFlowLatencyStats, STLProfile, STLStream, STLTXSingleBurst
 from trex.utils.parsing_opts import decode_multiplier
 
 UNITS = {"raw": "", "percentage": "%", "pps": "pps", "bps": "bps", "bpsl1": "bpsl1"}
@@ -375,7 +375,7 @@ class STLClient(Console, Captures, TRexClient):
             addresses = {"src": own, "dst": other} if other else {}
             packet = STLPktBuilder(pkt=Ether() / IP(**addresses) / UDP(sport=12345, dport=12345) / bytes(32))
             mode = STLTXSingleBurst(total_pkts=PROBES, pps=1000)
-            streams.append((index, STLStream(packet=packet, mode=mode, flow_stats=STLFlowStats(index))))
+            streams.append((index, STLStream(packet=packet, mode=mode, flow_stats=STLFlowLatencyStats(index))))
         self._send({port: streams}, "1", -1)
         run = self.run["id"]
         self._wait(30)
