@@ -290,6 +290,7 @@ def kolmogorov(values, distribution):
     return 2 * sum((-1) ** (k - 1) * math.exp(-2 * k * k * z * z) for k in range(1, 101))
 
 
+@pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.unsteady("packets of a busy machine leave late; and one test in a hundred fails at p = 0.01")
 @pytest.mark.parametrize("how", ["limiter", "delay"])
