@@ -1,5 +1,6 @@
 //! What runs and campaigns have in common: a name, a state, somebody who may stop it, snapshots.
 
+use crate::fault::Fault;
 use crate::snapshots::Snapshots;
 use api::State;
 use engine::{Commands, Control};
@@ -109,6 +110,15 @@ impl Job {
         if !status.state.has_ended() && !self.stop.swap(true, Ordering::Relaxed) {
             status.reason = Some(why.to_owned());
             self.control.stop();
+        }
+    }
+
+    /// Why there is no result of it, a `what`.
+    pub(crate) fn no_result(&self, what: &str) -> Fault {
+        let status = self.status();
+        match status.reason.filter(|_| status.state.has_ended()) {
+            Some(reason) => Fault::not_found(format!("the {what} has no result: {reason}")),
+            None => Fault::conflict(format!("the {what} has not ended: there is no result yet")),
         }
     }
 

@@ -119,12 +119,6 @@ async fn campaign_events(
     responses((status = 200, body = ResultBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn campaign_result(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
     let campaign = service.campaign(&id)?;
-    let text = campaign.result().ok_or_else(|| {
-        let status = campaign.job.status();
-        match status.reason.filter(|_| status.state.has_ended()) {
-            Some(reason) => Fault::not_found(format!("the campaign has no result: {reason}")),
-            None => Fault::conflict("the campaign has not ended: there is no result yet"),
-        }
-    })?;
+    let text = campaign.result().ok_or_else(|| campaign.job.no_result("campaign"))?;
     Ok(json_text(Text::new(text).bytes()))
 }

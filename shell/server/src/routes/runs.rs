@@ -181,13 +181,7 @@ async fn run_events(
     responses((status = 200, body = ResultBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn result(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
     let run = service.run(&id)?;
-    let Some(text) = run.result() else {
-        let status = run.job.status();
-        return Err(match status.reason.filter(|_| status.state.has_ended()) {
-            Some(reason) => Fault::not_found(format!("the run has no result: {reason}")),
-            None => Fault::conflict("the run has not ended: there is no result yet"),
-        });
-    };
+    let text = run.result().ok_or_else(|| run.job.no_result("run"))?;
     Ok(json_text(Text::new(text).bytes()))
 }
 

@@ -99,13 +99,7 @@ async fn forget_script(
     responses((status = 200, content_type = "application/json", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn script_result(State(service): Known, Path(id): Path<String>) -> Result<Response, Fault> {
     let script = service.script(&id)?;
-    let text = script.result().ok_or_else(|| {
-        let status = script.job.status();
-        match status.reason.filter(|_| status.state.has_ended()) {
-            Some(reason) => Fault::not_found(format!("the script has no result: {reason}")),
-            None => Fault::conflict("the script has not ended: there is no result yet"),
-        }
-    })?;
+    let text = script.result().ok_or_else(|| script.job.no_result("script"))?;
     Ok(json_text(Text::new(text).bytes()))
 }
 
