@@ -58,10 +58,10 @@ blackbox: build
 	@tools/setup test
 	tools/blackbox tests
 
-# Runs long tests: millions of sessions, minutes of traffic.
+# Runs the files that have long tests: millions of sessions, minutes of traffic. Those of the lab are of `make lab`.
 soak: build
 	@tools/setup test
-	EAGRE_LONG=1 tools/blackbox tests/test_tcp_kernel.py tests/test_servers.py tests/test_clients.py tests/test_session_limits.py tests/test_bench_sessions.py tests/test_bench_switch.py tests/test_path.py tests/test_otg.py tests/test_otg_clients.py tests/test_http_clients.py tests/test_known_answer.py
+	EAGRE_LONG=1 tools/blackbox $(filter-out %/test_lab.py,$(shell grep -lw -e mark.long -e LONG tests/test_*.py))
 
 fuzz:
 	tools/fuzz $(SECONDS)

@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -101,6 +102,19 @@ def against(case, what, target, ours, theirs, of=lambda w: w.per_cpu):
     return Row(case, what, mpps(ours.median(of)), mpps(theirs.median(of)), f"{ratio:.2f}×", wanted, reached, noise)
 
 
+# Rates of a machine: on the fastest of its kind testpmd makes so many Mpps.
+TESTPMD_MPPS = 93
+
+
+def without_driver(case, what, most, ours, theirs):
+    """A row of the time that a packet takes where there is no driver, and what it would be if testpmd made 93 Mpps here."""
+    scaled = 1000 / ours.median() * theirs.median() / TESTPMD_MPPS
+    return Row(
+        case, f"{what}: time for a packet, no driver", f"{1000 / ours.median():.2f} ns", "",
+        f"{scaled:.2f} ns if testpmd made {TESTPMD_MPPS} Mpps", f"≤ {most} ns", scaled <= most, "",
+    )  # fmt: skip
+
+
 def constant(bench):
     """P1: one constant packet, no wire; and through the very driver that the peer uses."""
 
@@ -110,11 +124,13 @@ def constant(bench):
 
     run = lambda profile: lambda: eagre("P1", profile, seconds=bench.seconds)
     ours, through_driver, theirs = alternate(bench, run("p1"), run("p1-driver"), theirs)
-    yield against("P1", "one constant 64 B UDP packet, `null`", 2.5, ours, theirs)
+    what = "one constant 64 B UDP packet, `null`"
+    yield against("P1", what, 2.5, ours, theirs)
+    yield without_driver("P1", what, 7, ours, theirs)
     yield against("P1", "the same through the peer's driver, `vdev:net_null0`", None, through_driver, theirs)
 
 
-def varying(case, what, target):
+def varying(case, what, target, most_ns):
     """P2, P3, P4: packets that differ, no wire, beside testpmd's that do not."""
 
     def run(bench):
@@ -126,6 +142,8 @@ def varying(case, what, target):
 
         ours, theirs = alternate(bench, lambda: eagre(case, case.lower(), seconds=bench.seconds), theirs)
         yield against(case, what, target, ours, theirs)
+        if most_ns:
+            yield without_driver(case, what, most_ns, ours, theirs)
 
     return run
 
@@ -441,6 +459,8 @@ def instructions(bench):
             costs.append((long - short) / (packets_long - packets_short))
         cost = statistics.mean(costs)
         yield Row("instructions", f"{what}: worker's instructions for one packet", f"{cost:.0f}", "", "", "", None, f"{min(costs):.1f}–{max(costs):.1f}")
+    total, driver = of_testpmd(bench)
+    yield Row("instructions", "P1 by testpmd: its forwarding thread's", "", f"{total:.0f}", f"{total - driver:.0f} outside the driver", "", None, "")
 
 
 # EAL cannot reserve addresses for huge pages under valgrind.
@@ -449,22 +469,59 @@ WITHOUT_HUGE_PAGES = [
 ]  # fmt: skip
 
 
+def callgrind(folder):
+    """The command that counts a program's instructions, by thread, into files of a folder."""
+    options = ["--fair-sched=yes", "--separate-threads=yes", "--trace-children=yes", f"--callgrind-out-file={folder}/callgrind-%p"]
+    return [*WITHOUT_HUGE_PAGES, "valgrind", "--tool=callgrind", *options]
+
+
+def counted(folder):
+    """Instructions by object file of the thread that has most: no other one of the program works as much."""
+    threads = [by_object(file) for file in Path(folder).glob("callgrind-*")]
+    return max(threads, key=lambda thread: sum(thread.values()))
+
+
+def by_object(file):
+    """Instructions of a thread by the object file they are in, from callgrind's format."""
+    costs, names, current, is_call = Counter(), {}, None, False
+    for line in file.read_text().splitlines():
+        if named := re.match(r"(c?)ob=\((\d+)\)(?: (.*))?", line):
+            called, number, name = named.groups()
+            names.setdefault(number, name)
+            current = current if called else number
+        elif line.startswith("calls="):
+            # What the next line says belongs to the function that is called.
+            is_call = True
+        elif cost := re.match(r"[-+*\d]\S* (\d+)$", line):
+            costs[names.get(current)] += 0 if is_call else int(cost[1])
+            is_call = False
+    return costs
+
+
 def count(profile, seconds):
     """Instructions of the worker thread, and packets, of a run under callgrind."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "callgrind"
-        tool = [*WITHOUT_HUGE_PAGES, "valgrind", "--tool=callgrind", "--fair-sched=yes", "--separate-threads=yes", f"--callgrind-out-file={out}"]
-        window = eagre("instructions", profile, seconds=seconds, inside=tool)
-        # A thread's file has its instructions in all; no other thread of the program works as much.
-        totals = [re.search(r"^totals: (\d+)", file.read_text(), re.MULTILINE) for file in Path(folder).glob("callgrind-*")]
-        return max(int(total[1]) for total in totals if total), window.packets
+        window = eagre("instructions", profile, seconds=seconds, inside=callgrind(folder))
+        return sum(counted(folder).values()), window.packets
+
+
+def of_testpmd(bench):
+    """Instructions of testpmd for a packet: of its forwarding thread, and of the driver in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        with Testpmd("instructions", "net_null0", bench.core, bench.control, False, inside=callgrind(folder)) as peer:
+            peer.window(3)
+            peer.tell("stop")
+            sent, _ = peer.wait(lambda: peer.is_stopped() and peer.count(), "its end", 30)
+        costs = counted(folder)
+        driver = sum(cost for name, cost in costs.items() if name and "librte_net_null" in name)
+        return sum(costs.values()) / sent, driver / sent
 
 
 CASES = {
     "P1": constant,
-    "P2": varying("P2", "1 counter field, checksums right, `null`", 2),
-    "P3": varying("P3", "4 varying fields, 2 of them random, checksums right, `null`", 1.2),
-    "P4": varying("P4", "P2 with the signature in every packet, `null`", 1.2),
+    "P2": varying("P2", "1 counter field, checksums right, `null`", 2, 10),
+    "P3": varying("P3", "4 varying fields, 2 of them random, checksums right, `null`", 1.2, 15),
+    "P4": varying("P4", "P2 with the signature in every packet, `null`", 1.2, None),
     "P5": measured,
     "P6": memif,
     "P7": veth,

@@ -112,7 +112,7 @@ class Testpmd:
         if self.process.poll() is None:
             self.tell("quit")
             try:
-                self.process.wait(5)
+                self.process.wait(30)
             except subprocess.TimeoutExpired:
                 pass
         machine.stop(self.process)
@@ -151,6 +151,10 @@ class Testpmd:
         pattern = re.compile(r"RX-packets: (\d+).*?TX-packets: (\d+) .*?\n  #{9}", re.DOTALL)
         rx, tx = self.wait(lambda: pattern.search(self.said, begin), "counters").groups()
         return int(tx), int(rx)
+
+    def is_stopped(self):
+        """Whether it has said what it forwarded in all."""
+        return "Accumulated forward statistics" in self.said
 
     def used(self):
         """Time its forwarding thread had a core, and time it waited for one, s."""

@@ -47,7 +47,10 @@ EXPLANATIONS = """
   Work that the kernel does for a client in its own threads is in nobody's CPU time; windows count from 90 % of the core. Against a
   server on one core, the wall clock says as much about the server. On a veth pair, iperf3 leaves segments of 64 KB whole, because
   nothing has to cut them. A generator makes packets, so the row beside it has the kernel cut and merge them.
-- **instructions** are those of the worker thread under callgrind: they are repeatable, unlike clocks.
+- **instructions** are those of the worker thread under callgrind: they are repeatable, unlike clocks. Eagre's `null` has no driver;
+  of testpmd's, those in `librte_net_null` are the driver's.
+- **no driver**: all the time that a packet takes on `null`. Machines differ, so the figure beside it is scaled by testpmd's rate in
+  the same rows.
 """
 
 

@@ -125,6 +125,7 @@ def test_a_limit_on_new_connections(router):
 
 
 @pytest.mark.unsteady("finds a limit by rates; a busy neighbour opens sessions late")
+@pytest.mark.long
 def test_a_mix_up_to_the_firewalls_table(router):
     """Two entries hold 20 and 10 sessions; the firewall lets 150 be open at a time: five times as many."""
     limit = 150

@@ -118,6 +118,7 @@ def test_the_capacity_of_a_bounded_table_is_found(switch):
     assert switch.learned() <= CAPACITY
 
 
+@pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.unsteady("the switch runs on the cores the tester uses; frames lost there look like addresses not learnt")
 def test_the_learning_rate_is_at_least_some_thousand(switch):

@@ -138,7 +138,7 @@ def searches(method, disturbed, core):
     return known
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["throughput", pytest.param("mlrsearch", marks=pytest.mark.long)])
 def test_busy_loops_make_no_wrong_finding_sure(method):
     """The tester's core is taken from it at random."""
     known = searches(method, True, max(os.sched_getaffinity(0)))

@@ -1,6 +1,7 @@
 //! Histograms that take little memory: of sums over many streams, each of which uses few of the buckets.
 
 use crate::Scale;
+use std::ops::Range;
 
 /// A histogram that keeps only the buckets from the lowest to the highest in use. It grows as it is added to, so it is for
 /// sums, not for a worker's loop.
@@ -19,15 +20,11 @@ impl SparseHistogram {
         Self { scale, first: 0, counts: Vec::new(), total: 0 }
     }
 
-    /// Adds raw bucket counts of the same scale.
-    pub fn add_counts(&mut self, counts: &[u32]) {
-        let Some(first) = counts.iter().position(|count| *count > 0) else { return };
-        let end = counts.iter().rposition(|count| *count > 0).map_or(first, |last| last + 1);
-        self.cover(first, end);
-        for (mine, theirs) in self.counts[first - self.first..].iter_mut().zip(&counts[first..end]) {
-            *mine += u64::from(*theirs);
-            self.total += u64::from(*theirs);
-        }
+    /// Adds to a bucket's count. Many buckets are cheaper to add to if they were covered.
+    pub fn add(&mut self, bucket: usize, count: u64) {
+        self.cover(bucket..bucket + 1);
+        self.counts[bucket - self.first] += count;
+        self.total += count;
     }
 
     /// Adds another histogram of the same scale.
@@ -39,15 +36,15 @@ impl SparseHistogram {
         if other.counts.is_empty() {
             return;
         }
-        self.cover(other.first, other.first + other.counts.len());
+        self.cover(other.first..other.first + other.counts.len());
         for (mine, theirs) in self.counts[other.first - self.first..].iter_mut().zip(&other.counts) {
             *mine += theirs;
         }
         self.total += other.total;
     }
 
-    /// Makes room for the buckets from `first` to `end`.
-    fn cover(&mut self, first: usize, end: usize) {
+    /// Makes room for some buckets, which are at least one.
+    pub fn cover(&mut self, Range { start: first, end }: Range<usize>) {
         if self.counts.is_empty() {
             self.first = first;
         } else if first < self.first {
@@ -96,17 +93,15 @@ mod tests {
     use crate::{CEILING_BITS, Histogram};
     use proptest::prelude::*;
 
-    fn table(values: &[u64]) -> Vec<u32> {
-        let mut counts = vec![0; Scale::COARSE.buckets()];
-        values.iter().for_each(|value| counts[Scale::COARSE.index(*value)] += 1);
-        counts
+    fn add(to: &mut SparseHistogram, values: &[u64]) {
+        values.iter().for_each(|value| to.add(Scale::COARSE.index(*value), 1));
     }
 
     #[test]
     fn it_keeps_what_is_in_use() {
         let mut sum = SparseHistogram::new(Scale::COARSE);
         assert_eq!((sum.quantile(0.5), sum.counts.len()), (None, 0));
-        sum.add_counts(&table(&[1_000_000, 1_100_000]));
+        add(&mut sum, &[1_000_000, 1_100_000]);
         assert!(sum.counts.len() < 8 && sum.total() == 2);
         sum.clear();
         assert_eq!((sum.quantile(1.0), sum.total()), (None, 0));
@@ -121,9 +116,9 @@ mod tests {
             let (mut added, mut merged) = (SparseHistogram::new(Scale::COARSE), SparseHistogram::new(Scale::COARSE));
             for values in &parts {
                 values.iter().for_each(|value| all.record(*value));
-                added.add_counts(&table(values));
+                add(&mut added, values);
                 let mut part = SparseHistogram::new(Scale::COARSE);
-                part.add_counts(&table(values));
+                add(&mut part, values);
                 merged.merge(&part);
             }
             prop_assert_eq!(&added, &merged);

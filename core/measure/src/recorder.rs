@@ -3,7 +3,7 @@
 use crate::counts::{Counts, Rare, Row};
 use crate::order::{ArrivalOrder, Lane, Settled};
 use crate::totals::Jitter;
-use histogram::Scale;
+use histogram::{Scale, SparseHistogram};
 use units::Nanos;
 
 /// A test packet that came in.
@@ -26,33 +26,112 @@ pub struct Arrival {
 pub struct Table {
     pub(crate) rows: Vec<Row>,
     pub(crate) rare: Vec<Rare>,
-    /// Latency buckets of all streams in one block; empty if no histogram is kept.
-    pub(crate) buckets: Vec<u32>,
+    /// Latency buckets; none if no histogram is kept.
+    pub(crate) latencies: Latencies,
+}
+
+/// A latency histogram of each stream.
+///
+/// The same bucket of all streams lies together: packets of a burst have much the same latency, so many streams share
+/// cache lines, and memory that no latency has come to is never touched.
+#[derive(Debug, Clone)]
+pub(crate) struct Latencies {
     pub(crate) scale: Option<Scale>,
+    streams: usize,
+    counts: Vec<u32>,
+    /// For each bucket whether a stream has counted there.
+    used: Vec<bool>,
+}
+
+/// Streams whose counts are looked at together: those of a bucket are a page of memory.
+const TOGETHER: usize = 1024;
+
+impl Latencies {
+    fn new(streams: usize, scale: Option<Scale>) -> Self {
+        let buckets = scale.map_or(0, Scale::buckets);
+        Self { scale, streams, counts: vec![0; streams * buckets], used: vec![false; buckets] }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, stream: usize, latency: u64) {
+        if let Some(scale) = self.scale {
+            let bucket = scale.index(latency);
+            self.used[bucket] = true;
+            self.counts[bucket * self.streams + stream] += 1;
+        }
+    }
+
+    /// Reads a count that will be needed.
+    #[inline(always)]
+    fn touch(&self, stream: usize, latency: u64) -> u64 {
+        let at = |scale: Scale| scale.index(latency) * self.streams + stream;
+        self.scale.and_then(|scale| self.counts.get(at(scale))).copied().unwrap_or(0).into()
+    }
+
+    /// The buckets that have counts, and those of all streams.
+    fn used(&self) -> impl Iterator<Item = (usize, &[u32])> + Clone {
+        let used = (0..).zip(&self.used).filter(|(_, used)| **used).map(|(bucket, _)| bucket);
+        used.map(|bucket: usize| (bucket, &self.counts[bucket * self.streams..][..self.streams]))
+    }
+
+    fn clear(&mut self) {
+        for (bucket, used) in self.used.iter_mut().enumerate() {
+            if std::mem::take(used) {
+                self.counts[bucket * self.streams..][..self.streams].fill(0);
+            }
+        }
+    }
+
+    /// Adds each stream's counts to its histogram.
+    pub(crate) fn add_to<'a>(&self, mut histograms: impl Iterator<Item = Option<&'a mut SparseHistogram>>) {
+        for start in (0..self.streams).step_by(TOGETHER) {
+            let streams = start..self.streams.min(start + TOGETHER);
+            let mut ranges = [(0, 0); TOGETHER];
+            for (bucket, counts) in self.used() {
+                for ((first, end), count) in ranges.iter_mut().zip(&counts[streams.clone()]) {
+                    if *count > 0 {
+                        (*first, *end) = (if *end == 0 { bucket } else { *first }, bucket + 1);
+                    }
+                }
+            }
+            let mut block: Vec<Option<&mut SparseHistogram>> =
+                histograms.by_ref().take(streams.len()).collect();
+            for (histogram, (first, end)) in block.iter_mut().zip(ranges) {
+                if let Some(histogram) = histogram.as_mut().filter(|_| end > 0) {
+                    histogram.cover(first..end);
+                }
+            }
+            for (bucket, counts) in self.used() {
+                for (histogram, count) in block.iter_mut().zip(&counts[streams.clone()]) {
+                    if let Some(histogram) = histogram.as_mut().filter(|_| *count > 0) {
+                        histogram.add(bucket, u64::from(*count));
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl Table {
     /// An empty table of `streams` rows; without a scale, no latency histogram is kept.
     pub fn new(streams: usize, scale: Option<Scale>) -> Self {
-        let per_stream = scale.map_or(0, Scale::buckets);
         Self {
             rows: vec![Row::default(); streams],
             rare: vec![Rare::default(); streams],
-            buckets: vec![0; streams * per_stream],
-            scale,
+            latencies: Latencies::new(streams, scale),
         }
     }
 
-    /// The latency buckets of all streams, to be made present in memory before a worker uses them.
+    /// The latency buckets of all streams, whose memory may be made present before a worker uses them.
     pub fn buckets_mut(&mut self) -> &mut [u32] {
-        &mut self.buckets
+        &mut self.latencies.counts
     }
 
     /// Forgets everything counted.
     pub fn clear(&mut self) {
         self.rows.fill(Row::default());
         self.rare.fill(Rare::default());
-        self.buckets.fill(0);
+        self.latencies.clear();
     }
 
     /// What was counted of a stream.
@@ -85,7 +164,6 @@ pub struct Recorder {
     /// `lanes` for each stream.
     states: Vec<State>,
     lanes: usize,
-    scale: Option<Scale>,
 }
 
 /// From this many streams on, what a burst needs is loaded before it is used, so that the loads overlap: fewer fit the
@@ -95,8 +173,8 @@ const WARM_FROM: usize = 2048;
 impl Recorder {
     /// A recorder of streams sent by at most `lanes` workers each, that counts into `table` first.
     pub fn new(table: Table, lanes: usize) -> Self {
-        let (streams, scale) = (table.rows.len(), table.scale);
-        Self { table, states: vec![State::default(); streams * lanes], lanes, scale }
+        let states = vec![State::default(); table.rows.len() * lanes];
+        Self { table, states, lanes }
     }
 
     /// Counts a packet of which nothing but its stream is known; one of a stream there is not is left out.
@@ -131,10 +209,7 @@ impl Recorder {
             if let Some(row) = self.table.rows.get(stream) {
                 sum ^= row.received ^ row.change_max;
             }
-            if let Some(scale) = self.scale {
-                let bucket = stream * scale.buckets() + scale.index(a.latency);
-                sum ^= u64::from(self.table.buckets.get(bucket).copied().unwrap_or(0));
-            }
+            sum ^= self.table.latencies.touch(stream, a.latency);
         }
         sum
     }
@@ -195,9 +270,7 @@ impl Recorder {
         let first = stream * self.lanes;
         let row = &mut self.table.rows[stream];
         row.arrived(bytes, latency);
-        if let Some(scale) = self.scale {
-            self.table.buckets[stream * scale.buckets() + scale.index(latency)] += 1;
-        }
+        self.table.latencies.count(stream, latency);
         let last = &mut self.states[first].last;
         if last.seen > 0 {
             let change = latency.abs_diff(last.latency);
@@ -215,7 +288,9 @@ impl Recorder {
     /// # Panics
     /// If `empty` has not the same shape.
     pub fn swap(&mut self, empty: &mut Table) {
-        assert!(empty.rows.len() == self.table.rows.len() && empty.scale == self.table.scale);
+        assert!(
+            empty.rows.len() == self.table.rows.len() && empty.latencies.scale == self.table.latencies.scale
+        );
         std::mem::swap(&mut self.table, empty);
     }
 

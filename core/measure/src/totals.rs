@@ -64,17 +64,14 @@ impl Totals {
 
     /// Adds a table of the same shape.
     pub fn add(&mut self, table: &Table) {
-        let per_stream = table.scale.map_or(0, Scale::buckets);
         for (i, total) in self.streams.iter_mut().enumerate() {
             let counts = table.counts(i);
             if counts.received + counts.duplicates + counts.stale + counts.rejected == 0 {
                 continue;
             }
             total.counts.merge(&counts);
-            if let Some(latency) = &mut total.latency {
-                latency.add_counts(&table.buckets[i * per_stream..(i + 1) * per_stream]);
-            }
         }
+        table.latencies.add_to(self.streams.iter_mut().map(|total| total.latency.as_mut()));
     }
 
     /// Adds other totals of the same shape.
@@ -125,6 +122,33 @@ mod tests {
     }
 
     proptest! {
+        /// Each stream has the histogram of its own packets, however many there are and over several tables.
+        #[test]
+        fn streams_keep_their_latencies_apart(
+            packets in proptest::collection::vec((0u32..3_000, 0u64..1 << 40), 0..300),
+            split in 0usize..300,
+        ) {
+            let (streams, scale) = (3_000, Scale::COARSE);
+            let mut recorder = Recorder::new(Table::new(streams, Some(scale)), 1);
+            let (mut totals, mut table) = (Totals::new(streams, Some(scale)), Table::new(streams, Some(scale)));
+            let mut expected = vec![SparseHistogram::new(scale); streams];
+            for (i, (stream, latency)) in packets.iter().enumerate() {
+                let index = *stream as usize;
+                let sequence = expected[index].total() as u32;
+                recorder.record(&[Arrival { stream: *stream, ..arrival(sequence, *latency) }], Nanos(i as u64));
+                expected[index].add(scale.index(*latency), 1);
+                if i == split {
+                    recorder.swap(&mut table);
+                    totals.add(&table);
+                    table.clear();
+                }
+            }
+            recorder.swap(&mut table);
+            totals.add(&table);
+            let found = totals.streams.iter().map(|stream| stream.latency.as_ref());
+            prop_assert!(found.eq(expected.iter().map(Some)));
+        }
+
         /// Against a model that remembers everything: any mix of loss, reordering and duplication.
         #[test]
         fn counts_agree_with_a_model(

@@ -438,12 +438,10 @@ mod tests {
 
     #[test]
     fn a_histogram_becomes_its_buckets() {
-        let mut counts = vec![0; Scale::FINE.buckets()];
-        for (value, count) in [(3, 5), (10, 1), (1000, 7)] {
-            counts[Scale::FINE.index(value)] = count;
-        }
         let mut h = SparseHistogram::new(Scale::FINE);
-        h.add_counts(&counts);
+        for (value, count) in [(3, 5), (10, 1), (1000, 7)] {
+            h.add(Scale::FINE.index(value), count);
+        }
         assert_eq!(buckets(&h), [(3, 5), (10, 1), (1000, 7)]);
     }
 

@@ -9,6 +9,19 @@ const PAGE: usize = 4096;
 /// Makes the pages of `values` present, huge ones where the kernel gives them, so that no page fault and fewer address
 /// translations fall into a worker's time. The values stay as they are.
 pub fn make_present(values: &mut [u32]) {
+    advise(values, rustix::mm::Advice::LinuxHugepage);
+    for page in values.chunks_mut(PAGE / size_of::<u32>()) {
+        // Read and written back, so that a zero page is replaced by a real one.
+        page[0] = std::hint::black_box(page[0]);
+    }
+}
+
+/// Lets the pages of `values` become present one by one, the smallest there are, when they are first written.
+pub fn use_small_pages(values: &mut [u32]) {
+    advise(values, rustix::mm::Advice::LinuxNoHugepage);
+}
+
+fn advise(values: &mut [u32], advice: rustix::mm::Advice) {
     let bytes = size_of_val(values);
     let start = values.as_mut_ptr().addr();
     let first = start.next_multiple_of(PAGE);
@@ -18,12 +31,8 @@ pub fn make_present(values: &mut [u32]) {
         // huge pages refuses it, which is no loss.
         unsafe {
             let address = std::ptr::with_exposed_provenance_mut(first);
-            let _ = rustix::mm::madvise(address, last - first, rustix::mm::Advice::LinuxHugepage);
+            let _ = rustix::mm::madvise(address, last - first, advice);
         }
-    }
-    for page in values.chunks_mut(PAGE / size_of::<u32>()) {
-        // Read and written back, so that a zero page is replaced by a real one.
-        page[0] = std::hint::black_box(page[0]);
     }
 }
 

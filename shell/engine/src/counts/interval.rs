@@ -12,6 +12,10 @@ use sched::PacingRecord;
 /// Streams up to which each has a pacing record of its own.
 pub(crate) const PACING_RECORDS_MAX: usize = 256;
 
+/// Bytes of a table's buckets up to which all are made present. Of more, the page of each bucket and some thousand streams
+/// comes with its first packet, in a microsecond.
+const PRESENT_MAX: usize = 64 << 20;
+
 /// A worker that took no turn for so long was kept from its core: a burst takes microseconds, and where the device works
 /// inside the worker's own system calls, at most some milliseconds.
 pub(crate) const PAUSE_NS: u64 = 5_000_000;
@@ -124,12 +128,19 @@ impl Shape {
         Self { streams, ports, sessions, scale: histograms.then_some(scale) }
     }
 
-    /// Bytes a trial's counters take at most: two tables for each worker, and two sums. Sums keep the buckets in use: a
-    /// quarter of them is sixty-fold latency from the fastest packet of a stream to its slowest.
+    /// Bytes that a trial's counters take: two tables for each worker, and two sums. Of buckets that are not made present
+    /// a quarter is counted, and of those of sums: sixty-fold latency from the fastest packet to the slowest.
     pub(crate) fn bytes(self, workers: usize) -> u64 {
         let buckets = self.scale.map_or(0, Scale::buckets) as u64;
         let fixed = 512;
-        self.streams as u64 * (workers as u64 * 2 * (4 * buckets + fixed) + 2 * (2 * buckets + fixed))
+        let in_table = if self.is_present() { 4 * buckets } else { buckets };
+        self.streams as u64 * (workers as u64 * 2 * (in_table + fixed) + 2 * (2 * buckets + fixed))
+    }
+
+    /// Whether the buckets of a table are made present before they are used.
+    fn is_present(self) -> bool {
+        let buckets = self.scale.map_or(0, Scale::buckets);
+        self.streams * buckets * size_of::<u32>() <= PRESENT_MAX
     }
 
     /// Whether each stream has its own pacing record.
@@ -142,10 +153,14 @@ impl Shape {
         if self.paces_streams() { stream } else { port }
     }
 
-    /// A table whose memory is there before a worker needs it.
+    /// A table. The memory of its buckets is there before a worker needs it, unless it is very large.
     pub(crate) fn table(self) -> Table {
         let mut table = Table::new(self.streams, self.scale);
-        os::memory::make_present(table.buckets_mut());
+        if self.is_present() {
+            os::memory::make_present(table.buckets_mut());
+        } else {
+            os::memory::use_small_pages(table.buckets_mut());
+        }
         table
     }
 
