@@ -257,7 +257,11 @@ def delivered(bench):
 # The kernel's threads for the network take the core from a client now and then, and work for it.
 VETH_SHARE_MIN = 0.9
 
-DEVICES = {"AF_XDP": (), "AF_PACKET": (("afxdp", "afpacket"),)}
+DEVICES = {
+    "AF_XDP": (),
+    "AF_PACKET": (("afxdp", "afpacket"),),
+    "AF_PACKET with segmentation offload": (("afxdp:veth0", "afpacket:veth0,tso"),),
+}
 
 
 def on_veth(bench, pair, profile, device, key):
@@ -368,8 +372,8 @@ def bulk_peers(bench):
                     return plain()
 
             bulk = lambda device: on_veth(bench, pair, "veth-bulk", device, "tx_bytes_goodput")
-            af_xdp, af_packet, whole, cut = alternate(bench, bulk("AF_XDP"), bulk("AF_PACKET"), plain, segmented, share_min=VETH_SHARE_MIN)
-    for name, ours in (("AF_XDP", af_xdp), ("AF_PACKET", af_packet)):
+            *ours, whole, cut = alternate(bench, *map(bulk, DEVICES), plain, segmented, share_min=VETH_SHARE_MIN)
+    for name, ours in zip(DEVICES, ours, strict=True):
         for peer, theirs in (("iperf3, segments of 1448 B", cut), ("iperf3, 64 KB segments", whole)):
             yield from beside(f"bulk TCP to the kernel, {name} on veth against {peer}", ours, theirs, lambda value: f"{8 * value / 1e3:.3g} Gb/s")
 

@@ -11,7 +11,7 @@ import pytest
 from hosts import Capture, Delayed, Host, Routed, counted, rules
 from kernel_client import digest
 from kernel_server import DIGEST, ECHO, KNOWN_BYTES, LEAVER, SINK, SLEEP_S, SLOW, SOURCE, known
-from lab import LONG, WEST4, wait_until
+from lab import LONG, WEST4, call, wait_until
 from sessions import all_through, check, no_resets, of, raw
 
 KINDS = ["afpacket", "afxdp"]
@@ -120,6 +120,37 @@ def test_a_bulk_to_the_kernel_is_exact(host, kind, v6):
     one = all_through(of(done), 2)
     assert one["client"]["tcp"]["bytes_out"] == 2 * BULK
     check_wire(capture, host.tester_address(v6))
+
+
+@pytest.mark.unsteady("counts retransmissions; a busy neighbour delays segments until they are sent again")
+@pytest.mark.parametrize("through", ["link", "cutting link", "router", "lossy router"])
+@FAMILIES
+def test_a_bulk_in_long_packets_is_exact(lab, through, v6):
+    """With segmentation offload the kernel takes segments in a row as one packet, and cuts it where an interface takes none."""
+    host = (Routed if "router" in through else Host)(lab, offloads=True)
+    host.kernel_server()
+    if through == "cutting link":
+        call(*host.tester.command("ethtool", "-K", "veth0", "tso", "off", "gso", "off", "tx", "off"))
+    if through == "lossy router":
+        host.lose(LOSS_PERCENT)
+    capture = Capture(lab, host.host, "h0", snap=120)
+    ports, piece = host.ports(), text(100_000)
+    ports["west"]["device"] += ",tso"
+    result = of(host.run(host.client(exact(piece, BULK // len(piece)), v6, DIGEST, open="10/s", count=2), ports=ports))
+    counts = all_through(result, 2)["client"]["tcp"]
+    assert counts["bytes_out"] == 2 * BULK, counts
+    told = host.host.run("nstat", "-asz", "TcpInErrs", "TcpInCsumErrors").split()
+    assert [told[told.index(name) + 1] for name in ("TcpInErrs", "TcpInCsumErrors")] == ["0", "0"], told
+    address = host.tester_address(v6)
+    segments = 2 * BULK / 1460
+    lengths = [int(length) for (length,) in capture.fields(f"tcp.len > 0 && {'ipv6' if v6 else 'ip'}.src == {address}", "tcp.len")]
+    if through == "cutting link":
+        assert max(lengths) <= 1460 and len(lengths) >= segments, (len(lengths), max(lengths))
+        check_wire(capture, address)
+    else:
+        assert max(lengths) > 10_000 and len(lengths) < segments / 3, (len(lengths), max(lengths))
+    if through == "lossy router":
+        assert host.lost() > 0 < counts["retransmitted_fast"] + counts["retransmitted_other"] + counts["timeouts"], counts
 
 
 @pytest.mark.unsteady("a busy machine's round trips are longer than the delay that is to be taken for loss")

@@ -241,9 +241,13 @@ impl Plan {
     /// Opens it without DPDK.
     fn open_packet(self, interface: OpenInterface) -> Result<Box<dyn Port>, PortError> {
         let number = |key: &str| self.device.option(key).and_then(|value| value.parse::<u32>().ok());
+        let is_on = |key: &str| number(key).map(|on| on != 0);
+        let segmentation_offload = is_on("tso").unwrap_or(false);
         let options = packet::Options {
             slots: number("framecnt"),
-            bypass_qdisc: number("qdisc_bypass").is_none_or(|on| on != 0),
+            // Past the queueing discipline the kernel cuts no packets: it drops what the card does not take.
+            bypass_qdisc: is_on("qdisc_bypass").unwrap_or(!segmentation_offload),
+            segmentation_offload,
         };
         packet::open(&self.device.text, self.request, options, interface, self.locks)
     }

@@ -216,7 +216,7 @@ impl DropCounts {
         if let Some(dropped) = self.interface.as_mut().and_then(OpenInterface::dropped) {
             tx.push(("interface_dropped", dropped));
         }
-        DriverDrops { rx, tx }
+        DriverDrops { rx, tx, tx_joined: 0 }
     }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! Checksums stay unfinished: each datagram holds its pseudo-header's sum, as the whole did.
 
+use crate::sum::{add, fold, pair, put};
 use std::ops::Range;
 
 const UDP: u8 = 17;
@@ -22,24 +23,6 @@ pub(crate) struct Joined {
     is_v6: bool,
     /// Bytes of payload of each but the last.
     part: usize,
-}
-
-fn pair(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]))
-}
-
-fn put(bytes: &mut [u8], at: usize, value: u16) {
-    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
-}
-
-/// The Internet checksum's sum over these bytes, an even number of them (RFC 1071), on top of `sum`.
-fn add(sum: u32, bytes: &[u8]) -> u32 {
-    bytes.as_chunks::<2>().0.iter().fold(sum, |sum, two| sum + u32::from(u16::from_be_bytes(*two)))
-}
-
-fn fold(sum: u32) -> u16 {
-    let once = (sum & 0xffff) + (sum >> 16);
-    ((once & 0xffff) + (once >> 16)) as u16
 }
 
 impl Joined {

@@ -3,7 +3,8 @@
 //! What it is: a receive ring that the kernel shares with this process (TPACKET_V2), and `sendmmsg`. Frames come as they were
 //! on the link: fragments are not joined, segments that the kernel left to a network card are handed over whole, tags that it
 //! took off are put back. Nothing is delayed: a frame can be read as soon as the kernel has written it. (TPACKET_V3 hands
-//! frames over in blocks, the last of which waits for a timer of a millisecond at least.)
+//! frames over in blocks, the last of which waits for a timer of a millisecond at least.) On request, TCP segments in a row are
+//! sent as one long packet that the card or the kernel cuts.
 //!
 //! What it is not: which interface a port string means and whether it can be used (`dpdk`, which opens all ports of the
 //! machine).
@@ -19,15 +20,18 @@
 //! open.rs     sockets and queues of a port          ring.rs    slots of the receive ring; no system call
 //! socket.rs   system calls                          loose.rs   frames that have a buffer of their own
 //! queue.rs    Port, TxQueue, RxQueue                cut.rs     long UDP packets into datagrams
+//! sum.rs      words of headers, and their sums      join.rs    TCP segments into long packets
 //! ```
 
 #![allow(unsafe_code)]
 
 mod cut;
+mod join;
 mod loose;
 mod open;
 mod queue;
 mod ring;
 mod socket;
+mod sum;
 
 pub use open::{Options, open};

@@ -36,6 +36,8 @@ pub struct Options {
     pub slots: Option<u32>,
     /// Whether frames go past the interface's queueing discipline.
     pub bypass_qdisc: bool,
+    /// Whether TCP segments in a row are sent as one long packet, for the card or the kernel to cut.
+    pub segmentation_offload: bool,
 }
 
 /// Opens a port on an interface that was checked: it is there, up, and large enough. The calling thread is in its network
@@ -78,6 +80,7 @@ pub fn open(
         sockets,
         too_long: AtomicU64::new(0),
         too_long_to_send: AtomicU64::new(0),
+        joined: AtomicU64::new(0),
         link_down: AtomicU64::new(0),
         refused: AtomicU64::new(0),
         _locks: locks,
@@ -85,13 +88,14 @@ pub fn open(
     let mut queues = Queues { tx: Vec::new(), rx: Vec::new() };
     for (number, ring) in rings.into_iter().enumerate() {
         queues.rx.push(Box::new(PacketRx::new(ring, number, shared.clone())) as Box<dyn RxQueue>);
-        let socket = sender(index, options.bypass_qdisc)
-            .map_err(|error| failed("the kernel gives no packet socket", &error))?;
+        let socket =
+            sender(index, options).map_err(|error| failed("the kernel gives no packet socket", &error))?;
         // What is sent is the kernel's copy: there are no more frames than are written at a time.
         let frames = FreeFrames::new(16 * BURST, request.buffer_bytes() as usize).ok_or_else(|| {
             PortError::new(text, PortErrorKind::Resource, "there is no memory for frames", "free some memory")
         })?;
-        queues.tx.push(Box::new(PacketTx::new(socket, frames, shared.clone())) as Box<dyn TxQueue>);
+        queues.tx.push(Box::new(PacketTx::new(socket, frames, options.segmentation_offload, shared.clone()))
+            as Box<dyn TxQueue>);
     }
     let facts = PortFacts {
         device: text.to_owned(),
@@ -142,10 +146,13 @@ fn share(sockets: &[Socket]) -> io::Result<()> {
     sockets.iter().try_for_each(Socket::open_ears)
 }
 
-fn sender(index: u32, bypass_qdisc: bool) -> io::Result<Socket> {
+fn sender(index: u32, options: Options) -> io::Result<Socket> {
     let socket = Socket::new()?;
-    if bypass_qdisc {
+    if options.bypass_qdisc {
         socket.bypass_qdisc()?;
+    }
+    if options.segmentation_offload {
+        socket.tell_offload()?;
     }
     socket.send_freely();
     socket.bind(index, Hears::Nothing)?;

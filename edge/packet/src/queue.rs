@@ -3,6 +3,7 @@
 //! Invariant: the interface's lock and the sockets last until the port and all its queues are gone.
 
 use crate::cut::Joined;
+use crate::join::{Front, data, join};
 use crate::loose::{self, BEFORE, Loose};
 use crate::ring::{Next, Ring, Tag, VIRTIO, flags, udp_part};
 use crate::socket::Socket;
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     pub too_long: AtomicU64,
     /// Sent frames that are longer than the interface takes.
     pub too_long_to_send: AtomicU64,
+    /// Frames that were sent as the rest of a longer one.
+    pub joined: AtomicU64,
     /// Frames that were to be sent while the interface was down or gone.
     pub link_down: AtomicU64,
     /// Frames that the kernel refused for another reason: without the right to send, by a filter, malformed.
@@ -64,81 +67,150 @@ impl Port for PacketPort {
             tx.push(("interface_dropped", dropped));
         }
         let rx = vec![("kernel_ring_full", self.ring_full), ("too_long", count(&shared.too_long))];
-        DriverDrops { rx, tx }
+        DriverDrops { rx, tx, tx_joined: count(&shared.joined) }
     }
 }
+
+/// The `virtio_net_hdr` of a packet that leaves nothing to the card.
+static NOTHING_LEFT: [u8; VIRTIO] = [0; VIRTIO];
 
 /// A queue to send from.
 pub(crate) struct PacketTx {
     socket: Socket,
     free: FreeFrames,
     messages: Box<[libc::mmsghdr; BURST]>,
-    parts: Box<[libc::iovec; BURST]>,
+    parts: Box<[libc::iovec; 2 * BURST]>,
+    /// Frames of the burst up to the end of each message.
+    ends: [usize; BURST],
+    /// What stands before each message's frames, if a `virtio_net_hdr` must.
+    fronts: Option<Box<[Front; BURST]>>,
     shared: Arc<Shared>,
 }
 
 // SAFETY: the pointers in messages and parts are written before each use, by the thread that uses them.
 unsafe impl Send for PacketTx {}
 
+fn part(bytes: &[u8]) -> libc::iovec {
+    libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
+}
+
 impl PacketTx {
-    pub(crate) fn new(socket: Socket, free: FreeFrames, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(
+        socket: Socket,
+        free: FreeFrames,
+        segmentation_offload: bool,
+        shared: Arc<Shared>,
+    ) -> Self {
         // SAFETY: both are plain numbers and pointers that may be null.
         let (message, part) = unsafe { std::mem::zeroed() };
-        Self { socket, free, messages: Box::new([message; BURST]), parts: Box::new([part; BURST]), shared }
+        Self {
+            socket,
+            free,
+            messages: Box::new([message; BURST]),
+            parts: Box::new([part; 2 * BURST]),
+            ends: [0; BURST],
+            fronts: segmentation_offload.then(|| Box::new([const { Front::EMPTY }; BURST])),
+            shared,
+        }
+    }
+
+    /// Makes messages of the frames of `burst`; returns how many.
+    #[inline]
+    fn write_messages(&mut self, burst: &Burst) -> usize {
+        let (mut frames, mut messages, mut used) = (0, 0, 0);
+        while frames < burst.len() {
+            let begin = used;
+            let mut push = |bytes: &[u8]| {
+                self.parts[used] = part(bytes);
+                used += 1;
+            };
+            let joined = match &mut self.fronts {
+                None => {
+                    push(burst.data(frames));
+                    1
+                }
+                Some(fronts) => {
+                    let front = &mut fronts[messages];
+                    let joined = join(burst, frames, front);
+                    if joined == 1 {
+                        push(&NOTHING_LEFT);
+                        push(burst.data(frames));
+                    } else {
+                        push(front.bytes());
+                        (frames..frames + joined).for_each(|i| push(data(burst.data(i))));
+                    }
+                    joined
+                }
+            };
+            frames += joined;
+            self.ends[messages] = frames;
+            let message = &mut self.messages[messages].msg_hdr;
+            message.msg_iov = self.parts[begin..].as_mut_ptr();
+            message.msg_iovlen = used - begin;
+            messages += 1;
+        }
+        messages
     }
 
     /// Hands the frames of `burst` to the kernel; returns how many are done with.
     #[inline]
     fn hand_over(&mut self, burst: &Burst) -> usize {
-        let n = burst.len();
-        for (i, part) in self.parts[..n].iter_mut().enumerate() {
-            let data = burst.data(i);
-            *part = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
-        }
-        let parts = self.parts.as_mut_ptr();
-        for (i, message) in self.messages[..n].iter_mut().enumerate() {
-            message.msg_hdr.msg_iov = parts.wrapping_add(i);
-            message.msg_hdr.msg_iovlen = 1;
-        }
+        let n = self.write_messages(burst);
         let mut done = 0;
         while done < n {
             let rest = &mut self.messages[done..n];
             let (count, flags) = (rest.len() as u32, libc::MSG_DONTWAIT);
-            // SAFETY: as many messages as said, each with one part that points to a frame of the burst; the kernel reads the
-            // frames, and writes to the messages only.
+            // SAFETY: as many messages as said, each with parts that point to frames of the burst or to what stands before
+            // them; the kernel reads these, and writes to the messages only.
             let code = unsafe { libc::sendmmsg(self.socket.raw(), rest.as_mut_ptr(), count, flags as _) };
             match usize::try_from(code) {
                 Ok(sent) => done += sent,
-                Err(_) => match self.refused(&io::Error::last_os_error(), n - done) {
-                    0 => break,
-                    lost => done += lost,
-                },
+                Err(_) => {
+                    let before = self.done_with(done);
+                    let (first, all) = (self.ends[done] - before, burst.len() - before);
+                    match self.refused(&io::Error::last_os_error(), first, all) {
+                        0 => break,
+                        lost if lost == all => done = n,
+                        _ => done += 1,
+                    }
+                }
             }
         }
-        done
+        let frames = self.done_with(done);
+        if frames > done {
+            self.shared.joined.fetch_add((frames - done) as u64, Ordering::Relaxed);
+        }
+        frames
     }
 
-    /// The kernel takes nothing; returns how many of the `left` frames are lost by that.
+    /// Frames in the first `messages` messages.
+    #[inline]
+    fn done_with(&self, messages: usize) -> usize {
+        messages.checked_sub(1).map_or(0, |last| self.ends[last])
+    }
+
+    /// The kernel takes nothing; returns how many of the `left` frames are lost by that: none, the `first` ones, which are a
+    /// message, or all.
     #[cold]
-    fn refused(&self, error: &io::Error, left: usize) -> usize {
+    fn refused(&self, error: &io::Error, first: usize, left: usize) -> usize {
         match error.raw_os_error() {
             // The socket's frames are still under way.
             Some(libc::EAGAIN | libc::EINTR) => 0,
             // The interface dropped it, and counts it.
-            Some(libc::ENOBUFS) => 1,
+            Some(libc::ENOBUFS) => first,
             Some(libc::EMSGSIZE) => {
-                self.shared.too_long_to_send.fetch_add(1, Ordering::Relaxed);
-                1
+                self.shared.too_long_to_send.fetch_add(first as u64, Ordering::Relaxed);
+                first
             }
             // Down, or gone.
             Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
                 self.shared.link_down.fetch_add(left as u64, Ordering::Relaxed);
                 left
             }
-            // The first frame was refused for what it is, or for who sends it: the others may pass.
+            // The first message was refused for what it is, or for who sends it: the others may pass.
             _ => {
-                self.shared.refused.fetch_add(1, Ordering::Relaxed);
-                1
+                self.shared.refused.fetch_add(first as u64, Ordering::Relaxed);
+                first
             }
         }
     }

@@ -100,7 +100,7 @@ pub(crate) fn udp_part(header: &[u8; VIRTIO]) -> u16 {
 }
 
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the kernel left the checksum to a network card.
-const NEEDS_CHECKSUM: u8 = 1;
+pub(crate) const NEEDS_CHECKSUM: u8 = 1;
 
 /// What a frame's head says of a frame with this `virtio_net_hdr`.
 ///

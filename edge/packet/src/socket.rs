@@ -98,12 +98,17 @@ impl Socket {
         }
     }
 
+    /// A `virtio_net_hdr` stands before each frame, sent or received.
+    pub(crate) fn tell_offload(&self) -> io::Result<()> {
+        self.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1)
+    }
+
     /// Makes the kernel share a receive ring of this form, with a `virtio_net_hdr` before each frame. Frames longer than a
     /// slot are kept whole in the socket's queue beside.
     pub(crate) fn share_ring(&self, request: RingRequest) -> io::Result<()> {
         let version = libc::tpacket_versions::TPACKET_V2 as c_int;
         self.set(libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
-        self.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1)?;
+        self.tell_offload()?;
         self.set(libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &1)?;
         self.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
     }

@@ -100,6 +100,8 @@ pub struct DriverDrops {
     pub rx: Vec<(&'static str, u64)>,
     /// Frames a transmit queue took and that never left, by reason.
     pub tx: Vec<(&'static str, u64)>,
+    /// Frames that left as the rest of a longer one: an interface may count only that one. They are no loss.
+    pub tx_joined: u64,
 }
 
 /// The control side of a port. Never touched by a worker.

@@ -128,7 +128,8 @@ use Takes::{Mac, Number, Power, Secret, Switch, YesNo};
 /// What DPDK's drivers may be told, by their own keys. Left out on purpose: what names another interface, socket, file or
 /// device (`iface`, `socket`, `path`, `remote`, `xdp_prog` …), what would stay after the port is closed (`persist`), and
 /// what follows from the trial (`qpairs`, `framesz`, `queue_count`).
-const AF_PACKET: &[(&str, Takes)] = &[("framecnt", Power(16, 65_536)), ("qdisc_bypass", Switch)];
+const AF_PACKET: &[(&str, Takes)] =
+    &[("framecnt", Power(16, 65_536)), ("qdisc_bypass", Switch), ("tso", Switch)];
 const AF_XDP: &[(&str, Takes)] =
     &[("start_queue", Number(0, 1023)), ("force_copy", Switch), ("busy_budget", Number(0, 65_535))];
 const MEMIF: &[(&str, Takes)] = &[

@@ -32,7 +32,8 @@ impl Baseline {
             if self.elsewhere[index] {
                 now.tx.retain(|(reason, _)| *reason != "interface_dropped");
             }
-            let known: u64 = now.tx.iter().map(|(_, n)| n).sum();
+            now.tx_joined = now.tx_joined.saturating_sub(self.drops[index].tx_joined);
+            let known = now.tx.iter().map(|(_, n)| n).sum::<u64>() + now.tx_joined;
             let ours = sums.ports[index].tx_packets;
             if let Some((before, after)) = self.links[index].as_ref().zip(link_counters(&facts[index])) {
                 // The kernel's own packets may be among those the interface sent, so this never says too much.
