@@ -14,6 +14,8 @@ def through(lab, kind, program, streams, **load):
     device.sysctl({"net.ipv6.conf.all.disable_ipv6": 1})
     lab.veth(tester, "veth0", device, "west")
     lab.veth(tester, "veth1", device, "east")
+    for end in ("west", "east") if kind == "xdp" else ():
+        device.run("ethtool", "-K", end, "gro", "on")
     ports = {
         "west": {"device": f"{kind}:veth0", "ip": "10.0.0.2/24"},
         "east": {"device": f"{kind}:veth1", "ip": "10.0.0.3/24"},
@@ -30,7 +32,7 @@ def through(lab, kind, program, streams, **load):
 
 
 @pytest.mark.unsteady("the device runs on the cores the tester uses; a busy neighbour costs packets")
-@pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
+@pytest.mark.parametrize("kind", ["afpacket", "afxdp", "xdp"])
 def test_what_a_device_does_to_packets_is_reported_exactly(lab, kind):
     """Real packets through a device that drops every 10th, repeats every 7th and holds every 13th back."""
     streams = [
@@ -52,13 +54,15 @@ def test_what_a_device_does_to_packets_is_reported_exactly(lab, kind):
         assert spoilt["loss_ratio"] == pytest.approx(0.1)
         assert spoilt["latency_ns"]["samples"] == spoilt["rx"]
         assert (spared["tx"], spared["lost"], spared["duplicates"], spared["reordered"]) == (1000, 0, 0, 0)
+        recorded = [port["kernel_rx"]["packets"] for port in result["ports"].values() if kind == "xdp"]
+        assert recorded in ([], [spared["rx"], spoilt["rx"] + spoilt["duplicates"]])
         assert result["verdict"]["valid"], result["verdict"]
 
     settled(once, check)
 
 
 @pytest.mark.unsteady("the device runs on the cores the tester uses; a busy neighbour costs packets")
-@pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
+@pytest.mark.parametrize("kind", ["afpacket", "afxdp", "xdp"])
 def test_damaged_and_forged_packets_cost_themselves_and_nothing_else(lab, kind):
     """A flipped bit of a sequence number or of a time, and a number 3,000,000 ahead: the other packets count as received,
     the latency is right, and the verdict says what was left out."""

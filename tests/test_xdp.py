@@ -1,4 +1,5 @@
-"""`xdp:` ports: bursts leave as XDP live frames, everything else as from `afxdp:`; the counts are those of the interfaces."""
+"""`xdp:` ports: bursts leave as XDP live frames, and the kernel records test packets that arrive; everything else as with
+`afxdp:`. The counts are those of the interfaces."""
 
 import json
 import subprocess
@@ -147,6 +148,85 @@ def test_a_router_forwards_what_is_sent(lab):
     assert one["loss_ratio"] < 0.5
 
 
+@pytest.mark.unsteady("compares latencies on a machine that others use")
+def test_a_router_looks_as_it_does_over_af_xdp(lab):
+    """Loss, order, duplicates and packets are the same, and the latency is, to within what the machine does to both."""
+    need("ethtool")
+    router = lab.router()
+    for inner in ("r0", "r1"):
+        router.router.run("ethtool", "-K", inner, "gro", "on")
+    streams = [
+        stream("there", "west", "east", 9001, rate="5kpps", count=5000),
+        stream("back", "east", "west", 9002, v6=True, rate="2kpps", count=2000, size="imix"),
+    ]
+
+    def run(kind):
+        profile = lab.profile(router.ports(kind), streams, load={"duration": "2s", "drain": "500ms"})
+        interface = "veth1"
+        before = router.tester.counters(interface)["rx"]
+        result = lab.eagre("run", profile, "--json", "-", ns=router.tester).told
+        return result, router.tester.counters(interface)["rx"] - before
+
+    def check(af_xdp, xdp):
+        for name, count in (("there", 5000), ("back", 2000)):
+            ours, theirs = xdp[0]["streams"][name], af_xdp[0]["streams"][name]
+            for counted in ("tx", "rx", "lost", "duplicates", "reordered", "rx_bytes"):
+                assert ours.get(counted) == theirs.get(counted), (name, counted)
+            assert (ours["rx"], ours["lost"]) == (count, 0)
+            assert ours["latency_ns"]["samples"] == ours["rx"]
+            # The kernel's instant is before the one at which a worker sees the frame.
+            assert 0 < ours["latency_ns"]["p50"] < 1.2 * theirs["latency_ns"]["p50"]
+        ports, arrived = xdp[0]["ports"], xdp[1]
+        assert ports["east"]["kernel_rx"]["packets"] == 5000 and ports["west"]["kernel_rx"]["packets"] == 2000
+        assert all("off" not in port["kernel_rx"] for port in ports.values())
+        assert 0 < ports["east"]["kernel_rx"]["clock_error_max_ns"] < 100_000
+        assert "kernel_rx" not in af_xdp[0]["ports"]["east"]
+        assert 5000 <= ports["east"]["rx_packets"] <= arrived <= ports["east"]["rx_packets"] + 100
+
+    settled(lambda: (run("afxdp"), run("xdp")), check)
+
+
+def test_what_needs_frames_gets_them(lab, tester):
+    """With a capture of received frames, all come as frames, and the result says why."""
+    folder = lab.folder()
+    ports = pair("xdp:v0", "xdp:v1")
+    ports["east"]["capture"] = {"file": str(folder / "east.pcap"), "direction": "rx"}
+    streams = [stream(name, *ends, port, rate="1kpps", count=300) for name, ends, port in (
+        ("there", ("west", "east"), 9001),
+        ("back", ("east", "west"), 9002),
+    )]  # fmt: skip
+    result = lab.eagre("run", lab.profile(ports, streams, load={"duration": "1s", "drain": "500ms"}), "--json", "-", ns=tester).told
+    assert sums(result, "rx") == sums(result, "tx") == 600
+    west, east = (result["ports"][name]["kernel_rx"] for name in ("west", "east"))
+    assert (west["packets"], east["packets"]) == (300, 0)
+    assert "captured" in east["off"] and "off" not in west
+    assert (folder / "east.pcap").stat().st_size > 300 * 76
+
+
+def test_sessions_and_streams_share_a_port(lab, tester):
+    """Frames of sessions, ARP and pings come as frames while test packets are recorded; each is counted once."""
+    web = {
+        "name": "web",
+        "app": {"http": {"response": "2KB"}},
+        "client": {"port": "west"},
+        "server": {"port": "east"},
+        "open": "200/s",
+    }
+    streams = [stream("s", "west", "east", rate="20kpps", count=10_000, pattern={"bursts": 32})]
+    ports = pair("xdp:v0", "xdp:v1")
+    profile = lab.profile(ports, streams, sessions=[web], load={"duration": "1s", "drain": "2s"})
+
+    def check(done):
+        result = done.result()
+        one, seen = result["streams"]["s"], result["sessions"]["web"]
+        assert (one["rx"], one["lost"], one["duplicates"]) == (10_000, 0, 0)
+        assert seen["completed"] == seen["attempted"] > 100, seen
+        east = result["ports"]["east"]
+        assert east["kernel_rx"]["packets"] == 10_000 < east["rx_packets"]
+
+    settled(lambda: lab.eagre("run", profile, "--json", "-", ns=tester), check)
+
+
 def test_sessions_run_over_it(lab, tester):
     """HTTP between two such ports: all complete."""
     web = {
@@ -186,10 +266,12 @@ def test_a_killed_run_leaves_no_program(lab, tester):
     inside = [int(pid) for pid in tester.pids()]
     programs = {number for pid in inside for number in loaded(pid)}
     names = bpf.programs()
-    assert [names.get(number) for number in programs].count("eagre_live") == 2, (programs, names)
+    of_run = [names.get(number) for number in programs]
+    assert of_run.count("eagre_live") == of_run.count("eagre_intake") == 2, (programs, names)
     process.kill()
     process.wait(10)
-    wait_until(lambda: not any(bpf.programs().get(number) == "eagre_live" for number in programs), "the programs to go")
+    wait_until(lambda: not programs & set(bpf.programs()), "the programs to go")
+    assert "xdp" not in tester.run("ip", "-json", "link", "show", "dev", "v0") + tester.run("ip", "-json", "link", "show", "dev", "v1")
     again = lab.eagre("run", profile, "--duration", "300ms", "--json", "-", ns=tester)
     assert sums(again.told, "rx") > 0
 

@@ -780,6 +780,16 @@ export interface JitterSummary {
   rfc4689_max: number;
 }
 
+/** Test packets that a program in the kernel recorded, and dropped: no frame of theirs reached the tester. */
+export interface KernelRxResult {
+  /** Packets that were recorded. All others came as frames. */
+  packets: number;
+  /** Largest error of their arrival times on the tester's clock. Absent if none came. */
+  clock_error_max_ns?: number | null;
+  /** Why test packets came as frames. Absent if they need not. */
+  off?: string | null;
+}
+
 /** A distribution of times, ns. Percentiles are absent without a histogram. */
 export interface LatencyResult {
   /** Minimum. */
@@ -1527,6 +1537,8 @@ export interface PortResult {
   rx_bps_l1: number;
   /** Packets received that are not test packets of this run. */
   rx_other: number;
+  /** Test packets that the kernel took in by itself. Only of `xdp:` ports. */
+  kernel_rx?: KernelRxResult | null;
   /** ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups and BGP speakers sent while traffic ran. */
   tx_answers: number;
   /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */

@@ -280,7 +280,9 @@ impl Recorder {
         } else {
             row.began(now.0);
         }
-        *last = Last { arrival: now, latency, jitter_16: last.jitter_16, seen: last.seen + 1 };
+        // Several queues may tell of their arrivals one after the other: times between arrivals add up to the span all the same.
+        let arrival = now.max(last.arrival);
+        *last = Last { arrival, latency, jitter_16: last.jitter_16, seen: last.seen + 1 };
     }
 
     /// Exchanges what was counted for `empty`.

@@ -26,6 +26,9 @@ part! {
         rx_bps_l1: f64 = BITS_PER_S;
         /// Packets received that are not test packets of this run.
         rx_other: u64 = COUNT.counter("port_rx_other_packets");
+        /// Test packets that the kernel took in by itself. Only of `xdp:` ports.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        kernel_rx: Option<KernelRxResult> = PART;
         /// ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups and BGP speakers sent while traffic
         /// ran.
         tx_answers: u64 = COUNT;
@@ -60,6 +63,20 @@ part! {
         /// Departures of all paced streams compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
+    }
+}
+
+part! {
+    /// Test packets that a program in the kernel recorded, and dropped: no frame of theirs reached the tester.
+    pub struct KernelRxResult {
+        /// Packets that were recorded. All others came as frames.
+        packets: u64 = COUNT;
+        /// Largest error of their arrival times on the tester's clock. Absent if none came.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        clock_error_max_ns: Option<u64> = NANOS;
+        /// Why test packets came as frames. Absent if they need not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        off: Option<String> = TEXT;
     }
 }
 

@@ -34,8 +34,10 @@ pub const STREAMS_MAX: usize = 1 << 24;
 pub const VARYING: usize = 12;
 const TIME_BITS: u32 = 40;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
-const MARK_BITS: u32 = 24;
-const STREAM_BITS: u32 = 24;
+/// Bits of the run's mark, the first of a signature.
+pub const MARK_BITS: u32 = 24;
+/// Bits of the stream, which follow.
+pub const STREAM_BITS: u32 = 24;
 /// Of the first eight bytes, those before the check.
 const BEFORE_CHECK: u64 = (1 << (MARK_BITS + STREAM_BITS)) - 1;
 
@@ -53,6 +55,17 @@ pub struct Signature {
 }
 
 impl Signature {
+    /// What a signature of `stream` says whose middle eight and last two bytes are these little-endian numbers.
+    #[inline(always)]
+    pub fn from_words(stream: u32, middle: u64, tail: u16) -> Self {
+        Self {
+            stream,
+            lane: (tail >> 8) as u8,
+            sequence: middle as u32,
+            time: middle >> 32 | u64::from(tail & 0xff) << 32,
+        }
+    }
+
     /// Its bytes in packets of the run with this mark; 40 bits of the time are kept.
     pub fn bytes(&self, mark: &Mark) -> [u8; LEN] {
         let lane = mark.lane(self.stream, self.lane);
@@ -86,6 +99,12 @@ impl Mark {
         let key = random::key(seed);
         let word = |n| random::word(key, n);
         Self { bits: ((word(0) >> (64 - MARK_BITS)) as u32).max(1), keys: [word(1), word(2)] }
+    }
+
+    /// The mark itself, and the keys of the check, for others who recognise signatures: its factors are the signature's
+    /// middle eight bytes xored with the first key, and the first six bytes followed by the last two xored with the second.
+    pub fn parts(&self) -> (u32, [u64; 2]) {
+        (self.bits, self.keys)
     }
 
     /// What the packets of a stream that one worker sends have in common.
@@ -179,20 +198,16 @@ pub fn read_at_end(data: &[u8], mark: &Mark) -> Result<Signature, NoSignature> {
     let (first, rest) = bytes.split_first_chunk().expect("18 bytes hold 8");
     let (middle, tail) = rest.split_first_chunk().expect("10 bytes hold 8");
     let (first, middle) = (u64::from_le_bytes(*first), u64::from_le_bytes(*middle));
-    let tail = u64::from(u16::from_le_bytes([tail[0], tail[1]]));
+    let tail = u16::from_le_bytes([tail[0], tail[1]]);
     if first as u32 & ((1 << MARK_BITS) - 1) != mark.bits {
         return Err(NoSignature::Foreign);
     }
     let fixed = first & BEFORE_CHECK;
-    if u64::from(check(middle ^ mark.keys[0], (fixed | tail << 48) ^ mark.keys[1])) != first >> 48 {
+    if u64::from(check(middle ^ mark.keys[0], (fixed | u64::from(tail) << 48) ^ mark.keys[1])) != first >> 48
+    {
         return Err(NoSignature::Damaged);
     }
-    Ok(Signature {
-        stream: (fixed >> MARK_BITS) as u32,
-        lane: (tail >> 8) as u8,
-        sequence: middle as u32,
-        time: middle >> 32 | (tail & 0xff) << 32,
-    })
+    Ok(Signature::from_words((fixed >> MARK_BITS) as u32, middle, tail))
 }
 
 /// The signature in `frame` wherever padding has left it: at the frame's end, or else at the end of its IP packet, as

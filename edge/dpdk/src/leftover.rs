@@ -90,6 +90,11 @@ impl Program {
         Self::by_id(now.xdp?.id).ok()
     }
 
+    /// The map from queues to AF_XDP sockets that it uses.
+    pub(crate) fn sockets(&self) -> io::Result<OwnedFd> {
+        bpf::socket_map_of(&self.maps)
+    }
+
     /// Closes this process's descriptors of the program and its maps, which the driver that opened them has forgotten.
     pub(crate) fn close_forgotten(&self) {
         let descriptors = fs::read_dir("/proc/self/fdinfo").into_iter().flatten().flatten();

@@ -567,8 +567,13 @@ impl Opening {
         let mut queues = Queues { tx: tx.collect(), rx: rx.collect() };
         let mut live = None;
         if let (Kind::AfXdp { live: true, .. }, Some(interface)) = (kind, &self.plan.interface) {
+            let (device, interface) = (&self.plan.device, &interface.at_open);
+            let first = device.option("start_queue").and_then(|queue| queue.parse().ok()).unwrap_or(0);
+            let program = self.opened.program.as_ref();
+            let intake = live::take_over(&device.text, interface, program, first, queues.rx.len() as u32)?;
+            let intake = self.opened.intake.get_or_init(|| intake);
             let counts = Arc::new(LiveCounts::default());
-            queues = live::wrap(&self.plan.device.text, &interface.at_open, queues, &counts)?;
+            queues = live::wrap(&device.text, interface, queues, intake.as_ref(), &counts)?;
             live = Some(counts);
             self.facts.driver = live::DRIVER.to_owned();
         }

@@ -14,7 +14,7 @@ use crate::pool::{HEADROOM, Pool};
 use crate::sockets::{Membership, Socket, XdpStatistics};
 use crate::thread::{self, Shielded};
 use crate::watchdog;
-use ::xdp::LiveCounts;
+use ::xdp::{Intake, LiveCounts};
 use os::interface_lock::InterfaceLock;
 use os::open_interface::OpenInterface;
 use port::{Burst, DriverDrops, FrameHead, PoolId, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
@@ -42,6 +42,8 @@ pub(crate) struct Opened {
     pub listens_at: Option<String>,
     /// What its driver attached to the interface.
     pub program: Option<Program>,
+    /// What took that program's place, or why nothing did; of ports that may have it.
+    pub intake: OnceLock<Result<Intake, String>>,
     /// Starts and closes where its driver takes connections.
     pub on_interrupt_thread: bool,
     /// Whether its driver is that of AF_XDP.
@@ -73,6 +75,7 @@ impl Opened {
             peer_socket: None,
             listens_at: None,
             program: None,
+            intake: OnceLock::new(),
             on_interrupt_thread: false,
             sockets: Vec::new(),
             is_xdp,
@@ -121,6 +124,8 @@ impl Opened {
         if self.is_xdp {
             self.sockets.iter().for_each(|socket| socket.close_if_forgotten());
         }
+        // Only now: the driver takes a program off that it finds, whoever's it is, unless a link holds it.
+        self.intake = OnceLock::new();
         // Nor does it close its program and map.
         if let Some(program) = self.program.take() {
             program.close_forgotten();
@@ -212,6 +217,9 @@ impl DropCounts {
         }
         if let Some(live) = &self.live {
             tx.push(("xdp_refused", live.refused.load(Ordering::Relaxed)));
+        }
+        if let Some(Ok(intake)) = opened.intake.get() {
+            rx.push(("xdp_records_full", intake.refused()));
         }
         if let Some(dropped) = self.interface.as_mut().and_then(OpenInterface::dropped) {
             tx.push(("interface_dropped", dropped));

@@ -86,6 +86,11 @@ impl Clock for TscClock {
         }
         Nanos(self.ns_at(ticks()))
     }
+
+    #[inline]
+    fn monotonic_ns(&self) -> Option<u64> {
+        Some(monotonic_ns())
+    }
 }
 
 impl TscClock {

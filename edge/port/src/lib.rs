@@ -32,6 +32,11 @@ use units::Nanos;
 pub trait Clock {
     /// The present instant. Never goes back on one thread.
     fn now(&self) -> Nanos;
+
+    /// The present instant on the scale of CLOCK_MONOTONIC, which the kernel stamps with, ns; `None` where time is not real.
+    fn monotonic_ns(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Time that passes only when told to.
@@ -152,4 +157,47 @@ pub trait RxQueue: Send {
 
     /// Takes looked-at frames back.
     fn free(&mut self, burst: &mut Burst);
+
+    /// From now on, test packets may be taken in by the kernel, which delivers what [`RxQueue::recorded`] tells instead of their
+    /// frames; `None`: all frames are delivered, as at first. Returns whether it will; `false` from a port without such a thing.
+    ///
+    /// # Errors
+    /// Why this queue cannot although ports of its kind can. All frames are delivered.
+    fn record(&mut self, _packets: Option<&TestPackets>) -> Result<bool, String> {
+        Ok(false)
+    }
+
+    /// Writes records of test packets, oldest first, as many as there are and `records` has room for; returns how many.
+    fn recorded(&mut self, _records: &mut [Recorded]) -> usize {
+        0
+    }
+}
+
+/// What tells the test packets of a run from all other frames; see the signature in `wire`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestPackets {
+    /// The run's mark, not zero.
+    pub mark: u32,
+    /// The keys of the signature's check.
+    pub keys: [u64; 2],
+    /// Bytes without FCS of the shortest and the longest frame of each stream; of streams of other ports a shortest that is
+    /// longer than the longest.
+    pub lengths: Vec<[u16; 2]>,
+}
+
+/// A test packet that the kernel took in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Recorded {
+    /// When it came in, CLOCK_MONOTONIC, ns.
+    pub monotonic_ns: u64,
+    /// When it was sent, ns modulo 2^40, as its signature says.
+    pub time: u64,
+    /// Its stream.
+    pub stream: u32,
+    /// Its number in the lane.
+    pub sequence: u32,
+    /// The lane.
+    pub lane: u8,
+    /// Bytes of the frame without FCS.
+    pub bytes: u16,
 }

@@ -8,17 +8,28 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 const MAP_CREATE: i64 = 0;
 const PROG_LOAD: i64 = 5;
 const PROG_TEST_RUN: i64 = 10;
+const MAP_GET_FD_BY_ID: i64 = 14;
+const OBJ_GET_INFO_BY_FD: i64 = 15;
 const LINK_CREATE: i64 = 28;
 
 const MAP_TYPE_ARRAY: u32 = 2;
+/// From queues to AF_XDP sockets.
+const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_TYPE_XDP: u32 = 37;
 /// The map's values can be mapped into a process.
 const F_MMAPABLE: u32 = 1 << 10;
 /// A run's packets are frames that go where the program sends them.
 const F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
-/// Attach in the kernel's stack, not in a driver.
-const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+
+/// Where an XDP program runs (linux/if_link.h, XDP_FLAGS_…_MODE).
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Mode {
+    /// In the kernel's stack.
+    Stack = 1 << 1,
+    /// In the driver.
+    Driver = 1 << 2,
+}
 
 /// Bytes of a name, with its final zero.
 const NAME: usize = 16;
@@ -41,8 +52,18 @@ fn name(text: &str) -> [u8; NAME] {
     name
 }
 
-/// An array of one value of so many bytes, which a process can map.
-pub(crate) fn array(label: &str, bytes: u32) -> io::Result<OwnedFd> {
+/// An array of so many values of so many bytes each, which a process can map.
+pub(crate) fn array(label: &str, bytes: u32, entries: u32) -> io::Result<OwnedFd> {
+    map(label, MAP_TYPE_ARRAY, bytes, entries, F_MMAPABLE)
+}
+
+/// A map from queues to AF_XDP sockets.
+#[cfg(test)]
+pub(crate) fn socket_map(queues: u32) -> io::Result<OwnedFd> {
+    map("sockets", MAP_TYPE_XSKMAP, 4, queues, 0)
+}
+
+fn map(label: &str, kind: u32, bytes: u32, entries: u32, flags: u32) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attributes {
         kind: u32,
@@ -54,18 +75,43 @@ pub(crate) fn array(label: &str, bytes: u32) -> io::Result<OwnedFd> {
         numa_node: u32,
         name: [u8; NAME],
     }
-    let mut attributes = Attributes {
-        kind: MAP_TYPE_ARRAY,
-        key_bytes: 4,
-        value_bytes: bytes,
-        entries: 1,
-        flags: F_MMAPABLE,
-        inner: 0,
-        numa_node: 0,
-        name: name(label),
-    };
+    let name = name(label);
+    let mut attributes =
+        Attributes { kind, key_bytes: 4, value_bytes: bytes, entries, flags, inner: 0, numa_node: 0, name };
     // SAFETY: no addresses in it; the descriptor is fresh.
     unsafe { call(MAP_CREATE, &mut attributes).map(|fd| OwnedFd::from_raw_fd(fd)) }
+}
+
+/// Of the maps with these numbers the first from queues to AF_XDP sockets.
+///
+/// # Errors
+/// There is none, or the process may not look at maps of others (CAP_SYS_ADMIN).
+pub fn socket_map_of(numbers: &[u32]) -> io::Result<OwnedFd> {
+    for number in numbers {
+        // `union bpf_attr` for MAP_GET_FD_BY_ID: the number, the next number, flags.
+        let mut by_id = [*number, 0, 0];
+        // SAFETY: no addresses in it; the descriptor is fresh.
+        let map = unsafe { OwnedFd::from_raw_fd(call(MAP_GET_FD_BY_ID, &mut by_id)?) };
+        // The start of `struct bpf_map_info`: the kind, and the number.
+        let mut info = [0u32; 2];
+        #[repr(C)]
+        struct InfoByFd {
+            descriptor: u32,
+            bytes: u32,
+            info: u64,
+        }
+        let mut ask = InfoByFd {
+            descriptor: map.as_raw_fd() as u32,
+            bytes: size_of_val(&info) as u32,
+            info: info.as_mut_ptr() as u64,
+        };
+        // SAFETY: the kernel writes at most `bytes` to `info`, which outlives the call.
+        unsafe { call(OBJ_GET_INFO_BY_FD, &mut ask)? };
+        if info[0] == MAP_TYPE_XSKMAP {
+            return Ok(map);
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::NotFound, "the driver's program has no map of AF_XDP sockets"))
 }
 
 /// One instruction (RFC 9669 section 3).
@@ -191,7 +237,7 @@ pub(crate) fn run_once(program: BorrowedFd<'_>, frame: &[u8]) -> io::Result<(u32
 
 /// Attaches the program to the interface `index` of the calling thread's network namespace, for as long as the descriptor
 /// is open.
-pub(crate) fn attach(program: BorrowedFd<'_>, index: u32) -> io::Result<OwnedFd> {
+pub(crate) fn attach(program: BorrowedFd<'_>, index: u32, mode: Mode) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attributes {
         program: u32,
@@ -204,7 +250,7 @@ pub(crate) fn attach(program: BorrowedFd<'_>, index: u32) -> io::Result<OwnedFd>
         program: program.as_raw_fd() as u32,
         interface: index,
         kind: ATTACH_TYPE_XDP,
-        flags: XDP_FLAGS_SKB_MODE,
+        flags: mode as u32,
         rest: [0; 4],
     };
     // SAFETY: no addresses in it; the descriptor is fresh.

@@ -44,7 +44,7 @@ impl LiveFrames {
     /// The kernel is older than 5.18, the process may not load programs, or no memory is left.
     pub fn new(index: u32) -> io::Result<Self> {
         let bytes = (HEADER_BYTES + SLOTS * SLOT_BYTES) as usize;
-        let map = bpf::array("eagre_frames", bytes as u32)?;
+        let map = bpf::array("eagre_frames", bytes as u32, 1)?;
         let program = bpf::load("eagre_live", &program(map.as_raw_fd(), index))?;
         let (_parked, _namespace) = parked(&program)?;
         // SAFETY: a fresh mapping, wherever there is room.
@@ -154,7 +154,7 @@ fn parked(program: &OwnedFd) -> io::Result<(OwnedFd, File)> {
         // SAFETY: only this thread, which ends here, gets another network namespace.
         unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET)? };
         let namespace = File::open("/proc/thread-self/ns/net")?;
-        Ok((bpf::attach(program.as_fd(), LOOPBACK)?, namespace))
+        Ok((bpf::attach(program.as_fd(), LOOPBACK, bpf::Mode::Stack)?, namespace))
     };
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("park".to_owned()).spawn_scoped(scope, park)?;

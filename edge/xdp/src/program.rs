@@ -3,6 +3,7 @@
 //!
 //! Frames are written by the process, as for any other port; the program does not know what they hold.
 
+use crate::assembler::{Assembler, If, Op, R0, R1, R2, R3, R4, R6, R7, R8, R9, Size, XDP_DROP};
 use crate::bpf::Instruction;
 
 /// Slots of the array: frames that one call can send.
@@ -25,133 +26,59 @@ pub(crate) const GIVEN: u32 = 8;
 /// Where the program counts frames it could not make (8 bytes).
 pub(crate) const REFUSED: u32 = 16;
 
-/// Registers (RFC 9669 section 2).
-const R0: u8 = 0;
-const R1: u8 = 1;
-const R2: u8 = 2;
-const R3: u8 = 3;
-const R4: u8 = 4;
-const CONTEXT: u8 = 6;
-const BASE: u8 = 7;
-const SLOT: u8 = 8;
-const LENGTH: u8 = 9;
+const CONTEXT: u8 = R6;
+const BASE: u8 = R7;
+const SLOT: u8 = R8;
+const LENGTH: u8 = R9;
 
 /// Functions of the kernel (linux/bpf.h).
 const REDIRECT: i32 = 23;
 const XDP_ADJUST_TAIL: i32 = 65;
 const XDP_STORE_BYTES: i32 = 190;
 
-const XDP_DROP: i32 = 1;
-
-const fn instruction(opcode: u8, to: u8, from: u8, offset: i16, immediate: i32) -> Instruction {
-    Instruction { opcode, registers: from << 4 | to, offset, immediate }
-}
-
-const fn copy(to: u8, from: u8) -> Instruction {
-    instruction(0xbf, to, from, 0, 0)
-}
-
-const fn set(to: u8, value: i32) -> Instruction {
-    instruction(0xb7, to, 0, 0, value)
-}
-
-const fn add(to: u8, from: u8) -> Instruction {
-    instruction(0x0f, to, from, 0, 0)
-}
-
-const fn add_value(to: u8, value: i32) -> Instruction {
-    instruction(0x07, to, 0, 0, value)
-}
-
-const fn subtract(to: u8, from: u8) -> Instruction {
-    instruction(0x1f, to, from, 0, 0)
-}
-
-const fn and(to: u8, value: i32) -> Instruction {
-    instruction(0x57, to, 0, 0, value)
-}
-
-const fn shift_left(to: u8, bits: i32) -> Instruction {
-    instruction(0x67, to, 0, 0, bits)
-}
-
-/// Eight bytes from memory.
-const fn load(to: u8, from: u8, offset: u32) -> Instruction {
-    instruction(0x79, to, from, offset as i16, 0)
-}
-
-/// Eight bytes to memory.
-const fn store(to: u8, offset: u32, from: u8) -> Instruction {
-    instruction(0x7b, to, from, offset as i16, 0)
-}
-
-const fn call(function: i32) -> Instruction {
-    instruction(0x85, 0, 0, 0, function)
-}
-
-const EXIT: Instruction = instruction(0x95, 0, 0, 0, 0);
-
-/// Jumps to the end, where the frame is dropped; the distance is filled in later.
-const fn drop_if(opcode: u8, register: u8, value: i32) -> Instruction {
-    instruction(opcode, register, 0, TO_END, value)
-}
-
-const TO_END: i16 = i16::MAX;
-const IF_GREATER: u8 = 0x25;
-const IF_LESS: u8 = 0xa5;
-const IF_NOT: u8 = 0x55;
-const IF_EQUAL: u8 = 0x15;
-
 /// The program for frames of the array `map`, an open map's descriptor, and the interface `index`.
 pub(crate) fn program(map: i32, index: u32) -> Vec<Instruction> {
-    // Where the value of the map lies, in two instructions.
-    let value_of_map = [instruction(0x18, BASE, 2, 0, map), instruction(0, 0, 0, 0, 0)];
-    let mut all = vec![copy(CONTEXT, R1)];
-    all.extend(value_of_map);
-    all.extend([
-        load(SLOT, BASE, NEXT),
-        copy(R1, SLOT),
-        add_value(R1, 1),
-        store(BASE, NEXT, R1),
-        and(SLOT, SLOTS as i32 - 1),
-        shift_left(SLOT, SLOT_BYTES.trailing_zeros() as i32),
-        add_value(SLOT, HEADER_BYTES as i32),
-        copy(R1, BASE),
-        add(R1, SLOT),
-        copy(SLOT, R1),
-        load(LENGTH, SLOT, 0),
-        drop_if(IF_GREATER, LENGTH, FRAME_BYTES_MAX as i32),
-        drop_if(IF_LESS, LENGTH, FRAME_BYTES_MIN as i32),
-        // The frame as it is given has another length, or it has not.
-        load(R1, BASE, GIVEN),
-        copy(R2, LENGTH),
-        subtract(R2, R1),
-        instruction(IF_EQUAL, R2, 0, 3, 0),
-        copy(R1, CONTEXT),
-        call(XDP_ADJUST_TAIL),
-        drop_if(IF_NOT, R0, 0),
-        copy(R1, CONTEXT),
-        set(R2, 0),
-        copy(R3, SLOT),
-        add_value(R3, LENGTH_BYTES as i32),
-        copy(R4, LENGTH),
-        call(XDP_STORE_BYTES),
-        drop_if(IF_NOT, R0, 0),
-        set(R1, index as i32),
-        set(R2, 0),
-        call(REDIRECT),
-        EXIT,
-    ]);
-    let end = all.len();
-    all.extend([
-        load(R1, BASE, REFUSED),
-        add_value(R1, 1),
-        store(BASE, REFUSED, R1),
-        set(R0, XDP_DROP),
-        EXIT,
-    ]);
-    for (at, instruction) in all.iter_mut().enumerate().filter(|(_, one)| one.offset == TO_END) {
-        instruction.offset = (end - at - 1) as i16;
-    }
-    all
+    let mut a = Assembler::default();
+    let (as_given, refused) = (a.label(), a.label());
+    a.copy(CONTEXT, R1);
+    a.value_of_map(BASE, map);
+    a.load(Size::Eight, SLOT, BASE, NEXT as i16);
+    a.copy(R1, SLOT);
+    a.op(Op::Add, R1, 1);
+    a.store(Size::Eight, BASE, NEXT as i16, R1);
+    a.op(Op::And, SLOT, SLOTS as i32 - 1);
+    a.op(Op::ShiftLeft, SLOT, SLOT_BYTES.trailing_zeros() as i32);
+    a.op(Op::Add, SLOT, HEADER_BYTES as i32);
+    a.copy(R1, BASE);
+    a.op_register(Op::Add, R1, SLOT);
+    a.copy(SLOT, R1);
+    a.load(Size::Eight, LENGTH, SLOT, 0);
+    a.jump_if(If::Greater, LENGTH, FRAME_BYTES_MAX as i32, refused);
+    a.jump_if(If::Less, LENGTH, FRAME_BYTES_MIN as i32, refused);
+    // The frame as it is given has another length, or it has not.
+    a.load(Size::Eight, R1, BASE, GIVEN as i16);
+    a.copy(R2, LENGTH);
+    a.op_register(Op::Subtract, R2, R1);
+    a.jump_if(If::Equal, R2, 0, as_given);
+    a.copy(R1, CONTEXT);
+    a.call(XDP_ADJUST_TAIL);
+    a.jump_if(If::Not, R0, 0, refused);
+    a.here(as_given);
+    a.copy(R1, CONTEXT);
+    a.set(R2, 0);
+    a.copy(R3, SLOT);
+    a.op(Op::Add, R3, LENGTH_BYTES as i32);
+    a.copy(R4, LENGTH);
+    a.call(XDP_STORE_BYTES);
+    a.jump_if(If::Not, R0, 0, refused);
+    a.set(R1, index as i32);
+    a.set(R2, 0);
+    a.call(REDIRECT);
+    a.exit();
+    a.here(refused);
+    a.load(Size::Eight, R1, BASE, REFUSED as i16);
+    a.op(Op::Add, R1, 1);
+    a.store(Size::Eight, BASE, REFUSED as i16, R1);
+    a.exit_with(XDP_DROP);
+    a.finish()
 }

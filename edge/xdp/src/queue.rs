@@ -6,8 +6,8 @@
 //!
 //! Invariant: frames leave in the order in which they were handed over.
 
-use crate::LiveFrames;
-use port::{BURST, Burst, FrameHead, PoolId, PortError, RxQueue, TxQueue};
+use crate::{LiveFrames, Records};
+use port::{BURST, Burst, FrameHead, PoolId, PortError, Recorded, RxQueue, TestPackets, TxQueue};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -194,6 +194,8 @@ impl TxQueue for LiveTx {
 struct LiveRx {
     driver: Box<dyn RxQueue>,
     sender: Arc<Mutex<Sender>>,
+    /// Of test packets that the kernel takes in, or why it does not.
+    records: Result<Records, String>,
 }
 
 impl RxQueue for LiveRx {
@@ -214,13 +216,25 @@ impl RxQueue for LiveRx {
     fn free(&mut self, burst: &mut Burst) {
         self.driver.free(burst);
     }
+
+    fn record(&mut self, packets: Option<&TestPackets>) -> Result<bool, String> {
+        let records = self.records.as_mut().map_err(|reason| reason.clone())?;
+        records.record(packets).map(|()| true)
+    }
+
+    #[inline]
+    fn recorded(&mut self, recorded: &mut [Recorded]) -> usize {
+        self.records.as_mut().map_or(0, |records| records.take(recorded))
+    }
 }
 
-/// A driver's queues of an interface, with bursts as frames of `live`, which must send out of the same interface.
+/// A driver's queues of an interface, with bursts as frames of `live`, which must send out of the same interface, and with
+/// `records` of what arrives there.
 pub fn pair(
     tx: Box<dyn TxQueue>,
     rx: Box<dyn RxQueue>,
     live: LiveFrames,
+    records: Result<Records, String>,
     counts: Arc<LiveCounts>,
 ) -> (Box<dyn TxQueue>, Box<dyn RxQueue>) {
     let sender = Sender {
@@ -233,5 +247,5 @@ pub fn pair(
         counts,
     };
     let sender = Arc::new(Mutex::new(sender));
-    (Box::new(LiveTx(sender.clone())), Box::new(LiveRx { driver: rx, sender }))
+    (Box::new(LiveTx(sender.clone())), Box::new(LiveRx { driver: rx, sender, records }))
 }

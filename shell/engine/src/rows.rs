@@ -11,8 +11,8 @@ use histogram::SparseHistogram;
 use measure::{Counts, DelayVariation, Jitter, Moments, Span, Spans, StreamTotals};
 use port::DriverDrops;
 use result::{
-    CaptureResult, Counters, INTERVAL_SCHEMA, IntervalDocument, JitterResult, LatencyResult, Named,
-    PacingResult, PortResult, RateChange, SpreadResult, StreamResult, TotalDocument, WorkerResult,
+    CaptureResult, Counters, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult, LatencyResult,
+    Named, PacingResult, PortResult, RateChange, SpreadResult, StreamResult, TotalDocument, WorkerResult,
 };
 use sched::{Pace, PacingRecord};
 use units::{L1_OVERHEAD_BYTES, Nanos};
@@ -127,6 +127,11 @@ pub(crate) fn ports(
             tx_bps_l1: l1_bits(n.tx_bytes, n.tx_packets) / seconds,
             rx_bps_l1: l1_bits(n.rx_bytes, n.rx_packets) / seconds,
             rx_other: n.rx_other,
+            kernel_rx: end.and_then(|end| end.recording.as_ref()).map(|recording| KernelRxResult {
+                packets: n.rx_recorded,
+                clock_error_max_ns: (n.rx_recorded > 0).then_some(n.rx_clock_error_ns),
+                off: recording.clone().err(),
+            }),
             tx_answers: n.tx_answers,
             // Known only to who looks after them.
             dhcp: None,
@@ -163,6 +168,8 @@ pub(crate) struct PortEnd {
     pub(crate) queues: usize,
     /// What happened to its link meanwhile.
     pub(crate) links: Vec<LinkEvent>,
+    /// Whether the kernel recorded its test packets, or why not; `None` if its ports have no such thing.
+    pub(crate) recording: Option<Result<(), String>>,
 }
 
 fn port_pacing(trial: &Trial<'_>, sums: &Sums, port: usize) -> PacingRecord {

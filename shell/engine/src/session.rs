@@ -203,12 +203,14 @@ fn assemble(
 ) -> ResultDocument {
     let plan = trial.plan;
     let (mut links, mut queues, mut punts) = (links.into_iter(), queues.into_iter(), punts.into_iter());
+    let mut recording = results.recording.iter().cloned();
     let end = |(unsent, drops): (&u64, _)| PortEnd {
         unsent: *unsent,
         drops,
         queues: queues.next().unwrap_or_default(),
         punts_dropped: punts.next().unwrap_or_default(),
         links: links.next().unwrap_or_default(),
+        recording: recording.next().flatten(),
     };
     let ends: Vec<PortEnd> = results.unsent.iter().zip(drops).map(end).collect();
     let span = sending_time(plan, results);

@@ -10,6 +10,7 @@ mod flow_sink;
 pub(crate) mod flows;
 mod pieces;
 pub(crate) mod receive;
+mod records;
 mod rest;
 pub(crate) mod steer;
 pub(crate) mod template;

@@ -219,6 +219,18 @@ class JitterResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KernelRxResult:
+    """Test packets that a program in the kernel recorded, and dropped: no frame of theirs reached the tester."""
+
+    packets: int
+    """Packets that were recorded. All others came as frames."""
+    clock_error_max_ns: int | None = None
+    """Largest error of their arrival times on the tester's clock. Absent if none came."""
+    off: str | None = None
+    """Why test packets came as frames. Absent if they need not."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LatencyResult:
     """A distribution of times, ns. Percentiles are absent without a histogram."""
 
@@ -396,6 +408,8 @@ class PortResult:
     """Frames the driver accepted but did not send, by reason."""
     tx_unsent: int | None = None
     """Packets due but not sent."""
+    kernel_rx: KernelRxResult | None = None
+    """Test packets that the kernel took in by itself. Only of `xdp:` ports."""
     rx_punted: int | None = None
     """Frames passed to the network namespace of the port's hosts. Absent if they have none."""
     rx_punt_dropped: int | None = None

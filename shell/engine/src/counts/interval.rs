@@ -35,6 +35,9 @@ pub(crate) struct PortCounts {
     pub(crate) rx_packets: u64,
     /// Its bytes with FCS.
     pub(crate) rx_bytes: u64,
+    /// Of those, test packets that the kernel took in and recorded, and the largest error of their times, ns.
+    pub(crate) rx_recorded: u64,
+    pub(crate) rx_clock_error_ns: u64,
     /// Received, but not one of this run's test packets.
     pub(crate) rx_other: u64,
     /// Of those, frames with the run's mark whose signature was changed or forged.
@@ -66,6 +69,8 @@ impl PortCounts {
         self.tx_answers += other.tx_answers;
         self.rx_packets += other.rx_packets;
         self.rx_bytes += other.rx_bytes;
+        self.rx_recorded += other.rx_recorded;
+        self.rx_clock_error_ns = self.rx_clock_error_ns.max(other.rx_clock_error_ns);
         self.rx_other += other.rx_other;
         self.rx_damaged += other.rx_damaged;
         self.rx_misrouted += other.rx_misrouted;

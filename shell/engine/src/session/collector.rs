@@ -33,6 +33,8 @@ pub(super) struct WorkerResults {
     pub(super) rate_changes: Vec<RateChange>,
     pub(super) captures: Named<CaptureResult>,
     pub(super) field_programs: Option<&'static str>,
+    /// Of each port whether the kernel recorded its test packets, or why not.
+    pub(super) recording: Vec<Option<Result<(), String>>>,
 }
 
 /// Adds up what workers hand over, and shows it.
@@ -192,6 +194,7 @@ impl<'a> Collector<'a> {
         WorkerResults {
             captures: background.captures.finish(),
             field_programs: background.field_programs,
+            recording: background.recording,
             jitter,
             unsent,
             last_departure,

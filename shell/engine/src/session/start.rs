@@ -3,6 +3,7 @@
 use crate::control::captures::Captures;
 use crate::error::EngineError;
 use crate::trial::Trial;
+use crate::trial::endpoints::Endpoints;
 use crate::trial::rig::Rig;
 use crate::trial::session_endpoints::SessionEndpoints;
 use crate::worker::Worker;
@@ -18,6 +19,8 @@ const FOREIGN_LANES: usize = 16;
 /// What runs beside the workers, and facts about them for the result.
 pub(super) struct Background {
     pub(super) captures: Captures,
+    /// Of each port whether the kernel records its test packets, or why not; `None` of ports that have no such thing.
+    pub(super) recording: Vec<Option<Result<(), String>>>,
     /// How varying fields are written, if any vary.
     pub(super) field_programs: Option<&'static str>,
 }
@@ -35,6 +38,7 @@ pub(super) fn workers<'a>(
     let mut sessions = SessionEndpoints::new(trial, rig, count, wall_zero)?;
     let mut endpoints = trial.endpoints(rig, count, &mut jit)?;
     let captures = Captures::start(trial.plan, &mut endpoints, wall_zero)?;
+    let recording = record(trial, &mut endpoints);
     let field_programs = jit.map(|jit| if jit.compiles() { "compiled" } else { "interpreted" });
     // How many workers another process sends with is not known here.
     let lanes = if trial.plan.sent_elsewhere.is_some() { FOREIGN_LANES } else { count };
@@ -46,7 +50,22 @@ pub(super) fn workers<'a>(
         Ok(Worker::new(transmitters, receivers, local, hosts, expected, recorder, interval, trial.grace))
     };
     let workers = endpoints.into_iter().enumerate().map(worker).collect::<Result<_, EngineError>>()?;
-    Ok((workers, Background { captures, field_programs }))
+    Ok((workers, Background { captures, recording, field_programs }))
+}
+
+/// Lets the kernel record test packets where it can.
+fn record(trial: &Trial<'_>, endpoints: &mut [Endpoints<'_>]) -> Vec<Option<Result<(), String>>> {
+    let mut ports = vec![None; trial.plan.ports.len()];
+    for receiver in endpoints.iter_mut().flat_map(|(_, receivers)| receivers) {
+        let outcome = receiver.record(&trial.expected);
+        let port = &mut ports[receiver.port()];
+        match outcome {
+            Ok(true) if port.is_none() => *port = Some(Ok(())),
+            Ok(_) => {}
+            Err(reason) => *port = Some(Err(reason)),
+        }
+    }
+    ports
 }
 
 /// Counters are allocated before a trial starts, so one that does not fit is refused.

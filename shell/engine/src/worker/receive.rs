@@ -3,6 +3,7 @@
 use super::commands::HostEvent;
 use super::flows::Local;
 use super::pieces::Pieces;
+use super::records::{self, Records};
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts};
 use crate::punt::PuntEntry;
@@ -48,13 +49,15 @@ pub(crate) struct Receiver<'a> {
     overheard: Option<Vec<HostEvent>>,
     /// Packets whose fragments arrive one by one.
     pieces: Pieces,
+    /// What the kernel took in by itself, if it does.
+    records: Option<Box<Records>>,
 }
 
 /// Frames that are kept for control from one turn to the next. What finds no room is lost: pings and clients ask again.
 const OVERHEARD_MAX: usize = 64;
 
 /// The frame check sequence, which ports do not deliver.
-const FCS_BYTES: usize = 4;
+pub(super) const FCS_BYTES: usize = 4;
 
 /// How far ahead frames are loaded into the cache.
 const AHEAD: usize = 6;
@@ -76,7 +79,25 @@ impl<'a> Receiver<'a> {
             speaks_bgp: false,
             overheard: None,
             pieces: Pieces::new(mtu),
+            records: None,
         }
+    }
+
+    /// Lets the kernel take in test packets and record them, if the port can. Returns whether it does.
+    ///
+    /// # Errors
+    /// Why it does not although such ports can.
+    pub(crate) fn record(&mut self, expected: &[Expected]) -> Result<bool, String> {
+        if self.tap.is_some() {
+            // A port that could not do it anyway has no reason.
+            return self.queue.record(None).and_then(|can| match can {
+                true => Err("received frames are captured".to_owned()),
+                false => Ok(false),
+            });
+        }
+        let records = self.queue.record(Some(&records::packets(&self.mark, self.port, expected)))?;
+        self.records = records.then(Box::default);
+        Ok(records)
     }
 
     /// Counts packets with these marks for their streams.
@@ -141,8 +162,13 @@ impl<'a> Receiver<'a> {
         answers: &mut Vec<Vec<u8>>,
     ) -> bool {
         self.full = false;
+        let mut any = false;
+        if let Some(records) = &mut self.records {
+            let counts = &mut interval.ports[self.port];
+            any = records.turn(clock, self.queue, self.port, expected, recorder, counts);
+        }
         if self.queue.recv(&mut self.burst) == 0 {
-            return false;
+            return any;
         }
         self.full = self.burst.len() == BURST;
         let now = clock.now();
@@ -291,11 +317,11 @@ struct Around<'a> {
     answers: &'a mut Vec<Vec<u8>>,
 }
 
-/// Whether a test packet of a stream arrived where, and as long as, it should.
+/// Whether a test packet of so many bytes without FCS arrived where, and as long as, its stream's should.
 #[inline(always)]
-fn is_as_expected(port: usize, data: &[u8], expected: &Expected) -> (bool, bool) {
+pub(super) fn is_as_expected(port: usize, bytes: usize, expected: &Expected) -> (bool, bool) {
     let is_astray = expected.port != ANY_PORT && usize::from(expected.port) != port;
-    let fits = (usize::from(expected.shortest)..=usize::from(expected.longest)).contains(&data.len());
+    let fits = (usize::from(expected.shortest)..=usize::from(expected.longest)).contains(&bytes);
     (!is_astray, fits)
 }
 
@@ -303,10 +329,10 @@ fn is_as_expected(port: usize, data: &[u8], expected: &Expected) -> (bool, bool)
 #[inline(always)]
 fn plain(port: usize, mark: &Mark, data: &[u8], now: Nanos, expected: &[Expected]) -> Option<Arrival> {
     let found = signature::read_at_end(data, mark).ok()?;
-    let is_right = |expected| is_as_expected(port, data, expected) == (true, true);
+    let is_right = |expected| is_as_expected(port, data.len(), expected) == (true, true);
     let sent = signature::unwrap_time(found.time, now);
     let is_plain = expected.get(found.stream as usize).is_none_or(is_right) & (sent <= now);
-    is_plain.then(|| seen(found, data, sent, now))
+    is_plain.then(|| seen(found, data.len(), sent, now))
 }
 
 /// The stream of a packet with a mark, if it arrived where, and as long as, it should.
@@ -316,18 +342,18 @@ fn marked(marks: &[u32], port: usize, data: &[u8], expected: &[Expected]) -> Opt
         return None;
     }
     let stream = *marks.get(usize::from(wire::marked::read(data)?))?;
-    let is_right = is_as_expected(port, data, expected.get(stream as usize)?) == (true, true);
+    let is_right = is_as_expected(port, data.len(), expected.get(stream as usize)?) == (true, true);
     is_right.then_some(stream)
 }
 
 /// What is recorded of a test packet.
 #[inline(always)]
-fn seen(found: Signature, data: &[u8], sent: Nanos, now: Nanos) -> Arrival {
+fn seen(found: Signature, bytes: usize, sent: Nanos, now: Nanos) -> Arrival {
     Arrival {
         stream: found.stream,
         lane: found.lane,
         sequence: found.sequence,
-        bytes: (data.len() + FCS_BYTES) as u16,
+        bytes: (bytes + FCS_BYTES) as u16,
         latency: now.since(sent).0,
     }
 }
@@ -342,16 +368,32 @@ fn arrival(
     counts: &mut PortCounts,
 ) -> Option<Arrival> {
     if let Some(expected) = expected.get(found.stream as usize) {
-        let (here, fits) = is_as_expected(port, data, expected);
+        let (here, fits) = is_as_expected(port, data.len(), expected);
         if !(here && fits) && reports_error(data) {
             return None;
         }
+    }
+    Some(arrival_of(port, found, data.len(), now, expected, counts))
+}
+
+/// A test packet of so many bytes that has arrived, and is not only quoted.
+#[inline]
+pub(super) fn arrival_of(
+    port: usize,
+    found: Signature,
+    bytes: usize,
+    now: Nanos,
+    expected: &[Expected],
+    counts: &mut PortCounts,
+) -> Arrival {
+    if let Some(expected) = expected.get(found.stream as usize) {
+        let (here, fits) = is_as_expected(port, bytes, expected);
         counts.rx_misrouted += u64::from(!here);
         counts.rx_wrong_length += u64::from(!fits);
     }
     let sent = signature::unwrap_time(found.time, now);
     counts.rx_before_sent += u64::from(sent > now);
-    Some(seen(found, data, sent, now))
+    seen(found, bytes, sent, now)
 }
 
 /// Where frames that are no test packets may go, besides the hosts.
@@ -418,6 +460,10 @@ fn reports_error(data: &[u8]) -> bool {
 
 impl Drop for Receiver<'_> {
     fn drop(&mut self) {
+        if self.records.is_some() {
+            // All frames are for the next who receives. Nothing refuses that.
+            let _ = self.queue.record(None);
+        }
         self.queue.free(&mut self.burst);
     }
 }

@@ -1,0 +1,169 @@
+//! Test packets that the kernel took in and recorded, as arrivals. Where they are counted, and what is wrong about them, is no
+//! different from packets that came as frames.
+//!
+//! A record has an instant of CLOCK_MONOTONIC, which a time daemon may steer; workers keep their own clock. So the two are
+//! compared again and again.
+
+use super::receive::{ANY_PORT, Expected, FCS_BYTES, arrival_of};
+use crate::counts::interval::PortCounts;
+use measure::Recorder;
+use port::{Clock, Recorded, RxQueue, TestPackets};
+use units::Nanos;
+use wire::signature::{Mark, Signature};
+
+/// Records that are taken at a time.
+const TAKEN: usize = 256;
+/// How long a comparison of the clocks is good: a time daemon steers by 500 ppm at most, 50 ns in this time.
+const COMPARE_EVERY: Nanos = Nanos::from_micros(100);
+/// Readings from which the tightest is taken, and a window that needs no other.
+const READINGS: usize = 8;
+const TIGHT_NS: u64 = 200;
+
+/// What the port's program has to know of the trial.
+pub(super) fn packets(mark: &Mark, port: usize, expected: &[Expected]) -> TestPackets {
+    let (mark, keys) = mark.parts();
+    let lengths = |expected: &Expected| match expected.port == ANY_PORT || usize::from(expected.port) == port
+    {
+        true => [expected.shortest, expected.longest],
+        false => [u16::MAX, 0],
+    };
+    TestPackets { mark, keys, lengths: expected.iter().map(lengths).collect() }
+}
+
+/// One queue's records.
+pub(super) struct Records {
+    taken: [Recorded; TAKEN],
+    clocks: Clocks,
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        Self { taken: [Recorded::default(); TAKEN], clocks: Clocks::default() }
+    }
+}
+
+impl Records {
+    /// Counts what was recorded; returns whether there was anything.
+    pub(super) fn turn<C: Clock>(
+        &mut self,
+        clock: &C,
+        queue: &mut dyn RxQueue,
+        port: usize,
+        expected: &[Expected],
+        recorder: &mut Recorder,
+        counts: &mut PortCounts,
+    ) -> bool {
+        let taken = queue.recorded(&mut self.taken);
+        if taken == 0 {
+            return false;
+        }
+        self.clocks.compare(clock);
+        counts.rx_clock_error_ns = counts.rx_clock_error_ns.max(self.clocks.error_ns);
+        counts.rx_packets += taken as u64;
+        counts.rx_recorded += taken as u64;
+        for record in &self.taken[..taken] {
+            let Recorded { time, stream, sequence, lane, .. } = *record;
+            let (found, bytes) = (Signature { stream, lane, sequence, time }, usize::from(record.bytes));
+            let at = self.clocks.convert(record.monotonic_ns);
+            counts.rx_bytes += (bytes + FCS_BYTES) as u64;
+            let arrival = arrival_of(port, found, bytes, at, expected, counts);
+            counts.rx_unknown_stream += recorder.record(&[arrival], at);
+        }
+        true
+    }
+}
+
+/// CLOCK_MONOTONIC and the workers' clock.
+#[derive(Debug, Default)]
+struct Clocks {
+    /// How far the workers' is ahead, ns.
+    ahead: i64,
+    /// How far wrong that may have been since the comparison before, ns.
+    error_ns: u64,
+    /// When they were compared; zero: never.
+    compared: Nanos,
+}
+
+impl Clocks {
+    /// Compares the two if that was some time ago.
+    fn compare<C: Clock>(&mut self, clock: &C) {
+        let mut before = clock.now();
+        let is_first = self.compared == Nanos::ZERO;
+        if !is_first && before < self.compared.saturating_add(COMPARE_EVERY) {
+            return;
+        }
+        let mut best = None;
+        for _ in 0..READINGS {
+            let Some(monotonic) = clock.monotonic_ns() else { break };
+            let after = clock.now();
+            let window = after.since(before).0;
+            if best.is_none_or(|(tightest, _)| window < tightest) {
+                best = Some((window, (before.0 + window / 2).wrapping_sub(monotonic) as i64));
+            }
+            before = after;
+            if window <= TIGHT_NS {
+                break;
+            }
+        }
+        let Some((window, ahead)) = best else { return };
+        // What lay between the comparisons was converted by the one before.
+        let moved = if is_first { 0 } else { ahead.abs_diff(self.ahead) };
+        *self = Self { ahead, error_ns: window.div_ceil(2) + moved, compared: before.max(Nanos(1)) };
+    }
+
+    fn convert(&self, monotonic_ns: u64) -> Nanos {
+        Nanos(monotonic_ns.saturating_add_signed(self.ahead))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// A clock whose reading takes 40 ns, and CLOCK_MONOTONIC beside it.
+    struct Pair {
+        now: Cell<u64>,
+        behind: Cell<u64>,
+        /// Interruptions between two readings yet to come.
+        interrupted: Cell<u32>,
+    }
+
+    impl Clock for Pair {
+        fn now(&self) -> Nanos {
+            self.now.set(self.now.get() + 40);
+            Nanos(self.now.get())
+        }
+
+        fn monotonic_ns(&self) -> Option<u64> {
+            let lost = if self.interrupted.get() > 0 { 1_000_000 } else { 0 };
+            self.interrupted.set(self.interrupted.get().saturating_sub(1));
+            self.now.set(self.now.get() + lost + 40);
+            Some(self.now.get() - self.behind.get())
+        }
+    }
+
+    #[test]
+    fn clocks_are_compared_again_and_again() {
+        let pair = Pair { now: Cell::new(1_000_000), behind: Cell::new(5_000), interrupted: Cell::new(2) };
+        let mut clocks = Clocks::default();
+        clocks.compare(&pair);
+        assert!(clocks.error_ns <= 100, "{clocks:?}");
+        assert!(clocks.convert(2_000_000).0.abs_diff(2_005_000) <= clocks.error_ns);
+        // Steered by 300 ns; seen once the comparison is old.
+        pair.behind.set(5_300);
+        clocks.compare(&pair);
+        assert!(clocks.convert(2_000_000).0.abs_diff(2_005_000) <= 100);
+        pair.now.set(pair.now.get() + 100_000);
+        clocks.compare(&pair);
+        assert!((300..=400).contains(&clocks.error_ns), "{clocks:?}");
+        assert!(clocks.convert(2_000_000).0.abs_diff(2_005_300) <= 100);
+    }
+
+    #[test]
+    fn a_program_knows_the_lengths_of_its_port_only() {
+        let one = |port| Expected { port, shortest: 60, longest: 1514 };
+        let packets = packets(&Mark::of_run(1), 1, &[one(0), one(1), one(ANY_PORT)]);
+        assert_eq!(packets.lengths, [[u16::MAX, 0], [60, 1514], [60, 1514]]);
+    }
+}
