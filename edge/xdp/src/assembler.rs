@@ -133,9 +133,14 @@ impl Assembler {
         self.push(STORE | size as u8, to, from, offset, 0);
     }
 
-    /// Exchanges eight bytes of memory for a register; what was stored before is visible to whoever sees the new ones.
-    pub(crate) fn exchange(&mut self, to: u8, offset: i16, from: u8) {
-        self.push(ATOMIC, to, from, offset, EXCHANGE);
+    /// Stores eight bytes; what was stored before is visible to whoever sees them. The register may be lost.
+    pub(crate) fn publish(&mut self, to: u8, offset: i16, from: u8) {
+        // This processor keeps stores in order; others need one that waits.
+        if cfg!(target_arch = "x86_64") {
+            self.store(Size::Eight, to, offset, from);
+        } else {
+            self.push(ATOMIC, to, from, offset, EXCHANGE);
+        }
     }
 
     /// The map with this descriptor.

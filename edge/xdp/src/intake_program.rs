@@ -252,7 +252,7 @@ fn write_record(a: &mut Assembler) {
     a.op_register(Op::Or, R3, R4);
     a.store(Size::Eight, R2, PACKED as i16, R3);
     a.op(Op::Add, R8, 1);
-    a.exchange(RING, WRITTEN as i16, R8);
+    a.publish(RING, WRITTEN as i16, R8);
     a.exit_with(XDP_DROP);
     a.here(full);
     a.load(Size::Eight, R1, RING, FULL as i16);

@@ -3,6 +3,7 @@
 //! A turn of the loop: send what is due, take in what has come, answer what is asked. Time is asked of a clock that is
 //! handed in, so the same worker runs on the processor's counter and in a simulation.
 
+pub(crate) mod arrivals;
 pub(crate) mod cap;
 pub(crate) mod commands;
 pub(crate) mod deadlines;
@@ -18,12 +19,13 @@ pub(crate) mod transmit;
 pub(crate) mod varied;
 
 use crate::counts::interval::{HITCH_NS, Interval, PAUSE_NS, PortCounts};
+use arrivals::Expected;
 use commands::{HostEvent, WorkerCommand};
 use flows::{Flows, Local};
 use measure::{Jitter, Recorder};
 use neighbour::Hosts;
 use port::{Clock, PortError};
-use receive::{Expected, Receiver};
+use receive::Receiver;
 use rest::Rest;
 use std::os::fd::BorrowedFd;
 use transmit::Transmitter;

@@ -3,8 +3,8 @@
 use super::hosts::EmulatedHosts;
 use crate::counts::interval::Shape;
 use crate::error::EngineError;
+use crate::worker::arrivals::{ANY_PORT, Expected};
 use crate::worker::flows::ServerHops;
-use crate::worker::receive::{ANY_PORT, Expected};
 use neighbour::Resolver;
 use port::PortFacts;
 use profile::Plan;

@@ -1,5 +1,6 @@
 //! One worker's receiving side of one port.
 
+use super::arrivals::{Expected, FCS_BYTES, arrival_of, is_as_expected, seen};
 use super::commands::HostEvent;
 use super::flows::Local;
 use super::pieces::Pieces;
@@ -14,19 +15,6 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use units::Nanos;
 use wire::signature::{self, Mark, NoSignature, Signature};
-
-/// Where and how long a stream's packets should arrive.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Expected {
-    /// Port index; `u16::MAX` if any port will do.
-    pub(crate) port: u16,
-    /// Bytes of the shortest and of the longest, without FCS.
-    pub(crate) shortest: u16,
-    pub(crate) longest: u16,
-}
-
-/// A stream that may arrive anywhere.
-pub(crate) const ANY_PORT: u16 = u16::MAX;
 
 /// One worker's receiving side of one port.
 pub(crate) struct Receiver<'a> {
@@ -55,9 +43,6 @@ pub(crate) struct Receiver<'a> {
 
 /// Frames that are kept for control from one turn to the next. What finds no room is lost: pings and clients ask again.
 const OVERHEARD_MAX: usize = 64;
-
-/// The frame check sequence, which ports do not deliver.
-pub(super) const FCS_BYTES: usize = 4;
 
 /// How far ahead frames are loaded into the cache.
 const AHEAD: usize = 6;
@@ -317,14 +302,6 @@ struct Around<'a> {
     answers: &'a mut Vec<Vec<u8>>,
 }
 
-/// Whether a test packet of so many bytes without FCS arrived where, and as long as, its stream's should.
-#[inline(always)]
-pub(super) fn is_as_expected(port: usize, bytes: usize, expected: &Expected) -> (bool, bool) {
-    let is_astray = expected.port != ANY_PORT && usize::from(expected.port) != port;
-    let fits = (usize::from(expected.shortest)..=usize::from(expected.longest)).contains(&bytes);
-    (!is_astray, fits)
-}
-
 /// A test packet with its signature at its end, at the right port and as long as it should be; `None` for anything else.
 #[inline(always)]
 fn plain(port: usize, mark: &Mark, data: &[u8], now: Nanos, expected: &[Expected]) -> Option<Arrival> {
@@ -346,18 +323,6 @@ fn marked(marks: &[u32], port: usize, data: &[u8], expected: &[Expected]) -> Opt
     is_right.then_some(stream)
 }
 
-/// What is recorded of a test packet.
-#[inline(always)]
-fn seen(found: Signature, bytes: usize, sent: Nanos, now: Nanos) -> Arrival {
-    Arrival {
-        stream: found.stream,
-        lane: found.lane,
-        sequence: found.sequence,
-        bytes: (bytes + FCS_BYTES) as u16,
-        latency: now.since(sent).0,
-    }
-}
-
 /// A test packet that has arrived; `None` if it is only quoted in a report of an error.
 fn arrival(
     port: usize,
@@ -374,26 +339,6 @@ fn arrival(
         }
     }
     Some(arrival_of(port, found, data.len(), now, expected, counts))
-}
-
-/// A test packet of so many bytes that has arrived, and is not only quoted.
-#[inline]
-pub(super) fn arrival_of(
-    port: usize,
-    found: Signature,
-    bytes: usize,
-    now: Nanos,
-    expected: &[Expected],
-    counts: &mut PortCounts,
-) -> Arrival {
-    if let Some(expected) = expected.get(found.stream as usize) {
-        let (here, fits) = is_as_expected(port, bytes, expected);
-        counts.rx_misrouted += u64::from(!here);
-        counts.rx_wrong_length += u64::from(!fits);
-    }
-    let sent = signature::unwrap_time(found.time, now);
-    counts.rx_before_sent += u64::from(sent > now);
-    seen(found, bytes, sent, now)
 }
 
 /// Where frames that are no test packets may go, besides the hosts.

@@ -4,7 +4,7 @@
 //! A record has an instant of CLOCK_MONOTONIC, which a time daemon may steer; workers keep their own clock. So the two are
 //! compared again and again.
 
-use super::receive::{ANY_PORT, Expected, FCS_BYTES, arrival_of};
+use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of};
 use crate::counts::interval::PortCounts;
 use measure::Recorder;
 use port::{Clock, Recorded, RxQueue, TestPackets};
