@@ -17,7 +17,7 @@ from pathlib import Path
 import machine
 import packets
 from generators import COMMANDS, EAGRE, RUN, SHARE_MIN, Flood, Testpmd, eagre
-from machine import CouldNotRun, VethPair
+from machine import CouldNotRun, OwnPair, VethPair
 
 
 @dataclass
@@ -217,6 +217,7 @@ def veth(bench):
         yield against("P7", what, 0.95, ours, theirs)
         yield against("P7", what + ", by wall clock", 0.95, ours, theirs, lambda w: w.wall)
     yield from live_frames(bench)
+    yield from recorded(bench)
 
 
 def live_frames(bench):
@@ -234,6 +235,28 @@ def live_frames(bench):
     what = "4 varying fields (P3), XDP live frames against AF_XDP, both Eagre's, on veth"
     yield against("P7", what, 3, live, af_xdp)
     yield against("P7", what + ", by wall clock", None, live, af_xdp, lambda w: w.wall)
+
+
+def recorded(bench):
+    """P7: test packets that the kernel records against frames by AF_XDP, each Eagre's. One worker sends live frames into the
+    veth, runs what the kernel does at its other end, and measures. Taken off is what the same frames cost if the other end
+    drops them by XDP."""
+    with OwnPair() as pair:
+        near = pair.within(pair.near)
+
+        def window(profile):
+            with pair.dropping_by_xdp():
+                dropped = eagre("P7", "p7-receive-dropped", seconds=bench.seconds, inside=near)
+            window = eagre("P7", profile, seconds=bench.seconds, inside=near)
+            stream = window.document["streams"]["signed"]
+            if stream["rx"] != window.packets:
+                bench.note(f"{profile}: {window.packets} sent, {stream['rx']} received")
+            window.cpu_s -= window.packets * dropped.cpu_s / dropped.packets
+            window.packets = stream["rx"]
+            return window
+
+        ours, theirs = alternate(bench, lambda: window("p7-receive-xdp"), lambda: window("p7-receive-afxdp"))
+    yield against("P7", "receiving and measuring, recorded by the kernel against AF_XDP, both Eagre's, on veth", 3, ours, theirs)
 
 
 def peers(bench):

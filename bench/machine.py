@@ -104,7 +104,7 @@ class VethPair:
 
     def __enter__(self):
         self.remove()
-        for name in (self.near, self.far):
+        for name in dict.fromkeys((self.near, self.far)):
             call("ip", "netns", "add", name)
             # No address, no router solicitation: the kernel says nothing on the link.
             call(*self.within(name), "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1")
@@ -141,6 +141,12 @@ class VethPair:
         """Packets that came out of the far end."""
         stats = call("ip", "-n", self.far, "-s", "-j", "link", "show", "veth1")
         return int(re.search(r'"rx":\{"bytes":\d+,"packets":(\d+)', stats.replace(" ", ""))[1])
+
+
+class OwnPair(VethPair):
+    """A veth pair with both ends in the namespace of the generator."""
+
+    far = VethPair.near
 
 
 class ServedPair(VethPair):
