@@ -7,6 +7,7 @@ import time
 
 import pytest
 from lab import LONG, missing, need, settled, stream, wait_until
+from server import Server
 from test_routing import FRR
 
 PREFIXES = 100_000 if LONG else 1_000
@@ -265,3 +266,50 @@ def resident(lab, count):
 def test_a_million_routes_take_little_memory(lab):
     """Between two ports of the tester: what a million routes take more than ten is below 100 MB."""
     assert resident(lab, 1_000_000) - resident(lab, 10) < 100_000_000
+
+
+def both_ends():
+    """Two ports of the tester with a session between them, and routes of two names."""
+    routes = [{"name": "a", "prefixes": "16.0.0.0/24", "count": 100}, {"name": "b", "prefixes": "2001:db8:1::/48", "count": 50, "next_hop": "2001:db8::2"}]
+    here = {"peers": [peer(name="edge", routes=routes)], "settle": "0s"}
+    there = {"peers": [{"peer": "10.0.0.2", "as": 65_000, "retry": "1s", "families": ["ipv4", "ipv6"]}], "settle": "0s", "keep": 120}
+    return {"west": {"device": "ring:a", "ip": "10.0.0.2/24", "bgp": here}, "east": {"device": "ring:b", "ip": "10.0.0.1/24", "bgp": there}}
+
+
+def test_routes_and_peers_follow_commands(lab):
+    profile = lab.profile(both_ends(), [], load={"duration": "4s", "drain": "0s"})
+    lines = ["withdraw a", "advertise port=west peer=edge", "withdraw x", "down edge", "release", "up 10.0.0.2"]
+    done, _ = lab.controlled(profile, lines, 0.3)
+    west, east = (done.json["ports"][name]["bgp"] for name in ("west", "east"))
+    assert (west["withdrawn"], east["received_withdrawn"], west["commands"], east["commands"]) == (100, 100, 4, 0), (west, east)
+    # First, again, and in the session after; those that were not withdrawn once less.
+    assert (west["flaps"], east["flaps"]) == (0, 1) and east["received_ipv4"] >= 200 and east["received_ipv6"] >= 50, (west, east)
+    assert "there are no routes 'x'" in done.err and "no port has DHCP clients" in done.err, done.err
+
+
+def test_the_api_shows_and_changes_sessions(lab):
+    server = Server(lab)
+    run = server.ask("POST", "/api/v1/runs", {"profile": {"ports": both_ends(), "load": {"duration": "60s"}}, "keep": False}).json()
+    path = f"/api/v1/runs/{run['id']}/protocols"
+    states = lambda query="": {row["port"]: row for row in server.ask("GET", path + query).json()["bgp"]}
+    wait_until(lambda: states()["east"]["kept"] == 120, "the routes", 20)
+    west, east = states("?routes=true")["west"], states("?routes=true")["east"]
+    assert (west["name"], west["state"], west["local"], west["remote"], west["remote_as"]) == ("edge", "established", "10.0.0.2", "10.0.0.1", 65_000), west
+    assert (west["advertised"], east["received"], east["left_out"], east["remote_as"]) == (150, 150, 30, 65_001), (west, east)
+    route = east["routes"][0]
+    assert (route["address"], route["prefix_len"], route["next_hop"], route["origin"]) == ("16.0.0.0", 24, "10.0.0.2", "igp"), route
+    assert route["as_path"] == [{"kind": "sequence", "numbers": [65_001]}], route
+    assert server.ask("POST", path, {"action": "withdraw", "routes": ["a"]}).json() == {"changed": 1}
+    wait_until(lambda: states()["east"]["kept"] < 120, "the withdrawal", 10)
+    assert server.ask("POST", path, {"action": "down", "port": "west"}).json() == {"changed": 1}
+    wait_until(lambda: states()["east"]["state"] != "established", "the end", 10)
+    assert states()["west"]["is_down"] and "Administrative Shutdown" in states()["east"]["reason"], states()
+    assert server.ask("POST", path, {"action": "up"}).json() == {"changed": 1}
+    wait_until(lambda: states()["east"]["state"] == "established", "the session", 10)
+    for change, said in (({"action": "up", "peers": ["nobody"]}, "there is no BGP peer 'nobody'"), ({"action": "up", "port": "x"}, "there is no port 'x'")):
+        answer = server.ask("POST", path, change)
+        assert answer.status == 409 and said in answer.detail, answer
+    metrics = server.ask("GET", "/metrics").body.decode()
+    labels = f'run="{run["id"]}",port="west"'
+    assert f"eagre_bgp_sessions{{{labels}}} 1" in metrics and f"eagre_bgp_withdrawn_routes_total{{{labels}}} 100" in metrics, metrics
+    server.ask("POST", f"/api/v1/runs/{run['id']}/stop")

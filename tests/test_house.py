@@ -128,6 +128,7 @@ SAID_ELSEWHERE = {
     "core/methods/src/throughput.rs": "rows of findings, documents of their own",
     "shell/campaign/src/drive.rs": "variables of hooks",
     "shell/lab/src/hook.rs": "variables of hooks",
+    "shell/otg/src/metrics.rs": "columns of the model",
     "shell/server/src/metrics/mod.rs": "statistics of the live latency",
     "shell/server/src/service.rs": "fields of the log",
     "shell/server/src/starting.rs": "keys of the profile and fields of the log",

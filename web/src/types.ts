@@ -202,6 +202,14 @@ export interface ArchivedTrial {
   intervals: IntervalDocument[];
 }
 
+/** A part of an AS path. */
+export interface AsPathPart {
+  /** `set`, `sequence`, `confederation_sequence` or `confederation_set` (RFC 4271 section 4.3, RFC 5065 section 3). */
+  kind: string;
+  /** AS numbers, the nearest first. */
+  numbers: number[];
+}
+
 /** How the frames of all trials are made. */
 export interface Attributes {
   /** Pseudorandom addresses and ports, the same set in every trial (RFC 4814). */
@@ -254,6 +262,64 @@ export interface BackToBackRow {
   skipped: string | null;
 }
 
+/** A BGP peer, and the speaker behind a port that talks to it. */
+export interface BgpPeerState {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Name of the host behind the port that speaks. */
+  host: string;
+  /** Name of the peer in the profile; empty if it has none. */
+  name: string;
+  /** Address of the host. */
+  local: string;
+  /** Address of the peer. */
+  remote: string;
+  /** AS number of the host. */
+  local_as: number;
+  /** AS number of the peer; 0 while it is not known. */
+  remote_as: number;
+  /** `idle`, `connect`, `open_sent`, `open_confirm` or `established` (RFC 4271 section 8.2.2). */
+  state: string;
+  /** Whether a command has taken the session down. */
+  is_down: boolean;
+  /** Why there is no session; null if there is one, or nothing has gone wrong so far. */
+  reason: string | null;
+  /** Sessions that ended while they should not have. */
+  flaps: number;
+  /** Routes advertised; those that were advertised again count again. */
+  advertised: number;
+  /** Routes withdrawn. */
+  withdrawn: number;
+  /** Routes received. */
+  received: number;
+  /** Withdrawals received. */
+  received_withdrawn: number;
+  /** End-of-RIB marks received (RFC 4724). */
+  received_end_of_rib: number;
+  /** OPEN messages sent. */
+  opens_sent: number;
+  /** OPEN messages received. */
+  opens_received: number;
+  /** UPDATE messages sent. */
+  updates_sent: number;
+  /** UPDATE messages received. */
+  updates_received: number;
+  /** KEEPALIVE messages sent. */
+  keepalives_sent: number;
+  /** KEEPALIVE messages received. */
+  keepalives_received: number;
+  /** NOTIFICATION messages sent. */
+  notifications_sent: number;
+  /** NOTIFICATION messages received. */
+  notifications_received: number;
+  /** Number of routes of the peer that are kept: advertised by it and not withdrawn, `keep` of the profile at most. */
+  kept: number;
+  /** Advertisements that found no room among them. */
+  left_out: number;
+  /** The routes that are kept, by prefix, if they were asked for. */
+  routes?: BgpRouteState[];
+}
+
 /** BGP sessions of a port's hosts, from before traffic until their end. */
 export interface BgpResult {
   /** Peers. */
@@ -262,7 +328,7 @@ export interface BgpResult {
   established: number;
   /** Peers without a session then. */
   failed: number;
-  /** Sessions that were still established when traffic had ended. */
+  /** Sessions that are established now; in a result, when traffic had ended. */
   established_at_end: number;
   /** Sessions that ended while they should not have. */
   flaps: number;
@@ -302,6 +368,28 @@ export interface BgpResult {
   notifications_received: number;
   /** ROUTE-REFRESH messages received. */
   refreshes_received: number;
+  /** Commands carried out: routes advertised or withdrawn, peers taken up or down. */
+  commands: number;
+}
+
+/** A route that a peer advertises. */
+export interface BgpRouteState {
+  /** Address of the prefix. */
+  address: string;
+  /** Its length, bits. */
+  prefix_len: number;
+  /** Next hop. */
+  next_hop: string | null;
+  /** `igp`, `egp` or `incomplete`. */
+  origin: string | null;
+  /** AS path. */
+  as_path: AsPathPart[];
+  /** Communities (RFC 1997), as numbers of 32 bits. */
+  communities: number[];
+  /** Multi-exit discriminator. */
+  med: number | null;
+  /** Local preference. */
+  local_pref: number | null;
 }
 
 /** A campaign. */
@@ -491,6 +579,42 @@ export interface CriterionResult {
   passed: boolean;
 }
 
+/** A DHCP client behind a port. */
+export interface DhcpClientState {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Number of the client, from 0. */
+  client: number;
+  /** MAC address: `02:00:00:00:00:01`. */
+  mac: string;
+  /** Leased address; null without a lease. The others are null then, too. */
+  ip: string | null;
+  /** Length of its network's prefix, bits. */
+  prefix_len: number | null;
+  /** Router that the server named. */
+  router: string | null;
+  /** Server the lease is of. */
+  server: string | null;
+  /** Duration of the lease, s. */
+  lease_s: number | null;
+  /** Seconds of the lease until the client asks its server for more time. */
+  renew_s: number | null;
+  /** Seconds of the lease until the client asks any server. */
+  rebind_s: number | null;
+  /** DISCOVER messages sent. */
+  discovers: number;
+  /** OFFER messages received. */
+  offers: number;
+  /** REQUEST messages sent. */
+  requests: number;
+  /** ACK messages received. */
+  acks: number;
+  /** NAK messages received. */
+  naks: number;
+  /** RELEASE messages sent. */
+  releases: number;
+}
+
 /** DHCP clients of a port, from before traffic until their release. */
 export interface DhcpResult {
   /** Clients. */
@@ -499,6 +623,8 @@ export interface DhcpResult {
   bound: number;
   /** Clients that had none. */
   failed: number;
+  /** Clients that have an address now; in a result, when traffic had ended. */
+  holding: number;
   /** Leases per second, from the first DISCOVER to the last first lease. */
   bound_per_s?: number | null;
   /** Time from a client's first DISCOVER to its lease. */
@@ -525,6 +651,8 @@ export interface DhcpResult {
   lost: number;
   /** Leases of an address that another client here had. */
   conflicts: number;
+  /** Commands carried out: addresses renewed or released. */
+  commands: number;
 }
 
 /** How far a value is from that of the first campaign. */
@@ -1222,6 +1350,18 @@ export interface NewProfile {
   profile: string | Record<string, unknown>;
 }
 
+/** A change of what the hosts of a run do by themselves. */
+export interface NewProtocolChange {
+  /** What happens. */
+  action: ProtocolAction;
+  /** Name of the port in the profile. Default: every port that has to do with it. */
+  port?: string | null;
+  /** BGP peers: their names in the profile, or addresses of their hosts. Default: all. */
+  peers?: string[];
+  /** Names of routes in the profile. Default: all of the peers. */
+  routes?: string[];
+}
+
 /** A rate change. Either `rate` or `scale`. */
 export interface NewRate {
   /** Name of the stream, or of the entry of sessions; the name of a stream with copies means all of them. Default: all. */
@@ -1601,6 +1741,15 @@ export interface ProfileEntry {
   changed: string | null;
 }
 
+/** What happens to the protocols of a run's hosts. */
+export type ProtocolAction = "advertise" | "withdraw" | "up" | "down" | "renew" | "release";
+
+/** What a change came to. */
+export interface ProtocolChange {
+  /** Ranges of routes, sessions or clients that were changed. */
+  changed: number;
+}
+
 /** A program that spoke control protocols behind a port. */
 export interface ProtocolResult {
   /** Name of the entry. */
@@ -1613,6 +1762,14 @@ export interface ProtocolResult {
   up_after_s?: number | null;
   /** Why it ended before the run did. */
   ended?: string | null;
+}
+
+/** Control protocols of a running trial's hosts. */
+export interface ProtocolStates {
+  /** BGP peers, by port and in the order of the profile. */
+  bgp: BgpPeerState[];
+  /** DHCP clients, by port and number. */
+  dhcp: DhcpClientState[];
 }
 
 /** A rate change during a trial. */

@@ -44,14 +44,14 @@ def test_every_call_of_the_api_is_there(eagre_client):
     }
     arguments = {
         "new_lease": (["p"],), "check": ("x",), "put_profile": ("{}", "x"), "set_rate": ("{}", "r"), "set_scale": ("{}", 1),
-        "ping": ("{}", "p", "x"),
+        "ping": ("{}", "p", "x"), "change_protocols": ("{}", "up"),
         "new_campaign": ("m",), "compare": ("a", "b"), "compare_report": ("a", "b"), "capture_path": ("{}", "{}"),
         "new_script": ("x", ["p"]), "script_file": ("{}", "{}"),
         **dict.fromkeys(("version", "openapi", "whoami", "doctor", "audit", "ports", "leases", "profiles", "runs"), ()),
         **dict.fromkeys(("new_run", "methods", "campaigns", "results", "scripts"), ()),
     }  # fmt: skip
     one_id = (
-        "renew_lease", "release_lease", "profile", "delete_profile", "run_info", "delete_run", "stop_run", "snapshot",
+        "renew_lease", "release_lease", "profile", "delete_profile", "run_info", "delete_run", "stop_run", "snapshot", "protocols",
         "run_result", "run_events_path", "campaign_info", "stop_campaign", "campaign_result", "campaign_events_path",
         "stored", "delete_result", "report", "export", "script_info", "stop_script", "delete_script", "script_result",
     )  # fmt: skip

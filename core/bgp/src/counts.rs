@@ -1,18 +1,16 @@
 //! What speakers count.
 
-use histogram::Timing;
+use std::ops::AddAssign;
 
-/// What the speakers of a port counted.
-#[derive(Debug, Clone, Default)]
+/// What the sessions with a peer counted, or those with all peers of a port.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BgpCounts {
     /// Connections that were tried or accepted.
     pub connections: u64,
     /// Sessions established.
     pub established: u64,
-    /// Sessions that ended after they were established, but by the shutdown at the end.
+    /// Sessions that ended after they were established, but by the shutdown at the end or by a command.
     pub flaps: u64,
-    /// Time from a peer's first attempt to its first session, ns.
-    pub set_up: Timing,
     /// OPEN messages sent and received.
     pub opens: (u64, u64),
     /// UPDATE messages sent and received.
@@ -35,4 +33,24 @@ pub struct BgpCounts {
     pub received_withdrawn: u64,
     /// Marks received that say that all routes of a family have been sent (RFC 4724).
     pub ends_of_rib: u64,
+}
+
+impl AddAssign<&Self> for BgpCounts {
+    fn add_assign(&mut self, other: &Self) {
+        let add = |a: &mut (u64, u64), b: (u64, u64)| *a = (a.0 + b.0, a.1 + b.1);
+        self.connections += other.connections;
+        self.established += other.established;
+        self.flaps += other.flaps;
+        add(&mut self.opens, other.opens);
+        add(&mut self.updates, other.updates);
+        add(&mut self.keep_alives, other.keep_alives);
+        add(&mut self.notifications, other.notifications);
+        self.refreshes += other.refreshes;
+        self.advertised += other.advertised;
+        self.withdrawn += other.withdrawn;
+        self.received_ipv4 += other.received_ipv4;
+        self.received_ipv6 += other.received_ipv6;
+        self.received_withdrawn += other.received_withdrawn;
+        self.ends_of_rib += other.ends_of_rib;
+    }
 }

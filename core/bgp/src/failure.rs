@@ -18,7 +18,7 @@ pub enum Failure {
     OtherAs {
         /// What it says.
         is: u32,
-        /// What it should be.
+        /// What it should be; zero is any but the speaker's own.
         expected: u32,
     },
     /// It sent nothing for the hold time.
@@ -61,6 +61,9 @@ impl fmt::Display for Failure {
             Self::Connection(_) => f.write_str("does not acknowledge what it is sent any more"),
             Self::Closed => {
                 f.write_str("closes connections without a NOTIFICATION; check that it has this neighbor")
+            }
+            Self::OtherAs { is, expected: 0 } => {
+                write!(f, "is AS {is}, as the speaker: name it in 'peer_as' for an internal session")
             }
             Self::OtherAs { is, expected } => write!(f, "is AS {is}, not AS {expected} as 'peer_as' says"),
             Self::Silent(hold) => write!(f, "sent nothing for the hold time of {hold}"),

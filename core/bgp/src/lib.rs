@@ -4,7 +4,7 @@
 //! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
 //!
 //! Not here: which hardware address leads to a peer (`neighbour`), what traffic is sent to the routes. Routes that a peer sends are
-//! counted, not kept: nothing is chosen or passed on.
+//! counted and, within a bound, kept to be shown: nothing is chosen or passed on.
 //!
 //! Invariant: a byte that was handed to a flow is the same each time the flow asks for it, until it is acknowledged.
 
@@ -12,6 +12,7 @@
 
 mod counts;
 mod failure;
+mod heard;
 mod message;
 mod routes;
 mod session;
@@ -20,6 +21,7 @@ mod wires;
 
 pub use counts::BgpCounts;
 pub use failure::Failure;
+pub use heard::{Heard, HeardAttributes, PathSegment, Prefix};
 pub use message::{
     Capabilities, HEADER, Header, Malformed, Message, Notification, Open, Refresh, Update, next_message,
 };

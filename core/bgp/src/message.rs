@@ -2,6 +2,7 @@
 //!
 //! Invariant: what [`next_message`] refuses is answered by the [`Notification`] it gives.
 
+use crate::heard::Prefix;
 use crate::routes::Family;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -231,7 +232,7 @@ pub fn next_message(bytes: &[u8]) -> Option<Result<(Message, usize), Malformed>>
 }
 
 /// The family of an address family identifier and a subsequent one (RFC 4760 section 6).
-fn family(high: u8, low: u8, subsequent: u8) -> Refresh {
+pub(crate) fn family(high: u8, low: u8, subsequent: u8) -> Refresh {
     match (high, low, subsequent) {
         (0, 1, 1) => Some(Family::Ipv4),
         (0, 2, 1) => Some(Family::Ipv6),
@@ -240,7 +241,7 @@ fn family(high: u8, low: u8, subsequent: u8) -> Refresh {
 }
 
 /// Takes a value with a length of one byte before it.
-fn take_short<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+pub(crate) fn take_short<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (len, rest) = bytes.split_first()?;
     let (value, rest) = rest.split_at_checked(usize::from(*len))?;
     *bytes = rest;
@@ -248,7 +249,7 @@ fn take_short<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
 }
 
 /// Takes a value with a length of two bytes before it.
-fn take_long<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+pub(crate) fn take_long<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (len, rest) = bytes.split_first_chunk()?;
     let (value, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
     *bytes = rest;
@@ -305,27 +306,69 @@ fn read_open(body: &[u8]) -> Result<Open, Notification> {
     Ok(open)
 }
 
+/// Takes a prefix; the inner `None` if it can't be one. Bits behind its length are zero.
+pub(crate) fn take_prefix(bytes: &mut &[u8], family: Family) -> Option<Option<Prefix>> {
+    let (bits, rest) = bytes.split_first()?;
+    let Some((said, rest)) =
+        rest.split_at_checked(usize::from(bits.div_ceil(8))).filter(|_| *bits <= family.bits())
+    else {
+        return Some(None);
+    };
+    *bytes = rest;
+    let mut octets = [0; 16];
+    octets[..said.len()].copy_from_slice(said);
+    let spare = 128 - u32::from(*bits);
+    let number = u128::from_be_bytes(octets);
+    let number = if spare < 128 { number >> spare << spare } else { 0 };
+    let address = match family {
+        Family::Ipv4 => IpAddr::V4(Ipv4Addr::from((number >> 96) as u32)),
+        Family::Ipv6 => IpAddr::V6(number.into()),
+    };
+    Some(Some((address, *bits)))
+}
+
 /// How many prefixes `bytes` are; `None` if they are none.
-fn prefixes(mut bytes: &[u8], bits_max: u8) -> Option<u32> {
+fn prefixes(mut bytes: &[u8], family: Family) -> Option<u32> {
     let mut count = 0;
-    while let Some((bits, rest)) = bytes.split_first() {
-        if *bits > bits_max {
-            return None;
-        }
-        bytes = rest.get(usize::from(bits.div_ceil(8))..)?;
+    while let Some(prefix) = take_prefix(&mut bytes, family) {
+        prefix?;
         count += 1;
     }
     Some(count)
+}
+
+/// Path attributes: types and values. Ends with the first that is malformed.
+pub(crate) struct AttributeList<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for AttributeList<'a> {
+    type Item = Result<(u8, &'a [u8]), Notification>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Self(rest) = self;
+        let Some(([flags, kind], after)) = rest.split_first_chunk() else {
+            // A byte that is too few for a type.
+            return (!std::mem::take(rest).is_empty()).then_some(Err(Notification::ATTRIBUTES_MALFORMED));
+        };
+        *rest = after;
+        let value = if flags & EXTENDED != 0 { take_long(rest) } else { take_short(rest) };
+        Some(match value {
+            Some(value) => Ok((*kind, value)),
+            None => {
+                *rest = &[];
+                Err(Notification::ATTRIBUTE_LENGTH)
+            }
+        })
+    }
 }
 
 /// Reads what is behind the header of an UPDATE message (RFC 4271 section 6.3).
 fn read_update(body: &[u8]) -> Result<Update, Notification> {
     let mut rest = body;
     let withdrawn = take_long(&mut rest).ok_or(Notification::ATTRIBUTES_MALFORMED)?;
-    let mut attributes = take_long(&mut rest).ok_or(Notification::ATTRIBUTES_MALFORMED)?;
+    let attributes = take_long(&mut rest).ok_or(Notification::ATTRIBUTES_MALFORMED)?;
     let mut update = Update {
-        ipv4: prefixes(rest, 32).ok_or(Notification::BAD_NETWORK)?,
-        withdrawn: prefixes(withdrawn, 32).ok_or(Notification::BAD_NETWORK)?,
+        ipv4: prefixes(rest, Family::Ipv4).ok_or(Notification::BAD_NETWORK)?,
+        withdrawn: prefixes(withdrawn, Family::Ipv4).ok_or(Notification::BAD_NETWORK)?,
         ..Update::default()
     };
     if withdrawn.is_empty() && attributes.is_empty() && rest.is_empty() {
@@ -334,12 +377,10 @@ fn read_update(body: &[u8]) -> Result<Update, Notification> {
     let is_bare = withdrawn.is_empty() && rest.is_empty();
     let mut is_first = true;
     let mut end_of_rib = update.end_of_rib;
-    while let Some(([flags, kind], rest)) = attributes.split_first_chunk() {
-        attributes = rest;
-        let is_long = flags & EXTENDED != 0;
-        let value = if is_long { take_long(&mut attributes) } else { take_short(&mut attributes) };
-        let value = value.ok_or(Notification::ATTRIBUTE_LENGTH)?;
-        match *kind {
+    let mut list = AttributeList(attributes);
+    while let Some(attribute) = list.next() {
+        let (kind, value) = attribute?;
+        match kind {
             ATTRIBUTE_MP_REACH => {
                 let (family, count) = read_reach(value).ok_or(Notification::ATTRIBUTE_LENGTH)?;
                 match family {
@@ -352,8 +393,8 @@ fn read_update(body: &[u8]) -> Result<Update, Notification> {
                 let (head, networks) = value.split_first_chunk().ok_or(Notification::ATTRIBUTE_LENGTH)?;
                 let [high, low, subsequent] = *head;
                 if let Some(family) = family(high, low, subsequent) {
-                    let count = prefixes(networks, family.bits()).ok_or(Notification::BAD_NETWORK)?;
-                    if count == 0 && is_bare && is_first && attributes.is_empty() {
+                    let count = prefixes(networks, family).ok_or(Notification::BAD_NETWORK)?;
+                    if count == 0 && is_bare && is_first && list.0.is_empty() {
                         end_of_rib = Some(family);
                     }
                     update.withdrawn += count;
@@ -362,9 +403,6 @@ fn read_update(body: &[u8]) -> Result<Update, Notification> {
             _ => {}
         }
         is_first = false;
-    }
-    if !attributes.is_empty() {
-        return Err(Notification::ATTRIBUTES_MALFORMED);
     }
     Ok(Update { end_of_rib, ..update })
 }
@@ -375,7 +413,7 @@ fn read_reach(value: &[u8]) -> Option<(Refresh, u32)> {
     take_short(&mut rest)?;
     let (_, networks) = rest.split_first()?;
     match family(*high, *low, *subsequent) {
-        Some(family) => Some((Some(family), prefixes(networks, family.bits())?)),
+        Some(family) => Some((Some(family), prefixes(networks, family)?)),
         None => Some((None, 0)),
     }
 }

@@ -14,12 +14,12 @@ const WELL_KNOWN: u8 = 0x40;
 const OPTIONAL: u8 = 0x80;
 const OPTIONAL_TRANSITIVE: u8 = 0xc0;
 
-const ORIGIN: u8 = 1;
-const AS_PATH: u8 = 2;
-const NEXT_HOP: u8 = 3;
-const MULTI_EXIT_DISC: u8 = 4;
-const LOCAL_PREF: u8 = 5;
-const COMMUNITIES: u8 = 8;
+pub(crate) const ORIGIN: u8 = 1;
+pub(crate) const AS_PATH: u8 = 2;
+pub(crate) const NEXT_HOP: u8 = 3;
+pub(crate) const MULTI_EXIT_DISC: u8 = 4;
+pub(crate) const LOCAL_PREF: u8 = 5;
+pub(crate) const COMMUNITIES: u8 = 8;
 const AS4_PATH: u8 = 17;
 const LARGE_COMMUNITIES: u8 = 32;
 
@@ -93,6 +93,8 @@ pub struct Attributes {
     pub next_hop: Option<IpAddr>,
     /// ASes behind the peer's own, the nearest first.
     pub as_path: Vec<u32>,
+    /// Whether the path of an external session lacks the peer's own AS.
+    pub without_own_as: bool,
     /// MULTI_EXIT_DISC.
     pub med: Option<u32>,
     /// LOCAL_PREF, for internal peers.
@@ -115,6 +117,8 @@ pub struct Flap {
 /// Routes with the same attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteRange {
+    /// What commands call it; empty if it has no name.
+    pub name: String,
     /// The first prefix's address.
     pub first: IpAddr,
     /// Bits of every prefix.
@@ -262,7 +266,7 @@ impl RouteRange {
             Origin::Incomplete => 2,
         };
         attribute(out, WELL_KNOWN, ORIGIN, &[origin]);
-        let own = (!how.is_internal).then_some(how.own_as);
+        let own = (!how.is_internal && !said.without_own_as).then_some(how.own_as);
         let path: Vec<u32> = own.into_iter().chain(said.as_path.iter().copied()).collect();
         attribute(out, WELL_KNOWN, AS_PATH, &as_path(&path, how.four_byte_as));
         if let Some(IpAddr::V4(hop)) = said.next_hop.or(how.own).filter(|_| self.family() == Family::Ipv4) {
@@ -353,6 +357,7 @@ mod tests {
 
     pub(crate) fn range(first: &str, prefix_len: u8, count: u32) -> RouteRange {
         RouteRange {
+            name: String::new(),
             first: first.parse().unwrap(),
             prefix_len,
             count,

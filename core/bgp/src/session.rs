@@ -7,9 +7,10 @@
 
 use crate::counts::BgpCounts;
 use crate::failure::Failure;
+use crate::heard::Heard;
 use crate::message::{
-    Capabilities, Malformed, Message, Notification, Open, next_message, put_keep_alive, put_notification,
-    put_open,
+    Capabilities, HEADER, Malformed, Message, Notification, Open, next_message, put_keep_alive,
+    put_notification, put_open,
 };
 use crate::routes::{Family, RouteRange, Speaking, put_end_of_rib};
 use std::net::{IpAddr, Ipv4Addr};
@@ -38,7 +39,7 @@ pub enum State {
 pub struct Identity {
     /// The speaker's AS.
     pub own_as: u32,
-    /// The peer's.
+    /// The peer's; zero is any but the speaker's own.
     pub peer_as: u32,
     /// BGP identifier.
     pub identifier: Ipv4Addr,
@@ -53,6 +54,11 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// Whether a peer may have this AS number.
+    fn expects(&self, asn: u32) -> bool {
+        if self.peer_as == 0 { asn != self.own_as } else { asn == self.peer_as }
+    }
+
     fn capabilities(&self) -> Capabilities {
         let [ipv4, ipv6] = self.families;
         Capabilities { ipv4, ipv6, refresh: true, four_byte_as: true }
@@ -100,11 +106,19 @@ pub(crate) struct Session {
     ended: [bool; 2],
     /// Families whose routes the peer wants to be told again.
     refreshed: [bool; 2],
+    /// Routes of the peer.
+    pub heard: Heard,
 }
 
 impl Session {
-    /// Begins with an OPEN message.
-    pub(crate) fn new(now: Nanos, who: &Identity, counts: &mut BgpCounts, out: &mut Vec<u8>) -> Self {
+    /// Begins with an OPEN message. So many of the peer's routes are kept.
+    pub(crate) fn new(
+        now: Nanos,
+        who: &Identity,
+        keep: u32,
+        counts: &mut BgpCounts,
+        out: &mut Vec<u8>,
+    ) -> Self {
         let (asn, hold_s, identifier) = (who.own_as, who.hold_s, who.identifier);
         put_open(out, &Open { asn, hold_s, identifier, capabilities: who.capabilities() });
         counts.opens.0 += 1;
@@ -118,6 +132,7 @@ impl Session {
             tellings: Vec::new(),
             ended: [false; 2],
             refreshed: [false; 2],
+            heard: Heard::new(keep as usize),
         }
     }
 
@@ -150,6 +165,10 @@ impl Session {
             Some(Err(Malformed(why))) => return self.refuse(why, counts, out),
             Some(Ok(found)) => found,
         };
+        if let (State::Established, Message::Update(_)) = (self.state, message) {
+            let four_byte_as = self.theirs.is_some_and(|open| open.capabilities.four_byte_as);
+            self.heard.take(&self.input[HEADER..len], four_byte_as);
+        }
         self.input.drain(..len);
         if self.hold > Nanos::ZERO {
             self.silent_at = now + self.hold;
@@ -201,7 +220,7 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Step {
         counts.opens.1 += 1;
-        if open.asn != who.peer_as {
+        if !who.expects(open.asn) {
             self.end(Notification::BAD_PEER_AS, counts, out);
             return Step::Over(Failure::OtherAs { is: open.asn, expected: who.peer_as });
         }
@@ -254,11 +273,18 @@ impl Session {
         self.silent_at.min(self.keep_alive_at)
     }
 
-    /// Says which of `ranges` are to be advertised now.
-    pub(crate) fn want(&mut self, who: &Identity, ranges: &[RouteRange], since: Nanos) {
+    /// Says which of `ranges` are to be advertised now: as commands have `said`, or else by their times.
+    pub(crate) fn want(
+        &mut self,
+        who: &Identity,
+        ranges: &[RouteRange],
+        said: &[Option<bool>],
+        since: Nanos,
+    ) {
         self.tellings.resize(ranges.len(), Telling::default());
         for (at, range) in ranges.iter().enumerate() {
-            let wanted = self.has(who, range.family()) && range.at(since).0;
+            let is_up = said.get(at).copied().flatten().unwrap_or_else(|| range.at(since).0);
+            let wanted = self.has(who, range.family()) && is_up;
             self.tellings[at].wanted = wanted;
             self.tellings[at].begin();
         }

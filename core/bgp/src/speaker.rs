@@ -5,10 +5,12 @@
 use crate::Mac;
 use crate::counts::BgpCounts;
 use crate::failure::Failure;
+use crate::heard::Heard;
 use crate::message::Notification;
 use crate::routes::{Family, RouteRange};
 use crate::session::{Identity, Session, State, Step};
 use crate::wires::Wires;
+use histogram::Timing;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -30,6 +32,8 @@ const LOCAL_PORTS: (u16, u64) = (49_152, 16_384);
 /// A peer, and the speaker that talks to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerConfig {
+    /// What commands call it; empty if it has no name.
+    pub name: String,
     /// Number of the host that speaks.
     pub host: usize,
     /// The host's address.
@@ -44,6 +48,8 @@ pub struct PeerConfig {
     pub retry: Nanos,
     /// What is advertised.
     pub routes: Arc<[RouteRange]>,
+    /// Routes of the peer that are kept, to be shown.
+    pub keep: u32,
 }
 
 /// The speakers of a port.
@@ -72,6 +78,11 @@ struct Peer {
     /// When the first attempt began, until there was a session.
     waiting_since: Option<Nanos>,
     failure: Option<Failure>,
+    /// Whether a command has ended it.
+    is_down: bool,
+    /// Of each range, whether a command said that it is to be advertised.
+    said: Vec<Option<bool>>,
+    counts: BgpCounts,
 }
 
 impl Peer {
@@ -124,7 +135,8 @@ pub struct Speaker {
     is_shut: bool,
     /// The first session that was lost: the peer, and why.
     first_loss: Option<(usize, Failure)>,
-    counts: BgpCounts,
+    /// Time from a peer's first attempt to its first session, ns.
+    set_up: Timing,
 }
 
 struct Frames<'a>(&'a mut Vec<Vec<u8>>);
@@ -164,7 +176,8 @@ impl Speaker {
             stack.listen(group, Transport::Tcp, peer.local..=peer.local, PORT..=PORT);
             ends.insert((group.0, peer.local, peer.remote), number);
         }
-        let peer = |config| Peer {
+        let peer = |config: PeerConfig| Peer {
+            said: vec![None; config.routes.len()],
             config,
             hop: None,
             lines: Vec::new(),
@@ -172,6 +185,8 @@ impl Speaker {
             attempts: 0,
             waiting_since: None,
             failure: None,
+            is_down: false,
+            counts: BgpCounts::default(),
         };
         Self {
             stack,
@@ -187,7 +202,7 @@ impl Speaker {
             has_begun: false,
             is_shut: false,
             first_loss: None,
-            counts: BgpCounts::default(),
+            set_up: Timing::default(),
         }
     }
 
@@ -196,9 +211,69 @@ impl Speaker {
         self.peers.iter().map(|peer| &peer.config)
     }
 
-    /// What was counted.
-    pub fn counts(&self) -> &BgpCounts {
-        &self.counts
+    /// What was counted, with all peers.
+    pub fn counts(&self) -> BgpCounts {
+        let mut sum = BgpCounts::default();
+        self.peers.iter().for_each(|peer| sum += &peer.counts);
+        sum
+    }
+
+    /// What was counted with a peer.
+    pub fn counts_of(&self, peer: usize) -> &BgpCounts {
+        &self.peers[peer].counts
+    }
+
+    /// Times from a peer's first attempt to its first session, ns.
+    pub fn set_up_times(&self) -> &Timing {
+        &self.set_up
+    }
+
+    /// Routes that a peer advertises now; `None` without a session.
+    pub fn heard(&self, peer: usize) -> Option<&Heard> {
+        Some(&self.established_line(peer)?.session.as_ref()?.heard)
+    }
+
+    /// AS number of a peer: what it says, or else what is expected; zero is not known.
+    pub fn peer_as(&self, peer: usize) -> u32 {
+        let said = self.established_line(peer).and_then(|line| line.session.as_ref()?.theirs());
+        said.map_or(self.peers[peer].config.identity.peer_as, |open| open.asn)
+    }
+
+    /// Whether a command has taken the session with a peer down.
+    pub fn is_down(&self, peer: usize) -> bool {
+        self.peers[peer].is_down
+    }
+
+    fn established_line(&self, peer: usize) -> Option<&Line> {
+        self.peers[peer].lines.iter().find(|line| line.state() == State::Established)
+    }
+
+    /// Advertises or withdraws a range of a peer from now on, whatever its times say; routes of a peer without a session when it has
+    /// one.
+    pub fn set_range(&mut self, peer: usize, range: usize, up: bool) {
+        self.peers[peer].said[range] = Some(up);
+        (self.next_change, self.due) = (Nanos::ZERO, Nanos::ZERO);
+    }
+
+    /// Ends the session with a peer until further notice (RFC 4486: Administrative Shutdown), or lets there be one again. Returns
+    /// whether that changes anything.
+    pub fn set_peer(&mut self, now: Nanos, number: usize, up: bool) -> bool {
+        if self.peers[number].is_down != up || self.is_shut {
+            return false;
+        }
+        let peer = &mut self.peers[number];
+        (peer.is_down, peer.connect_at) = (!up, Nanos::MAX);
+        if up {
+            peer.failure = None;
+            if !peer.config.passive {
+                peer.connect_at = now;
+            }
+        }
+        for line in (0..self.peers[number].lines.len()).filter(|_| !up) {
+            self.hang_up(now, number, line, Some(Notification::SHUTDOWN), None);
+        }
+        self.due = Nanos::ZERO;
+        true
     }
 
     /// Says by which hardware address a peer is reached.
@@ -228,9 +303,8 @@ impl Speaker {
 
     /// A family of routes that a peer with a session does not exchange, although it is to be told some.
     pub fn lacks(&self, peer: usize) -> Option<Family> {
-        let Peer { config, lines, .. } = &self.peers[peer];
-        let line = lines.iter().find(|line| line.state() == State::Established)?;
-        let session = line.session.as_ref()?;
+        let config = &self.peers[peer].config;
+        let session = self.established_line(peer)?.session.as_ref()?;
         let mut families = config.routes.iter().map(RouteRange::family);
         families.find(|family| !session.has(&config.identity, *family))
     }
@@ -244,7 +318,9 @@ impl Speaker {
                 line.session.as_ref().is_some_and(Session::has_told_all)
                     && wires.at(line.wire).unacknowledged() == 0
             };
-            up.next().is_some_and(is_told) || peer.failure.is_some_and(|failure| failure.is_lasting())
+            up.next().is_some_and(is_told)
+                || peer.is_down
+                || peer.failure.is_some_and(|failure| failure.is_lasting())
         })
     }
 
@@ -253,7 +329,7 @@ impl Speaker {
         self.has_begun = true;
         for (number, peer) in (0..).zip(&mut self.peers) {
             peer.waiting_since = Some(now);
-            if !peer.config.passive {
+            if !peer.config.passive && !peer.is_down {
                 peer.connect_at = now + Nanos(number * 1_000_000_000 / u64::from(self.rate));
             }
         }
@@ -333,12 +409,12 @@ impl Speaker {
                 self.next_change = self.next_change.min(self.epoch.saturating_add(next));
             }
             for line in 0..self.peers[peer].lines.len() {
-                let Peer { config, lines, .. } = &mut self.peers[peer];
+                let Peer { config, lines, said, .. } = &mut self.peers[peer];
                 let wire = lines[line].wire;
                 if let Some(session) = &mut lines[line].session
                     && session.state == State::Established
                 {
-                    session.want(&config.identity, &routes, since);
+                    session.want(&config.identity, &routes, said, since);
                     self.wires.touch(wire);
                 }
             }
@@ -351,7 +427,8 @@ impl Speaker {
             self.connect(now, number);
         }
         for at in (0..self.peers[number].lines.len()).rev() {
-            let line = &mut self.peers[number].lines[at];
+            let Peer { lines, counts, .. } = &mut self.peers[number];
+            let line = &mut lines[at];
             if let Some(end_at) = line.end_at {
                 if end_at <= now {
                     self.drop_line(now, number, at);
@@ -359,8 +436,7 @@ impl Speaker {
                 continue;
             }
             let (wire, mut out) = (line.wire, Vec::new());
-            let over =
-                line.session.as_mut().and_then(|session| session.poll(now, &mut self.counts, &mut out));
+            let over = line.session.as_mut().and_then(|session| session.poll(now, counts, &mut out));
             self.say(now, wire, &out);
             if over.is_some() {
                 self.hang_up(now, number, at, None, over);
@@ -387,7 +463,7 @@ impl Speaker {
             return self.failed(now, number, Failure::NoNeighbour);
         };
         peer.attempts += 1;
-        self.counts.connections += 1;
+        peer.counts.connections += 1;
         let word = random::word(self.key ^ now.0, (number as u64) << 32 | u64::from(peer.attempts));
         let port = LOCAL_PORTS.0 + random::below(word, LOCAL_PORTS.1) as u16;
         let group = GroupId(config.host as u16);
@@ -414,7 +490,7 @@ impl Speaker {
         let word = random::word(self.key, now.0 ^ number as u64);
         let peer = &mut self.peers[number];
         peer.note(why);
-        if !peer.config.passive && !self.is_shut {
+        if !peer.config.passive && !peer.is_down && !self.is_shut {
             // RFC 4271 section 10: between three quarters of it and all.
             let retry = peer.config.retry.0;
             peer.connect_at = now + Nanos(retry - random::below(word, retry / 4 + 1));
@@ -443,12 +519,15 @@ impl Speaker {
         let group = self.wires.at(wire).group;
         let ends = self.stack.ends(flow);
         let number = ends.and_then(|(own, peer)| self.ends.get(&(group, own.ip(), peer.ip()))).copied();
-        let is_free = |number: &usize| self.peers[*number].lines.iter().all(|line| line.is_ours);
+        let is_free = |number: &usize| {
+            let peer = &self.peers[*number];
+            !peer.is_down && peer.lines.iter().all(|line| line.is_ours)
+        };
         let Some(number) = number.filter(|number| is_free(number) && !self.is_shut) else {
             self.stack.with(now, &mut self.wires, flow, |_, _, io| io.abort());
             return None;
         };
-        self.counts.connections += 1;
+        self.peers[number].counts.connections += 1;
         self.owners.insert(wire, number);
         let line = Line { wire, is_ours: false, session: None, end_at: None, failure: None };
         self.peers[number].lines.push(line);
@@ -461,19 +540,20 @@ impl Speaker {
         let Some(mut at) = place(&self.peers[number]) else { return };
         let input = std::mem::take(&mut self.wires.at(wire).input);
         let is_open = self.wires.at(wire).is_open;
-        let Peer { config, lines, .. } = &mut self.peers[number];
+        let Peer { config, lines, counts, .. } = &mut self.peers[number];
         let (who, line) = (config.identity, &mut lines[at]);
         let mut out = Vec::new();
         if is_open && line.session.is_none() && line.end_at.is_none() {
-            line.session = Some(Session::new(now, &who, &mut self.counts, &mut out));
+            line.session = Some(Session::new(now, &who, config.keep, counts, &mut out));
         }
         if let Some(session) = &mut line.session {
             session.take(&input);
         }
         loop {
-            let line = &mut self.peers[number].lines[at];
+            let Peer { lines, counts, .. } = &mut self.peers[number];
+            let line = &mut lines[at];
             let (Some(session), None) = (&mut line.session, line.end_at) else { break };
-            let step = session.step(now, &who, &mut self.counts, &mut out);
+            let step = session.step(now, &who, counts, &mut out);
             self.say(now, wire, &std::mem::take(&mut out));
             match step {
                 Step::Nothing => break,
@@ -506,14 +586,14 @@ impl Speaker {
 
     /// Lets a session tell as much as the peer takes.
     fn tell(&mut self, now: Nanos, number: usize, at: usize) {
-        let Peer { config, lines, .. } = &mut self.peers[number];
+        let Peer { config, lines, counts, .. } = &mut self.peers[number];
         let line = &mut lines[at];
         let (wire, None) = (line.wire, line.end_at) else { return };
         let unacknowledged = self.wires.at(wire).unacknowledged();
         let Some(session) = &mut line.session else { return };
         let mut out = Vec::new();
         let room = AHEAD.saturating_sub(unacknowledged);
-        session.tell(&config.identity, &config.routes, &mut self.counts, &mut out, room);
+        session.tell(&config.identity, &config.routes, counts, &mut out, room);
         self.say(now, wire, &out);
     }
 
@@ -547,13 +627,13 @@ impl Speaker {
         let peer = &mut self.peers[number];
         peer.failure = None;
         peer.connect_at = Nanos::MAX;
-        self.counts.established += 1;
+        peer.counts.established += 1;
         if let Some(waited) = peer.waiting_since.take() {
-            self.counts.set_up.record(now.since(waited).0);
+            self.set_up.record(now.since(waited).0);
         }
-        let Peer { config, lines, .. } = peer;
+        let Peer { config, lines, said, .. } = peer;
         if let Some(session) = &mut lines[at].session {
-            session.want(&config.identity, &config.routes, since);
+            session.want(&config.identity, &config.routes, said, since);
         }
         for other in 0..self.peers[number].lines.len() {
             if other != at {
@@ -576,11 +656,12 @@ impl Speaker {
         }
         self.peers[number].lines[at].failure = failure;
         self.count_flap(number, at);
-        let line = &mut self.peers[number].lines[at];
+        let Peer { lines, counts, .. } = &mut self.peers[number];
+        let line = &mut lines[at];
         line.end_at = Some(now + CLOSE_WAIT);
         let (wire, mut out) = (line.wire, Vec::new());
         if let (Some(session), Some(why)) = (&mut line.session, why) {
-            session.end(why, &mut self.counts, &mut out);
+            session.end(why, counts, &mut out);
         }
         let has_session = line.session.is_some();
         self.say(now, wire, &out);
@@ -595,9 +676,10 @@ impl Speaker {
     }
 
     fn count_flap(&mut self, number: usize, at: usize) {
-        let line = &self.peers[number].lines[at];
-        if line.state() == State::Established && !self.is_shut {
-            self.counts.flaps += 1;
+        let Peer { lines, counts, is_down, .. } = &mut self.peers[number];
+        let line = &lines[at];
+        if line.state() == State::Established && !*is_down && !self.is_shut {
+            counts.flaps += 1;
             self.first_loss = self.first_loss.or(line.failure.map(|why| (number, why)));
         }
     }
@@ -623,7 +705,7 @@ impl Speaker {
         let peer = &self.peers[number];
         if let Some(failure) = line.failure.filter(|_| peer.lines.is_empty()) {
             self.failed(now, number, failure);
-        } else if peer.lines.is_empty() && peer.connect_at == Nanos::MAX && !self.is_shut {
+        } else if peer.lines.is_empty() && peer.connect_at == Nanos::MAX && !peer.is_down && !self.is_shut {
             // The one that should have stayed is gone.
             self.failed(now, number, Failure::Closed);
         }

@@ -38,6 +38,7 @@ struct World {
 
 fn routes(first: &str, prefix_len: u8, count: u32) -> RouteRange {
     RouteRange {
+        name: String::new(),
         first: first.parse().unwrap(),
         prefix_len,
         count,
@@ -55,6 +56,7 @@ fn peers(side: usize, count: u32, routes: &[RouteRange]) -> Vec<PeerConfig> {
     let address =
         |side: usize, n: u32| IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + (side as u32 + 1) * 0x1_0000 + n));
     let peer = |number| PeerConfig {
+        name: String::new(),
         host: 0,
         local: address(side, number),
         remote: address(1 - side, number),
@@ -70,6 +72,7 @@ fn peers(side: usize, count: u32, routes: &[RouteRange]) -> Vec<PeerConfig> {
         passive: false,
         retry: SECOND,
         routes: routes.clone(),
+        keep: 100,
     };
     (0..count).map(peer).collect()
 }
@@ -150,7 +153,9 @@ fn routes_of_both_families_are_told() {
     let [west, east] = world.sides.each_ref().map(Speaker::counts);
     assert_eq!((west.advertised, west.withdrawn, west.established), (7_500, 0, 3));
     assert_eq!((east.received_ipv4, east.received_ipv6, east.received_withdrawn), (3_000, 4_500, 0));
-    assert_eq!((east.ends_of_rib, west.ends_of_rib, west.set_up.samples()), (6, 6, 3));
+    assert_eq!((east.ends_of_rib, west.ends_of_rib, world.sides[0].set_up_times().samples()), (6, 6, 3));
+    let heard = world.sides[1].heard(2).unwrap();
+    assert_eq!((heard.routes().len(), heard.left_out()), (100, 2_400));
     assert!(west.updates.0 < 100, "prefixes are packed: {} messages", west.updates.0);
 }
 
@@ -228,7 +233,7 @@ fn a_peer_that_falls_silent_is_found_out_and_comes_back() {
     world.is_cut = false;
     world.settle(Nanos::from_secs(60));
     let [west, east] = world.sides.each_ref().map(Speaker::counts);
-    assert_eq!((west.flaps, east.flaps, west.set_up.samples()), (1, 1, 1));
+    assert_eq!((west.flaps, east.flaps, world.sides[0].set_up_times().samples()), (1, 1, 1));
     assert_eq!((west.advertised, east.received_ipv4), (10_000, 10_000));
 }
 
@@ -242,6 +247,47 @@ fn sessions_end_in_good_order() {
     let shutdown = Failure::RefusedBy(Notification { code: 6, subcode: 2 });
     assert!((0..20).all(|peer| world.sides[1].failure(peer) == Some(shutdown)));
     assert_eq!((world.sides[0].counts().flaps, world.sides[1].counts().flaps), (0, 20));
+}
+
+#[test]
+fn what_is_commanded_comes_before_the_times() {
+    let own = [routes("16.0.0.0", 24, 300), routes("17.0.0.0", 24, 20)];
+    let mut world = World::new(1, CLEAN, [peers(0, 2, &own), peers(1, 2, &[])]);
+    world.settle(SECOND);
+    let epoch = world.now;
+    world.sides.iter_mut().for_each(|side| side.start(epoch));
+    let received = |world: &World, peer| world.sides[1].heard(peer).map(|heard| heard.routes().len());
+    let pass = |world: &mut World| {
+        let until = world.now + SECOND;
+        world.run(until, |_| false);
+    };
+    world.sides[0].set_range(1, 0, false);
+    pass(&mut world);
+    // Those of the second range found no room before.
+    assert_eq!((received(&world, 0), received(&world, 1)), (Some(100), Some(0)));
+    assert_eq!(world.sides[1].counts_of(1).received_withdrawn, 300);
+    world.sides[0].set_range(1, 0, true);
+    world.sides[0].set_range(1, 1, true);
+    pass(&mut world);
+    assert_eq!((received(&world, 1), world.sides[1].counts().received_ipv4), (Some(100), 940));
+    // Down, and it stays so; the other side tries to connect in vain.
+    let now = world.now;
+    assert!(world.sides[0].set_peer(now, 0, false) && !world.sides[0].set_peer(now, 0, false));
+    for _ in 0..5 {
+        pass(&mut world);
+    }
+    assert_eq!(
+        (world.sides[0].established(), world.sides[0].is_down(0), received(&world, 0)),
+        (1, true, None)
+    );
+    let shutdown = Notification { code: 6, subcode: 2 };
+    assert_eq!(world.sides[1].first_loss(), Some((0, Failure::RefusedBy(shutdown))));
+    assert!(world.sides[0].is_settled());
+    let now = world.now;
+    assert!(world.sides[0].set_peer(now, 0, true));
+    world.settle(Nanos::from_secs(3));
+    assert_eq!((world.sides[0].established(), world.sides[0].counts().flaps), (2, 0));
+    assert_eq!(world.sides[0].counts_of(0).advertised, 640);
 }
 
 #[test]

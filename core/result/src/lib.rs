@@ -15,6 +15,7 @@ mod numbers;
 mod document;
 mod port;
 mod session;
+mod states;
 mod stream;
 mod trial;
 
@@ -25,6 +26,7 @@ pub use session::{
     DNS_CODES, DNS_EXTRA, HTTP_CLASSES, PartResult, PhaseResult, SessionResult, SideDetails, SideResult,
     TlsResult,
 };
+pub use states::{AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, ProtocolStates};
 pub use stream::{BY_MARK, JitterResult, LatencyResult, PacingResult, SpreadResult, StreamResult};
 pub use trial::{
     AchievedPart, AchievedResult, CaptureResult, ClockResult, CriterionResult, Meaning, ProtocolResult,

@@ -84,11 +84,14 @@ part! {
     /// DHCP clients of a port, from before traffic until their release.
     pub struct DhcpResult {
         /// Clients.
-        clients: u64 = COUNT;
+        clients: u64 = COUNT.gauge("dhcp_clients");
         /// Clients that had an address when traffic started.
         bound: u64 = COUNT;
         /// Clients that had none.
         failed: u64 = COUNT;
+        /// Clients that have an address now; in a result, when traffic had ended.
+        #[serde(default)]
+        holding: u64 = COUNT.gauge("dhcp_leases");
         /// Leases per second, from the first DISCOVER to the last first lease.
         #[serde(skip_serializing_if = "Option::is_none")]
         bound_per_s: Option<f64> = PER_S;
@@ -96,27 +99,30 @@ part! {
         #[serde(skip_serializing_if = "Option::is_none")]
         bind_ns: Option<LatencyResult> = PART;
         /// DISCOVER messages sent.
-        discovers: u64 = COUNT;
+        discovers: u64 = COUNT.counter("dhcp_discovers");
         /// OFFER messages received by clients that waited for one.
-        offers: u64 = COUNT;
+        offers: u64 = COUNT.counter("dhcp_offers");
         /// REQUEST messages sent.
-        requests: u64 = COUNT;
+        requests: u64 = COUNT.counter("dhcp_requests");
         /// ACK messages received that began or prolonged a lease.
-        acks: u64 = COUNT;
+        acks: u64 = COUNT.counter("dhcp_acks");
         /// NAK messages received by clients that had asked.
-        naks: u64 = COUNT;
+        naks: u64 = COUNT.counter("dhcp_naks");
         /// RELEASE messages sent.
-        releases: u64 = COUNT;
+        releases: u64 = COUNT.counter("dhcp_releases");
         /// Messages sent again because no answer came.
         repeated: u64 = COUNT;
         /// Leases prolonged by their server.
-        renewed: u64 = COUNT;
+        renewed: u64 = COUNT.counter("dhcp_renewed_leases");
         /// Leases prolonged after their server kept silent.
-        rebound: u64 = COUNT;
+        rebound: u64 = COUNT.counter("dhcp_rebound_leases");
         /// Leases that ended because nobody prolonged them, or by a NAK.
-        lost: u64 = COUNT;
+        lost: u64 = COUNT.counter("dhcp_lost_leases");
         /// Leases of an address that another client here had.
         conflicts: u64 = COUNT;
+        /// Commands carried out: addresses renewed or released.
+        #[serde(default)]
+        commands: u64 = COUNT;
     }
 }
 
@@ -124,15 +130,15 @@ part! {
     /// BGP sessions of a port's hosts, from before traffic until their end.
     pub struct BgpResult {
         /// Peers.
-        peers: u64 = COUNT;
+        peers: u64 = COUNT.gauge("bgp_peers");
         /// Sessions that were established when traffic started.
         established: u64 = COUNT;
         /// Peers without a session then.
         failed: u64 = COUNT;
-        /// Sessions that were still established when traffic had ended.
-        established_at_end: u64 = COUNT;
+        /// Sessions that are established now; in a result, when traffic had ended.
+        established_at_end: u64 = COUNT.gauge("bgp_sessions");
         /// Sessions that ended while they should not have.
-        flaps: u64 = COUNT;
+        flaps: u64 = COUNT.counter("bgp_flaps");
         /// Time from the first attempt to the first session of each peer.
         #[serde(skip_serializing_if = "Option::is_none")]
         setup_ns: Option<LatencyResult> = PART;
@@ -143,15 +149,15 @@ part! {
         /// Connections opened, and accepted.
         connections: u64 = COUNT;
         /// Routes advertised; those that were advertised again count again.
-        advertised: u64 = COUNT;
+        advertised: u64 = COUNT.counter("bgp_advertised_routes");
         /// Routes withdrawn.
-        withdrawn: u64 = COUNT;
+        withdrawn: u64 = COUNT.counter("bgp_withdrawn_routes");
         /// IPv4 routes received.
-        received_ipv4: u64 = COUNT;
+        received_ipv4: u64 = COUNT.counter("bgp_received_ipv4_routes");
         /// IPv6 routes received.
-        received_ipv6: u64 = COUNT;
+        received_ipv6: u64 = COUNT.counter("bgp_received_ipv6_routes");
         /// Withdrawals received.
-        received_withdrawn: u64 = COUNT;
+        received_withdrawn: u64 = COUNT.counter("bgp_received_withdrawals");
         /// End-of-RIB marks received (RFC 4724).
         received_end_of_rib: u64 = COUNT;
         /// OPEN messages sent.
@@ -159,19 +165,22 @@ part! {
         /// OPEN messages received.
         opens_received: u64 = COUNT;
         /// UPDATE messages sent.
-        updates_sent: u64 = COUNT;
+        updates_sent: u64 = COUNT.counter("bgp_updates_sent");
         /// UPDATE messages received.
-        updates_received: u64 = COUNT;
+        updates_received: u64 = COUNT.counter("bgp_updates_received");
         /// KEEPALIVE messages sent.
         keepalives_sent: u64 = COUNT;
         /// KEEPALIVE messages received.
         keepalives_received: u64 = COUNT;
         /// NOTIFICATION messages sent.
-        notifications_sent: u64 = COUNT;
+        notifications_sent: u64 = COUNT.counter("bgp_notifications_sent");
         /// NOTIFICATION messages received.
-        notifications_received: u64 = COUNT;
+        notifications_received: u64 = COUNT.counter("bgp_notifications_received");
         /// ROUTE-REFRESH messages received.
         refreshes_received: u64 = COUNT;
+        /// Commands carried out: routes advertised or withdrawn, peers taken up or down.
+        #[serde(default)]
+        commands: u64 = COUNT;
     }
 }
 

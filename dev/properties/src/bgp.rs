@@ -15,6 +15,8 @@ const OURS: Mac = [2, 0, 0, 0, 0, 1];
 const THEIRS: Mac = [2, 0, 0, 0, 0, 2];
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const REMOTE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+/// Routes of the peer that are kept.
+const KEPT: u32 = 3;
 const MARKER: [u8; 16] = [0xff; 16];
 
 /// Checks one input; panics if something does not hold.
@@ -27,12 +29,15 @@ pub fn check(data: &[u8]) {
     link.say(&before);
     let expected = [State::OpenSent, State::OpenConfirm, State::Established][steps];
     assert_eq!(link.speaker.state(0), expected);
-    let counts = link.speaker.counts().clone();
+    let counts = link.speaker.counts();
     link.say(bytes);
     let now = link.speaker.counts();
     let routes = now.received_ipv4 + now.received_ipv6 + now.received_withdrawn;
     assert!(routes <= bytes.len() as u64, "a route has a byte at least");
     assert!(now.notifications.0 <= counts.notifications.0 + 1, "a peer is told once");
+    if let Some(heard) = link.speaker.heard(0) {
+        assert!(heard.routes().len() <= KEPT as usize && heard.left_out() <= routes);
+    }
     // It is still there, and can be ended.
     link.speaker.shut(link.now);
     link.pass(Nanos::from_secs(5));
@@ -115,6 +120,7 @@ impl Link {
             number: 0,
         };
         let routes = RouteRange {
+            name: String::new(),
             first: Ipv4Addr::new(16, 0, 0, 0).into(),
             prefix_len: 24,
             count: 10,
@@ -126,6 +132,7 @@ impl Link {
             flap: None,
         };
         let peers = vec![PeerConfig {
+            name: String::new(),
             host: 0,
             local: LOCAL,
             remote: REMOTE,
@@ -133,6 +140,7 @@ impl Link {
             passive: true,
             retry: Nanos::from_secs(1),
             routes: [routes].into(),
+            keep: KEPT,
         }];
         let hosts = vec![GroupConfig { own_mac: OURS, ..GroupConfig::default() }];
         let mut speaker = Speaker::new(SpeakerConfig { hosts, peers, rate: 1, seed: 1 });

@@ -53,8 +53,8 @@ macro_rules! documents {
 }
 
 documents!(Serialize: AuditEntry, Campaign, Check, DoctorCheck, Lease, Live, Method, PingResult, Port, Problem,
-    ProfileEntry, Role, Run, Script, Snapshot, StoredProfile, Version, Whoami);
-documents!(Deserialize: NewCampaign, NewCheck, NewLease, NewPing, NewProfile, NewRate, NewRun, NewScript, Renewal);
+    ProfileEntry, ProtocolChange, Role, Run, Script, Snapshot, StoredProfile, Version, Whoami);
+documents!(Deserialize: NewCampaign, NewCheck, NewLease, NewPing, NewProfile, NewProtocolChange, NewRate, NewRun, NewScript, Renewal);
 
 /// The schema of `T` and those it refers to, by name.
 fn definitions<T: JsonSchema>(contract: Contract) -> Map<String, Value> {

@@ -26,5 +26,7 @@ pub use machine::{CheckStatus, DoctorCheck, Version};
 pub use ports::{Lease, NewLease, Port, PortKind, PortLease, Renewal};
 pub use problems::{Problem, ProblemPlace};
 pub use profiles::{Check, CheckedPort, NewCheck, NewProfile, ProfileEntry, StoredProfile};
-pub use runs::{NewPing, NewRate, NewRun, PingResult, Run, State};
+pub use runs::{
+    NewPing, NewProtocolChange, NewRate, NewRun, PingResult, ProtocolAction, ProtocolChange, Run, State,
+};
 pub use scripts::{NewScript, Script, ScriptFile};

@@ -154,6 +154,48 @@ pub struct NewPing {
     pub timeout_s: Option<f64>,
 }
 
+/// What happens to the protocols of a run's hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProtocolAction {
+    /// BGP routes are advertised, whatever their times in the profile say.
+    Advertise,
+    /// BGP routes are withdrawn.
+    Withdraw,
+    /// BGP sessions that were taken down come up again.
+    Up,
+    /// BGP sessions end, and stay down.
+    Down,
+    /// DHCP clients ask for more time; those without an address ask for one.
+    Renew,
+    /// DHCP clients give their addresses back.
+    Release,
+}
+
+/// A change of what the hosts of a run do by themselves.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewProtocolChange {
+    /// What happens.
+    pub action: ProtocolAction,
+    /// Name of the port in the profile. Default: every port that has to do with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// BGP peers: their names in the profile, or addresses of their hosts. Default: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<String>,
+    /// Names of routes in the profile. Default: all of the peers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<String>,
+}
+
+/// What a change came to.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ProtocolChange {
+    /// Ranges of routes, sessions or clients that were changed.
+    pub changed: u64,
+}
+
 /// Outcome of a ping.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PingResult {

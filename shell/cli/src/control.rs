@@ -8,9 +8,14 @@
 //! | `scale 50%`, `scale NAME 50%` | send, open sessions and send their requests at this share of the profile's rate; can exceed 100% |
 //! | `pause`, `pause NAME` | stop sending and opening until `resume` |
 //! | `resume`, `resume NAME` | go on at the profile's rate |
+//! | `withdraw`, `withdraw NAME …` | withdraw BGP routes: all, or those of these names; `peer=NAME` and `port=NAME` say whose |
+//! | `advertise`, `advertise NAME …` | advertise them, whatever their times say |
+//! | `down`, `down PEER …` | end BGP sessions: all, or those of peers by name or address of their host; `port=NAME` says where |
+//! | `up`, `up PEER …` | let them come up again |
+//! | `renew`, `release` | DHCP clients ask for more time, or give their addresses back; `port=NAME` says where |
 //! | `stop` | end the run early and write the result |
 
-use engine::{Command, Control, RateCommand, Speed};
+use engine::{Command, Control, ProtocolAction, ProtocolCommand, RateCommand, Reply, Speed};
 use std::io::BufRead;
 
 /// Sends commands from standard input one after the other; reports unknown and refused ones on standard error.
@@ -22,7 +27,9 @@ pub(crate) fn listen(control: Control) {
                 Err(error) => return eprintln!("eagre: standard input: {error}; no more commands are read"),
             };
             let outcome = match parse(&line) {
-                Ok(Some(command)) => control.request(command).wait().map_err(|error| error.to_string()),
+                Ok(Some(command)) => {
+                    control.request(command).wait().map(told).map_err(|error| error.to_string())
+                }
                 Ok(None) => continue,
                 Err(reason) => Err(reason),
             };
@@ -31,6 +38,32 @@ pub(crate) fn listen(control: Control) {
             }
         }
     });
+}
+
+/// Says what a change of protocols came to, if that is nothing.
+fn told(reply: Reply) {
+    if reply == Reply::Changed(0) {
+        eprintln!("eagre: that changed nothing");
+    }
+}
+
+/// A command about protocols of hosts.
+fn protocol(action: ProtocolAction, words: &[&str]) -> Result<Option<Command>, String> {
+    let mut command = ProtocolCommand { action, port: None, peers: Vec::new(), routes: Vec::new() };
+    for word in words {
+        match (word.split_once('='), action) {
+            (Some(("port", name)), _) => command.port = Some(name.to_owned()),
+            (Some(("peer", name)), ProtocolAction::Advertise | ProtocolAction::Withdraw) => {
+                command.peers.push(name.to_owned());
+            }
+            (None, ProtocolAction::Advertise | ProtocolAction::Withdraw) => {
+                command.routes.push((*word).to_owned());
+            }
+            (None, ProtocolAction::Up | ProtocolAction::Down) => command.peers.push((*word).to_owned()),
+            _ => return Err(format!("'{word}' is not understood here; use port=NAME")),
+        }
+    }
+    Ok(Some(Command::Protocol(command)))
 }
 
 fn parse(line: &str) -> Result<Option<Command>, String> {
@@ -43,12 +76,19 @@ fn parse(line: &str) -> Result<Option<Command>, String> {
         ["stop"] => Ok(Some(Command::Stop)),
         ["pause", name @ ..] if name.len() <= 1 => change(name.first().copied(), Speed::Share(0)),
         ["resume", name @ ..] if name.len() <= 1 => change(name.first().copied(), Speed::Share(1_000_000)),
+        ["withdraw", words @ ..] => protocol(ProtocolAction::Withdraw, words),
+        ["advertise", words @ ..] => protocol(ProtocolAction::Advertise, words),
+        ["down", words @ ..] => protocol(ProtocolAction::Down, words),
+        ["up", words @ ..] => protocol(ProtocolAction::Up, words),
+        ["renew", words @ ..] => protocol(ProtocolAction::Renew, words),
+        ["release", words @ ..] => protocol(ProtocolAction::Release, words),
         ["rate", name @ .., rate] if name.len() <= 1 => change(name.first().copied(), rate.parse()?),
         ["scale", name @ .., share] if name.len() <= 1 => {
             change(name.first().copied(), Speed::Share(ppm(share)?))
         }
         _ => Err(format!(
-            "unknown command '{line}': use rate [NAME] RATE, scale [NAME] SHARE, pause [NAME], resume [NAME] or stop"
+            "unknown command '{line}': use rate [NAME] RATE, scale [NAME] SHARE, pause [NAME], resume [NAME], \
+             withdraw or advertise [port=NAME] [peer=NAME] [ROUTES], down or up [port=NAME] [PEER], renew or release [port=NAME], or stop"
         )),
     }
 }
@@ -80,6 +120,25 @@ mod tests {
         assert_eq!(parse("scale web 250%"), change(Some("web"), Speed::Share(2_500_000)));
         assert_eq!(parse("pause"), change(None, Speed::Share(0)));
         assert_eq!(parse("resume web"), change(Some("web"), Speed::Share(1_000_000)));
+        let change = |action, port: Option<&str>, peers: &[&str], routes: &[&str]| {
+            let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+            let (peers, routes) = (owned(peers), owned(routes));
+            Ok(Some(Command::Protocol(ProtocolCommand {
+                action,
+                port: port.map(str::to_owned),
+                peers,
+                routes,
+            })))
+        };
+        assert_eq!(parse("withdraw"), change(ProtocolAction::Withdraw, None, &[], &[]));
+        let some = change(ProtocolAction::Advertise, Some("west"), &["edge"], &["a", "b"]);
+        assert_eq!(parse("advertise port=west peer=edge a b"), some);
+        assert_eq!(
+            parse("down edge 10.0.0.2"),
+            change(ProtocolAction::Down, None, &["edge", "10.0.0.2"], &[])
+        );
+        assert_eq!(parse("release port=west"), change(ProtocolAction::Release, Some("west"), &[], &[]));
+        assert!(parse("renew west").is_err() && parse("up peer=edge").is_err());
         assert_eq!((parse("stop"), parse("")), (Ok(Some(Command::Stop)), Ok(None)));
         for bad in ["rate", "rate fast", "scale 50", "scale -1%", "pause a b", "go"] {
             assert!(parse(bad).is_err(), "{bad}");

@@ -1,6 +1,7 @@
 //! What hosts behind ports do by themselves: DHCP clients get, keep and release their addresses, members join and leave groups, BGP speakers have sessions and advertise routes.
 
 mod bgp;
+mod commands;
 mod failure;
 mod hosts;
 mod report;

@@ -29,7 +29,7 @@ mod worker;
 
 pub use control::commands::{
     CaptureCommand, Command, CommandError, Commands, Control, PendingReply, PingCommand, PingReply,
-    RateCommand, Reply, ReplyFuture, Speed, channel,
+    ProtocolAction, ProtocolCommand, RateCommand, Reply, ReplyFuture, Speed, channel,
 };
 pub use error::EngineError;
 pub use figures::{NeighbourView, PortView, SessionView, StreamView};

@@ -1,5 +1,6 @@
 //! Snapshots of a running trial.
 
+use crate::emulation::Emulation;
 use crate::sums::Sums;
 use crate::trial::Trial;
 use measure::Spans;
@@ -24,6 +25,8 @@ pub trait TrialObserver {
 /// A trial as it stands.
 pub struct View<'a> {
     pub(crate) trial: &'a Trial<'a>,
+    /// What hosts do by themselves.
+    pub(crate) emulation: &'a Emulation,
     /// Counted since the last snapshot.
     pub(crate) interval: &'a Sums,
     /// Counted since the start.

@@ -423,8 +423,10 @@ pub(crate) fn interval_document(view: &View<'_>) -> IntervalDocument {
 
 pub(crate) fn total_document(view: &View<'_>) -> TotalDocument {
     let span = view.at.min(view.duration());
+    let mut ports = ports(view.trial, view.total, span.as_secs_f64().max(1e-9), None);
+    view.emulation.fill(&mut ports);
     TotalDocument {
-        ports: ports(view.trial, view.total, span.as_secs_f64().max(1e-9), None),
+        ports,
         streams: streams(view.trial, view.total, span, None, Some((view.spans, view.epoch)), true),
         groups: groups(view.trial, view.total, span, true),
         sessions: sessions(view.trial, view.total, span, true),

@@ -49,7 +49,7 @@ impl Session {
         Self { plan, rig, without_neighbours: false }
     }
 
-    /// Lets a plan that sends nothing go on although neighbours do not answer.
+    /// Lets a plan that sends nothing go on although neighbours do not answer, and any plan without waiting for BGP sessions.
     #[must_use]
     pub fn allow_silent_neighbours(self, allowed: bool) -> Self {
         Self { without_neighbours: allowed, ..self }
@@ -75,7 +75,7 @@ impl Session {
         rig.control_cores = os::cpu::control_cores(&options.cores);
         let silent = self.without_neighbours;
         let mut emulation = Emulation::new(plan, rig)?;
-        emulation.begin(plan, rig, clock, commands, &idle)?;
+        emulation.begin(plan, rig, clock, commands, silent, &idle)?;
         let leased = leased(plan, &emulation)?;
         let plan = leased.as_ref().unwrap_or(plan);
         let trial = prepare(plan, rig, clock, options.histograms, silent, commands, observer, &idle)?;
@@ -135,7 +135,7 @@ impl Session {
         }
         let idle = |until| clock.advance(until);
         let mut emulation = Emulation::new(plan, rig)?;
-        emulation.begin(plan, rig, clock, commands, &idle)?;
+        emulation.begin(plan, rig, clock, commands, self.without_neighbours, &idle)?;
         let leased = leased(plan, &emulation)?;
         let plan = leased.as_ref().unwrap_or(plan);
         let trial =

@@ -19,6 +19,7 @@ mod node;
 mod packet;
 mod pattern;
 mod ping;
+mod protocols;
 mod states;
 mod translate;
 
@@ -26,7 +27,9 @@ pub use capture::{capture, packets};
 pub use error::{ErrorKind, Errors};
 pub use metrics::{Figures, MetricsInput, PortState, Transmit, metrics};
 pub use ping::{PingRequest, Pings, pings};
-pub use states::{MODEL_VERSION, states, version};
+pub use protocols::{ProtocolsRequest, protocols};
+pub use states::{Known, MODEL_VERSION, states, version};
 pub use translate::{
-    CapturePlan, FlowPlan, Interface, PortPlan, StreamPlan, Translation, translate, translate_at,
+    CapturePlan, ClientPlan, FlowPlan, Interface, PeerPlan, PortPlan, RoutesPlan, StreamPlan, Translation,
+    translate, translate_at,
 };

@@ -1,4 +1,4 @@
-//! Metrics of ports and flows, from a run's result and intervals.
+//! Metrics of ports, flows, BGP peers and DHCP clients, from a run's result, its intervals, and the states of its protocols.
 //!
 //! Values that were not measured are absent. Rates have at most four decimals: some clients read `1e-05` as a string.
 
@@ -6,8 +6,11 @@ use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::translate::{FlowPlan, PortPlan, StreamPlan, Translation};
-use result::{IntervalDocument, LatencyResult, PortResult, StreamResult, TotalDocument};
+use crate::translate::{FlowPlan, PeerPlan, PortPlan, StreamPlan, Translation};
+use result::{
+    BgpPeerState, DhcpClientState, IntervalDocument, LatencyResult, PortResult, ProtocolStates, StreamResult,
+    TotalDocument,
+};
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
 use units::L1_OVERHEAD_BYTES;
@@ -61,6 +64,8 @@ pub struct MetricsInput<'a> {
     pub own_s: &'a [f64],
     /// The ports, in the translation's order.
     pub ports: &'a [PortState],
+    /// Protocols of the devices.
+    pub protocols: &'a ProtocolStates,
 }
 
 /// Answers a `MetricsRequest`.
@@ -76,8 +81,13 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
     let response = match root.choice() {
         "port" => port_metrics(&root.child("port"), input),
         "flow" => flow_metrics(&root.child("flow"), input),
+        choice @ ("bgpv4" | "bgpv6") => bgp_metrics(&root.child(choice), choice, input),
+        "dhcpv4_client" => dhcp_metrics(&root.child("dhcpv4_client"), input),
         other => {
-            root.fail_at("choice", format!("'{other}' is not supported: use 'port' or 'flow'"));
+            root.fail_at(
+                "choice",
+                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6 or dhcpv4_client"),
+            );
             Value::Null
         }
     };
@@ -134,6 +144,82 @@ fn port_row(index: usize, port: &PortPlan, input: &MetricsInput<'_>) -> Map<Stri
         put("speed", (speed / 1_000_000).into());
     }
     row
+}
+
+fn bgp_metrics(node: &Node<'_>, choice: &str, input: &MetricsInput<'_>) -> Value {
+    let names = node.texts("peer_names");
+    let columns = node.texts("column_names");
+    let is_v6 = choice == "bgpv6";
+    let peers: Vec<(usize, &PeerPlan)> =
+        input.translation.peers().filter(|(_, peer)| peer.is_v6 == is_v6).collect();
+    unknown(node, "peer_names", &names, |name| peers.iter().any(|(_, peer)| peer.name == name));
+    let row = |(port, peer): &(usize, &PeerPlan)| {
+        let port = &input.translation.ports[*port].key;
+        let state = input.protocols.bgp.iter().find(|state| state.port == *port && state.name == peer.key);
+        only(peer_row(peer, state), &columns)
+    };
+    let wanted = peers.iter().filter(|(_, peer)| names.is_empty() || names.contains(&peer.name.as_str()));
+    let rows: Vec<Value> = wanted.map(row).collect();
+    let metrics = format!("{choice}_metrics");
+    json!({"choice": metrics.clone(), metrics: rows})
+}
+
+/// A peer nothing is known of has no session and has counted nothing.
+fn peer_row(peer: &PeerPlan, state: Option<&BgpPeerState>) -> Map<String, Value> {
+    let count = |of: fn(&BgpPeerState) -> u64| Value::from(state.map_or(0, of));
+    let fsm = match state.map(|state| state.state.as_str()) {
+        Some("open_sent") => "opensent",
+        Some("open_confirm") => "openconfirm",
+        Some(known @ ("connect" | "established")) => known,
+        _ => "idle",
+    };
+    let mut row = Map::new();
+    let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
+    put("name", peer.name.clone().into());
+    put("session_state", if fsm == "established" { "up" } else { "down" }.into());
+    put("session_flap_count", count(|state| state.flaps));
+    put("routes_advertised", count(|state| state.advertised));
+    put("routes_received", count(|state| state.received));
+    put("route_withdraws_sent", count(|state| state.withdrawn));
+    put("route_withdraws_received", count(|state| state.received_withdrawn));
+    put("updates_sent", count(|state| state.updates_sent));
+    put("updates_received", count(|state| state.updates_received));
+    put("opens_sent", count(|state| state.opens_sent));
+    put("opens_received", count(|state| state.opens_received));
+    put("keepalives_sent", count(|state| state.keepalives_sent));
+    put("keepalives_received", count(|state| state.keepalives_received));
+    put("notifications_sent", count(|state| state.notifications_sent));
+    put("notifications_received", count(|state| state.notifications_received));
+    put("fsm_state", fsm.into());
+    put("end_of_rib_received", count(|state| state.received_end_of_rib));
+    row
+}
+
+fn dhcp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
+    let names = node.texts("client_names");
+    let columns = node.texts("column_names");
+    let all = || input.translation.clients();
+    unknown(node, "client_names", &names, |name| all().any(|(_, _, client)| client.name == name));
+    let wanted = all().filter(|(_, _, client)| names.is_empty() || names.contains(&client.name.as_str()));
+    let row = |(port, number, client): (&PortPlan, usize, &crate::translate::ClientPlan)| {
+        let is_it = |state: &&DhcpClientState| state.port == port.key && state.client as usize == number;
+        let state = input.protocols.dhcp.iter().find(is_it);
+        let count = |of: fn(&DhcpClientState) -> u32| Value::from(state.map_or(0, of));
+        let mut row = Map::new();
+        let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
+        put("name", client.name.clone().into());
+        put("discovers_sent", count(|state| state.discovers));
+        put("offers_received", count(|state| state.offers));
+        put("requests_sent", count(|state| state.requests));
+        put("acks_received", count(|state| state.acks));
+        put("nacks_received", count(|state| state.naks));
+        put("releases_sent", count(|state| state.releases));
+        // Nobody checks that an address is free.
+        put("declines_sent", 0.into());
+        only(row, &columns)
+    };
+    let rows: Vec<Value> = wanted.map(row).collect();
+    json!({"choice": "dhcpv4_client", "dhcpv4client_metrics": rows})
 }
 
 fn flow_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
@@ -378,7 +464,7 @@ fn same_hex(a: &str, b: &str) -> bool {
 }
 
 /// Reports unknown names.
-fn unknown(node: &Node<'_>, field: &str, names: &[&str], is_known: impl Fn(&str) -> bool) {
+pub(crate) fn unknown(node: &Node<'_>, field: &str, names: &[&str], is_known: impl Fn(&str) -> bool) {
     for (index, name) in names.iter().enumerate().filter(|(_, name)| !is_known(name)) {
         node.log_fail(&format!("{}[{index}]", node.path_of(field)), &format!("unknown name '{name}'"));
     }

@@ -71,7 +71,8 @@ impl Values {
                 Self::Computed
             }
             "auto" if node.child_is_message("auto") => {
-                node.child("auto").fail("not supported: there is no DHCP client");
+                // By DHCP: whose that is, the flow knows.
+                node.child("auto").text("choice");
                 Self::One(0)
             }
             "auto" => Self::One(node.bits("auto")),

@@ -1,11 +1,14 @@
-//! Neighbour states, and the version.
+//! States of neighbours, BGP prefixes and DHCP interfaces, and the version.
 
 use crate::check::check;
 use crate::error::{ErrorKind, Errors};
+use crate::metrics::unknown;
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::translate::Translation;
+use crate::translate::{Translation, WELL_KNOWN};
+use result::{AsPathPart, BgpRouteState, DhcpClientState, ProtocolStates};
 use serde_json::{Value, json};
+use std::net::IpAddr;
 
 /// Version of the model.
 pub const MODEL_VERSION: &str = "1.62.0";
@@ -17,12 +20,16 @@ pub fn version(app_version: &str) -> Value {
     json!({"api_spec_version": UNDERSTOOD, "sdk_version": MODEL_VERSION, "app_version": app_version})
 }
 
-/// Answers a `StatesRequest`. `resolved` returns a resolved gateway's MAC address by port, host and address.
-pub fn states(
-    request: &Value,
-    translation: &Translation,
-    resolved: &dyn Fn(&str, &str, &str) -> Option<String>,
-) -> Result<Value, Errors> {
+/// What states are made of.
+pub struct Known<'a> {
+    /// Returns a resolved gateway's MAC address by port, host and address.
+    pub resolved: &'a dyn Fn(&str, &str, &str) -> Option<String>,
+    /// Protocols of the devices.
+    pub protocols: &'a ProtocolStates,
+}
+
+/// Answers a `StatesRequest`.
+pub fn states(request: &Value, translation: &Translation, known: &Known<'_>) -> Result<Value, Errors> {
     let validation = |errors| Errors { kind: ErrorKind::Validation, errors };
     let request_message = message("StatesRequest");
     let errors = check(request, request_message);
@@ -32,16 +39,33 @@ pub fn states(
     let log = Log::default();
     let root = Node::root(request, request_message, &log);
     let choice = root.choice().to_owned();
-    let address = match choice.as_str() {
-        "ipv4_neighbors" => "ipv4_address",
-        "ipv6_neighbors" => "ipv6_address",
+    let rows = match choice.as_str() {
+        "ipv4_neighbors" | "ipv6_neighbors" => neighbours(&root, &choice, translation, known.resolved),
+        "bgp_prefixes" => prefixes(&root.child("bgp_prefixes"), translation, known.protocols),
+        "dhcpv4_interfaces" => leases(&root.child("dhcpv4_interfaces"), translation, known.protocols),
         other => {
             return Err(Errors::invalid(format!(
-                "choice: '{other}' is not supported: use ipv4_neighbors or ipv6_neighbors"
+                "choice: '{other}' is not supported: use ipv4_neighbors, ipv6_neighbors, bgp_prefixes or dhcpv4_interfaces"
             )));
         }
     };
-    let names = root.child(&choice).texts("ethernet_names");
+    if log.is_clean() {
+        log.unread(request, request_message);
+    }
+    match log.end().0 {
+        errors if errors.is_empty() => Ok(json!({"choice": choice.clone(), choice: rows})),
+        errors => Err(validation(errors)),
+    }
+}
+
+fn neighbours(
+    root: &Node<'_>,
+    choice: &str,
+    translation: &Translation,
+    resolved: &dyn Fn(&str, &str, &str) -> Option<String>,
+) -> Vec<Value> {
+    let address = if choice == "ipv6_neighbors" { "ipv6_address" } else { "ipv4_address" };
+    let names = root.child(choice).texts("ethernet_names");
     let mut rows = Vec::new();
     for port in &translation.ports {
         let interfaces = port.interfaces.iter();
@@ -57,9 +81,129 @@ pub fn states(
             }
         }
     }
-    log.unread(request, request_message);
-    match log.end().0 {
-        errors if errors.is_empty() => Ok(json!({"choice": choice.clone(), choice: rows})),
-        errors => Err(validation(errors)),
+    rows
+}
+
+/// Routes that peers advertise to the devices.
+fn prefixes(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
+    let names = node.texts("bgp_peer_names");
+    unknown(node, "bgp_peer_names", &names, |name| translation.peers().any(|(_, peer)| peer.name == name));
+    let families = node.texts("prefix_filters");
+    for family in families.iter().filter(|family| family.contains("mpls")) {
+        node.fail_at("prefix_filters", format!("'{family}' is not supported"));
     }
+    let filters = [("ipv4_unicast", "ipv4_unicast_filters"), ("ipv6_unicast", "ipv6_unicast_filters")];
+    let filters: Vec<Vec<Filter<'_>>> =
+        filters.iter().map(|(_, list)| node.items(list).iter().map(Filter::read).collect()).collect();
+    let mut rows = Vec::new();
+    for (port, peer) in
+        translation.peers().filter(|(_, p)| names.is_empty() || names.contains(&p.name.as_str()))
+    {
+        let port = &translation.ports[port].key;
+        let state = protocols.bgp.iter().find(|state| state.port == *port && state.name == peer.key);
+        let of = |v6: bool| -> Vec<Value> {
+            let (word, filters) =
+                if v6 { ("ipv6_unicast", &filters[1]) } else { ("ipv4_unicast", &filters[0]) };
+            let is_wanted = peer.learns[usize::from(v6)] && (families.is_empty() || families.contains(&word));
+            let routes = state.into_iter().flat_map(|state| &state.routes);
+            let passes = |route: &&BgpRouteState| {
+                route.address.contains(':') == v6
+                    && (filters.is_empty() || filters.iter().any(|f| f.passes(route)))
+            };
+            routes.filter(|_| is_wanted).filter(passes).map(|route| prefix(route, v6)).collect()
+        };
+        rows.push(json!({
+            "bgp_peer_name": peer.name, "ipv4_unicast_prefixes": of(false), "ipv6_unicast_prefixes": of(true),
+        }));
+    }
+    rows
+}
+
+/// What a prefix has to be.
+struct Filter<'a> {
+    addresses: Vec<IpAddr>,
+    prefix_len: Option<u64>,
+    origin: Option<&'a str>,
+}
+
+impl<'a> Filter<'a> {
+    fn read(node: &Node<'a>) -> Self {
+        if node.has("path_id") {
+            node.fail_at("path_id", "not supported: there is one path of a prefix");
+        }
+        Self {
+            addresses: node.texts("addresses").iter().filter_map(|text| text.parse().ok()).collect(),
+            prefix_len: node.has("prefix_length").then(|| node.whole("prefix_length")),
+            origin: node.has("origin").then(|| node.text("origin")),
+        }
+    }
+
+    fn passes(&self, route: &BgpRouteState) -> bool {
+        (self.addresses.is_empty() || route.address.parse().is_ok_and(|ip| self.addresses.contains(&ip)))
+            && self.prefix_len.is_none_or(|len| len == u64::from(route.prefix_len))
+            && self.origin.is_none_or(|origin| route.origin.as_deref() == Some(origin))
+    }
+}
+
+fn prefix(route: &BgpRouteState, v6: bool) -> Value {
+    let community = |number: &u32| match WELL_KNOWN.iter().find(|(_, known)| known == number) {
+        Some((name, _)) => json!({"type": name}),
+        None => json!({"type": "manual_as_number", "as_number": number >> 16, "as_custom": number & 0xffff}),
+    };
+    let segment = |part: &AsPathPart| {
+        let kind = match part.kind.as_str() {
+            "set" => "as_set",
+            "confederation_sequence" => "as_confed_seq",
+            "confederation_set" => "as_confed_set",
+            _ => "as_seq",
+        };
+        json!({"type": kind, "as_numbers": part.numbers})
+    };
+    let mut row = json!({
+        (if v6 { "ipv6_address" } else { "ipv4_address" }): route.address,
+        "prefix_length": route.prefix_len,
+        "communities": route.communities.iter().map(community).collect::<Vec<Value>>(),
+        "as_path": {"segments": route.as_path.iter().map(segment).collect::<Vec<Value>>()},
+    });
+    let hop =
+        route.next_hop.as_ref().map(|hop| if hop.contains(':') { "ipv6_next_hop" } else { "ipv4_next_hop" });
+    let known = [
+        (hop, route.next_hop.clone().map(Value::from)),
+        (Some("origin"), route.origin.clone().map(Value::from)),
+        (Some("local_preference"), route.local_pref.map(Value::from)),
+        (Some("multi_exit_discriminator"), route.med.map(Value::from)),
+    ];
+    for (name, value) in known.into_iter().filter_map(|(name, value)| name.zip(value)) {
+        row[name] = value;
+    }
+    row
+}
+
+/// What DHCP clients have leased.
+fn leases(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
+    let names = node.texts("dhcp_client_names");
+    let all = || translation.clients();
+    unknown(node, "dhcp_client_names", &names, |name| all().any(|(_, _, client)| client.name == name));
+    let mut rows = Vec::new();
+    for (port, number, client) in
+        all().filter(|(_, _, c)| names.is_empty() || names.contains(&c.name.as_str()))
+    {
+        let mut row = json!({"dhcp_client_name": client.name});
+        let is_it = |state: &&DhcpClientState| state.port == port.key && state.client as usize == number;
+        if let Some(state) = protocols.dhcp.iter().find(is_it) {
+            let known = [
+                ("ipv4_address", state.ip.clone().map(Value::from)),
+                ("prefix_length", state.prefix_len.map(Value::from)),
+                ("gateway_address", state.router.clone().map(Value::from)),
+                ("lease_time", state.lease_s.map(Value::from)),
+                ("renew_time", state.renew_s.map(Value::from)),
+                ("rebind_time", state.rebind_s.map(Value::from)),
+            ];
+            for (name, value) in known.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+                row[name] = value;
+            }
+        }
+        rows.push(row);
+    }
+    rows
 }

@@ -30,6 +30,7 @@ mod patience;
 mod pings;
 mod profile_store;
 mod profiles;
+mod protocols;
 mod routes;
 mod runs;
 mod scripts;

@@ -62,7 +62,7 @@ impl Pings {
                     None => "the run has ended".to_owned(),
                 }))
             }
-            Ok(Ok(Reply::Done)) | Err(_) => {
+            Ok(Ok(_)) | Err(_) => {
                 Err(Fault::machine(format!("no outcome of the ping within {} s", patience.as_secs())))
             }
         }

@@ -67,7 +67,7 @@ pub(crate) struct RunChange {
 /// How a run is to go on, beside what its profile says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunMode {
-    /// It only listens: neighbours that do not answer do not end it.
+    /// Neighbours that do not answer do not end it if it only listens, and nobody waits for BGP sessions.
     pub(crate) listens: bool,
     /// Ports whose captures begin switched off.
     pub(crate) quiet: Vec<String>,

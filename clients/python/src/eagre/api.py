@@ -34,6 +34,8 @@ class Calls:
     set_rate = Endpoint(calls.set_rate)
     set_scale = Endpoint(calls.set_scale)
     ping = Endpoint(calls.ping)
+    protocols = Endpoint(calls.protocols)
+    change_protocols = Endpoint(calls.change_protocols)
     snapshot = Endpoint(calls.snapshot)
     run_result = Endpoint(calls.run_result)
     methods = Endpoint(calls.methods)

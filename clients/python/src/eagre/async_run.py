@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, cast
 from eagre import calls
 from eagre.endpoint import RunCalls
 from eagre.handles import RunHandle
-from eagre.resources import Live, PingResult, RunInfo, Snapshot
+from eagre.resources import Live, PingResult, ProtocolAction, ProtocolChange, ProtocolStates, RunInfo, Snapshot
 from eagre.result import Result
 
 if TYPE_CHECKING:
@@ -108,6 +108,16 @@ class AsyncRun(RunHandle, RunCalls):
     ) -> PingResult:
         """Pings an address from a host behind a port of this run; traffic goes on meanwhile."""
         return await self.client.ping(self.id, port, to, host=host, from_=from_, attempts=attempts, timeout_s=timeout_s)
+
+    async def protocols(self, *, routes: bool = False) -> ProtocolStates:
+        """BGP peers and DHCP clients as they stand; with `routes`, the routes of peers that are kept."""
+        return await self.client.protocols(self.id, routes=routes)
+
+    async def change_protocols(
+        self, action: ProtocolAction, *, port: str | None = None, peers: Sequence[str] = (), routes: Sequence[str] = ()
+    ) -> ProtocolChange:
+        """Advertises or withdraws BGP routes, takes BGP sessions up or down, renews or releases DHCP leases."""
+        return await self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes)
 
     async def capture(self, port: str) -> AsyncIterator[bytes]:
         """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""

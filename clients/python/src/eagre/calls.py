@@ -239,6 +239,25 @@ def ping(
     return Call("POST", at("runs", id, "pings"), kind_of(r.PingResult), body=body)
 
 
+def protocols(id: str, *, routes: bool = False) -> Call[r.ProtocolStates]:
+    """BGP peers and DHCP clients of a run as they stand; with `routes`, the routes of peers that are kept."""
+    params = {"routes": "true"} if routes else {}
+    return Call("GET", at("runs", id, "protocols"), kind_of(r.ProtocolStates), params=params)
+
+
+def change_protocols(
+    id: str,
+    action: r.ProtocolAction,
+    *,
+    port: str | None = None,
+    peers: Sequence[str] = (),
+    routes: Sequence[str] = (),
+) -> Call[r.ProtocolChange]:
+    """Advertises or withdraws BGP routes, takes BGP sessions up or down, renews or releases DHCP leases."""
+    body = given(action=action, port=port, peers=list(peers), routes=list(routes))
+    return Call("POST", at("runs", id, "protocols"), kind_of(r.ProtocolChange), body=body)
+
+
 def snapshot(id: str) -> Call[r.Snapshot]:
     """The last interval and the totals of a run."""
     return Call("GET", at("runs", id, "snapshot"), kind_of(r.Snapshot))

@@ -49,7 +49,7 @@ class BgpResult:
     failed: int
     """Peers without a session then."""
     established_at_end: int
-    """Sessions that were still established when traffic had ended."""
+    """Sessions that are established now; in a result, when traffic had ended."""
     flaps: int
     """Sessions that ended while they should not have."""
     connections: int
@@ -84,6 +84,8 @@ class BgpResult:
     """NOTIFICATION messages received."""
     refreshes_received: int
     """ROUTE-REFRESH messages received."""
+    commands: int
+    """Commands carried out: routes advertised or withdrawn, peers taken up or down."""
     setup_ns: LatencyResult | None = None
     """Time from the first attempt to the first session of each peer."""
     announced_after_s: float | None = None
@@ -154,6 +156,8 @@ class DhcpResult:
     """Clients that had an address when traffic started."""
     failed: int
     """Clients that had none."""
+    holding: int
+    """Clients that have an address now; in a result, when traffic had ended."""
     discovers: int
     """DISCOVER messages sent."""
     offers: int
@@ -176,6 +180,8 @@ class DhcpResult:
     """Leases that ended because nobody prolonged them, or by a NAK."""
     conflicts: int
     """Leases of an address that another client here had."""
+    commands: int
+    """Commands carried out: addresses renewed or released."""
     bound_per_s: float | None = None
     """Leases per second, from the first DISCOVER to the last first lease."""
     bind_ns: LatencyResult | None = None

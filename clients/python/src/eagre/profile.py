@@ -256,6 +256,10 @@ class Bgp(Written):
     """
     settle: str | None = None
     """How long to wait after that, for the device to install the routes. Default: 1s."""
+    keep: int | None = None
+    """Number of routes of each peer that are kept, to be shown while the run goes on; 100,000 for all peers of a
+    port at most. Default: 0.
+    """
 
 
 @dataclass(kw_only=True)
@@ -266,8 +270,8 @@ class BgpPeer(Written):
     """Address of the peer: the device's."""
     as_: int
     """AS number of the host."""
-    peer_as: int
-    """AS number of the peer. With the host's own, the session is internal."""
+    name: str | None = None
+    """What commands to a running trial call it. Several can have one name."""
     host: str | None = None
     """Host of the port that speaks. The name of an entry of 'hosts' with 'count' stands for all of its hosts.
     Default: the port's first host.
@@ -276,6 +280,8 @@ class BgpPeer(Written):
     """Step from one host's peer to the next. Default: all have the same."""
     as_step: int | None = None
     """Step from one host's AS number to the next. Default: 0."""
+    peer_as: int | None = None
+    """AS number of the peer. With the host's own, the session is internal. Default: any but the host's own."""
     hold_time: str | None = None
     """Time without a message after which the session ends; the lower of both sides' counts. '0s': never. Default:
     90s.
@@ -298,6 +304,8 @@ class BgpRoutes(Written):
 
     prefixes: str
     """The first prefix."""
+    name: str | None = None
+    """What commands to a running trial call them. Several can have one name."""
     count: int | None = None
     """Number of prefixes of each peer. Default: 1."""
     step: int | None = None
@@ -308,6 +316,8 @@ class BgpRoutes(Written):
     """Next hop. Default: the host's address of the prefixes' family."""
     as_path: Sequence[int] | None = None
     """AS numbers behind the host's own, the nearest first."""
+    own_as: bool | None = None
+    """Begin the AS path of external sessions with the host's own AS number."""
     origin: Literal["igp", "egp", "incomplete"] | None = None
     """Origin. Default: igp."""
     communities: Sequence[str] | None = None

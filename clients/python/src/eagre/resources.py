@@ -202,6 +202,18 @@ class ArchivedTrial:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AsPathPart:
+    """A part of an AS path."""
+
+    kind: str
+    """`set`, `sequence`, `confederation_sequence` or `confederation_set` (RFC 4271 section 4.3, RFC 5065 section
+    3).
+    """
+    numbers: list[int]
+    """AS numbers, the nearest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Attributes:
     """How the frames of all trials are made."""
 
@@ -259,6 +271,90 @@ class BackToBackRow:
     """The same in frames."""
     skipped: str | None = None
     """Why there was nothing to search."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BgpPeerState(HasState):
+    """A BGP peer, and the speaker behind a port that talks to it."""
+
+    port: str
+    """Name of the port in the profile."""
+    host: str
+    """Name of the host behind the port that speaks."""
+    name: str
+    """Name of the peer in the profile; empty if it has none."""
+    local: str
+    """Address of the host."""
+    remote: str
+    """Address of the peer."""
+    local_as: int
+    """AS number of the host."""
+    remote_as: int
+    """AS number of the peer; 0 while it is not known."""
+    state: str
+    """`idle`, `connect`, `open_sent`, `open_confirm` or `established` (RFC 4271 section 8.2.2)."""
+    is_down: bool
+    """Whether a command has taken the session down."""
+    flaps: int
+    """Sessions that ended while they should not have."""
+    advertised: int
+    """Routes advertised; those that were advertised again count again."""
+    withdrawn: int
+    """Routes withdrawn."""
+    received: int
+    """Routes received."""
+    received_withdrawn: int
+    """Withdrawals received."""
+    received_end_of_rib: int
+    """End-of-RIB marks received (RFC 4724)."""
+    opens_sent: int
+    """OPEN messages sent."""
+    opens_received: int
+    """OPEN messages received."""
+    updates_sent: int
+    """UPDATE messages sent."""
+    updates_received: int
+    """UPDATE messages received."""
+    keepalives_sent: int
+    """KEEPALIVE messages sent."""
+    keepalives_received: int
+    """KEEPALIVE messages received."""
+    notifications_sent: int
+    """NOTIFICATION messages sent."""
+    notifications_received: int
+    """NOTIFICATION messages received."""
+    kept: int
+    """Number of routes of the peer that are kept: advertised by it and not withdrawn, `keep` of the profile at
+    most.
+    """
+    left_out: int
+    """Advertisements that found no room among them."""
+    reason: str | None = None
+    """Why there is no session; null if there is one, or nothing has gone wrong so far."""
+    routes: list[BgpRouteState] = field(default_factory=list)
+    """The routes that are kept, by prefix, if they were asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BgpRouteState:
+    """A route that a peer advertises."""
+
+    address: str
+    """Address of the prefix."""
+    prefix_len: int
+    """Its length, bits."""
+    as_path: list[AsPathPart]
+    """AS path."""
+    communities: list[int]
+    """Communities (RFC 1997), as numbers of 32 bits."""
+    next_hop: str | None = None
+    """Next hop."""
+    origin: str | None = None
+    """`igp`, `egp` or `incomplete`."""
+    med: int | None = None
+    """Multi-exit discriminator."""
+    local_pref: int | None = None
+    """Local preference."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -417,6 +513,44 @@ class ComparisonRow:
     """Unit of the values."""
     cells: list[ComparisonCell | None]
     """A cell for each campaign; `None` if it has no such finding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DhcpClientState:
+    """A DHCP client behind a port."""
+
+    port: str
+    """Name of the port in the profile."""
+    client: int
+    """Number of the client, from 0."""
+    mac: str
+    """MAC address: `02:00:00:00:00:01`."""
+    discovers: int
+    """DISCOVER messages sent."""
+    offers: int
+    """OFFER messages received."""
+    requests: int
+    """REQUEST messages sent."""
+    acks: int
+    """ACK messages received."""
+    naks: int
+    """NAK messages received."""
+    releases: int
+    """RELEASE messages sent."""
+    ip: str | None = None
+    """Leased address; null without a lease. The others are null then, too."""
+    prefix_len: int | None = None
+    """Length of its network's prefix, bits."""
+    router: str | None = None
+    """Router that the server named."""
+    server: str | None = None
+    """Server the lease is of."""
+    lease_s: int | None = None
+    """Duration of the lease, s."""
+    renew_s: int | None = None
+    """Seconds of the lease until the client asks its server for more time."""
+    rebind_s: int | None = None
+    """Seconds of the lease until the client asks any server."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1221,6 +1355,24 @@ class ProfileEntry:
     """Whether it is an example that comes with the program."""
     changed: str | None = None
     """Time of the last change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolChange:
+    """What a change came to."""
+
+    changed: int
+    """Ranges of routes, sessions or clients that were changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolStates:
+    """Control protocols of a running trial's hosts."""
+
+    bgp: list[BgpPeerState]
+    """BGP peers, by port and in the order of the profile."""
+    dhcp: list[DhcpClientState]
+    """DHCP clients, by port and number."""
 
 
 @dataclass(frozen=True, kw_only=True)

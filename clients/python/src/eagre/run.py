@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, cast
 from eagre import calls
 from eagre.endpoint import RunCalls
 from eagre.handles import RunHandle
-from eagre.resources import Live, PingResult, RunInfo, Snapshot
+from eagre.resources import Live, PingResult, ProtocolAction, ProtocolChange, ProtocolStates, RunInfo, Snapshot
 from eagre.result import Result
 
 if TYPE_CHECKING:
@@ -107,6 +107,16 @@ class Run(RunHandle, RunCalls):
     ) -> PingResult:
         """Pings an address from a host behind a port of this run; traffic goes on meanwhile."""
         return self.client.ping(self.id, port, to, host=host, from_=from_, attempts=attempts, timeout_s=timeout_s)
+
+    def protocols(self, *, routes: bool = False) -> ProtocolStates:
+        """BGP peers and DHCP clients as they stand; with `routes`, the routes of peers that are kept."""
+        return self.client.protocols(self.id, routes=routes)
+
+    def change_protocols(
+        self, action: ProtocolAction, *, port: str | None = None, peers: Sequence[str] = (), routes: Sequence[str] = ()
+    ) -> ProtocolChange:
+        """Advertises or withdraws BGP routes, takes BGP sessions up or down, renews or releases DHCP leases."""
+        return self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes)
 
     def capture(self, port: str) -> Iterator[bytes]:
         """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""

@@ -18,8 +18,27 @@ pub(super) enum State {
     Renewing,
     /// It asks any server.
     Rebinding,
+    /// It is told to give its address back.
+    Leaving,
     /// It gave its address back, or gave up.
     Over,
+}
+
+/// Messages of one client, as in [`DhcpCounts`](super::DhcpCounts).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClientTally {
+    /// DHCPDISCOVER sent.
+    pub discovers: u32,
+    /// DHCPOFFER received.
+    pub offers: u32,
+    /// DHCPREQUEST sent.
+    pub requests: u32,
+    /// DHCPACK received.
+    pub acks: u32,
+    /// DHCPNAK received.
+    pub naks: u32,
+    /// DHCPRELEASE sent.
+    pub releases: u32,
 }
 
 /// Longest time between two messages that find no answer (RFC 2131 section 4.1).
@@ -53,6 +72,7 @@ pub(super) struct Client {
     pub(super) sent: u8,
     /// NAKs in a row.
     pub(super) naks: u8,
+    pub(super) tally: ClientTally,
 }
 
 impl Client {
@@ -72,12 +92,13 @@ impl Client {
             state: State::Waiting,
             sent: 0,
             naks: 0,
+            tally: ClientTally::default(),
         }
     }
 
     /// Whether it has an address.
     pub(super) fn has_lease(&self) -> bool {
-        matches!(self.state, State::Bound | State::Renewing | State::Rebinding)
+        matches!(self.state, State::Bound | State::Renewing | State::Rebinding | State::Leaving)
     }
 
     /// Whether it waits for its address.

@@ -1,6 +1,6 @@
 //! All DHCP clients of a port: who begins when, whose message is due, whom a server's message is for.
 
-use super::client::{Client, REQUESTS_MAX, State, back_off};
+use super::client::{Client, ClientTally, REQUESTS_MAX, State, back_off};
 use super::message::{Draft, MessageType, Reply, option};
 use crate::frame::{BROADCAST, CLIENT_PORT, Link, Mac, Packet, Received, SERVER_PORT};
 use histogram::Timing;
@@ -102,6 +102,34 @@ pub struct Lease {
     pub prefix_len: u8,
     /// Its router, if the server named one.
     pub router: Option<Ipv4Addr>,
+}
+
+/// A client as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientView {
+    /// Its number, from 0.
+    pub client: u32,
+    /// Its hardware address.
+    pub mac: Mac,
+    /// Its lease; `None` if it has none.
+    pub held: Option<HeldLease>,
+    /// What it sent and received.
+    pub tally: ClientTally,
+}
+
+/// A lease with its times, s from the moment it began or was prolonged last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldLease {
+    /// The address and what belongs to it.
+    pub lease: Lease,
+    /// The server it is of.
+    pub server: Ipv4Addr,
+    /// Until it ends; [`u32::MAX`] is never.
+    pub lease_s: u32,
+    /// Until its server is asked for more time.
+    pub renew_s: u32,
+    /// Until any server is.
+    pub rebind_s: u32,
 }
 
 /// What the clients are about.
@@ -237,6 +265,63 @@ impl DhcpClients {
         self.phase = Phase::Releasing(0);
     }
 
+    /// Lets clients ask for more time from now on, at their rate, and those that gave their address back or never had one ask for
+    /// one. Returns how many.
+    pub fn renew_now(&mut self, now: Nanos) -> u64 {
+        self.each_in_turn(now, |clients, index, at| match clients.clients[index as usize].state {
+            State::Waiting => false,
+            State::Over => {
+                clients.begin(now, index, at);
+                true
+            }
+            State::Leaving | State::Bound => {
+                clients.set(index, State::Bound, at);
+                true
+            }
+            state => {
+                clients.set(index, state, at);
+                true
+            }
+        })
+    }
+
+    /// Lets clients that have an address give it back from now on, at their rate, and stay without. Returns how many.
+    pub fn release_now(&mut self, now: Nanos) -> u64 {
+        self.each_in_turn(now, |clients, index, at| {
+            let has_lease = clients.clients[index as usize].has_lease();
+            if has_lease {
+                clients.set(index, State::Leaving, at);
+            }
+            has_lease
+        })
+    }
+
+    /// Gives clients turns at their rate; returns how many took theirs.
+    fn each_in_turn(&mut self, now: Nanos, mut turn: impl FnMut(&mut Self, u32, Nanos) -> bool) -> u64 {
+        let gap = 1_000_000_000 / u64::from(self.config.rate.max(1));
+        let mut took = 0;
+        for index in 0..self.config.clients {
+            took += u64::from(turn(self, index, now.saturating_add(Nanos(gap.saturating_mul(took)))));
+        }
+        took
+    }
+
+    /// All clients as they stand.
+    pub fn views(&self) -> impl Iterator<Item = ClientView> + '_ {
+        (0..self.config.clients).map(|index| {
+            let client = &self.clients[index as usize];
+            let (server, lease_s) = (client.server, client.lease_s);
+            let (renew_s, rebind_s) = (client.t1_s, client.t2_s);
+            let held = |lease| HeldLease { lease, server, lease_s, renew_s, rebind_s };
+            ClientView {
+                client: index,
+                mac: self.mac_of(index),
+                held: self.lease(index).map(held),
+                tally: client.tally,
+            }
+        })
+    }
+
     /// What was sent and received.
     pub fn counts(&self) -> &DhcpCounts {
         &self.counts
@@ -344,6 +429,11 @@ impl DhcpClients {
         let client = self.clients[index as usize];
         match client.state {
             State::Waiting | State::Over => None,
+            State::Leaving => {
+                let frame = self.release_of(now, index);
+                self.set(index, State::Over, Nanos::MAX);
+                Some(frame)
+            }
             State::Requesting if client.sent >= REQUESTS_MAX => {
                 self.begin(now, index, now);
                 None
@@ -379,12 +469,15 @@ impl DhcpClients {
         self.set(index, state, due);
         let kind = if state == State::Selecting { MessageType::Discover } else { MessageType::Request };
         let mut draft = self.draft(now, index, kind);
+        let tally = &mut self.clients[index as usize].tally;
         if kind == MessageType::Request {
             self.counts.requests += 1;
+            tally.requests += 1;
             draft.option(option::REQUESTED, &client.ip.octets());
             draft.option(option::SERVER, &client.server.octets());
         } else {
             self.counts.discovers += 1;
+            tally.discovers += 1;
         }
         self.to_all(index, Ipv4Addr::UNSPECIFIED, draft)
     }
@@ -394,6 +487,7 @@ impl DhcpClients {
         let client = &mut self.clients[index as usize];
         self.counts.repeated += u64::from(client.sent > 0);
         self.counts.requests += 1;
+        client.tally.requests += 1;
         client.sent = client.sent.saturating_add(1);
         let (state, due) = (client.state, client.asks_again(now, until));
         let client = *client;
@@ -408,6 +502,7 @@ impl DhcpClients {
 
     fn release_of(&mut self, now: Nanos, index: u32) -> Vec<u8> {
         self.counts.releases += 1;
+        self.clients[index as usize].tally.releases += 1;
         let client = self.clients[index as usize];
         self.clients[index as usize].xid = self.word() as u32;
         let mut draft = self.draft(now, index, MessageType::Release);
@@ -474,6 +569,7 @@ impl DhcpClients {
             (State::Selecting, MessageType::Offer) => {
                 let Some(server) = reply.server.filter(|_| !reply.address.is_unspecified()) else { return };
                 self.counts.offers += 1;
+                client.tally.offers += 1;
                 (client.ip, client.server) = (reply.address, server);
                 self.set(index, State::Requesting, now);
             }
@@ -486,6 +582,7 @@ impl DhcpClients {
             }
             (State::Requesting, MessageType::Nak) => {
                 self.counts.naks += 1;
+                client.tally.naks += 1;
                 client.naks = client.naks.saturating_add(1);
                 let naks = client.naks;
                 let word = self.word();
@@ -495,6 +592,7 @@ impl DhcpClients {
             }
             (State::Renewing | State::Rebinding, MessageType::Nak) => {
                 self.counts.naks += 1;
+                client.tally.naks += 1;
                 self.counts.lost += 1;
                 self.begin(now, index, now);
             }
@@ -508,6 +606,7 @@ impl DhcpClients {
         let client = &mut self.clients[index as usize];
         let was = *client;
         self.counts.acks += 1;
+        client.tally.acks += 1;
         match was.state {
             State::Renewing => self.counts.renewed += 1,
             State::Rebinding => self.counts.rebound += 1,

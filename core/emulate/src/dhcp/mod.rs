@@ -9,5 +9,6 @@ mod client;
 mod clients;
 mod message;
 
-pub use clients::{DhcpClients, DhcpConfig, DhcpCounts, Lease, RelayInfo};
+pub use client::ClientTally;
+pub use clients::{ClientView, DhcpClients, DhcpConfig, DhcpCounts, HeldLease, Lease, RelayInfo};
 pub use message::{MessageType, Reply};

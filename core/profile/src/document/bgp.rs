@@ -25,6 +25,10 @@ pub struct BgpDoc {
     /// How long to wait after that, for the device to install the routes.
     #[serde(default = "settle")]
     pub settle: Duration,
+    /// Number of routes of each peer that are kept, to be shown while the run goes on; 100,000 for all peers of a port at most.
+    #[serde(default)]
+    #[schemars(range(max = 100_000))]
+    pub keep: u32,
 }
 
 /// A BGP speaker and its peer, or one for each of several hosts.
@@ -32,6 +36,8 @@ pub struct BgpDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BgpPeer")]
 pub struct BgpPeerDoc {
+    /// What commands to a running trial call it. Several can have one name.
+    pub name: Option<Name>,
     /// Host of the port that speaks. The name of an entry of 'hosts' with 'count' stands for all of its hosts. Default: the port's
     /// first host.
     pub host: Option<Name>,
@@ -46,9 +52,9 @@ pub struct BgpPeerDoc {
     /// Step from one host's AS number to the next.
     #[serde(default)]
     pub as_step: u32,
-    /// AS number of the peer. With the host's own, the session is internal.
+    /// AS number of the peer. With the host's own, the session is internal. Default: any but the host's own.
     #[schemars(range(min = 1))]
-    pub peer_as: u32,
+    pub peer_as: Option<u32>,
     /// Time without a message after which the session ends; the lower of both sides' counts. '0s': never.
     #[serde(default = "hold_time")]
     pub hold_time: Duration,
@@ -84,6 +90,8 @@ pub enum BgpFamilyDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BgpRoutes")]
 pub struct BgpRoutesDoc {
+    /// What commands to a running trial call them. Several can have one name.
+    pub name: Option<Name>,
     /// The first prefix.
     pub prefixes: Network,
     /// Number of prefixes of each peer.
@@ -102,6 +110,9 @@ pub struct BgpRoutesDoc {
     /// AS numbers behind the host's own, the nearest first.
     #[serde(default)]
     pub as_path: Vec<u32>,
+    /// Begin the AS path of external sessions with the host's own AS number.
+    #[serde(default = "yes")]
+    pub own_as: bool,
     /// Origin.
     #[serde(default)]
     pub origin: BgpOriginDoc,
@@ -149,8 +160,64 @@ pub enum BgpOriginDoc {
     Incomplete,
 }
 
+impl BgpDoc {
+    /// Speakers for which nothing more is said.
+    pub fn new(peers: Vec<BgpPeerDoc>) -> Self {
+        Self { peers, rate: connection_rate(), timeout: timeout(), settle: settle(), keep: 0 }
+    }
+}
+
+impl BgpPeerDoc {
+    /// A peer of any AS but `asn`, for which nothing more is said.
+    pub fn new(peer: Ip, asn: u32) -> Self {
+        Self {
+            name: None,
+            host: None,
+            peer,
+            peer_step: None,
+            asn,
+            as_step: 0,
+            peer_as: None,
+            hold_time: hold_time(),
+            retry: retry(),
+            families: Vec::new(),
+            passive: false,
+            router_id: None,
+            routes: Vec::new(),
+        }
+    }
+}
+
+impl BgpRoutesDoc {
+    /// One prefix, of which nothing more is said.
+    pub fn new(prefixes: Network) -> Self {
+        Self {
+            name: None,
+            prefixes,
+            count: one(),
+            step: one(),
+            same: false,
+            next_hop: None,
+            as_path: Vec::new(),
+            own_as: yes(),
+            origin: BgpOriginDoc::default(),
+            communities: Vec::new(),
+            large_communities: Vec::new(),
+            med: None,
+            local_pref: None,
+            advertise: no_time(),
+            withdraw: None,
+            flap: None,
+        }
+    }
+}
+
 fn one() -> u32 {
     1
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn connection_rate() -> SessionRate {

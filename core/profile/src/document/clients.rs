@@ -54,6 +54,27 @@ pub struct DhcpDoc {
     pub remote_id: Option<String>,
 }
 
+impl DhcpDoc {
+    /// Clients for which nothing more is said.
+    pub fn new(clients: u32) -> Self {
+        Self {
+            clients,
+            rate: client_rate(),
+            outstanding: outstanding(),
+            timeout: bind_timeout(),
+            retry: retry(),
+            mac: None,
+            broadcast: false,
+            host_name: None,
+            vendor_class: None,
+            client_id: None,
+            parameters: Vec::new(),
+            circuit_id: None,
+            remote_id: None,
+        }
+    }
+}
+
 /// Number of a DHCP option.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]

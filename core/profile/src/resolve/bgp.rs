@@ -11,6 +11,8 @@ use units::Nanos;
 
 /// Peers of a port.
 const PEERS_MAX: usize = 4_096;
+/// Routes of all peers of a port that are kept.
+const KEPT_MAX: u64 = 100_000;
 /// Hold times that are not allowed (RFC 4271 section 4.2): above zero and below this.
 const HOLD_MIN: Nanos = Nanos::from_secs(3);
 
@@ -42,6 +44,13 @@ impl Resolver<'_> {
             let reason = format!("{} peers; a port has {PEERS_MAX} at most", plan.peers.len());
             self.reading.fail(format!("{path}.peers"), reason);
         }
+        let kept = u64::from(bgp.keep) * plan.peers.len() as u64;
+        if kept > KEPT_MAX {
+            let reason =
+                format!("{kept} routes of {} peers; a port keeps {KEPT_MAX} at most", plan.peers.len());
+            self.reading.fail(format!("{path}.keep"), reason);
+        }
+        plan.peers.iter_mut().for_each(|peer| peer.keep = bgp.keep);
         plan
     }
 
@@ -109,7 +118,7 @@ impl Resolver<'_> {
     }
 
     fn bgp_routes(&mut self, path: &str, doc: &BgpPeerDoc, peers: u32) -> Arc<[RouteRange]> {
-        let is_internal = doc.asn == doc.peer_as && doc.as_step == 0;
+        let is_internal = Some(doc.asn) == doc.peer_as && doc.as_step == 0;
         let mut all = Vec::new();
         for (index, routes) in doc.routes.iter().enumerate() {
             let path = format!("{path}.routes[{index}]");
@@ -146,6 +155,7 @@ impl Resolver<'_> {
             self.reading.fail(format!("{path}.as_path[{at}]"), "must be from 1 to 4294967295");
         }
         let range = RouteRange {
+            name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
             first,
             prefix_len: doc.prefixes.0.prefix_len,
             count: doc.count,
@@ -159,6 +169,7 @@ impl Resolver<'_> {
                 },
                 next_hop: doc.next_hop.as_ref().map(|hop| hop.0),
                 as_path: doc.as_path.clone(),
+                without_own_as: !doc.own_as,
                 med: doc.med,
                 local_pref: doc.local_pref,
                 communities: doc.communities.iter().map(|community| community.0).collect(),
@@ -252,7 +263,7 @@ fn peer(
     })?;
     let identity = Identity {
         own_as,
-        peer_as: doc.peer_as,
+        peer_as: doc.peer_as.unwrap_or(0),
         identifier,
         hold_s: (doc.hold_time.0.0 / Nanos::from_secs(1).0).min(u16::MAX.into()) as u16,
         families,
@@ -260,6 +271,7 @@ fn peer(
         number,
     };
     let config = PeerConfig {
+        name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
         host,
         local: own.ip,
         remote,
@@ -267,6 +279,7 @@ fn peer(
         passive: doc.passive,
         retry: doc.retry.0,
         routes: routes.clone(),
+        keep: 0,
     };
     Ok((config, hop))
 }

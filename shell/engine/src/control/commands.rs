@@ -4,6 +4,7 @@
 //!
 //! Invariant: a request is answered or dropped, and a dropped one reads as [`CommandError::Ended`].
 
+use result::ProtocolStates;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -20,6 +21,13 @@ pub enum Command {
     SetCapture(CaptureCommand),
     /// Send echo requests until one is answered. Not sent if nobody awaits the reply any more.
     Ping(PingCommand),
+    /// Change what hosts do by themselves: BGP sessions and routes, DHCP leases. Possible before traffic starts, too.
+    Protocol(ProtocolCommand),
+    /// Say how the protocols of hosts stand, with the routes of BGP peers that are kept, or without. Before traffic starts, too.
+    AskProtocols {
+        /// Whether with routes.
+        routes: bool,
+    },
     /// End traffic, wait for late packets, and make the result.
     Stop,
 }
@@ -94,6 +102,43 @@ pub struct PingCommand {
     pub timeout: Nanos,
 }
 
+/// A change of what hosts do by themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtocolCommand {
+    /// What happens.
+    pub action: ProtocolAction,
+    /// Name of the port; `None` is every port that has to do with it.
+    pub port: Option<String>,
+    /// BGP peers: their names in the profile, or addresses of their hosts. All, if there are none.
+    pub peers: Vec<String>,
+    /// Names of routes in the profile. All of the peers, if there are none.
+    pub routes: Vec<String>,
+}
+
+/// What happens to what hosts do by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProtocolAction {
+    /// Routes are advertised, whatever their times say.
+    Advertise,
+    /// Routes are withdrawn.
+    Withdraw,
+    /// There may be BGP sessions again.
+    Up,
+    /// BGP sessions end, until further notice.
+    Down,
+    /// DHCP clients ask for more time; those without an address ask for one.
+    Renew,
+    /// DHCP clients give their addresses back.
+    Release,
+}
+
+impl ProtocolAction {
+    /// Whether it is about DHCP clients; if not, about BGP.
+    pub(crate) fn is_of_dhcp(self) -> bool {
+        matches!(self, Self::Renew | Self::Release)
+    }
+}
+
 /// What came back for a command that was carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
@@ -101,6 +146,10 @@ pub enum Reply {
     Done,
     /// The ping is over.
     Ping(PingReply),
+    /// Done, to so many ranges of routes, sessions or clients.
+    Changed(u64),
+    /// How the protocols of hosts stand.
+    Protocols(Box<ProtocolStates>),
 }
 
 /// Outcome of a ping.
@@ -204,10 +253,18 @@ impl Commands {
 
     /// Those of them that switch captures.
     pub(crate) fn take_captures(&mut self) -> Vec<Request> {
-        let is_capture = |request: &Request| matches!(request.command, Command::SetCapture(_));
-        let (captures, others) = self.take().into_iter().partition(is_capture);
+        self.take_those(|command| matches!(command, Command::SetCapture(_)))
+    }
+
+    /// Those of them that are about protocols of hosts.
+    pub(crate) fn take_protocols(&mut self) -> Vec<Request> {
+        self.take_those(|command| matches!(command, Command::Protocol(_) | Command::AskProtocols { .. }))
+    }
+
+    fn take_those(&mut self, is_one: impl Fn(&Command) -> bool) -> Vec<Request> {
+        let (those, others) = self.take().into_iter().partition(|request| is_one(&request.command));
         self.waiting = others;
-        Vec::from(captures)
+        Vec::from(those)
     }
 
     fn receive(&mut self) {

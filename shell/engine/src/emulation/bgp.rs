@@ -23,6 +23,8 @@ const NAMED_MAX: usize = 3;
 pub(super) struct Speakers {
     pub(super) machine: Speaker,
     pub(super) plan: BgpPlan,
+    /// Names of the port's hosts.
+    pub(super) hosts: Vec<String>,
     resolver: Resolver,
     /// When neighbours were first asked for, and when sessions began.
     asked: Option<Nanos>,
@@ -30,10 +32,12 @@ pub(super) struct Speakers {
     /// When all was told, and when that is looked at again.
     told: Option<Nanos>,
     look_at: Nanos,
+    /// Whether nobody waits for sessions: then those count that there ever were.
+    is_patient: bool,
     /// Sessions that were established when traffic started.
-    pub(super) established: usize,
+    established: usize,
     /// Sessions that were established when it had ended.
-    pub(super) established_at_end: usize,
+    pub(super) established_at_end: Option<usize>,
     /// What makes a result invalid, known when traffic started.
     pub(super) complaints: Vec<String>,
 }
@@ -72,13 +76,15 @@ impl Speakers {
         Self {
             machine: Speaker::new(config),
             plan: plan.clone(),
+            hosts: port.hosts.iter().map(|host| host.name.clone()).collect(),
             resolver: Resolver::new(hosts, wanted, given),
             asked: None,
             begun: None,
             told: None,
             look_at: Nanos::ZERO,
+            is_patient: false,
             established: 0,
-            established_at_end: 0,
+            established_at_end: None,
             complaints: Vec::new(),
         }
     }
@@ -114,9 +120,13 @@ impl Speakers {
         if self.begun.is_some() { self.machine.next_due() } else { self.resolver.next_due() }
     }
 
-    /// Whether traffic may start: all is told and the device has had its time, or it is too late.
-    pub(super) fn may_start(&mut self, now: Nanos) -> bool {
+    /// Whether traffic may start: all is told and the device has had its time, or it is too late. With `patient`
+    /// it may once sessions begin.
+    pub(super) fn may_start(&mut self, now: Nanos, patient: bool) -> bool {
         let Some(begun) = self.begun else { return false };
+        if patient {
+            return true;
+        }
         if now < self.look_at {
             return false;
         }
@@ -127,8 +137,12 @@ impl Speakers {
     }
 
     /// Traffic starts: notes what there is.
-    pub(super) fn note_start(&mut self) {
+    pub(super) fn note_start(&mut self, patient: bool) {
+        self.is_patient = patient;
         self.established = self.machine.established();
+        if patient {
+            return;
+        }
         let missing = self.missing();
         if self.told.is_none() && missing.is_none() {
             let timeout = self.plan.timeout;
@@ -148,8 +162,14 @@ impl Speakers {
 
     /// Ends all sessions.
     pub(super) fn end(&mut self, now: Nanos) {
-        self.established_at_end = self.machine.established();
+        self.established_at_end = Some(self.machine.established());
         self.machine.shut(now);
+    }
+
+    /// Sessions that were established when traffic started, or ever if nobody waited for them.
+    pub(super) fn established(&self) -> usize {
+        let ever = |peer: &usize| self.machine.counts_of(*peer).established > 0;
+        if self.is_patient { (0..self.plan.peers.len()).filter(ever).count() } else { self.established }
     }
 
     /// Whether sessions were lost, in a sentence.

@@ -37,6 +37,9 @@ pub(crate) struct Emulation {
 /// What hosts of a port do.
 #[derive(Debug, Default)]
 pub(super) struct PortEmulation {
+    pub(super) name: String,
+    /// Commands that were carried out: of DHCP clients, of BGP sessions.
+    pub(super) commanded: [u64; 2],
     pub(super) dhcp: Option<Clients>,
     pub(super) members: Option<GroupMembers>,
     pub(super) bgp: Option<Speakers>,
@@ -53,6 +56,8 @@ pub(super) struct Clients {
     pub(super) timeout: Nanos,
     /// Clients that had an address when traffic started.
     pub(super) bound: u32,
+    /// Clients that had one when traffic had ended.
+    pub(super) holding_at_end: Option<u32>,
 }
 
 impl Emulation {
@@ -62,6 +67,8 @@ impl Emulation {
         let own: Vec<Mac> = facts.iter().map(|facts| facts.mac).collect();
         let macs = host_macs(plan, &own);
         let port = |(port, macs): (&PortPlan, &Vec<Mac>)| PortEmulation {
+            name: port.name.clone(),
+            commanded: [0; 2],
             dhcp: port.dhcp.as_ref().map(|dhcp| Clients::new(dhcp, macs[0])),
             members: port.multicast.as_ref().map(|multicast| members(multicast, port.own(), macs[0])),
             later: port.multicast.as_ref().map_or_else(Vec::new, later),
@@ -86,13 +93,15 @@ impl Emulation {
         self.ports.iter().any(|port| port.dhcp.is_some() || port.members.is_some() || port.bgp.is_some())
     }
 
-    /// Gets addresses, joins groups and establishes BGP sessions, until all is done, or time is up, or the run is stopped.
+    /// Gets addresses, joins groups and establishes BGP sessions, until all is done, or time is up, or the run is stopped. With
+    /// `patient`, nobody waits for BGP sessions, and nobody minds if there are none.
     pub(crate) fn begin<C: Clock>(
         &mut self,
         plan: &Plan,
         rig: &mut Rig,
         clock: &C,
         commands: &mut Commands,
+        patient: bool,
         idle: &dyn Fn(Nanos),
     ) -> Result<(), EngineError> {
         if !self.is_active() {
@@ -105,15 +114,16 @@ impl Emulation {
         }
         let timeouts = self.ports.iter().flat_map(|port| &port.dhcp).map(|clients| clients.timeout);
         let deadline = now.saturating_add(timeouts.max().unwrap_or(Nanos::ZERO).max(FAREWELL));
-        self.exchange(rig, clock, idle, true, |ports, now| {
+        self.exchange(rig, clock, idle, true, |emulation, now| {
+            commands.take_protocols().into_iter().for_each(|request| emulation.carry_out(now, request));
             let is_done = |port: &mut PortEmulation| {
                 let is_late = |clients: &Clients| now > deadline || clients.machine.all_bound();
                 let is_settled = |members: &GroupMembers| members.is_settled();
                 port.dhcp.as_ref().is_none_or(is_late)
                     && port.members.as_ref().is_none_or(is_settled)
-                    && port.bgp.as_mut().is_none_or(|speakers| speakers.may_start(now))
+                    && port.bgp.as_mut().is_none_or(|speakers| speakers.may_start(now, patient))
             };
-            commands.is_stopped() || ports.iter_mut().all(is_done)
+            commands.is_stopped() || emulation.ports.iter_mut().all(is_done)
         })?;
         for (port, plan) in self.ports.iter_mut().zip(&plan.ports) {
             if let Some(clients) = &mut port.dhcp {
@@ -125,9 +135,10 @@ impl Emulation {
                 }
             }
             if let Some(speakers) = &mut port.bgp {
-                speakers.note_start();
-                if let Some(reason) =
-                    speakers.missing().filter(|_| speakers.established == 0 && !commands.is_stopped())
+                speakers.note_start(patient);
+                if let Some(reason) = speakers
+                    .missing()
+                    .filter(|_| speakers.established() == 0 && !patient && !commands.is_stopped())
                 {
                     return Err(EngineError::Bgp { port: plan.name.clone(), reason });
                 }
@@ -197,6 +208,7 @@ impl Emulation {
         for port in &mut self.ports {
             port.later.clear();
             if let Some(clients) = &mut port.dhcp {
+                clients.holding_at_end = Some(clients.machine.holding());
                 clients.machine.release(now);
                 let config = clients.machine.config();
                 last = last.max(now + farewell(config.clients as usize, config.rate));
@@ -210,7 +222,7 @@ impl Emulation {
                 speakers.end(now);
             }
         }
-        self.exchange(rig, clock, idle, false, |ports, now| {
+        self.exchange(rig, clock, idle, false, |emulation, now| {
             let is_done = |port: &PortEmulation| {
                 let is_released = |clients: &Clients| clients.machine.next_due() == Nanos::MAX;
                 let has_left = |members: &GroupMembers| members.next_due() == Nanos::MAX;
@@ -218,7 +230,7 @@ impl Emulation {
                     && port.members.as_ref().is_none_or(has_left)
                     && port.bgp.as_ref().is_none_or(|speakers| speakers.machine.is_over())
             };
-            now > last || ports.iter().all(is_done)
+            now > last || emulation.ports.iter().all(is_done)
         })
     }
 
@@ -229,7 +241,7 @@ impl Emulation {
         clock: &C,
         idle: &dyn Fn(Nanos),
         sets_up: bool,
-        mut is_done: impl FnMut(&mut [PortEmulation], Nanos) -> bool,
+        mut is_done: impl FnMut(&mut Self, Nanos) -> bool,
     ) -> Result<(), EngineError> {
         for port in &mut rig.ports {
             port.queues.tx.iter_mut().take(1).try_for_each(|queue| queue.attach())?;
@@ -254,7 +266,7 @@ impl Emulation {
                     frames.drain(..).for_each(|frame| send(queue.as_mut(), &frame));
                 }
             }
-            if is_done(&mut self.ports, now) {
+            if is_done(self, now) {
                 return Ok(());
             }
             idle(self.next_due().max(Nanos(now.0 + 1)).min(now + Nanos::from_millis(1)));
@@ -330,7 +342,7 @@ impl Clients {
     fn new(plan: &DhcpPlan, port: Mac) -> Self {
         let mac = if plan.has_macs { plan.config.mac } else { first_mac(port) };
         let config = DhcpConfig { mac, ..plan.config.clone() };
-        Self { machine: DhcpClients::new(config), timeout: plan.timeout, bound: 0 }
+        Self { machine: DhcpClients::new(config), timeout: plan.timeout, bound: 0, holding_at_end: None }
     }
 }
 

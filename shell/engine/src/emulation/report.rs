@@ -3,16 +3,17 @@
 use super::bgp::Speakers;
 use super::hosts::{Clients, Emulation};
 use histogram::Timing;
-use result::{BgpResult, DhcpResult, LatencyResult, MulticastResult, ResultDocument};
+use result::{BgpResult, DhcpResult, LatencyResult, MulticastResult, Named, PortResult, ResultDocument};
 use units::{Nanos, count};
 
 impl Emulation {
     /// Adds what became of them to the document of their trial.
     pub(crate) fn report(&self, document: &mut ResultDocument) {
-        let (ports, verdict) = (&mut document.ports, &mut document.verdict);
-        for (port, (name, row)) in self.ports.iter().zip(ports) {
+        self.fill(&mut document.ports);
+        let verdict = &mut document.verdict;
+        for port in &self.ports {
+            let name = &port.name;
             if let Some(clients) = &port.dhcp {
-                row.dhcp = Some(dhcp(clients));
                 for reason in complaints(clients) {
                     verdict.valid = false;
                     verdict.reasons.push(format!("port {name}: {reason}"));
@@ -24,32 +25,40 @@ impl Emulation {
                 }
             }
             if let Some(speakers) = &port.bgp {
-                row.bgp = Some(bgp(speakers));
                 for reason in speakers.complaints.clone() {
                     verdict.valid = false;
                     verdict.reasons.push(format!("port {name}: {reason}"));
                 }
                 verdict.notes.extend(speakers.lost().map(|note| format!("port {name}: {note}")));
             }
-            if let Some(members) = &port.members {
+        }
+    }
+
+    /// Adds their figures to the rows of all ports.
+    pub(crate) fn fill(&self, rows: &mut Named<PortResult>) {
+        for (port, row) in self.ports.iter().zip(rows.values_mut()) {
+            row.dhcp = port.dhcp.as_ref().map(|clients| dhcp(clients, port.commanded[0]));
+            row.bgp = port.bgp.as_ref().map(|speakers| bgp(speakers, port.commanded[1]));
+            row.multicast = port.members.as_ref().map(|members| {
                 let counts = members.counts();
-                row.multicast = Some(MulticastResult {
+                MulticastResult {
                     joined: counts.joined,
                     left: counts.left,
                     reports: counts.reports,
                     queries: counts.queries,
-                });
-            }
+                }
+            });
         }
     }
 }
 
-fn dhcp(clients: &Clients) -> DhcpResult {
+fn dhcp(clients: &Clients, commands: u64) -> DhcpResult {
     let (counts, all) = (clients.machine.counts(), clients.machine.config().clients);
     let took = clients.machine.set_up_time().map(Nanos::as_secs_f64).filter(|took| *took > 0.0);
     DhcpResult {
         clients: all.into(),
         bound: clients.bound.into(),
+        holding: clients.holding_at_end.unwrap_or_else(|| clients.machine.holding()).into(),
         failed: (all - clients.bound).into(),
         bound_per_s: took.map(|took| counts.bind.samples() as f64 / took),
         bind_ns: times(&counts.bind),
@@ -64,18 +73,20 @@ fn dhcp(clients: &Clients) -> DhcpResult {
         rebound: counts.rebound,
         lost: counts.lost,
         conflicts: counts.conflicts,
+        commands,
     }
 }
 
-fn bgp(speakers: &Speakers) -> BgpResult {
+fn bgp(speakers: &Speakers, commands: u64) -> BgpResult {
     let (counts, all) = (speakers.machine.counts(), speakers.plan.peers.len());
     BgpResult {
         peers: all as u64,
-        established: speakers.established as u64,
-        failed: (all - speakers.established) as u64,
-        established_at_end: speakers.established_at_end as u64,
+        established: speakers.established() as u64,
+        failed: (all - speakers.established()) as u64,
+        established_at_end: speakers.established_at_end.unwrap_or_else(|| speakers.machine.established())
+            as u64,
         flaps: counts.flaps,
-        setup_ns: times(&counts.set_up),
+        setup_ns: times(speakers.machine.set_up_times()),
         announced_after_s: speakers.told_after().map(Nanos::as_secs_f64),
         connections: counts.connections,
         advertised: counts.advertised,
@@ -93,6 +104,7 @@ fn bgp(speakers: &Speakers) -> BgpResult {
         notifications_sent: counts.notifications.0,
         notifications_received: counts.notifications.1,
         refreshes_received: counts.refreshes,
+        commands,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::start::Background;
 use crate::control::commands::RateCommand;
 use crate::counts::interval::Interval;
+use crate::emulation::Emulation;
 use crate::observer::{TrialObserver, View};
 use crate::phases::Phases;
 use crate::rows;
@@ -119,9 +120,16 @@ impl<'a> Collector<'a> {
     }
 
     /// Publishes what came in since the last time.
-    pub(super) fn publish(&mut self, now: Nanos, draining: bool, observer: &mut dyn TrialObserver) {
+    pub(super) fn publish(
+        &mut self,
+        now: Nanos,
+        draining: bool,
+        emulation: &Emulation,
+        observer: &mut dyn TrialObserver,
+    ) {
         let view = View {
             trial: self.trial,
+            emulation,
             interval: &self.current,
             total: &self.total,
             spans: &self.spans,
@@ -173,6 +181,7 @@ impl<'a> Collector<'a> {
         background: Background,
         stopped: Option<Nanos>,
         now: Nanos,
+        emulation: &Emulation,
         observer: &mut dyn TrialObserver,
     ) -> WorkerResults {
         let mut jitter = vec![Jitter::default(); self.trial.shape.streams];
@@ -190,7 +199,7 @@ impl<'a> Collector<'a> {
             usage.push(used);
         }
         self.gathered();
-        self.publish(now, true, observer);
+        self.publish(now, true, emulation, observer);
         WorkerResults {
             captures: background.captures.finish(),
             field_programs: background.field_programs,

@@ -132,6 +132,7 @@ impl ControlLoop<'_, '_> {
                 }
                 Command::SetCapture(_) => captures.push_back(request),
                 Command::Ping(_) => pings.request(request),
+                Command::Protocol(_) | Command::AskProtocols { .. } => self.emulation.carry_out(now, request),
                 Command::Stop => request.conclude(Ok(())),
             }
         }
@@ -162,7 +163,7 @@ impl ControlLoop<'_, '_> {
             }
         }
         if is_due {
-            self.collector.publish(now, progress.sent.is_some(), self.observer);
+            self.collector.publish(now, progress.sent.is_some(), self.emulation, self.observer);
             progress.next_snapshot = now.saturating_add(progress.snapshot_every);
         }
     }

@@ -116,7 +116,7 @@ pub(super) fn run(
         for handle in handles {
             lasts.push(handle.join().map_err(|_| EngineError::Machine("a worker failed".to_owned()))??);
         }
-        Ok(collector.end(lasts, background, stopped, clock.now(), observer))
+        Ok(collector.end(lasts, background, stopped, clock.now(), emulation, observer))
     });
     let _ = os::cpu::pin_to(&own_cores);
     harvest

@@ -35,7 +35,7 @@ pub(super) fn run<V: VirtualClock>(
         ControlLoop { collector: &mut collector, captures, commands, emulation, observer }.run(&mut turns);
     let finish = |worker: Worker<'_>| (worker.finish(clock.now(), collector.empty()), None);
     let lasts = turns.workers.into_iter().map(finish).collect();
-    Ok(collector.end(lasts, background, stopped, clock.now(), observer))
+    Ok(collector.end(lasts, background, stopped, clock.now(), emulation, observer))
 }
 
 /// Workers in turn.

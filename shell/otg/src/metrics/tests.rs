@@ -70,6 +70,7 @@ fn flows_are_summed_over_their_streams() {
         requested: &[Transmit::Started, Transmit::Started],
         own_s: &[0.0, 0.0],
         ports: &[PortState { up: true, capturing: false }; 2],
+        protocols: &ProtocolStates::default(),
     };
     let answer = metrics(&json!({"choice": "flow"}), &input).unwrap();
     let rows = answer["flow_metrics"].as_array().unwrap();
@@ -118,6 +119,7 @@ fn what_there_is_not_is_an_error() {
         requested: &requested,
         own_s: &[0.0],
         ports: &[],
+        protocols: &ProtocolStates::default(),
     };
     let errors = |request| metrics(&request, &input).unwrap_err().errors;
     let request = json!({"choice": "flow", "flow": {"flow_names": ["f0", "g"]}});
@@ -138,8 +140,14 @@ fn a_thousand_flows_are_answered_at_once() {
     let figures =
         Figures { total: Some(&total), interval: Some(&interval), active: true, ..Figures::default() };
     let requested = vec![Transmit::Started; 1000];
-    let input =
-        MetricsInput { translation: &translation, figures, requested: &requested, own_s: &[], ports: &[] };
+    let input = MetricsInput {
+        translation: &translation,
+        figures,
+        requested: &requested,
+        own_s: &[],
+        ports: &[],
+        protocols: &ProtocolStates::default(),
+    };
     let begun = Instant::now();
     let text = metrics(&json!({"choice": "flow"}), &input).unwrap().to_string();
     let took = begun.elapsed();

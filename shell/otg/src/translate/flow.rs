@@ -5,7 +5,9 @@ use super::timing::{Duration, Given, Sizes, nanos, rate, sizes, stream_rate};
 use super::{FlowPlan, StreamPlan};
 use crate::node::Node;
 use crate::packet::Packet;
-use profile::document::{self, Content, FieldValue, MeasureDoc, Name, PacketElement, StreamDoc, VaryDoc};
+use profile::document::{
+    self, Content, FieldValue, GeneratorDoc, MeasureDoc, Name, PacketElement, StreamDoc, VaryDoc,
+};
 use units::{FrameLen, Load};
 use wire::signature;
 
@@ -65,6 +67,7 @@ pub(super) fn flow(
         ends_at_s: duration.ends_at_s,
         streams: Vec::new(),
     };
+    let absent = Absent::of(node);
     let shared = Shared { sizes: &sizes, rate, duration: &duration, measure: metrics.enable, fill: &fill };
     for pair in &pairs {
         ports.check_mtu(node, pair.from, sizes.longest);
@@ -72,7 +75,11 @@ pub(super) fn flow(
             ports.check_vlan(node, pair.from, is_resolved(&branch.document().0));
             let number = plan.streams.len();
             let stream = format!("flow{index}-{number}");
-            let (mut elements, vary) = branch.document();
+            let (mut elements, mut vary) = branch.document();
+            absent.fill(node, pair.from, "src", ports, &mut elements, &mut vary);
+            if let Some(to) = pair.to {
+                absent.fill(node, to, "dst", ports, &mut elements, &mut vary);
+            }
             elements.extend(shared.fill.iter().cloned());
             let part = StreamPart { name: &stream, pair, number: number as u64, parts: parts as u64 };
             documents.push(shared.document(&part, elements, vary, ports));
@@ -125,6 +132,93 @@ impl Shared<'_> {
             start_delay: document::Duration(nanos(self.duration.delay_ns)),
             measure: (!self.measure).then_some(MeasureDoc::Signature(false)),
             ..StreamDoc::new(Name(part.name.to_owned()), ports.key(from.port))
+        }
+    }
+}
+
+/// Addresses that a flow's outermost IP header leaves to its devices.
+struct Absent {
+    /// The header: `ipv4` or `ipv6`; none without one.
+    header: Option<&'static str>,
+    src: bool,
+    dst: bool,
+    /// Those of them that are to be leased.
+    leased: [bool; 2],
+}
+
+impl Absent {
+    fn of(flow: &Node<'_>) -> Self {
+        let is_leased = |header: &Node<'_>, side: &str| {
+            let side = header.child(side);
+            side.is_given() && side.child_is_message("auto") && side.choice() == "auto"
+        };
+        let mut found = Self { header: None, src: false, dst: false, leased: [false; 2] };
+        for header in flow.items("packet") {
+            let Some(name) = ["ipv4", "ipv6"].into_iter().find(|name| header.choice() == *name) else {
+                continue;
+            };
+            let inner = header.child(name);
+            let leased = ["src", "dst"].map(|side| is_leased(&inner, side));
+            if found.header.is_none() {
+                let [src, dst] = ["src", "dst"].map(|side| !inner.child(side).is_given());
+                found = Self { header: Some(name), src: src || leased[0], dst: dst || leased[1], leased };
+            } else if leased.contains(&true) {
+                inner.fail("not supported: leased addresses of an inner header");
+            }
+        }
+        found
+    }
+
+    /// Lets an absent address go through the prefixes of a range of routes.
+    fn fill(
+        &self,
+        flow: &Node<'_>,
+        end: Endpoint,
+        side: &str,
+        ports: &Ports,
+        elements: &mut [PacketElement],
+        vary: &mut Vec<(String, VaryDoc)>,
+    ) {
+        let is_absent = if side == "src" { self.src } else { self.dst };
+        let Some(header) = self.header.filter(|_| is_absent) else { return };
+        let is_leased = self.leased[usize::from(side == "dst")];
+        if is_leased && end.client.is_none() {
+            let reason = format!("{header}.{side}.auto: not supported: there is no DHCP client at this end");
+            return flow.fail_at("packet", reason);
+        }
+        if end.client.is_some() && side == "dst" {
+            return flow
+                .fail_at("packet", format!("needs {header}.dst: leased addresses are used as sources only"));
+        }
+        let is_header = |element: &&mut PacketElement| matches!(element, PacketElement::Keyed(headers) if headers.contains_key(header));
+        let Some(PacketElement::Keyed(headers)) = elements.iter_mut().find(is_header) else { return };
+        let Some(Content::Fields(fields)) = headers.get_mut(header) else { return };
+        if end.client.is_some() {
+            // Those of the leases are filled in.
+            fields.shift_remove(side);
+            return;
+        }
+        let Some(spans) = end.routes.map(|number| &ports.spans[number]) else { return };
+        let [span] = &spans[..] else {
+            return flow
+                .fail_at("packet", format!("needs {header}.{side}: the range of routes has several parts"));
+        };
+        if span.first.is_ipv4() != (header == "ipv4") {
+            return flow.fail_at(
+                "packet",
+                format!("needs {header}.{side}: the range of routes is of the other family"),
+            );
+        }
+        let (first, step) = span.hosts();
+        fields.insert(side.to_owned(), FieldValue::Text(first.to_string()));
+        if span.count > 1 {
+            let generator = GeneratorDoc {
+                from: Some(FieldValue::Text(first.to_string())),
+                step: Some(step),
+                count: Some(span.count.into()),
+                ..GeneratorDoc::default()
+            };
+            vary.push((format!("{header}[0].{side}"), VaryDoc::Generator(Box::new(generator))));
         }
     }
 }
@@ -195,8 +289,7 @@ fn pairs(flow: &Node<'_>, ports: &Ports) -> Option<(Vec<Pair>, bool)> {
         Some(port) => Some(find(if node.has("rx_name") { "rx_name" } else { "rx_names" }, port)?),
         None => None,
     };
-    let end = |port| Endpoint { port, host: None };
-    Some((vec![Pair { from: end(from?), to: to.map(end) }], false))
+    Some((vec![Pair { from: Endpoint::of_port(from?), to: to.map(Endpoint::of_port) }], false))
 }
 
 fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {
@@ -224,6 +317,14 @@ fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {
     }
     if pairs.iter().any(|pair| pair.from.port != pairs[0].from.port) {
         node.fail("not supported: use one flow per sending port");
+    }
+    // The clients of a port send one stream, in turn.
+    if let Some(first) = pairs.first().map(|pair| pair.from).filter(|from| from.client.is_some()) {
+        let named = |number| pairs.iter().any(|pair| pair.from.client == Some(number));
+        if !(0..ports.sides[first.port].clients.len()).all(named) {
+            node.fail_at("tx_names", "not supported: some of the DHCP clients of a port; name all of them");
+        }
+        pairs.retain(|pair| pair.from.client.is_none_or(|number| number == 0));
     }
     pairs
 }

@@ -2,7 +2,9 @@
 //!
 //! Not here: transport of documents, running the profile.
 
+mod bgp;
 mod capture;
+mod dhcp;
 mod flow;
 mod ports;
 mod timing;
@@ -11,6 +13,7 @@ use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
+pub(crate) use bgp::WELL_KNOWN;
 use ports::Ports;
 use profile::document::{self, Document, LoadDoc};
 use profile::{Overrides, Plan};
@@ -50,6 +53,45 @@ pub struct PortPlan {
     pub capture: Option<CapturePlan>,
     /// The hosts on it, in the configuration's order.
     pub interfaces: Vec<Interface>,
+    /// The BGP peers of those, in the profile's order.
+    pub peers: Vec<PeerPlan>,
+    /// DHCP clients on it, in the order of their numbers.
+    pub clients: Vec<ClientPlan>,
+}
+
+/// A BGP peer, which is a speaker behind its port.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PeerPlan {
+    /// Its name in the model.
+    pub name: String,
+    /// Its name in the profile.
+    pub key: String,
+    /// Its path in the configuration.
+    pub path: String,
+    /// Whether its session is over IPv6.
+    pub is_v6: bool,
+    /// Whether it shows the prefixes it has learned: of IPv4, of IPv6.
+    pub learns: [bool; 2],
+    /// Its ranges of routes.
+    pub routes: Vec<RoutesPlan>,
+}
+
+/// Routes of a BGP peer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoutesPlan {
+    /// Their name in the model.
+    pub name: String,
+    /// Their name in the profile.
+    pub key: String,
+}
+
+/// A DHCP client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientPlan {
+    /// Its name in the model.
+    pub name: String,
+    /// Its path in the configuration.
+    pub path: String,
 }
 
 /// An Ethernet interface of a device.
@@ -161,6 +203,31 @@ fn options(config: &Node<'_>) {
 }
 
 impl Translation {
+    /// Whether devices speak protocols: BGP or DHCP.
+    pub fn has_protocols(&self) -> bool {
+        self.ports.iter().any(|port| !port.peers.is_empty() || !port.clients.is_empty())
+    }
+
+    /// All BGP peers, with the place of their ports.
+    pub fn peers(&self) -> impl Iterator<Item = (usize, &PeerPlan)> {
+        self.ports
+            .iter()
+            .enumerate()
+            .flat_map(|(index, port)| port.peers.iter().map(move |peer| (index, peer)))
+    }
+
+    /// All DHCP clients, with their ports and their numbers there.
+    pub fn clients(&self) -> impl Iterator<Item = (&PortPlan, usize, &ClientPlan)> {
+        self.ports.iter().flat_map(|port| {
+            port.clients.iter().enumerate().map(move |(number, client)| (port, number, client))
+        })
+    }
+
+    /// All ranges of routes.
+    pub fn routes(&self) -> impl Iterator<Item = &RoutesPlan> {
+        self.peers().flat_map(|(_, peer)| &peer.routes)
+    }
+
     /// The Plan of the profile. Also finds errors that only the profile's validation knows, such as addresses outside a
     /// port's networks.
     pub fn plan(&self) -> Result<Plan, Errors> {
@@ -174,7 +241,9 @@ impl Translation {
     }
 
     fn check(&self) -> Result<(), Errors> {
-        let idle = self.flows.is_empty() && self.ports.iter().all(|port| port.capture.is_none());
+        let idle = self.flows.is_empty()
+            && self.ports.iter().all(|port| port.capture.is_none())
+            && !self.has_protocols();
         if self.ports.is_empty() || idle { Ok(()) } else { self.plan().map(|_| ()) }
     }
 
@@ -187,6 +256,12 @@ impl Translation {
             let host = path.split_once(".hosts[").and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
             let found = |host: usize| self.ports.get(port)?.interfaces.get(host);
             let reason = self.named_at(reason, Some(port));
+            let peer =
+                path.split_once(".bgp.peers[").and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
+            let peer = peer.and_then(|peer: usize| self.ports.get(port)?.peers.get(peer));
+            if let Some(peer) = peer {
+                return format!("{}: {reason}", peer.path);
+            }
             if let Some(interface) = host.and_then(found) {
                 return format!("{}: {reason}", interface.path);
             }

@@ -1,6 +1,8 @@
 //! Ports with their links, the hosts on them, and captures.
 
+use super::bgp::{self, Peer, Span};
 use super::capture::capture;
+use super::dhcp::{self, Client};
 use super::{CapturePlan, Interface, PortPlan};
 use crate::node::Node;
 use profile::document::{CaptureDoc, HostDoc, Ip, IpPrefix, Mac, Name, OneOrMany, PortDoc, Speed, VlanId};
@@ -17,6 +19,8 @@ pub(super) struct Ports {
     endpoints: Vec<(String, Endpoint)>,
     /// Devices without an interface.
     bare: Vec<String>,
+    /// What ranges of routes span, by the number that an end of a flow has.
+    pub(super) spans: Vec<Vec<Span>>,
 }
 
 /// An end of a flow.
@@ -25,6 +29,17 @@ pub(super) struct Endpoint {
     pub(super) port: usize,
     /// The number of the device's interface on its port; `None` is the port itself.
     pub(super) host: Option<usize>,
+    /// The number of a range of routes behind it.
+    pub(super) routes: Option<usize>,
+    /// The number of the DHCP client on its port that it is.
+    pub(super) client: Option<usize>,
+}
+
+impl Endpoint {
+    /// A port itself.
+    pub(super) fn of_port(port: usize) -> Self {
+        Self { port, host: None, routes: None, client: None }
+    }
 }
 
 /// An Ethernet interface of a device: a host behind its port.
@@ -49,13 +64,16 @@ pub(super) struct Side {
     speed: Option<u64>,
     mtu: Option<u32>,
     hosts: Vec<Host>,
+    pub(super) peers: Vec<Peer>,
+    pub(super) clients: Vec<Client>,
     capture: Option<(CapturePlan, CaptureDoc)>,
 }
 
 impl Ports {
     /// Reads everything about ports.
     pub(super) fn read(config: &Node<'_>, device: &dyn Fn(&str) -> String) -> Self {
-        let mut ports = Self { sides: Vec::new(), endpoints: Vec::new(), bare: Vec::new() };
+        let mut ports =
+            Self { sides: Vec::new(), endpoints: Vec::new(), bare: Vec::new(), spans: Vec::new() };
         for node in config.items("ports") {
             let (name, location) = (node.text("name").to_owned(), node.text("location").to_owned());
             if location.is_empty() {
@@ -106,6 +124,9 @@ impl Ports {
     /// ports is no device's, unless it is to be resolved.
     pub(super) fn host_key(&self, at: Endpoint, is_resolved: bool) -> Option<String> {
         let hosts = &self.sides[at.port].hosts;
+        if at.client.is_some() {
+            return Some(dhcp::ALL.to_owned());
+        }
         match at.host {
             Some(number) => Some(hosts[number].key.clone()),
             None => (!hosts.is_empty() && !is_resolved).then(|| self.key(at.port)),
@@ -171,13 +192,64 @@ impl Ports {
                 connection.fail_at("port_name", format!("unknown port '{name}'"));
                 continue;
             };
+            if !ethernet.items("dhcpv4_interfaces").is_empty() {
+                self.client(&ethernet, port, &device);
+                continue;
+            }
             let number = self.sides[port].hosts.len();
             let (host, names) = Host::read(&ethernet, format!("h{number}"));
-            let at = Endpoint { port, host: Some(number) };
+            let at = Endpoint { host: Some(number), ..Endpoint::of_port(port) };
             self.endpoints.push((device.clone(), at));
             self.endpoints.extend(names.into_iter().map(|name| (name, at)));
             self.sides[port].hosts.push(host);
         }
+        self.router(&node.child("bgp"));
+    }
+
+    /// The BGP peers of a device.
+    fn router(&mut self, router: &Node<'_>) {
+        for (list, name, is_v6) in
+            [("ipv4_interfaces", "ipv4_name", false), ("ipv6_interfaces", "ipv6_name", true)]
+        {
+            for interface in router.items(list) {
+                let at = match self.find_endpoint(interface.text(name)) {
+                    Ok(at) if at.client.is_none() && at.routes.is_none() => at,
+                    Ok(_) => {
+                        interface.fail_at(name, "must be the name of an address of a device");
+                        continue;
+                    }
+                    Err(why) => {
+                        interface.fail_at(name, why);
+                        continue;
+                    }
+                };
+                for node in interface.items("peers") {
+                    let number = self.sides.iter().map(|side| side.peers.len()).sum();
+                    let Some((peer, spans)) = bgp::peer(&node, router, number, is_v6) else { continue };
+                    let name = peer.plan.name.clone();
+                    if self.sides.iter().flat_map(|side| &side.peers).any(|other| other.plan.name == name) {
+                        node.fail_at("name", format!("duplicate BGP peer '{name}'"));
+                    }
+                    for (routes, spans) in peer.plan.routes.iter().zip(spans) {
+                        let end = Endpoint { routes: Some(self.spans.len()), ..at };
+                        self.endpoints.push((routes.name.clone(), end));
+                        self.spans.push(spans);
+                    }
+                    let host = at.host.map(|host| self.sides[at.port].hosts[host].key.clone());
+                    self.sides[at.port].peers.push(peer.of_host(host));
+                }
+            }
+        }
+    }
+
+    /// The DHCP client of an interface.
+    fn client(&mut self, ethernet: &Node<'_>, port: usize, device: &str) {
+        let number = self.sides[port].clients.len();
+        let Some(client) = dhcp::client(ethernet, self.sides[port].clients.last()) else { return };
+        let at = Endpoint { client: Some(number), ..Endpoint::of_port(port) };
+        let names = [device.to_owned(), client.ethernet.clone(), client.plan.name.clone()];
+        self.endpoints.extend(names.into_iter().map(|name| (name, at)));
+        self.sides[port].clients.push(client);
     }
 
     fn capture(&mut self, node: &Node<'_>) {
@@ -196,6 +268,7 @@ impl Ports {
         let tagged = flow.items("packet").iter().any(|header| header.choice() == "vlan");
         let has_vlans = match from.host {
             Some(_) => self.host(from).is_some_and(|host| !host.vlans.is_empty()),
+            None if from.client.is_some() => dhcp::vlans(&self.sides[from.port].clients).is_some(),
             None => is_resolved && self.sides[from.port].hosts.iter().any(|host| !host.vlans.is_empty()),
         };
         if has_vlans && !tagged {
@@ -232,6 +305,8 @@ impl Ports {
             speed_bps: side.speed,
             capture: side.capture.map(|(plan, _)| plan),
             interfaces: side.hosts.into_iter().map(|host| host.interface).collect(),
+            peers: side.peers.into_iter().map(|peer| peer.plan).collect(),
+            clients: side.clients.into_iter().map(|client| client.plan).collect(),
         };
         self.sides.into_iter().zip(keys).map(plan).collect()
     }
@@ -239,7 +314,18 @@ impl Ports {
 
 impl Side {
     fn new(name: String, location: String, device: String) -> Self {
-        Self { name, location, device, speed: None, mtu: None, hosts: Vec::new(), capture: None }
+        let (peers, clients) = (Vec::new(), Vec::new());
+        Self {
+            name,
+            location,
+            device,
+            speed: None,
+            mtu: None,
+            hosts: Vec::new(),
+            peers,
+            clients,
+            capture: None,
+        }
     }
 
     fn document(&self) -> PortDoc {
@@ -248,6 +334,9 @@ impl Side {
             hosts: self.hosts.iter().map(Host::document).collect(),
             speed: self.speed.map(Speed),
             capture: self.capture.as_ref().map(|(_, capture)| capture.clone()),
+            vlan: dhcp::vlans(&self.clients),
+            dhcp: dhcp::document(&self.clients),
+            bgp: bgp::document(&self.peers),
             ..PortDoc::new(&self.device)
         }
     }
@@ -274,13 +363,7 @@ impl Host {
             gateway_macs: Vec::new(),
             interface,
         };
-        for vlan in node.items("vlans") {
-            host.vlans.push(VlanId(vlan.whole("id") as u16));
-            vlan.text("name");
-            if vlan.text("tpid") != "x8100" {
-                vlan.fail_at("tpid", "not supported: use x8100");
-            }
-        }
+        host.vlans = vlans(node);
         let mut names = vec![name];
         for item in ["ipv4_addresses", "ipv6_addresses"].into_iter().flat_map(|family| node.items(family)) {
             host.address(&item);
@@ -325,6 +408,18 @@ impl Host {
             ..HostDoc::new(Name(self.key.clone()), self.addresses.clone())
         }
     }
+}
+
+/// The VLANs of an Ethernet interface.
+pub(super) fn vlans(node: &Node<'_>) -> Vec<VlanId> {
+    let vlan = |vlan: Node<'_>| {
+        vlan.text("name");
+        if vlan.text("tpid") != "x8100" {
+            vlan.fail_at("tpid", "not supported: use x8100");
+        }
+        VlanId(vlan.whole("id") as u16)
+    };
+    node.items("vlans").into_iter().map(vlan).collect()
 }
 
 /// `speed_10_fd_mbps`, `speed_400_gbps`.

@@ -1,4 +1,4 @@
-//! Starting and stopping: traffic, captures, protocols.
+//! Starting and stopping: traffic, captures, links. Protocols of devices: `devices`.
 
 use super::{FlowClock, Otg, OtgSession, errors_of};
 use crate::access::Caller;
@@ -43,13 +43,9 @@ impl Otg {
                 self.captures(session, &translation, &request["port"]["capture"], caller).await?;
             }
             "port" => self.links(session, &translation, &request["port"]["link"]).await?,
-            "protocol" if request["protocol"]["choice"] == "all" => {
-                session.protocols = request["protocol"]["all"]["state"] == "start";
-                self.settle(session, caller).await?;
-            }
             _ => {
-                let what = request["protocol"]["choice"].as_str().unwrap_or("protocol");
-                return Err(Errors::invalid(format!("protocol.{what}: not supported")));
+                let wanted = otg::protocols(&request["protocol"], &translation)?;
+                warnings = self.protocols(session, &translation, wanted, caller).await?;
             }
         }
         Ok(json!({"warnings": warnings}))
@@ -73,6 +69,7 @@ impl Otg {
         match (request["state"].as_str().unwrap_or_default(), active) {
             ("start", None) => self.start(session, translation, &meant, caller).await?,
             ("start" | "resume", Some(run)) => {
+                session.may_send_again(translation, &meant)?;
                 self.change(session, translation, &run, &meant, Transmit::Started).await?;
             }
             ("pause", Some(run)) => {
@@ -80,6 +77,9 @@ impl Otg {
             }
             ("stop", Some(run)) => {
                 self.change(session, translation, &run, &meant, Transmit::Stopped).await?;
+                if session.speaks() {
+                    return Ok(Vec::new());
+                }
                 if session.asked.iter().all(|asked| *asked == Transmit::Stopped) {
                     end(&run, "traffic was stopped").await;
                     session.learn(&run);
@@ -112,6 +112,22 @@ impl Otg {
         if translation.flows.is_empty() {
             return Err(Errors::invalid("traffic: the configuration has no flows"));
         }
+        if translation.has_protocols() && !session.protocols {
+            return Err(Errors::invalid(
+                "traffic.flow_transmit: devices speak protocols: start them first (protocol.all)",
+            ));
+        }
+        self.begin(session, translation, meant, caller).await
+    }
+
+    /// Starts the run that sends; flows that are not meant begin paused.
+    pub(super) async fn begin(
+        &self,
+        session: &mut OtgSession,
+        translation: &Arc<Translation>,
+        meant: &[usize],
+        caller: &Caller,
+    ) -> Result<(), Errors> {
         self.end_listening(session).await;
         let rest: Vec<usize> = (0..translation.flows.len()).filter(|flow| !meant.contains(flow)).collect();
         let mut profile = translation.profile.to_value();
@@ -156,6 +172,9 @@ impl Otg {
 
     /// Changes the rates of streams: all of the run at once, or each by itself.
     async fn scale(&self, run: &Arc<RunJob>, streams: Vec<&str>, scale: f64) -> Result<(), Errors> {
+        if streams.is_empty() {
+            return Ok(());
+        }
         let all = streams.len() == run.names.streams.len();
         let whom = if all { vec![None] } else { streams.into_iter().map(Some).collect() };
         let change = |stream: Option<&str>| NewRate {
@@ -253,6 +272,15 @@ impl Otg {
         let translation = session.translation()?;
         let mut profile = translation.profile.to_value();
         profile["streams"] = json!([]);
+        // Who only listens says nothing.
+        for port in profile["ports"]
+            .as_object_mut()
+            .into_iter()
+            .flatten()
+            .filter_map(|(_, port)| port.as_object_mut())
+        {
+            port.retain(|key, _| key != "bgp" && key != "dhcp");
+        }
         let run = self.run(session, profile, "otg listens", false, caller).await?;
         session.listening = Some(run);
         Ok(())
@@ -281,8 +309,11 @@ impl Otg {
         let translation = session.translation()?;
         let captures = translation.ports.iter().zip(&session.captures);
         let off = captures.filter(|(port, captured)| port.capture.is_some() && !captured.on);
-        // A run that is kept sends; one that is not, listens.
-        let mode = RunMode { listens: !keep, quiet: off.map(|(port, _)| port.key.clone()).collect() };
+        // A run that is kept sends; one that is not, listens. Devices that speak wait for nobody.
+        let mode = RunMode {
+            listens: !keep || translation.has_protocols(),
+            quiet: off.map(|(port, _)| port.key.clone()).collect(),
+        };
         let run = self.service.start(new, mode, caller.clone()).await;
         let run = run.map_err(|fault| {
             let refusal = errors_of(&fault);
@@ -324,13 +355,13 @@ fn no_lease() -> Errors {
     Errors::internal("the lease has expired and another client has the ports")
 }
 
-async fn end(run: &Arc<RunJob>, why: &str) {
+pub(super) async fn end(run: &Arc<RunJob>, why: &str) {
     run.job.stop(why);
     let _ = timeout(PATIENCE, run.job.ended()).await;
 }
 
 /// What the verdict of a run that has ended says against it, in the configuration's names.
-fn objections(run: &RunJob, translation: &Translation) -> Vec<String> {
+pub(super) fn objections(run: &RunJob, translation: &Translation) -> Vec<String> {
     let verdict = run.document().verdict;
     let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
     reasons.iter().map(|reason| translation.named(reason)).collect()

@@ -2,12 +2,14 @@
 //!
 //! A client sets a configuration, which leases its ports; starts and stops traffic, captures and protocols; and asks for
 //! metrics. Traffic is a run of the service. While none is sent and protocols or captures are on, another run listens, so
-//! that the hosts on the ports answer.
+//! that the hosts on the ports answer. Where devices speak BGP or DHCP, one run does it all: it begins with the protocols, with all
+//! flows paused, and goes on when traffic is stopped.
 //!
 //! Not here: what a configuration means (the crate `otg`), and HTTP and gRPC (`routes`, `grpc`), which both say the same.
 
 mod action;
 mod control;
+mod devices;
 pub(crate) mod grpc;
 pub(crate) mod routes;
 mod view;
@@ -19,6 +21,7 @@ use crate::runs::RunJob;
 use crate::service::Service;
 use api::{Neighbour, NewLease};
 use otg::{ErrorKind, Errors, Translation, Transmit};
+use result::ProtocolStates;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -90,6 +93,8 @@ struct OtgSession {
     /// The newest run that only listens.
     listening: Option<Arc<RunJob>>,
     protocols: bool,
+    /// How the protocols of devices stood last.
+    states: ProtocolStates,
     /// Requests under way that need a run: pings, and neighbours that are resolved.
     pinging: usize,
     /// Neighbours that have answered in a run of this configuration, each once.
@@ -223,7 +228,9 @@ impl Otg {
     ) -> Result<Value, Errors> {
         let sends = session.traffic.as_ref().is_some_and(|run| !run.job.has_ended());
         if sends {
-            return Err(Errors::invalid("cannot change the configuration during traffic: stop it first"));
+            let what =
+                if session.speaks() { "while protocols run: stop them" } else { "during traffic: stop it" };
+            return Err(Errors::invalid(format!("cannot change the configuration {what} first")));
         }
         let (protocols, on): (bool, Vec<bool>) =
             (session.protocols, session.captures.iter().map(|c| c.on).collect());
@@ -310,10 +317,14 @@ impl OtgSession {
             let sent = flows.filter(|(_, asked)| **asked != Transmit::Stopped);
             let names: Vec<&str> = sent.map(|(flow, _)| flow.name.as_str()).collect();
             let from = self.started_from.map_or_else(String::new, |from| format!(", started from {from}"));
-            stopped.push(format!(
-                "traffic of the configuration before was still being sent and was stopped{from}: {}",
-                listed(names)
-            ));
+            if names.is_empty() {
+                stopped.push("protocols of the configuration before were stopped".to_owned());
+            } else {
+                stopped.push(format!(
+                    "traffic of the configuration before was still being sent and was stopped{from}: {}",
+                    listed(names)
+                ));
+            }
         }
         let ports = translation.ports.iter().zip(&self.captures).filter(|(_, captured)| captured.on);
         let names: Vec<&str> = ports.map(|(port, _)| port.name.as_str()).collect();

@@ -26,6 +26,7 @@ impl Otg {
     /// Answers a `MetricsRequest`. What was counted stays until traffic is started again.
     pub(super) async fn metrics(&self, session: &mut OtgSession, request: &Value) -> Result<Value, Errors> {
         let translation = session.translation()?;
+        let protocols = self.protocol_states(session, false).await?;
         let run = session.traffic.as_ref().or(session.listening.as_ref());
         let active = run.is_some_and(|run| !run.job.has_ended());
         let snapshot = run.map(|run| run.snapshot());
@@ -47,7 +48,8 @@ impl Otg {
         };
         let own_s: Vec<f64> = session.clocks.iter().map(|clock| clock.at(figures.at_s)).collect();
         let (requested, own_s) = (&session.asked[..], &own_s[..]);
-        let input = MetricsInput { translation: &translation, figures, requested, own_s, ports: &ports };
+        let (ports, protocols) = (&ports, &protocols);
+        let input = MetricsInput { translation: &translation, figures, requested, own_s, ports, protocols };
         otg::metrics(request, &input)
     }
 
@@ -63,10 +65,14 @@ impl Otg {
             let own = otg.session(&caller);
             let mut session = own.lock().await;
             // What is wrong with the request is said first.
-            otg.states(&mut session, &request)?;
+            let answer = otg.states(&mut session, &request).await?;
+            // What protocols of devices have learned needs no neighbours.
+            if matches!(answer["choice"].as_str(), Some("bgp_prefixes" | "dhcpv4_interfaces")) {
+                return Ok(answer);
+            }
             otg.resolve(&own, session, &caller).await?;
             let mut session = own.lock().await;
-            otg.states(&mut session, &request)
+            otg.states(&mut session, &request).await
         });
         task.await.unwrap_or_else(|_| {
             Err(Errors::internal("internal error, please report it: the request's task panicked"))
@@ -102,10 +108,11 @@ impl Otg {
         Ok(())
     }
 
-    /// Answers a `StatesRequest`: neighbours that have answered a run of the configuration.
-    fn states(&self, session: &mut OtgSession, request: &Value) -> Result<Value, Errors> {
+    /// Answers a `StatesRequest`: neighbours that have answered a run of the configuration, and what protocols have learned.
+    async fn states(&self, session: &mut OtgSession, request: &Value) -> Result<Value, Errors> {
         let runs = [session.traffic.clone(), session.listening.clone()];
         runs.into_iter().flatten().for_each(|run| session.learn(&run));
+        let protocols = self.protocol_states(session, request["choice"] == "bgp_prefixes").await?;
         let known = &session.known;
         // Addresses are compared as such: IPv6 has many ways to write one.
         let resolved = |port: &str, host: &str, address: &str| {
@@ -115,7 +122,8 @@ impl Otg {
             let found = known.iter().find(is_it);
             found.map(|own| own.mac.clone())
         };
-        otg::states(request, &*session.translation()?, &resolved)
+        let known = otg::Known { resolved: &resolved, protocols: &protocols };
+        otg::states(request, &*session.translation()?, &known)
     }
 
     /// What a port has captured since the capture was started.

@@ -9,7 +9,10 @@ use crate::fault::Fault;
 use crate::runs::{RunJob, RunMode};
 use crate::service::{Service, Work};
 use crate::texts::Text;
-use api::{Described, NewPing, NewRate, NewRun, PingResult, Problem, Run, Snapshot};
+use api::{
+    Described, NewPing, NewProtocolChange, NewRate, NewRun, PingResult, Problem, ProtocolChange, Run,
+    Snapshot,
+};
 use axum::body::Body as Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -25,6 +28,7 @@ use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+type StatesBody = Described<result::ProtocolStates>;
 type ResultBody = Described<result::ResultDocument>;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
@@ -34,6 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
         .routes(routes!(stop))
         .routes(routes!(rate))
         .routes(routes!(ping))
+        .routes(routes!(protocols, change_protocols))
         .routes(routes!(snapshot))
         .routes(routes!(run_events))
         .routes(routes!(result))
@@ -132,6 +137,39 @@ async fn ping(
     Body(new): Body<NewPing>,
 ) -> Result<Json<PingResult>, Fault> {
     Ok(Json(own(&service, &id, &caller)?.ping(&new).await?))
+}
+
+/// Query of the state of protocols.
+#[derive(Deserialize)]
+struct RoutesQuery {
+    #[serde(default)]
+    routes: bool,
+}
+
+/// BGP peers and DHCP clients of a run, as they stand
+#[utoipa::path(get, path = "/api/v1/runs/{id}/protocols", tag = "runs",
+    params(("id" = String, Path, description = "Id, or 'latest'"),
+        ("routes" = Option<bool>, Query, description = "With the routes of BGP peers that are kept")),
+    responses((status = 200, body = StatesBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn protocols(
+    State(service): Known,
+    Path(id): Path<String>,
+    QueryOf(query): QueryOf<RoutesQuery>,
+) -> Result<Response, Fault> {
+    let states = service.run(&id)?.protocols(query.routes).await?;
+    Ok(Json(states).into_response())
+}
+
+/// Advertise or withdraw BGP routes, take BGP sessions up or down, renew or release DHCP leases
+#[utoipa::path(post, path = "/api/v1/runs/{id}/protocols", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = NewProtocolChange,
+    responses((status = 200, body = ProtocolChange), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn change_protocols(
+    State(service): Known,
+    caller: Caller,
+    Path(id): Path<String>,
+    Body(change): Body<NewProtocolChange>,
+) -> Result<Json<ProtocolChange>, Fault> {
+    Ok(Json(own(&service, &id, &caller)?.change_protocols(&change).await?))
 }
 
 /// The last interval and the totals of a run

@@ -1,0 +1,247 @@
+//! Routes that a peer has advertised and not withdrawn, with what it said of them, within a bound.
+//!
+//! Not here: choosing among them, and passing them on: nothing does.
+//!
+//! Invariant: what a peer can make a session hold is bounded by the number of routes it may keep.
+
+use crate::message::{
+    ATTRIBUTE_MP_REACH, ATTRIBUTE_MP_UNREACH, AttributeList, family, take_long, take_prefix, take_short,
+};
+use crate::routes::{AS_PATH, COMMUNITIES, Family, LOCAL_PREF, MULTI_EXIT_DISC, NEXT_HOP, ORIGIN, Origin};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+/// A part of an AS path (RFC 4271 section 4.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathSegment {
+    /// 1 is a set, 2 a sequence; 3 and 4 are those of a confederation (RFC 5065 section 3).
+    pub kind: u8,
+    /// AS numbers.
+    pub numbers: Vec<u32>,
+}
+
+/// What a peer said of a route. What it did not say, or said in a way that cannot be, is absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeardAttributes {
+    /// Origin.
+    pub origin: Option<Origin>,
+    /// AS path.
+    pub as_path: Vec<PathSegment>,
+    /// Next hop, of the route's family.
+    pub next_hop: Option<IpAddr>,
+    /// Multi-exit discriminator.
+    pub med: Option<u32>,
+    /// Local preference.
+    pub local_pref: Option<u32>,
+    /// Communities (RFC 1997).
+    pub communities: Vec<u32>,
+}
+
+/// A prefix: its address and length, bits.
+pub type Prefix = (IpAddr, u8);
+
+/// Routes of a session.
+#[derive(Debug, Clone, Default)]
+pub struct Heard {
+    most: usize,
+    routes: BTreeMap<Prefix, Arc<HeardAttributes>>,
+    left_out: u64,
+}
+
+impl Heard {
+    /// Keeps `most` routes.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, ..Self::default() }
+    }
+
+    /// The routes that are kept, by prefix.
+    pub fn routes(&self) -> impl ExactSizeIterator<Item = (&Prefix, &HeardAttributes)> {
+        self.routes.iter().map(|(prefix, said)| (prefix, &**said))
+    }
+
+    /// Advertisements that found no room.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Takes in what is behind the header of an UPDATE message that was read before, so its lengths are right.
+    pub(crate) fn take(&mut self, body: &[u8], four_byte_as: bool) {
+        if self.most == 0 {
+            return;
+        }
+        let mut rest = body;
+        let (Some(mut withdrawn), Some(attributes)) = (take_long(&mut rest), take_long(&mut rest)) else {
+            return;
+        };
+        self.withdraw(&mut withdrawn, Family::Ipv4);
+        let mut said = HeardAttributes::default();
+        let mut reached = None;
+        for (kind, value) in AttributeList(attributes).flatten() {
+            match kind {
+                ATTRIBUTE_MP_UNREACH => {
+                    let Some(([high, low, subsequent], mut networks)) = value.split_first_chunk() else {
+                        continue;
+                    };
+                    if let Some(family) = family(*high, *low, *subsequent) {
+                        self.withdraw(&mut networks, family);
+                    }
+                }
+                ATTRIBUTE_MP_REACH => {
+                    let Some(([high, low, subsequent], mut rest)) = value.split_first_chunk() else {
+                        continue;
+                    };
+                    let (family, hop) = (family(*high, *low, *subsequent), take_short(&mut rest));
+                    if let (Some(family), Some(hop), Some((_, networks))) = (family, hop, rest.split_first())
+                    {
+                        reached = Some((family, address(hop), networks));
+                    }
+                }
+                _ => said.note(kind, value, four_byte_as),
+            }
+        }
+        if let Some((family, next_hop, networks)) = reached {
+            self.advertise(networks, family, HeardAttributes { next_hop, ..said.clone() });
+        }
+        if !rest.is_empty() {
+            self.advertise(rest, Family::Ipv4, said);
+        }
+    }
+
+    fn withdraw(&mut self, networks: &mut &[u8], family: Family) {
+        while let Some(Some(prefix)) = take_prefix(networks, family) {
+            self.routes.remove(&prefix);
+        }
+    }
+
+    fn advertise(&mut self, mut networks: &[u8], family: Family, said: HeardAttributes) {
+        let said = Arc::new(said);
+        while let Some(Some(prefix)) = take_prefix(&mut networks, family) {
+            if self.routes.len() < self.most || self.routes.contains_key(&prefix) {
+                self.routes.insert(prefix, said.clone());
+            } else {
+                self.left_out += 1;
+            }
+        }
+    }
+}
+
+impl HeardAttributes {
+    fn note(&mut self, kind: u8, value: &[u8], four_byte_as: bool) {
+        let number = || value.try_into().ok().map(u32::from_be_bytes);
+        match kind {
+            ORIGIN => {
+                self.origin = match value {
+                    [0] => Some(Origin::Igp),
+                    [1] => Some(Origin::Egp),
+                    [2] => Some(Origin::Incomplete),
+                    _ => None,
+                }
+            }
+            AS_PATH => self.as_path = path(value, four_byte_as).unwrap_or_default(),
+            NEXT_HOP => self.next_hop = address(value),
+            MULTI_EXIT_DISC => self.med = number(),
+            LOCAL_PREF => self.local_pref = number(),
+            COMMUNITIES => {
+                self.communities = value
+                    .chunks_exact(4)
+                    .map(|four| u32::from_be_bytes([four[0], four[1], four[2], four[3]]))
+                    .collect();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The first address of a next hop: a link-local one may follow (RFC 2545 section 3).
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    if let Some(sixteen) = bytes.first_chunk::<16>() {
+        return Some(Ipv6Addr::from(*sixteen).into());
+    }
+    bytes.try_into().ok().map(|four: [u8; 4]| Ipv4Addr::from(four).into())
+}
+
+/// An AS path; `None` if it is cut off.
+fn path(mut value: &[u8], four_byte_as: bool) -> Option<Vec<PathSegment>> {
+    let (mut segments, width) = (Vec::new(), if four_byte_as { 4 } else { 2 });
+    while let Some(([kind, count], rest)) = value.split_first_chunk() {
+        let (numbers, rest) = rest.split_at_checked(usize::from(*count) * width)?;
+        let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
+        segments
+            .push(PathSegment { kind: *kind, numbers: numbers.chunks_exact(width).map(number).collect() });
+        value = rest;
+    }
+    value.is_empty().then_some(segments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::HEADER;
+    use crate::routes::{Attributes, RouteRange, Speaking};
+    use units::Nanos;
+
+    fn range(first: &str, prefix_len: u8, count: u32) -> RouteRange {
+        let attributes = Attributes {
+            as_path: vec![64_999],
+            communities: vec![65_001 << 16 | 7],
+            med: Some(5),
+            ..Attributes::default()
+        };
+        RouteRange {
+            name: String::new(),
+            first: first.parse().unwrap(),
+            prefix_len,
+            count,
+            step: 1,
+            same: false,
+            attributes,
+            advertise: Nanos::ZERO,
+            withdraw: None,
+            flap: None,
+        }
+    }
+
+    /// What a speaker writes is understood as it was meant.
+    #[test]
+    fn what_is_advertised_is_heard_and_forgotten_when_it_is_withdrawn() {
+        for (first, own, four_byte_as) in
+            [("16.0.0.0", "10.0.0.2", true), ("2001:db8::", "2001:db8::2", false)]
+        {
+            let range = range(first, if own.contains(':') { 48 } else { 24 }, 30);
+            let own: Option<IpAddr> = own.parse().ok();
+            let how = Speaking { own_as: 65_001, is_internal: false, four_byte_as, own };
+            let mut heard = Heard::new(20);
+            let said = |advertise| {
+                let mut out = Vec::new();
+                range.put_update(&mut out, &how, 0, 0, advertise);
+                out.split_off(HEADER)
+            };
+            heard.take(&said(true), four_byte_as);
+            assert_eq!((heard.routes().len(), heard.left_out()), (20, 10));
+            let ((prefix, bits), said_of) = heard.routes().next().unwrap();
+            assert_eq!((*prefix, *bits), (range.first, range.prefix_len));
+            let path = [PathSegment { kind: 2, numbers: vec![65_001, 64_999] }];
+            assert_eq!(said_of.as_path, path);
+            assert_eq!((said_of.next_hop, said_of.med, said_of.local_pref), (own, Some(5), None));
+            assert_eq!(
+                (said_of.origin, &said_of.communities[..]),
+                (Some(Origin::Igp), &[65_001 << 16 | 7][..])
+            );
+            heard.take(&said(true), four_byte_as);
+            assert_eq!((heard.routes().len(), heard.left_out()), (20, 20), "those that are there find room");
+            heard.take(&said(false), four_byte_as);
+            assert_eq!(heard.routes().len(), 0);
+            let mut none = Heard::new(0);
+            none.take(&said(true), four_byte_as);
+            assert_eq!((none.routes().len(), none.left_out()), (0, 0));
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_cut_off_is_none() {
+        assert_eq!(path(&[2, 2, 0, 1, 0], false), None);
+        assert_eq!(path(&[1, 1, 0, 7], false), Some(vec![PathSegment { kind: 1, numbers: vec![7] }]));
+        assert_eq!(path(&[2], false), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! How the control protocols of a running trial's hosts stand, when somebody asks.
+//!
+//! Not here: their counts since the start, which are part of the totals (`port`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Control protocols of a running trial's hosts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProtocolStates {
+    /// BGP peers, by port and in the order of the profile.
+    pub bgp: Vec<BgpPeerState>,
+    /// DHCP clients, by port and number.
+    pub dhcp: Vec<DhcpClientState>,
+}
+
+/// A BGP peer, and the speaker behind a port that talks to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BgpPeerState {
+    /// Name of the port in the profile.
+    pub port: String,
+    /// Name of the host behind the port that speaks.
+    pub host: String,
+    /// Name of the peer in the profile; empty if it has none.
+    pub name: String,
+    /// Address of the host.
+    pub local: String,
+    /// Address of the peer.
+    pub remote: String,
+    /// AS number of the host.
+    pub local_as: u32,
+    /// AS number of the peer; 0 while it is not known.
+    pub remote_as: u32,
+    /// `idle`, `connect`, `open_sent`, `open_confirm` or `established` (RFC 4271 section 8.2.2).
+    pub state: String,
+    /// Whether a command has taken the session down.
+    pub is_down: bool,
+    /// Why there is no session; null if there is one, or nothing has gone wrong so far.
+    pub reason: Option<String>,
+    /// Sessions that ended while they should not have.
+    pub flaps: u64,
+    /// Routes advertised; those that were advertised again count again.
+    pub advertised: u64,
+    /// Routes withdrawn.
+    pub withdrawn: u64,
+    /// Routes received.
+    pub received: u64,
+    /// Withdrawals received.
+    pub received_withdrawn: u64,
+    /// End-of-RIB marks received (RFC 4724).
+    pub received_end_of_rib: u64,
+    /// OPEN messages sent.
+    pub opens_sent: u64,
+    /// OPEN messages received.
+    pub opens_received: u64,
+    /// UPDATE messages sent.
+    pub updates_sent: u64,
+    /// UPDATE messages received.
+    pub updates_received: u64,
+    /// KEEPALIVE messages sent.
+    pub keepalives_sent: u64,
+    /// KEEPALIVE messages received.
+    pub keepalives_received: u64,
+    /// NOTIFICATION messages sent.
+    pub notifications_sent: u64,
+    /// NOTIFICATION messages received.
+    pub notifications_received: u64,
+    /// Number of routes of the peer that are kept: advertised by it and not withdrawn, `keep` of the profile at most.
+    pub kept: u64,
+    /// Advertisements that found no room among them.
+    pub left_out: u64,
+    /// The routes that are kept, by prefix, if they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<BgpRouteState>,
+}
+
+/// A route that a peer advertises.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BgpRouteState {
+    /// Address of the prefix.
+    pub address: String,
+    /// Its length, bits.
+    pub prefix_len: u8,
+    /// Next hop.
+    pub next_hop: Option<String>,
+    /// `igp`, `egp` or `incomplete`.
+    pub origin: Option<String>,
+    /// AS path.
+    pub as_path: Vec<AsPathPart>,
+    /// Communities (RFC 1997), as numbers of 32 bits.
+    pub communities: Vec<u32>,
+    /// Multi-exit discriminator.
+    pub med: Option<u32>,
+    /// Local preference.
+    pub local_pref: Option<u32>,
+}
+
+/// A part of an AS path.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AsPathPart {
+    /// `set`, `sequence`, `confederation_sequence` or `confederation_set` (RFC 4271 section 4.3, RFC 5065 section 3).
+    pub kind: String,
+    /// AS numbers, the nearest first.
+    pub numbers: Vec<u32>,
+}
+
+/// A DHCP client behind a port.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DhcpClientState {
+    /// Name of the port in the profile.
+    pub port: String,
+    /// Number of the client, from 0.
+    pub client: u32,
+    /// MAC address: `02:00:00:00:00:01`.
+    pub mac: String,
+    /// Leased address; null without a lease. The others are null then, too.
+    pub ip: Option<String>,
+    /// Length of its network's prefix, bits.
+    pub prefix_len: Option<u8>,
+    /// Router that the server named.
+    pub router: Option<String>,
+    /// Server the lease is of.
+    pub server: Option<String>,
+    /// Duration of the lease, s.
+    pub lease_s: Option<u32>,
+    /// Seconds of the lease until the client asks its server for more time.
+    pub renew_s: Option<u32>,
+    /// Seconds of the lease until the client asks any server.
+    pub rebind_s: Option<u32>,
+    /// DISCOVER messages sent.
+    pub discovers: u32,
+    /// OFFER messages received.
+    pub offers: u32,
+    /// REQUEST messages sent.
+    pub requests: u32,
+    /// ACK messages received.
+    pub acks: u32,
+    /// NAK messages received.
+    pub naks: u32,
+    /// RELEASE messages sent.
+    pub releases: u32,
+}

@@ -1,0 +1,56 @@
+//! What a `ControlState` asks of the protocols of devices, in the profile's names.
+
+use crate::error::{ErrorKind, Errors};
+use crate::translate::Translation;
+use serde_json::Value;
+
+/// What is asked of protocols.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProtocolsRequest {
+    /// All are started, or stopped.
+    All(bool),
+    /// Ranges of routes, by their names in the profile, are advertised, or withdrawn.
+    Routes(Vec<String>, bool),
+    /// BGP peers, by their names in the profile, are taken up, or down.
+    Peers(Vec<String>, bool),
+}
+
+/// Reads the `protocol` of a `ControlState` that was checked against the model.
+pub fn protocols(request: &Value, translation: &Translation) -> Result<ProtocolsRequest, Errors> {
+    let is = |value: &Value, word: &str| value["state"] == word;
+    match request["choice"].as_str().unwrap_or_default() {
+        "all" => Ok(ProtocolsRequest::All(is(&request["all"], "start"))),
+        "route" => {
+            let known = translation.routes().map(|routes| (&routes.name, &routes.key));
+            let keys = meant("protocol.route.names", &request["route"]["names"], known.collect())?;
+            Ok(ProtocolsRequest::Routes(keys, is(&request["route"], "advertise")))
+        }
+        "bgp" => {
+            let known = translation.peers().map(|(_, peer)| (&peer.name, &peer.key));
+            let peers = &request["bgp"]["peers"];
+            let keys = meant("protocol.bgp.peers.peer_names", &peers["peer_names"], known.collect())?;
+            Ok(ProtocolsRequest::Peers(keys, is(peers, "up")))
+        }
+        other => Err(Errors::invalid(format!("protocol.{other}: not supported"))),
+    }
+}
+
+/// Names in the profile of what is named; of all if nothing is.
+fn meant(path: &str, names: &Value, known: Vec<(&String, &String)>) -> Result<Vec<String>, Errors> {
+    let names: Vec<&str> = names.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if names.is_empty() {
+        if known.is_empty() {
+            return Err(Errors::invalid(format!("{path}: the configuration has none")));
+        }
+        return Ok(known.into_iter().map(|(_, key)| key.clone()).collect());
+    }
+    let (mut keys, mut errors) = (Vec::new(), Vec::new());
+    for (index, name) in names.into_iter().enumerate() {
+        let before = keys.len();
+        keys.extend(known.iter().filter(|(own, _)| *own == name).map(|(_, key)| (*key).clone()));
+        if keys.len() == before {
+            errors.push(format!("{path}[{index}]: there is no '{name}'"));
+        }
+    }
+    if errors.is_empty() { Ok(keys) } else { Err(Errors { kind: ErrorKind::Validation, errors }) }
+}

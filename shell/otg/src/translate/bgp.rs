@@ -1,0 +1,230 @@
+//! BGP peers of devices and their ranges of routes.
+//!
+//! In the model a peer says its own AS number and whether the session is internal. The other side of an external session may be any
+//! other AS.
+
+use super::{PeerPlan, RoutesPlan};
+use crate::node::Node;
+use profile::document::{
+    BgpDoc, BgpFamilyDoc, BgpOriginDoc, BgpPeerDoc, BgpRoutesDoc, Community, Duration, FieldValue, Ip, Name,
+    Network,
+};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use units::Nanos;
+
+/// Routes that are kept, of a peer and of all peers of a port.
+const KEPT: (u32, u32) = (10_000, 100_000);
+/// Hop limits that are not refused: the model's default, and what is sent.
+const TTLS: [u64; 2] = [64, 255];
+
+/// A peer in the making.
+pub(super) struct Peer {
+    pub(super) plan: PeerPlan,
+    document: BgpPeerDoc,
+}
+
+/// Prefixes at the same distance: what a part of a range of routes spans.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Span {
+    pub(super) first: IpAddr,
+    pub(super) bits: u32,
+    pub(super) count: u32,
+    /// In prefixes.
+    pub(super) step: u32,
+}
+
+impl Span {
+    /// An address in its first prefix, the second where there are several, and the distance to that in the next prefix.
+    pub(super) fn hosts(&self) -> (IpAddr, FieldValue) {
+        let (width, one) = if self.first.is_ipv4() {
+            (32, u128::from(self.bits < 32))
+        } else {
+            (128, u128::from(self.bits < 128))
+        };
+        let far = 1u128.checked_shl(width - self.bits).unwrap_or(0).wrapping_mul(self.step.into());
+        match self.first {
+            IpAddr::V4(ip) => {
+                let first = u32::from(ip).wrapping_add(one as u32);
+                (Ipv4Addr::from(first).into(), FieldValue::Number(far as u32 as u64))
+            }
+            IpAddr::V6(ip) => {
+                let first = u128::from(ip).wrapping_add(one);
+                (Ipv6Addr::from(first).into(), FieldValue::Text(Ipv6Addr::from(far).to_string()))
+            }
+        }
+    }
+}
+
+/// The BGP speakers of a port in a profile.
+pub(super) fn document(peers: &[Peer]) -> Option<BgpDoc> {
+    if peers.is_empty() {
+        return None;
+    }
+    let learns = peers.iter().any(|peer| peer.plan.learns.contains(&true));
+    let keep = if learns { KEPT.0.min(KEPT.1 / peers.len() as u32) } else { 0 };
+    Some(BgpDoc { keep, ..BgpDoc::new(peers.iter().map(|peer| peer.document.clone()).collect()) })
+}
+
+impl Peer {
+    /// The same, spoken for by a host of its port.
+    pub(super) fn of_host(mut self, host: Option<String>) -> Self {
+        self.document.host = host.map(Name);
+        self
+    }
+}
+
+/// Reads the peer number `number` of all, and what its routes span.
+pub(super) fn peer(
+    node: &Node<'_>,
+    router: &Node<'_>,
+    number: usize,
+    is_v6: bool,
+) -> Option<(Peer, Vec<Vec<Span>>)> {
+    let key = format!("peer{number}");
+    let (remote, asn): (Option<Ip>, u32) = (node.quantity("peer_address"), node.whole("as_number") as u32);
+    let is_internal = node.text("as_type") == "ibgp";
+    let learned = node.child("learned_information_filter");
+    let learns = [learned.flag("unicast_ipv4_prefix"), learned.flag("unicast_ipv6_prefix")];
+    let capability = node.child("capability");
+    let families = [("ipv4_unicast", BgpFamilyDoc::Ipv4), ("ipv6_unicast", BgpFamilyDoc::Ipv6)];
+    let families: Vec<BgpFamilyDoc> =
+        families.into_iter().filter(|(name, _)| capability.flag(name)).map(|(_, family)| family).collect();
+    if families.is_empty() {
+        capability.fail_at("ipv4_unicast", "not supported: a session without ipv4_unicast and ipv6_unicast");
+    }
+    let advanced = node.child("advanced");
+    let hold_s = advanced.whole("hold_time_interval");
+    if advanced.has("keep_alive_interval") && !matches!(advanced.whole("keep_alive_interval"), 30) {
+        let keep_alive = advanced.whole("keep_alive_interval");
+        if keep_alive != hold_s / 3 {
+            advanced.fail_at("keep_alive_interval", "not supported: it is a third of hold_time_interval");
+        }
+    }
+    if !TTLS.contains(&advanced.whole("time_to_live")) {
+        advanced.fail_at("time_to_live", "not supported: 255 is sent");
+    }
+    let mut plan = PeerPlan {
+        name: node.text("name").to_owned(),
+        key: key.clone(),
+        path: node.path().to_owned(),
+        is_v6,
+        learns,
+        routes: Vec::new(),
+    };
+    let mut document = BgpPeerDoc {
+        name: Some(Name(key.clone())),
+        peer_as: is_internal.then_some(asn),
+        hold_time: Duration(Nanos::from_secs(hold_s)),
+        retry: Duration(Nanos::from_secs(2)),
+        families,
+        passive: advanced.flag("passive_mode"),
+        router_id: router.quantity("router_id"),
+        ..BgpPeerDoc::new(remote?, asn)
+    };
+    let mut spans = Vec::new();
+    for range in ["v4_routes", "v6_routes"].into_iter().flat_map(|list| node.items(list)) {
+        let key = format!("{key}-{}", plan.routes.len());
+        let own = routes(&range, &key, asn, is_internal, &mut document.routes);
+        plan.routes.push(RoutesPlan { name: range.text("name").to_owned(), key });
+        spans.push(own);
+    }
+    Some((Peer { plan, document }, spans))
+}
+
+/// Reads a range of routes, each part of which is a line of the profile.
+fn routes(node: &Node<'_>, key: &str, asn: u32, is_internal: bool, all: &mut Vec<BgpRoutesDoc>) -> Vec<Span> {
+    let advanced = node.child("advanced");
+    let has_med =
+        advanced.flag("include_multi_exit_discriminator") && advanced.has("multi_exit_discriminator");
+    let local_pref =
+        advanced.flag("include_local_preference").then(|| advanced.whole("local_preference") as u32);
+    if !is_internal && local_pref.is_some_and(|value| value != 100) {
+        advanced.fail_at(
+            "local_preference",
+            "not supported: external sessions have none (RFC 4271 section 5.1.5)",
+        );
+    }
+    if is_internal && local_pref.is_none() {
+        advanced.fail_at(
+            "include_local_preference",
+            "not supported: internal sessions have one (RFC 4271 section 5.1.5)",
+        );
+    }
+    let path = node.child("as_path");
+    let mode = path.text("as_set_mode");
+    let mut as_path: Vec<u32> = Vec::new();
+    for (index, segment) in path.items("segments").iter().enumerate() {
+        if index > 0 || segment.text("type") != "as_seq" {
+            segment.fail("not supported: one segment of the type as_seq");
+            continue;
+        }
+        as_path = numbers(segment, "as_numbers");
+    }
+    let with_own = matches!(mode, "include_as_seq" | "prepend_to_first_segment");
+    if !with_own && mode != "do_not_include_local_as" {
+        path.fail_at("as_set_mode", "not supported: use include_as_seq or do_not_include_local_as");
+    }
+    if is_internal && with_own && path.is_given() {
+        as_path.insert(0, asn);
+    }
+    let manual = node.text("next_hop_mode") == "manual";
+    let hop = match node.text("next_hop_address_type") {
+        "ipv6" => "next_hop_ipv6_address",
+        _ => "next_hop_ipv4_address",
+    };
+    let next_hop: Option<Ip> = if manual { node.quantity(hop) } else { None };
+    let communities: Vec<Community> = node.items("communities").iter().map(community).collect();
+    let line = |prefixes: Network| BgpRoutesDoc {
+        name: Some(Name(key.to_owned())),
+        next_hop: next_hop.clone(),
+        // Without a path nothing is said of it, and it is as it must be.
+        own_as: !path.is_given() || with_own,
+        as_path: as_path.clone(),
+        origin: match advanced.text("origin") {
+            "egp" => BgpOriginDoc::Egp,
+            "incomplete" => BgpOriginDoc::Incomplete,
+            _ => BgpOriginDoc::Igp,
+        },
+        communities: communities.clone(),
+        med: has_med.then(|| advanced.whole("multi_exit_discriminator") as u32),
+        local_pref: local_pref.filter(|_| is_internal),
+        ..BgpRoutesDoc::new(prefixes)
+    };
+    let mut spans = Vec::new();
+    for part in node.items("addresses") {
+        let first: Option<Ip> = part.quantity("address");
+        let (bits, count, step) = (part.whole("prefix") as u8, part.whole("count"), part.whole("step"));
+        let Some(Ip(first)) = first else { continue };
+        let [count, step] = [count as u32, step as u32];
+        match format!("{first}/{bits}").parse() {
+            Ok(prefixes) => all.push(BgpRoutesDoc { count, step, ..line(prefixes) }),
+            Err(error) => part.fail_at("address", format!("{error}")),
+        }
+        spans.push(Span { first, bits: bits.into(), count, step });
+    }
+    if spans.is_empty() {
+        node.fail_at("addresses", "must not be empty");
+    }
+    spans
+}
+
+fn numbers(node: &Node<'_>, name: &str) -> Vec<u32> {
+    node.bits_list(name).into_iter().map(|number| number as u32).collect()
+}
+
+/// A community (RFC 1997, RFC 9494).
+fn community(node: &Node<'_>) -> Community {
+    let own = (node.whole("as_number") as u32) << 16 | node.whole("as_custom") as u32;
+    Community(
+        WELL_KNOWN.iter().find(|(name, _)| *name == node.text("type")).map_or(own, |(_, number)| *number),
+    )
+}
+
+/// Communities that have names.
+pub(crate) const WELL_KNOWN: [(&str, u32); 5] = [
+    ("no_export", 0xffff_ff01),
+    ("no_advertised", 0xffff_ff02),
+    ("no_export_subconfed", 0xffff_ff03),
+    ("llgr_stale", 0xffff_0006),
+    ("no_llgr", 0xffff_0007),
+];

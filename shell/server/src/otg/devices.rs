@@ -1,0 +1,156 @@
+//! Protocols of devices: BGP sessions with their routes, DHCP clients.
+//!
+//! They are those of the run that sends, which begins with them. It goes on without traffic, until protocols are stopped.
+
+use super::control::{end, objections};
+use super::{Otg, OtgSession, errors_of};
+use crate::access::Caller;
+use crate::runs::RunJob;
+use api::{NewProtocolChange, ProtocolAction, State};
+use otg::{Errors, ProtocolsRequest, Translation, Transmit};
+use result::ProtocolStates;
+use std::sync::Arc;
+
+impl Otg {
+    /// Carries out what a `ControlState` asks of protocols; returns what is to be said against a run that has ended with them.
+    pub(super) async fn protocols(
+        &self,
+        session: &mut OtgSession,
+        translation: &Arc<Translation>,
+        wanted: ProtocolsRequest,
+        caller: &Caller,
+    ) -> Result<Vec<String>, Errors> {
+        match wanted {
+            ProtocolsRequest::All(true) => {
+                let was_on = std::mem::replace(&mut session.protocols, true);
+                if !translation.has_protocols() {
+                    self.settle(session, caller).await?;
+                } else if let Some(run) = session.speaking() {
+                    if !was_on {
+                        self.change_all(&run, translation, true).await?;
+                    }
+                } else if let Err(errors) = self.begin(session, translation, &[], caller).await {
+                    session.protocols = false;
+                    return Err(errors);
+                }
+            }
+            ProtocolsRequest::All(false) => {
+                session.protocols = false;
+                let Some(run) = session.speaking().filter(|_| translation.has_protocols()) else {
+                    self.settle(session, caller).await?;
+                    return Ok(Vec::new());
+                };
+                if session.asked.iter().any(|asked| *asked != Transmit::Stopped) {
+                    // Traffic goes on.
+                    self.change_all(&run, translation, false).await?;
+                } else {
+                    self.protocol_states(session, false).await?;
+                    end(&run, "protocols were stopped").await;
+                    session.learn(&run);
+                    self.settle(session, caller).await?;
+                    return Ok(objections(&run, translation));
+                }
+            }
+            ProtocolsRequest::Routes(routes, up) => {
+                let action = if up { ProtocolAction::Advertise } else { ProtocolAction::Withdraw };
+                let run = session.speaking().filter(|_| session.protocols);
+                ask(run, NewProtocolChange { routes, ..change(action) }, "protocol.route").await?;
+            }
+            ProtocolsRequest::Peers(peers, up) => {
+                let action = if up { ProtocolAction::Up } else { ProtocolAction::Down };
+                let run = session.speaking().filter(|_| session.protocols);
+                ask(run, NewProtocolChange { peers, ..change(action) }, "protocol.bgp.peers").await?;
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Lets all protocols of a run come up, or go down.
+    async fn change_all(&self, run: &Arc<RunJob>, translation: &Translation, up: bool) -> Result<(), Errors> {
+        if translation.peers().next().is_some() {
+            let action = if up { ProtocolAction::Up } else { ProtocolAction::Down };
+            ask(Some(run.clone()), change(action), "protocol.all").await?;
+        }
+        if translation.clients().next().is_some() {
+            let action = if up { ProtocolAction::Renew } else { ProtocolAction::Release };
+            ask(Some(run.clone()), change(action), "protocol.all").await?;
+        }
+        Ok(())
+    }
+
+    /// How protocols stand, with the routes that peers advertise or without; of a run that has ended, how they stood at its end.
+    pub(super) async fn protocol_states(
+        &self,
+        session: &mut OtgSession,
+        routes: bool,
+    ) -> Result<ProtocolStates, Errors> {
+        if !session.translation.as_ref().is_some_and(|translation| translation.has_protocols()) {
+            return Ok(ProtocolStates::default());
+        }
+        if let Some(run) = session.speaking()
+            && let Ok(states) = run.protocols(routes).await
+        {
+            session.states = states.clone();
+            return Ok(states);
+        }
+        if let Some(run) = session.traffic.as_ref().filter(|_| session.protocols) {
+            let status = run.job.status();
+            if status.state == State::Failed {
+                let reason = status.reason.unwrap_or_default();
+                let translation = session.translation()?;
+                return Err(Errors::internal(format!(
+                    "protocols have ended: {}",
+                    translation.named(&reason)
+                )));
+            }
+        }
+        for peer in &mut session.states.bgp {
+            peer.state = "idle".to_owned();
+            peer.routes.clear();
+        }
+        for client in &mut session.states.dhcp {
+            client.ip = None;
+            (client.prefix_len, client.router, client.server) = (None, None, None);
+            (client.lease_s, client.renew_s, client.rebind_s) = (None, None, None);
+        }
+        Ok(session.states.clone())
+    }
+}
+
+impl OtgSession {
+    /// The run whose hosts speak, while it goes on.
+    fn speaking(&self) -> Option<Arc<RunJob>> {
+        self.traffic.clone().filter(|run| !run.job.has_ended())
+    }
+
+    /// Whether a run goes on without traffic, for its protocols.
+    pub(super) fn speaks(&self) -> bool {
+        let has = |translation: &Arc<Translation>| translation.has_protocols();
+        self.protocols && self.translation.as_ref().is_some_and(has) && self.speaking().is_some()
+    }
+
+    /// Whether flows that were stopped can go on in a run that goes on; those that have an end can't if they were sent before.
+    pub(super) fn may_send_again(&self, translation: &Translation, meant: &[usize]) -> Result<(), Errors> {
+        for number in meant.iter().filter(|number| self.asked[**number] == Transmit::Stopped) {
+            let flow = &translation.flows[*number];
+            let was_sent = self.clocks[*number].used_s > 0.0;
+            if self.speaks() && was_sent && (flow.packets.is_some() || flow.ends_at_s.is_some()) {
+                return Err(Errors::invalid(format!(
+                    "traffic.flow_transmit: flow '{}' has an end and was sent before; stop and start protocols to send it again",
+                    flow.name
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn change(action: ProtocolAction) -> NewProtocolChange {
+    NewProtocolChange { action, port: None, peers: Vec::new(), routes: Vec::new() }
+}
+
+async fn ask(run: Option<Arc<RunJob>>, change: NewProtocolChange, path: &str) -> Result<(), Errors> {
+    let run =
+        run.ok_or_else(|| Errors::invalid(format!("{path}: protocols are not started (protocol.all)")))?;
+    run.change_protocols(&change).await.map(drop).map_err(|fault| errors_of(&fault))
+}

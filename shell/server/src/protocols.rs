@@ -1,0 +1,58 @@
+//! Protocols of a run's hosts: changes that clients want, and how they stand.
+
+use crate::fault::Fault;
+use crate::runs::RunJob;
+use api::{NewProtocolChange, ProtocolChange};
+use engine::{Command, CommandError, ProtocolAction, ProtocolCommand, Reply};
+use result::ProtocolStates;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// For a run to begin, and the engine to look.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl RunJob {
+    /// Changes what its hosts do; returns once that is done or refused.
+    pub(crate) async fn change_protocols(&self, wanted: &NewProtocolChange) -> Result<ProtocolChange, Fault> {
+        let action = match wanted.action {
+            api::ProtocolAction::Advertise => ProtocolAction::Advertise,
+            api::ProtocolAction::Withdraw => ProtocolAction::Withdraw,
+            api::ProtocolAction::Up => ProtocolAction::Up,
+            api::ProtocolAction::Down => ProtocolAction::Down,
+            api::ProtocolAction::Renew => ProtocolAction::Renew,
+            api::ProtocolAction::Release => ProtocolAction::Release,
+        };
+        let (port, peers, routes) = (wanted.port.clone(), wanted.peers.clone(), wanted.routes.clone());
+        let command = Command::Protocol(ProtocolCommand { action, port, peers, routes });
+        match self.asked(command).await? {
+            Reply::Changed(changed) => Ok(ProtocolChange { changed }),
+            _ => Err(Fault::machine("the engine did not say what was changed".to_owned())),
+        }
+    }
+
+    /// How its hosts' protocols stand.
+    pub(crate) async fn protocols(&self, routes: bool) -> Result<ProtocolStates, Fault> {
+        match self.asked(Command::AskProtocols { routes }).await? {
+            Reply::Protocols(states) => Ok(*states),
+            _ => Err(Fault::machine("the engine did not say how protocols stand".to_owned())),
+        }
+    }
+
+    async fn asked(&self, command: Command) -> Result<Reply, Fault> {
+        if self.job.has_ended() {
+            return Err(Fault::conflict("the run has ended"));
+        }
+        let reply = self.job.control.request(command).into_future();
+        let reply = tokio::select! {
+            biased;
+            reply = timeout(PATIENCE, reply) => reply,
+            () = self.job.ended() => Ok(Err(CommandError::Ended)),
+        };
+        match reply {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(CommandError::Refused(reason))) => Err(Fault::conflict(reason)),
+            Ok(Err(CommandError::Ended)) => Err(Fault::conflict("the run has ended")),
+            Err(_) => Err(Fault::machine(format!("the run has not begun within {} s", PATIENCE.as_secs()))),
+        }
+    }
+}

@@ -1,0 +1,263 @@
+"""Protocols of devices as an unmodified snappi script has them: BGP with FRR, DHCP with Kea."""
+
+import time
+
+import otg
+import pytest
+from lab import wait_until
+from server import Server
+from test_bgp import ONE, Device
+from test_dhcp import SERVER, Kea, Network
+
+SIX = " neighbor 2001:db8::2 remote-as 65001\n"
+
+
+@pytest.fixture(autouse=True)
+def installed():
+    otg.install()
+
+
+class Script(otg.Client):
+    """What such a script does."""
+
+    def __init__(self, lab, namespace):
+        namespace.ip("link", "set", "lo", "up")
+        super().__init__(Server(lab, "--grpc", "127.0.0.1:40066", ns=namespace))
+
+    def protocols(self, state):
+        control = self.api.control_state()
+        control.protocol.all.state = state
+        return self.call("set_control_state", control).warnings
+
+    def routes(self, state, *names):
+        control = self.api.control_state()
+        control.protocol.route.state = state
+        control.protocol.route.names = list(names)
+        self.call("set_control_state", control)
+
+    def peers(self, state, *names):
+        control = self.api.control_state()
+        control.protocol.bgp.peers.state = state
+        control.protocol.bgp.peers.peer_names = list(names)
+        self.call("set_control_state", control)
+
+    def metrics(self, kind, **columns):
+        request = self.api.metrics_request()
+        asked = getattr(request, kind)
+        for column, value in (columns or {"column_names": []}).items():
+            setattr(asked, column, value)
+        return {row.name: row for row in getattr(self.call("get_metrics", request), kind.replace("v4_", "v4") + "_metrics")}
+
+    def states(self, kind, **filters):
+        request = self.api.states_request()
+        request.choice = kind
+        for name, value in filters.items():
+            setattr(getattr(request, kind), name, value)
+        return getattr(self.call("get_states", request), kind)
+
+
+def speakers(script):
+    """A device with an IPv4 and an IPv6 peer on port p, and another device on port q."""
+    config = script.config("afpacket:veth0", "afpacket:veth1")
+    west = config.devices.add(name="west")
+    ethernet = west.ethernets.add(name="west eth", mac="02:00:00:00:0a:01")
+    ethernet.connection.port_name = "p"
+    ethernet.ipv4_addresses.add(name="west v4", address="10.0.0.2", gateway="10.0.0.1", prefix=16)
+    ethernet.ipv6_addresses.add(name="west v6", address="2001:db8::2", gateway="2001:db8::1", prefix=64)
+    west.bgp.router_id = "10.0.0.2"
+    peers = west.bgp.ipv4_interfaces.add(ipv4_name="west v4").peers
+    four = peers.add(name="peer 4", peer_address="10.0.0.1", as_type="ebgp", as_number=65001)
+    four.learned_information_filter.unicast_ipv4_prefix = True
+    kept = four.v4_routes.add(name="kept routes")
+    kept.addresses.add(address="16.0.0.0", prefix=24, count=50)
+    kept.as_path.as_set_mode = "include_as_seq"
+    kept.as_path.segments.add(type="as_seq", as_numbers=[64999, 64998])
+    kept.communities.add(type="manual_as_number", as_number=65001, as_custom=7)
+    kept.communities.add(type="no_export")
+    kept.advanced.multi_exit_discriminator = 5
+    kept.advanced.origin = "egp"
+    four.v4_routes.add(name="other routes").addresses.add(address="32.0.0.0", prefix=24, count=20)
+    peers = west.bgp.ipv6_interfaces.add(ipv6_name="west v6").peers
+    six = peers.add(name="peer 6", peer_address="2001:db8::1", as_type="ebgp", as_number=65001)
+    six.v6_routes.add(name="six routes").addresses.add(address="2001:db8:1000::", prefix=48, count=30)
+    east = config.devices.add(name="east")
+    ethernet = east.ethernets.add(name="east eth", mac="02:00:00:00:0b:01")
+    ethernet.connection.port_name = "q"
+    ethernet.ipv4_addresses.add(name="east v4", address="10.9.0.2", gateway="10.9.0.1", prefix=24)
+    for name, routes in (("kept", "kept routes"), ("other", "other routes")):
+        flow = config.flows.add(name=name)
+        flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["east v4"], [routes]
+        _, ip, _ = flow.packet.ethernet().ipv4().udp()
+        ip.src.value = "10.9.0.2"
+        flow.size.fixed, flow.rate.pps, flow.metrics.enable, flow.metrics.loss = 100, 500, True, True
+    return config
+
+
+def neighbor(device, address):
+    return device.ask(f"bgp neighbors {address}")[address]
+
+
+def test_bgp_as_frr_sees_it(lab):
+    """Sessions, routes and their attributes, metrics and states, withdrawal and peers, and traffic that comes and goes meanwhile."""
+    device = Device(lab, ONE + SIX, v6=True)
+    device.vtysh(
+        "-c", "configure terminal", "-c", "router bgp 65000", "-c", "address-family ipv4 unicast",
+        "-c", "network 10.9.0.0/24", "-c", "no neighbor 2001:db8::2 activate",
+        "-c", "exit-address-family", "-c", "address-family ipv6 unicast", "-c", "neighbor 2001:db8::2 activate",
+    )  # fmt: skip
+    script = Script(lab, device.tester)
+    assert script.set(speakers(script)) == []
+    (down,) = [row for row in script.metrics("bgpv4").values()]
+    assert (down.name, down.session_state, down.fsm_state, down.routes_advertised) == ("peer 4", "down", "idle", 0)
+    with pytest.raises(Exception, match="start them first"):
+        script.transmit("start")
+    script.protocols("start")
+    up = lambda: all(row.session_state == "up" for kind in ("bgpv4", "bgpv6") for row in script.metrics(kind).values())
+    wait_until(up, "the sessions", 30)
+    wait_until(lambda: (device.fib(), device.fib("-6")) == (70, 30), "the routes", 30)
+
+    # What was advertised, with its attributes.
+    (said,) = device.ask("bgp ipv4 unicast 16.0.49.0/24")["paths"]
+    assert said["aspath"]["string"] == "65001 64999 64998" and said["metric"] == 5 and said["origin"] == "EGP", said
+    assert sorted(said["community"]["list"]) == ["65001:7", "noExport"] and said["nexthops"][0]["ip"] == "10.0.0.2", said
+    (said,) = device.ask("bgp ipv4 unicast 32.0.0.0/24")["paths"]
+    assert said["aspath"]["string"] == "65001" and said["origin"] == "IGP" and "community" not in said, said
+
+    # What the device advertises.
+    wait_until(lambda: script.states("bgp_prefixes")[0].ipv4_unicast_prefixes, "its prefix", 10)
+    rows = {row.bgp_peer_name: row for row in script.states("bgp_prefixes")}
+    assert set(rows) == {"peer 4", "peer 6"} and len(rows["peer 6"].ipv6_unicast_prefixes) == 0
+    theirs = device.ask("bgp ipv4 unicast neighbors 10.0.0.2 advertised-routes")["advertisedRoutes"]
+    found = {f"{p.ipv4_address}/{p.prefix_length}": p for p in rows["peer 4"].ipv4_unicast_prefixes}
+    # FRR also tells back what may be exported.
+    assert "10.9.0.0/24" in found and set(found) == set(theirs) and len(theirs) == 21, (found, theirs)
+    for name, prefix in found.items():
+        path = [number for segment in prefix.as_path.segments for number in segment.as_numbers]
+        assert path == [65000, *map(int, theirs[name]["path"].split())], (path, theirs[name])
+        assert (prefix.origin, prefix.ipv4_next_hop) == ("igp", "10.0.0.1"), prefix
+        assert [segment.type for segment in prefix.as_path.segments] == ["as_seq"]
+    assert found["10.9.0.0/24"].multi_exit_discriminator == theirs["10.9.0.0/24"]["metric"] == 0
+    assert script.states("bgp_prefixes", bgp_peer_names=["peer 6"])[0].bgp_peer_name == "peer 6"
+
+    # Metrics, field by field.
+    for kind, name, address, routes in (("bgpv4", "peer 4", "10.0.0.2", 70), ("bgpv6", "peer 6", "2001:db8::2", 30)):
+        row, seen = script.metrics(kind)[name], neighbor(device, address)
+        stats = seen["messageStats"]
+        assert seen["bgpState"] == "Established" and (row.session_state, row.fsm_state) == ("up", "established"), row
+        assert (row.routes_advertised, row.route_withdraws_sent, row.session_flap_count) == (routes, 0, 0), row
+        ours = (row.opens_sent, row.opens_received, row.updates_sent, row.updates_received, row.notifications_sent)
+        frrs = [stats[key] for key in ("opensRecv", "opensSent", "updatesRecv", "updatesSent", "notificationsRecv")]
+        # Of two connections of a collision FRR counts those of the one that stayed.
+        assert ours[0] >= frrs[0] and ours[2:4] == tuple(frrs[2:4]), (ours, frrs)
+        assert row.keepalives_received >= 1 and 0 <= row.keepalives_sent - stats["keepalivesRecv"] <= 1, (row, stats)
+        # FRR marks the end of its routes for peers that restart gracefully.
+        assert row.end_of_rib_received == 0, row
+    assert script.metrics("bgpv4", column_names=["session_state"])["peer 4"].routes_advertised is None
+
+    # Traffic to all prefixes, and what is withdrawn.
+    script.transmit("start")
+    time.sleep(1.5)
+    script.routes("withdraw", "other routes")
+    wait_until(lambda: device.fib() == 50, "the withdrawal", 20)
+    time.sleep(1)
+    script.transmit("stop")
+    time.sleep(0.7)
+    flows, row = script.flows(), script.metrics("bgpv4")["peer 4"]
+    assert flows["kept"].frames_tx > 500 and flows["kept"].frames_tx == flows["kept"].frames_rx, flows["kept"]
+    assert 0 < flows["other"].frames_rx < flows["other"].frames_tx, flows["other"]
+    assert (row.route_withdraws_sent, row.session_state, row.session_flap_count) == (20, "up", 0), row
+    script.routes("advertise")
+    wait_until(lambda: device.fib() == 70, "the routes", 20)
+
+    # Without traffic the session stays; traffic goes on in the same run.
+    before = script.flows("other")["other"]
+    script.transmit("start", "other")
+    time.sleep(1.5)
+    script.transmit("stop", "other")
+    time.sleep(0.7)
+    after = script.flows("other")["other"]
+    assert after.frames_tx > before.frames_tx and after.frames_tx - before.frames_tx == after.frames_rx - before.frames_rx
+    assert neighbor(device, "10.0.0.2")["connectionsDropped"] == 0
+
+    # A peer goes down and comes up again.
+    script.peers("down", "peer 4")
+    wait_until(lambda: (device.fib(), device.fib("-6")) == (0, 30), "the end of the session", 20)
+    assert neighbor(device, "10.0.0.2")["lastResetDueTo"] == "BGP Notification received"
+    assert script.metrics("bgpv4")["peer 4"].session_state == "down"
+    script.peers("up", "peer 4")
+    wait_until(lambda: device.fib() == 70, "the session", 30)
+    assert not any("BGP" in warning for warning in script.protocols("stop"))
+    wait_until(lambda: (device.fib(), device.fib("-6")) == (0, 0), "the end", 20)
+    row = script.metrics("bgpv4")["peer 4"]
+    assert (row.session_state, row.fsm_state, row.route_withdraws_sent) == ("down", "idle", 20), row
+    with pytest.raises(Exception, match="not started"):
+        script.routes("withdraw")
+
+
+def test_what_bgp_can_not_do_is_refused_with_its_place(lab):
+    script = Script(lab, lab.netns("tester"))
+
+    def refused(change, *wanted):
+        config = speakers(script)
+        config.ports[0].location, config.ports[1].location = "ring:a", "ring:b"
+        change(config.devices[0].bgp.ipv4_interfaces[0].peers[0], config)
+        errors = script.refused(config)
+        assert all(any(text in error for error in errors) for text in wanted), errors
+
+    at = "devices[0].bgp.ipv4_interfaces[0].peers[0]"
+    refused(lambda peer, _: setattr(peer.advanced, "md5_key", "x"), f"{at}.advanced.md5_key: not supported")
+    refused(lambda peer, _: setattr(peer.advanced, "time_to_live", 1), f"{at}.advanced.time_to_live: not supported: 255 is sent")
+    refused(lambda peer, _: setattr(peer.capability, "evpn", True), f"{at}.capability.evpn: not supported")
+    refused(lambda peer, _: setattr(peer, "as_number_width", "two"), f"{at}.as_number_width: not supported")
+    refused(lambda peer, _: setattr(peer.graceful_restart, "enable_gr", True), f"{at}.graceful_restart: not supported")
+    refused(lambda peer, _: setattr(peer.v4_routes[0].add_path, "path_id", 3), f"{at}.v4_routes[0].add_path: not supported")
+    refused(lambda peer, _: setattr(peer.v4_routes[0].as_path, "as_set_mode", "include_as_set"), "as_set_mode: not supported")
+    refused(lambda peer, _: setattr(peer.v4_routes[1].advanced, "local_preference", 7), "local_preference: not supported")
+    refused(lambda peer, _: setattr(peer, "peer_address", "10.0.0.2"), f"{at}: 10.0.0.2 is an address of the port's own hosts")
+    refused(lambda _, config: setattr(config.devices[0].bgp.ipv4_interfaces[0], "ipv4_name", "x"), "unknown device or interface 'x'")
+
+
+def test_dhcp_as_kea_sees_it(lab):
+    """Clients get their addresses, show them, and send from them."""
+    network = Network(lab)
+    kea = Kea(network)
+    script = Script(lab, network.tester)
+    config = script.config("afpacket:veth0", "afpacket:veth1")
+    macs = [f"02:00:00:00:0c:{number:02x}" for number in range(1, 4)]
+    for number, mac in enumerate(macs):
+        ethernet = config.devices.add(name=f"subscriber {number}").ethernets.add(name=f"eth {number}", mac=mac)
+        ethernet.connection.port_name = "p"
+        ethernet.dhcpv4_interfaces.add(name=f"client {number}")
+    east = config.devices.add(name="east").ethernets.add(name="east eth", mac="02:00:00:00:0d:01")
+    network.device.ip("neigh", "replace", "10.9.0.2", "lladdr", "02:00:00:00:0d:01", "dev", "d1", "nud", "permanent")
+    east.connection.port_name = "q"
+    east.ipv4_addresses.add(name="east v4", address="10.9.0.2", gateway="10.9.0.1", prefix=24)
+    flow = config.flows.add(name="up")
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = [f"client {n}" for n in range(3)], ["east v4"]
+    _, ip, _ = flow.packet.ethernet().ipv4().udp()
+    ip.src.auto.choice = "dhcp"
+    ip.dst.value = "10.9.0.2"
+    flow.size.fixed, flow.rate.pps, flow.metrics.enable = 100, 300, True
+    script.set(config)
+    assert all(row.discovers_sent == 0 for row in script.metrics("dhcpv4_client").values())
+    script.protocols("start")
+    bound = lambda: all(row.ipv4_address for row in script.states("dhcpv4_interfaces"))
+    wait_until(bound, "the leases", 30)
+    rows = {row.dhcp_client_name: row for row in script.states("dhcpv4_interfaces")}
+    leased = kea.leases()
+    assert {row.ipv4_address: mac for row, mac in zip(rows.values(), macs)} == leased, (rows, leased)
+    for row in rows.values():
+        assert (row.prefix_length, row.gateway_address, row.lease_time, row.renew_time) == (16, SERVER, 3600, 1800), row
+    for row in script.metrics("dhcpv4_client").values():
+        counted = (row.discovers_sent, row.offers_received, row.requests_sent, row.acks_received, row.nacks_received, row.declines_sent)
+        assert counted == (1, 1, 1, 1, 0, 0), row
+    script.transmit("start")
+    time.sleep(1.5)
+    script.transmit("stop")
+    time.sleep(0.7)
+    up = script.flows("up")["up"]
+    assert up.frames_tx > 100 and up.frames_rx == up.frames_tx, up
+    assert bound()
+    script.protocols("stop")
+    wait_until(lambda: kea.leases() == {}, "the release", 10)
+    assert all(row.ipv4_address is None for row in script.states("dhcpv4_interfaces"))
