@@ -114,6 +114,7 @@ pub(crate) fn ports(
             ("unknown_stream", n.rx_unknown_stream),
             ("before_sent", n.rx_before_sent),
             ("not_steered", n.rx_not_steered),
+            ("hosts_busy", n.rx_hosts_busy),
         ]);
         rx_errors.extend(errors(end.map_or(&[], |e| &e.drops.rx)));
         let port = PortResult {

@@ -397,6 +397,13 @@ impl Evidence<'_> {
                     n.rx_not_steered
                 ));
             }
+            if n.rx_hosts_busy > 0 {
+                verdict.note(format!(
+                    "port {name}: {} frames for the port's hosts came faster than the tester looks at them and were dropped; \
+                     protocols send again, which takes time",
+                    n.rx_hosts_busy
+                ));
+            }
             let here = self.trial.plan.sent_elsewhere.is_none();
             if here && n.rx_before_sent as f64 > n.rx_packets as f64 * BEFORE_SENT_MAX {
                 verdict.reject(format!(

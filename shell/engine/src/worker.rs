@@ -326,6 +326,15 @@ impl<'a> Worker<'a> {
         self.host_frames_sent.drain(..).chain(self.receivers.iter_mut().flat_map(Receiver::overheard))
     }
 
+    /// Counts events for which control had no room.
+    pub(crate) fn count_lost(&mut self, events: &[HostEvent]) {
+        for event in events {
+            if let HostEvent::Received { port, .. } = event {
+                self.interval.ports[*port].rx_hosts_busy += 1;
+            }
+        }
+    }
+
     /// Sends nothing more that is not due by `now`.
     fn stop(&mut self, now: Nanos) {
         for sending in &mut self.sending {

@@ -52,6 +52,8 @@ pub(crate) struct PortCounts {
     pub(crate) rx_before_sent: u64,
     /// Frames of sessions that could not be passed on to the worker that owns them.
     pub(crate) rx_not_steered: u64,
+    /// Frames that may have been for hosts that control looks after, for which it had no time.
+    pub(crate) rx_hosts_busy: u64,
     /// Frames for the hosts' namespace, and those of them that found the ring to it full.
     pub(crate) rx_punted: u64,
     pub(crate) rx_punt_dropped: u64,
@@ -78,6 +80,7 @@ impl PortCounts {
         self.rx_unknown_stream += other.rx_unknown_stream;
         self.rx_before_sent += other.rx_before_sent;
         self.rx_not_steered += other.rx_not_steered;
+        self.rx_hosts_busy += other.rx_hosts_busy;
         self.rx_punted += other.rx_punted;
         self.rx_punt_dropped += other.rx_punt_dropped;
         self.tx_punted += other.tx_punted;

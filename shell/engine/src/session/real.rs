@@ -10,7 +10,7 @@ use crate::error::EngineError;
 use crate::observer::TrialObserver;
 use crate::trial::Trial;
 use crate::trial::rig::Rig;
-use crate::worker::commands::{HostEvent, WorkerCommand};
+use crate::worker::commands::{HOST_EVENTS_MAX, HostEvent, WorkerCommand};
 use crate::worker::{LastReport, Worker};
 use os::nap::{self, Bell};
 use os::{ThreadUsage, TscClock};
@@ -51,9 +51,6 @@ struct Lines {
     /// Wakes it if it sleeps.
     bell: Bell,
 }
-
-/// Events of pings and hosts on their way from a worker to control; what finds no room is asked for, or sent, again.
-const HOST_EVENTS_MAX: usize = 1_024;
 
 pub(super) fn run(
     trial: &Trial<'_>,
@@ -160,7 +157,9 @@ fn work(
             sending.fetch_sub(1, Ordering::Release);
         }
         if worker.overhears() {
-            worker.host_events().for_each(|event| drop(ends.host_events.push(event)));
+            let full = |event| ends.host_events.push(event).err().map(|rtrb::PushError::Full(event)| event);
+            let lost: Vec<HostEvent> = worker.host_events().filter_map(full).collect();
+            worker.count_lost(&lost);
         }
         match ends.messages.pop() {
             Err(_) if !worker.is_idle() => {}

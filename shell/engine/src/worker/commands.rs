@@ -52,6 +52,9 @@ pub(crate) struct PingTag {
     pub(crate) sequence: Option<u16>,
 }
 
+/// Events of pings and hosts that may be on their way from a worker to control. What finds no room is asked for, or sent, again.
+pub(crate) const HOST_EVENTS_MAX: usize = 1_024;
+
 /// What a worker saw of pings and of the hosts that control looks after.
 #[derive(Debug)]
 pub(crate) enum HostEvent {

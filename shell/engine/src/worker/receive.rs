@@ -1,7 +1,7 @@
 //! One worker's receiving side of one port.
 
 use super::arrivals::{Expected, FCS_BYTES, arrival_of, is_as_expected, seen};
-use super::commands::HostEvent;
+use super::commands::{HOST_EVENTS_MAX, HostEvent};
 use super::flows::Local;
 use super::pieces::Pieces;
 use super::records::{self, Records};
@@ -40,9 +40,6 @@ pub(crate) struct Receiver<'a> {
     /// What the kernel took in by itself, if it does.
     records: Option<Box<Records>>,
 }
-
-/// Frames that are kept for control from one turn to the next. What finds no room is lost: pings and clients ask again.
-const OVERHEARD_MAX: usize = 64;
 
 /// How far ahead frames are loaded into the cache.
 const AHEAD: usize = 6;
@@ -262,7 +259,7 @@ impl<'a> Receiver<'a> {
                     match look_closer(&self.mark, data, now, counts, hosts, answers, aside) {
                         Some(found) => found,
                         None => {
-                            keep_for_control(&mut self.overheard, self.port, now, data);
+                            keep_for_control(&mut self.overheard, self.port, now, data, counts);
                             continue;
                         }
                     }
@@ -376,12 +373,21 @@ fn look_closer(
 
 /// Keeps a foreign frame if it may be the answer to a ping, or for a host that control looks after.
 #[inline]
-fn keep_for_control(overheard: &mut Option<Vec<HostEvent>>, port: usize, at: Nanos, data: &[u8]) {
+fn keep_for_control(
+    overheard: &mut Option<Vec<HostEvent>>,
+    port: usize,
+    at: Nanos,
+    data: &[u8],
+    counts: &mut PortCounts,
+) {
     let Some(overheard) = overheard else { return };
-    if overheard.len() < OVERHEARD_MAX
-        && (neighbour::may_answer(data) || emulate::may_concern(data) || bgp::may_concern(data))
-    {
+    if !(neighbour::may_answer(data) || emulate::may_concern(data) || bgp::may_concern(data)) {
+        return;
+    }
+    if overheard.len() < HOST_EVENTS_MAX {
         overheard.push(HostEvent::Received { port, at, frame: data.to_vec() });
+    } else {
+        counts.rx_hosts_busy += 1;
     }
 }
 
@@ -410,5 +416,27 @@ impl Drop for Receiver<'_> {
             let _ = self.queue.record(None);
         }
         self.queue.free(&mut self.burst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_control_has_no_room_for_is_counted() {
+        let mut frame = vec![0; 54];
+        frame[12..15].copy_from_slice(&[8, 0, 0x45]);
+        frame[23] = 6;
+        frame[36..38].copy_from_slice(&bgp::PORT.to_be_bytes());
+        let (mut overheard, mut counts) = (Some(Vec::new()), PortCounts::default());
+        for _ in 0..HOST_EVENTS_MAX + 3 {
+            keep_for_control(&mut overheard, 0, Nanos::ZERO, &frame, &mut counts);
+            // Nobody's.
+            keep_for_control(&mut overheard, 0, Nanos::ZERO, &[0; 60], &mut counts);
+        }
+        assert_eq!((overheard.unwrap().len(), counts.rx_hosts_busy), (HOST_EVENTS_MAX, 3));
+        keep_for_control(&mut None, 0, Nanos::ZERO, &frame, &mut counts);
+        assert_eq!(counts.rx_hosts_busy, 3);
     }
 }
