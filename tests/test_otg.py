@@ -609,14 +609,15 @@ def test_what_is_not_supported_is_named(client):
     made.egress_packet.ethernet()
     config.lags.add(name="lag")
     device = config.devices.add(name="d")
-    device.bgp.router_id = "1.1.1.1"
+    device.isis.name, device.isis.system_id = "isis router", "640000000001"
+    device.isis.interfaces.add(name="isis", eth_name="e")
     errors = client.refused(config)
     paths = {error.split(":")[0] for error in errors}
     assert {"flows[0].metrics.latency.mode", "flows[0].egress_packet"} <= paths, errors
     made.metrics.latency.mode = "store_forward"
     made.egress_packet.clear()
     paths = {error.split(":")[0] for error in client.refused(config)}
-    assert paths == {"flows[0].packet[0].ethernet.pfc_queue.value", "lags[0]", "devices[0].bgp"}
+    assert paths == {"flows[0].packet[0].ethernet.pfc_queue.value", "lags[0]", "devices[0].isis"}
     config.lags.clear()
     config.devices.clear()
     ethernet.pfc_queue.value = 0

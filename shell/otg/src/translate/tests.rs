@@ -151,10 +151,10 @@ fn devices_are_the_hosts_of_their_ports() {
     assert_eq!((&stream["from_host"], &stream["to_host"]), (&json!("h0"), &json!("h0")));
     assert_eq!(stream["packet"][0]["ethernet"], json!({}), "the device's, and resolved");
     assert_eq!(translation.flows[0].rx_port.as_deref(), Some("q"));
-    config["devices"][0]["bgp"] = json!({"router_id": "1.1.1.1"});
-    config["devices"][1]["ethernets"][0]["dhcpv4_interfaces"] = json!([{"name": "x"}]);
+    config["devices"][0]["isis"] = json!({"system_id": "640000000001"});
+    config["devices"][1]["ethernets"][0]["dhcpv6_interfaces"] = json!([{"name": "x"}]);
     let wanted =
-        ["devices[0].bgp: not supported", "devices[1].ethernets[0].dhcpv4_interfaces[0]: not supported"];
+        ["devices[0].isis: not supported", "devices[1].ethernets[0].dhcpv6_interfaces[0]: not supported"];
     assert_eq!(errors(&config), wanted);
 }
 
