@@ -342,6 +342,10 @@ export interface BgpResult {
   advertised: number;
   /** Routes withdrawn. */
   withdrawn: number;
+  /** When the first routes were withdrawn while traffic ran, ns since it started. */
+  first_withdrawal_ns?: number | null;
+  /** When the first routes were advertised while traffic ran, ns since it started. */
+  first_advertisement_ns?: number | null;
   /** IPv4 routes received. */
   received_ipv4: number;
   /** IPv6 routes received. */
@@ -567,6 +571,44 @@ export interface ComparisonRow {
   cells: (ComparisonCell | null)[];
 }
 
+/** Convergence at one frame length. Times count from the withdrawal, s. */
+export interface ConvergenceRow {
+  /** The frames. */
+  frames: Frames;
+  /** Frames per second of the first direction. */
+  rate_pps: number;
+  /** Length of a trial. */
+  duration_ns: number;
+  /** Packets that did not take the other path ÷ rate, mean of all streams. */
+  by_loss_s: Spread | null;
+  /** First packet by the other path, mean of all streams. */
+  by_first_packet_s: Spread | null;
+  /** The stream that was first. */
+  first_route_s: Spread | null;
+  /** All streams. */
+  full_s: Spread | null;
+  /** Packets that arrived by neither path. */
+  lost: Spread | null;
+  /** Most that the two ways differed by, of one stream in one trial. */
+  apart_max_s: number | null;
+  /** What they may differ by: a gap between two packets of a stream, and 1 ms. */
+  apart_allowed_s: number | null;
+  /** Why they differed by more, a sentence for each trial in which they did. */
+  apart_because?: string[];
+  /** From the new advertisement until packets took the first path again, mean of all streams. */
+  return_s: Spread | null;
+  /** Packets that arrived by neither path then. */
+  return_lost: Spread | null;
+  /** Trials in which a stream did not take the other path in time. */
+  not_converged: number;
+  /** Trials in which a stream took the other path before its routes were withdrawn. */
+  too_early: number;
+  /** Trials in which a stream did not come back to the first path in time. */
+  not_returned: number;
+  /** Trials that the tester limited or disturbed. */
+  tester_limited: number;
+}
+
 /** A criterion and whether it passed. */
 export interface CriterionResult {
   /** Path of the value in this document. */
@@ -733,7 +775,7 @@ export interface Finding {
 }
 
 /** Findings by method: a row for each frame length, mix, application or goal. */
-export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
+export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
 
 /** A load, in the units that reports use. */
 export interface FoundRate {
@@ -1473,6 +1515,20 @@ export interface PathOutcome {
   mtu_bytes: number;
   /** The smallest round-trip time, ns. */
   rtt_min_ns: number;
+}
+
+/** Arrivals of a stream at one port. */
+export interface PathResult {
+  /** Packets received there, duplicates included. */
+  rx: number;
+  /** Arrival of the first of them, ns since traffic started. */
+  first_arrival_ns: number;
+  /** Arrival of the last of them, ns since traffic started. */
+  last_arrival_ns: number;
+  /** Departure of the first of them to leave, ns since traffic started. */
+  first_departure_ns: number;
+  /** Departure of the last of them to leave, ns since traffic started. */
+  last_departure_ns: number;
 }
 
 /** Which part of a method a trial belongs to. */
@@ -2233,7 +2289,7 @@ export interface SoakRow {
   latency_trend: Trend | null;
 }
 
-/** Mean and standard deviation (n − 1), smallest and largest. */
+/** Mean and standard deviation (n − 1), median, smallest and largest. */
 export interface Spread {
   /** Number of values. */
   samples: number;
@@ -2241,6 +2297,8 @@ export interface Spread {
   mean: number;
   /** Standard deviation of the sample. */
   stddev: number;
+  /** Median; of an even number of values, the mean of the middle two. */
+  median: number;
   /** Smallest. */
   min: number;
   /** Largest. */
@@ -2353,6 +2411,8 @@ export interface StreamResult {
   first_arrival_ns?: number | null;
   /** Arrival of the last packet, ns since traffic started. */
   last_arrival_ns?: number | null;
+  /** Arrivals by port, of a stream that may arrive at several (`also_to`). */
+  paths?: Record<string, PathResult>;
   /** Departures compared with the schedule. */
   pacing_ns?: PacingResult | null;
 }

@@ -1,6 +1,7 @@
 //! What speakers count.
 
 use std::ops::AddAssign;
+use units::Nanos;
 
 /// What the sessions with a peer counted, or those with all peers of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,6 +26,10 @@ pub struct BgpCounts {
     pub advertised: u64,
     /// Routes withdrawn.
     pub withdrawn: u64,
+    /// When routes were first withdrawn while traffic ran, after it started.
+    pub first_withdrawal: Option<Nanos>,
+    /// When routes were first advertised while traffic ran, after it started.
+    pub first_advertisement: Option<Nanos>,
     /// IPv4 routes received.
     pub received_ipv4: u64,
     /// IPv6 routes received.
@@ -48,6 +53,9 @@ impl AddAssign<&Self> for BgpCounts {
         self.refreshes += other.refreshes;
         self.advertised += other.advertised;
         self.withdrawn += other.withdrawn;
+        let first = |a: Option<Nanos>, b: Option<Nanos>| a.into_iter().chain(b).min();
+        self.first_withdrawal = first(self.first_withdrawal, other.first_withdrawal);
+        self.first_advertisement = first(self.first_advertisement, other.first_advertisement);
         self.received_ipv4 += other.received_ipv4;
         self.received_ipv6 += other.received_ipv6;
         self.received_withdrawn += other.received_withdrawn;

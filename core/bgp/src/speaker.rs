@@ -593,7 +593,17 @@ impl Speaker {
         let Some(session) = &mut line.session else { return };
         let mut out = Vec::new();
         let room = AHEAD.saturating_sub(unacknowledged);
+        let before = (counts.withdrawn, counts.advertised);
         session.tell(&config.identity, &config.routes, counts, &mut out, room);
+        if self.epoch < Nanos::MAX {
+            let at = now.since(self.epoch);
+            if counts.withdrawn > before.0 {
+                counts.first_withdrawal.get_or_insert(at);
+            }
+            if counts.advertised > before.1 {
+                counts.first_advertisement.get_or_insert(at);
+            }
+        }
         self.say(now, wire, &out);
     }
 

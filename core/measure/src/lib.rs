@@ -13,12 +13,14 @@
 
 mod counts;
 mod order;
+mod paths;
 mod recorder;
 mod span;
 mod totals;
 
 pub use counts::{Counts, DelayVariation, Moments};
 pub use order::{ArrivalOrder, RESYNC, WINDOW};
+pub use paths::{PathCounts, Paths};
 pub use recorder::{Arrival, Recorder, Table};
 pub use span::{Span, Spans};
 pub use totals::{Jitter, StreamTotals, Totals};

@@ -1,7 +1,8 @@
 //! Forecasts outcomes, so that a method can run to its end without traffic and its duration be estimated.
 
 use crate::outcome::{
-    MixEntry, MixOutcome, Outage, PathOutcome, Recovery, SessionOutcome, TcpOutcome, TrialOutcome,
+    MixEntry, MixOutcome, Outage, PathOutcome, Recovery, SessionOutcome, StreamConvergence, TcpOutcome,
+    TrialOutcome,
 };
 use crate::trial::{Objective, TrialKind, TrialRequest};
 use std::collections::BTreeMap;
@@ -49,6 +50,7 @@ impl Forecast {
         match &request.kind {
             TrialKind::Overload { .. } => outcome.recovery = Some(Recovery::default()),
             TrialKind::Reset { .. } => outcome.outage = Some(Outage { came_back: true, ..Outage::default() }),
+            TrialKind::Convergence { .. } => outcome.convergence = vec![StreamConvergence::default()],
             TrialKind::Path => outcome.path = Some(PathOutcome { mtu_bytes: 1500, rtt_min_ns: 1_000_000 }),
             TrialKind::Tcp { senders, .. } => {
                 let of = |group: &String| TcpOutcome { group: group.clone(), ..TcpOutcome::default() };

@@ -5,6 +5,7 @@
 //!
 //! - RFC 2544 throughput, latency, frame loss rate, system recovery, reset; RFC 9004 back-to-back frames
 //! - MLRsearch (several goals at once), MRR, soak, load sweep
+//! - RFC 7747 convergence: from one path to another
 //! - RFC 2889 address caching capacity and learning rate
 //! - RFC 9411 session methods, a mix of applications, a load of sessions in steps, RFC 6349 TCP throughput, the tester alone
 //!
@@ -35,6 +36,7 @@ mod agreement;
 mod back_to_back;
 mod bisect;
 mod climb;
+mod convergence;
 mod draft;
 mod fault;
 mod finding;
@@ -77,8 +79,8 @@ pub use method::{Estimate, Method, Progress, ReplayError, Step, StoredTrial, rep
 pub use mix::MixPoint;
 pub use mlr::{Durations, Goal, GoalResult, LoadClass, MlrBound, Threshold};
 pub use outcome::{
-    GroupOutcome, JitterSummary, LatencySummary, MixEntry, MixOutcome, Outage, PathOutcome, Recovery,
-    SessionOutcome, TcpOutcome, TrialOutcome,
+    GroupOutcome, JitterSummary, LatencySummary, MixEntry, MixOutcome, Outage, PathChange, PathOutcome,
+    Recovery, SessionOutcome, StreamConvergence, TcpOutcome, TrialOutcome,
 };
 pub use rates::{KnownRate, RateSource};
 pub use result::{FoundRate, MethodResult, Spread, Standing, Status, TrialNote};

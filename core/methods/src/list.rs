@@ -94,6 +94,7 @@ methods! {
     "RFC 9004." back_to_back::BackToBack(BackToBackConfig, BackToBackRow);
     "RFC 2544 section 26.5." recovery::Recovery(RecoveryConfig, RecoveryRow);
     "RFC 6201." reset::Reset(ResetConfig, ResetRow);
+    "RFC 7747." convergence::Convergence(ConvergenceConfig, ConvergenceRow);
     "Forwarding rate at full load." mrr::Mrr(MrrConfig, MrrRow);
     "Loss and latency over load." sweep::Sweep(SweepConfig, SweepRow);
     "A load held for long." soak::Soak(SoakConfig, SoakRow);

@@ -36,6 +36,9 @@ pub struct TrialOutcome {
     /// Of a reset trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
+    /// Of a convergence trial: one for each stream.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub convergence: Vec<StreamConvergence>,
     /// Of a session trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionOutcome>,
@@ -220,6 +223,38 @@ pub struct Outage {
     pub between_arrivals_ns: Option<u64>,
     /// Whether frames arrived again before the trial ended.
     pub came_back: bool,
+}
+
+/// How a stream changed its path, and came back. Instants count from the start of traffic.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StreamConvergence {
+    /// The stream.
+    pub stream: String,
+    /// From one of its packets to the next, ns.
+    pub gap_ns: f64,
+    /// After its routes were withdrawn: to the other path.
+    pub withdrawal: PathChange,
+    /// After they were advertised again: back to the first path.
+    pub advertisement: PathChange,
+}
+
+/// A change from an old path to a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PathChange {
+    /// When the first message left that says it, ns.
+    pub event_ns: Option<u64>,
+    /// Packets that were due from then to the end of this part of the trial.
+    pub sent: u64,
+    /// Packets of this part that arrived by the new path.
+    pub moved: u64,
+    /// Packets of this part that arrived by neither path.
+    pub lost: u64,
+    /// When the first packet left that arrived by the new path, ns.
+    pub first_new_ns: Option<u64>,
+    /// When the last packet left that arrived by the old path, ns.
+    pub last_old_ns: Option<u64>,
 }
 
 /// The outcome of sessions; of the sustain phase, unless stated otherwise.
@@ -424,6 +459,7 @@ impl TrialOutcome {
             TrialKind::Tcp { .. } => (!self.tcp.is_empty(), "tcp"),
             TrialKind::Overload { .. } => (self.recovery.is_some(), "recovery"),
             TrialKind::Reset { .. } => (self.outage.is_some(), "outage"),
+            TrialKind::Convergence { .. } => (!self.convergence.is_empty(), "convergence"),
             _ => (!self.groups.is_empty(), "groups"),
         };
         if there { Ok(()) } else { Err(part) }

@@ -204,7 +204,7 @@ pub(crate) fn bounded_by(limit: Limit) -> &'static str {
     }
 }
 
-/// Mean and standard deviation (n − 1), smallest and largest.
+/// Mean and standard deviation (n − 1), median, smallest and largest.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Number of values.
@@ -213,6 +213,9 @@ pub struct Spread {
     pub mean: f64,
     /// Standard deviation of the sample.
     pub stddev: f64,
+    /// Median; of an even number of values, the mean of the middle two.
+    #[serde(default)]
+    pub median: f64,
     /// Smallest.
     pub min: f64,
     /// Largest.
@@ -225,11 +228,15 @@ impl Spread {
         let n = values.len() as f64;
         let first = *values.first()?;
         let mean = values.iter().sum::<f64>() / n;
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         Some(Self {
             samples: values.len() as u64,
             mean,
             stddev: if n > 1.0 { (squares / (n - 1.0)).sqrt() } else { 0.0 },
+            median: (sorted[(sorted.len() - 1) / 2] + sorted[middle]) / 2.0,
             min: values.iter().copied().fold(first, f64::min),
             max: values.iter().copied().fold(first, f64::max),
         })

@@ -49,6 +49,8 @@ pub enum Requirement {
     Reset(String),
     /// Ports that teach and watch addresses (RFC 2889 section 5.7).
     AddressPorts,
+    /// Streams that can take a second path when the routes of the first are withdrawn (RFC 7747).
+    TwoPaths,
 }
 
 /// The settings of a method, as its file defines them.

@@ -85,6 +85,18 @@ pub enum TrialKind {
         /// Name of the reset.
         how: String,
     },
+    /// An even load whose first path loses its routes and gets them back (RFC 7747). Answer: `groups`, `convergence`.
+    Convergence {
+        /// When the routes are withdrawn, after the start of traffic.
+        #[serde(rename = "withdraw_ns", with = "AsNanos")]
+        withdraw: Nanos,
+        /// Packets sent from then on belong to the return.
+        #[serde(rename = "cut_ns", with = "AsNanos")]
+        cut: Nanos,
+        /// When the routes are advertised again.
+        #[serde(rename = "advertise_ns", with = "AsNanos")]
+        advertise: Nanos,
+    },
     /// Teaches addresses at `learn_rate`, then sends test frames to all of them (RFC 2889 sections 5.7, 5.8).
     /// Answer: `groups` with `flooded`.
     Addresses {

@@ -73,6 +73,7 @@ impl Plan {
         let received = |stream: StreamPlan| StreamPlan {
             from: 0,
             to: Some(0),
+            also_to: Vec::new(),
             from_host: 0,
             to_host: 0,
             leased: false,
@@ -423,6 +424,8 @@ pub struct StreamPlan {
     pub from: usize,
     /// Index of the port it should arrive at; `None` if nobody here receives it.
     pub to: Option<usize>,
+    /// Indices of other ports at which it may arrive as well.
+    pub also_to: Vec<usize>,
     /// Index of the host of `from` that sends it.
     pub from_host: usize,
     /// Index of the host of `to` that it goes to.
@@ -466,6 +469,11 @@ impl StreamPlan {
     /// Whether its packets are counted where they arrive.
     pub fn is_counted(&self) -> bool {
         self.measure || self.mark.is_some()
+    }
+
+    /// Whether its packets may arrive at a port.
+    pub fn arrives_at(&self, port: usize) -> bool {
+        self.to == Some(port) || self.also_to.contains(&port)
     }
 }
 

@@ -27,7 +27,9 @@ pub use session::{
     TlsResult,
 };
 pub use states::{AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, ProtocolStates};
-pub use stream::{BY_MARK, JitterResult, LatencyResult, PacingResult, SpreadResult, StreamResult};
+pub use stream::{
+    BY_MARK, JitterResult, LatencyResult, PacingResult, PathResult, SpreadResult, StreamResult,
+};
 pub use trial::{
     AchievedPart, AchievedResult, CaptureResult, ClockResult, CriterionResult, Meaning, ProtocolResult,
     RateChange, SimResult, Verdict, WorkerResult,

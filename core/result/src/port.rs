@@ -152,6 +152,12 @@ part! {
         advertised: u64 = COUNT.counter("bgp_advertised_routes");
         /// Routes withdrawn.
         withdrawn: u64 = COUNT.counter("bgp_withdrawn_routes");
+        /// When the first routes were withdrawn while traffic ran, ns since it started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_withdrawal_ns: Option<u64> = NANOS;
+        /// When the first routes were advertised while traffic ran, ns since it started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_advertisement_ns: Option<u64> = NANOS;
         /// IPv4 routes received.
         received_ipv4: u64 = COUNT.counter("bgp_received_ipv4_routes");
         /// IPv6 routes received.

@@ -1,5 +1,7 @@
 //! Streams, and the distributions that streams, ports and sessions share.
 
+use crate::Named;
+
 /// Numbers of streams that are known of packets counted by a mark.
 pub const BY_MARK: [&str; 4] = ["rx", "rx_bytes", "lost", "loss_ratio"];
 
@@ -57,9 +59,28 @@ part! {
         /// Arrival of the last packet, ns since traffic started.
         #[serde(skip_serializing_if = "Option::is_none")]
         last_arrival_ns: Option<u64> = NANOS.measured();
+        /// Arrivals by port, of a stream that may arrive at several (`also_to`).
+        #[serde(default, skip_serializing_if = "Named::is_empty")]
+        paths: Named<PathResult> = PART.by(&[Key::Port]);
         /// Departures compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
+    }
+}
+
+part! {
+    /// Arrivals of a stream at one port.
+    pub struct PathResult {
+        /// Packets received there, duplicates included.
+        rx: u64 = COUNT;
+        /// Arrival of the first of them, ns since traffic started.
+        first_arrival_ns: u64 = NANOS;
+        /// Arrival of the last of them, ns since traffic started.
+        last_arrival_ns: u64 = NANOS;
+        /// Departure of the first of them to leave, ns since traffic started.
+        first_departure_ns: u64 = NANOS;
+        /// Departure of the last of them to leave, ns since traffic started.
+        last_departure_ns: u64 = NANOS;
     }
 }
 

@@ -215,6 +215,7 @@ fn prepared(
     shaped.ports.iter_mut().flat_map(|port| &mut port.hosts).for_each(|host| host.gateways.clear());
     let mut test = StreamPlan {
         to: None,
+        also_to: Vec::new(),
         next_hop: NextHop::Given,
         vary: None,
         destinations: None,
@@ -260,6 +261,7 @@ fn taught(test: &StreamPlan, count: u64, rate: Pps) -> StreamPlan {
         name: TAUGHT.to_owned(),
         from: LEARNING,
         to: Some(TEST),
+        also_to: Vec::new(),
         from_host: 0,
         to_host: 0,
         leased: false,

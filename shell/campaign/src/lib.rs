@@ -12,6 +12,7 @@
 mod about;
 mod addresses;
 mod choice;
+mod convergence;
 mod directions;
 pub mod document;
 mod drive;

@@ -2,7 +2,7 @@
 
 use crate::directions::Directions;
 use crate::shape::{DIRECTIONS, SLICES};
-use crate::{addresses, sessions};
+use crate::{addresses, convergence, sessions};
 use methods::{
     GroupOutcome, JitterSummary, LatencySummary, Outage, Recovery, TrialKind, TrialOutcome, TrialRequest,
 };
@@ -23,6 +23,10 @@ pub(crate) fn of(
             sessions::outcome(plan, directions, request, document, intervals)
         }
         TrialKind::Addresses { .. } => addresses::outcome(plan, directions, request, document),
+        TrialKind::Convergence { .. } => TrialOutcome {
+            convergence: convergence::outcome(plan, directions, request, document),
+            ..of_streams(directions, request, document, intervals)
+        },
         _ => of_streams(directions, request, document, intervals),
     }
 }

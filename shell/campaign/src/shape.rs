@@ -4,7 +4,7 @@
 //! long. Rates, patterns, counts, delays and lengths of the profile give way.
 
 use crate::directions::{Direction, Directions};
-use crate::{CampaignError, addresses, sessions, stimuli};
+use crate::{CampaignError, addresses, convergence, sessions, stimuli};
 use field::Choice;
 use methods::{Frames, TrialKind, TrialRequest};
 use profile::Plan;
@@ -74,6 +74,7 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
             // So long that the burst, sent at the line rate, has time.
             shaped.duration = shaped.duration.max(Nanos::from_millis(1));
         }
+        TrialKind::Convergence { .. } => convergence::shape(&mut shaped, directions, request),
         TrialKind::Overload { share } => overload(&mut shaped, directions, request, *share),
         // Served elsewhere.
         TrialKind::Addresses { .. }
@@ -91,9 +92,10 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
 }
 
 /// A few frames of each stream, so that neighbours, caches and tables along the path are filled (RFC 2544 section 23);
-/// `None` if there is no time for it.
+/// `None` if there is no time for it, or if a trial has time of its own before anything is measured.
 pub(crate) fn learning(shaped: &Plan, request: &TrialRequest) -> Option<Plan> {
-    if request.around.learning == Nanos::ZERO || shaped.streams.is_empty() {
+    let has_own_time = matches!(request.kind, TrialKind::Convergence { .. });
+    if request.around.learning == Nanos::ZERO || has_own_time || shaped.streams.is_empty() {
         return None;
     }
     let mut plan = shaped.clone();
@@ -175,7 +177,7 @@ pub(crate) fn fits(stream: &StreamPlan, shortest: Option<FrameLen>) -> Result<()
 }
 
 /// Splits `whole` among the streams of a direction by their weights, exactly.
-fn share_out(direction: &Direction, whole: u64, mut give: impl FnMut(usize, u64)) {
+pub(crate) fn share_out(direction: &Direction, whole: u64, mut give: impl FnMut(usize, u64)) {
     let total: u128 = direction.streams.iter().map(|(_, weight)| u128::from(*weight)).sum();
     let (mut before, mut given) = (0u128, 0u64);
     for (index, weight) in &direction.streams {

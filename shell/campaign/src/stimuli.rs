@@ -255,6 +255,7 @@ fn answer(stream: &StreamPlan, to: usize, sources: Arc<[u128]>, rate: Load) -> S
         name: format!("{} learned", stream.name),
         from: to,
         to: Some(stream.from),
+        also_to: Vec::new(),
         from_host: stream.to_host,
         to_host: stream.from_host,
         packet: Arc::new(packet),

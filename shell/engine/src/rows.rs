@@ -8,11 +8,12 @@ use crate::session_rows::sessions;
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
 use histogram::SparseHistogram;
-use measure::{Counts, DelayVariation, Jitter, Moments, Span, Spans, StreamTotals};
+use measure::{Counts, DelayVariation, Jitter, Moments, PathCounts, Span, Spans, StreamTotals};
 use port::DriverDrops;
 use result::{
     CaptureResult, Counters, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult, LatencyResult,
-    Named, PacingResult, PortResult, RateChange, SpreadResult, StreamResult, TotalDocument, WorkerResult,
+    Named, PacingResult, PathResult, PortResult, RateChange, SpreadResult, StreamResult, TotalDocument,
+    WorkerResult,
 };
 use sched::{Pace, PacingRecord};
 use units::{L1_OVERHEAD_BYTES, Nanos};
@@ -196,6 +197,7 @@ pub(crate) fn streams(
     for (index, (plan, stream)) in trial.plan.streams.iter().zip(&trial.streams).enumerate() {
         let totals = &sums.arrivals.streams[index];
         let counts = is_counted(stream, totals).then_some(&totals.counts);
+        let paths = arrived.map_or_else(Named::new, |(_, epoch)| paths(trial, sums, index, epoch));
         let arrived = arrived.and_then(|(spans, epoch)| since(counts.and_then(|_| spans.of(index))?, epoch));
         let window = match (trial.plan.sent_elsewhere, arrived) {
             (Some(_), Some(arrived)) => sent_within(arrived, sums.sent[index]),
@@ -214,6 +216,7 @@ pub(crate) fn streams(
             one_clock: !is_of_another_clock(trial, sums),
             jitter: jitter.map(|jitter| jitter[index]),
             arrived,
+            paths,
             pacing: trial.shape.paces_streams().then(|| pacing(&sums.pacing[index])).flatten(),
         };
         all.insert(plan.name.clone(), row.result(final_counts));
@@ -316,6 +319,7 @@ fn group_row(
         one_clock: !is_of_another_clock(trial, sums),
         jitter: None,
         arrived: None,
+        paths: Named::new(),
         pacing: None,
     };
     row.result(final_counts)
@@ -340,7 +344,27 @@ struct Row<'a> {
     jitter: Option<Jitter>,
     /// Since the start of traffic.
     arrived: Option<Span>,
+    paths: Named<PathResult>,
     pacing: Option<PacingResult>,
+}
+
+/// Arrivals of a stream by port, if it may arrive at several, since traffic started at `epoch`.
+fn paths(trial: &Trial<'_>, sums: &Sums, stream: usize, epoch: Nanos) -> Named<PathResult> {
+    if trial.plan.streams[stream].also_to.is_empty() {
+        return Named::new();
+    }
+    let row = |(port, row): (usize, &PathCounts)| {
+        let since = |at: Nanos| at.since(epoch).0;
+        let path = PathResult {
+            rx: row.received,
+            first_arrival_ns: since(row.first_arrival),
+            last_arrival_ns: since(row.last_arrival),
+            first_departure_ns: since(row.first_departure),
+            last_departure_ns: since(row.last_departure),
+        };
+        (trial.plan.ports[port].name.clone(), path)
+    };
+    sums.paths.of(stream).map(row).collect()
 }
 
 /// A span of the workers' clock, from the start of traffic on.
@@ -376,6 +400,7 @@ impl Row<'_> {
             interarrival_ns: measured.and_then(|c| spread(&c.interarrival)),
             first_arrival_ns: self.arrived.map(|span| span.first.0),
             last_arrival_ns: self.arrived.map(|span| span.last.0),
+            paths: self.paths,
             pacing_ns: self.pacing,
         }
     }

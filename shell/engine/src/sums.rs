@@ -3,7 +3,7 @@
 use crate::counts::interval::{Interval, PortCounts, Shape};
 use crate::counts::sessions::SessionCounts;
 use crate::phases::Phases;
-use measure::Totals;
+use measure::{Paths, Totals};
 use sched::PacingRecord;
 use session::plan::Side;
 
@@ -11,6 +11,7 @@ use session::plan::Side;
 #[derive(Debug, Clone)]
 pub(crate) struct Sums {
     pub(crate) arrivals: Totals,
+    pub(crate) paths: Paths,
     pub(crate) sent: Vec<u64>,
     pub(crate) sent_bytes: Vec<u64>,
     pub(crate) pacing: Vec<PacingRecord>,
@@ -67,6 +68,7 @@ impl Sums {
         let empty = shape.first_interval();
         Self {
             arrivals: Totals::new(shape.streams, shape.scale),
+            paths: empty.paths,
             sent: empty.sent,
             sent_bytes: empty.sent_bytes,
             pacing: empty.pacing,
@@ -82,6 +84,7 @@ impl Sums {
     /// Forgets everything counted.
     pub(crate) fn clear(&mut self) {
         self.arrivals.clear();
+        self.paths.clear();
         self.sent.fill(0);
         self.sent_bytes.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
@@ -151,6 +154,7 @@ impl Sums {
     /// Adds what worker `worker` counted.
     pub(crate) fn add(&mut self, worker: usize, interval: &Interval) {
         self.arrivals.add(&interval.arrivals);
+        self.paths.merge(&interval.paths);
         self.sent.iter_mut().zip(&interval.sent).for_each(|(sum, n)| *sum += n);
         self.sent_bytes.iter_mut().zip(&interval.sent_bytes).for_each(|(sum, n)| *sum += n);
         self.pacing.iter_mut().zip(&interval.pacing).for_each(|(sum, record)| sum.merge(record));

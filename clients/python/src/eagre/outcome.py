@@ -92,6 +92,10 @@ class BgpResult:
     """Time from the first connection until all sessions were established and all routes acknowledged. Absent if
     that was not so before traffic.
     """
+    first_withdrawal_ns: int | None = None
+    """When the first routes were withdrawn while traffic ran, ns since it started."""
+    first_advertisement_ns: int | None = None
+    """When the first routes were advertised while traffic ran, ns since it started."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,6 +322,22 @@ class PartResult:
     """Time from a request to the first byte of its response. Clients only."""
     ttlb_ns: LatencyResult | None = None
     """Time from a request to the last byte of its response. Clients only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathResult:
+    """Arrivals of a stream at one port."""
+
+    rx: int
+    """Packets received there, duplicates included."""
+    first_arrival_ns: int
+    """Arrival of the first of them, ns since traffic started."""
+    last_arrival_ns: int
+    """Arrival of the last of them, ns since traffic started."""
+    first_departure_ns: int
+    """Departure of the first of them to leave, ns since traffic started."""
+    last_departure_ns: int
+    """Departure of the last of them to leave, ns since traffic started."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -738,6 +758,8 @@ class StreamResult:
     """Arrival of the first packet, ns since traffic started."""
     last_arrival_ns: int | None = None
     """Arrival of the last packet, ns since traffic started."""
+    paths: dict[str, PathResult] = field(default_factory=dict)
+    """Arrivals by port, of a stream that may arrive at several (`also_to`)."""
     pacing_ns: PacingResult | None = None
     """Departures compared with the schedule."""
 

@@ -358,6 +358,10 @@ class Stream(Written):
     """Port to send from."""
     to: str | None = None
     """Port that receives the stream. Leave it out if the receiver is not a port of this profile."""
+    also_to: str | Sequence[str] | None = None
+    """Other ports at which its packets may arrive: other paths through the device, such as a backup or an
+    equal-cost path. The result says how many packets came by which port, and when ('paths').
+    """
     from_host: str | None = None
     """Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
     clients of the port in turn, each from its address. Default: the host with the packet's outermost source address

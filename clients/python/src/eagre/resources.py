@@ -516,6 +516,46 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConvergenceRow:
+    """Convergence at one frame length. Times count from the withdrawal, s."""
+
+    frames: Frames
+    """The frames."""
+    rate_pps: float
+    """Frames per second of the first direction."""
+    duration_ns: int
+    """Length of a trial."""
+    not_converged: int
+    """Trials in which a stream did not take the other path in time."""
+    too_early: int
+    """Trials in which a stream took the other path before its routes were withdrawn."""
+    not_returned: int
+    """Trials in which a stream did not come back to the first path in time."""
+    tester_limited: int
+    """Trials that the tester limited or disturbed."""
+    by_loss_s: Spread | None = None
+    """Packets that did not take the other path ÷ rate, mean of all streams."""
+    by_first_packet_s: Spread | None = None
+    """First packet by the other path, mean of all streams."""
+    first_route_s: Spread | None = None
+    """The stream that was first."""
+    full_s: Spread | None = None
+    """All streams."""
+    lost: Spread | None = None
+    """Packets that arrived by neither path."""
+    apart_max_s: float | None = None
+    """Most that the two ways differed by, of one stream in one trial."""
+    apart_allowed_s: float | None = None
+    """What they may differ by: a gap between two packets of a stream, and 1 ms."""
+    apart_because: list[str] = field(default_factory=list)
+    """Why they differed by more, a sentence for each trial in which they did."""
+    return_s: Spread | None = None
+    """From the new advertisement until packets took the first path again, mean of all streams."""
+    return_lost: Spread | None = None
+    """Packets that arrived by neither path then."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DhcpClientState:
     """A DHCP client behind a port."""
 
@@ -1651,7 +1691,7 @@ class SoakRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Mean and standard deviation (n − 1), smallest and largest."""
+    """Mean and standard deviation (n − 1), median, smallest and largest."""
 
     samples: int
     """Number of values."""
@@ -1659,6 +1699,8 @@ class Spread:
     """Arithmetic mean."""
     stddev: float
     """Standard deviation of the sample."""
+    median: float
+    """Median; of an even number of values, the mean of the middle two."""
     min: float
     """Smallest."""
     max: float

@@ -315,6 +315,9 @@ pub struct StreamDoc {
     pub from: String,
     /// Port that receives the stream. Leave it out if the receiver is not a port of this profile.
     pub to: Option<String>,
+    /// Other ports at which its packets may arrive: other paths through the device, such as a backup or an equal-cost path. The
+    /// result says how many packets came by which port, and when ('paths').
+    pub also_to: Option<OneOrMany<String>>,
     /// Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
     /// clients of the port in turn, each from its address. Default: the host
     /// with the packet's outermost source address (and its VLANs, if the packet has vlan headers), otherwise the
@@ -392,6 +395,7 @@ impl StreamDoc {
             name,
             from: from.into(),
             to: None,
+            also_to: None,
             from_host: None,
             to_host: None,
             packet: Vec::new(),

@@ -105,9 +105,34 @@ impl<'a> Resolver<'a> {
         paths.zip(&self.document.streams).collect()
     }
 
+    /// The other ports at which a stream may arrive.
+    fn other_ports(&mut self, path: &str, stream: &StreamDoc, to: Option<PortName>) -> Vec<usize> {
+        let path = format!("{path}.also_to");
+        let Some(names) = &stream.also_to else { return Vec::new() };
+        let Some(to) = to else {
+            self.reading.fail(&path, "needs 'to', the port of the first path");
+            return Vec::new();
+        };
+        if !stream.is_measured() || stream.replay.is_some() {
+            self.reading.fail(&path, "needs packets with a signature: 'measure: true', and no 'replay'");
+        }
+        let mut all = Vec::new();
+        for (place, name) in names.with_paths() {
+            let path = format!("{path}{place}");
+            if let PortName::Sound(port) | PortName::Broken(port) = self.port_name(&path, name) {
+                if port == to.index() || all.contains(&port) {
+                    self.reading.fail(path, format!("port '{name}' is already named"));
+                }
+                all.push(port);
+            }
+        }
+        all
+    }
+
     fn stream(&mut self, path: &str, stream: &StreamDoc) -> Vec<StreamPlan> {
         let from = self.port_name(&format!("{path}.from"), &stream.from);
         let to = stream.to.as_ref().map(|to| self.port_name(&format!("{path}.to"), to));
+        let also_to = self.other_ports(path, stream, to);
         self.within_a_year(&format!("{path}.start_delay"), stream.start_delay.0);
         let leased = self.is_leased(path, stream, from);
         let hosts = self.named_hosts(path, stream, from, to, leased);
@@ -134,6 +159,7 @@ impl<'a> Resolver<'a> {
             name: stream.name.0.clone(),
             from: from.index(),
             to: to.map(PortName::index),
+            also_to,
             from_host: hosts.0.unwrap_or(0),
             to_host: hosts.1.unwrap_or(0),
             leased,

@@ -116,6 +116,7 @@ fn frames(name: &str, direction: &Direction, port: &PortPlan, above: Vec<Header>
         name: format!("{} {name}", direction.name),
         from: direction.from,
         to: None,
+        also_to: Vec::new(),
         from_host: 0,
         to_host: 0,
         leased: false,

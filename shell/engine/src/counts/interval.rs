@@ -6,7 +6,7 @@
 use super::sessions::SessionCounts;
 use fragment::FragmentCounts;
 use histogram::Scale;
-use measure::Table;
+use measure::{Paths, Table};
 use sched::PacingRecord;
 
 /// Streams up to which each has a pacing record of its own.
@@ -93,6 +93,8 @@ impl PortCounts {
 #[derive(Debug, Clone)]
 pub(crate) struct Interval {
     pub(crate) arrivals: Table,
+    /// Arrivals by port, if a stream may arrive at several.
+    pub(crate) paths: Paths,
     /// Packets sent, for each stream.
     pub(crate) sent: Vec<u64>,
     /// Their bytes with FCS, of streams whose packets differ.
@@ -124,6 +126,8 @@ pub(crate) struct Shape {
     /// Entries under `sessions`.
     pub(crate) sessions: usize,
     pub(crate) scale: Option<Scale>,
+    /// Whether a stream may arrive at several ports.
+    pub(crate) has_paths: bool,
 }
 
 impl Shape {
@@ -133,14 +137,14 @@ impl Shape {
             33..=1_000 => Scale::MEDIUM,
             _ => Scale::COARSE,
         };
-        Self { streams, ports, sessions, scale: histograms.then_some(scale) }
+        Self { streams, ports, sessions, scale: histograms.then_some(scale), has_paths: false }
     }
 
     /// Bytes that a trial's counters take: two tables for each worker, and two sums. Of buckets that are not made present
     /// a quarter is counted, and of those of sums: sixty-fold latency from the fastest packet to the slowest.
     pub(crate) fn bytes(self, workers: usize) -> u64 {
         let buckets = self.scale.map_or(0, Scale::buckets) as u64;
-        let fixed = 512;
+        let fixed = 512 + if self.has_paths { 40 * self.ports as u64 } else { 0 };
         let in_table = if self.is_present() { 4 * buckets } else { buckets };
         self.streams as u64 * (workers as u64 * 2 * (in_table + fixed) + 2 * (2 * buckets + fixed))
     }
@@ -181,6 +185,7 @@ impl Shape {
         let records = if self.paces_streams() { self.streams } else { self.ports };
         Interval {
             arrivals: Table::new(0, None),
+            paths: if self.has_paths { Paths::new(self.streams, self.ports) } else { Paths::default() },
             sent: vec![0; self.streams],
             sent_bytes: vec![0; self.streams],
             pacing: vec![PacingRecord::default(); records],
@@ -200,6 +205,7 @@ impl Shape {
 impl Interval {
     pub(crate) fn clear(&mut self) {
         self.arrivals.clear();
+        self.paths.clear();
         self.sent.fill(0);
         self.sent_bytes.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);

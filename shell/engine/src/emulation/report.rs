@@ -91,6 +91,8 @@ fn bgp(speakers: &Speakers, commands: u64) -> BgpResult {
         connections: counts.connections,
         advertised: counts.advertised,
         withdrawn: counts.withdrawn,
+        first_withdrawal_ns: counts.first_withdrawal.map(|at| at.0),
+        first_advertisement_ns: counts.first_advertisement.map(|at| at.0),
         received_ipv4: counts.received_ipv4,
         received_ipv6: counts.received_ipv6,
         received_withdrawn: counts.received_withdrawn,

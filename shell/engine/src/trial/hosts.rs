@@ -65,7 +65,7 @@ impl EmulatedHosts {
             all.sessions.push((client, server));
         }
         let sent_to = |port: usize| -> Vec<RangeInclusive<IpAddr>> {
-            let streams = plan.streams.iter().filter(|stream| stream.to == Some(port));
+            let streams = plan.streams.iter().filter(|stream| stream.arrives_at(port));
             streams.filter_map(|stream| stream.destinations.map(|(low, high)| low..=high)).collect()
         };
         let own = |port: usize| plan.ports[port].punt.as_ref().map_or(0, |_| plan.ports[port].hosts.len());

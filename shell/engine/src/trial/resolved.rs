@@ -78,7 +78,7 @@ impl<'p> Trial<'p> {
             streams[link.stream].chained = true;
         }
         let expected = plan.streams.iter().map(|s| Expected {
-            port: s.to.map_or(ANY_PORT, |to| to as u16),
+            port: s.to.filter(|_| s.also_to.is_empty()).map_or(ANY_PORT, |to| to as u16),
             shortest: s.sizes.shortest().without_fcs() as u16,
             longest: s.sizes.longest().without_fcs() as u16,
         });
@@ -89,7 +89,10 @@ impl<'p> Trial<'p> {
             plan,
             known: known.collect(),
             expected: expected.collect(),
-            shape: Shape::new(streams.len(), plan.ports.len(), plan.sessions.len(), histograms),
+            shape: Shape {
+                has_paths: plan.streams.iter().any(|stream| !stream.also_to.is_empty()),
+                ..Shape::new(streams.len(), plan.ports.len(), plan.sessions.len(), histograms)
+            },
             mark: Mark::of_run(plan.seed),
             // Long enough for a core that was taken away to catch up, too short to change the rate.
             grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),

@@ -146,8 +146,7 @@ impl<'a> Receiver<'a> {
         self.full = false;
         let mut any = false;
         if let Some(records) = &mut self.records {
-            let counts = &mut interval.ports[self.port];
-            any = records.turn(clock, self.queue, self.port, expected, recorder, counts);
+            any = records.turn(clock, self.queue, self.port, expected, recorder, interval);
         }
         if self.queue.recv(&mut self.burst) == 0 {
             return any;
@@ -164,6 +163,7 @@ impl<'a> Receiver<'a> {
             self.pieces.pass_on(now, local, counts, hosts, answers);
         }
         counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
+        interval.paths.record(self.port, &self.arrivals[..measured], now);
         self.marked.drain(..).for_each(|(stream, bytes)| recorder.count(stream, bytes));
         self.queue.free(&mut self.burst);
         true

@@ -5,7 +5,7 @@
 //! compared again and again.
 
 use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of};
-use crate::counts::interval::PortCounts;
+use crate::counts::interval::Interval;
 use measure::Recorder;
 use port::{Clock, Recorded, RxQueue, TestPackets};
 use units::Nanos;
@@ -51,13 +51,14 @@ impl Records {
         port: usize,
         expected: &[Expected],
         recorder: &mut Recorder,
-        counts: &mut PortCounts,
+        interval: &mut Interval,
     ) -> bool {
         let taken = queue.recorded(&mut self.taken);
         if taken == 0 {
             return false;
         }
         self.clocks.compare(clock);
+        let counts = &mut interval.ports[port];
         counts.rx_clock_error_ns = counts.rx_clock_error_ns.max(self.clocks.error_ns);
         counts.rx_packets += taken as u64;
         counts.rx_recorded += taken as u64;
@@ -68,6 +69,7 @@ impl Records {
             counts.rx_bytes += (bytes + FCS_BYTES) as u64;
             let arrival = arrival_of(port, found, bytes, at, expected, counts);
             counts.rx_unknown_stream += recorder.record(&[arrival], at);
+            interval.paths.record(port, &[arrival], at);
         }
         true
     }

@@ -38,6 +38,7 @@ pub(crate) fn stream(name: &str, rate: &str) -> StreamPlan {
         name: name.to_owned(),
         from: 0,
         to: Some(1),
+        also_to: Vec::new(),
         from_host: 0,
         to_host: 0,
         leased: false,

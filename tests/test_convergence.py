@@ -1,0 +1,108 @@
+"""`eagre bench convergence`: FRR with two paths, whose routes are withdrawn and come back; and what is refused."""
+
+import pytest
+import yaml
+from bench import Bench
+from lab import LONG, REPO, stream
+from test_bgp import Device
+
+NEIGHBORS = "".join(
+    f" neighbor {ip} remote-as {asn}\n neighbor {ip} timers connect 1\n" for ip, asn in (("10.0.0.2", 65001), ("10.1.0.2", 65002))
+)
+REPEATS = 10 if LONG else 2
+GAP = 4 / 8_000
+DURATION = 4 if LONG else 2
+SETTINGS = ["--set", f"repeats={REPEATS}", "--set", "rate=8kpps", "--set", f"duration={DURATION}s"]
+
+
+def example():
+    return yaml.safe_load((REPO / "examples/convergence.yaml").read_text())
+
+
+class TwoPaths(Device):
+    """The device with a third network: 10.1.0.0/24 of the second path."""
+
+    def __init__(self, lab):
+        super().__init__(lab, NEIGHBORS)
+        lab.veth(self.tester, "veth2", self.ns, "d2")
+        self.ns.ip("address", "add", "10.1.0.1/24", "dev", "d2")
+
+    def profile(self, **keys):
+        document = example()
+        for name, end in (("source", "veth1"), ("first", "veth0"), ("second", "veth2")):
+            document["ports"][name]["device"] = f"afpacket:{end}"
+        document["ports"]["first"]["ip"] = "10.0.0.2/16"
+        return self.lab.profile(document["ports"], document["streams"], **keys)
+
+    def bench(self, *options):
+        bench = Bench(self.lab, self.tester)
+        done = bench.run("convergence", self.profile(), *SETTINGS, *options, search=False, timeout=300)
+        return bench, done
+
+
+def test_loss_and_the_first_packet_agree(lab):
+    device = TwoPaths(lab)
+    bench, done = device.bench("--report", lab.folder() / "report.html")
+    result = done.ok().told["results"][0]
+    (row,) = result["findings"]["rows"]
+    assert (row["not_converged"], row["too_early"], row["not_returned"]) == (0, 0, 0), row
+    trials = [trial["outcome"] for trial in bench.trials()]
+    for outcome in trials:
+        streams = outcome["convergence"]
+        assert [one["stream"] for one in streams] == [f"route[{n}]" for n in range(4)], streams
+        for one in streams:
+            gone, back = one["withdrawal"], one["advertisement"]
+            # The routes left when they were to, or some turns of control later; traffic moved then, and only then.
+            assert DURATION * 0.25 <= gone["event_ns"] / 1e9 < DURATION * 0.25 + 0.1, one
+            assert gone["event_ns"] < gone["first_new_ns"] and back["event_ns"] < back["first_new_ns"], one
+            assert 0 < gone["moved"] < gone["sent"] and 0 < back["moved"] < back["sent"], one
+    # What comes back is there before anything is taken away.
+    assert any(one["advertisement"]["lost"] == 0 for outcome in trials for one in outcome["convergence"]), trials
+    by_loss, first = row["by_loss_s"], row["by_first_packet_s"]
+    assert (by_loss["samples"] if by_loss else 0) + row["tester_limited"] == REPEATS, row
+    if not by_loss:
+        assert any("were not valid" in remark for remark in result["remarks"]), result
+        pytest.skip("the tester was disturbed in every trial")
+    # FRR takes the withdrawal in, chooses, and tells the kernel: not at once, and within half a second.
+    assert 0 < by_loss["min"] <= by_loss["median"] <= by_loss["max"] < 0.5, row
+    assert row["first_route_s"]["min"] - GAP <= by_loss["median"] <= row["full_s"]["max"] + GAP, row
+    # Either both ways say the same, or the finding says why not.
+    assert row["apart_allowed_s"] == pytest.approx(GAP + 0.001), row
+    assert row["apart_max_s"] <= row["apart_allowed_s"] or row["apart_because"], row
+    assert abs(by_loss["median"] - first["median"]) < 0.02, row
+    findings = {finding["goal"]: finding for finding in bench.shown()["findings"]}
+    assert findings["convergence"]["value"] == pytest.approx(by_loss["mean"]), findings
+    assert findings["convergence"]["unit"] == "s" and "median" in findings["convergence"]["note"], findings
+    assert {"convergence_first_packet", "convergence_full", "reconvergence_lost"} <= findings.keys()
+    exported = lab.eagre("results", "export", "--format", "csv", "--store", bench.store).ok().out
+    assert "convergence" in exported, exported[:2000]
+
+
+def test_what_is_refused(lab):
+    def refused(text, change):
+        document = example()
+        change(document["ports"], document["streams"][0])
+        for name, device in (("source", "ring:a"), ("first", "ring:b"), ("second", "ring:x.a")):
+            document["ports"][name]["device"] = device
+        lab.eagre("bench", "convergence", lab.profile(document["ports"], document["streams"]), "--estimate").refused(2, text)
+
+    refused("stream route[0]: needs two paths: 'to' is the port of the first", lambda _, one: one.pop("also_to"))
+    refused("port first is its first path and has no routes to withdraw", lambda ports, _: ports["first"].pop("bgp"))
+    refused("streams[0].also_to: port 'first' is already named", lambda _, one: one.update(also_to="first"))
+    refused("streams[0].also_to[1]: unknown port 'third'", lambda _, one: one.update(also_to=["second", "third"]))
+    refused("streams[0].also_to: needs 'to'", lambda _, one: one.pop("to"))
+
+
+def test_a_stream_tells_by_which_port_it_came(lab):
+    """A wire between two ports: packets that were to come by another one are counted where they came, and are not astray."""
+    ports = {name: {"device": device} for name, device in (("west", "ring:a"), ("east", "ring:b"), ("spare", "ring:x.a"))}
+    one = {**stream("one", "west", "spare", rate="1kpps"), "also_to": "east"}
+    one["packet"] = [{"ethernet": {"dst": "02:00:00:00:00:09"}}, {"ipv4": {"src": "10.0.0.2", "dst": "10.0.0.3"}}, "udp"]
+    profile = lab.profile(ports, [one], load={"duration": "500ms", "drain": "100ms"})
+    result = lab.eagre("run", profile, "--json", "-").json
+    row = result["streams"]["one"]
+    assert list(row["paths"]) == ["east"] and row["paths"]["east"]["rx"] == row["rx"] == row["tx"] > 400, row
+    assert result["ports"]["east"]["rx_errors"] == {}, result["ports"]
+    path = row["paths"]["east"]
+    assert path["first_departure_ns"] <= path["first_arrival_ns"] == row["first_arrival_ns"] < 20_000_000, row
+    assert path["last_departure_ns"] <= path["last_arrival_ns"] == row["last_arrival_ns"], row
