@@ -1143,6 +1143,76 @@ export interface LiveStreams {
   latency_max_ns: (number | null)[];
 }
 
+/** A neighbour, in the words of its last LLDPDU. */
+export interface LldpNeighbourResult {
+  /** MAC address it sent from. */
+  mac: string;
+  /** Chassis identifier; in hexadecimal if it is no text. */
+  chassis_id: string;
+  /** What kind of identifier it is: `mac`, `network_address`, `interface`, `local` … */
+  chassis_id_type: string;
+  /** Port identifier, likewise. */
+  port_id: string;
+  /** What kind of identifier it is. */
+  port_id_type: string;
+  /** How long it is to be kept, s. */
+  ttl_s: number;
+  /** How long it had been known when traffic had ended, s. */
+  known_for_s: number;
+  /** How long ago its last LLDPDU came then, s. */
+  age_s: number;
+  /** Description of its port. */
+  port_description?: string | null;
+  /** Its name. */
+  system_name?: string | null;
+  /** What it is. */
+  system_description?: string | null;
+  /** What it can do: `bridge`, `router` … */
+  capabilities: string[];
+  /** What of that is enabled. */
+  enabled: string[];
+  /** IP addresses where it is managed. */
+  management: string[];
+  /** Its TLVs of organizations. */
+  tlvs: LldpTlvResult[];
+}
+
+/** LLDP agents of a port, from before traffic until they have taken back what they said (IEEE 802.1AB clause 9.2.6). */
+export interface LldpResult {
+  /** Neighbours that were known when traffic had ended. */
+  known: number;
+  /** LLDPDUs sent. */
+  tx_frames: number;
+  /** LLDPDUs received. */
+  rx_frames: number;
+  /** LLDPDUs received that are malformed. */
+  rx_errors: number;
+  /** LLDPDUs of neighbours there was no room for: 1,024 are kept. */
+  rx_discarded: number;
+  /** TLVs received that were passed over: too short, or twice in an LLDPDU. */
+  tlvs_discarded: number;
+  /** TLVs received of types that nobody defined. */
+  tlvs_unknown: number;
+  /** Neighbours that were new. */
+  learnt: number;
+  /** Neighbours that took back what they had said. */
+  left: number;
+  /** Neighbours that were silent for longer than they had said. */
+  aged_out: number;
+  /** What they said last. */
+  neighbours: LldpNeighbourResult[];
+}
+
+/** An organization's TLV. */
+export interface LldpTlvResult {
+  /** Whose it is, in hexadecimal. */
+  oui: string;
+  /** Its subtype. */
+  subtype: number;
+  /** What it says, in hexadecimal. */
+  value: string;
+}
+
 /** A point of the curve. */
 export interface LossPoint {
   /** Offered load, percent of the line rate: the abscissa, 0 to 100. */
@@ -1735,7 +1805,7 @@ export interface PortResult {
   rx_other: number;
   /** Test packets that the kernel took in by itself. Only of `xdp:` ports. */
   kernel_rx?: KernelRxResult | null;
-  /** ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups and BGP speakers sent while traffic ran. */
+  /** ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups, LLDP agents and BGP speakers sent while traffic ran. */
   tx_answers: number;
   /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */
   rx_punted?: number | null;
@@ -1755,6 +1825,8 @@ export interface PortResult {
   dhcp?: DhcpResult | null;
   /** The multicast groups of the port's host. Absent if it joins none. */
   multicast?: MulticastResult | null;
+  /** LLDP agents of the port, and its neighbours. Absent if it has none. */
+  lldp?: LldpResult | null;
   /** BGP sessions of the port's hosts. Absent if they have none. */
   bgp?: BgpResult | null;
   /** Departures of all paced streams compared with the schedule. */

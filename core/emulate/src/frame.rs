@@ -1,4 +1,4 @@
-//! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP. Reads and writes them.
+//! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP; LLDP right behind Ethernet. Reads and writes them.
 //!
 //! Invariant: what is written is read back as it was; what is read has lengths that fit its frame.
 
@@ -13,6 +13,13 @@ pub(crate) const BROADCAST: Mac = [0xff; 6];
 const TAG: usize = 4;
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
+const TYPE_LLDP: u16 = 0x88cc;
+/// To whom LLDPDUs go: the last byte of the nearest bridge, and of those that only customers' or no two-port bridges stop (IEEE
+/// 802.1AB table 7-1).
+const LLDP_GROUP: Mac = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
+const LLDP_GROUPS: [u8; 3] = [0x0e, 0x03, 0x00];
+/// The shortest frame without its FCS.
+const FRAME_LEAST: usize = 60;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
 const UDP_HEADER: usize = 8;
@@ -49,6 +56,14 @@ impl Link<'_> {
             frame.extend(id.to_be_bytes());
         }
         frame.extend(kind.to_be_bytes());
+        frame
+    }
+
+    /// An LLDPDU of the agent with the hardware address `from`, to the nearest bridge.
+    pub(crate) fn lldp(from: Mac, message: &[u8]) -> Vec<u8> {
+        let mut frame = Link { from, to: LLDP_GROUP, vlans: &[] }.header(TYPE_LLDP, message.len());
+        frame.extend(message);
+        frame.resize(frame.len().max(FRAME_LEAST), 0);
         frame
     }
 
@@ -143,6 +158,8 @@ pub(crate) enum Packet<'f> {
     Igmp { from: Ipv4Addr, to: Ipv4Addr, message: &'f [u8] },
     /// The same, of ICMPv6, with hop limit 1.
     Mld { from: Ipv6Addr, to: Ipv6Addr, message: &'f [u8] },
+    /// To one of the groups of LLDP.
+    Lldp { message: &'f [u8] },
 }
 
 fn pair(bytes: &[u8], at: usize) -> Option<u16> {
@@ -166,6 +183,9 @@ impl<'f> Received<'f> {
         let packet = match pair(frame, at)? {
             TYPE_IPV4 => Packet::read_v4(ip)?,
             TYPE_IPV6 => Packet::read_v6(ip)?,
+            TYPE_LLDP if frame[..5] == LLDP_GROUP[..5] && LLDP_GROUPS.contains(&frame[5]) => {
+                Packet::Lldp { message: ip }
+            }
             _ => return None,
         };
         let vlans = ids[..n].iter().copied().filter(|id| *id != 0).collect();
@@ -224,6 +244,7 @@ pub fn may_concern(frame: &[u8]) -> bool {
             Some(&UDP) => pair(ip, usize::from(ip[0] & 15) * 4 + 2) == Some(CLIENT_PORT),
             _ => false,
         },
+        Some(TYPE_LLDP) => true,
         Some(TYPE_IPV6) => ip.get(6) == Some(&HOP_BY_HOP) && ip.get(IPV6) == Some(&ICMPV6),
         _ => false,
     }

@@ -1,5 +1,5 @@
 //! Control protocols of emulated hosts, thousands of them behind a port: DHCP clients (RFC 2131), and members of multicast
-//! groups (IGMP, RFC 3376 and RFC 2236; MLD, RFC 3810 and RFC 2710).
+//! groups (IGMP, RFC 3376 and RFC 2236; MLD, RFC 3810 and RFC 2710); LLDP agents (IEEE 802.1AB).
 //!
 //! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
 //!
@@ -12,5 +12,6 @@
 pub mod dhcp;
 mod frame;
 pub mod groups;
+pub mod lldp;
 
 pub use frame::{Mac, may_concern};

@@ -2,6 +2,7 @@
 
 use bgp::PeerConfig;
 use emulate::dhcp::DhcpConfig;
+use emulate::lldp::Advert;
 use field::{Choice, Vary};
 use replay::{Flows, Trace};
 use schemars::JsonSchema;
@@ -139,6 +140,8 @@ pub struct PortPlan {
     pub dhcp: Option<DhcpPlan>,
     /// Multicast groups its own host is a member of.
     pub multicast: Option<MulticastPlan>,
+    /// What its hosts say of themselves.
+    pub lldp: Option<LldpPlan>,
     /// BGP sessions of its hosts.
     pub bgp: Option<BgpPlan>,
     /// Most that may leave the port, as packets or bits per second, whatever streams ask for. Set by whoever lends the
@@ -187,6 +190,17 @@ pub struct MulticastPlan {
     pub memberships: Vec<MembershipPlan>,
     /// Seed of the spread of its reports.
     pub seed: u64,
+}
+
+/// LLDP agents of a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LldpPlan {
+    /// The agents: which host of the port each is, and what it says.
+    pub agents: Vec<(usize, Advert)>,
+    /// From one LLDPDU to the next.
+    pub interval: Nanos,
+    /// Intervals that neighbours keep what is said.
+    pub hold: u32,
 }
 
 /// BGP sessions of a port's hosts.

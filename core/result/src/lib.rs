@@ -21,7 +21,10 @@ mod trial;
 
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
-pub use port::{BgpResult, DhcpResult, KernelRxResult, MulticastResult, PortResult};
+pub use port::{
+    BgpResult, DhcpResult, KernelRxResult, LldpNeighbourResult, LldpResult, LldpTlvResult, MulticastResult,
+    PortResult,
+};
 pub use session::{
     DNS_CODES, DNS_EXTRA, HTTP_CLASSES, PartResult, PhaseResult, SessionResult, SideDetails, SideResult,
     TlsResult,

@@ -29,8 +29,8 @@ part! {
         /// Test packets that the kernel took in by itself. Only of `xdp:` ports.
         #[serde(skip_serializing_if = "Option::is_none")]
         kernel_rx: Option<KernelRxResult> = PART;
-        /// ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups and BGP speakers sent while traffic
-        /// ran.
+        /// ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups, LLDP agents and BGP speakers
+        /// sent while traffic ran.
         tx_answers: u64 = COUNT;
         /// Frames passed to the network namespace of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +57,9 @@ part! {
         /// The multicast groups of the port's host. Absent if it joins none.
         #[serde(skip_serializing_if = "Option::is_none")]
         multicast: Option<MulticastResult> = PART;
+        /// LLDP agents of the port, and its neighbours. Absent if it has none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lldp: Option<LldpResult> = PART;
         /// BGP sessions of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
         bgp: Option<BgpResult> = PART;
@@ -201,5 +204,84 @@ part! {
         reports: u64 = COUNT;
         /// Queries received.
         queries: u64 = COUNT;
+    }
+}
+
+part! {
+    /// LLDP agents of a port, from before traffic until they have taken back what they said (IEEE 802.1AB clause 9.2.6).
+    pub struct LldpResult {
+        /// Neighbours that were known when traffic had ended.
+        known: u64 = COUNT;
+        /// LLDPDUs sent.
+        tx_frames: u64 = COUNT;
+        /// LLDPDUs received.
+        rx_frames: u64 = COUNT;
+        /// LLDPDUs received that are malformed.
+        rx_errors: u64 = COUNT;
+        /// LLDPDUs of neighbours there was no room for: 1,024 are kept.
+        rx_discarded: u64 = COUNT;
+        /// TLVs received that were passed over: too short, or twice in an LLDPDU.
+        tlvs_discarded: u64 = COUNT;
+        /// TLVs received of types that nobody defined.
+        tlvs_unknown: u64 = COUNT;
+        /// Neighbours that were new.
+        learnt: u64 = COUNT;
+        /// Neighbours that took back what they had said.
+        left: u64 = COUNT;
+        /// Neighbours that were silent for longer than they had said.
+        aged_out: u64 = COUNT;
+        /// What they said last.
+        neighbours: Vec<LldpNeighbourResult> = PART.by(&[Key::Index]);
+    }
+}
+
+part! {
+    /// A neighbour, in the words of its last LLDPDU.
+    pub struct LldpNeighbourResult {
+        /// MAC address it sent from.
+        mac: String = TEXT;
+        /// Chassis identifier; in hexadecimal if it is no text.
+        chassis_id: String = TEXT;
+        /// What kind of identifier it is: `mac`, `network_address`, `interface`, `local` …
+        chassis_id_type: String = TEXT;
+        /// Port identifier, likewise.
+        port_id: String = TEXT;
+        /// What kind of identifier it is.
+        port_id_type: String = TEXT;
+        /// How long it is to be kept, s.
+        ttl_s: u64 = SECONDS;
+        /// How long it had been known when traffic had ended, s.
+        known_for_s: f64 = SECONDS;
+        /// How long ago its last LLDPDU came then, s.
+        age_s: f64 = SECONDS;
+        /// Description of its port.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        port_description: Option<String> = TEXT;
+        /// Its name.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        system_name: Option<String> = TEXT;
+        /// What it is.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        system_description: Option<String> = TEXT;
+        /// What it can do: `bridge`, `router` …
+        capabilities: Vec<String> = TEXT;
+        /// What of that is enabled.
+        enabled: Vec<String> = TEXT;
+        /// IP addresses where it is managed.
+        management: Vec<String> = TEXT;
+        /// Its TLVs of organizations.
+        tlvs: Vec<LldpTlvResult> = PART.by(&[Key::Index]);
+    }
+}
+
+part! {
+    /// An organization's TLV.
+    pub struct LldpTlvResult {
+        /// Whose it is, in hexadecimal.
+        oui: String = TEXT;
+        /// Its subtype.
+        subtype: u64 = COUNT;
+        /// What it says, in hexadecimal.
+        value: String = TEXT;
     }
 }

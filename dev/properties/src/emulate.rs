@@ -1,10 +1,11 @@
-//! Frames of any bytes to DHCP clients and members of groups: they survive them all, and what they make of them is sound.
+//! Frames of any bytes to DHCP clients, members of groups and LLDP agents: they survive them all, and what they make of them is sound.
 //!
 //! The first byte of an input says how far the clients are: looking for a server, asking for an address, or bound; the rest is
 //! the frame.
 
 use ::emulate::dhcp::{DhcpClients, DhcpConfig, RelayInfo};
 use ::emulate::groups::{GroupHost, GroupMembers, Membership};
+use ::emulate::lldp::{Advert, LldpAgents, LldpConfig, LldpId, OrganizationTlv};
 use ::emulate::may_concern;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -45,6 +46,43 @@ pub fn check(data: &[u8]) {
         }
     }
     assert!(reports.len() <= 8 && reports.iter().all(|frame| frame.len() <= 1_514));
+    check_agent(frame);
+}
+
+/// An agent that hears a frame knows one neighbour at most, for as long as that asked for, and sends on.
+fn check_agent(frame: &[u8]) {
+    let mut agent = agent();
+    let mut frames = Vec::new();
+    agent.poll(NOW, &mut frames);
+    let heard = agent.take(NOW, frame);
+    assert!(!heard || may_concern(frame), "a frame that nobody would look at");
+    assert!(agent.neighbours().count() as u64 == agent.counts().learnt && agent.counts().learnt <= 1);
+    for neighbour in agent.neighbours() {
+        let message = &neighbour.message;
+        assert!(!message.is_shutdown());
+        let texts = [message.chassis.chassis_text(), message.port.port_text()];
+        assert!(texts.iter().all(|text| !text.is_empty()));
+    }
+    while agent.next_due() < Nanos::from_secs(10 + 70_000) {
+        let due = agent.next_due();
+        agent.poll(due, &mut frames);
+    }
+    assert!(agent.neighbours().next().is_none() && frames.len() > 20);
+}
+
+fn agent() -> LldpAgents {
+    let advert = Advert {
+        chassis: None,
+        port: LldpId::port_interface("west"),
+        port_description: Some("port".into()),
+        system_name: Some("tide".into()),
+        system_description: None,
+        capabilities: None,
+        management: vec![Ipv4Addr::new(10, 0, 0, 2).into()],
+        organization: vec![OrganizationTlv { oui: [0, 0x12, 0x0f], subtype: 1, value: vec![1] }],
+    };
+    let agents = vec![([2, 0, 0, 0, 0, 1], advert)];
+    LldpAgents::new(LldpConfig { agents, interval: Nanos::from_secs(3_000), hold: 4 })
 }
 
 /// Clients after some steps, and the last answer they took.
@@ -132,6 +170,10 @@ pub fn seeds() -> Vec<Vec<u8>> {
         frame[36..38].copy_from_slice(&sum);
         [&[0], &frame[..]].concat()
     };
+    let mut frames = Vec::new();
+    agent().poll(NOW, &mut frames);
+    frames[0][11] = 9;
+    seeds.push([&[0], &frames[0][..]].concat());
     seeds.push(igmp(&[0x11, 10, 0, 0, 0, 0, 0, 0]));
     seeds.push(igmp(&[0x11, 200, 0, 0, 239, 1, 1, 1, 2, 125, 0, 1, 10, 0, 0, 7]));
     seeds.push(igmp(&[0x16, 0, 0, 0, 239, 1, 1, 1]));

@@ -110,7 +110,7 @@ fn achieved(document: &ResultDocument) -> String {
     document.achieved.as_ref().map_or_else(String::new, |achieved| format!("  {}\n\n", achieved.summary))
 }
 
-/// A line for the DHCP clients of each port, for its multicast groups, and for its BGP sessions.
+/// A line for the DHCP clients of each port, for its multicast groups, its LLDP neighbours, and for its BGP sessions.
 fn clients(document: &ResultDocument) -> String {
     let mut text = String::new();
     for (name, port) in &document.ports {
@@ -128,6 +128,10 @@ fn clients(document: &ResultDocument) -> String {
         if let Some(groups) = &port.multicast {
             let (joined, queries) = (count(groups.joined), count(groups.queries));
             let _ = writeln!(text, "  {name}: {joined} multicast groups joined, {queries} queries received");
+        }
+        if let Some(lldp) = &port.lldp {
+            let (known, gone) = (count(lldp.known), count(lldp.left + lldp.aged_out));
+            let _ = writeln!(text, "  {name}: {known} LLDP neighbours, {gone} gone");
         }
         if let Some(bgp) = &port.bgp {
             let _ = write!(text, "  {name}: {} of {} BGP sessions", count(bgp.established), count(bgp.peers));

@@ -138,6 +138,7 @@ pub(crate) fn ports(
             // Known only to who looks after them.
             dhcp: None,
             multicast: None,
+            lldp: None,
             bgp: None,
             rx_punted: plan.punt.as_ref().map(|_| n.rx_punted),
             rx_punt_dropped: plan

@@ -267,6 +267,84 @@ class LatencyResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LldpNeighbourResult:
+    """A neighbour, in the words of its last LLDPDU."""
+
+    mac: str
+    """MAC address it sent from."""
+    chassis_id: str
+    """Chassis identifier; in hexadecimal if it is no text."""
+    chassis_id_type: str
+    """What kind of identifier it is: `mac`, `network_address`, `interface`, `local` …"""
+    port_id: str
+    """Port identifier, likewise."""
+    port_id_type: str
+    """What kind of identifier it is."""
+    ttl_s: int
+    """How long it is to be kept, s."""
+    known_for_s: float
+    """How long it had been known when traffic had ended, s."""
+    age_s: float
+    """How long ago its last LLDPDU came then, s."""
+    capabilities: list[str]
+    """What it can do: `bridge`, `router` …"""
+    enabled: list[str]
+    """What of that is enabled."""
+    management: list[str]
+    """IP addresses where it is managed."""
+    tlvs: list[LldpTlvResult]
+    """Its TLVs of organizations."""
+    port_description: str | None = None
+    """Description of its port."""
+    system_name: str | None = None
+    """Its name."""
+    system_description: str | None = None
+    """What it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LldpResult:
+    """LLDP agents of a port, from before traffic until they have taken back what they said (IEEE 802.1AB clause
+    9.2.6).
+    """
+
+    known: int
+    """Neighbours that were known when traffic had ended."""
+    tx_frames: int
+    """LLDPDUs sent."""
+    rx_frames: int
+    """LLDPDUs received."""
+    rx_errors: int
+    """LLDPDUs received that are malformed."""
+    rx_discarded: int
+    """LLDPDUs of neighbours there was no room for: 1,024 are kept."""
+    tlvs_discarded: int
+    """TLVs received that were passed over: too short, or twice in an LLDPDU."""
+    tlvs_unknown: int
+    """TLVs received of types that nobody defined."""
+    learnt: int
+    """Neighbours that were new."""
+    left: int
+    """Neighbours that took back what they had said."""
+    aged_out: int
+    """Neighbours that were silent for longer than they had said."""
+    neighbours: list[LldpNeighbourResult]
+    """What they said last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LldpTlvResult:
+    """An organization's TLV."""
+
+    oui: str
+    """Whose it is, in hexadecimal."""
+    subtype: int
+    """Its subtype."""
+    value: str
+    """What it says, in hexadecimal."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MulticastResult:
     """Multicast groups of a port's host, from before traffic until it has left them."""
 
@@ -425,8 +503,8 @@ class PortResult:
     rx_other: int
     """Packets received that are not test packets of this run."""
     tx_answers: int
-    """ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups and BGP speakers sent while
-    traffic ran.
+    """ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups, LLDP agents and BGP speakers
+    sent while traffic ran.
     """
     rx_errors: dict[str, int]
     """Frames received with errors, and frames lost in the tester, by reason."""
@@ -450,6 +528,8 @@ class PortResult:
     """The port's DHCP clients. Absent if it has none."""
     multicast: MulticastResult | None = None
     """The multicast groups of the port's host. Absent if it joins none."""
+    lldp: LldpResult | None = None
+    """LLDP agents of the port, and its neighbours. Absent if it has none."""
     bgp: BgpResult | None = None
     """BGP sessions of the port's hosts. Absent if they have none."""
     pacing_ns: PacingResult | None = None

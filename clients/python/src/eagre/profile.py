@@ -85,6 +85,10 @@ class Port(Written):
     """DHCP clients behind the port, besides its hosts."""
     multicast: Multicast | Mapping[str, Any] | None = None
     """Multicast groups that the port's first host joins."""
+    lldp: Lldp | Mapping[str, Any] | None = None
+    """What the port's hosts say of themselves by LLDP, and whether neighbours are listed. '{}' is an agent with all
+    defaults.
+    """
     bgp: Bgp | Mapping[str, Any] | None = None
     """BGP sessions of the port's hosts with the device, and the routes they advertise."""
     allow_default_route: bool | None = None
@@ -238,6 +242,90 @@ class Membership(Written):
     """When to join, after the start of traffic. At 0s, traffic starts once the join was sent. Default: 0s."""
     leave: str | None = None
     """When to leave, after the start of traffic. Default: when traffic has ended."""
+
+
+@dataclass(kw_only=True)
+class Lldp(Written):
+    """LLDP agent of a port's first host, or one for each host (IEEE 802.1AB). It advertises from before traffic
+    until after it, and then takes back what it said; the result lists the neighbours. In texts, '{n}' is the number
+    of the host, from 0. An identifier is a MAC address, an IP address, or a text; 'interface:' or 'local:' before a
+    text says what it is.
+    """
+
+    chassis_id: str | None = None
+    """Chassis identifier. A text is assigned locally unless it says otherwise. Default: the host's MAC address."""
+    port_id: str | None = None
+    """Port identifier. A text is the name of an interface unless it says otherwise. Default: the host's name."""
+    port_description: str | None = None
+    """Description of the port."""
+    system_name: str | None = None
+    """Name of the system. Default: the host's name."""
+    system_description: str | None = None
+    """Description of the system."""
+    capabilities: (
+        Sequence[
+            Literal[
+                "other",
+                "repeater",
+                "bridge",
+                "wlan_access_point",
+                "router",
+                "telephone",
+                "docsis",
+                "station",
+                "c_vlan",
+                "s_vlan",
+                "two_port_mac_relay",
+            ]
+        ]
+        | None
+    ) = None
+    """Capabilities of the system."""
+    enabled: (
+        Sequence[
+            Literal[
+                "other",
+                "repeater",
+                "bridge",
+                "wlan_access_point",
+                "router",
+                "telephone",
+                "docsis",
+                "station",
+                "c_vlan",
+                "s_vlan",
+                "two_port_mac_relay",
+            ]
+        ]
+        | None
+    ) = None
+    """Those that are enabled. Default: all of them."""
+    management: Sequence[str] | None = None
+    """Management addresses. Default: the host's addresses."""
+    tlvs: Sequence[LldpTlv | Mapping[str, Any]] | None = None
+    """TLVs of organizations."""
+    interval: str | None = None
+    """Time from one LLDPDU to the next. After the first of a new neighbour, four follow a second apart. Default:
+    30s.
+    """
+    hold: int | None = None
+    """Number of intervals that neighbours keep what is said; one second more is the time to live, at most 65,535 s.
+    Default: 4.
+    """
+    each_host: bool | None = None
+    """Whether each host of the port is an agent, with its own MAC address, and not just the first."""
+
+
+@dataclass(kw_only=True)
+class LldpTlv(Written):
+    """TLV of an organization."""
+
+    oui: str
+    """Organizationally unique identifier: three bytes."""
+    subtype: int | None = None
+    """Subtype, of the organization. Default: 0."""
+    value: str | None = None
+    """What it says; at most 507 bytes."""
 
 
 @dataclass(kw_only=True)

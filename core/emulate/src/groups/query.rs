@@ -49,7 +49,7 @@ fn exponential(code: u64, mantissa: u32) -> u64 {
 impl Heard {
     pub(super) fn read(packet: &Packet<'_>) -> Option<Self> {
         match *packet {
-            Packet::Dhcp { .. } => None,
+            Packet::Dhcp { .. } | Packet::Lldp { .. } => None,
             Packet::Igmp { to, message, .. } => igmp(to, message),
             Packet::Mld { from, message, .. } => mld(from, message),
         }

@@ -10,6 +10,7 @@ pub(crate) mod content;
 pub(crate) mod dns;
 pub(crate) mod frame;
 pub(crate) mod http;
+pub(crate) mod lldp;
 pub(crate) mod options;
 pub(crate) mod packet;
 pub(crate) mod pattern;
@@ -31,6 +32,7 @@ pub use self::content::*;
 pub use self::dns::*;
 pub use self::frame::*;
 pub use self::http::*;
+pub use self::lldp::*;
 pub use self::options::*;
 pub use self::packet::{Content, FieldValue, PacketElement};
 pub use self::pattern::*;
@@ -133,6 +135,8 @@ pub struct PortDoc {
     pub dhcp: Option<DhcpDoc>,
     /// Multicast groups that the port's first host joins.
     pub multicast: Option<MulticastDoc>,
+    /// What the port's hosts say of themselves by LLDP, and whether neighbours are listed. '{}' is an agent with all defaults.
+    pub lldp: Option<LldpDoc>,
     /// BGP sessions of the port's hosts with the device, and the routes they advertise.
     pub bgp: Option<BgpDoc>,
     /// Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC

@@ -9,6 +9,7 @@ mod criteria;
 mod frame;
 mod groups;
 mod hosts;
+mod lldp;
 mod mark;
 mod packet;
 mod pattern;
@@ -118,7 +119,8 @@ impl Resolver<'_> {
     /// Without streams there must be sessions, a capture or hosts with a control plane, unless it is said that there are none.
     fn something_to_do(&mut self) {
         let is_busy = |port: &PortDoc| {
-            let hosts_act = port.dhcp.is_some() || port.multicast.is_some() || port.bgp.is_some();
+            let hosts_act =
+                port.dhcp.is_some() || port.multicast.is_some() || port.lldp.is_some() || port.bgp.is_some();
             port.capture.is_some() || port.punt.is_some() || hosts_act
         };
         let captures = self.document.ports.values().any(is_busy);
@@ -180,6 +182,7 @@ impl Resolver<'_> {
         PortPlan {
             dhcp: port.dhcp.as_ref().map(|dhcp| self.dhcp(name, dhcp, &vlans)),
             multicast: port.multicast.as_ref().map(|multicast| self.multicast(name, multicast)),
+            lldp: port.lldp.as_ref().map(|lldp| self.lldp(name, lldp, &hosts)),
             bgp,
             punt,
             name: name.to_owned(),

@@ -7,6 +7,7 @@
 
 use super::bgp::Speakers;
 use super::failure::nobody_bound;
+use super::lldp::Agents;
 use crate::control::commands::Commands;
 use crate::error::EngineError;
 use crate::trial::hosts::{EmulatedHosts, LOCAL, host_macs};
@@ -42,6 +43,7 @@ pub(super) struct PortEmulation {
     pub(super) commanded: [u64; 2],
     pub(super) dhcp: Option<Clients>,
     pub(super) members: Option<GroupMembers>,
+    pub(super) lldp: Option<Agents>,
     pub(super) bgp: Option<Speakers>,
     /// The port's hosts, who answer ARP and echo where workers do not yet or no longer; none without BGP speakers.
     hosts: Option<Hosts>,
@@ -72,6 +74,7 @@ impl Emulation {
             dhcp: port.dhcp.as_ref().map(|dhcp| Clients::new(dhcp, macs[0])),
             members: port.multicast.as_ref().map(|multicast| members(multicast, port.own(), macs[0])),
             later: port.multicast.as_ref().map_or_else(Vec::new, later),
+            lldp: port.lldp.as_ref().map(|lldp| Agents::new(lldp, macs)),
             bgp: None,
             hosts: None,
         };
@@ -90,7 +93,10 @@ impl Emulation {
 
     /// Whether hosts do anything.
     pub(crate) fn is_active(&self) -> bool {
-        self.ports.iter().any(|port| port.dhcp.is_some() || port.members.is_some() || port.bgp.is_some())
+        let is_active = |port: &PortEmulation| {
+            port.dhcp.is_some() || port.members.is_some() || port.lldp.is_some() || port.bgp.is_some()
+        };
+        self.ports.iter().any(is_active)
     }
 
     /// Gets addresses, joins groups and establishes BGP sessions, until all is done, or time is up, or the run is stopped. With
@@ -121,6 +127,7 @@ impl Emulation {
                 let is_settled = |members: &GroupMembers| members.is_settled();
                 port.dhcp.as_ref().is_none_or(is_late)
                     && port.members.as_ref().is_none_or(is_settled)
+                    && port.lldp.as_ref().is_none_or(|agents| agents.machine.has_sent())
                     && port.bgp.as_mut().is_none_or(|speakers| speakers.may_start(now, patient))
             };
             commands.is_stopped() || emulation.ports.iter_mut().all(is_done)
@@ -170,7 +177,8 @@ impl Emulation {
             let members = port.members.as_ref().map_or(Nanos::MAX, GroupMembers::next_due);
             let later = port.later.last().map_or(Nanos::MAX, |(at, ..)| self.epoch.saturating_add(*at));
             let bgp = port.bgp.as_ref().map_or(Nanos::MAX, Speakers::next_due);
-            clients.min(members).min(later).min(bgp)
+            let lldp = port.lldp.as_ref().map_or(Nanos::MAX, |agents| agents.machine.next_due());
+            clients.min(members).min(later).min(bgp).min(lldp)
         };
         self.ports.iter().map(due).min().unwrap_or(Nanos::MAX)
     }
@@ -217,6 +225,9 @@ impl Emulation {
                 last = last.max(now + farewell(members.groups().count(), members.host().rate));
                 members.leave_all();
             }
+            if let Some(agents) = &mut port.lldp {
+                agents.end(now);
+            }
             if let Some(speakers) = &mut port.bgp {
                 last = last.max(now + FAREWELL);
                 speakers.end(now);
@@ -228,6 +239,7 @@ impl Emulation {
                 let has_left = |members: &GroupMembers| members.next_due() == Nanos::MAX;
                 port.dhcp.as_ref().is_none_or(is_released)
                     && port.members.as_ref().is_none_or(has_left)
+                    && port.lldp.as_ref().is_none_or(|agents| agents.machine.has_left())
                     && port.bgp.as_ref().is_none_or(|speakers| speakers.machine.is_over())
             };
             now > last || emulation.ports.iter().all(is_done)
@@ -284,7 +296,8 @@ impl PortEmulation {
         }
         emulate::may_concern(frame)
             && (self.dhcp.as_mut().is_some_and(|clients| clients.machine.take(now, frame))
-                || self.members.as_mut().is_some_and(|members| members.take(now, frame)))
+                || self.members.as_mut().is_some_and(|members| members.take(now, frame))
+                || self.lldp.as_mut().is_some_and(|agents| agents.machine.take(now, frame)))
     }
 
     /// The answer to a request, by a host or for the hardware address of a lease.
@@ -319,6 +332,9 @@ impl PortEmulation {
         }
         if let Some(members) = &mut self.members {
             members.poll(now, frames);
+        }
+        if let Some(agents) = &mut self.lldp {
+            agents.machine.poll(now, frames);
         }
         if let Some(speakers) = &mut self.bgp {
             speakers.machine.poll(now, frames);

@@ -1,7 +1,8 @@
-//! What became of DHCP clients, memberships and BGP sessions: their rows of the result, and sentences.
+//! What became of DHCP clients, memberships, LLDP agents and BGP sessions: their rows of the result, and sentences.
 
 use super::bgp::Speakers;
 use super::hosts::{Clients, Emulation};
+use super::lldp::Agents;
 use histogram::Timing;
 use result::{BgpResult, DhcpResult, LatencyResult, MulticastResult, Named, PortResult, ResultDocument};
 use units::{Nanos, count};
@@ -24,6 +25,7 @@ impl Emulation {
                     verdict.notes.push(note);
                 }
             }
+            row.lldp = port.lldp.as_ref().map(Agents::report);
             if let Some(speakers) = &port.bgp {
                 for reason in speakers.complaints.clone() {
                     verdict.valid = false;

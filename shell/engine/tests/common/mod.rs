@@ -79,6 +79,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         punt: None,
         dhcp: None,
         multicast: None,
+        lldp: None,
         bgp: None,
         rate_max: None,
     };
