@@ -177,11 +177,11 @@ mod tests {
     fn what_cannot_be_said_is_told() {
         let told = |text: &str| load(text).unwrap_err()[0].to_string();
         assert!(told("{interval: 500ms}").contains("lldp.interval: must be from 1s to 1h"));
-        assert!(told("{tlvs: [{oui: 0012}]}").contains("lldp.tlvs[0].oui: must be three bytes"));
+        assert!(told("{tlvs: [{oui: '0012'}]}").contains("lldp.tlvs[0].oui: must be three bytes"));
         assert!(told("{enabled: [bridge]}").contains("lldp.enabled[0]: is not among 'capabilities'"));
         let long = "x".repeat(256);
         assert!(told(&format!("{{system_name: {long}}}")).contains("lldp.system_name: 256 bytes"));
-        let tlvs = format!("{{oui: 00120f, value: {}}},", "00".repeat(507)).repeat(3);
+        let tlvs = format!("{{oui: 00120f, value: {}}},", "0f".repeat(507)).repeat(3);
         assert!(told(&format!("{{tlvs: [{tlvs}]}}")).contains("an LLDPDU has 1500 at most"));
     }
 }
