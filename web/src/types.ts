@@ -1179,7 +1179,7 @@ export interface LldpNeighbourResult {
 
 /** LLDP agents of a port, from before traffic until they have taken back what they said (IEEE 802.1AB clause 9.2.6). */
 export interface LldpResult {
-  /** Neighbours that were known when traffic had ended. */
+  /** Neighbours that were known when traffic had ended, or so far. */
   known: number;
   /** LLDPDUs sent. */
   tx_frames: number;

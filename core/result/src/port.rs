@@ -210,7 +210,7 @@ part! {
 part! {
     /// LLDP agents of a port, from before traffic until they have taken back what they said (IEEE 802.1AB clause 9.2.6).
     pub struct LldpResult {
-        /// Neighbours that were known when traffic had ended.
+        /// Neighbours that were known when traffic had ended, or so far.
         known: u64 = COUNT;
         /// LLDPDUs sent.
         tx_frames: u64 = COUNT;

@@ -309,7 +309,7 @@ class LldpResult:
     """
 
     known: int
-    """Neighbours that were known when traffic had ended."""
+    """Neighbours that were known when traffic had ended, or so far."""
     tx_frames: int
     """LLDPDUs sent."""
     rx_frames: int

@@ -334,7 +334,7 @@ impl PortEmulation {
             members.poll(now, frames);
         }
         if let Some(agents) = &mut self.lldp {
-            agents.machine.poll(now, frames);
+            agents.poll(now, frames);
         }
         if let Some(speakers) = &mut self.bgp {
             speakers.machine.poll(now, frames);

@@ -13,8 +13,9 @@ use units::Nanos;
 pub(super) struct Agents {
     pub(super) machine: LldpAgents,
     /// Who was known when traffic had ended, and when that was.
-    known: Vec<LldpNeighbour>,
-    ended: Nanos,
+    at_end: Option<(Vec<LldpNeighbour>, Nanos)>,
+    /// When it was looked at last.
+    now: Nanos,
 }
 
 impl Agents {
@@ -22,19 +23,29 @@ impl Agents {
     pub(super) fn new(plan: &LldpPlan, macs: &[Mac]) -> Self {
         let agents = plan.agents.iter().map(|(host, advert)| (macs[*host], advert.clone())).collect();
         let config = LldpConfig { agents, interval: plan.interval, hold: plan.hold };
-        Self { machine: LldpAgents::new(config), known: Vec::new(), ended: Nanos::ZERO }
+        Self { machine: LldpAgents::new(config), at_end: None, now: Nanos::ZERO }
+    }
+
+    pub(super) fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        self.now = now;
+        self.machine.poll(now, frames);
     }
 
     /// Traffic has ended: notes who is known, and begins to take back what was said.
     pub(super) fn end(&mut self, now: Nanos) {
-        (self.known, self.ended) = (self.machine.neighbours().cloned().collect(), now);
+        self.at_end = Some((self.machine.neighbours().cloned().collect(), now));
         self.machine.leave();
     }
 
+    /// What they did; before the end of traffic with the neighbours that are known now.
     pub(super) fn report(&self) -> LldpResult {
         let counts = self.machine.counts();
+        let neighbours: Vec<LldpNeighbourResult> = match &self.at_end {
+            Some((known, at)) => known.iter().map(|one| row(one, *at)).collect(),
+            None => self.machine.neighbours().map(|one| row(one, self.now)).collect(),
+        };
         LldpResult {
-            known: self.known.len() as u64,
+            known: neighbours.len() as u64,
             tx_frames: counts.sent,
             rx_frames: counts.received,
             rx_errors: counts.malformed,
@@ -44,38 +55,39 @@ impl Agents {
             learnt: counts.learnt,
             left: counts.left,
             aged_out: counts.aged_out,
-            neighbours: self.known.iter().map(|neighbour| self.neighbour(neighbour)).collect(),
+            neighbours,
         }
     }
+}
 
-    fn neighbour(&self, neighbour: &LldpNeighbour) -> LldpNeighbourResult {
-        let message = &neighbour.message;
-        let capabilities = message.capabilities.unwrap_or(Capabilities { system: 0, enabled: 0 });
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let tlvs = message.organization.iter();
-        LldpNeighbourResult {
-            mac: units::Mac(neighbour.mac).to_string(),
-            chassis_id: message.chassis.chassis_text(),
-            chassis_id_type: message.chassis.chassis_kind().to_owned(),
-            port_id: message.port.port_text(),
-            port_id_type: message.port.port_kind().to_owned(),
-            ttl_s: message.ttl_s.into(),
-            known_for_s: self.ended.since(neighbour.first).as_secs_f64(),
-            age_s: self.ended.since(neighbour.last).as_secs_f64(),
-            port_description: message.port_description.clone(),
-            system_name: message.system_name.clone(),
-            system_description: message.system_description.clone(),
-            capabilities: names(capabilities.system),
-            enabled: names(capabilities.enabled),
-            management: message.management.iter().map(ToString::to_string).collect(),
-            tlvs: tlvs
-                .map(|tlv| LldpTlvResult {
-                    oui: hex(&tlv.oui),
-                    subtype: tlv.subtype.into(),
-                    value: hex(&tlv.value),
-                })
-                .collect(),
-        }
+/// A neighbour as it is known at `now`.
+fn row(neighbour: &LldpNeighbour, now: Nanos) -> LldpNeighbourResult {
+    let message = &neighbour.message;
+    let capabilities = message.capabilities.unwrap_or(Capabilities { system: 0, enabled: 0 });
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let tlvs = message.organization.iter();
+    LldpNeighbourResult {
+        mac: units::Mac(neighbour.mac).to_string(),
+        chassis_id: message.chassis.chassis_text(),
+        chassis_id_type: message.chassis.chassis_kind().to_owned(),
+        port_id: message.port.port_text(),
+        port_id_type: message.port.port_kind().to_owned(),
+        ttl_s: message.ttl_s.into(),
+        known_for_s: now.since(neighbour.first).as_secs_f64(),
+        age_s: now.since(neighbour.last).as_secs_f64(),
+        port_description: message.port_description.clone(),
+        system_name: message.system_name.clone(),
+        system_description: message.system_description.clone(),
+        capabilities: names(capabilities.system),
+        enabled: names(capabilities.enabled),
+        management: message.management.iter().map(ToString::to_string).collect(),
+        tlvs: tlvs
+            .map(|tlv| LldpTlvResult {
+                oui: hex(&tlv.oui),
+                subtype: tlv.subtype.into(),
+                value: hex(&tlv.value),
+            })
+            .collect(),
     }
 }
 

@@ -25,7 +25,6 @@ impl Emulation {
                     verdict.notes.push(note);
                 }
             }
-            row.lldp = port.lldp.as_ref().map(Agents::report);
             if let Some(speakers) = &port.bgp {
                 for reason in speakers.complaints.clone() {
                     verdict.valid = false;
@@ -40,6 +39,7 @@ impl Emulation {
     pub(crate) fn fill(&self, rows: &mut Named<PortResult>) {
         for (port, row) in self.ports.iter().zip(rows.values_mut()) {
             row.dhcp = port.dhcp.as_ref().map(|clients| dhcp(clients, port.commanded[0]));
+            row.lldp = port.lldp.as_ref().map(Agents::report);
             row.bgp = port.bgp.as_ref().map(|speakers| bgp(speakers, port.commanded[1]));
             row.multicast = port.members.as_ref().map(|members| {
                 let counts = members.counts();
