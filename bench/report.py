@@ -18,8 +18,9 @@ EXPLANATIONS = """
   `measure: false`. testpmd writes the headers of every packet; Eagre does not rewrite what a buffer already holds.
 - **P1** twice: through Eagre's `null`, and through `vdev:net_null0`, the driver that testpmd sends through. There, freeing the
   frames one by one takes most of Eagre's time.
-- **P7, receiving**: one worker sends signed packets by XDP live frames into a veth and receives them from its other end; the kernel's
-  work at both ends is done in the worker's time. What sending costs, with a program at the other end that drops, is taken off.
+- **P7, receiving**: a worker sends signed packets by XDP live frames into a veth, and does the kernel's work at its other end. The
+  same worker receives them, or a second one; of the second's time that counts in which it had something to do. What sending costs,
+  with a program at the other end that drops, is taken off.
 - **P7** counts packets that leave the far end of the veth pair, for both tools. The sending thread does the kernel's work for the
   far end; it is part of its CPU time. Live frames and AF_XDP are both Eagre's, with P3's packets, into a far end that drops by XDP.
   (xdp-trafficgen needs a kernel with BTF of its tracepoints; the machines of RESULTS.md have none.)

