@@ -132,6 +132,30 @@ def test_loops_in_loops(said):
     assert text.count("times: 3") == text.count("times: 4") == text.count("times: 12") == text.count("{wait: 20ms}") == 1, text
 
 
+def test_loops_for_a_time_and_other_jumps(said):
+    """A loop that lasts half a second; jumps forward, and on comparisons."""
+    lines = (
+        "c.set_tick_var('t'); c.set_label('a'); c.send('ping '); c.recv(5); c.delay(50000); c.jmp_dp('t', 'a', 0.5)",
+        "s.set_label('s'); s.recv(5); s.send('hello'); s.jmp('s')",
+        "return profile(template(c, s, cps=1))",
+    )
+    [one] = simulated(said, *lines).values()
+    sessions = one["client"]["attempted"]
+    assert one["client"]["tx_bytes_goodput"] == one["client"]["rx_bytes_goodput"] == sessions * 10 * 5
+    assert "for: 500ms" in said("convert", *lines).ok().out
+    lines = (
+        "c.set_var('n', 1); c.set_label('b'); c.add_var('n', 1); c.jmp_eq('n', 'c', 3); c.send('pong'); c.recv(4)",
+        "c.set_label('c'); c.jmp_lt('n', 'b', 6)",
+        "s.set_var('m', 4); s.set_label('s'); s.recv(4); s.send('pong'); s.jmp_nz('m', 's')",
+        "return profile(template(c, s, cps=1))",
+    )
+    [one] = simulated(said, *lines).values()
+    sessions = one["client"]["attempted"]
+    assert (one["client"]["completed"], one["client"]["tx_bytes_goodput"]) == (sessions, sessions * 4 * 4)
+    text = said("convert", *lines).ok().out
+    assert "goto: {label: step" in text and "if: " in text, text
+
+
 def test_who_closes(said):
     """A client that waits for the other end's close gets it."""
     [one] = simulated(said, "c.send('hello there'); c.wait_for_peer_close()", "s.recv(11)", "return profile(template(c, s))").values()
@@ -194,8 +218,10 @@ def test_json_of_trex_itself(eagre, tmp_path):
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        (["c.set_tick_var('t'); c.set_label('a'); c.send('a b'); c.jmp_dp('t', 'a', 3)"], "a loop for a time ('jmp_dp')"),
-        (["c.send('a b'); c.jmp('end'); c.recv(1); c.set_label('end')"], "a jump forward"),
+        (
+            ["c.set_tick_var('t'); c.send('x y'); c.set_label('a'); c.send('a b'); c.jmp_dp('t', 'a', 3)"],
+            "whose clock is not set right before it",
+        ),
         (["c.set_label('a'); c.send('a b'); c.jmp_nz('n', 'a')"], "a variable that is not set"),
         (["c.send('a b'); c.jmp_nz('n', 'nowhere')"], "no label 'nowhere'"),
         (["c.send_msg('a b')"], "'send_msg' is for UDP"),

@@ -260,3 +260,63 @@ print(json.dumps([out, text]))
     for found, wanted in zip(rates, [(100, 200), (300, 200), (0, 200), (300, 200)], strict=True):
         assert all(abs(one - other) <= 0.25 * other for one, other in zip(found, wanted, strict=True)), rates
     assert error == "port 0 sends no streams [77]; it sends: 1, 2"
+
+
+@pytest.mark.unsteady("it compares rates")
+def test_profiles_of_a_port_come_and_go(script):
+    """Each is started, updated and stopped by itself, while others send at their rate; each ends at its own time."""
+    (errors, rates, states, counts, events), sent = script(
+        """
+def stream(number, **mode):
+    return STLStream(packet=packet, flow_stats=STLFlowStats(pg_id=number), mode=STLTXCont(**mode))
+def rates():
+    one, begin = c.get_pgid_stats()["flow_stats"], time.monotonic()
+    time.sleep(1.5)
+    two, end = c.get_pgid_stats()["flow_stats"], time.monotonic()
+    return [(two[n]["tx_pkts"]["total"] - one.get(n, two[n])["tx_pkts"]["total"]) / (end - begin) for n in two if n != "global"]
+errors = []
+with c:
+    c.reset(ports=[0, 1])
+    c.add_streams(stream(1, pps=200), ports=[0])
+    c.start(ports=[0])
+    try:
+        c.add_streams(stream(9, pps=1), ports=[0])
+    except TRexError as error:
+        errors.append(str(error))
+    c.add_streams(stream(2, pps=100), ports=["0.web"])
+    c.add_streams(stream(3, pps=50), ports=["1.back"])
+    c.start(ports=["0.web", "1.back"], mult="2")
+    time.sleep(0.3)
+    out = [rates()]
+    states = [sorted(c.get_profiles_with_state("active"))]
+    c.update(ports=["0.web"], mult="4")
+    c.stop(ports=["1.back"])
+    time.sleep(0.3)
+    out.append(rates())
+    states.append(sorted(c.get_profiles_with_state("active")))
+    s = STLStream(packet=packet, flow_stats=STLFlowStats(pg_id=4), mode=STLTXSingleBurst(total_pkts=30, pps=100))
+    c.add_streams(s, ports=["1.burst"])
+    c.start(ports=["1.burst"])
+    c.wait_on_traffic(ports=["1.burst"], timeout=20)
+    c.add_streams(stream(5, pps=100), ports=["1.short"])
+    c.start(ports=["1.short"], duration=1)
+    c.wait_on_traffic(ports=["1.short"], timeout=20)
+    states.append(sorted(c.get_profiles_with_state("active")))
+    c.stop()
+    found = c.get_pgid_stats()["flow_stats"]
+    stats = c.get_stats()
+    counts = [found[4]["tx_pkts"][1], found[5]["tx_pkts"][1], [found[n]["tx_pkts"]["total"] - found[n]["rx_pkts"]["total"]
+        for n in range(1, 6)], stats["total"]["opackets"]]
+    events = sorted(event.msg for event in c.get_events())
+print(json.dumps([errors, out, states, counts, events]))
+"""
+    )
+    assert len(errors) == 1 and "port 0 is sending; stop it before" in errors[0], errors
+    for found, wanted in zip(rates, [(200, 200, 100), (200, 400, 0)], strict=True):
+        assert all(abs(one - other) <= 0.25 * other for one, other in zip(found, wanted, strict=True)), rates
+    assert states == [["0._", "0.web", "1.back"], ["0._", "0.web"], ["0._", "0.web"]]
+    burst, short, lost, packets = counts
+    assert (burst, short, lost) == (30, 100, [0] * 5)
+    assert sent["v0"] + sent["v1"] == packets
+    names = ("0._", "0.web", "1.back", "1.burst", "1.short")
+    assert events == [f"Profile {name} job done" for name in names]

@@ -44,6 +44,7 @@ def test_every_call_of_the_api_is_there(eagre_client):
     }
     arguments = {
         "new_lease": (["p"],), "check": ("x",), "put_profile": ("{}", "x"), "set_rate": ("{}", "r"), "set_scale": ("{}", 1),
+        "add_streams": ("{}", "x"), "remove_streams": ("{}",),
         "ping": ("{}", "p", "x"), "change_protocols": ("{}", "up"),
         "new_campaign": ("m",), "compare": ("a", "b"), "compare_report": ("a", "b"), "capture_path": ("{}", "{}"),
         "new_script": ("x", ["p"]), "script_file": ("{}", "{}"),
@@ -131,6 +132,22 @@ def test_a_rate_change_is_seen_in_the_rates(eagre_client):
         assert comes(looks, 4_500, 22_000)
         assert len(run.refresh().rate_changes) == 4
         looks.close()
+
+
+def test_streams_join_and_leave_a_run(eagre_client):
+    with eagre_client.start(profile(duration="60s"), keep=False) as run:
+        more = profile(duration="60s").document()
+        more["streams"][0]["name"] = "b"
+        assert run.add_streams(more).names.streams == ["a", "b"]
+        with pytest.raises(eagre.Problem, match="'b' already"):
+            run.add_streams(more)
+        time.sleep(0.5)
+        run.remove_streams(["b"])
+        time.sleep(0.2)
+    rows = run.result().typed.streams
+    assert rows["b"].added_s < rows["b"].removed_s
+    assert rows["b"].tx > 0 and rows["b"].lost == 0 and rows["a"].lost == 0
+    assert rows["a"].added_s is None
 
 
 def test_a_port_pings_while_traffic_is_sent(eagre_client):

@@ -285,14 +285,16 @@ impl Recorder {
         *last = Last { arrival, latency, jitter_16: last.jitter_16, seen: last.seen + 1 };
     }
 
-    /// Exchanges what was counted for `empty`.
+    /// Exchanges what was counted for `empty`. If that has more rows, there are so many streams from now on.
     ///
     /// # Panics
-    /// If `empty` has not the same shape.
+    /// If `empty` has fewer rows, or another scale.
     pub fn swap(&mut self, empty: &mut Table) {
-        assert!(
-            empty.rows.len() == self.table.rows.len() && empty.latencies.scale == self.table.latencies.scale
-        );
+        let (before, streams) = (self.table.rows.len(), empty.rows.len());
+        assert!(streams >= before && empty.latencies.scale == self.table.latencies.scale);
+        if streams > before {
+            self.states.resize(streams * self.lanes, State::default());
+        }
         std::mem::swap(&mut self.table, empty);
     }
 

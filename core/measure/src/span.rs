@@ -34,6 +34,11 @@ impl Spans {
         Self { spans: vec![vec![None; streams]; workers] }
     }
 
+    /// Has room for `streams` streams, at least as many as before.
+    pub fn grow(&mut self, streams: usize) {
+        self.spans.iter_mut().for_each(|worker| worker.resize(streams, None));
+    }
+
     /// Adds a table of `worker`, in the order in which it counted them.
     pub fn add(&mut self, worker: usize, table: &Table) {
         for (span, row) in self.spans[worker].iter_mut().zip(&table.rows) {

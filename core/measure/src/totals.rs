@@ -48,8 +48,15 @@ pub struct Totals {
 impl Totals {
     /// Nothing counted yet.
     pub fn new(streams: usize, scale: Option<Scale>) -> Self {
+        let mut totals = Self { streams: Vec::new() };
+        totals.grow(streams, scale);
+        totals
+    }
+
+    /// Has rows for `streams` streams, at least as many as before.
+    pub fn grow(&mut self, streams: usize, scale: Option<Scale>) {
         let empty = StreamTotals { counts: Counts::default(), latency: scale.map(SparseHistogram::new) };
-        Self { streams: vec![empty; streams] }
+        self.streams.resize(streams, empty);
     }
 
     /// Forgets everything counted.
@@ -62,9 +69,9 @@ impl Totals {
         }
     }
 
-    /// Adds a table of the same shape.
+    /// Adds a table of as many rows, or of fewer if streams were added since.
     pub fn add(&mut self, table: &Table) {
-        for (i, total) in self.streams.iter_mut().enumerate() {
+        for (i, total) in self.streams.iter_mut().take(table.rows.len()).enumerate() {
             let counts = table.counts(i);
             if counts.received + counts.duplicates + counts.stale + counts.rejected == 0 {
                 continue;

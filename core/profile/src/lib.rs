@@ -50,6 +50,8 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// The seed if neither [`Overrides::seed`] nor the profile gives one: this crate has no randomness of its own.
     pub default_seed: u64,
+    /// Number of the first mark of streams with `measure: mark`: those of a plan that streams are added to have the others.
+    pub first_mark: u16,
     /// Memory the Plan may take; `None`: no limit. A profile that needs more is refused before it is taken.
     pub memory_bytes: Option<u64>,
 }

@@ -107,6 +107,15 @@ impl Plan {
         }
     }
 
+    /// The group of a name, made if there is none.
+    pub fn group_mut(&mut self, name: &str) -> &mut GroupPlan {
+        let at = self.groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
+            self.groups.push(GroupPlan { name: name.to_owned(), rows: Vec::new() });
+            self.groups.len() - 1
+        });
+        &mut self.groups[at]
+    }
+
     /// Bytes of the longest frame sent or expected, with FCS.
     pub fn longest_frame(&self) -> u32 {
         let streams = self.streams.iter().map(|stream| stream.sizes.longest().bytes());
@@ -480,6 +489,11 @@ pub struct StreamPlan {
 }
 
 impl StreamPlan {
+    /// Whether a name means it: its own, or that of a stream with copies of which it is one.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+    }
+
     /// Whether its packets are counted where they arrive.
     pub fn is_counted(&self) -> bool {
         self.measure || self.mark.is_some()
@@ -555,6 +569,19 @@ pub struct GroupPlan {
     pub name: String,
     /// Rows by name: the indices of the streams of each. Streams that have neither tag nor field are in none.
     pub rows: Vec<(String, Vec<u32>)>,
+}
+
+impl GroupPlan {
+    /// Adds the rows of `more`, whose streams are numbered from `first` on here.
+    pub fn take_in(&mut self, more: &Self, first: u32) {
+        for (name, members) in &more.rows {
+            let at = self.rows.iter().position(|(row, _)| row == name).unwrap_or_else(|| {
+                self.rows.push((name.clone(), Vec::new()));
+                self.rows.len() - 1
+            });
+            self.rows[at].1.extend(members.iter().map(|member| member + first));
+        }
+    }
 }
 
 /// How a stream's destination hardware address is found.

@@ -11,6 +11,13 @@ part! {
         /// Packets per second requested; absent for `max`.
         #[serde(skip_serializing_if = "Option::is_none")]
         requested_pps: Option<f64> = PACKETS_PER_S;
+        /// When it was added to the running trial, s since traffic started; absent for streams of the profile. Rates count
+        /// from then on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        added_s: Option<f64> = SECONDS;
+        /// When it was removed from the running trial, s since traffic started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        removed_s: Option<f64> = SECONDS;
         /// Packets per second sent.
         offered_pps: f64 = PACKETS_PER_S;
         /// Packets sent.

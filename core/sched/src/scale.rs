@@ -42,8 +42,8 @@ impl Schedule {
     /// Streams without a rate know no speed and are only held or not. A chain has one time: it changes with any of its
     /// streams.
     ///
-    /// `at` must be later than every `now` that was polled, and not earlier than in the call before. What was due before
-    /// stays due. Workers told the same in the same order are still one sender. An even load stays exact; for the others,
+    /// `at` must be later than every `now` that was polled; changes are made in the order of their instants. What was due
+    /// before stays due. Workers told the same in the same order are still one sender. An even load stays exact; for the others,
     /// it is the departure at factor 1, rounded to the nanosecond, that is scaled.
     ///
     /// Allocates. Takes time in proportion to the streams named, the first time to all streams of the schedule; when the
@@ -73,6 +73,26 @@ impl Schedule {
         }
         self.heap.fill(self.sources.iter().map(Source::due));
         owed
+    }
+
+    /// Takes in what `other` has: streams of numbers that no stream here has, for the same share. Numbers and times of those
+    /// here stay as they are, and changes of speed told before are none of the new ones'. The end is this schedule's.
+    ///
+    /// Allocates; takes time in proportion to the classes and streams of both.
+    pub fn join(&mut self, other: Self) {
+        let (sources, greedy) = (self.sources.len() as u32, self.greedy.len() as u32);
+        for change in &mut self.changes {
+            change.targets.get_or_insert_with(|| (0..sources).chain(GREEDY..GREEDY + greedy).collect());
+        }
+        if let Some(homes) = &mut self.homes {
+            let shift = |id: u32| if id < GREEDY { id + sources } else { id + greedy };
+            let new = other.find_homes().into_iter().map(|home| Home { id: shift(home.id), ..home });
+            homes.extend(new);
+            homes.sort_by_key(|home| home.stream);
+        }
+        self.sources.extend(other.sources);
+        self.greedy.extend(other.greedy);
+        self.heap.fill(self.sources.iter().map(Source::due));
     }
 
     /// Makes the next change.

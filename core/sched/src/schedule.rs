@@ -92,7 +92,7 @@ impl Source {
     }
 }
 
-/// Which stream sends next on one port.
+/// Which stream sends next on one port. The default sends none.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     /// Classes and processes by when they are due next.
@@ -109,6 +109,12 @@ pub struct Schedule {
     /// Where every stream is, once somebody asked.
     pub(crate) homes: Option<Vec<Home>>,
     end: Nanos,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self::new(&[], &[], Nanos::ZERO, Nanos::ZERO, Share::WHOLE)
+    }
 }
 
 impl Schedule {

@@ -179,6 +179,57 @@ proptest! {
     }
 
     #[test]
+    fn streams_that_join_and_leave_disturb_no_other(
+        (streams, chains) in loads(), (more, more_chains) in loads(), changes in changes(), at in 1u64..SPAN, leave in 1u64..SPAN,
+        workers in 1u16..4,
+    ) {
+        const NEW: u32 = 1_000;
+        let moved = |stream: u32| NEW + stream;
+        let more: Vec<_> = more.into_iter().map(|(stream, load)| (moved(stream), load)).collect();
+        let more_chains: Vec<Chain> = more_chains
+            .into_iter()
+            .map(|mut chain| {
+                chain.links.iter_mut().for_each(|link| link.stream = moved(link.stream));
+                chain
+            })
+            .collect();
+        let (at, leave) = (Nanos(at), Nanos(at.max(leave)));
+        for index in 0..workers {
+            let share = Share { index, of: workers };
+            let alone = sent(&mut Schedule::new(&streams, &chains, Nanos(0), Nanos(SPAN), share), &changes, 3_000);
+            let new = || Schedule::new(&more, &more_chains, at, Nanos(SPAN) - at, share);
+            let new_alone = run(&mut new());
+            let mut schedule = Schedule::new(&streams, &chains, Nanos(0), Nanos(SPAN), share);
+            // Changes told before are none of the new streams'; those of the others go on.
+            changes.iter().for_each(|change| scale(&mut schedule, change));
+            let (mut slots, mut out, mut joins) = (Vec::new(), [Slot::default(); 7], Some(new()));
+            loop {
+                let due = schedule.next_due();
+                if due >= at && let Some(new) = joins.take() {
+                    schedule.join(new);
+                    let leaving: Vec<u32> = more.iter().map(|(stream, _)| *stream).take(5).collect();
+                    if leave > at {
+                        schedule.scale(Some(&leaving), Factor::ZERO, leave);
+                    }
+                    continue;
+                }
+                if due == Nanos::MAX {
+                    break;
+                }
+                let n = schedule.poll(due, &mut out, 5);
+                slots.extend(out[..n].iter().flat_map(packets));
+            }
+            let key = |s: &Slot| (s.due, s.stream, s.number);
+            let sorted = |mut slots: Vec<Slot>| { slots.sort_by_key(key); slots };
+            let of = |new: bool| slots.iter().copied().filter(|s| (s.stream >= NEW) == new).collect::<Vec<_>>();
+            prop_assert_eq!(sorted(of(false)), sorted(alone));
+            let leaves = |s: &Slot| leave > at && more.iter().take(5).any(|(stream, _)| *stream == s.stream);
+            let stays = new_alone.into_iter().filter(|s| !leaves(s) || s.due < leave).collect();
+            prop_assert_eq!(sorted(of(true)), sorted(stays));
+        }
+    }
+
+    #[test]
     fn numbers_go_up_by_one_and_counts_end_exactly((streams, chains) in loads(), changes in changes()) {
         let mut schedule = Schedule::new(&streams, &chains, Nanos(0), Nanos(SPAN), Share::WHOLE);
         changes.iter().for_each(|change| scale(&mut schedule, change));

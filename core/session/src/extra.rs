@@ -6,6 +6,7 @@
 
 use crate::flow::{Flag, Flow};
 use std::collections::VecDeque;
+use units::Nanos;
 
 /// Bytes of buffers that are kept for the next flow.
 const KEEP_MAX: usize = 4096;
@@ -31,6 +32,8 @@ pub(crate) struct Extra {
     pub made: VecDeque<Made>,
     /// Datagrams that can't be used yet.
     pub datagrams: VecDeque<Vec<u8>>,
+    /// When the loop for a time began that it is in.
+    pub began: Nanos,
 }
 
 /// What a request is answered by once it is whole.

@@ -9,7 +9,7 @@ pub use crate::dns::{DnsAnswer, DnsPlan, DnsQuery, DnsRule};
 pub use crate::http::{
     HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, Method, RequestBody,
 };
-pub use crate::program::{Expect, Op, Program};
+pub use crate::program::{Expect, Op, Program, TIMED_MAX};
 pub use crate::tunnel::TunnelPlan;
 pub use crate::vary::{By, Content, Delay, Part, SelectionOrder, Size, Values, Weighted};
 

@@ -54,7 +54,8 @@ macro_rules! documents {
 
 documents!(Serialize: AuditEntry, Campaign, Check, DoctorCheck, Lease, Live, Method, PingResult, Port, Problem,
     ProfileEntry, ProtocolChange, Role, Run, Script, Snapshot, StoredProfile, Version, Whoami);
-documents!(Deserialize: NewCampaign, NewCheck, NewLease, NewPing, NewProfile, NewProtocolChange, NewRate, NewRun, NewScript, Renewal);
+documents!(Deserialize: NewCampaign, NewCheck, NewLease, NewPing, NewProfile, NewProtocolChange, NewRate, NewRun, NewScript,
+    NewStreams, RemovedStreams, Renewal);
 
 /// The schema of `T` and those it refers to, by name.
 fn definitions<T: JsonSchema>(contract: Contract) -> Map<String, Value> {

@@ -27,6 +27,7 @@ pub use ports::{Lease, NewLease, Port, PortKind, PortLease, Renewal};
 pub use problems::{Problem, ProblemPlace};
 pub use profiles::{Check, CheckedPort, NewCheck, NewProfile, ProfileEntry, StoredProfile};
 pub use runs::{
-    NewPing, NewProtocolChange, NewRate, NewRun, PingResult, ProtocolAction, ProtocolChange, Run, State,
+    NewPing, NewProtocolChange, NewRate, NewRun, NewStreams, PingResult, ProtocolAction, ProtocolChange,
+    RemovedStreams, Run, State,
 };
 pub use scripts::{NewScript, Script, ScriptFile};

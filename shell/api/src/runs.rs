@@ -130,6 +130,29 @@ pub struct NewRate {
     pub scale: Option<f64>,
 }
 
+/// Streams to add to a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewStreams {
+    /// Profile with the run's `ports` and the streams to add: YAML or JSON text, or the document itself. Names of streams
+    /// must be new to the run. Times, and `load.duration`, count from the moment they are added.
+    #[schemars(schema_with = "crate::profiles::profile")]
+    pub profile: Value,
+}
+
+/// Streams to remove from a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RemovedStreams {
+    /// Names of streams; the name of a stream with copies means all of them. Default: all streams there are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<String>,
+    /// When, s since traffic started. Default: at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub at_s: Option<f64>,
+}
+
 /// A ping to send from a port of a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -171,7 +171,7 @@ impl View<'_> {
     pub fn neighbours(&self) -> impl Iterator<Item = NeighbourView<'_>> {
         let trial = self.trial;
         trial.known.iter().map(|(port, host, ip, mac)| {
-            let host = trial.hosts.plan(trial.plan, *port, *host);
+            let host = trial.hosts.plan(&trial.plan, *port, *host);
             NeighbourView { port: &trial.plan.ports[*port].name, host: &host.name, ip: *ip, mac: *mac }
         })
     }

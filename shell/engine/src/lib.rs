@@ -28,8 +28,9 @@ pub mod trust;
 mod worker;
 
 pub use control::commands::{
-    CaptureCommand, Command, CommandError, Commands, Control, PendingReply, PingCommand, PingReply,
-    ProtocolAction, ProtocolCommand, RateCommand, Reply, ReplyFuture, Speed, channel,
+    CaptureCommand, Command, CommandError, Commands, Control, NewStreams, PendingReply, PingCommand,
+    PingReply, ProtocolAction, ProtocolCommand, RateCommand, RemoveCommand, Reply, ReplyFuture, Speed,
+    channel,
 };
 pub use error::EngineError;
 pub use figures::{NeighbourView, PortView, SessionView, StreamView};

@@ -176,7 +176,7 @@ pub(crate) struct PortEnd {
 }
 
 fn port_pacing(trial: &Trial<'_>, sums: &Sums, port: usize) -> PacingRecord {
-    if !trial.shape.paces_streams() {
+    if !trial.shape.paces_streams {
         return sums.pacing[port].clone();
     }
     let mut all = PacingRecord::default();
@@ -207,6 +207,7 @@ pub(crate) fn streams(
         };
         let row = Row {
             requested_pps: requested(stream, span, final_counts),
+            stream: Some(stream),
             window,
             tx: sums.sent[index],
             measured_tx: sums.sent[index],
@@ -218,7 +219,7 @@ pub(crate) fn streams(
             jitter: jitter.map(|jitter| jitter[index]),
             arrived,
             paths,
-            pacing: trial.shape.paces_streams().then(|| pacing(&sums.pacing[index])).flatten(),
+            pacing: trial.shape.paces_streams.then(|| pacing(&sums.pacing[index])).flatten(),
         };
         all.insert(plan.name.clone(), row.result(final_counts));
     }
@@ -310,6 +311,7 @@ fn group_row(
     }
     let row = Row {
         requested_pps,
+        stream: None,
         window: span,
         tx,
         measured_tx,
@@ -329,6 +331,8 @@ fn group_row(
 /// What a row of the result is made of.
 struct Row<'a> {
     requested_pps: Option<f64>,
+    /// Absent for the sum of several.
+    stream: Option<&'a TrialStream>,
     /// The time in which packets were due.
     window: Nanos,
     tx: u64,
@@ -384,6 +388,8 @@ impl Row<'_> {
         let lost = counts.filter(|_| final_counts).map(|c| sent.saturating_sub(c.received));
         StreamResult {
             requested_pps: self.requested_pps,
+            added_s: self.stream.filter(|stream| stream.added > Nanos::ZERO).map(|s| s.added.as_secs_f64()),
+            removed_s: self.stream.and_then(|stream| stream.removed).map(Nanos::as_secs_f64),
             offered_pps: tx as f64 / self.window.as_secs_f64().max(1e-9),
             tx,
             tx_bytes: self.tx_bytes,
@@ -410,20 +416,21 @@ impl Row<'_> {
 /// Packets per second a stream asked for; `None` if it takes what there is, if others decide when its turn is, or, of a
 /// rate that changes, over a part of the trial.
 fn requested(stream: &TrialStream, span: Nanos, whole: bool) -> Option<f64> {
-    let rest = span.since(stream.load.start_delay).as_secs_f64();
+    let rest = stream.time_in(span).since(stream.load.start_delay);
+    let seconds = rest.as_secs_f64();
     match &stream.load.pace {
         Pace::Even(rate) => Some(rate.as_f64()),
-        _ if stream.chained || !whole || rest == 0.0 => None,
-        _ => stream.load.packets_in(span).map(|packets| packets as f64 / rest),
+        _ if stream.chained || !whole || rest == Nanos::ZERO => None,
+        _ => stream.load.packets_in(stream.time_in(span)).map(|packets| packets as f64 / seconds),
     }
 }
 
 /// The part of `span` in which a stream had packets due.
 fn active(stream: &TrialStream, span: Nanos) -> Nanos {
     if stream.chained {
-        return span;
+        return stream.time_in(span);
     }
-    let rest = span.since(stream.load.start_delay);
+    let rest = stream.time_in(span).since(stream.load.start_delay);
     match (stream.load.count, &stream.load.pace) {
         (Some(count), Pace::Even(rate)) if rate.micro() > 0 => {
             let all = u128::from(count) * 1_000_000_000_000_000 / u128::from(rate.micro());

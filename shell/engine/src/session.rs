@@ -19,7 +19,7 @@ use crate::observer::TrialObserver;
 use crate::protocols::Protocols;
 use crate::rows::{self, PortEnd};
 use crate::session_rows;
-use crate::trial::Trial;
+use crate::trial::TrialStream;
 use crate::trial::rig::Rig;
 use crate::trust::{self, Evidence};
 use baseline::Baseline;
@@ -32,6 +32,7 @@ use port::{PortFacts, VirtualClock};
 use profile::Plan;
 use profile::plan::SessionEntry;
 use result::{ClockResult, ProtocolResult, ResultDocument, WorkerResult};
+use std::borrow::Cow;
 use std::time::Duration;
 use units::Nanos;
 
@@ -40,13 +41,15 @@ pub struct Session {
     plan: Plan,
     rig: Rig,
     without_neighbours: bool,
+    /// The plan with the streams that were added to the last trial, if any were.
+    grown: Option<Plan>,
 }
 
 impl Session {
     /// Loads `plan` on the ports of `rig`, which are in the plan's order.
     pub fn load(plan: Plan, rig: Rig) -> Self {
         assert_eq!(plan.ports.len(), rig.ports.len(), "a rig has the ports of its plan");
-        Self { plan, rig, without_neighbours: false }
+        Self { plan, rig, without_neighbours: false, grown: None }
     }
 
     /// Lets a plan that sends nothing go on although neighbours do not answer, and any plan without waiting for BGP sessions.
@@ -103,7 +106,7 @@ impl Session {
         };
         let punts = rig.punts_dropped().into_iter().zip(punts_before);
         let punts = punts.map(|(now, before)| (now.0 - before.0, now.1 - before.1)).collect();
-        let mut document = assemble(&trial, &results, rig.queues(), drops, punts, links, clock_result);
+        let mut document = assemble(&results, rig.queues(), drops, punts, links, clock_result);
         document.started = Some(started);
         document.verdict.notes.extend(unwatched);
         document.self_latency_ns = self_latency;
@@ -115,6 +118,7 @@ impl Session {
         if let Some(protocols) = &rig.protocols {
             tell_protocols(&mut document, protocols);
         }
+        self.grown = grown(results);
         self.judge(&mut document);
         Ok(document)
     }
@@ -150,11 +154,11 @@ impl Session {
             read_cost_ns: None,
             core_skew_ns: None,
         };
-        let mut document =
-            assemble(&trial, &results, rig.queues(), drops, Vec::new(), Vec::new(), clock_result);
+        let mut document = assemble(&results, rig.queues(), drops, Vec::new(), Vec::new(), clock_result);
         document.timestamp_class = "simulated".into();
         emulation.end(rig, clock, &idle)?;
         emulation.report(&mut document);
+        self.grown = grown(results);
         self.judge(&mut document);
         Ok(document)
     }
@@ -163,7 +167,7 @@ impl Session {
     /// [`simulate`](Self::simulate) have done so; do it again after adding to a document.
     pub fn judge(&self, document: &mut ResultDocument) {
         document.criteria = trust::judge_criteria(&self.plan.criteria, document);
-        document.achieved = Some(achieved(&self.plan, document));
+        document.achieved = Some(achieved(self.grown.as_ref().unwrap_or(&self.plan), document));
     }
 }
 
@@ -192,16 +196,25 @@ fn tell_protocols(document: &mut ResultDocument, protocols: &Protocols) {
     }
 }
 
+/// The plan with the streams that were added, if any were.
+fn grown(results: WorkerResults<'_>) -> Option<Plan> {
+    let Cow::Owned(trial) = results.trial else { return None };
+    match trial.plan {
+        Cow::Owned(plan) => Some(plan),
+        Cow::Borrowed(_) => None,
+    }
+}
+
 fn assemble(
-    trial: &Trial<'_>,
-    results: &WorkerResults,
+    results: &WorkerResults<'_>,
     queues: Vec<usize>,
     drops: Vec<port::DriverDrops>,
     punts: Vec<(u64, u64)>,
     links: Vec<Vec<LinkEvent>>,
     clock: ClockResult,
 ) -> ResultDocument {
-    let plan = trial.plan;
+    let trial = &*results.trial;
+    let plan = &*trial.plan;
     let (mut links, mut queues, mut punts) = (links.into_iter(), queues.into_iter(), punts.into_iter());
     let mut recording = results.recording.iter().cloned();
     let end = |(unsent, drops): (&u64, _)| PortEnd {
@@ -257,7 +270,7 @@ fn assemble(
 }
 
 /// How long traffic was sent: as planned, unless it was stopped, ended early by count, or could not keep up.
-fn sending_time(plan: &Plan, results: &WorkerResults) -> Nanos {
+fn sending_time(plan: &Plan, results: &WorkerResults<'_>) -> Nanos {
     let last = results.last_departure.since(results.epoch);
     let bounded = |entry: &SessionEntry| {
         let load = &entry.session.load;
@@ -265,7 +278,7 @@ fn sending_time(plan: &Plan, results: &WorkerResults) -> Nanos {
             && (load.count.is_some() || load.bytes.is_some() || load.time.is_some())
     };
     let counted = (!plan.streams.is_empty() || !plan.sessions.is_empty())
-        && plan.streams.iter().all(|s| s.count.is_some())
+        && results.trial.streams.iter().all(TrialStream::is_bounded)
         && plan.sessions.iter().all(bounded);
     let unsent = results.unsent.iter().any(|n| *n > 0);
     match results.stopped {

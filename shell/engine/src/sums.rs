@@ -81,6 +81,16 @@ impl Sums {
         }
     }
 
+    /// Has room for more streams.
+    pub(crate) fn grow(&mut self, shape: Shape) {
+        self.arrivals.grow(shape.streams, shape.scale);
+        self.sent.resize(shape.streams, 0);
+        self.sent_bytes.resize(shape.streams, 0);
+        if shape.paces_streams {
+            self.pacing.resize(shape.streams, PacingRecord::default());
+        }
+    }
+
     /// Forgets everything counted.
     pub(crate) fn clear(&mut self) {
         self.arrivals.clear();

@@ -4,15 +4,15 @@ use crate::counts::interval::Shape;
 use crate::rows::{self, PortEnd};
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::Trial;
+use crate::trial::hosts::EmulatedHosts;
 use crate::worker::Worker;
 use crate::worker::arrivals::{ANY_PORT, Expected};
 use crate::worker::flows::Local;
 use crate::worker::receive::Receiver;
 use crate::worker::template::{Blocks, Template};
-use crate::worker::transmit::{Signer, Transmitter, TxStream};
+use crate::worker::transmit::{Signer, Transmitter, TxLoad, TxStream};
 use crate::worker::varied::TxContent;
 use measure::Recorder;
-use neighbour::Hosts;
 use os::ThreadUsage;
 use os::link_watch::LinkChange;
 use port::{Clock, Port, PortRequest, TxOffload, ring};
@@ -21,6 +21,7 @@ use result::{CriterionResult, LatencyResult, Numbers, ResultDocument, Verdict};
 use sched::{Pace, Schedule, Share, StreamLoad};
 use session::Reason;
 use session::plan::{OpenRate, Side};
+use std::sync::Arc;
 use units::{FrameLen, Nanos, Pps, count};
 use wire::signature::{Mark, Stamp};
 use wire::{Header, PacketSpec, protocol};
@@ -60,7 +61,6 @@ const SELF_TEST_RATE: Pps = Pps::new(200_000);
 
 /// The tester's own share of a latency: a minimum frame sent and received by this thread over an in-process link.
 pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
-    let hosts = [Hosts::new(Vec::new(), Vec::new())];
     let len = FrameLen::MIN.without_fcs() as u16;
     let expected = [Expected { port: ANY_PORT, shortest: len, longest: len }];
     let request = PortRequest { queues: 1, frame_len_max: 64 };
@@ -78,9 +78,9 @@ pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
         StreamLoad { pace: Pace::Even(SELF_TEST_RATE), group: 1, count: None, start_delay: Nanos::ZERO };
     let schedule = Schedule::new(&[(0, load)], &[], Nanos::ZERO, SELF_TEST, Share::WHOLE);
     let shape = Shape::new(1, 1, 0, true);
-    let (signer, streams) = (Signer { mark, lane: 0 }, vec![stream]);
-    let transmitter =
-        Transmitter::new(queues.tx[0].as_mut(), 0, schedule, signer, streams, blocks, Vec::new(), shape);
+    let signer = Signer { mark, lane: 0 };
+    let load = TxLoad { streams: vec![stream], blocks, schedule, ..TxLoad::default() };
+    let transmitter = Transmitter::new(queues.tx[0].as_mut(), 0, signer, load, shape);
     let receiver = Receiver::new(queues.rx[0].as_mut(), 0, mark, 1_500);
     let recorder = Recorder::new(shape.table(), 1);
     let interval = Box::new(shape.interval());
@@ -88,8 +88,8 @@ pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
         vec![transmitter],
         vec![receiver],
         vec![Local::default()],
-        &hosts,
-        &expected,
+        Arc::new(EmulatedHosts::none()),
+        Arc::new(expected),
         recorder,
         interval,
         Nanos::ZERO,
@@ -537,7 +537,7 @@ impl Evidence<'_> {
 
 /// Streams of which too many packets left back to back although they were due apart, and what share did.
 fn bursty<'a>(trial: &'a Trial<'_>, sums: &'a Sums) -> impl Iterator<Item = (usize, f64)> + 'a {
-    let paced = trial.shape.paces_streams();
+    let paced = trial.shape.paces_streams;
     trial.streams.iter().enumerate().filter(move |_| paced).filter_map(|(index, stream)| {
         let Pace::Even(rate) = &stream.load.pace else { return None };
         let ratio = sums.pacing[index].back_to_back_ratio()?;

@@ -19,15 +19,16 @@ pub(crate) mod transmit;
 pub(crate) mod varied;
 
 use crate::counts::interval::{HITCH_NS, Interval, PAUSE_NS, PortCounts};
+use crate::trial::hosts::EmulatedHosts;
 use arrivals::Expected;
-use commands::{HostEvent, WorkerCommand};
+use commands::{Addition, HostEvent, WorkerCommand};
 use flows::{Flows, Local};
 use measure::{Jitter, Recorder};
-use neighbour::Hosts;
 use port::{Clock, PortError};
 use receive::Receiver;
 use rest::Rest;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use transmit::Transmitter;
 use units::Nanos;
 
@@ -60,8 +61,8 @@ pub(crate) struct Worker<'a> {
     punting: Vec<usize>,
     /// Sessions of each port, where it has some.
     local: Vec<Local>,
-    hosts: &'a [Hosts],
-    expected: &'a [Expected],
+    hosts: Arc<EmulatedHosts>,
+    expected: Arc<[Expected]>,
     recorder: Recorder,
     interval: Box<Interval>,
     answers: Vec<Vec<u8>>,
@@ -91,8 +92,8 @@ impl<'a> Worker<'a> {
         transmitters: Vec<Transmitter<'a>>,
         receivers: Vec<Receiver<'a>>,
         local: Vec<Local>,
-        hosts: &'a [Hosts],
-        expected: &'a [Expected],
+        hosts: Arc<EmulatedHosts>,
+        expected: Arc<[Expected]>,
         recorder: Recorder,
         interval: Box<Interval>,
         grace: Nanos,
@@ -169,11 +170,11 @@ impl<'a> Worker<'a> {
             let port = receiver.port();
             busy |= receiver.turn(
                 clock,
-                self.expected,
+                &self.expected,
                 &mut self.recorder,
                 &mut self.interval,
                 &mut self.local[port],
-                &self.hosts[port],
+                &self.hosts.ports[port],
                 &mut self.answers,
             );
             crowded |= receiver.took_all_it_could();
@@ -312,6 +313,10 @@ impl<'a> Worker<'a> {
                 self.host_frames_sent.extend(event);
             }
             WorkerCommand::SendFrames { .. } => {}
+            WorkerCommand::RemoveStreams(removal) => {
+                let sending = self.sending.iter_mut().filter(|s| !s.done);
+                sending.for_each(|s| s.transmitter.remove(&removal.streams, removal.at));
+            }
             WorkerCommand::Stop => self.stop(now),
         }
     }
@@ -342,6 +347,22 @@ impl<'a> Worker<'a> {
         }
         let at = now.since(self.epoch);
         self.flows_mut().for_each(|flows| flows.stop(at));
+    }
+
+    /// Sends more streams and goes on with `empty`, which has room for them; hands over what was counted.
+    pub(crate) fn add(&mut self, more: Addition, empty: Box<Interval>) -> Box<Interval> {
+        let Addition { loads, hosts, expected, marks, longest } = more;
+        (self.hosts, self.expected) = (hosts, expected);
+        self.receivers.iter_mut().for_each(|receiver| receiver.count_marks(marks.clone()));
+        let counted = self.swap(empty);
+        for (port, load) in loads {
+            let sending = self.sending.iter_mut().find(|sending| sending.transmitter.port() == port);
+            if let Some(sending) = sending {
+                sending.transmitter.add(load, longest);
+                sending.done = false;
+            }
+        }
+        counted
     }
 
     /// Hands over what was counted and goes on with `empty`.

@@ -2,8 +2,14 @@
 
 mod common;
 
-use common::{number, plan, run, stream};
-use result::ResultDocument;
+use common::{number, plan, run, run_told, stream};
+use engine::{Command, CommandError, Control, NewStreams, RateCommand, RemoveCommand, Speed, channel};
+use profile::Plan;
+use result::{Numbers, ResultDocument};
+use std::sync::Arc;
+use std::thread::{sleep, spawn};
+use std::time::Duration;
+use units::Nanos;
 
 #[test]
 fn everything_sent_comes_back_and_is_believed() {
@@ -63,4 +69,76 @@ fn a_count_ends_the_trial() {
     let document = run(plan(vec![some], "10s"), 1);
     assert_eq!(number(&document, "streams.s.tx"), 50.0);
     assert!(document.duration_s < 1.0, "{}", document.duration_s);
+}
+
+fn add(control: &Control, plan: Plan) -> Result<(), CommandError> {
+    control.request(Command::AddStreams(NewStreams(Arc::new(plan)))).wait().map(drop)
+}
+
+#[test]
+fn streams_join_and_leave_a_running_trial() {
+    for workers in [1, 2] {
+        let (control, mut commands) = channel();
+        let others = spawn(move || {
+            sleep(Duration::from_millis(200));
+            let mut marked = stream("third", "2kpps");
+            (marked.from, marked.to) = (1, Some(0));
+            add(&control, plan(vec![stream("second", "5kpps"), marked], "1s")).unwrap();
+            let again = add(&control, plan(vec![stream("second", "5kpps")], "1s"));
+            assert!(
+                matches!(again, Err(CommandError::Refused(reason)) if reason.contains("'second' already"))
+            );
+            let other_seed = add(&control, Plan { seed: 8, ..plan(vec![stream("x", "1kpps")], "1s") });
+            assert!(matches!(other_seed, Err(CommandError::Refused(reason)) if reason.contains("seed is 7")));
+            sleep(Duration::from_millis(300));
+            let remove = || RemoveCommand { streams: vec!["second".to_owned()], at: None };
+            control.request(Command::RemoveStreams(remove())).wait().unwrap();
+            assert!(control.request(Command::RemoveStreams(remove())).wait().is_err(), "it is gone");
+            // All that are left: what was removed is not brought back.
+            let resume = RateCommand { stream: None, speed: Speed::Share(1_000_000) };
+            control.request(Command::SetRate(resume)).wait().unwrap();
+        });
+        let document = run_told(plan(vec![stream("first", "10kpps")], "1s"), workers, &mut commands);
+        others.join().unwrap();
+        let of = |name: &str, field: &str| number(&document, &format!("streams.{name}.{field}"));
+        let unsent: f64 =
+            ["west", "east"].map(|p| number(&document, &format!("ports.{p}.tx_unsent"))).iter().sum();
+        assert!((of("first", "tx") - 10_000.0).abs() <= unsent, "{}", of("first", "tx"));
+        for name in ["first", "second", "third"] {
+            assert_eq!(
+                (of(name, "lost"), of(name, "reordered"), of(name, "duplicates")),
+                (0.0, 0.0, 0.0),
+                "{name}"
+            );
+            assert!(of(name, "latency_ns.samples") > 0.0);
+        }
+        let (added, removed) = (of("second", "added_s"), of("second", "removed_s"));
+        assert!((0.2..0.6).contains(&added) && (added + 0.25..1.0).contains(&removed), "{added} {removed}");
+        assert!((of("second", "tx") - (removed - added) * 5_000.0).abs() <= 2.0 + unsent);
+        assert!((of("third", "tx") - (1.0 - added) * 2_000.0).abs() <= 2.0 + unsent);
+        assert!((of("second", "offered_pps") - 5_000.0).abs() < 50.0 + unsent);
+        assert!(document.number("streams.first.added_s").is_none());
+    }
+}
+
+#[test]
+fn a_trial_ends_with_its_last_stream() {
+    let (control, mut commands) = channel();
+    let others = spawn(move || {
+        sleep(Duration::from_millis(100));
+        let mut short = stream("short", "1kpps");
+        short.duration = Some("200ms".parse().unwrap());
+        add(&control, plan(vec![short], "1s")).unwrap();
+        let mut timed = stream("timed", "1kpps");
+        timed.start_delay = Nanos::from_millis(50);
+        add(&control, plan(vec![timed], "150ms")).unwrap();
+        let remove = RemoveCommand { streams: vec!["long".to_owned()], at: Some(Nanos::from_millis(250)) };
+        control.request(Command::RemoveStreams(remove)).wait().unwrap();
+    });
+    let document = run_told(plan(vec![stream("long", "1kpps")], "1000s"), 1, &mut commands);
+    others.join().unwrap();
+    assert!((0.25..5.0).contains(&document.duration_s), "{}", document.duration_s);
+    let sent: f64 =
+        ["short", "timed", "long"].map(|n| number(&document, &format!("streams.{n}.tx"))).iter().sum();
+    assert_eq!(sent + number(&document, "ports.west.tx_unsent"), 200.0 + 100.0 + 250.0);
 }

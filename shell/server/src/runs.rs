@@ -8,11 +8,12 @@ use crate::snapshots::{EVERY, SnapshotPublisher};
 use crate::texts::{Text, Texts};
 use api::{Names, NewPing, Run, Snapshot, State};
 use engine::{
-    CaptureCommand, Command, CommandError, Commands, RateCommand, Reply, Rig, RunOptions, Session, Speed,
-    TrialObserver, View,
+    CaptureCommand, Command, CommandError, Commands, NewStreams, RateCommand, RemoveCommand, Reply, Rig,
+    RunOptions, Session, Speed, TrialObserver, View,
 };
 use os::TscClock;
-use profile::Plan;
+use profile::plan::{SessionEntry, StreamPlan};
+use profile::{Overrides, Plan};
 use result::{AchievedResult, IntervalDocument, ResultDocument, StreamResult, TotalDocument, Verdict};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::{CampaignId, NewTrial, Store};
-use units::{Load, Nanos};
+use units::{Load, Nanos, Pps};
 
 /// How long the clock is calibrated.
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
@@ -37,7 +38,10 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) struct RunJob {
     pub(crate) job: Job,
     pub(crate) duration: Nanos,
-    pub(crate) names: Names,
+    /// Of streams, those that were added as well.
+    names: Mutex<Names>,
+    /// Streams are added by one client at a time.
+    pub(crate) adding: tokio::sync::Mutex<()>,
     /// Files captures are written to, by port name.
     pub(crate) captures: BTreeMap<String, PathBuf>,
     /// As it stands, rates changed while it runs included.
@@ -61,6 +65,7 @@ pub(crate) struct RunChange {
     reason: Option<String>,
     rate_changes: usize,
     refused_changes: usize,
+    streams: usize,
     has_verdict: bool,
 }
 
@@ -118,7 +123,8 @@ impl RunJob {
         Self {
             job,
             duration: plan.duration,
-            names,
+            names: Mutex::new(names),
+            adding: tokio::sync::Mutex::default(),
             captures,
             plan: Mutex::new(plan),
             listens: mode.listens,
@@ -128,6 +134,16 @@ impl RunJob {
             full_texts: Texts::default(),
             documents: Texts::default(),
         }
+    }
+
+    /// Names of the columns of live figures.
+    fn names(&self) -> Names {
+        lock(&self.names).clone()
+    }
+
+    /// How many streams there are, added and removed ones included.
+    pub(crate) fn streams(&self) -> usize {
+        lock(&self.names).streams.len()
     }
 
     /// The run as clients see it.
@@ -150,7 +166,7 @@ impl RunJob {
             achieved: end.achieved.clone(),
             rate_changes: changes.made.clone(),
             refused_changes: changes.refused.clone(),
-            names: self.names.clone(),
+            names: self.names(),
             captures: self.captures.keys().cloned().collect(),
         }
     }
@@ -201,6 +217,7 @@ impl RunJob {
             reason: status.reason,
             rate_changes: changes.made.len(),
             refused_changes: changes.refused.len(),
+            streams: self.streams(),
             has_verdict: lock(&self.end).verdict.is_some(),
         }
     }
@@ -270,6 +287,66 @@ impl RunJob {
         self.job.snapshots.notify();
     }
 
+    /// What a plan of streams to add must be resolved with.
+    pub(crate) fn for_more_streams(&self) -> Overrides {
+        let marked = lock(&self.plan).streams.iter().filter(|stream| stream.mark.is_some()).count();
+        let seed = Some(self.job.about.seed);
+        Overrides { seed, first_mark: u16::try_from(marked).unwrap_or(u16::MAX), ..Overrides::default() }
+    }
+
+    /// Adds the streams of a plan for the same ports; returns once workers have them, or the engine refuses. One caller at a
+    /// time: whoever has `adding`.
+    pub(crate) async fn add_streams(&self, more: Plan, limits: &Limits) -> Result<(), Fault> {
+        let mut grown = lock(&self.plan).clone();
+        grown.streams.extend(more.streams.iter().cloned());
+        limits.check(&grown)?;
+        let streams = more.streams.clone();
+        let names: Vec<String> = more.streams.iter().map(|stream| stream.name.clone()).collect();
+        self.carry_out(Command::AddStreams(NewStreams(Arc::new(more)))).await?;
+        lock(&self.plan).streams.extend(streams);
+        lock(&self.changes).made.push(format!("{} added", names.join(", ")));
+        lock(&self.names).streams.extend(names);
+        self.job.snapshots.notify();
+        Ok(())
+    }
+
+    /// Removes streams, at once or at a time; returns once the engine knows, or refuses.
+    pub(crate) async fn remove_streams(&self, removed: api::RemovedStreams) -> Result<(), Fault> {
+        let at = match removed.at_s {
+            None => None,
+            Some(at) if (0.0..1e9).contains(&at) => Some(Nanos((at * 1e9) as u64)),
+            Some(_) => return Err(Fault::value("at_s", "expected 0 to 1000000000")),
+        };
+        let names = removed.streams;
+        let who = if names.is_empty() { "all streams".to_owned() } else { names.join(", ") };
+        let words = match removed.at_s {
+            None => format!("{who} removed"),
+            Some(at) => format!("{who} removed at {at} s"),
+        };
+        let is_meant = |stream: &StreamPlan| names.iter().any(|name| stream.is_called(name));
+        let meant: Vec<bool> =
+            lock(&self.plan).streams.iter().map(|stream| names.is_empty() || is_meant(stream)).collect();
+        self.carry_out(Command::RemoveStreams(RemoveCommand { streams: names, at })).await?;
+        if at.is_none() {
+            // They count no longer for the limits.
+            let mut plan = lock(&self.plan);
+            let gone = plan.streams.iter_mut().zip(meant).filter(|(_, meant)| *meant);
+            gone.for_each(|(stream, _)| stream.rate = Load::Packets(Pps::ZERO));
+        }
+        lock(&self.changes).made.push(words);
+        self.job.snapshots.notify();
+        Ok(())
+    }
+
+    /// Has the engine do something, for as long as that takes.
+    async fn carry_out(&self, command: Command) -> Result<(), Fault> {
+        match self.job.control.request(command).await {
+            Ok(_) => Ok(()),
+            Err(CommandError::Refused(reason)) => Err(Fault::conflict(reason)),
+            Err(CommandError::Ended) => Err(Fault::conflict("the run has ended")),
+        }
+    }
+
     /// Switches the capture of a port on or off.
     pub(crate) async fn capture(&self, port: &str, on: bool) {
         let command = Command::SetCapture(CaptureCommand { port: port.to_owned(), on });
@@ -284,19 +361,17 @@ impl RunJob {
         if self.job.has_ended() {
             return Err(Fault::conflict("the run has ended"));
         }
-        self.pings.send(new, &self.names.ports, &self.job).await
+        let ports = self.names().ports;
+        self.pings.send(new, &ports, &self.job).await
     }
 
     /// The change somebody wants, if it makes sense and is within the limits.
     fn understood(&self, wanted: &api::NewRate, limits: &Limits) -> Result<Change, Fault> {
         let mut plan = lock(&self.plan);
-        let copies = wanted.stream.as_ref().map(|name| format!("{name}["));
-        let meant = |name: &str| match (&wanted.stream, &copies) {
-            (Some(wanted), Some(copies)) => name == wanted || name.starts_with(copies.as_str()),
-            _ => true,
-        };
-        let is_known = plan.streams.iter().any(|stream| meant(&stream.name))
-            || plan.sessions.iter().any(|entry| meant(&entry.session.name));
+        let is_meant = |stream: &StreamPlan| wanted.stream.as_ref().is_none_or(|name| stream.is_called(name));
+        let is_entry =
+            |entry: &SessionEntry| wanted.stream.as_ref().is_none_or(|name| entry.session.name == *name);
+        let is_known = plan.streams.iter().any(is_meant) || plan.sessions.iter().any(is_entry);
         if let Some(name) = wanted.stream.as_ref().filter(|_| !is_known) {
             return Err(Fault::value("stream", format!("no stream '{name}', and no sessions of that name")));
         }
@@ -311,8 +386,7 @@ impl RunJob {
                     });
                 };
                 let mut changed = plan.clone();
-                for (index, stream) in changed.streams.iter_mut().enumerate().filter(|(_, s)| meant(&s.name))
-                {
+                for (index, stream) in changed.streams.iter_mut().enumerate().filter(|(_, s)| is_meant(s)) {
                     rates.push((index, std::mem::replace(&mut stream.rate, load), load));
                 }
                 limits.check(&changed)?;
@@ -413,7 +487,7 @@ impl RunJob {
 
     /// Lets go of what only an active run needs: a run of thousands of streams holds megabytes, and is listed for long.
     fn let_go(&self) {
-        let many = self.names.streams.len() > STREAMS_KEPT;
+        let many = self.streams() > STREAMS_KEPT;
         let has_totals = lock(&self.end).totals.is_some();
         self.job.snapshots.shrink(has_totals, has_totals && many);
         self.full_texts.forget();
@@ -428,7 +502,7 @@ impl RunJob {
 
     /// About how much memory it holds since it has ended, bytes.
     pub(crate) fn held_bytes(&self) -> usize {
-        let rows = self.names.streams.len() * (size_of::<StreamResult>() + ROW_BYTES);
+        let rows = self.streams() * (size_of::<StreamResult>() + ROW_BYTES);
         self.result().map_or(0, |text| text.len()) + rows
     }
 }

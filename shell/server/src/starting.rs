@@ -192,6 +192,29 @@ impl Service {
         Ok((run, is_open))
     }
 
+    /// Adds streams to a run, whose ports the profile must have.
+    pub(crate) async fn add_streams(
+        self: &Arc<Self>,
+        run: &Arc<RunJob>,
+        new: &api::NewStreams,
+    ) -> Result<(), Fault> {
+        let written = Written::find(Some(&new.profile), None, &self.profiles)?;
+        let (service, run) = (self.clone(), run.clone());
+        // What the engine has done is noted even if the client is gone.
+        let task = tokio::spawn(async move {
+            let _alone = run.adding.lock().await;
+            let overrides = run.for_more_streams();
+            let planned = blocking(service.clone(), move |service| {
+                let plan = plan(&written.text, &overrides, &service.profiles);
+                let mut plan = plan.map_err(|errors| Fault::profile(&errors))?;
+                service.admission.admit_all(&mut plan)?;
+                Ok(plan)
+            });
+            run.add_streams(planned.await?, &service.limits).await
+        });
+        task.await.unwrap_or_else(|_| Err(Fault::machine("the thread that adds streams failed")))
+    }
+
     /// Starts a campaign.
     pub(crate) fn start_campaign(
         self: &Arc<Self>,

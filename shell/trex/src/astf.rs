@@ -138,6 +138,12 @@ pub struct Command {
     /// Where to go on, relative to this step.
     #[serde(default)]
     pub offset: Option<i64>,
+    /// How a jump compares: `lt`, `le`, `gt`, `ge`, `eq`, `ne`.
+    #[serde(default)]
+    pub op: Option<String>,
+    /// Seconds.
+    #[serde(default)]
+    pub duration: Option<f64>,
 }
 
 /// Clients and servers that belong together.

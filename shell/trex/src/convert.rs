@@ -24,6 +24,8 @@ pub struct Options {
     pub speed_bps: Option<f64>,
     /// Sessions that are open at the end are not waited for.
     pub no_close: bool,
+    /// What names of streams begin with.
+    pub prefix: String,
     /// For TRex's simulator: MAC addresses as it has them, groups marked, nothing measured.
     pub simulated: bool,
 }
@@ -134,7 +136,10 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn senders(&mut self, port: &PortOptions, streams: &[Named]) -> (Vec<Sender>, f64) {
-        let prefix = if self.options.ports.len() > 1 { format!("p{}-", port.number) } else { String::new() };
+        let mut prefix = self.options.prefix.clone();
+        if self.options.ports.len() > 1 {
+            prefix.push_str(&format!("p{}-", port.number));
+        }
         let (links, notes) = match links(streams, &prefix) {
             Ok(found) => found,
             Err(errors) => {

@@ -33,6 +33,8 @@ class Calls:
     stop_run = Endpoint(calls.stop_run)
     set_rate = Endpoint(calls.set_rate)
     set_scale = Endpoint(calls.set_scale)
+    add_streams = Endpoint(calls.add_streams)
+    remove_streams = Endpoint(calls.remove_streams)
     ping = Endpoint(calls.ping)
     protocols = Endpoint(calls.protocols)
     change_protocols = Endpoint(calls.change_protocols)

@@ -224,6 +224,17 @@ def resume(id: str, *, stream: str | None = None) -> Call[r.RunInfo]:
     return set_scale(id, 1, stream=stream)
 
 
+def add_streams(id: str, profile: AnyProfile) -> Call[r.RunInfo]:
+    """Adds the streams of a profile that has the run's ports; what is sent already goes on."""
+    return Call("POST", at("runs", id, "streams"), kind_of(r.RunInfo), body={"profile": written(profile)})
+
+
+def remove_streams(id: str, streams: Sequence[str] = (), *, at_s: float | None = None) -> Call[r.RunInfo]:
+    """Removes streams by name, or all, at once or at a time; their counters stay."""
+    body = given(streams=list(streams), at_s=at_s)
+    return Call("DELETE", at("runs", id, "streams"), kind_of(r.RunInfo), body=body)
+
+
 def ping(
     id: str,
     port: str,

@@ -190,6 +190,8 @@ class RunCalls:
     stop = OnHandle(calls.stop_run)
     rate = OnHandle(calls.set_rate)
     scale = OnHandle(calls.set_scale)
+    add_streams = OnHandle(calls.add_streams)
+    remove_streams = OnHandle(calls.remove_streams)
     pause = OnHandle(calls.pause)
     resume = OnHandle(calls.resume)
 

@@ -810,6 +810,12 @@ class StreamResult:
     """Bytes sent, with FCS."""
     requested_pps: float | None = None
     """Packets per second requested; absent for `max`."""
+    added_s: float | None = None
+    """When it was added to the running trial, s since traffic started; absent for streams of the profile. Rates
+    count from then on.
+    """
+    removed_s: float | None = None
+    """When it was removed from the running trial, s since traffic started."""
     rx: int | None = None
     """Packets received, without duplicates."""
     rx_bytes: int | None = None

@@ -1466,6 +1466,14 @@ class Step(Written):
     """Time to wait."""
     repeat: Repeat | Mapping[str, Any] | None = None
     """Steps to repeat."""
+    label: str | None = None
+    """A place that 'goto' leads to, in the same list of steps."""
+    goto: GotoOr | None = None
+    """Where to go on, always or on a condition."""
+    set: Mapping[str, int] | None = None
+    """Variables, each with the number it gets."""
+    add: Mapping[str, int] | None = None
+    """Variables, each with the number that is added."""
 
 
 StepOr: TypeAlias = (
@@ -1494,10 +1502,28 @@ class Part(Written):
 class Repeat(Written):
     """Steps to repeat."""
 
-    times: Literal["endless"] | int
-    """Number of times, or 'endless' until the session is closed from outside."""
     do: Sequence[StepOr]
     """Steps."""
+    times: Literal["endless"] | int | None = None
+    """Number of times, or 'endless' until the session is closed from outside."""
+    for_: str | None = None
+    """Instead of a number: how long. Behind the last of the steps, once more if the time is not over. Not within
+    'repeat'.
+    """
+
+
+@dataclass(kw_only=True)
+class Goto(Written):
+    """Where to go on: a label, or a mapping."""
+
+    label: str
+    """The label."""
+    if_: str
+    """When: a variable, one of '==', '!=', '<', '<=', '>', '>=', and a number, such as 'n > 0'."""
+
+
+GotoOr: TypeAlias = "str | Goto | Mapping[str, Any]"
+"""Where to go on: a label, or a mapping."""
 
 
 @dataclass(kw_only=True)

@@ -3,8 +3,9 @@
 use crate::document::content::{ContentDoc, SizeDoc, TimesDoc};
 use crate::document::dns::DnsDoc;
 use crate::document::http::HttpDoc;
-use crate::document::quantity::{Bytes, DelayText, Name, PortRange};
+use crate::document::quantity::{Bytes, DelayText, Duration, Name, PortRange};
 use crate::document::vary::Weight;
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -175,6 +176,38 @@ pub struct OpKeys {
     pub wait: Option<DelayText>,
     /// Steps to repeat.
     pub repeat: Option<RepeatDoc>,
+    /// A place that 'goto' leads to, in the same list of steps.
+    pub label: Option<Name>,
+    /// Where to go on, always or on a condition.
+    pub goto: Option<GotoDoc>,
+    /// Variables, each with the number it gets.
+    #[schemars(extend("minProperties" = 1, "x-noun" = "variable"))]
+    pub set: Option<IndexMap<String, i64>>,
+    /// Variables, each with the number that is added.
+    #[schemars(extend("minProperties" = 1, "x-noun" = "variable"))]
+    pub add: Option<IndexMap<String, i64>>,
+}
+
+/// Where to go on: a label, or a mapping.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Goto")]
+#[expect(missing_docs, reason = "the variants' types say it; comments would become descriptions")]
+pub enum GotoDoc {
+    Word(Name),
+    Full(Box<GotoKeys>),
+}
+
+/// Where to go on, on a condition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline, extend("x-noun" = "jump"))]
+pub struct GotoKeys {
+    /// The label.
+    pub label: Name,
+    /// When: a variable, one of '==', '!=', '<', '<=', '>', '>=', and a number, such as 'n > 0'.
+    #[serde(rename = "if")]
+    pub condition: String,
 }
 
 /// Steps to repeat.
@@ -183,7 +216,10 @@ pub struct OpKeys {
 #[schemars(rename = "Repeat")]
 pub struct RepeatDoc {
     /// Number of times, or 'endless' until the session is closed from outside.
-    pub times: TimesDoc,
+    pub times: Option<TimesDoc>,
+    /// Instead of a number: how long. Behind the last of the steps, once more if the time is not over. Not within 'repeat'.
+    #[serde(rename = "for")]
+    pub time: Option<Duration>,
     /// Steps.
     #[serde(rename = "do")]
     #[schemars(length(min = 1))]

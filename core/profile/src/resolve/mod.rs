@@ -53,7 +53,7 @@ pub(crate) fn resolve(
         ports: Vec::new(),
         indices: Vec::new(),
         warnings: Vec::new(),
-        marks: 0,
+        marks: overrides.first_mark,
     };
     resolver.ports();
     let streams = resolver.streams();

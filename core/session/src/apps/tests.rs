@@ -223,6 +223,33 @@ fn echoes() {
 }
 
 #[test]
+fn loops_for_a_time_end_and_what_follows_is_sent() {
+    let text = |text: &str| Content { parts: vec![Part::Bytes(text.as_bytes().into())] };
+    let both = |said: &str| vec![Op::Send(text(said)), Op::Expect(Expect::Content(text(said)))];
+    let round = |said| [both(said), vec![Op::Wait(Delay::Constant(Nanos::from_millis(100)))]].concat();
+    let timed = |ms, said| Op::RepeatFor { time: Nanos::from_millis(ms), ops: round(said) };
+    let again = Op::Repeat { times: Some(70), ops: both("again") };
+    let ops = [both("first"), vec![timed(1_000, "one"), again, timed(350, "two")], both("last")].concat();
+    let app = AppPlan::Echo { client: Arc::new(Program { ops }) };
+    for carrier in [Carrier::Tcp, Carrier::Udp] {
+        let mut entry = plan(app.clone());
+        entry.carrier = carrier;
+        let mut wire = Wire::new(entry, &[700, 3]);
+        let start = wire.now;
+        wire.open(0);
+        wire.run(MINUTE);
+        if carrier == Carrier::Udp {
+            wire.cut_off(1, End::IdleTimeout);
+        }
+        wire.assert_complete(1);
+        assert!(wire.now.since(start) >= Nanos::from_millis(1_350), "{carrier:?}");
+        let wanted = format!("first{}{}{}last", "one".repeat(10), "again".repeat(70), "two".repeat(4));
+        assert_eq!(String::from_utf8_lossy(wire.sent(0)), wanted, "{carrier:?}");
+        assert_eq!(wire.sent(0), wire.sent(1));
+    }
+}
+
+#[test]
 fn datagrams_one_by_one() {
     let number = || Op::Send(Content { parts: vec![Part::Decimal(Values::REQUEST, 3)] });
     let many = |n, ops| Op::Repeat { times: Some(n), ops };

@@ -2,6 +2,10 @@
 //!
 //! Where a flow is in its program is one number: the step, counted as if all repetitions were written out. From it
 //! follow the operation, how many sends and expects came before, and so what is sent: a flow keeps no loop counters.
+//!
+//! How often a loop for a time was gone through, no number says. So such a loop ends a section of the program, without end as
+//! its steps are counted, and the next section has numbers of its own: steps, sends and expects begin at its multiple of 2^28.
+//! It begins when nothing is left to acknowledge, and so to send again, of the one before.
 
 use super::{Expect, Op, Program};
 use crate::counts::Reason;
@@ -12,6 +16,7 @@ use crate::pattern;
 use crate::vary::{Delay, turn};
 use std::sync::Arc;
 use tcp::End;
+use units::Nanos;
 
 /// Where a flow is. 0 is before it is open.
 mod state {
@@ -41,24 +46,60 @@ const NEAR: u32 = 64;
 const SHOWN_MAX: usize = 24;
 const LEFT_MASK: u64 = (1 << 40) - 1;
 
+/// Steps, sends and expects of a section, if there are several.
+const SECTION_BITS: u32 = 28;
+const SECTION: u32 = 1 << SECTION_BITS;
+
 /// A program made ready.
 #[derive(Debug)]
 pub(crate) struct Machine {
     /// All operations but repetitions.
     items: Vec<Item>,
-    block: Block,
-    /// Steps, sends and expects of the whole program.
-    all: Tally,
-    /// Where the first steps are.
-    near: Vec<Place>,
-    /// What sends the first messages, in `items`.
-    senders: Vec<u32>,
+    /// All but the last end with a loop for a time.
+    sections: Vec<Section>,
+    /// Whether it sends so many messages, and expects so many, if that is known.
+    sends: u64,
+    expects: u64,
     /// Whether the last thing it does is to expect something: what comes after that was not asked for.
     ends_with_expect: bool,
 }
 
 /// What is said of a server that sends more than its client expects.
 const SURPLUS: &str = "more bytes than expected";
+
+/// A part of a program whose steps are counted together.
+#[derive(Debug)]
+struct Section {
+    block: Block,
+    /// Where the first steps are.
+    near: Vec<Place>,
+    /// What sends the first messages, in `items`.
+    senders: Vec<u32>,
+}
+
+impl Section {
+    fn new(block: Block) -> Self {
+        let near = (0..NEAR).map_while(|step| block.locate(step)).collect();
+        let senders = (0..NEAR).map_while(|number| block.sender(number)).collect();
+        Self { block, near, senders }
+    }
+
+    #[inline]
+    fn locate(&self, step: u32) -> Option<Place> {
+        match self.near.get(step as usize) {
+            Some(place) => Some(*place),
+            None => self.block.locate(step),
+        }
+    }
+
+    #[inline]
+    fn sender(&self, number: u32) -> Option<u32> {
+        match self.senders.get(number as usize) {
+            Some(item) => Some(*item),
+            None => self.block.sender(number),
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 struct Block {
@@ -108,6 +149,10 @@ enum Item {
     Reset,
     Pause,
     Resume,
+    /// A loop for a time begins.
+    Clock,
+    /// A round of it ends, which lasts so long.
+    Round(Nanos),
 }
 
 /// Where a step is.
@@ -130,27 +175,29 @@ impl Block {
     fn new(ops: &[Op], items: &mut Vec<Item>) -> Self {
         let mut block = Self { nodes: Vec::new(), before: vec![Tally::default()] };
         for op in ops {
-            let (node, tally, times) = match op {
+            match op {
                 Op::Repeat { times, ops } => {
                     let inner = Self::new(ops, items);
-                    let (tally, times) = (inner.all(), times.map_or(u64::MAX, u64::from));
-                    (Node::Repeat(inner), tally, times)
+                    block.push(inner.all(), Node::Repeat(inner), times.map_or(u64::MAX, u64::from));
                 }
-                op => {
-                    let item = Item::new(op);
-                    let tally = item.tally();
-                    items.push(item);
-                    (Node::Item(items.len() as u32 - 1), tally, 1)
-                }
-            };
-            if tally.steps == 0 || times == 0 {
-                continue;
+                op => block.push_item(Item::new(op), items),
             }
-            let before = block.all();
-            block.before.push(before.plus(tally, times));
-            block.nodes.push(node);
         }
         block
+    }
+
+    fn push_item(&mut self, item: Item, items: &mut Vec<Item>) {
+        let tally = item.tally();
+        items.push(item);
+        self.push(tally, Node::Item(items.len() as u32 - 1), 1);
+    }
+
+    fn push(&mut self, tally: Tally, node: Node, times: u64) {
+        if tally.steps > 0 && times > 0 {
+            let before = self.all();
+            self.before.push(before.plus(tally, times));
+            self.nodes.push(node);
+        }
     }
 
     /// Index of the last item for which `begun` holds of what is before it; it holds up to some item, and no further.
@@ -243,7 +290,7 @@ impl Item {
             Op::Expect(Expect::Until(delimiter)) => Self::Until(delimiter.clone(), borders(delimiter)),
             Op::Expect(Expect::End) => Self::End,
             Op::Wait(delay) => Self::Wait(*delay),
-            Op::Repeat { .. } => unreachable!("a block takes repetitions apart"),
+            Op::Repeat { .. } | Op::RepeatFor { .. } => unreachable!("blocks and sections take them apart"),
             Op::HalfClose => Self::HalfClose,
             Op::Close => Self::Close,
             Op::Reset => Self::Reset,
@@ -279,44 +326,81 @@ fn borders(text: &[u8]) -> Vec<u8> {
 
 impl Machine {
     pub(crate) fn new(program: &Program) -> Self {
-        let mut items = Vec::new();
-        let block = Block::new(&program.ops, &mut items);
+        let (mut items, mut sections) = (Vec::new(), Vec::new());
+        let mut rest = &program.ops[..];
+        while let Some(at) = rest.iter().position(|op| matches!(op, Op::RepeatFor { .. })) {
+            let mut block = Block::new(&rest[..at], &mut items);
+            if let Op::RepeatFor { time, ops } = &rest[at] {
+                block.push_item(Item::Clock, &mut items);
+                let mut round = Block::new(ops, &mut items);
+                round.push_item(Item::Round(*time), &mut items);
+                block.push(round.all(), Node::Repeat(round), u64::MAX);
+            }
+            sections.push(Section::new(block));
+            rest = &rest[at + 1..];
+        }
+        let block = Block::new(rest, &mut items);
         let last = block.last().map(|last| &items[last as usize]);
         let ends_with_expect = matches!(last, Some(Item::Bytes(_) | Item::Content(..) | Item::Until(..)));
-        let near = (0..NEAR).map_while(|step| block.locate(step)).collect();
-        let senders = (0..NEAR).map_while(|number| block.sender(number)).collect();
-        Self { all: block.all(), items, block, near, senders, ends_with_expect }
+        sections.push(Section::new(block));
+        let all = sections.iter().fold(Tally::default(), |sum, section| sum.plus(section.block.all(), 1));
+        Self { sends: all.sends, expects: all.expects, items, sections, ends_with_expect }
+    }
+
+    /// The section that a number of a step or message is in, and the number there.
+    #[inline]
+    fn section(&self, number: u32) -> Option<(&Section, u32)> {
+        match &self.sections[..] {
+            [only] => Some((only, number)),
+            all => Some((all.get((number >> SECTION_BITS) as usize)?, number % SECTION)),
+        }
     }
 
     #[inline]
     fn locate(&self, step: u32) -> Option<StepPosition<'_>> {
-        let place = match self.near.get(step as usize) {
-            Some(place) => *place,
-            None if u64::from(step) >= self.all.steps => return None,
-            None => self.block.locate(step)?,
-        };
+        let (section, within) = self.section(step)?;
+        let place = section.locate(within)?;
+        let before = u64::from(step - within);
         let item = &self.items[place.item as usize];
-        Some(StepPosition { item, sends: place.sends, expects: place.expects })
+        Some(StepPosition { item, sends: before + place.sends, expects: before + place.expects })
     }
 
     /// The operation that sends message `number`.
     #[inline]
     fn sender(&self, number: u32) -> Option<&Item> {
-        let item = match self.senders.get(number as usize) {
-            Some(item) => *item,
-            None => self.block.sender(number)?,
-        };
-        Some(&self.items[item as usize])
+        let (section, within) = self.section(number)?;
+        Some(&self.items[section.sender(within)? as usize])
+    }
+
+    /// The round of a loop for a time is over; returns whether to go on: with another, or, if the time is over and all was
+    /// acknowledged, with what comes behind the loop.
+    fn round(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, time: Nanos) -> bool {
+        let began = ctx.extras.of(flow).began;
+        let is_full = flow.step % SECTION > SECTION - BUDGET || flow.sent % SECTION > SECTION - BUDGET;
+        if ctx.now.since(began) < time && !is_full {
+            return true;
+        }
+        if ctx.is_udp() {
+            while flow.unacked > 0 {
+                flow.drop_oldest(self.message_len(flow, flow.oldest()));
+            }
+        } else if flow.unacked > 0 {
+            flow.state = state::BLOCKED;
+            return false;
+        }
+        let next = (flow.step / SECTION + 1) * SECTION;
+        (flow.step, flow.sent) = (next.wrapping_sub(1), next);
+        true
     }
 
     /// What message `number` is made for.
     fn sent(&self, flow: &Flow, number: u64) -> Vars {
-        self.vars(flow, number, self.all.sends)
+        self.vars(flow, number, self.sends)
     }
 
     /// What expected message `number` is made for.
     fn expected_of(&self, flow: &Flow, number: u64) -> Vars {
-        self.vars(flow, number, self.all.expects)
+        self.vars(flow, number, self.expects)
     }
 
     fn vars(&self, flow: &Flow, request: u64, each: u64) -> Vars {
@@ -431,6 +515,8 @@ impl Machine {
                 flow.unset(Flag::Paused);
                 ctx.ask.read = Some(true);
             }
+            Item::Clock => ctx.extras.of(flow).began = ctx.now,
+            Item::Round(time) => return self.round(ctx, flow, *time),
         }
         true
     }
@@ -548,7 +634,7 @@ impl Machine {
                 self.run(ctx, flow);
             }
         }
-        if data.is_empty() || flow.has(Flag::Failed) || self.all.expects == 0 {
+        if data.is_empty() || flow.has(Flag::Failed) || self.expects == 0 {
             return;
         }
         if flow.state == state::END {
@@ -625,7 +711,7 @@ impl Machine {
 
     fn datagram(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
         if flow.state != state::EXPECT {
-            if self.all.expects > 0 {
+            if self.expects > 0 {
                 ctx.keep_datagram(flow, data);
             }
             return;

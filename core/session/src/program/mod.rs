@@ -6,6 +6,10 @@ pub(crate) use machine::Machine;
 
 use crate::vary::{Content, Delay};
 use std::sync::Arc;
+use units::Nanos;
+
+/// Most [`Op::RepeatFor`] of a program.
+pub const TIMED_MAX: usize = 15;
 
 /// What one end does. When it is through, a client closes, and a server waits for its client to close.
 ///
@@ -32,6 +36,17 @@ pub enum Op {
     Repeat {
         /// How often.
         times: Option<u32>,
+        /// What.
+        ops: Vec<Op>,
+    },
+    /// Does something again until a time has passed since it began, at least once: looked at behind the last operation. Goes on
+    /// when all that was sent is acknowledged. Only outside of [`Op::Repeat`] and of another of its kind, and at most
+    /// [`TIMED_MAX`] of them.
+    ///
+    /// The other end does not know how often: what is sent and expected behind it is numbered from 2^28, 2 · 2^28, … on.
+    RepeatFor {
+        /// How long.
+        time: Nanos,
         /// What.
         ops: Vec<Op>,
     },

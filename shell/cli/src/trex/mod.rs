@@ -79,6 +79,9 @@ pub(crate) struct Source {
     /// Speed of the links, for rates that are a share of it: 10Gbps
     #[arg(long, value_name = "SPEED", value_parser = speed)]
     speed: Option<f64>,
+    /// What names of streams begin with
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    prefix: String,
     /// The profile's own options as words, after '--'; '-- --help' prints them
     #[arg(last = true)]
     words: Vec<String>,
@@ -173,6 +176,7 @@ fn prepared(source: &Source, default: &[u8]) -> Result<Option<(Document, Options
         duration_s: source.seconds,
         speed_bps: source.speed,
         no_close: source.no_close,
+        prefix: source.prefix.clone(),
         simulated: false,
     };
     Ok(load::load(&request)?.map(|document| {

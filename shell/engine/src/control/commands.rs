@@ -4,11 +4,12 @@
 //!
 //! Invariant: a request is answered or dropped, and a dropped one reads as [`CommandError::Ended`].
 
+use profile::Plan;
 use result::ProtocolStates;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
 use units::{Load, Nanos, Pps};
 
@@ -17,6 +18,10 @@ use units::{Load, Nanos, Pps};
 pub enum Command {
     /// Change the rate of streams.
     SetRate(RateCommand),
+    /// Send more streams. What is sent already goes on as it would.
+    AddStreams(NewStreams),
+    /// Send some streams no more. Their counters stay.
+    RemoveStreams(RemoveCommand),
     /// Switch the capture of a port on or off. Before traffic starts, this is done first.
     SetCapture(CaptureCommand),
     /// Send echo requests until one is answered. Not sent if nobody awaits the reply any more.
@@ -30,6 +35,28 @@ pub enum Command {
     },
     /// End traffic, wait for late packets, and make the result.
     Stop,
+}
+
+/// Streams for a running trial: a plan for the same ports, with the trial's seed and no traffic but streams. They begin
+/// when workers have them; their times, and the plan's duration, count from then on. With the trial they end at the latest.
+#[derive(Debug, Clone)]
+pub struct NewStreams(pub Arc<Plan>);
+
+impl PartialEq for NewStreams {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for NewStreams {}
+
+/// Streams to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoveCommand {
+    /// Names: each of a stream, or of a stream with copies for all of them. None: all there are.
+    pub streams: Vec<String>,
+    /// When, since traffic started; `None` is at once. What is due before is sent.
+    pub at: Option<Nanos>,
 }
 
 /// A new rate for running streams, and for entries of sessions.

@@ -1,7 +1,7 @@
 //! From a rate command to what workers are told.
 
 use super::commands::{RateCommand, Speed};
-use crate::trial::Trial;
+use crate::trial::{Trial, TrialStream};
 use crate::worker::commands::{RateStep, SessionStep, WorkerCommand};
 use profile::plan::{SessionEntry, StreamPlan};
 use sched::Factor;
@@ -18,7 +18,7 @@ impl RateCommand {
     /// # Errors
     /// Why the rate can't be set.
     pub(crate) fn steps(&self, trial: &Trial<'_>, at: Nanos) -> Result<Vec<WorkerCommand>, String> {
-        let streams = self.streams(&trial.plan.streams);
+        let streams = self.streams(trial, at);
         let entries = self.entries(&trial.plan.sessions);
         if let Some(name) = &self.stream
             && streams.as_ref().is_some_and(Vec::is_empty)
@@ -57,14 +57,16 @@ impl RateCommand {
         }
     }
 
-    /// Indices of the streams that are meant; `None` is all.
-    fn streams(&self, plans: &[StreamPlan]) -> Option<Vec<u32>> {
-        let name = self.stream.as_ref()?;
-        let is_meant = |plan: &StreamPlan| {
-            let copy_of = || plan.name.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('['));
-            plan.name == *name || copy_of()
-        };
-        Some(plans.iter().zip(0..).filter(|(plan, _)| is_meant(plan)).map(|(_, index)| index).collect())
+    /// Indices of the streams that are meant and were not removed; `None` is all.
+    fn streams(&self, trial: &Trial<'_>, at: Nanos) -> Option<Vec<u32>> {
+        let is_there = |stream: &TrialStream| stream.is_there(at);
+        if self.stream.is_none() && trial.streams.iter().all(is_there) {
+            return None;
+        }
+        let is_meant = |plan: &StreamPlan| self.stream.as_ref().is_none_or(|name| plan.is_called(name));
+        let all = trial.plan.streams.iter().zip(&trial.streams).zip(0..);
+        let meant = all.filter(|((plan, stream), _)| is_meant(plan) && is_there(stream));
+        Some(meant.map(|(_, index)| index).collect())
     }
 
     /// Indices of the entries of sessions that are meant and whose clients run here.

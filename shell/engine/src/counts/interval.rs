@@ -128,6 +128,8 @@ pub(crate) struct Shape {
     pub(crate) scale: Option<Scale>,
     /// Whether a stream may arrive at several ports.
     pub(crate) has_paths: bool,
+    /// Whether each stream has its own pacing record.
+    pub(crate) paces_streams: bool,
 }
 
 impl Shape {
@@ -137,7 +139,20 @@ impl Shape {
             33..=1_000 => Scale::MEDIUM,
             _ => Scale::COARSE,
         };
-        Self { streams, ports, sessions, scale: histograms.then_some(scale), has_paths: false }
+        let paces_streams = streams <= PACING_RECORDS_MAX;
+        Self {
+            streams,
+            ports,
+            sessions,
+            scale: histograms.then_some(scale),
+            has_paths: false,
+            paces_streams,
+        }
+    }
+
+    /// The same with more streams: buckets and records stay as fine as they are.
+    pub(crate) fn grown(self, streams: usize) -> Self {
+        Self { streams, ..self }
     }
 
     /// Bytes that a trial's counters take: two tables for each worker, and two sums. Of buckets that are not made present
@@ -155,14 +170,9 @@ impl Shape {
         self.streams * buckets * size_of::<u32>() <= PRESENT_MAX
     }
 
-    /// Whether each stream has its own pacing record.
-    pub(crate) fn paces_streams(self) -> bool {
-        self.streams <= PACING_RECORDS_MAX
-    }
-
     /// Index of the pacing record of a stream sent from a port.
     pub(crate) fn pacing_index(self, stream: usize, port: usize) -> usize {
-        if self.paces_streams() { stream } else { port }
+        if self.paces_streams { stream } else { port }
     }
 
     /// A table. The memory of its buckets is there before a worker needs it, unless it is very large.
@@ -182,7 +192,7 @@ impl Shape {
 
     /// The interval a worker begins with: its recorder has the table of arrivals.
     pub(crate) fn first_interval(self) -> Interval {
-        let records = if self.paces_streams() { self.streams } else { self.ports };
+        let records = if self.paces_streams { self.streams } else { self.ports };
         Interval {
             arrivals: Table::new(0, None),
             paths: if self.has_paths { Paths::new(self.streams, self.ports) } else { Paths::default() },

@@ -1,7 +1,7 @@
 //! Adds up what workers hand over, and publishes it.
 
 use super::start::Background;
-use crate::control::commands::RateCommand;
+use crate::control::commands::{RateCommand, RemoveCommand};
 use crate::counts::interval::Interval;
 use crate::emulation::Emulation;
 use crate::observer::{TrialObserver, View};
@@ -15,13 +15,17 @@ use measure::{Jitter, Spans};
 use os::ThreadUsage;
 use profile::plan::SessionEntry;
 use result::{CaptureResult, Named, RateChange};
+use std::borrow::Cow;
+use std::sync::Arc;
 use units::Nanos;
 
 /// Longest time counts of sessions stay in one of several workers.
 const GATHER_SESSIONS_EVERY: Nanos = Nanos::from_millis(50);
 
 /// What all workers handed over.
-pub(super) struct WorkerResults {
+pub(super) struct WorkerResults<'a> {
+    /// The trial, with the streams that were added.
+    pub(super) trial: Cow<'a, Trial<'a>>,
     pub(super) total: Sums,
     pub(super) spans: Spans,
     pub(super) jitter: Vec<Jitter>,
@@ -40,7 +44,8 @@ pub(super) struct WorkerResults {
 
 /// Adds up what workers hand over, and shows it.
 pub(super) struct Collector<'a> {
-    pub(super) trial: &'a Trial<'a>,
+    /// With the streams that were added.
+    pub(super) trial: Cow<'a, Trial<'a>>,
     total: Sums,
     spans: Spans,
     current: Sums,
@@ -56,15 +61,17 @@ pub(super) struct Collector<'a> {
     is_real: bool,
     measured: Vec<bool>,
     rate_changes: Vec<RateChange>,
+    /// How varying fields of added streams are written.
+    pub(super) field_programs: Option<&'static str>,
 }
 
 impl<'a> Collector<'a> {
     pub(super) fn new(trial: &'a Trial<'a>, workers: usize, epoch: Nanos, is_real: bool) -> Self {
         let sums = Sums::new(trial.shape, workers);
         let mut total = sums.clone();
-        total.phases = Phases::new(trial.plan);
+        total.phases = Phases::new(&trial.plan);
         Self {
-            trial,
+            trial: Cow::Borrowed(trial),
             current: sums,
             total,
             spans: Spans::new(trial.shape.streams, workers),
@@ -75,6 +82,7 @@ impl<'a> Collector<'a> {
             is_real,
             measured: trial.measured(),
             rate_changes: Vec::new(),
+            field_programs: None,
         }
     }
 
@@ -89,8 +97,47 @@ impl<'a> Collector<'a> {
         self.bounds.resize(interval.sessions.len(), 0);
         let maxima = interval.sessions.iter().map(|counts| counts.app.active_max);
         self.bounds.iter_mut().zip(maxima).for_each(|(sum, most)| *sum += most);
-        interval.clear();
-        self.spare.push(interval);
+        if interval.sent.len() == self.trial.shape.streams {
+            interval.clear();
+            self.spare.push(interval);
+        }
+    }
+
+    /// Goes on with a trial of more streams.
+    pub(super) fn grow(&mut self, trial: Trial<'a>) {
+        self.spare.clear();
+        self.current.grow(trial.shape);
+        self.total.grow(trial.shape);
+        self.spans.grow(trial.shape.streams);
+        self.measured = trial.measured();
+        self.trial = Cow::Owned(trial);
+    }
+
+    /// Ends the streams that a command names at `at`; their indices.
+    pub(super) fn remove(&mut self, command: &RemoveCommand, at: Nanos) -> Result<Arc<[u32]>, String> {
+        let is_there = |index: &u32| self.trial.streams[*index as usize].is_there(at);
+        let mut indices = Vec::new();
+        if command.streams.is_empty() {
+            indices.extend((0..self.trial.streams.len() as u32).filter(is_there));
+        }
+        for name in &command.streams {
+            let before = indices.len();
+            let all = self.trial.plan.streams.iter().zip(0..);
+            let meant = all.filter(|(plan, _)| plan.is_called(name)).map(|(_, index)| index);
+            indices.extend(meant.filter(is_there));
+            if indices.len() == before {
+                return Err(format!("there is no stream '{name}'"));
+            }
+        }
+        indices.sort_unstable();
+        indices.dedup();
+        self.mark_removed(&indices, at);
+        Ok(indices.into())
+    }
+
+    pub(super) fn mark_removed(&mut self, indices: &[u32], at: Nanos) {
+        let streams = &mut self.trial.to_mut().streams;
+        indices.iter().for_each(|index| streams[*index as usize].removed = Some(at));
     }
 
     /// All workers have handed over once since this was called last.
@@ -128,7 +175,7 @@ impl<'a> Collector<'a> {
         observer: &mut dyn TrialObserver,
     ) {
         let view = View {
-            trial: self.trial,
+            trial: &self.trial,
             emulation,
             interval: &self.current,
             total: &self.total,
@@ -150,14 +197,14 @@ impl<'a> Collector<'a> {
         command: &RateCommand,
         at: Nanos,
     ) -> Result<Vec<WorkerCommand>, String> {
-        let steps = command.steps(self.trial, at)?;
+        let steps = command.steps(&self.trial, at)?;
         self.rate_changes.push(rows::rate_change(command, at));
         Ok(steps)
     }
 
     /// Whether the trial may be over once all is sent. One that begins nothing listens for its whole duration.
     pub(super) fn may_end(&self, now: Nanos) -> bool {
-        let plan = self.trial.plan;
+        let plan = &self.trial.plan;
         let begins = |entry: &SessionEntry| entry.session.client.is_some();
         if let Some(sent) = plan.sent_elsewhere {
             let spans = (0..plan.streams.len()).filter_map(|stream| self.spans.of(stream));
@@ -183,7 +230,7 @@ impl<'a> Collector<'a> {
         now: Nanos,
         emulation: &Emulation,
         observer: &mut dyn TrialObserver,
-    ) -> WorkerResults {
+    ) -> WorkerResults<'a> {
         let mut jitter = vec![Jitter::default(); self.trial.shape.streams];
         let mut unsent = vec![0; self.trial.shape.ports];
         let (mut last_departure, mut usage) = (Nanos::ZERO, Vec::new());
@@ -202,7 +249,8 @@ impl<'a> Collector<'a> {
         self.publish(now, true, emulation, observer);
         WorkerResults {
             captures: background.captures.finish(),
-            field_programs: background.field_programs,
+            field_programs: self.field_programs.or(background.field_programs),
+            trial: self.trial,
             recording: background.recording,
             jitter,
             unsent,

@@ -2,17 +2,24 @@
 //! over. One loop for real and for virtual time; [`Workers`] is what differs.
 
 use super::collector::Collector;
+use super::start::{how_written, refuse_too_large};
 use crate::control::captures::Captures;
-use crate::control::commands::{Command, Commands};
+use crate::control::commands::{Command, CommandError, Commands};
 use crate::control::pings::Pings;
 use crate::emulation::Emulation;
+use crate::error::EngineError;
 use crate::observer::TrialObserver;
-use crate::worker::commands::{HostEvent, WorkerCommand};
+use crate::worker::commands::{Addition, HostEvent, Removal, WorkerCommand};
+use crate::worker::transmit::TxLoad;
+use profile::Plan;
+use sched::Share;
 use std::collections::VecDeque;
 use units::Nanos;
 
 /// From a rate command to its effect: by then every worker has it.
 const RATE_LEAD: Nanos = Nanos::from_millis(20);
+/// From when workers are told of streams that leave until these do: control itself may be late.
+const LEAVE_LEAD: Nanos = Nanos::from_millis(250);
 /// How long duplicates are waited for once everything has arrived.
 const SETTLE: Nanos = Nanos::from_millis(50);
 /// Longest time counts stay in a worker: bucket counts there have 32 bits.
@@ -25,6 +32,12 @@ pub(super) trait Workers {
 
     /// Tells all workers something.
     fn tell(&mut self, command: &WorkerCommand);
+
+    /// The time.
+    fn now(&self) -> Nanos;
+
+    /// Hands every worker its part of streams to add, and collects what they had counted.
+    fn add(&mut self, additions: Vec<Addition>, collector: &mut Collector<'_>);
 
     /// What workers saw of pings and of hosts since the last call.
     fn host_events(&mut self) -> Vec<HostEvent>;
@@ -59,6 +72,10 @@ struct Progress {
 pub(super) struct ControlLoop<'c, 't> {
     pub(super) collector: &'c mut Collector<'t>,
     pub(super) captures: &'c mut Captures,
+    /// The ports that each worker sends from, and its share of them.
+    pub(super) senders: &'c [Vec<(usize, Share)>],
+    /// Streams that leave later.
+    pub(super) leaving: Vec<Removal>,
     pub(super) commands: &'c mut Commands,
     pub(super) emulation: &'c mut Emulation,
     pub(super) observer: &'c mut dyn TrialObserver,
@@ -68,9 +85,10 @@ impl ControlLoop<'_, '_> {
     /// Controls `workers` until the trial is over; returns when it was stopped, if it was.
     pub(super) fn run(mut self, workers: &mut impl Workers) -> Option<Nanos> {
         let mut progress = Progress::new(self.collector.epoch, self.observer);
-        let mut pings = Pings::new(self.collector.trial, self.emulation.is_active());
+        let trial = self.collector.trial.clone();
+        let mut pings = Pings::new(&trial, self.emulation.is_active());
         self.emulation.start(self.collector.epoch);
-        let plan = self.collector.trial.plan;
+        let plan = &trial.plan;
         // A schedule that is late is given up then.
         let deadline =
             self.collector.epoch.saturating_add(plan.duration).saturating_add(self.collector.trial.grace);
@@ -82,10 +100,14 @@ impl ControlLoop<'_, '_> {
                 .collector
                 .gather_every()
                 .map_or(Nanos::MAX, |every| progress.gathered.saturating_add(every));
-            let due = pings.next_due().min(self.emulation.next_due());
+            let leaves = self.leaving.iter().map(|removal| removal.at).min();
+            let leaves = leaves.map_or(Nanos::MAX, |at| {
+                Nanos(self.collector.epoch.saturating_add(at).0.saturating_sub(LEAVE_LEAD.0))
+            });
+            let due = pings.next_due().min(self.emulation.next_due()).min(leaves);
             let due = due.min(progress.next_snapshot).min(gather).min(self.collector.next_cut());
             now = workers.run_until(due, drained.min(given_up));
-            self.carry_out(now, workers, &mut pings);
+            self.carry_out(now, workers, &mut pings, progress.sent.is_none() && progress.stopped.is_none());
             if now >= self.collector.next_cut() {
                 workers.gather(self.collector);
                 self.collector.gathered();
@@ -117,7 +139,7 @@ impl ControlLoop<'_, '_> {
     }
 
     /// Carries out the commands that have come.
-    fn carry_out(&mut self, now: Nanos, workers: &mut impl Workers, pings: &mut Pings<'_>) {
+    fn carry_out(&mut self, now: Nanos, workers: &mut impl Workers, pings: &mut Pings<'_>, sends: bool) {
         let requests = self.commands.take();
         let mut captures = VecDeque::new();
         for request in requests {
@@ -130,11 +152,28 @@ impl ControlLoop<'_, '_> {
                     });
                     request.conclude(outcome);
                 }
+                Command::AddStreams(_) | Command::RemoveStreams(_) if !sends => {
+                    request.answer(Err(CommandError::Ended));
+                }
+                Command::AddStreams(new) => {
+                    let outcome = self.add(&new.0, workers);
+                    request.conclude(outcome);
+                }
+                Command::RemoveStreams(command) => {
+                    let soonest = now.since(self.collector.epoch) + RATE_LEAD;
+                    let at = command.at.unwrap_or(soonest).max(soonest);
+                    let removed = self.collector.remove(command, at);
+                    request.conclude(removed.map(|streams| self.leaving.push(Removal { streams, at })));
+                }
                 Command::SetCapture(_) => captures.push_back(request),
                 Command::Ping(_) => pings.request(request),
                 Command::Protocol(_) | Command::AskProtocols { .. } => self.emulation.carry_out(now, request),
                 Command::Stop => request.conclude(Ok(())),
             }
+        }
+        let soon = now.since(self.collector.epoch) + LEAVE_LEAD;
+        for removal in self.leaving.extract_if(.., |removal| removal.at <= soon) {
+            workers.tell(&WorkerCommand::RemoveStreams(removal));
         }
         self.captures.request(captures);
         let events = workers.host_events();
@@ -144,6 +183,52 @@ impl ControlLoop<'_, '_> {
         for command in pings.turn(now, events) {
             workers.tell(&command);
         }
+    }
+
+    /// Sends the streams of `more` as well.
+    ///
+    /// # Errors
+    /// What of them can't be sent here.
+    fn add(&mut self, more: &Plan, workers: &mut impl Workers) -> Result<(), String> {
+        let before = self.collector.trial.streams.len();
+        let trial = self.collector.trial.with_streams(more)?;
+        let new = before..trial.streams.len();
+        let said = |error: EngineError| error.to_string();
+        refuse_too_large(trial.shape.bytes(self.senders.len()), trial.shape.streams).map_err(said)?;
+        let mut jit = None;
+        let mut loads = Vec::new();
+        for senders in self.senders {
+            let load = |(port, share): &(usize, Share)| {
+                Ok((*port, *share, trial.load(*port, *share, new.clone(), &mut jit)?))
+            };
+            loads.push(senders.iter().map(load).collect::<Result<Vec<_>, _>>().map_err(said)?);
+        }
+        let at = workers.now().since(self.collector.epoch) + RATE_LEAD;
+        let trial = trial.beginning(new.clone(), at);
+        let addition = |loads: Vec<(usize, Share, TxLoad)>| Addition {
+            loads: loads
+                .into_iter()
+                .map(|(port, share, mut load)| {
+                    trial.schedule(&mut load, port, share, new.clone(), at);
+                    (port, load)
+                })
+                .collect(),
+            hosts: trial.hosts.clone(),
+            expected: trial.expected.clone(),
+            marks: trial.marks(),
+            longest: trial.plan.longest_frame(),
+        };
+        let additions = loads.into_iter().map(addition).collect();
+        self.collector.field_programs = jit.as_ref().map(how_written).or(self.collector.field_programs);
+        self.collector.grow(trial);
+        let end = at.saturating_add(more.duration);
+        if end < self.collector.trial.plan.duration {
+            let streams: Vec<u32> = new.map(|index| index as u32).collect();
+            self.collector.mark_removed(&streams, end);
+            self.leaving.push(Removal { streams: streams.into(), at: end });
+        }
+        workers.add(additions, self.collector);
+        Ok(())
     }
 
     /// Gathers counts and publishes a snapshot when it is time.

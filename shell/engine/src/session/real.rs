@@ -10,7 +10,7 @@ use crate::error::EngineError;
 use crate::observer::TrialObserver;
 use crate::trial::Trial;
 use crate::trial::rig::Rig;
-use crate::worker::commands::{HOST_EVENTS_MAX, HostEvent, WorkerCommand};
+use crate::worker::commands::{Addition, HOST_EVENTS_MAX, HostEvent, WorkerCommand};
 use crate::worker::{LastReport, Worker};
 use os::nap::{self, Bell};
 use os::{ThreadUsage, TscClock};
@@ -37,6 +37,8 @@ pub struct RunOptions {
 enum Message {
     /// Hand over what was counted and go on with this.
     Swap(Box<Interval>),
+    /// Send more streams; hand over what was counted and go on with this.
+    Add(Addition, Box<Interval>),
     /// Carry out a command.
     Apply(WorkerCommand),
     /// Hand over everything and end.
@@ -52,15 +54,15 @@ struct Lines {
     bell: Bell,
 }
 
-pub(super) fn run(
-    trial: &Trial<'_>,
+pub(super) fn run<'a>(
+    trial: &'a Trial<'a>,
     rig: &mut Rig,
     options: &RunOptions,
     clock: &TscClock,
     commands: &mut Commands,
     emulation: &mut Emulation,
     observer: &mut dyn TrialObserver,
-) -> Result<WorkerResults, EngineError> {
+) -> Result<WorkerResults<'a>, EngineError> {
     let count = options.cores.len();
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let wall_zero = Nanos(wall.as_nanos() as u64) - clock.now();
@@ -105,9 +107,17 @@ pub(super) fn run(
         }
         let mut collector = Collector::new(trial, count, epoch, true);
         let mut threads = Threads { lines, clock, sending: &sending };
-        let captures = &mut background.captures;
-        let stopped = ControlLoop { collector: &mut collector, captures, commands, emulation, observer }
-            .run(&mut threads);
+        let (captures, senders) = (&mut background.captures, &background.senders);
+        let stopped = ControlLoop {
+            collector: &mut collector,
+            captures,
+            senders,
+            leaving: Vec::new(),
+            commands,
+            emulation,
+            observer,
+        }
+        .run(&mut threads);
         threads.finish(&mut collector);
         let mut lasts = Vec::new();
         for handle in handles {
@@ -174,6 +184,14 @@ fn work(
                 // There is room: control sends no second request before the first is answered.
                 let _ = ends.reports.push(worker.swap(empty));
             }
+            Ok(Message::Add(addition, empty)) => {
+                let _ = ends.reports.push(worker.add(addition, empty));
+                // Control has counted it as sending already.
+                if was_sending {
+                    sending.fetch_sub(1, Ordering::Release);
+                }
+                was_sending = true;
+            }
             Ok(Message::Apply(command)) => worker.apply(command, clock.now()),
             Ok(Message::Finish(empty)) => {
                 let used = ThreadUsage::read(tid).ok().zip(before).map(|(now, before)| now.since(&before));
@@ -196,6 +214,23 @@ impl Threads<'_> {
     fn finish(&mut self, collector: &mut Collector<'_>) {
         self.lines.iter_mut().for_each(|line| line.send(Message::Finish(collector.empty())));
     }
+
+    /// Waits for what each worker was asked to hand over.
+    fn take_reports(&mut self, collector: &mut Collector<'_>) {
+        for (worker, line) in self.lines.iter_mut().enumerate() {
+            let patience = self.clock.now() + Nanos::from_secs(10);
+            loop {
+                if let Ok(report) = line.reports.pop() {
+                    collector.take(worker, report);
+                    break;
+                }
+                if line.reports.is_abandoned() || self.clock.now() > patience {
+                    break;
+                }
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
+    }
 }
 
 impl Workers for Threads<'_> {
@@ -206,6 +241,18 @@ impl Workers for Threads<'_> {
 
     fn tell(&mut self, command: &WorkerCommand) {
         self.lines.iter_mut().for_each(|line| line.send(Message::Apply(command.clone())));
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn add(&mut self, additions: Vec<Addition>, collector: &mut Collector<'_>) {
+        self.sending.fetch_add(self.lines.len(), Ordering::AcqRel);
+        for (line, addition) in self.lines.iter_mut().zip(additions) {
+            line.send(Message::Add(addition, collector.empty()));
+        }
+        self.take_reports(collector);
     }
 
     fn host_events(&mut self) -> Vec<HostEvent> {
@@ -223,19 +270,7 @@ impl Workers for Threads<'_> {
         for line in &mut self.lines {
             line.send(Message::Swap(collector.empty()));
         }
-        for (worker, line) in self.lines.iter_mut().enumerate() {
-            let patience = self.clock.now() + Nanos::from_secs(10);
-            loop {
-                if let Ok(report) = line.reports.pop() {
-                    collector.take(worker, report);
-                    break;
-                }
-                if line.reports.is_abandoned() || self.clock.now() > patience {
-                    break;
-                }
-                std::thread::sleep(Duration::from_micros(50));
-            }
-        }
+        self.take_reports(collector);
     }
 
     /// Often enough to notice the last packet. Tables of many streams take longer to clear than a few packets to arrive.

@@ -10,19 +10,19 @@ use crate::observer::TrialObserver;
 use crate::trial::Trial;
 use crate::trial::rig::Rig;
 use crate::worker::Worker;
-use crate::worker::commands::{HostEvent, WorkerCommand};
+use crate::worker::commands::{Addition, HostEvent, WorkerCommand};
 use port::VirtualClock;
 use units::Nanos;
 
-pub(super) fn run<V: VirtualClock>(
-    trial: &Trial<'_>,
+pub(super) fn run<'a, V: VirtualClock>(
+    trial: &'a Trial<'a>,
     rig: &mut Rig,
     count: usize,
     clock: &V,
     commands: &mut Commands,
     emulation: &mut Emulation,
     observer: &mut dyn TrialObserver,
-) -> Result<WorkerResults, EngineError> {
+) -> Result<WorkerResults<'a>, EngineError> {
     let (mut workers, mut background) = workers(trial, rig, count, Nanos::ZERO)?;
     background.captures.request(commands.take_captures());
     let epoch = clock.now() + LEAD;
@@ -30,9 +30,17 @@ pub(super) fn run<V: VirtualClock>(
     workers.iter_mut().try_for_each(|worker| worker.attach(epoch))?;
     let mut collector = Collector::new(trial, count, epoch, false);
     let mut turns = Turns { workers, clock, idle: false };
-    let captures = &mut background.captures;
-    let stopped =
-        ControlLoop { collector: &mut collector, captures, commands, emulation, observer }.run(&mut turns);
+    let (captures, senders) = (&mut background.captures, &background.senders);
+    let stopped = ControlLoop {
+        collector: &mut collector,
+        captures,
+        senders,
+        leaving: Vec::new(),
+        commands,
+        emulation,
+        observer,
+    }
+    .run(&mut turns);
     let finish = |worker: Worker<'_>| (worker.finish(clock.now(), collector.empty()), None);
     let lasts = turns.workers.into_iter().map(finish).collect();
     Ok(collector.end(lasts, background, stopped, clock.now(), emulation, observer))
@@ -68,6 +76,18 @@ impl<V: VirtualClock> Workers for Turns<'_, V> {
     fn tell(&mut self, command: &WorkerCommand) {
         let now = self.clock.now();
         self.workers.iter_mut().for_each(|worker| worker.apply(command.clone(), now));
+        self.idle = false;
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn add(&mut self, additions: Vec<Addition>, collector: &mut Collector<'_>) {
+        for (index, (worker, addition)) in self.workers.iter_mut().zip(additions).enumerate() {
+            let report = worker.add(addition, collector.empty());
+            collector.take(index, report);
+        }
         self.idle = false;
     }
 

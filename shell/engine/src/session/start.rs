@@ -7,7 +7,9 @@ use crate::trial::endpoints::Endpoints;
 use crate::trial::rig::Rig;
 use crate::trial::session_endpoints::SessionEndpoints;
 use crate::worker::Worker;
+use jit::Jit;
 use measure::Recorder;
+use sched::Share;
 use units::Nanos;
 
 /// From the moment all workers are ready to the first packet.
@@ -23,6 +25,8 @@ pub(super) struct Background {
     pub(super) recording: Vec<Option<Result<(), String>>>,
     /// How varying fields are written, if any vary.
     pub(super) field_programs: Option<&'static str>,
+    /// The ports that each worker sends from, and its share of them.
+    pub(super) senders: Vec<Vec<(usize, Share)>>,
 }
 
 /// Workers for a trial.
@@ -34,23 +38,24 @@ pub(super) fn workers<'a>(
 ) -> Result<(Vec<Worker<'a>>, Background), EngineError> {
     let shape = trial.shape;
     refuse_too_large(shape.bytes(count), shape.streams)?;
+    let senders = trial.senders(&rig.queues(), count);
     let mut jit = None;
     let mut sessions = SessionEndpoints::new(trial, rig, count, wall_zero)?;
     let mut endpoints = trial.endpoints(rig, count, &mut jit)?;
-    let captures = Captures::start(trial.plan, &mut endpoints, wall_zero)?;
+    let captures = Captures::start(&trial.plan, &mut endpoints, wall_zero)?;
     let recording = record(trial, &mut endpoints);
-    let field_programs = jit.map(|jit| if jit.compiles() { "compiled" } else { "interpreted" });
+    let field_programs = jit.as_ref().map(how_written);
     // How many workers another process sends with is not known here.
     let lanes = if trial.plan.sent_elsewhere.is_some() { FOREIGN_LANES } else { count };
     let worker = |(index, (transmitters, receivers))| {
         let local = sessions.local(trial, index)?;
         let recorder = Recorder::new(shape.table(), lanes);
         let interval = Box::new(shape.first_interval());
-        let (hosts, expected) = (&trial.hosts.ports, &trial.expected);
+        let (hosts, expected) = (trial.hosts.clone(), trial.expected.clone());
         Ok(Worker::new(transmitters, receivers, local, hosts, expected, recorder, interval, trial.grace))
     };
     let workers = endpoints.into_iter().enumerate().map(worker).collect::<Result<_, EngineError>>()?;
-    Ok((workers, Background { captures, recording, field_programs }))
+    Ok((workers, Background { captures, recording, field_programs, senders }))
 }
 
 /// Lets the kernel record test packets where it can.
@@ -68,8 +73,13 @@ fn record(trial: &Trial<'_>, endpoints: &mut [Endpoints<'_>]) -> Vec<Option<Resu
     ports
 }
 
+/// How varying fields are written.
+pub(super) fn how_written(jit: &Jit) -> &'static str {
+    if jit.compiles() { "compiled" } else { "interpreted" }
+}
+
 /// Counters are allocated before a trial starts, so one that does not fit is refused.
-fn refuse_too_large(needed: u64, streams: usize) -> Result<(), EngineError> {
+pub(super) fn refuse_too_large(needed: u64, streams: usize) -> Result<(), EngineError> {
     let available = os::memory::available_bytes();
     if needed <= available {
         return Ok(());

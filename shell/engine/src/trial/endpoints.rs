@@ -4,10 +4,9 @@ use super::resolved::{Trial, TrialStream};
 use super::rig::Rig;
 use crate::error::EngineError;
 use crate::worker::cap::Cap;
-use crate::worker::deadlines::Deadlines;
 use crate::worker::receive::Receiver;
 use crate::worker::template::{Blocks, Template};
-use crate::worker::transmit::{Signer, Transmitter, TxStream};
+use crate::worker::transmit::{Signer, Transmitter, TxLoad, TxStream};
 use crate::worker::varied::Varied;
 use field::Program;
 use jit::{Jit, Runner};
@@ -16,6 +15,7 @@ use profile::plan::{ChainLink, ChainPlan, ChecksumBy};
 use replay::TracePacket;
 use sched::{Chain, Link, Schedule, Share};
 use std::collections::HashMap;
+use std::ops::Range;
 use units::{FrameLen, Nanos};
 use wire::signature::{LaneMark, Stamp};
 use wire::{Packet, PacketSpec};
@@ -33,6 +33,27 @@ pub(crate) fn hosts_mtu(facts: &PortFacts) -> usize {
 const ETHERNET_BYTES: u32 = 18;
 
 impl Trial<'_> {
+    /// The ports that each worker sends from, and its share of them.
+    pub(crate) fn senders(&self, queues: &[usize], workers: usize) -> Vec<Vec<(usize, Share)>> {
+        let mut all = vec![Vec::new(); workers];
+        let mut next = 0;
+        for (port, queues) in queues.iter().enumerate() {
+            let senders = workers.min(*queues);
+            let first = self.first_sender(port, senders, workers, next);
+            for n in 0..senders {
+                all[(first + n) % workers].push((port, Share { index: n as u16, of: senders as u16 }));
+            }
+            next += if senders < workers { senders } else { 0 };
+        }
+        all
+    }
+
+    /// The first worker of a port. Ports with fewer queues than there are workers are spread over these, each port whole: what
+    /// receives also answers. Sessions belong to the first workers.
+    fn first_sender(&self, port: usize, senders: usize, workers: usize, next: usize) -> usize {
+        if senders < workers && !self.has_sessions(port) { next } else { 0 }
+    }
+
     /// Both sides of every port for each worker. If fields vary, what writes them is made in `jit`.
     pub(crate) fn endpoints<'q>(
         &self,
@@ -51,9 +72,7 @@ impl Trial<'_> {
                 None => (&mut [][..], None),
             };
             let (mut entries, mut exit) = (entries.iter_mut(), exit);
-            // Ports with fewer queues than there are workers are spread over these, each port whole: what receives also
-            // answers. Sessions belong to the first workers.
-            let first = if senders < workers && !self.has_sessions(index) { next } else { 0 };
+            let first = self.first_sender(index, senders, workers, next);
             for (n, queue) in port.queues.tx.iter_mut().take(workers).enumerate() {
                 let share = Share { index: n as u16, of: senders as u16 };
                 let mut transmitter = self.transmitter(queue.as_mut(), index, share, jit)?;
@@ -105,30 +124,59 @@ impl Trial<'_> {
         share: Share,
         jit: &mut Option<Jit>,
     ) -> Result<Transmitter<'q>, EngineError> {
-        let (mut streams, mut loads, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut blocks, mut varied) = (Blocks::default(), Vec::new());
-        // Place of each stream among those of this port.
-        let mut places = HashMap::new();
-        for (index, stream) in self.sent_from(port) {
+        let signer = self.signer(share);
+        let all = 0..self.streams.len();
+        let mut load = self.load(port, share, all.clone(), jit)?;
+        self.schedule(&mut load, port, share, all, Nanos::ZERO);
+        Ok(Transmitter::new(queue, port, signer, load, self.shape))
+    }
+
+    fn signer(&self, share: Share) -> Signer {
+        Signer { mark: self.mark, lane: share.index as u8 }
+    }
+
+    /// What one of the workers of a port sends of `streams`, without a schedule.
+    pub(crate) fn load(
+        &self,
+        port: usize,
+        share: Share,
+        streams: Range<usize>,
+        jit: &mut Option<Jit>,
+    ) -> Result<TxLoad, EngineError> {
+        let mut load = TxLoad::default();
+        for (index, stream) in self.sent_from(port).filter(|(index, _)| streams.contains(index)) {
             let lane = self.mark.lane(index as u32, share.index as u8);
-            let templates = self.templates(index, &lane, &mut blocks, jit)?;
-            places.insert(index, streams.len() as u32);
-            if !stream.chained {
-                loads.push((streams.len() as u32, stream.load.clone()));
-            }
-            ends.push(stream.end);
+            let templates = self.templates(index, &lane, &mut load.blocks, jit)?;
             let paced = stream.load.pace.is_paced();
-            streams.push(TxStream::new(index as u32, templates.content(&mut varied), paced));
+            load.streams.push(TxStream::new(index as u32, templates.content(&mut load.varied), paced));
+        }
+        Ok(load)
+    }
+
+    /// When it is sent: from `begin` on. Streams of the port before them have the first places in its schedule.
+    pub(crate) fn schedule(
+        &self,
+        load: &mut TxLoad,
+        port: usize,
+        share: Share,
+        streams: Range<usize>,
+        begin: Nanos,
+    ) {
+        let (mut loads, mut places) = (Vec::new(), HashMap::new());
+        for (place, (index, stream)) in (0..).zip(self.sent_from(port)) {
+            if !streams.contains(&index) {
+                continue;
+            }
+            places.insert(index, place);
+            if !stream.chained {
+                loads.push((place, stream.load.clone()));
+            }
+            load.ends.push(stream.end);
         }
         let chains: Vec<Chain> =
             self.plan.chains.iter().filter_map(|chain| self.chain(chain, &places)).collect();
-        let (duration, stagger) = (self.plan.duration, self.plan.stagger);
-        let schedule = Schedule::beginning(&loads, &chains, Nanos::ZERO, duration, share, stagger);
-        let signer = Signer { mark: self.mark, lane: share.index as u8 };
-        let mut transmitter =
-            Transmitter::new(queue, port, schedule, signer, streams, blocks, varied, self.shape);
-        transmitter.end_at(Deadlines::new(&ends));
-        Ok(transmitter)
+        let (duration, stagger) = (self.plan.duration.since(begin), self.plan.stagger);
+        load.schedule = Schedule::beginning(&loads, &chains, begin, duration, share, stagger);
     }
 
     /// A chain of the plan as the schedule of its port has it; `None` if it is another port's.

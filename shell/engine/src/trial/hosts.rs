@@ -28,6 +28,11 @@ pub(crate) struct EmulatedHosts {
 }
 
 impl EmulatedHosts {
+    /// One port without hosts.
+    pub(crate) fn none() -> Self {
+        Self { ports: vec![Hosts::new(Vec::new(), Vec::new())], ..Self::default() }
+    }
+
     /// Those of `plan` on ports of which `facts` are known.
     pub(crate) fn new(plan: &Plan, facts: &[&PortFacts]) -> Result<Self, EngineError> {
         let ports: Vec<Mac> = facts.iter().map(|facts| facts.mac).collect();

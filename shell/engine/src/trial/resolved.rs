@@ -8,14 +8,17 @@ use crate::worker::flows::ServerHops;
 use neighbour::Resolver;
 use port::PortFacts;
 use profile::Plan;
-use profile::plan::{ChecksumBy, HopBy, NextHop, Pattern, SessionHop, StreamPlan};
+use profile::plan::{ChecksumBy, HopBy, NextHop, Pattern, PortPlan, SessionHop, StreamPlan};
 use sched::{CurvePoint, CurveShape, GapOrder, Pace, StreamLoad};
 use session::plan::{AddressRange, Side};
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use units::{Load, Nanos, Pps};
 use wire::PacketSpec;
-use wire::signature::Mark;
+use wire::signature::{Mark, STREAMS_MAX};
 
 /// Speed of a link that neither port nor profile gives. A share of the link needs one.
 const UNSTATED_SPEED: u64 = 0;
@@ -39,6 +42,10 @@ pub(crate) struct TrialStream {
     pub(crate) end: Option<Nanos>,
     /// Whether it is sent in turn with others; its load then counts from its turn.
     pub(crate) chained: bool,
+    /// When it was added, since the start of traffic: what the profile has, at once.
+    pub(crate) added: Nanos,
+    /// When it was removed, if it was.
+    pub(crate) removed: Option<Nanos>,
 }
 
 impl TrialStream {
@@ -46,14 +53,33 @@ impl TrialStream {
     pub(crate) fn is_counted(&self) -> bool {
         self.measured || self.marked
     }
+
+    /// How long it was there in the first `span` of the trial.
+    pub(crate) fn time_in(&self, span: Nanos) -> Nanos {
+        span.min(self.removed.unwrap_or(Nanos::MAX)).since(self.added)
+    }
+
+    /// Whether it is not removed at `at` yet.
+    pub(crate) fn is_there(&self, at: Nanos) -> bool {
+        self.removed.is_none_or(|removed| removed > at)
+    }
+
+    /// Whether it ends before the trial's time is over.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.load.count.is_some() || self.end.is_some() || self.removed.is_some()
+    }
 }
 
 /// A Plan resolved against open ports.
+#[derive(Clone)]
 pub(crate) struct Trial<'p> {
-    pub(crate) plan: &'p Plan,
+    /// With the streams that were added.
+    pub(crate) plan: Cow<'p, Plan>,
     pub(crate) streams: Vec<TrialStream>,
-    pub(crate) hosts: EmulatedHosts,
-    pub(crate) expected: Vec<Expected>,
+    pub(crate) hosts: Arc<EmulatedHosts>,
+    pub(crate) expected: Arc<[Expected]>,
+    /// Of each port.
+    facts: Arc<[PortFacts]>,
     pub(crate) shape: Shape,
     pub(crate) mark: Mark,
     pub(crate) grace: Nanos,
@@ -71,24 +97,16 @@ impl<'p> Trial<'p> {
         neighbours: &[Resolver],
         histograms: bool,
     ) -> Result<Self, EngineError> {
-        let mut streams = (0..plan.streams.len())
-            .map(|index| stream(plan, index, facts, &hosts, neighbours))
-            .collect::<Result<Vec<_>, _>>()?;
-        for link in plan.chains.iter().flat_map(|chain| &chain.links) {
-            streams[link.stream].chained = true;
-        }
-        let expected = plan.streams.iter().map(|s| Expected {
-            port: s.to.filter(|_| s.also_to.is_empty()).map_or(ANY_PORT, |to| to as u16),
-            shortest: s.sizes.shortest().without_fcs() as u16,
-            longest: s.sizes.longest().without_fcs() as u16,
-        });
+        let facts: Arc<[PortFacts]> = facts.iter().copied().cloned().collect();
+        let mac = |port: usize, host, ip| neighbours[port].mac(host, ip);
+        let streams = streams(plan, &facts, &hosts, &mac)?;
         let answered = neighbours.iter().enumerate();
         let known =
             answered.flat_map(|(port, all)| all.known().map(move |(host, ip, mac)| (port, host, ip, mac)));
         Ok(Self {
-            plan,
             known: known.collect(),
-            expected: expected.collect(),
+            expected: expected(&plan.streams),
+            facts,
             shape: Shape {
                 has_paths: plan.streams.iter().any(|stream| !stream.also_to.is_empty()),
                 ..Shape::new(streams.len(), plan.ports.len(), plan.sessions.len(), histograms)
@@ -98,8 +116,111 @@ impl<'p> Trial<'p> {
             grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),
             hops: (0..plan.sessions.len()).map(|index| hops(plan, index, &hosts, neighbours)).collect(),
             streams,
-            hosts,
+            hosts: Arc::new(hosts),
+            plan: Cow::Borrowed(plan),
         })
+    }
+
+    /// The trial with the streams of `more` as well, a plan for the same ports. When they begin, [`beginning`](Self::beginning)
+    /// says.
+    ///
+    /// # Errors
+    /// What of them can't be sent here.
+    pub(crate) fn with_streams(&self, more: &Plan) -> Result<Self, String> {
+        self.refuse_unsuitable(more)?;
+        let mut plan = self.plan.clone().into_owned();
+        let first = plan.streams.len();
+        plan.streams.extend(more.streams.iter().cloned());
+        plan.chains.extend(more.chains.iter().cloned().map(|mut chain| {
+            chain.links.iter_mut().for_each(|link| link.stream += first);
+            chain
+        }));
+        for group in &more.groups {
+            plan.group_mut(&group.name).take_in(group, first as u32);
+        }
+        let facts: Vec<&PortFacts> = self.facts.iter().collect();
+        // Hosts answer for addresses that streams are sent to.
+        let hosts = EmulatedHosts::new(&plan, &facts).map_err(|error| error.to_string())?;
+        let mac = |port, host, ip| {
+            self.known
+                .iter()
+                .find(|known| (known.0, known.1, known.2) == (port, host, ip))
+                .map(|known| known.3)
+        };
+        for stream in &more.streams {
+            if let NextHop::Resolve(ip) = stream.next_hop
+                && mac(stream.from, stream.from_host, ip).is_none()
+            {
+                return Err(format!(
+                    "stream '{}': {ip} is no neighbor yet; neighbors are resolved before traffic starts. Set ethernet.dst",
+                    stream.name
+                ));
+            }
+        }
+        let added = streams(more, &self.facts, &hosts, &mac).map_err(|error| error.to_string())?;
+        let streams: Vec<TrialStream> = self.streams.iter().cloned().chain(added).collect();
+        Ok(Self {
+            expected: expected(&plan.streams),
+            shape: self.shape.grown(streams.len()),
+            streams,
+            hosts: Arc::new(hosts),
+            plan: Cow::Owned(plan),
+            ..self.clone()
+        })
+    }
+
+    /// The trial with `streams`, which were added, beginning at `at` instead of at once.
+    pub(crate) fn beginning(mut self, streams: Range<usize>, at: Nanos) -> Self {
+        for stream in &mut self.streams[streams] {
+            stream.added = at;
+            stream.end = stream.end.map(|end| end.saturating_add(at));
+        }
+        self
+    }
+
+    /// Refuses a plan whose streams can't join this trial.
+    fn refuse_unsuitable(&self, more: &Plan) -> Result<(), String> {
+        let same = |(own, theirs): (&PortPlan, &PortPlan)| {
+            (&own.name, &own.device, &own.hosts) == (&theirs.name, &theirs.device, &theirs.hosts)
+        };
+        if self.plan.ports.len() != more.ports.len() || !self.plan.ports.iter().zip(&more.ports).all(same) {
+            return Err(
+                "streams are added to the run's ports: 'ports' must be those of its profile".to_owned()
+            );
+        }
+        if self.plan.sent_elsewhere.is_some() {
+            return Err("this run only receives".to_owned());
+        }
+        if more.streams.is_empty() || !more.sessions.is_empty() {
+            return Err("streams can be added to a run, and nothing else".to_owned());
+        }
+        if more.seed != self.plan.seed {
+            return Err(format!("the run's seed is {}", self.plan.seed));
+        }
+        if self.streams.len() + more.streams.len() > STREAMS_MAX {
+            return Err(format!("a run has at most {STREAMS_MAX} streams, removed ones included"));
+        }
+        let marks = self.marks().len();
+        let marked = more.streams.iter().filter_map(|stream| stream.mark);
+        if marked.zip(marks..).any(|(mark, next)| usize::from(mark) != next) {
+            return Err(format!("the first mark that is free is {marks}"));
+        }
+        if let Some(stream) = more.streams.iter().find(|stream| !stream.also_to.is_empty()) {
+            return Err(format!("stream '{}': one with 'also_to' must be there from the start", stream.name));
+        }
+        let names: HashSet<&str> = self.plan.streams.iter().map(|stream| stream.name.as_str()).collect();
+        for stream in &more.streams {
+            if names.contains(stream.name.as_str()) {
+                return Err(format!(
+                    "there was a stream '{}' already; its counters are its own",
+                    stream.name
+                ));
+            }
+            if stream.leased {
+                return Err(format!("stream '{}' is of a DHCP client: only before traffic", stream.name));
+            }
+        }
+        Ok(())
     }
 
     /// Which streams should come back here.
@@ -146,16 +267,44 @@ fn hops(plan: &Plan, index: usize, hosts: &EmulatedHosts, neighbours: &[Resolver
     all
 }
 
+/// What is expected of each stream where it arrives.
+fn expected(streams: &[StreamPlan]) -> Arc<[Expected]> {
+    let expected = |stream: &StreamPlan| Expected {
+        port: stream.to.filter(|_| stream.also_to.is_empty()).map_or(ANY_PORT, |to| to as u16),
+        shortest: stream.sizes.shortest().without_fcs() as u16,
+        longest: stream.sizes.longest().without_fcs() as u16,
+    };
+    streams.iter().map(expected).collect()
+}
+
+/// The hardware address of a neighbour, by the port and the host that asked for it.
+type MacOf<'a> = &'a dyn Fn(usize, usize, IpAddr) -> Option<[u8; 6]>;
+
+/// The streams of a plan with everything known.
+fn streams(
+    plan: &Plan,
+    facts: &[PortFacts],
+    hosts: &EmulatedHosts,
+    mac: MacOf<'_>,
+) -> Result<Vec<TrialStream>, EngineError> {
+    let all = (0..plan.streams.len()).map(|index| stream(plan, index, facts, hosts, mac));
+    let mut streams = all.collect::<Result<Vec<_>, _>>()?;
+    for link in plan.chains.iter().flat_map(|chain| &chain.links) {
+        streams[link.stream].chained = true;
+    }
+    Ok(streams)
+}
+
 fn stream(
     plan: &Plan,
     index: usize,
-    facts: &[&PortFacts],
+    facts: &[PortFacts],
     hosts: &EmulatedHosts,
-    neighbours: &[Resolver],
+    mac: MacOf<'_>,
 ) -> Result<TrialStream, EngineError> {
     let stream = &plan.streams[index];
     let bad = |reason: String| EngineError::Stream { stream: stream.name.clone(), reason };
-    let (port, fact) = (&plan.ports[stream.from], facts[stream.from]);
+    let (port, fact) = (&plan.ports[stream.from], &facts[stream.from]);
     let longest = stream.sizes.longest();
     if longest.bytes() > fact.frame_len_max {
         return Err(bad(format!(
@@ -178,7 +327,7 @@ fn stream(
     let next_hop = match stream.next_hop {
         NextHop::Given => None,
         NextHop::PeerPort => stream.to.map(|to| hosts.ports[to].host(stream.to_host).mac),
-        NextHop::Resolve(ip) => neighbours[stream.from].mac(stream.from_host, ip),
+        NextHop::Resolve(ip) => mac(stream.from, stream.from_host, ip),
     };
     let source = stream.fill_source_mac.then_some(hosts.ports[stream.from].host(stream.from_host).mac);
     let mut packet = PacketSpec::clone(&stream.packet);
@@ -198,6 +347,8 @@ fn stream(
         end: stream.duration.map(|time| stream.start_delay.saturating_add(time)),
         load,
         chained: false,
+        added: Nanos::ZERO,
+        removed: None,
     })
 }
 

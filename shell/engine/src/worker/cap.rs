@@ -44,6 +44,12 @@ impl Cap {
         Some(Self { per_ns, depth, tokens: depth, at: Nanos::ZERO, per_packet, per_byte, longest })
     }
 
+    /// Frames of `longest` bytes with FCS may leave, too.
+    pub(crate) fn lengthen(&mut self, longest: u32) {
+        self.longest = self.longest.max(self.per_packet + self.per_byte * f64::from(longest));
+        self.depth = self.depth.max(self.longest);
+    }
+
     /// Packets that may leave at `now`.
     #[inline]
     pub(crate) fn room(&mut self, now: Nanos) -> usize {

@@ -35,13 +35,13 @@ impl Deadline {
     }
 }
 
+fn deadline(end: &Option<Nanos>) -> Deadline {
+    Deadline { at: end.map_or(Nanos::MAX, |end| end.saturating_add(GRACE)), held: None }
+}
+
 impl Deadlines {
     /// Of streams that send until these times; `None` if none of them ends.
     pub(crate) fn new(ends: &[Option<Nanos>]) -> Option<Self> {
-        let deadline = |end: &Option<Nanos>| Deadline {
-            at: end.map_or(Nanos::MAX, |end| end.saturating_add(GRACE)),
-            held: None,
-        };
         if ends.iter().all(Option::is_none) {
             return None;
         }
@@ -49,6 +49,30 @@ impl Deadlines {
             Self { streams: ends.iter().map(deadline).collect(), next: Nanos::MAX, given_up: 0 };
         deadlines.find_next();
         Some(deadlines)
+    }
+
+    /// Adds streams that send until these times to `so_far`, those of `before` streams.
+    pub(crate) fn extend(so_far: &mut Option<Self>, before: usize, ends: &[Option<Nanos>]) {
+        if so_far.is_none() && ends.iter().all(Option::is_none) {
+            return;
+        }
+        let all = so_far.get_or_insert_with(|| Self::never(before));
+        all.streams.extend(ends.iter().map(deadline));
+        all.find_next();
+    }
+
+    /// Ends some of `count` streams at `at`, although they are held from then on.
+    pub(crate) fn end(so_far: &mut Option<Self>, count: usize, streams: &[u32], at: Nanos) {
+        let all = so_far.get_or_insert_with(|| Self::never(count));
+        for stream in streams {
+            let one = &mut all.streams[*stream as usize];
+            *one = Deadline { at: one.at.min(at.saturating_add(GRACE)), held: None };
+        }
+        all.find_next();
+    }
+
+    fn never(count: usize) -> Self {
+        Self { streams: vec![deadline(&None); count], next: Nanos::MAX, given_up: 0 }
     }
 
     /// When a deadline comes.
@@ -104,6 +128,18 @@ mod tests {
         assert_eq!((deadlines.next(), deadlines.take(ms(149))), (ms(150), vec![]));
         assert_eq!((deadlines.take(ms(150)), deadlines.next()), (vec![0], ms(350)));
         assert_eq!((deadlines.take(ms(900)), deadlines.next()), (vec![2], Nanos::MAX));
+    }
+
+    #[test]
+    fn streams_join_and_leave() {
+        let ms = Nanos::from_millis;
+        let mut deadlines = None;
+        Deadlines::extend(&mut deadlines, 1, &[None]);
+        assert!(deadlines.is_none());
+        Deadlines::extend(&mut deadlines, 2, &[Some(ms(100)), None]);
+        Deadlines::end(&mut deadlines, 4, &[0, 2], ms(20));
+        let mut all = deadlines.unwrap();
+        assert_eq!((all.next(), all.take(ms(70)), all.next()), (ms(70), vec![0, 2], Nanos::MAX));
     }
 
     #[test]

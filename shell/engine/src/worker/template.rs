@@ -29,6 +29,13 @@ impl Blocks {
         let first = template.first_block as usize;
         &self.0[first..first + usize::from(template.len).div_ceil(64)]
     }
+
+    /// Takes in `more`; returns by how much its templates move.
+    pub(crate) fn join(&mut self, more: Self) -> u32 {
+        let before = self.0.len() as u32;
+        self.0.extend(more.0);
+        before
+    }
 }
 
 /// Buffers remember the tag of what they hold, so a tag is never used twice.
@@ -59,6 +66,11 @@ impl Template {
             tag => tag,
         };
         Self { first_block, len: frame.len() as u16, tag, stamp: None, offload: TxOffload::default() }
+    }
+
+    /// Its bytes lie `blocks` further on.
+    pub(crate) fn shift(&mut self, blocks: u32) {
+        self.first_block += blocks;
     }
 
     /// Bytes without FCS.

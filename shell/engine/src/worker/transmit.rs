@@ -37,6 +37,19 @@ impl TxStream {
     }
 }
 
+/// What a worker sends from a port.
+#[derive(Default)]
+pub(crate) struct TxLoad {
+    pub(crate) streams: Vec<TxStream>,
+    pub(crate) blocks: Blocks,
+    /// Those whose packets differ.
+    pub(crate) varied: Vec<Varied>,
+    /// Its slots index the port's streams.
+    pub(crate) schedule: Schedule,
+    /// When each stream ends, if it does at a time.
+    pub(crate) ends: Vec<Option<Nanos>>,
+}
+
 /// Signs the packets of one worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signer {
@@ -92,13 +105,11 @@ impl<'a> Transmitter<'a> {
     pub(crate) fn new(
         queue: &'a mut dyn TxQueue,
         port: usize,
-        schedule: Schedule,
         signer: Signer,
-        streams: Vec<TxStream>,
-        blocks: Blocks,
-        varied: Vec<Varied>,
+        load: TxLoad,
         shape: Shape,
     ) -> Self {
+        let TxLoad { streams, blocks, varied, schedule, ends } = load;
         Self {
             queue,
             port,
@@ -118,8 +129,39 @@ impl<'a> Transmitter<'a> {
             outbox: Outbox::default(),
             tap: None,
             cap: None,
-            deadlines: None,
+            deadlines: Deadlines::new(&ends),
             punt: None,
+        }
+    }
+
+    /// Sends `more` as well; what it sends already goes on as it would.
+    pub(crate) fn add(&mut self, more: TxLoad, longest: u32) {
+        let TxLoad { streams, blocks, varied, schedule, ends } = more;
+        let (blocks, varied_before) = (self.blocks.join(blocks), self.varied.len() as u32);
+        self.varied.extend(varied.into_iter().map(|mut varied| {
+            varied.shift(blocks);
+            varied
+        }));
+        Deadlines::extend(&mut self.deadlines, self.streams.len(), &ends);
+        self.pacing.resize(self.streams.len() + streams.len(), Pacing::default());
+        self.streams.extend(streams.into_iter().map(|mut stream| {
+            stream.content.shift(blocks, varied_before);
+            stream
+        }));
+        self.schedule.join(schedule);
+        if let Some(cap) = &mut self.cap {
+            cap.lengthen(longest);
+        }
+    }
+
+    /// Sends nothing more of those of `streams`, indices in ascending order, that are sent from here and due at `at` or later.
+    pub(crate) fn remove(&mut self, streams: &[u32], at: Nanos) {
+        let all = self.streams.iter().zip(0..);
+        let here = all.filter(|(stream, _)| streams.binary_search(&stream.index).is_ok());
+        let here: Vec<u32> = here.map(|(_, place)| place).collect();
+        if !here.is_empty() {
+            Deadlines::end(&mut self.deadlines, self.streams.len(), &here, at);
+            self.schedule.scale(Some(&here), Factor::ZERO, at);
         }
     }
 
@@ -175,11 +217,6 @@ impl<'a> Transmitter<'a> {
         }
         counts.tx_punted += sent as u64;
         sent > 0
-    }
-
-    /// Gives up what streams have not sent by their deadlines.
-    pub(crate) fn end_at(&mut self, deadlines: Option<Deadlines>) {
-        self.deadlines = deadlines;
     }
 
     /// Sends no more than `cap`.
@@ -414,7 +451,12 @@ impl<'a> Transmitter<'a> {
     /// When it next has something to do, on the clock whose `epoch` is the schedule's 0.
     pub(crate) fn next_due(&self, epoch: Nanos) -> Nanos {
         // With packets waiting it is the port's turn to have room.
-        if self.packets > 0 { Nanos::MAX } else { epoch.saturating_add(self.schedule.next_due()) }
+        if self.packets > 0 {
+            return Nanos::MAX;
+        }
+        // Held streams that are to end have nothing due.
+        let deadline = self.deadlines.as_ref().map_or(Nanos::MAX, Deadlines::next);
+        epoch.saturating_add(self.schedule.next_due().min(deadline))
     }
 
     /// Instant after which nothing is due.

@@ -30,6 +30,16 @@ pub(crate) enum TxContent {
     Varied(u32),
 }
 
+impl TxContent {
+    /// Joins others: templates' bytes lie `blocks` further on, and so many streams whose packets differ come before.
+    pub(crate) fn shift(&mut self, blocks: u32, varied: u32) {
+        match self {
+            Self::Same(template) => template.shift(blocks),
+            Self::Varied(index) => *index += varied,
+        }
+    }
+}
+
 /// Packets to build: some of the frames of a burst, from a number on.
 pub(crate) struct Slice {
     /// Which frames.
@@ -70,6 +80,11 @@ impl Varied {
         }
         all.push(self);
         TxContent::Varied(all.len() as u32 - 1)
+    }
+
+    /// Its templates' bytes lie `blocks` further on.
+    pub(crate) fn shift(&mut self, blocks: u32) {
+        self.templates.iter_mut().for_each(|template| template.shift(blocks));
     }
 
     #[inline(always)]

@@ -113,13 +113,18 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
 
 /// Runs `plan` on an in-process pair with `workers` workers, all on the cores there are.
 pub(crate) fn run(plan: Plan, workers: usize) -> ResultDocument {
+    run_told(plan, workers, &mut Commands::none())
+}
+
+/// The same; `commands` are carried out meanwhile.
+pub(crate) fn run_told(plan: Plan, workers: usize, commands: &mut Commands) -> ResultDocument {
     let request = PortRequest { queues: workers as u16, frame_len_max: 1518 };
     let ports = ring::pair(["ring:a", "ring:b"], request).unwrap().map(|p| Box::new(p) as Box<dyn Port>);
     let mut session = Session::load(plan, Rig::new(ports.into()));
     let allowed = os::cpu::allowed();
     let cores = (0..workers).map(|i| allowed[i % allowed.len()]).collect();
     let clock = TscClock::calibrate(Duration::from_millis(20));
-    session.run(&RunOptions { cores, histograms: true }, &clock, &mut Commands::none(), &mut Blind).unwrap()
+    session.run(&RunOptions { cores, histograms: true }, &clock, commands, &mut Blind).unwrap()
 }
 
 /// A number of the document by path.

@@ -175,7 +175,7 @@ impl Otg {
         if streams.is_empty() {
             return Ok(());
         }
-        let all = streams.len() == run.names.streams.len();
+        let all = streams.len() == run.streams();
         let whom = if all { vec![None] } else { streams.into_iter().map(Some).collect() };
         let change = |stream: Option<&str>| NewRate {
             stream: stream.map(str::to_owned),

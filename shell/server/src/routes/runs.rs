@@ -10,8 +10,8 @@ use crate::runs::{RunJob, RunMode};
 use crate::service::{Service, Work};
 use crate::texts::Text;
 use api::{
-    Described, NewPing, NewProtocolChange, NewRate, NewRun, PingResult, Problem, ProtocolChange, Run,
-    Snapshot,
+    Described, NewPing, NewProtocolChange, NewRate, NewRun, NewStreams, PingResult, Problem, ProtocolChange,
+    RemovedStreams, Run, Snapshot,
 };
 use axum::body::Body as Bytes;
 use axum::extract::{Path, State};
@@ -37,6 +37,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
         .routes(routes!(run, forget))
         .routes(routes!(stop))
         .routes(routes!(rate))
+        .routes(routes!(add_streams, remove_streams))
         .routes(routes!(ping))
         .routes(routes!(protocols, change_protocols))
         .routes(routes!(snapshot))
@@ -124,6 +125,34 @@ async fn rate(
 ) -> Result<Json<Run>, Fault> {
     let run = own(&service, &id, &caller)?;
     run.change(&change, &service.limits).await?;
+    Ok(Json(run.document()))
+}
+
+/// Add streams to a run. Answers once they are sent; what is sent already goes on as it would
+#[utoipa::path(post, path = "/api/v1/runs/{id}/streams", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = NewStreams,
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn add_streams(
+    State(service): Known,
+    caller: Caller,
+    Path(id): Path<String>,
+    Body(new): Body<NewStreams>,
+) -> Result<Json<Run>, Fault> {
+    let run = own(&service, &id, &caller)?;
+    service.add_streams(&run, &new).await?;
+    Ok(Json(run.document()))
+}
+
+/// Remove streams from a run. Their counters stay
+#[utoipa::path(delete, path = "/api/v1/runs/{id}/streams", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = RemovedStreams,
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn remove_streams(
+    State(service): Known,
+    caller: Caller,
+    Path(id): Path<String>,
+    Body(removed): Body<RemovedStreams>,
+) -> Result<Json<Run>, Fault> {
+    let run = own(&service, &id, &caller)?;
+    run.remove_streams(removed).await?;
     Ok(Json(run.document()))
 }
 

@@ -1,9 +1,9 @@
-//! Programs as steps: loops become `repeat`, datagrams have the lengths that the other end sends.
+//! Programs as steps: loops become `repeat`, other jumps `goto`; datagrams have the lengths that the other end sends.
 
 use super::{Buffer, Command, Program};
 use crate::base64;
 use crate::yaml::Node;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Steps of a program that are looked at, loops written out, to find how long its datagrams are.
@@ -27,7 +27,16 @@ pub(super) struct Reader<'a> {
 /// A step of a program, or a loop.
 enum Part {
     Step(usize),
-    Loop { times: Option<u64>, body: Vec<Part> },
+    Loop { times: Times, body: Vec<Part> },
+}
+
+/// How often.
+#[derive(Clone, Copy)]
+enum Times {
+    Endless,
+    Count(u64),
+    /// So many seconds.
+    For(f64),
 }
 
 impl<'a> Reader<'a> {
@@ -37,8 +46,75 @@ impl<'a> Reader<'a> {
 
     /// The steps.
     pub(super) fn steps(&mut self) -> Result<Vec<Node>, String> {
-        let parts = self.parts()?;
-        self.nodes(&parts)
+        match self.parts() {
+            Ok(parts) => self.nodes(&parts),
+            Err(reason) => {
+                let is_other =
+                    |jump: &Command| jump.name == "jmp_cmp" || jump.offset.is_some_and(|offset| offset > 0);
+                let jumps = || self.program.commands.iter().filter(|command| command.name.starts_with("jmp"));
+                if jumps().all(|jump| jump.name != "jmp_dp") && jumps().any(is_other) {
+                    return self.labelled();
+                }
+                Err(reason)
+            }
+        }
+    }
+
+    /// The steps with labels and jumps as they are.
+    fn labelled(&mut self) -> Result<Vec<Node>, String> {
+        let commands = &self.program.commands;
+        let mut targets = BTreeSet::new();
+        for (at, command) in
+            commands.iter().enumerate().filter(|(_, command)| command.name.starts_with("jmp"))
+        {
+            let to = command.offset.and_then(|offset| at.checked_add_signed(offset as isize));
+            let to = to.filter(|to| *to <= commands.len());
+            targets.insert(to.ok_or_else(|| format!("step {at}: a jump out of the program"))?);
+        }
+        let line = |key: &str, node: Node| Node::Line(vec![(key.to_owned(), node)]);
+        let value = |command: &Command, n: i64| {
+            Node::Line(vec![(format!("v{}", command.id.unwrap_or(0)), Node::text(n))])
+        };
+        let label = |at: usize| Node::text(format!("step{at}"));
+        let variables: BTreeSet<u32> = commands
+            .iter()
+            .filter(|command| matches!(command.name.as_str(), "set_var" | "add_var" | "jmp_nz" | "jmp_cmp"))
+            .map(|command| command.id.unwrap_or(0))
+            .collect();
+        let zero = variables.iter().map(|id| (format!("v{id}"), Node::text(0))).collect();
+        let mut nodes = if variables.is_empty() { Vec::new() } else { vec![line("set", Node::Line(zero))] };
+        for at in 0..=commands.len() {
+            if targets.contains(&at) {
+                nodes.push(line("label", label(at)));
+            }
+            let Some(command) = commands.get(at) else { break };
+            let to = || label(at.saturating_add_signed(command.offset.unwrap_or(0) as isize));
+            let jump_if = |sign: &str, n: i64| {
+                let condition = format!("v{} {sign} {n}", command.id.unwrap_or(0));
+                let keys = vec![("label".to_owned(), to()), ("if".to_owned(), Node::text(condition))];
+                line("goto", Node::Line(keys))
+            };
+            match command.name.as_str() {
+                "set_var" => nodes.push(line("set", value(command, command.val.unwrap_or(0)))),
+                "add_var" => nodes.push(line("add", value(command, command.val.unwrap_or(0)))),
+                "jmp" => nodes.push(line("goto", to())),
+                "jmp_nz" => nodes.extend([line("add", value(command, -1)), jump_if("!=", 0)]),
+                "jmp_cmp" => {
+                    let sign = match command.op.as_deref() {
+                        Some("lt") => "<",
+                        Some("le") => "<=",
+                        Some("gt") => ">",
+                        Some("ge") => ">=",
+                        Some("eq") => "==",
+                        Some("ne") => "!=",
+                        _ => return Err(format!("step {at}: an unknown comparison")),
+                    };
+                    nodes.push(jump_if(sign, command.val.unwrap_or(0)));
+                }
+                _ => nodes.extend(self.step(at)?),
+            }
+        }
+        Ok(nodes)
     }
 
     fn parts(&self) -> Result<Vec<Part>, String> {
@@ -72,7 +148,9 @@ impl<'a> Reader<'a> {
                         let value = variables.entry(command.id.unwrap_or(0)).or_default();
                         *value = value.saturating_add(command.val.unwrap_or(0));
                     }
-                    "jmp" | "jmp_nz" => return Err(format!("step {at}: a jump forward, or into a loop")),
+                    "jmp" | "jmp_nz" | "jmp_dp" | "jmp_cmp" => {
+                        return Err(format!("step {at}: a jump forward, or into a loop"));
+                    }
                     _ => parts.push(Part::Step(at)),
                 }
                 at += 1;
@@ -81,20 +159,38 @@ impl<'a> Reader<'a> {
             let end = &commands[jump];
             let variable = end.id.unwrap_or(0);
             let times = match end.name.as_str() {
-                "jmp" => None,
-                _ => Some(variables.get(&variable).copied().filter(|times| *times > 0).ok_or_else(|| {
-                    format!("step {jump}: a loop by a variable that is not set to a number above 0 before it")
-                })? as u64),
+                "jmp" => Times::Endless,
+                "jmp_dp" => Times::For(self.time(at, jump)?),
+                _ => {
+                    let times = variables.get(&variable).copied().filter(|times| *times > 0);
+                    Times::Count(times.ok_or_else(|| {
+                        format!(
+                            "step {jump}: a loop by a variable that is not set to a number above 0 before it"
+                        )
+                    })? as u64)
+                }
             };
             let body = self.block(at..jump, variables, depth + 1)?;
             variables.insert(variable, 0);
             parts.push(Part::Loop { times, body });
-            if times.is_none() && jump + 1 < range.end {
+            if matches!(times, Times::Endless) && jump + 1 < range.end {
                 return Err(format!("step {}: never reached", jump + 1));
             }
             at = jump + 1;
         }
         Ok(parts)
+    }
+
+    /// Seconds of the loop for a time from `begin` to the jump `end`, whose clock must start with it.
+    fn time(&self, begin: usize, end: usize) -> Result<f64, String> {
+        let jump = &self.program.commands[end];
+        let clock = begin.checked_sub(1).map(|before| &self.program.commands[before]);
+        clock
+            .filter(|clock| clock.name == "set_tick_var" && clock.id == jump.id)
+            .and(jump.duration)
+            .ok_or_else(|| {
+                format!("step {end}: a loop for a time ('jmp_dp') whose clock is not set right before it")
+            })
     }
 
     fn nodes(&mut self, parts: &[Part]) -> Result<Vec<Node>, String> {
@@ -104,9 +200,15 @@ impl<'a> Reader<'a> {
                 Part::Step(at) => nodes.extend(self.step(*at)?),
                 Part::Loop { times, body } => {
                     let body = self.nodes(body)?;
-                    let times = times.map_or_else(|| "endless".to_owned(), |times| times.to_string());
-                    let repeat =
-                        vec![("times".to_owned(), Node::text(times)), ("do".to_owned(), Node::Items(body))];
+                    let often = match times {
+                        Times::Endless => ("times".to_owned(), Node::text("endless")),
+                        Times::Count(times) => ("times".to_owned(), Node::text(times)),
+                        Times::For(seconds) => (
+                            "for".to_owned(),
+                            Node::text(crate::convert::time(seconds.clamp(0.0, 1e6) * 1e9)),
+                        ),
+                    };
+                    let repeat = vec![often, ("do".to_owned(), Node::Items(body))];
                     nodes.push(Node::Block(vec![("repeat".to_owned(), Node::Block(repeat))]));
                 }
             }
@@ -140,11 +242,6 @@ impl<'a> Reader<'a> {
             "keepalive" => self.without_effect("set_keepalive_msg"),
             "set_tick_var" | "add_tick_var" => Vec::new(),
             "add_stats" | "add_tick_stats" => self.without_effect("counters of programs"),
-            "jmp_dp" => {
-                return Err(format!(
-                    "step {at}: a loop for a time ('jmp_dp'); use one with a number of rounds"
-                ));
-            }
             other => return Err(format!("step {at}: '{other}' is not supported")),
         })
     }
@@ -199,6 +296,9 @@ impl<'a> Reader<'a> {
     /// Its steps of a kind, in the order in which they come, loops written out.
     fn in_turn(&self, kind: &str) -> Result<Vec<usize>, String> {
         let mut out = Vec::new();
+        if self.program.commands.iter().all(|command| command.name != kind) {
+            return Ok(out);
+        }
         self.walk(&self.parts()?, kind, &mut out, &mut 0)?;
         Ok(out)
     }
@@ -212,9 +312,10 @@ impl<'a> Reader<'a> {
             match part {
                 Part::Step(at) if self.program.commands[*at].name == kind => out.push(*at),
                 Part::Step(_) => {}
-                // Of an endless loop two rounds show whether all are alike.
                 Part::Loop { times, body } => {
-                    for _ in 0..times.unwrap_or(2) {
+                    // Of a loop without a number two rounds show whether all are alike.
+                    let times = if let Times::Count(times) = times { *times } else { 2 };
+                    for _ in 0..times {
                         self.walk(body, kind, out, seen)?;
                     }
                 }
@@ -245,10 +346,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where the jump at `from` goes, if it goes back and only a count decides.
+/// Where the jump at `from` goes, if it goes back and only a count or a time decides.
 fn target(commands: &[Command], from: usize) -> Option<usize> {
     let command = &commands[from];
-    let is_loop = matches!(command.name.as_str(), "jmp" | "jmp_nz");
+    let is_loop = matches!(command.name.as_str(), "jmp" | "jmp_nz" | "jmp_dp");
     let back = command.offset.filter(|offset| is_loop && *offset <= 0)?;
     from.checked_sub(usize::try_from(back.unsigned_abs()).ok()?)
 }

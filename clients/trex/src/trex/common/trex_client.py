@@ -151,12 +151,10 @@ class TRexClient:
         ports = ports if isinstance(ports, (list, tuple, range, dict, set)) else [ports]
         out = []
         for port in ports:
-            number, _, name = str(port).partition(".")
+            number = str(port)
             if not number.isdigit() or int(number) not in self.ports:
                 known = ", ".join(map(str, self.ports)) or "none; connect first"
                 raise TRexError(f"there is no port {port}; ports are: {known}")
-            if name:
-                raise TRexError(f"port '{port}': several profiles on a port are not supported; add their streams together")
             out.append(int(number))
         return out
 
@@ -201,10 +199,12 @@ class TRexClient:
         self._look()
         return bool(set(self.active) & set(self._ports(ports, self.acquired)))
 
-    def _wait(self, timeout):
+    def _wait(self, timeout, is_enough=lambda: False):
         end = None if timeout is None else time.monotonic() + timeout
         while self.run:
             self._look()
+            if is_enough():
+                return
             if self.run and end is not None and time.monotonic() > end:
                 raise TRexTimeoutError(timeout)
             if self.run:
@@ -299,14 +299,18 @@ class TRexClient:
         return list(self.warnings)
 
     def get_events(self, ev_type_filter=None):
-        """Events; there are none."""
-        return []
+        """What has happened since `clear_events`: profiles that were sent."""
+        self._look()
+        return list(self.events)
 
     def pop_event(self):
-        """The next event; there is none."""
+        """The oldest event, which is forgotten then; None if there is none."""
+        self._look()
+        return self.events.pop(0) if self.events else None
 
     def clear_events(self):
-        """Nothing is kept."""
+        """Forgets all events."""
+        self.events = []
 
     def set_verbose(self, level):
         """How much is printed."""

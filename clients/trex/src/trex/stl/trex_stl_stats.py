@@ -12,19 +12,14 @@ def plain(name):
     return f"stream-{text}" if text.isdigit() else text
 
 
-def members(streams, names):
-    """Streams with statistics among rows of a result: name, port and group (number, kind), by the streams of each port."""
-    out = []
-    for name in names:
-        # With several ports, names of streams begin with the port's.
-        number, separator, rest = name.partition("-")
-        prefixed = separator and number[:1] == "p" and number[1:].isdigit() and int(number[1:]) in streams
-        port = int(number[1:]) if prefixed else next(iter(streams), 0)
-        for index, (_, stream) in enumerate(streams.get(port, [])):
-            own = plain(stream.get_name() or f"stream{index}")
-            if stream.has_flow_stats() and own == (rest if prefixed else name):
-                out.append((name, port, (stream.get_pg_id(), stream.flow_stats.rule_type)))
-    return out
+def members(sent, names):
+    """Streams with statistics among rows of a result: name, port and group (number, kind); `sent` has port and stream by name."""
+    rows = ((name, *sent[name]) for name in names if name in sent)
+    return [
+        (name, port, (stream.get_pg_id(), stream.flow_stats.rule_type))
+        for name, port, stream in rows
+        if stream.has_flow_stats()
+    ]
 
 
 def added(before, row):

@@ -7,6 +7,7 @@ mod content;
 mod dns;
 mod host;
 mod http;
+mod labels;
 mod load;
 mod options;
 mod pool;

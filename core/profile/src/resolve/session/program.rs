@@ -1,10 +1,13 @@
 //! Programs, and conversations from captures, which become programs.
 
 use super::app::{Surroundings, nothing};
-use crate::document::app::{ConversationDoc, OpDoc, OpKeys, OpWord, ProgramDoc, TimingDoc};
+use super::labels::{Condition, Step, follow, is_last, never_ends, repeats_timed};
+use crate::document::app::{ConversationDoc, GotoDoc, OpDoc, OpKeys, OpWord, ProgramDoc, TimingDoc};
 use crate::document::content::ContentDoc;
+use crate::document::quantity::Duration;
 use crate::resolve::Resolver;
-use session::plan::{AppPlan, Carrier, Content, Expect, Op, Part, Program};
+use indexmap::IndexMap;
+use session::plan::{AppPlan, Carrier, Content, Expect, Op, Part, Program, TIMED_MAX};
 use session::{ConversationOptions, conversations};
 use std::sync::Arc;
 use units::Nanos;
@@ -41,20 +44,65 @@ impl Resolver<'_> {
     }
 
     fn ops(&mut self, path: &str, docs: &[OpDoc], room: Option<u64>, outermost: bool) -> Vec<Op> {
-        let mut ops = Vec::new();
+        let mut steps = Vec::new();
         for (index, doc) in docs.iter().enumerate() {
             let path = format!("{path}[{index}]");
-            let Some(op) = self.op(&path, doc, room) else { continue };
-            let is_last = matches!(op, Op::Stream | Op::Close | Op::Reset);
-            let endless = matches!(op, Op::Repeat { times: None, .. });
-            if is_last && !outermost {
+            let Some(step) = self.program_step(&path, doc, room) else { continue };
+            steps.push((path, step));
+        }
+        let ops = if steps.iter().any(|(_, step)| !matches!(step, Step::Op(_))) {
+            match follow(&steps) {
+                Ok(ops) => ops,
+                Err((at, reason)) => {
+                    let path = steps.get(at).map_or(path, |(path, _)| path.as_str());
+                    self.reading.fail(path, reason);
+                    return Vec::new();
+                }
+            }
+        } else {
+            self.in_order(steps, outermost)
+        };
+        let timed = ops.iter().filter(|op| matches!(op, Op::RepeatFor { .. })).count();
+        if timed > TIMED_MAX || timed > 0 && !outermost || ops.iter().any(repeats_timed) {
+            let reason =
+                format!("'repeat' with 'for' is not allowed in a loop, nor more than {TIMED_MAX} times");
+            self.reading.fail(path, reason);
+        }
+        ops
+    }
+
+    fn in_order(&mut self, steps: Vec<(String, Step)>, outermost: bool) -> Vec<Op> {
+        let (mut ops, last) = (Vec::new(), steps.len().wrapping_sub(1));
+        for (index, (path, step)) in steps.into_iter().enumerate() {
+            let Step::Op(op) = step else { continue };
+            if is_last(&op) && !outermost {
                 self.reading.fail(path, "ends the program: it is not allowed in 'repeat'");
-            } else if (is_last || endless) && index + 1 < docs.len() {
+            } else if never_ends(&op) && index < last {
                 self.reading.fail(path, "never ends: it must be the last step");
             }
             ops.push(op);
         }
         ops
+    }
+
+    fn program_step(&mut self, path: &str, doc: &OpDoc, room: Option<u64>) -> Option<Step> {
+        let OpDoc::Full(keys) = doc else { return self.op(path, doc, room).map(Step::Op) };
+        let values = |map: &IndexMap<String, i64>| map.iter().map(|(name, n)| (name.clone(), *n)).collect();
+        Some(match &**keys {
+            OpKeys { label: Some(label), .. } => Step::Label(label.0.clone()),
+            OpKeys { goto: Some(GotoDoc::Word(label)), .. } => Step::Goto(label.0.clone(), None),
+            OpKeys { goto: Some(GotoDoc::Full(goto)), .. } => {
+                let Some(condition) = Condition::read(&goto.condition) else {
+                    let reason = "expected a variable, ==, !=, <, <=, > or >=, and a number, such as 'n > 0'";
+                    self.reading.fail(format!("{path}.goto.if"), reason);
+                    return None;
+                };
+                Step::Goto(goto.label.0.clone(), Some(condition))
+            }
+            OpKeys { set: Some(values_of), .. } => Step::Set(values(values_of)),
+            OpKeys { add: Some(values_of), .. } => Step::Add(values(values_of)),
+            _ => return self.op(path, doc, room).map(Step::Op),
+        })
     }
 
     fn op(&mut self, path: &str, doc: &OpDoc, room: Option<u64>) -> Option<Op> {
@@ -88,7 +136,14 @@ impl Resolver<'_> {
             }
             OpKeys { repeat: Some(repeat), .. } => {
                 let ops = self.ops(&format!("{path}.repeat.do"), &repeat.steps, room, false);
-                Some(Op::Repeat { times: repeat.times.times(), ops })
+                match (repeat.times, &repeat.time) {
+                    (Some(times), None) => Some(Op::Repeat { times: times.times(), ops }),
+                    (None, Some(Duration(time))) => Some(Op::RepeatFor { time: *time, ops }),
+                    _ => {
+                        self.reading.fail(format!("{path}.repeat"), "expected either 'times' or 'for'");
+                        None
+                    }
+                }
             }
             _ => None,
         }
