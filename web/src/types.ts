@@ -1526,6 +1526,12 @@ export interface NewScript {
   deadline_s?: number | null;
 }
 
+/** Streams to add to a run. */
+export interface NewStreams {
+  /** Profile with the run's `ports` and the streams to add: YAML or JSON text, or the document itself. Names of streams must be new to the run. Times, and `load.duration`, count from the moment they are added. */
+  profile: string | Record<string, unknown>;
+}
+
 /** What a session test increases and sustains. */
 export type Objective = "connections_per_second" | "concurrent_connections" | "transactions_per_second" | "goodput_bps";
 
@@ -1924,6 +1930,14 @@ export interface RecoveryRow {
   not_recovered: number;
   /** Trials that the tester limited. */
   tester_limited: number;
+}
+
+/** Streams to remove from a run. */
+export interface RemovedStreams {
+  /** Names of streams; the name of a stream with copies means all of them. Default: all streams there are. */
+  streams?: string[];
+  /** When, s since traffic started. Default: at once. */
+  at_s?: number | null;
 }
 
 /** Renewal of a lease. */
@@ -2449,6 +2463,10 @@ export type StoredState = "running" | "done" | "interrupted" | "failed";
 export interface StreamResult {
   /** Packets per second requested; absent for `max`. */
   requested_pps?: number | null;
+  /** When it was added to the running trial, s since traffic started; absent for streams of the profile. Rates count from then on. */
+  added_s?: number | null;
+  /** When it was removed from the running trial, s since traffic started. */
+  removed_s?: number | null;
   /** Packets per second sent. */
   offered_pps: number;
   /** Packets sent. */
