@@ -17,6 +17,7 @@ from eagre.profile import Profile
 from eagre.result import CampaignResult, Result
 
 T = TypeVar("T")
+ProtocolAction = Literal["advertise", "withdraw", "up", "down", "renew", "release"]
 AnyProfile = Profile | Mapping[str, Any] | Path | str
 
 
@@ -258,7 +259,7 @@ def protocols(id: str, *, routes: bool = False) -> Call[r.ProtocolStates]:
 
 def change_protocols(
     id: str,
-    action: r.ProtocolAction,
+    action: ProtocolAction,
     *,
     port: str | None = None,
     peers: Sequence[str] = (),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, cast
 from eagre import calls
 from eagre.endpoint import RunCalls
 from eagre.handles import RunHandle
-from eagre.resources import Live, PingResult, ProtocolAction, ProtocolChange, ProtocolStates, RunInfo, Snapshot
+from eagre.resources import Live, PingResult, ProtocolChange, ProtocolStates, RunInfo, Snapshot
 from eagre.result import Result
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Run(RunHandle, RunCalls):
         return self.client.protocols(self.id, routes=routes)
 
     def change_protocols(
-        self, action: ProtocolAction, *, port: str | None = None, peers: Sequence[str] = (), routes: Sequence[str] = ()
+        self, action: calls.ProtocolAction, *, port: str | None = None, peers: Sequence[str] = (), routes: Sequence[str] = ()
     ) -> ProtocolChange:
         """Advertises or withdraws BGP routes, takes BGP sessions up or down, renews or releases DHCP leases."""
         return self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes)
