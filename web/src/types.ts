@@ -1937,7 +1937,7 @@ export interface RemovedStreams {
   /** Names of streams; the name of a stream with copies means all of them. Default: all streams there are. */
   streams?: string[];
   /** When, s since traffic started. Default: at once. */
-  at_s?: number | null;
+  when_s?: number | null;
 }
 
 /** Renewal of a lease. */

@@ -150,7 +150,7 @@ pub struct RemovedStreams {
     /// When, s since traffic started. Default: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
-    pub at_s: Option<f64>,
+    pub when_s: Option<f64>,
 }
 
 /// A ping to send from a port of a run.

@@ -3,6 +3,7 @@
 //! A turn of the loop: send what is due, take in what has come, answer what is asked. Time is asked of a clock that is
 //! handed in, so the same worker runs on the processor's counter and in a simulation.
 
+pub(crate) mod addition;
 pub(crate) mod arrivals;
 pub(crate) mod cap;
 pub(crate) mod commands;
@@ -20,8 +21,9 @@ pub(crate) mod varied;
 
 use crate::counts::interval::{HITCH_NS, Interval, PAUSE_NS, PortCounts};
 use crate::trial::hosts::EmulatedHosts;
+use addition::Addition;
 use arrivals::Expected;
-use commands::{Addition, HostEvent, WorkerCommand};
+use commands::{HostEvent, WorkerCommand};
 use flows::{Flows, Local};
 use measure::{Jitter, Recorder};
 use port::{Clock, PortError};

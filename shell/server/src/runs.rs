@@ -312,14 +312,14 @@ impl RunJob {
 
     /// Removes streams, at once or at a time; returns once the engine knows, or refuses.
     pub(crate) async fn remove_streams(&self, removed: api::RemovedStreams) -> Result<(), Fault> {
-        let at = match removed.at_s {
+        let at = match removed.when_s {
             None => None,
             Some(at) if (0.0..1e9).contains(&at) => Some(Nanos((at * 1e9) as u64)),
-            Some(_) => return Err(Fault::value("at_s", "expected 0 to 1000000000")),
+            Some(_) => return Err(Fault::value("when_s", "expected 0 to 1000000000")),
         };
         let names = removed.streams;
         let who = if names.is_empty() { "all streams".to_owned() } else { names.join(", ") };
-        let words = match removed.at_s {
+        let words = match removed.when_s {
             None => format!("{who} removed"),
             Some(at) => format!("{who} removed at {at} s"),
         };

@@ -230,9 +230,9 @@ def add_streams(id: str, profile: AnyProfile) -> Call[r.RunInfo]:
     return Call("POST", at("runs", id, "streams"), kind_of(r.RunInfo), body={"profile": written(profile)})
 
 
-def remove_streams(id: str, streams: Sequence[str] = (), *, at_s: float | None = None) -> Call[r.RunInfo]:
+def remove_streams(id: str, streams: Sequence[str] = (), *, when_s: float | None = None) -> Call[r.RunInfo]:
     """Removes streams by name, or all, at once or at a time; their counters stay."""
-    body = given(streams=list(streams), at_s=at_s)
+    body = given(streams=list(streams), when_s=when_s)
     return Call("DELETE", at("runs", id, "streams"), kind_of(r.RunInfo), body=body)
 
 

@@ -10,7 +10,8 @@ use crate::observer::TrialObserver;
 use crate::trial::Trial;
 use crate::trial::rig::Rig;
 use crate::worker::Worker;
-use crate::worker::commands::{Addition, HostEvent, WorkerCommand};
+use crate::worker::addition::Addition;
+use crate::worker::commands::{HostEvent, WorkerCommand};
 use port::VirtualClock;
 use units::Nanos;
 

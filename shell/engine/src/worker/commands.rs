@@ -1,8 +1,5 @@
 //! What control tells a running worker, and what a worker hands back for pings and for hosts that control looks after.
 
-use super::arrivals::Expected;
-use super::transmit::TxLoad;
-use crate::trial::hosts::EmulatedHosts;
 use sched::Factor;
 use session::Scale;
 use std::sync::Arc;
@@ -47,17 +44,6 @@ pub(crate) struct Removal {
     pub(crate) streams: Arc<[u32]>,
     /// When, on the schedule's time.
     pub(crate) at: Nanos,
-}
-
-/// Streams that a running worker is to send as well, and what all there are now are like where they arrive.
-pub(crate) struct Addition {
-    /// By port.
-    pub(crate) loads: Vec<(usize, TxLoad)>,
-    pub(crate) hosts: Arc<EmulatedHosts>,
-    pub(crate) expected: Arc<[Expected]>,
-    pub(crate) marks: Arc<[u32]>,
-    /// Bytes of the longest frame with FCS.
-    pub(crate) longest: u32,
 }
 
 /// Another rate for some entries of sessions.

@@ -209,7 +209,7 @@ class STLClient(Console, Captures, TRexClient):
             text = self._profile(ports, mult, -1, prefix)
         self._begin(self._with_captures(text), ports)
         if duration > 0:
-            self.server.ask("DELETE", f"/runs/{self.run['id']}/streams", {"at_s": duration})
+            self.server.ask("DELETE", f"/runs/{self.run['id']}/streams", {"when_s": duration})
 
     def _profile(self, ports, mult, duration=-1, prefix=""):
         """The text of the profile that sends these streams by port."""
