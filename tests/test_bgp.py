@@ -309,7 +309,8 @@ def test_the_api_shows_and_changes_sessions(lab):
     for change, said in (({"action": "up", "peers": ["nobody"]}, "there is no BGP peer 'nobody'"), ({"action": "up", "port": "x"}, "there is no port 'x'")):
         answer = server.ask("POST", path, change)
         assert answer.status == 409 and said in answer.detail, answer
-    metrics = server.ask("GET", "/metrics").body.decode()
     labels = f'run="{run["id"]}",port="west"'
-    assert f"eagre_bgp_sessions{{{labels}}} 1" in metrics and f"eagre_bgp_withdrawn_routes_total{{{labels}}} 100" in metrics, metrics
+    wanted = [f"eagre_bgp_sessions{{{labels}}} 1.0", f"eagre_bgp_withdrawn_routes_total{{{labels}}} 100"]
+    # They are those of the newest snapshot.
+    wait_until(lambda: set(wanted) <= set(server.ask("GET", "/metrics").body.decode().splitlines()), f"{wanted} in /metrics", 10)
     server.ask("POST", f"/api/v1/runs/{run['id']}/stop")

@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from bench import Bench
+from bench import Bench, undisturbed
 from lab import LONG, REPO, stream
 from test_bgp import Device
 
@@ -35,11 +35,19 @@ class TwoPaths(Device):
         return self.lab.profile(document["ports"], document["streams"], **keys)
 
     def bench(self, *options):
-        bench = Bench(self.lab, self.tester)
-        done = bench.run("convergence", self.profile(), *SETTINGS, *options, search=False, timeout=300)
-        return bench, done
+        """A campaign, another one if it was disturbed; with its store."""
+        benches = []
+
+        def run():
+            benches.append(Bench(self.lab, self.tester))
+            return benches[-1].run("convergence", self.profile(), *SETTINGS, *options, search=False, timeout=300)
+
+        done = undisturbed(run)
+        return benches[-1], done
 
 
+@pytest.mark.alone
+@pytest.mark.unsteady("a tester that was kept from its core can't tell when traffic moved")
 def test_loss_and_the_first_packet_agree(lab):
     device = TwoPaths(lab)
     bench, done = device.bench("--report", lab.folder() / "report.html")
@@ -59,10 +67,7 @@ def test_loss_and_the_first_packet_agree(lab):
     # What comes back is there before anything is taken away.
     assert any(one["advertisement"]["lost"] == 0 for outcome in trials for one in outcome["convergence"]), trials
     by_loss, first = row["by_loss_s"], row["by_first_packet_s"]
-    assert (by_loss["samples"] if by_loss else 0) + row["tester_limited"] == REPEATS, row
-    if not by_loss:
-        assert any("were not valid" in remark for remark in result["remarks"]), result
-        pytest.skip("the tester was disturbed in every trial")
+    assert by_loss["samples"] + row["tester_limited"] == REPEATS, row
     # FRR takes the withdrawal in, chooses, and tells the kernel: not at once, and within half a second.
     assert 0 < by_loss["min"] <= by_loss["median"] <= by_loss["max"] < 0.5, row
     assert row["first_route_s"]["min"] - GAP <= by_loss["median"] <= row["full_s"]["max"] + GAP, row
