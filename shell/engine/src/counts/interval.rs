@@ -140,14 +140,7 @@ impl Shape {
             _ => Scale::COARSE,
         };
         let paces_streams = streams <= PACING_RECORDS_MAX;
-        Self {
-            streams,
-            ports,
-            sessions,
-            scale: histograms.then_some(scale),
-            has_paths: false,
-            paces_streams,
-        }
+        Self { streams, ports, sessions, scale: histograms.then_some(scale), has_paths: false, paces_streams }
     }
 
     /// The same with more streams: buckets and records stay as fine as they are.

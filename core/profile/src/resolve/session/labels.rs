@@ -202,24 +202,26 @@ impl<'a> Folder<'a> {
     fn fold(&mut self, mut tokens: Vec<u32>) -> Vec<u32> {
         loop {
             let before = tokens.len();
-            tokens = self.folded_once(&tokens);
+            // A loop in a loop is the shorter of the two.
+            for period in 1..=PERIOD_MAX.min(before / 2) {
+                tokens = self.folded(&tokens, period);
+            }
             if tokens.len() == before {
                 return tokens;
             }
         }
     }
 
-    fn folded_once(&mut self, tokens: &[u32]) -> Vec<u32> {
+    /// The same with repetitions of parts of `period` tokens.
+    fn folded(&mut self, tokens: &[u32], period: usize) -> Vec<u32> {
         let (mut out, mut at) = (Vec::new(), 0);
         while at < tokens.len() {
             let rest = &tokens[at..];
-            let most = PERIOD_MAX.min(rest.len() / 2);
-            let period = (1..=most).find(|period| rest[..*period] == rest[*period..2 * period]);
-            let Some(period) = period else {
+            if rest.len() < 2 * period || rest[..period] != rest[period..2 * period] {
                 out.push(tokens[at]);
                 at += 1;
                 continue;
-            };
+            }
             let body = &rest[..period];
             let times = rest.chunks(period).take_while(|part| *part == body).count();
             let token = self.token(u32::try_from(times).ok(), body.to_vec());
@@ -319,7 +321,7 @@ mod tests {
         let Some((Op::Repeat { times: None, ops: round }, before)) = ops.split_last() else {
             panic!("{ops:?}")
         };
-        let mut first: Vec<&Op> = before.iter().chain(round).collect();
+        let mut first: Vec<&Op> = before.iter().chain(round).chain(round).collect();
         first.truncate(4);
         assert_eq!(first, [&e(1), &e(2), &e(1), &e(2)]);
     }
