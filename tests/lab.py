@@ -6,6 +6,7 @@ left behind, and nothing else.
 
 import contextlib
 import ctypes
+import ipaddress
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 REPO = Path(__file__).resolve().parent.parent
 EAGRE = Path(os.environ.get("EAGRE", REPO / "target/release/eagre")).resolve()
@@ -455,6 +457,17 @@ def stream(name, source, target, udp_port=9, v6=False, **rest):
     """A stream of UDP packets."""
     packet = ["ipv6" if v6 else "ipv4", {"udp": {"dst": udp_port}}]
     return {"name": name, "from": source, "to": target, "packet": packet, **rest}
+
+
+def has_its_peers(example):
+    """Whether the BGP peers of a profile, if it has some, are in a network of another port of it."""
+    ports = yaml.safe_load(example.read_text())["ports"]
+    network = lambda port: ipaddress.ip_interface(port["ip"]).network
+    return all(
+        any(ipaddress.ip_address(peer["peer"]) in network(other) for name, other in ports.items() if name != own)
+        for own, port in ports.items()
+        for peer in port.get("bgp", {}).get("peers", ())
+    )
 
 
 def pair(a="ring:a", b="ring:b"):

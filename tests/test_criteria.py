@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 import yaml
-from lab import REPO
+from lab import REPO, has_its_peers
 
-EXAMPLES = sorted(path for path in (REPO / "examples").glob("*.yaml"))
+EXAMPLES = sorted(path for path in (REPO / "examples").glob("*.yaml") if has_its_peers(path))
 UDP = [{"ethernet": {"dst": "02:00:00:00:00:07"}}, {"ipv4": {"src": "10.0.0.1", "dst": "10.0.0.2"}}, "udp"]
 TAGGED = [
     {"name": name, "from": "west", "to": "east", "packet": UDP, "rate": "1kpps", "tag": name, "size": "64B"}

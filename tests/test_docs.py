@@ -22,16 +22,15 @@ LINKED = sorted({*PAGES, *REPO.glob("*.md"), REPO / "clients/python/README.md"})
 FENCE = re.compile(r"(?P<before>[^\n]*)\n+```(?P<language>\w*)[^\n]*\n(?P<text>.*?)\n```", re.DOTALL)
 MARKER = re.compile(r"<!-- test(?:: *(?P<how>\w+) *(?P<why>.*?))? *-->$")
 PROGRAM = "./target/release/eagre"
-# Commands that measure nothing in real time, and blocks that take their time to install something.
+# Commands that measure nothing in real time.
 UNTIMED = re.compile(rf"{PROGRAM} (sim|check|schema|results|ports|bench list|lab (list|generate)|trex (check|convert|sim)) |.* --sim\b")
-INSTALLS = "pip install"
 
 
 def runs_beside_others(marker, text):
     """Whether what else the machine does can't change how a block ends."""
     found = MARKER.match(marker)
     how = found["how"] if found else "skip"
-    return how == "skip" or INSTALLS in text or how != "root" and all(UNTIMED.match(f"{line} ") for line in commands(text))
+    return how == "skip" or how != "root" and all(UNTIMED.match(f"{line} ") for line in commands(text))
 
 
 def blocks():

@@ -438,17 +438,21 @@ fn range_error(text: &str, number: Option<i128>, schema: &Json) -> Option<String
 
 /// Smallest and largest number that fits an integer's schema.
 fn range(schema: &Json) -> (i128, i128) {
-    let most = match schema.get("format").and_then(Json::as_str) {
-        Some("uint32") => u32::MAX.into(),
-        _ => u64::MAX.into(),
+    let (least, most) = match schema.get("format").and_then(Json::as_str) {
+        Some("uint32") => (0, u32::MAX.into()),
+        Some("int64") => (i64::MIN.into(), i64::MAX.into()),
+        _ => (0, u64::MAX.into()),
     };
     let number = |limit: &Json| limit.as_u64().map(i128::from).or(limit.as_i64().map(i128::from));
     let limit = |key: &str| schema.get(key).and_then(number);
-    (limit("minimum").unwrap_or(0), limit("maximum").unwrap_or(most))
+    (limit("minimum").unwrap_or(least), limit("maximum").unwrap_or(most))
 }
 
 fn whole_number(schema: &Json) -> String {
     match range(schema) {
+        (least, most) if least == i128::from(i64::MIN) && most == i128::from(i64::MAX) => {
+            "a whole number".to_owned()
+        }
         (least, most) if most == i128::from(u64::MAX) => format!("a whole number of at least {least}"),
         (least, most) => format!("a whole number from {least} to {most}"),
     }

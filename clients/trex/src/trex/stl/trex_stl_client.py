@@ -74,8 +74,8 @@ class STLClient(Console, Captures, TRexClient):
         for key in keys:
             if key in self.jobs:
                 raise TRexError(
-                    f"{_said([key])} is sending; stop it before streams are added, or add them to another profile of the port, "
-                    f"such as '{key[0]}.more'"
+                    f"{_said([key])} is sending; stop it before streams are added, or add them to another profile of "
+                    f"the port, such as '{key[0]}.more'"
                 )
         for key in keys:
             self.streams.setdefault(key, []).extend(zip(ids, streams))

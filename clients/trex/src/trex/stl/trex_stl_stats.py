@@ -13,7 +13,7 @@ def plain(name):
 
 
 def members(sent, names):
-    """Streams with statistics among rows of a result: name, port and group (number, kind); `sent` has port and stream by name."""
+    """Streams with statistics among rows of a result: name, port, group (number, kind). `sent`: port and stream by name."""
     rows = ((name, *sent[name]) for name in names if name in sent)
     return [
         (name, port, (stream.get_pg_id(), stream.flow_stats.rule_type))
