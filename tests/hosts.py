@@ -148,6 +148,10 @@ class Host:
     def start_kernel_client(self, mode, **arguments):
         return self.lab.start(PYTHON, TESTS / "kernel_client.py", mode, json.dumps(arguments), ns=self.host)
 
+    def kernel_counter(self, name):
+        """One of the host's counters, by the name that `nstat` has for it."""
+        return json.loads(self.host.run("nstat", "-a", "-s", "-z", "-j"))["kernel"][name]
+
     def sockets(self, *filters):
         """What the host's kernel tells of its connections, one text for each."""
         lines = self.host.run("ss", "-H", "-t", "-i", "-n", "-o", *filters).splitlines()

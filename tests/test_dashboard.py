@@ -540,19 +540,26 @@ def test_a_disturbance_is_shaded_and_explained(page, server):
     run = start(server, profile=rings(duration="60s"), name="stopped for a while")
     show(page, server, f"runs/{run['id']}", (1280, 2000))
     wait_until(lambda: figures(page)["received"] >= 5, "its figures")
-    os.kill(server.process.pid, signal.SIGSTOP)
-    time.sleep(0.3)
-    os.kill(server.process.pid, signal.SIGCONT)
-    says(page, "The tester was disturbed", "tester disturbed")
-    page.run("document.querySelector('details.note').open = true")
-
 
     def longest():
         listed = page.run("return [...document.querySelectorAll('details.note li')].map(e => e.textContent)")
         stood = [float(text.split("stood still for ")[1].split(" ms")[0]) for text in listed if "stood still for" in text]
         return max(stood, default=0)
 
-    wait_until(lambda: longest() >= 250, "the pause in the list", 15, 0.1)
+    # The list has the newest eight: on a busy machine others may have taken its place before anybody looks.
+    for _ in range(5):
+        os.kill(server.process.pid, signal.SIGSTOP)
+        time.sleep(0.3)
+        os.kill(server.process.pid, signal.SIGCONT)
+        end = time.monotonic() + 3
+        while longest() < 250 and time.monotonic() < end:
+            time.sleep(0.05)
+        if longest() >= 250:
+            break
+    else:
+        raise AssertionError("the pause is not in the list")
+    says(page, "The tester was disturbed", "tester disturbed")
+    page.run("document.querySelector('details.note').open = true")
     # What is shaded is red where it was not before: a column of the first chart.
     shaded = page.run("""
       const canvas = document.querySelector('.plot canvas'), {width, height} = canvas;

@@ -57,7 +57,6 @@ def test_all_counters_are_always_there(client):
     assert (rows["alone"].frames_tx, rows["alone"].bytes_tx) == (50, 50 * 200)
 
 
-@pytest.mark.unsteady("the answer warns of another process that took the tester's core instead")
 def test_a_flow_ends_at_its_time(client):
     """More than the tester can send for a second: it ends after that second, and the answer to stop says what is wrong."""
     config = client.config("ring:a", "ring:b")
@@ -81,7 +80,8 @@ def test_a_flow_ends_at_its_time(client):
     control = client.api.control_state()
     control.traffic.flow_transmit.state = "stop"
     warnings = client.call("set_control_state", control).warnings
-    assert any("tester" in warning or "generator" in warning for warning in warnings), warnings
+    # On a busy machine it is another process that took the worker's core.
+    assert any(word in warning for warning in warnings for word in ("tester", "generator", "worker")), warnings
 
 
 def secured(lab):

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import statistics
 import struct
 import time
 from collections import Counter
@@ -858,8 +859,9 @@ def test_streams_are_measured_and_change_while_they_run(bench):
     assert stats["lost"] == stats["reordered"] == stats["duplicates"] == 0
     assert 0 < stats["latency_ns"]["min"] <= stats["latency_ns"]["p50"] <= stats["latency_ns"]["p99"] <= stats["latency_ns"]["max"]
     gaps = [b - a for a, b in itertools.pairwise(seen)]
-    slow, fast = sorted(gaps[:400]), sorted(gaps[-400:])
-    assert 0.7 < slow[200] < 1.3 and 0.1 < fast[200] < 0.3, (slow[200], fast[200])
+    # Times of 100 and 500 packets in a row, ms: a machine that is busy for some ms sends what was due then at once.
+    slow, fast = (statistics.median(b - a for a, b in zip(some, some[n:])) for some, n in ((seen[:600], 100), (seen[-1500:], 500)))
+    assert 70 < slow < 130 and 70 < fast < 130, (slow, fast)
     assert 400 < found["before"]["tx"] < 1500 and found["paused"] == found["still"] and max(gaps) > 600
     assert [change["to"] for change in run["rate_changes"]] == ["5kpps", "0% of the profile's rate", "5kpps"]
     assert not found["running"] and run["interrupted"] and found["document"]["verdict"]["valid"] == run["verdict"]["valid"]

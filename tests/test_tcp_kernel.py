@@ -73,10 +73,9 @@ def test_many_connections_to_the_kernel(host, kind, v6):
     assert one["setup_ns"]["samples"] == one["ttlb_ns"]["samples"] == MANY
     tcp = one["client"]["tcp"]
     assert (tcp["bytes_in"], tcp["bytes_out"]) == (100 * MANY, 100 * MANY), tcp
-    # A kernel that has forgotten a connection answers what comes late, from a busy machine, by a reset.
-    assert one["retransmitted_segments"] or not any(count for name, count in tcp.items() if name.startswith("bad_")), (
-        tcp
-    )
+    # On a busy machine one of both sends again; a kernel that has forgotten a connection answers what comes late by a reset.
+    again = one["retransmitted_segments"] or host.kernel_counter("TcpRetransSegs")
+    assert again or not any(count for name, count in tcp.items() if name.startswith("bad_")), tcp
     check_wire(capture, host.tester_address(v6))
     assert capture.fields(f"tcp.flags.reset == 1 && tcp.dstport == {ECHO}", "frame.number") == []
 
