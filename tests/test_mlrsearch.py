@@ -10,10 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from lab import LONG, REPO
+from lab import EAGRE, LONG, REPO
 
 VERSION = "1.2.1"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")).resolve()
+# Our side: a method over standard input and output, built with the program.
+DRIVE = EAGRE.with_name("drive")
 FOLDER = TARGET / f"reference/MLRsearch-{VERSION}"
 LINE_BPS = 10_000_000_000
 LINE = LINE_BPS / 672
@@ -37,24 +39,12 @@ def reference():
     return MLRsearch
 
 
-@pytest.fixture(scope="module")
-def example():
-    """Our side: a method over standard input and output. Optimised, as the program is: it is built beside no other build."""
-    subprocess.run(
-        ["cargo", "build", "--quiet", "--release", "--locked", "--workspace", "--example", "mlr"],
-        cwd=REPO,
-        check=True,
-        timeout=600,
-    )
-    return TARGET / "release/examples/mlr"
-
-
 class Ours:
-    """Searches by the example."""
+    """Searches by `dev/drive`."""
 
-    def __init__(self, example):
+    def __init__(self):
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen([example], stdin=pipe, stdout=pipe, text=True)
+        self.process = subprocess.Popen([DRIVE], stdin=pipe, stdout=pipe, text=True)
 
     def say(self, document):
         """One line to it."""
@@ -80,9 +70,9 @@ class Ours:
 
 
 @pytest.fixture(scope="module")
-def ours(example):
-    """The example, running."""
-    ours = Ours(example)
+def ours():
+    """Our side, running."""
+    ours = Ours()
     yield ours
     ours.process.stdin.close()
     assert ours.process.wait(timeout=10) == 0
@@ -164,7 +154,7 @@ ONE = goals(0.0, 0.005, preceding_targets=1)
 FOUR = goals(0.0, 0.005, preceding_targets=4)
 
 
-def test_the_same_loads_are_judged_alike(reference, example):
+def test_the_same_loads_are_judged_alike(reference):
     """10,000 loads, 100,000 in `make soak`: whole seconds, which meet thresholds exactly, and any."""
     from MLRsearch.target_spec import TargetSpec
     from MLRsearch.target_stat import TargetStat
@@ -187,7 +177,7 @@ def test_the_same_loads_are_judged_alike(reference, example):
         durations = {"full_low": good, "full_high": bad, "short_low": short_good, "short_high": short_bad}
         order = {"exceed_ratio": exceed, "duration_sum": total, "durations": durations}
         orders.append(json.dumps({"classify": order | {"losses": list(losses.items())}}))
-    done = subprocess.run([example], input="\n".join(orders), capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([DRIVE], input="\n".join(orders), capture_output=True, text=True, check=True, timeout=60)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     wrong = [
         (order, answer, want)

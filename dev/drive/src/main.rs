@@ -2,8 +2,9 @@
 //!
 //! `{"method": …, "testbed": …}` begins a run: requests go out as `{"trial": …}`, each is answered by a line with its
 //! outcome, and `{"result": …}` ends it. `{"classify": …}` judges a load by the durations of its trials.
+//! Black-box tests compare it with other programs' methods.
 
-#![allow(clippy::disallowed_methods)]
+#![forbid(unsafe_code)]
 
 use methods::{Durations, LoadClass, MethodConfig, Step, Testbed, Threshold, TrialOutcome};
 use serde::Deserialize;
