@@ -295,7 +295,7 @@ impl Withdrawals {
         self.lost.push(streams.iter().map(|stream| stream.withdrawal.lost as f64).sum());
         let changes: Option<Vec<Change>> =
             streams.iter().map(|stream| Change::of(&stream.withdrawal, stream.gap_ns / 1e9)).collect();
-        let Some(changes) = changes else {
+        let Some(changes) = changes.filter(|all| !all.is_empty()) else {
             self.not_converged += 1;
             return Vec::new();
         };
