@@ -1,6 +1,7 @@
 """Lua scripts with MoonGen's API: each module by a small script of our own, its packets seen by tcpdump; scripts that mean harm; and
 the examples of MoonGen and libmoon as they are, if EAGRE_MOONGEN_CHECKOUT and EAGRE_LIBMOON_CHECKOUT name checkouts of them."""
 
+import functools
 import itertools
 import json
 import math
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import capture
 import pytest
+from json_schema import errors
 from lab import need, wait_until
 
 MOONGEN, LIBMOON = (
@@ -27,6 +29,12 @@ local ts, hist, timer, log, pcap = require "timestamping", require "histogram", 
 local pipe, lock, barrier, namespaces = require "pipe", require "lock", require "barrier", require "namespaces"
 local ffi, arp, pf, limiter = require "ffi", require "proto.arp", require "pf", require "software-ratecontrol"
 """
+
+
+@functools.cache
+def schema(lab):
+    """The schema of result documents."""
+    return lab.eagre("schema", "script").ok().json
 
 
 class Bench:
@@ -54,7 +62,9 @@ class Bench:
             *arguments,
         ]
         done = self.lab.eagre(*command, ns=self.ns, cwd=self.folder)
-        return done, json.loads(result.read_text())
+        document = json.loads(result.read_text())
+        assert errors(document, schema(self.lab)) == []
+        return done, document
 
     def good(self, *arguments, **options):
         """The same of a script that must end well."""
@@ -586,6 +596,150 @@ def test_a_forwarder_loses_nothing_and_leaks_nothing(lab):
     assert result["ports"][1]["tx_packets"] >= sent and result["ports"][1]["tx_unsent"] == 0
 
 
+LONG = """
+function master(size)
+    local tx, rx = device.config{port = 0}, device.config{port = 1}
+    local pool = memory.createMemPool(function(buf) buf:getUdpPacket():fill{pktLength = size, udpDst = 42} end)
+    local bufs, back, seen = pool:bufArray(10), memory.bufArray(), 0
+    bufs:alloc(size)
+    bufs:offloadUdpChecksums()
+    local sent = tx:getTxQueue(0):send(bufs)
+    for _ = 1, 20 do
+        local n = rx:getRxQueue(0):tryRecv(back, 100000)
+        for i = 1, n do
+            if back[i]:getSize() == size and back[i]:getUdpPacket().udp:getDstPort() == 42 then seen = seen + 1 end
+        end
+        back:free(n)
+    end
+    eagre.result{sent = sent, seen = seen}
+end
+"""
+
+
+def test_frames_are_as_long_as_the_ports_carry(lab):
+    """9,018 bytes with FCS between interfaces with an MTU of 9,000, whole at the peer; without the option, or by an interface with a
+    smaller MTU, none."""
+    bench = Bench(lab)
+    for end in ("v0", "v1"):
+        bench.ns.ip("link", "set", end, "mtu", 9000)
+    packets = bench.tcpdump()
+    _, result = bench.good(LONG, 9014, more=["--frame-length", "9018"], seconds=20)
+    assert result["result"] == {"sent": 10, "seen": 10} and result["ports"][0]["tx_bytes"] == 90180, result
+    seen = packets()
+    assert [len(frame) for frame in seen] == [9014] * 10 and all(capture.check(frame) == 2 for frame in seen)
+    _, result = bench.good(LONG, 9014, seconds=20)
+    assert result["result"] == {"sent": 0, "seen": 0} and result["ports"][0]["tx_unsent"] == 10, result
+    bench.ns.ip("link", "set", "v0", "mtu", 1500)
+    done, _ = bench.run(LONG, 9014, more=["--frame-length", "9018"])
+    assert done.exit == 3 and "MTU" in done.err, str(done)
+
+
+CHANNEL = """
+local lacp = require "proto.lacp"
+
+function master(least)
+    local links = {}
+    for i = 0, 1 do
+        local dev = device.config{port = i, rxQueues = 2, txQueues = 2}
+        links[i + 1] = {rxQueue = dev:getRxQueue(1), txQueue = dev:getTxQueue(1)}
+    end
+    lacp.startLacpTask("bond", links)
+    local isUp = lacp.waitForLink("bond", least)
+    local mac = lacp:getMac("bond")
+    local pool = memory.createMemPool(function(buf)
+        buf:getUdpPacket():fill{ethSrc = mac, ethDst = "02:00:00:00:00:99", udpDst = 42, pktLength = 60}
+    end)
+    local bufs = pool:bufArray(10)
+    eagre.result{up = isUp, mac = mac}
+    while mg.running() do
+        for i = 0, 1 do
+            bufs:alloc(60)
+            bufs:offloadUdpChecksums()
+            device.get(i):getTxQueue(0):send(bufs)
+        end
+        mg.sleepMillis(50)
+    end
+end
+"""
+
+
+class Switch:
+    """Open vSwitch with its own datapath in a namespace: a bond with LACP of the links s0 and s1, and the port out."""
+
+    def __init__(self, lab, ns, lacp="active"):
+        need("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appctl")
+        self.lab, self.ns, self.folder = lab, ns, lab.folder()
+        self.env = {f"OVS_{name}DIR": str(self.folder) for name in ("RUN", "LOG", "DB")}
+        self.run("ovsdb-tool", "create", "conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
+        self.start("ovsdb-server", "conf.db", "--remote=punix:db.sock", "--unixctl=db.ctl", until="db.sock")
+        database = f"--db=unix:{self.folder}/db.sock"
+        self.run("ovs-vsctl", database, "--no-wait", "init")
+        self.start("ovs-vswitchd", f"unix:{self.folder}/db.sock", "--unixctl=switch.ctl", until="switch.ctl")
+        words = ["add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=netdev", "--", "add-port", "br0", "out", "--"]
+        words += ["add-bond", "br0", "bond0", "s0", "s1", f"lacp={lacp}", "bond_mode=balance-tcp", "other_config:lacp-time=fast"]
+        self.run("ovs-vsctl", database, "--timeout=20", *words)
+
+    def run(self, *command):
+        return self.ns.run("env", "-C", self.folder, *(f"{key}={value}" for key, value in self.env.items()), *command)
+
+    def start(self, *command, until):
+        self.lab.start(*command, ns=self.ns, env=self.env, cwd=self.folder)
+        wait_until(lambda: (self.folder / until).exists(), command[0])
+
+    def links(self):
+        """Of each link the state of its own end and of its partner's, by LACP."""
+        text = self.run("ovs-appctl", "-t", self.folder / "switch.ctl", "lacp/show", "bond0")
+        return re.findall(r"actor state: (.*)\n(?:.*\n)*?\s+partner sys_id: (.*)\n(?:.*\n)*?\s+partner state: (.*)\n", text)
+
+
+UP = "activity timeout aggregation synchronized collecting distributing"
+
+
+def bonded(lab):
+    """A folder and a namespace with v0 and v1, which lead to a switch's bond, and the switch."""
+    bench, switch, host = Bench.__new__(Bench), lab.netns("switch"), lab.netns("host")
+    bench.lab, bench.ns, bench.folder = lab, lab.netns("script"), lab.folder()
+    for number in (0, 1):
+        lab.veth(bench.ns, f"v{number}", switch, f"s{number}")
+    lab.veth(switch, "out", host, "h0")
+    return bench, Switch(lab, switch), host
+
+
+def test_a_channel_comes_up_with_a_switch(lab):
+    """By LACP with Open vSwitch: both links collect and distribute at both ends, packets pass; a link that is down is no member any
+    more, and one that comes back is."""
+    bench, switch, host = bonded(lab)
+    (bench.folder / "script.lua").write_text(HEAD + CHANNEL)
+    before = host.counters("h0")["rx"]
+    words = ("script", "script.lua", "--ports", "v0,v1", "--for", "25s", "--json", "result.json")
+    process = bench.lab.start_eagre(*words, ns=bench.ns, cwd=bench.folder)
+    mac = bench.ns.mac("v0")
+    wait_until(lambda: switch.links() == [(UP, mac, UP)] * 2, "both links", 15)
+    wait_until(lambda: host.counters("h0")["rx"] - before >= 100, "packets through the channel")
+    switch.ns.ip("link", "set", "s1", "down")
+    wait_until(lambda: sum(link == (UP, mac, UP) for link in switch.links()) == 1, "one link", 10)
+    switch.ns.ip("link", "set", "s1", "up")
+    wait_until(lambda: switch.links() == [(UP, mac, UP)] * 2, "both links again", 10)
+    process.terminate()
+    done = bench.lab.finish(process)
+    result = json.loads((bench.folder / "result.json").read_text())
+    assert done.exit == 0 and result["result"] == {"up": True, "mac": mac}, f"{done}\n{result}"
+    assert "Waiting for at least 2 ports on LACP channel bond to come up..." in done.out and "2 ports up" in done.out
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not MOONGEN, reason="EAGRE_MOONGEN_CHECKOUT names no checkout")
+def test_the_upstream_example_of_lacp(lab):
+    """MoonGen's `lacp.lua` brings the channel up and sends through it."""
+    bench, switch, host = bonded(lab)
+    before = host.counters("h0")["rx"]
+    words = ("script", Path(MOONGEN, "examples/lacp.lua"), "--ports", "v0,v1", "--for", "10s", "--", "0", "1", "5")
+    process = bench.lab.start_eagre(*words, ns=bench.ns, cwd=bench.folder)
+    wait_until(lambda: switch.links() == [(UP, bench.ns.mac("v0"), UP)] * 2, "both links", 10)
+    done = bench.lab.finish(process)
+    assert done.exit == 0 and "2 ports up" in done.out and host.counters("h0")["rx"] - before > 1000, str(done)
+
+
 CYCLES = """
 ffi.cdef "struct usage_of_process { long times[4]; long max_rss_kib; long rest[20]; }; int getrusage(int, struct usage_of_process *);"
 
@@ -1011,7 +1165,7 @@ STREAM = "{name = 'x', from = 0, to = 1, packet = {{ipv4 = {src = '198.18.0.1', 
         ("eagre.stream" + STREAM + " eagre.start() eagre.start()", "a run goes on already"),
         ("eagre.stream" + STREAM + " eagre.start() device.config{port = 1}", "port 1: streams or sessions use it"),
         ("device.config{port = 0} eagre.stream" + STREAM + " eagre.start()", "port 0: it is configured for packets"),
-        ("eagre.stream" + STREAM.replace("rate", "size = 9000, rate") + " eagre.start()", "ports of scripts carry up to 1518"),
+        ("eagre.stream" + STREAM.replace("rate", "size = 9000, rate") + " eagre.start()", "the script's ports carry 1518; give --frame-length"),
         ("eagre.stream{name = 'x', from = 0, to = 1, packet = {'ipv4', 'udp'}, rate = 1} eagre.start()", "stream 'x': "),
     ],
 )

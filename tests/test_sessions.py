@@ -394,6 +394,46 @@ def test_pools_are_gone_through_evenly(lab):
     assert all(5000 <= int(row[2]) <= 5099 for row in rows)
 
 
+def seen(pcap, rule, *fields):
+    """Rows of fields of a capture, by tshark."""
+    need("tshark")
+    words = (word for field in fields for word in ("-e", field))
+    return [tuple(line.split("\t")) for line in call("tshark", "-r", pcap, "-Y", rule, "-T", "fields", *words).splitlines()]
+
+
+def test_pools_go_in_step(lab):
+    """Client i meets server i, each side round by itself, with its next port after each round; more than that many pairs there are not."""
+    client = {"addresses": "10.0.0.10..10.0.0.12", "ports": "5000..5099"}
+    server = {"addresses": "10.0.0.100..10.0.0.101", "ports": 80}
+    pcap = lab.folder() / "out.pcap"
+    sessions = entry(raw(), client=client, server=server, open="1000/s", count=300, order="in_step")
+    all_through(of(run(lab, sessions, command="sim", arguments=["--pcap", pcap])), 300)
+    rows = seen(pcap, "tcp.flags == 0x002", "ip.src", "tcp.srcport", "ip.dst")
+    expected = [(f"10.0.0.{10 + n % 3}", str(5000 + n // 3), f"10.0.0.{100 + n % 2}") for n in range(300)]
+    # What is due at one instant is sent in any order.
+    assert sorted(rows) == sorted(expected) and rows[:2] == expected[:2]
+    many = entry(raw(), client=client, server=server, open="1000/s", concurrent=301, order="in_step")
+    done = run(lab, many, command="sim")
+    done.refused(2, "1 port make only 300 of them in step")
+
+
+def test_sequence_numbers_and_timestamps_are_as_said(lab):
+    """Every connection begins where it is told, and data passes the wrap of sequence numbers; timestamps advance in steps of 50 ms."""
+    pcap = lab.folder() / "out.pcap"
+    tcp = {"isn": 2**32 - 1000, "timestamp_step": "50ms"}
+    app = raw("2000B", "3000B", requests=3, think="120ms")
+    sessions = entry(app, client={"tcp": tcp}, server={"ports": 80}, open="10/s", count=2, verify=True)
+    all_through(of(run(lab, sessions, command="sim", arguments=["--pcap", pcap], duration="2s")), 2, 6)
+    rows = seen(pcap, "tcp.dstport == 80", "frame.time_epoch", "tcp.flags.syn", "tcp.seq_raw", "tcp.options.timestamp.tsval")
+    syns = [int(seq) for _, syn, seq, _ in rows if syn in ("1", "True")]
+    assert syns == [2**32 - 1000] * 2 and min(int(seq) for _, _, seq, _ in rows) < 6000
+    assert all(float(at) // 0.05 - 1 <= int(stamp) <= float(at) // 0.05 + 1 for at, _, _, stamp in rows), rows[:3]
+    answers = {int(seq) for seq, in seen(pcap, "tcp.srcport == 80 && tcp.flags.syn == 1", "tcp.seq_raw")}
+    assert len(answers) == 2 and 2**32 - 1000 not in answers
+    wrong = entry(app, client={"tcp": {"timestamp_step": "2s"}}, server={"ports": 80}, open="10/s")
+    run(lab, wrong, command="sim").refused(2, "sessions[0].client.tcp.timestamp_step", "once in 1ms to 1s")
+
+
 def test_running_out_of_ports_is_a_reason(lab):
     """10 ports and sessions that last: the eleventh has none."""
     sessions = entry(

@@ -177,6 +177,16 @@ def test_settings_are_said_or_named(said):
     refused.refused(2, "'tcp' has no setting 'speed'", "profile.py")
 
 
+def test_clients_and_servers_go_side_by_side_and_some_are_kept_open(said):
+    """In TRex's order, unless its ranges are random; with `cont` the limit is of sessions at a time."""
+    text = said("convert", "return profile(template(c, s, cps=9, limit=7, cont=True))").ok().out
+    assert "order: in_step" in text and "concurrent: 7" in text and "count:" not in text
+    more = ["chance = addresses(distribution='rand')", "return ASTFProfile(default_ip_gen=chance, templates=[ASTFTemplate("]
+    more += ["client_template=ASTFTCPClientTemplate(program=c, ip_gen=chance), server_template=ASTFTCPServerTemplate(program=s))])"]
+    text = said("convert", *more).ok().out
+    assert "order: random" in text
+
+
 def test_json_of_trex_itself(eagre, tmp_path):
     """The form that TRex writes, with lengths to fill up and IPv6."""
     text = base64.b64encode(b"a question").decode()
@@ -228,7 +238,6 @@ def test_json_of_trex_itself(eagre, tmp_path):
         (["return profile(template(c, us))"], "one end's program is for TCP and the other's for UDP"),
         (["uc.recv_msg(1)", "return profile(template(uc, us))"], "datagrams that the other end does not send"),
         (["return profile(template(c, s), template(c, ASTFProgram()))"], "both have servers on port 80"),
-        (["return profile(template(c, s, cont=True))"], "'cont' is not supported"),
         (["return 7"], "instead of an ASTFProfile"),
         (["ASTFCapInfo(file='/none.pcap')"], "/none.pcap"),
         (["ASTFIPGenDist(ip_range=['1.2.3.4', '1.2.3.400'])"], "an IPv4 address, not '1.2.3.400'"),

@@ -29,6 +29,7 @@ PASSES = [
     ("stl/stl_flow_latency_stats", (), "Test passed", (0, 1)),
     ("stl/stl_profile", (), "Test has passed", (0, 1)),
     ("stl/stl_simple_pin_core", (), "Test has passed", (0, 2, 3, 1)),
+    ("stl/stl_dynamic_profile", (), "True", (0, 1)),
     ("stl/stl_simple_console_like", (), "Test has passed", (0, 1)),
     ("stl/hlt_udp_simple", ("-d", "3"), "Done", (0, 1)),
     ("stl/stl_pcap", ("-f", "{scripts}/cap2/dns.pcap", "-p", "0", "-n", "10", "-x"), "20 packets were Tx", (0, 1)),

@@ -5,7 +5,7 @@
 use profile::plan::{HopBy, Plan, SessionEntry, SessionHop};
 use profile::{Overrides, load, load_with};
 use session::plan::{
-    AppPlan, AtEnd, By, Carrier, Content, Delay, Expect, HttpBody, HttpPath, Op, OpenRate, Part,
+    AppPlan, AtEnd, By, Carrier, Content, Delay, Expect, HttpBody, HttpPath, Op, OpenRate, PairOrder, Part,
     SelectionOrder, ServerIdentity, Size, TlsVerify, Values,
 };
 use std::net::IpAddr;
@@ -57,7 +57,7 @@ fn fills_in_what_was_left_out() {
     assert_eq!((plan.servers.addresses[0].first, plan.servers.ports.clone()), (ip("10.0.1.2"), 80..=80));
     assert_eq!(
         (plan.carrier, plan.order, plan.verify, plan.tls.is_none()),
-        (Carrier::Tcp, SelectionOrder::Sequential, false, true)
+        (Carrier::Tcp, PairOrder::All(SelectionOrder::Sequential), false, true)
     );
     assert_eq!((plan.patience.response, plan.patience.idle), (Some(Nanos::from_secs(30)), None));
     let load = &plan.load;
@@ -186,7 +186,7 @@ fn an_end_wins_over_the_entry() {
     let plan = entry(
         "client: {port: west, mtu: 9000, vlan: [1, 2], tcp: {mss: 8000, time_wait: skip}, ip: {dscp: 46}}, \
          server: {port: east, udp: {idle_timeout: none}}, app: echo, open: max, mtu: 1400, vlan: 5, \
-         tcp: {mss: 1200, window: 64KB, window_scaling: false, timestamps: false, sack: false, rack: false, ecn: true, initial_window: 2, \
+         tcp: {mss: 1200, window: 64KB, window_scaling: false, timestamps: false, timestamp_step: 50ms, isn: 7, sack: false, rack: false, ecn: true, initial_window: 2, \
          congestion: newreno, no_delay: false, ack_delay: 0s, rto_initial: 300ms, rto_min: 100ms, rto_max: 9s, \
          syn_retries: 1, syn_ack_retries: 2, data_retries: 3, fin_timeout: 4s, time_wait: 5s, keep_alive: 6s, \
          close_by: reset}, ip: {ttl: 9, tos: 8}, udp: {idle_timeout: 1s}",
@@ -208,6 +208,8 @@ fn an_end_wins_over_the_entry() {
             window: 64_000,
             window_scaling: false,
             timestamps: false,
+            timestamp_step: Nanos::from_millis(50),
+            isn: Some(7),
             sack: false,
             rack: false,
             ecn: true,

@@ -7,7 +7,7 @@
 
 use session::plan::{
     AddressRange, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix,
-    OpenRate, Patience, PoolPlan, SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
+    OpenRate, PairOrder, Patience, PoolPlan, SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
 };
 use session::{Apps, Clients, groups};
 use std::hint::black_box;
@@ -65,7 +65,7 @@ fn plan(app: AppPlan) -> SessionPlan {
         server: Some(side),
         clients: pool("10.0.0.1", "10.0.0.200", 1024..=65_535),
         servers: pool("10.0.1.1", "10.0.1.1", 80..=80),
-        order: SelectionOrder::Sequential,
+        order: PairOrder::All(SelectionOrder::Sequential),
         mix: Mix::one(app),
         tunnel: None,
         tls: None,

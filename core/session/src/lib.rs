@@ -56,7 +56,7 @@ pub use conversation::{Conversation, ConversationOptions, Conversations, convers
 pub use counts::{Counts, Reason};
 pub use flow::Flow;
 pub use load::{Opener, OpenerTotals, Opening};
-pub use pool::{Pool, Tuple};
+pub use pool::{Pool, Tuple, pairs_in_step};
 pub use scale::Scale;
 
 #[cfg(test)]

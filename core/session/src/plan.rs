@@ -11,7 +11,7 @@ pub use crate::http::{
 };
 pub use crate::program::{Expect, Op, Program, TIMED_MAX};
 pub use crate::tunnel::TunnelPlan;
-pub use crate::vary::{By, Content, Delay, Part, SelectionOrder, Size, Values, Weighted};
+pub use crate::vary::{By, Content, Delay, PairOrder, Part, SelectionOrder, Size, Values, Weighted};
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -62,7 +62,7 @@ pub struct SessionPlan {
     /// Where servers are, whoever plays them. Of the same family of addresses as the clients.
     pub servers: PoolPlan,
     /// In which order pairs of client and server are gone through.
-    pub order: SelectionOrder,
+    pub order: PairOrder,
     /// What is said: one application, or several by weight.
     pub mix: Mix,
     /// A tunnel through the server, which is a proxy, before anything else: below the encryption. TCP only, for clients.

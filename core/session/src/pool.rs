@@ -1,10 +1,11 @@
 //! From where to where sessions go: all pairs of a client's address and port and a server's address and port.
 //!
 //! Pairs are numbered; sequential pools go through the numbers, random ones through a permutation of them, so that no
-//! pair comes again before all others have. A worker passes over pairs that are not its own.
+//! pair comes again before all others have. Where both sides go in step, each goes round by itself: pairs are fewer, and none
+//! comes again before all of those have, either. A worker passes over pairs that are not its own.
 
 use crate::plan::{AddressRange, PoolPlan};
-use crate::vary::SelectionOrder;
+use crate::vary::{PairOrder, SelectionOrder};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
@@ -27,6 +28,7 @@ pub struct Pool {
     client_ports: RangeInclusive<u16>,
     server_ports: RangeInclusive<u16>,
     order: Permutation,
+    in_step: bool,
     /// Pairs in all; 0 if one end has no address.
     pairs: u128,
     /// Of each end its only address, if it has one: most pools, and soon gone through.
@@ -38,20 +40,24 @@ pub struct Pool {
 const TRIES: u32 = 4096;
 
 impl Pool {
-    /// All pairs of `clients` and `servers`; `server_ports` stand in for those of `servers` if there are any.
+    /// Pairs of `clients` and `servers`; `server_ports` stand in for those of `servers` if there are any.
     pub fn new(
         clients: &PoolPlan,
         servers: &PoolPlan,
         server_ports: Option<&RangeInclusive<u16>>,
-        order: SelectionOrder,
+        order: PairOrder,
     ) -> Self {
         let server_ports = server_ports.unwrap_or(&servers.ports).clone();
         let (of_clients, of_servers) =
             (Addresses::new(&clients.addresses), Addresses::new(&servers.addresses));
-        let pairs =
-            [of_clients.turns, of_servers.turns, ports(&clients.ports).into(), ports(&server_ports).into()];
-        let pairs = pairs.iter().fold(1u128, |all, n| all.saturating_mul(*n)).min(1 << 63);
-        let single = of_clients.single().zip(of_servers.single());
+        let sides = [(&of_clients, &clients.ports), (&of_servers, &server_ports)];
+        let [from, to] = sides.map(|(end, range)| end.turns.saturating_mul(ports(range).into()));
+        let (in_step, order) = match order {
+            PairOrder::All(order) => (false, order),
+            PairOrder::InStep => (true, SelectionOrder::Sequential),
+        };
+        let pairs = if in_step { pairs_in_step(from, to) } else { from.saturating_mul(to) }.min(1 << 63);
+        let single = of_clients.single().zip(of_servers.single()).filter(|_| !in_step);
         Self {
             single,
             clients: of_clients,
@@ -59,6 +65,7 @@ impl Pool {
             client_ports: clients.ports.clone(),
             server_ports,
             order: Permutation::new(order, pairs as u64),
+            in_step,
             pairs,
             next: 0,
         }
@@ -71,12 +78,18 @@ impl Pool {
 
     /// Pair `number`; after the last they come again.
     ///
-    /// The client's address changes fastest, then the server's address, the server's port, and the client's port.
+    /// The client's address changes fastest, then the server's address, the server's port, and the client's port. In step both
+    /// addresses change with every pair, and each side's port when it has gone round.
     pub fn tuple(&self, number: u64) -> Option<Tuple> {
         if self.pairs == 0 {
             return None;
         }
         let number = self.order.apply(number % self.pairs as u64);
+        if self.in_step {
+            let (client, client_port) = self.clients.socket(number, &self.client_ports);
+            let (server, server_port) = self.servers.socket(number, &self.server_ports);
+            return Some(self.tuple_of(&client, &server, (client_port, server_port)));
+        }
         if let Some((client, server)) = &self.single {
             let server_ports = ports(&self.server_ports);
             let ports = (number / server_ports, number % server_ports);
@@ -117,6 +130,15 @@ impl Pool {
         }
         None
     }
+}
+
+/// Pairs of two sides in step until the first comes again: their least common multiple.
+pub fn pairs_in_step(clients: u128, servers: u128) -> u128 {
+    let (mut divisor, mut rest) = (clients, servers);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    clients.checked_div(divisor).map_or(0, |parts| parts.saturating_mul(servers))
 }
 
 fn ports(range: &RangeInclusive<u16>) -> u64 {
@@ -164,6 +186,15 @@ impl Addresses {
     /// The only address, if there is but one turn.
     fn single(&self) -> Option<Picked> {
         (self.turns == 1).then(|| self.pick(0))
+    }
+
+    /// The address at a turn, and which of its `range` of ports; after all ports of all turns they come again.
+    fn socket(&self, number: u64, range: &RangeInclusive<u16>) -> (Picked, u64) {
+        let all = u128::from(ports(range));
+        let (rest, turn) = split(number.into(), self.turns);
+        let picked = self.pick(turn);
+        let (_, port) = split(picked.spread(split(rest, all).1, all), all);
+        (picked, port as u64)
     }
 
     /// The address of a turn below `turns`.

@@ -40,7 +40,7 @@ pub(crate) fn plan(app: AppPlan) -> SessionPlan {
         server: Some(side(1)),
         clients: addresses("10.0.0.1", "10.0.0.9", 1024..=65_535),
         servers: addresses("10.0.1.1", "10.0.1.1", 80..=80),
-        order: SelectionOrder::Sequential,
+        order: PairOrder::All(SelectionOrder::Sequential),
         mix: Mix::one(app),
         tunnel: None,
         tls: None,

@@ -17,6 +17,15 @@ pub enum SelectionOrder {
     },
 }
 
+/// In which order clients and servers meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PairOrder {
+    /// Every client meets every server.
+    All(SelectionOrder),
+    /// The first client the first server, the next one the next, each side round by itself.
+    InStep,
+}
+
 /// What a value follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {

@@ -33,6 +33,10 @@ pub struct TcpOptions {
     pub window_scaling: bool,
     /// Whether timestamps are offered and taken (RFC 7323 section 3).
     pub timestamps: bool,
+    /// Time in which the clock of timestamps advances by one (RFC 7323 section 5.4: 1 ms to 1 s); not zero.
+    pub timestamp_step: Nanos,
+    /// Initial sequence number of every flow; `None` is another one for each (RFC 6528).
+    pub isn: Option<u32>,
     /// Whether selective acknowledgements are offered and taken (RFC 2018).
     pub sack: bool,
     /// Whether loss is told by time, too, and the tail is probed (RFC 8985); needs selective acknowledgements.
@@ -76,6 +80,8 @@ impl Default for TcpOptions {
             window: 65_535 * 4,
             window_scaling: true,
             timestamps: true,
+            timestamp_step: Nanos(1 << 20),
+            isn: None,
             sack: true,
             rack: true,
             ecn: false,

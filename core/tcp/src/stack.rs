@@ -256,7 +256,7 @@ impl<A: App> Stack<A> {
         slot.flow = flow;
         match transport {
             Transport::Tcp => {
-                let iss = self.keys.initial_sequence(hash, now.0);
+                let iss = own.config.tcp.isn.unwrap_or_else(|| self.keys.initial_sequence(hash, now.0));
                 let mut env = env(now, own, &mut self.busy, slot.is_v6());
                 slot.kind = FlowKind::Tcp(Endpoint::connect(&mut env, iss));
                 enqueue(&mut self.queue, index, slot);

@@ -5,8 +5,8 @@
 //! how long the pieces are (the others); the rest is what the end receives.
 
 use session::plan::{
-    AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix, OpenRate, Patience,
-    PoolPlan, SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
+    AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix, OpenRate,
+    PairOrder, Patience, PoolPlan, SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
 };
 use session::{Apps, Counts, Flow, Reason};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
         server: Some(side),
         clients: pool.clone(),
         servers: pool,
-        order: SelectionOrder::Sequential,
+        order: PairOrder::All(SelectionOrder::Sequential),
         mix: Mix::one(AppPlan::Http(Arc::new(http))),
         tunnel: None,
         tls: None,

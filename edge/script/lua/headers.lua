@@ -498,6 +498,60 @@ define{
     },
 }
 
+-- LACPDU: what is not varied are the numbers that make it one.
+local states = {ACT = 1, TIME = 2, AGG = 4, SYNC = 8, COL = 16, DIST = 32, DEF = 64, EXP = 128}
+local stateNames = {"ACT", "TIME", "AGG", "SYNC", "COL", "DIST", "DEF", "EXP"}
+
+local function stateText(state)
+    local shown = {}
+    for _, name in ipairs(stateNames) do
+        if bit.band(state, states[name]) ~= 0 then
+            shown[#shown + 1] = name
+        end
+    end
+    return ("0x%02x [%s]"):format(state, table.concat(shown, "|"))
+end
+
+local lacpFields = {{"Subtype", "subtype", "u8", 1}, {"Version", "version", "u8", 1}}
+for i, who in ipairs{"Actor", "Partner"} do
+    local at = who:lower() .. "_"
+    for _, field in ipairs{
+        {"Type", "type", "u8", i}, {"Length", "len", "u8", 20}, {"SysPriority", "sys_priority", "u16", 0},
+        {"SysId", "sys_id", "mac", "00:00:00:00:00:00"}, {"Key", "key", "u16", 0}, {"PortPriority", "port_priority", "u16", 0},
+        {"PortId", "port_id", "u16", 0}, {"State", "state", "u8", 0, text = stateText}, {"Reserved", "reserved", "u24", 0},
+    } do
+        field[1], field[2] = who .. field[1], at .. field[2]
+        lacpFields[#lacpFields + 1] = field
+    end
+end
+lacpFields[#lacpFields + 1] = {"CollectorType", "collector_type", "u8", 3}
+lacpFields[#lacpFields + 1] = {"CollectorLength", "collector_len", "u8", 16}
+lacpFields[#lacpFields + 1] = {"CollectorDelay", "collector_delay", "u16", 0}
+
+local function lacpEnd(self, who)
+    local function get(name) return self["get" .. who .. name .. "String"](self) end
+    return ("%s sys %s prio %s key %s port %s prio %s state %s"):format(
+        who:lower(), get("SysId"), get("SysPriority"), get("Key"), get("PortId"), get("PortPriority"), get("State"))
+end
+
+define{
+    name = "lacp", tail = "uint8_t rest[64];", states = states, fields = lacpFields,
+    methods = {
+        --- Whether it is a LACPDU; other slow protocols have its EtherType, too.
+        validate = function(self)
+            return self:getSubtype() == 1 and self:getActorType() == 1 and self:getActorLength() == 20
+                and self:getPartnerType() == 2 and self:getPartnerLength() == 20
+        end,
+        getString = function(self)
+            if not self:validate() then
+                return ("LACP no LACPDU: subtype %d version %d"):format(self:getSubtype(), self:getVersion())
+            end
+            return ("LACP %s > %s max delay %d"):format(
+                lacpEnd(self, "Actor"), lacpEnd(self, "Partner"), self:getCollectorDelay())
+        end,
+    },
+}
+
 -- What follows, by what a header says.
 
 local function named(numbers, value)

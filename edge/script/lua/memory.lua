@@ -1,6 +1,6 @@
 -- Pools of packet buffers, and arrays of buffers.
 local base = require "eagre.base"
-local ffi, api = base.ffi, base.api
+local ffi, api, native = base.ffi, base.api, base.native
 local log = require "log"
 require "packet"
 
@@ -40,7 +40,7 @@ function mod.createMemPool(...)
     else
         options = {n = args[1], func = type(args[2]) == "function" and args[2] or nil}
     end
-    local n, size = options.n or 2047, options.bufSize or 2048
+    local n, size = options.n or 2047, options.bufSize or math.max(2048, native.longest_packet)
     local pool = api.pool_new(n, size)
     if pool == nil then
         error(("no memory for %d buffers of %d bytes"):format(n, size), 2)

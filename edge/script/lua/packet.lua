@@ -294,6 +294,7 @@ pkt.getEthPacket = pkt.getEthernetPacket
 pkt.getEthernetVlanPacket = createStack({"eth", subType = "vlan"})
 pkt.getEthVlanPacket = pkt.getEthernetVlanPacket
 pkt.getArpPacket = createStack("eth", "arp")
+pkt.getLacpPacket = createStack("eth", "lacp")
 pkt.getPtpPacket = createStack("eth", "ptp")
 pkt.getIP4Packet, pkt.getIP6Packet = createStack("eth", "ip4"), createStack("eth", "ip6")
 pkt.getIPPacket = either(pkt.getIP4Packet, pkt.getIP6Packet)

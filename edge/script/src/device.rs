@@ -100,7 +100,7 @@ pub(crate) struct Device {
     number: usize,
     pub(crate) facts: PortFacts,
     /// Longest packet that may be sent, without FCS.
-    longest: usize,
+    pub(crate) longest: usize,
     port: Mutex<Option<Box<dyn Port>>>,
     sender: Mutex<Option<Sender>>,
     receiver: Mutex<Option<Receiver>>,
@@ -267,7 +267,9 @@ impl Device {
             // SAFETY: as this function; a null pointer is no packet.
             let len = unsafe { buf.as_ref() }.map_or(0, |buf| {
                 // SAFETY: as this function.
-                unsafe { buf.bytes() }.len() + if buf.flags & TX_VLAN != 0 { 4 } else { 0 }
+                let held = unsafe { buf.bytes() }.len();
+                // A packet that says it is longer than its buffer is none to send.
+                if held < buf.len as usize { 0 } else { held + if buf.flags & TX_VLAN != 0 { 4 } else { 0 } }
             });
             if len < 14 || len > self.longest {
                 lost += u64::from(!buf.is_null());

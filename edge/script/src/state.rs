@@ -73,6 +73,8 @@ fn state(world: &'static World, task: Option<usize>) -> mlua::Result<Lua> {
     native.set("colour", world.source.colour)?;
     native.set("task_id", task)?;
     native.set("devices", world.devices.len())?;
+    let longest = world.devices.iter().map(|device| device.longest).max().unwrap_or(0);
+    native.set("longest_packet", longest)?;
     add_tasks(&lua, &native, world)?;
     add_shared(&lua, &native, world)?;
     add_pipes(&lua, &native, world)?;

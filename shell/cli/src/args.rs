@@ -382,6 +382,8 @@ pub(crate) enum SchemaOf {
     Result,
     Interval,
     Campaign,
+    /// Result of a Lua script
+    Script,
     /// The HTTP API of 'eagre serve' (OpenAPI)
     Openapi,
 }

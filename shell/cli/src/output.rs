@@ -106,6 +106,7 @@ pub(crate) fn schema(what: SchemaOf) -> Result<Exit, Failure> {
         SchemaOf::Result => result::schema(),
         SchemaOf::Interval => result::interval_schema(),
         SchemaOf::Campaign => campaign::document::schema(),
+        SchemaOf::Script => crate::script::schema(),
         SchemaOf::Openapi => server::openapi(),
     };
     print_json(&schema)

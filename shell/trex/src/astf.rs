@@ -1,7 +1,7 @@
 //! ASTF: TRex's stateful profiles, as sessions.
 //!
-//! Not here: what TRex's own TCP stack would put on the wire. Flows, contents, sizes and rates are the same; segments,
-//! acknowledgements and the order of address pairs are Eagre's.
+//! Not here: what TRex's own TCP stack would put on the wire. Flows, contents, sizes, rates and pairs of addresses are the same;
+//! segments and acknowledgements are Eagre's.
 
 mod convert;
 mod settings;
@@ -173,7 +173,7 @@ pub struct Client {
     /// Sessions in all.
     #[serde(default)]
     pub limit: Option<u64>,
-    /// Whether that many sessions are kept open.
+    /// Whether `limit` is how many sessions are kept open.
     #[serde(default)]
     pub cont: Option<bool>,
     /// Settings of these clients.

@@ -18,6 +18,12 @@ pub struct TcpDoc {
     pub window_scaling: Option<bool>,
     /// Timestamps (RFC 7323). Default: true.
     pub timestamps: Option<bool>,
+    /// Time in which the clock of timestamps advances by one, from 1ms to 1s (RFC 7323 section 5.4). Default: 1048576ns.
+    pub timestamp_step: Option<Duration>,
+    /// Initial sequence number of every connection, to try a wrap of sequence numbers for example. Default: another one for
+    /// each connection (RFC 6528).
+    #[schemars(range(min = 0, max = 4_294_967_295_u32))]
+    pub isn: Option<u32>,
     /// Selective acknowledgements (RFC 2018). Default: true.
     pub sack: Option<bool>,
     /// Loss by time, and probes of the last segments (RFC 8985); needs 'sack'. Default: true.

@@ -9,7 +9,6 @@ use crate::document::quantity::{
     TimeLimit,
 };
 use crate::document::tls::TlsForm;
-use crate::document::vary::OrderDoc;
 use crate::document::{OneOrMany, VlanId, no_time};
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -79,9 +78,9 @@ pub struct SessionDoc {
     /// Compare received data with what the other end sends, byte by byte. Both ends must be emulated.
     #[serde(default)]
     pub verify: bool,
-    /// Order of the pairs of client and server addresses.
+    /// Order of the pairs of client and server.
     #[serde(default)]
-    pub order: OrderDoc,
+    pub order: PairOrderDoc,
     /// TCP options of both ends.
     pub tcp: Option<TcpDoc>,
     /// UDP options of both ends.
@@ -233,6 +232,21 @@ pub enum TransportDoc {
     Tcp,
     /// UDP.
     Udp,
+}
+
+/// Order of the pairs of client and server.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum PairOrderDoc {
+    /// Every client with every server, in turn: all clients with the first server, then with the next.
+    #[default]
+    Sequential,
+    /// Every client with every server, at random.
+    Random,
+    /// The first client with the first server, the next with the next, each side round by itself; a side's port advances with
+    /// each of its rounds.
+    InStep,
 }
 
 /// What to do with open sessions when the run ends.

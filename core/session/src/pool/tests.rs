@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 fn pool(order: SelectionOrder) -> Pool {
     let clients = addresses("10.0.0.1", "10.0.0.3", 5_000..=5_001);
     let servers = addresses("10.0.1.1", "10.0.1.2", 80..=81);
-    Pool::new(&clients, &servers, None, order)
+    Pool::new(&clients, &servers, None, PairOrder::All(order))
 }
 
 fn text(tuple: &Tuple) -> String {
@@ -48,10 +48,33 @@ fn random_order_is_a_permutation() {
 }
 
 #[test]
+fn in_step_each_side_goes_round_by_itself() {
+    let clients = addresses("10.0.0.1", "10.0.0.3", 5_000..=5_001);
+    let servers = addresses("10.0.1.1", "10.0.1.2", 80..=81);
+    let pool = Pool::new(&clients, &servers, None, PairOrder::InStep);
+    // 3 × 2 sockets and 2 × 2.
+    assert_eq!(pool.pairs(), 12);
+    let all: Vec<String> = (0..12).map(|n| text(&pool.tuple(n).unwrap())).collect();
+    assert_eq!(
+        all[..5],
+        [
+            "10.0.0.1:5000 10.0.1.1:80",
+            "10.0.0.2:5000 10.0.1.2:80",
+            "10.0.0.3:5000 10.0.1.1:81",
+            "10.0.0.1:5001 10.0.1.2:81",
+            "10.0.0.2:5001 10.0.1.1:80",
+        ]
+    );
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 12);
+    assert_eq!(pool.tuple(12), pool.tuple(0));
+    assert_eq!((pairs_in_step(0, 5), pairs_in_step(6, 4), pairs_in_step(u128::MAX, 2)), (0, 12, u128::MAX));
+}
+
+#[test]
 fn one_pair_of_addresses_goes_through_the_same_ports() {
     let ends = [addresses("10.0.0.1", "10.0.0.1", 5_000..=5_006), addresses("10.0.1.1", "10.0.1.1", 80..=84)];
     for order in [SelectionOrder::Sequential, SelectionOrder::Random { seed: 3 }] {
-        let quick = Pool::new(&ends[0], &ends[1], None, order);
+        let quick = Pool::new(&ends[0], &ends[1], None, PairOrder::All(order));
         assert!(quick.single.is_some());
         let slow = Pool { single: None, ..quick.clone() };
         let all = |pool: &Pool| (0..2 * 35).map(|n| pool.tuple(n).unwrap()).collect::<Vec<_>>();
@@ -67,7 +90,7 @@ fn weights_count_and_pairs_stay_apart() {
         .addresses
         .push(AddressRange { weight: 3, ..addresses("10.0.0.8", "10.0.0.9", 0..=0).addresses[0] });
     let servers = addresses("2001:db8::1", "2001:db8::1", 80..=80);
-    let pool = Pool::new(&clients, &servers, Some(&(443..=443)), SelectionOrder::Sequential);
+    let pool = Pool::new(&clients, &servers, Some(&(443..=443)), PairOrder::All(SelectionOrder::Sequential));
     let mut by_address = BTreeMap::<_, u32>::new();
     let mut seen = BTreeSet::new();
     for number in 0..7 * 33 {
@@ -94,7 +117,7 @@ fn workers_take_what_is_theirs() {
     }
     assert_eq!(all.len(), 24);
     let empty = PoolPlan { addresses: Vec::new(), ports: 1..=2 };
-    assert_eq!(Pool::new(&empty, &empty, None, SelectionOrder::Sequential).tuple(0), None);
+    assert_eq!(Pool::new(&empty, &empty, None, PairOrder::InStep).tuple(0), None);
 }
 
 proptest! {

@@ -140,10 +140,14 @@ impl Endpoint {
         (env.now.0 >> 6) as u32
     }
 
-    /// The clock of timestamps: 2^20 ns, about a millisecond (RFC 7323 section 5.4).
+    /// The clock of timestamps (RFC 7323 section 5.4).
     #[inline(always)]
     pub(super) fn timestamp(env: &Env<'_>) -> u32 {
-        (env.now.0 >> 20) as u32
+        match env.options.timestamp_step.0 {
+            // Unless said otherwise, about a millisecond: no division for every segment.
+            0x10_0000 => (env.now.0 >> 20) as u32,
+            step => (env.now.0 / step.max(1)) as u32,
+        }
     }
 
     #[inline(always)]
@@ -221,7 +225,8 @@ impl Endpoint {
         } else if let Some(echo) = echo.filter(|echo| *echo != 0) {
             // RFC 7323 section 4: the echo says which transmission is acknowledged, if coarsely.
             let steps = Self::timestamp(env).wrapping_sub(echo).min(1 << 15);
-            self.measured((steps << 14).max(1 << 13));
+            let step = coarse(env.options.timestamp_step);
+            self.measured(steps.saturating_mul(step).max(step / 2));
             self.timer.forget_doublings();
         }
     }

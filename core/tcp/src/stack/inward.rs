@@ -277,8 +277,9 @@ impl<A: App> Stack<A> {
         };
         let slot = &mut self.slots[index];
         let is_v6 = slot.is_v6();
-        let mut env = env(now, &mut self.groups[usize::from(group.0)], &mut self.busy, is_v6);
-        let iss = self.keys.initial_sequence(inward.hash, now.0);
+        let own = &mut self.groups[usize::from(group.0)];
+        let iss = own.config.tcp.isn.unwrap_or_else(|| self.keys.initial_sequence(inward.hash, now.0));
+        let mut env = env(now, own, &mut self.busy, is_v6);
         slot.kind = FlowKind::Tcp(Endpoint::accept(&mut env, iss, segment));
         enqueue(&mut self.queue, index, slot);
         self.note_half_open(now, app, index);

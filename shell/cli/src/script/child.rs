@@ -14,9 +14,6 @@ use std::fs::File;
 use std::io::{IsTerminal, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// Longest frame with FCS a script may send.
-pub(super) const FRAME_LEN_MAX: u32 = 1_518;
-
 pub(super) fn run(args: &ScriptArgs, report: &Path) -> Result<Exit, Failure> {
     let name = args.file.display();
     let text = std::fs::read(&args.file).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
@@ -25,7 +22,7 @@ pub(super) fn run(args: &ScriptArgs, report: &Path) -> Result<Exit, Failure> {
         .open(report)
         .map_err(|error| Failure::refused(format!("{name}: {error}")))?;
     let ports = open(args)?;
-    let engine = Engine::new(&args.file, args.memory_bytes());
+    let engine = Engine::new(&args.file, args.memory_bytes(), args.frame_len_max);
     let confined = confine::confine(&rights(args)?);
     let confined = confined.map_err(|error| Failure::refused(format!("confining the script: {error}")))?;
     // Its thread is to be confined, too.
@@ -45,7 +42,7 @@ pub(super) fn run(args: &ScriptArgs, report: &Path) -> Result<Exit, Failure> {
             arguments: args.arguments.clone(),
             colour: std::io::stdout().is_terminal(),
             run_time: args.run_time,
-            frame_len_max: FRAME_LEN_MAX,
+            frame_len_max: args.frame_len_max,
             seed: os::entropy::seed(),
         },
         ports,
@@ -94,7 +91,7 @@ fn open(args: &ScriptArgs) -> Result<Vec<OpenPort>, Failure> {
     };
     let ports = Document { ports: args.devices().enumerate().map(port).collect(), ..Document::default() };
     let plan = run::resolve(&ports.to_yaml(), &args.file)?;
-    let request = PortRequest { queues: 1, frame_len_max: FRAME_LEN_MAX };
+    let request = PortRequest { queues: 1, frame_len_max: args.frame_len_max };
     Ok(Rig::open_for(&plan, request)?.into_ports())
 }
 

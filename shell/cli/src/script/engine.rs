@@ -1,6 +1,5 @@
 //! Runs the streams and sessions of a script, as `eagre run` runs a profile's. All it does is allowed to a confined process.
 
-use super::child::FRAME_LEN_MAX;
 use crate::run;
 use ::engine::{
     Command, CommandError, Commands, RateCommand, Rig, RunOptions, Session, Speed, TrialObserver, View,
@@ -25,15 +24,18 @@ pub(super) struct Engine {
     script: PathBuf,
     cores: Vec<usize>,
     memory_bytes: u64,
+    frame_len_max: u32,
 }
 
 impl Engine {
-    /// For a script, beside which files are that its streams name, and which may take so much memory.
-    pub(super) fn new(script: &Path, memory_bytes: u64) -> Self {
+    /// For a script, beside which files are that its streams name, which may take so much memory, and whose ports carry frames of so
+    /// many bytes.
+    pub(super) fn new(script: &Path, memory_bytes: u64, frame_len_max: u32) -> Self {
         Self {
             script: script.to_path_buf(),
             cores: os::cpu::worker_cores(1, None),
             memory_bytes: memory_bytes.min(os::memory::available_bytes()),
+            frame_len_max,
         }
     }
 }
@@ -53,8 +55,10 @@ impl ::script::traffic::Engine for Engine {
                 .collect::<Vec<_>>()
         })?;
         let longest = plan.longest_frame();
-        if longest > FRAME_LEN_MAX {
-            let reason = format!("a frame of {longest} bytes: ports of scripts carry up to {FRAME_LEN_MAX}");
+        if longest > self.frame_len_max {
+            let most = self.frame_len_max;
+            let reason =
+                format!("a frame of {longest} bytes: the script's ports carry {most}; give --frame-length");
             return Err(vec![Mistake { path: String::new(), reason }]);
         }
         if plan.ports.iter().any(|port| port.punt.is_some()) {

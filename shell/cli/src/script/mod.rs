@@ -11,6 +11,7 @@ use crate::{Exit, Failure};
 use clap::Args;
 use profile::document::Bytes;
 use report::Report;
+pub(crate) use report::schema;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -46,6 +47,10 @@ pub(crate) struct ScriptArgs {
     /// Memory that the script may take
     #[arg(long, value_name = "BYTES", default_value = "2GB")]
     memory: Bytes,
+    /// Longest frame with FCS that it sends and receives; interfaces need an MTU of 18 bytes less
+    #[arg(long = "frame-length", value_name = "BYTES", default_value_t = 1_518,
+        value_parser = clap::value_parser!(u32).range(1_518..=9_600))]
+    frame_len_max: u32,
     /// Run it even if the kernel cannot confine it
     #[arg(long)]
     unconfined: bool,

@@ -3,6 +3,7 @@
 use super::ScriptArgs;
 use ::script::confine::Confined;
 use ::script::{Outcome, PortCounts};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -10,25 +11,38 @@ use std::path::Path;
 use std::time::Duration;
 
 /// What a script did. Packets it makes itself are not measured, as they have no signature; streams and sessions are (`runs`).
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ScriptResult")]
 pub(super) struct Report {
+    #[schemars(extend("const" = "eagre.script/1"))]
     schema: String,
+    /// Version of Eagre.
     version: String,
+    /// Script file.
     script: String,
+    /// SHA-256 of the script, hexadecimal.
     script_sha256: String,
+    /// The script's own arguments.
     arguments: Vec<String>,
-    /// `done`, `failed` (an error in it, or its own exit code), `crashed`, `aborted` (by the deadline or twice Ctrl-C).
+    /// 'done'; 'failed': an error in it, an expectation not met, or its own exit code; 'crashed'; 'aborted': by the deadline or twice
+    /// Ctrl-C.
+    #[schemars(extend("enum" = ["done", "failed", "crashed", "aborted"]))]
     outcome: String,
     /// Why, unless it is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Time from start to end, seconds.
     duration_s: f64,
+    /// Where times of packets are from.
+    #[schemars(extend("const" = "software"))]
     timestamp_class: String,
-    /// Absent if the process ended before it could say.
+    /// What the kernel keeps from the script. Absent if the process ended before it could say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confined: Option<ConfinedBy>,
+    /// Ports, as the script numbers them from 0; absent if the process ended before it could say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ports: Option<Vec<PortReport>>,
+    /// Tasks that failed.
     #[serde(default)]
     failed_tasks: Vec<FailedTask>,
     /// What did not hold of what the script expected with `eagre.expect`.
@@ -43,14 +57,20 @@ pub(super) struct Report {
 }
 
 /// Counts of a port; bytes include the FCS.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ScriptPort")]
 struct PortReport {
+    /// Device string.
     device: String,
+    /// Packets sent.
     tx_packets: u64,
+    /// Bytes sent.
     tx_bytes: u64,
     /// Packets that were to be sent, and were not.
     tx_unsent: u64,
+    /// Packets received.
     rx_packets: u64,
+    /// Bytes received.
     rx_bytes: u64,
     /// Received packets that no task took in time.
     rx_lost: u64,
@@ -59,7 +79,8 @@ struct PortReport {
 }
 
 /// What the kernel keeps from the script.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Confined")]
 struct ConfinedBy {
     /// Files elsewhere.
     files: bool,
@@ -67,9 +88,12 @@ struct ConfinedBy {
     calls: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+/// A task that failed.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct FailedTask {
+    /// Name of its function; the first is 'master'.
     task: String,
+    /// Why, with the place in the script.
     reason: String,
 }
 
@@ -137,6 +161,11 @@ impl Report {
             if self.unmet.len() == 1 { "an expectation was" } else { "expectations were" }
         ))
     }
+}
+
+/// JSON Schema of the document.
+pub(crate) fn schema() -> Value {
+    result::schema_settings().into_generator().into_root_schema_for::<Report>().to_value()
 }
 
 fn port(counts: &PortCounts) -> PortReport {

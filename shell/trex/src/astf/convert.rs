@@ -79,9 +79,6 @@ impl Maker<'_> {
 
     fn entry(&mut self, number: usize, template: &Template) -> Result<Node, String> {
         let (client, server) = (&template.client_template, &template.server_template);
-        if client.cont == Some(true) {
-            return Err("'cont' is not supported; use 'concurrent' of a profile's sessions".to_owned());
-        }
         let group = template.tg_id.and_then(|id| self.profile.tg_names.get(id.checked_sub(1)?));
         let mut pairs = vec![pair("name", Node::text(format!("t{number}")))];
         let client_end = settings::end(&self.profile.c_glob_info, &client.glob_info, "src_msb")?;
@@ -129,13 +126,18 @@ impl Maker<'_> {
             self.ramp_up_s = self.ramp_up_s.max(ramp_up_s);
             pairs.push(pair(key, Node::Line(side)));
         }
-        if random {
-            pairs.push(pair("order", Node::text("random")));
+        // On TRex both ranges are gone through side by side.
+        let order = if random { "random" } else { "in_step" };
+        let is_one = |range: &Range| range.ip_start == range.ip_end;
+        if !(is_one(clients) && is_one(servers)) {
+            pairs.push(pair("order", Node::text(order)));
         }
         pairs.extend(transport.map(|transport| pair("transport", Node::text(transport))));
         pairs.push(pair("app", app));
         pairs.push(pair("open", Node::text(format!("{}/s", per_second(client.cps * self.factor)))));
-        pairs.extend(client.limit.filter(|limit| *limit > 0).map(|limit| pair("count", Node::text(limit))));
+        // So many sessions in all; or, with 'cont', at a time.
+        let key = if client.cont == Some(true) { "concurrent" } else { "count" };
+        pairs.extend(client.limit.filter(|limit| *limit > 0).map(|limit| pair(key, Node::text(limit))));
         let entry = Node::Block(pairs);
         Ok(match group {
             Some(group) => {

@@ -48,6 +48,11 @@ pub(super) fn end(profile: &Settings, template: &Settings, msb: &str) -> Result<
                     tcp_key("timestamps", on.to_string());
                     tcp_key("window_scaling", on.to_string());
                 }
+                "tcp.cc_algo" => match number()? {
+                    0 => tcp_key("congestion", "newreno".to_owned()),
+                    1 => tcp_key("congestion", "cubic".to_owned()),
+                    other => return Err(format!("{path}: {other} is neither 0 (NewReno) nor 1 (Cubic)")),
+                },
                 "ip.ttl" => ip.push(("ttl".to_owned(), Node::text(number()?))),
                 "ip.tos" => ip.push(("tos".to_owned(), Node::text(number()? & !3))),
                 "scheduler.rampup_sec" => end.ramp_up_s = Some(number()?),

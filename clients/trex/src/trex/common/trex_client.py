@@ -266,7 +266,9 @@ class TRexClient:
     def _port_stats(self, ports, counted, interval):
         """Counters and rates of ports, their sum, and the server's."""
         out, rates, unsent = {}, interval.get("ports", {}), 0
-        for number in self._ports(ports, self.acquired or self.ports):
+        self._ports(ports, ())
+        # As on TRex all ports are in it, whatever is asked for; one that is not acquired has counted nothing.
+        for number in self.ports:
             zero = self.zero.get("ports", {}).get(number, {})
             row = {name: value - zero.get(name, 0) for name, value in counted["ports"][number].items()}
             unsent += max(0, row.pop("unsent"))

@@ -17,7 +17,15 @@ scapy_defaults.apply()
 from scapy.all import *  # noqa: E402
 from scapy.all import Ether, Packet, RawPcapReader, RawPcapWriter  # noqa: E402
 from trex.common.trex_exceptions import TRexArgumentError, TRexError, TRexTypeError, unsupported  # noqa: E402
-from trex.utils.common import is_integer, is_valid_ipv4, is_valid_ipv6, mac2str, mac_str_to_num  # noqa: E402
+from trex.utils.common import (  # noqa: E402
+    int2ip,
+    ip2int,
+    is_integer,
+    is_valid_ipv4,
+    is_valid_ipv6,
+    mac2str,
+    mac_str_to_num,
+)
 
 SIZES = (1, 2, 4, 8)
 OFFSET_MAX = 512

@@ -15,12 +15,14 @@ mod program;
 mod tls;
 
 use super::Resolver;
-use crate::document::session::SessionDoc;
+use crate::document::session::{PairOrderDoc, SessionDoc};
+use crate::document::vary::OrderDoc;
 use crate::plan::SessionEntry;
 use app::{Apps, Surroundings};
 use pool::{Ends, Pools};
+use session::pairs_in_step;
 use session::plan::{
-    Carrier, LoadPlan, Mix, OpenRate, Patience, PoolPlan, SelectionOrder, SessionPlan, SidePlan,
+    Carrier, LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, SelectionOrder, SessionPlan, SidePlan,
 };
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -94,7 +96,7 @@ impl Resolver<'_> {
         let server = side(Whose::Server, ends_known.server, hosts.1);
         let (_, pools, apps) = (ends?, pools?, apps?);
         if client.is_some() {
-            self.check_tuples(path, &pools, &apps, load.concurrent);
+            self.check_tuples(path, &pools, &apps, load.concurrent, doc.order);
         }
         let session = self.session_plan(path, doc, (client, server), &pools, apps, load);
         let tls = tls.map(std::sync::Arc::new);
@@ -124,7 +126,7 @@ impl Resolver<'_> {
             server,
             clients: PoolPlan { addresses: pools.clients.clone(), ports: range(pools.client_ports) },
             servers: PoolPlan { addresses: pools.servers.clone(), ports: range(apps.server_ports) },
-            order: self.session_order(&format!("{path}.order"), doc.order),
+            order: self.pair_order(&format!("{path}.order"), doc.order),
             mix: Mix { members, order: SelectionOrder::Sequential },
             tunnel: doc.tunnel.as_ref().map(|tunnel| std::sync::Arc::new(self.tunnel(path, tunnel))),
             tls: None,
@@ -132,6 +134,14 @@ impl Resolver<'_> {
             patience: Patience { response: doc.response_timeout.0, idle: doc.idle_timeout.0 },
             verify: doc.verify,
             seed: self.seed_of(path, "session"),
+        }
+    }
+
+    fn pair_order(&self, path: &str, order: PairOrderDoc) -> PairOrder {
+        match order {
+            PairOrderDoc::Sequential => PairOrder::All(self.session_order(path, OrderDoc::Sequential)),
+            PairOrderDoc::Random => PairOrder::All(self.session_order(path, OrderDoc::Random)),
+            PairOrderDoc::InStep => PairOrder::InStep,
         }
     }
 
@@ -169,20 +179,29 @@ impl Resolver<'_> {
     }
 
     /// That there are as many pairs of addresses and ports as sessions at a time.
-    fn check_tuples(&mut self, path: &str, pools: &Pools, apps: &Apps, concurrent: Option<u64>) {
+    fn check_tuples(
+        &mut self,
+        path: &str,
+        pools: &Pools,
+        apps: &Apps,
+        concurrent: Option<u64>,
+        order: PairOrderDoc,
+    ) {
         let ports = |(first, last): (u16, u16)| u128::from(last - first) + 1;
         let (clients, servers) = (pool::count(&pools.clients), pool::count(&pools.servers));
         let server_ports: u128 = apps.ports().into_iter().map(ports).sum();
         let (from, to) =
             (clients.saturating_mul(ports(pools.client_ports)), servers.saturating_mul(server_ports));
-        let tuples = from.saturating_mul(to);
+        let in_step = order == PairOrderDoc::InStep;
+        let tuples = if in_step { pairs_in_step(from, to) } else { from.saturating_mul(to) };
         if let Some(concurrent) = concurrent.filter(|concurrent| u128::from(*concurrent) > tuples) {
             let reason = format!(
-                "{concurrent} sessions at a time, but {} × {} × {} × {} make only {tuples} of them",
+                "{concurrent} sessions at a time, but {} × {} × {} × {} make only {tuples} of them{}",
                 counted(clients, "client address", "client addresses"),
                 counted(ports(pools.client_ports), "port", "ports"),
                 counted(servers, "server address", "server addresses"),
                 counted(server_ports, "port", "ports"),
+                if in_step { " in step" } else { "" },
             );
             self.reading.fail(format!("{path}.concurrent"), reason);
         }

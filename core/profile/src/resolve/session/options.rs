@@ -5,6 +5,7 @@ use crate::document::options::{CloseByDoc, CongestionDoc, IpDoc, TcpDoc, UdpDoc}
 use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
 use session::plan::{SideHost, SidePlan};
+use std::ops::RangeInclusive;
 use tcp::{Congestion, TcpOptions, TimeWait, UdpOptions};
 use units::Nanos;
 
@@ -16,6 +17,8 @@ const MTU_V6_MIN: u16 = 1_280;
 const TTL: u8 = 64;
 /// Largest window of TCP (RFC 7323 section 2.3: 2^14 times 65,535 bytes, rounded down to a power of two).
 const WINDOW_MAX: u64 = 1 << 30;
+/// Times between two values of timestamps (RFC 7323 section 5.4).
+const TIMESTAMP_STEPS: RangeInclusive<Nanos> = Nanos::from_millis(1)..=Nanos::from_secs(1);
 /// Largest window without scaling.
 const WINDOW_UNSCALED: u64 = 65_535;
 /// Silence after which a session over UDP ends unless said otherwise.
@@ -138,6 +141,10 @@ impl Resolver<'_> {
                 format!("{window}B need 'window_scaling'; without it the most is {WINDOW_UNSCALED}B");
             self.fail_once(window_path, reason);
         }
+        if !TIMESTAMP_STEPS.contains(&options.timestamp_step) {
+            let reason = "the clock of timestamps advances once in 1ms to 1s (RFC 7323 section 5.4)";
+            self.fail_once(path(|tcp| tcp.timestamp_step.is_some()) + ".timestamp_step", reason);
+        }
         if options.rto_min == Nanos::ZERO {
             let reason = "must be longer than 0";
             self.fail_once(path(|tcp| tcp.rto_min.is_some()) + ".rto_min", reason);
@@ -174,6 +181,8 @@ fn tcp_options(said: &Said<'_, TcpDoc>) -> TcpOptions {
             as u32,
         window_scaling: scaling,
         timestamps: flag(|tcp| tcp.timestamps, default.timestamps),
+        timestamp_step: time(|tcp| tcp.timestamp_step.as_ref(), default.timestamp_step),
+        isn: said.value(|tcp| tcp.isn),
         sack: flag(|tcp| tcp.sack, default.sack),
         rack: flag(|tcp| tcp.rack, default.rack),
         ecn: flag(|tcp| tcp.ecn, default.ecn),
