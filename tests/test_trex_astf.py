@@ -2,13 +2,18 @@
 
 import base64
 import json
+import os
+import re
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import trex
 from lab import EAGRE, REPO, call, need
 from sessions import check as checked
 
+CHECKOUT = os.environ.get("EAGRE_TREX_CHECKOUT")
 SESSIONS = REPO / "examples/trex/sessions.py"
 CAPTURE = REPO / "examples/conversation.pcap"
 HEAD = """from trex.astf.api import *
@@ -154,6 +159,42 @@ def test_loops_for_a_time_and_other_jumps(said):
     assert (one["client"]["completed"], one["client"]["tx_bytes_goodput"]) == (sessions, sessions * 4 * 4)
     text = said("convert", *lines).ok().out
     assert "goto: {label: step" in text and "if: " in text, text
+
+
+def test_sessions_that_are_open_at_the_end_go_on(said):
+    """What is said after the duration is said; `--nc` does not wait for it."""
+    lines = ("uc.send_msg('a b'); uc.recv_msg(2)", "us.recv_msg(1); us.delay(3000000); us.send_msg('1 2'); us.send_msg('3 4')")
+    one = simulated(said, *lines, "return profile(template(uc, us, limit=5, cps=50))")["t0"]
+    assert (one["attempted"], one["completed"], one["stopped"]) == (5, 5, 0), one
+    text = said("convert", *lines, "return profile(template(uc, us))", more=("-d", "1", "--nc")).ok().out
+    assert "load: {duration: 1s, drain: 100ms}" in text and "for:" not in text
+
+
+def excepted(page, title, *more):
+    """Files that a section of the page names with a reason."""
+    _, _, section = page.partition(f"\n## {title}\n")
+    rows = re.findall(r"^\| (`[^|]*`) \|", section.partition("\n## ")[0], re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`([\w./]+)`", row)} | set(more)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not CHECKOUT, reason="EAGRE_TREX_CHECKOUT names no checkout of TRex")
+def test_files_of_a_checkout_load_but_for_those_that_the_page_names(tmp_path):
+    """All of scripts/astf, and of scripts/cap2."""
+
+    def checks(file):
+        env = {**os.environ, "HOME": str(tmp_path), "EAGRE_PYTHON": str(trex.interpreter())}
+        command = [str(EAGRE), "trex", "check", str(file)]
+        return subprocess.run(command, capture_output=True, timeout=120, cwd=scripts, env=env).returncode
+
+    page, scripts = (REPO / "docs/trex.md").read_text(), Path(CHECKOUT or "/", "scripts")
+    expected = {
+        ".py": excepted(page, "Stateful profiles", "gtpu_topo.py", "gtpu_topo_latency.py", "udp_topo.py"),
+        ".yaml": {f"{name}.yaml" for name in excepted(page, "Captures as flows (STF)")},
+    }
+    for suffix, files in ((".py", scripts.glob("astf/**/*.py")), (".yaml", scripts.glob("cap2/*.yaml"))):
+        ends = {file.name: checks(file) for file in files}
+        assert {name for name, code in ends.items() if code} == expected[suffix]
 
 
 def test_who_closes(said):

@@ -23,7 +23,9 @@ pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Res
     if options.ports.len() > 2 {
         return Err(Errors::one("a stateful profile has two ports: the clients' and the servers'"));
     }
-    let mut maker = Maker { profile, client, server, factor, notes: Vec::new(), ramp_up_s: None };
+    // TRex opens sessions for so long, and waits until those that are open have ended.
+    let open_s = options.duration_s.filter(|_| !options.no_close);
+    let mut maker = Maker { profile, client, server, factor, open_s, notes: Vec::new(), ramp_up_s: None };
     let (mut entries, mut errors) = (Vec::new(), Vec::new());
     for (number, template) in profile.templates.iter().enumerate() {
         match maker.entry(number, template) {
@@ -34,10 +36,9 @@ pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Res
     if !errors.is_empty() {
         return Err(Errors(errors));
     }
-    // TRex waits for sessions that are open at the end.
-    let drain = if options.no_close { "100ms" } else { "60s" };
+    let drain = if options.no_close || open_s.is_some() { "100ms" } else { "60s" };
     let mut load = vec![("drain".to_owned(), Node::text(drain))];
-    if let Some(duration) = options.duration_s {
+    if let Some(duration) = open_s.map(|open_s| open_s + WAIT_S).or(options.duration_s) {
         load.insert(0, ("duration".to_owned(), Node::text(time(duration * 1e9))));
     }
     if let Some(seconds) = maker.ramp_up_s {
@@ -57,11 +58,16 @@ pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Res
     Ok(Conversion { text, streams, ports: Vec::new() })
 }
 
+/// How long sessions that are open at the end are waited for, at most.
+const WAIT_S: f64 = 60.0;
+
 struct Maker<'a> {
     profile: &'a Profile,
     client: &'a PortOptions,
     server: Option<&'a PortOptions>,
     factor: f64,
+    /// Seconds in which sessions are opened, if they are waited for.
+    open_s: Option<f64>,
     notes: Vec<String>,
     ramp_up_s: Option<i64>,
 }
@@ -135,6 +141,7 @@ impl Maker<'_> {
         pairs.extend(transport.map(|transport| pair("transport", Node::text(transport))));
         pairs.push(pair("app", app));
         pairs.push(pair("open", Node::text(format!("{}/s", per_second(client.cps * self.factor)))));
+        pairs.extend(self.open_s.map(|seconds| pair("for", Node::text(time(seconds * 1e9)))));
         // So many sessions in all; or, with 'cont', at a time.
         let key = if client.cont == Some(true) { "concurrent" } else { "count" };
         pairs.extend(client.limit.filter(|limit| *limit > 0).map(|limit| pair(key, Node::text(limit))));
