@@ -775,7 +775,7 @@ export interface Finding {
 }
 
 /** Findings by method: a row for each frame length, mix, application or goal. */
-export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
+export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
 
 /** A load, in the units that reports use. */
 export interface FoundRate {
@@ -2101,6 +2101,66 @@ export interface SelfTestRow {
   line_rate_pps: number;
   /** The shortest frame that fills the links, bytes with FCS; absent: none does. */
   shortest_full_bytes: number | null;
+}
+
+/** A service and what was agreed. */
+export interface Service {
+  /** Name of its stream. */
+  name: string;
+  /** Committed information rate, of frames with FCS. */
+  cir: string;
+  /** Excess information rate; absent: none. */
+  eir: string | null;
+  /** Committed burst size: as many bytes of frames with FCS, back to back, must pass; absent: not tested. */
+  cbs: number | null;
+  /** Excess burst size: bursts of CBS + EBS bytes are sent, of which the CBS must pass; absent: not tested. */
+  ebs: number | null;
+  /** Frame length or mix; absent: the stream's own. */
+  frames: Frames | null;
+  /** Whether the device polices: passes no more than CIR + EIR. */
+  policing: boolean;
+  /** Highest frame loss ratio. */
+  flr_max: number;
+  /** Highest frame transfer delay, mean. */
+  ftd_max: string;
+  /** Highest frame delay variation: the 99.9th percentile of the delay less the minimum. */
+  fdv_max: string;
+  /** Lowest availability in the performance test. */
+  availability_min: number;
+}
+
+/** What was found of a service. */
+export interface ServiceRow {
+  /** The service, and what was agreed. */
+  service: Service;
+  /** The steps of the configuration test in their order, then the performance test. */
+  steps: ServiceStep[];
+  /** Whether everything passed; absent: not all is known. */
+  passed: boolean | null;
+}
+
+/** A service at one load. */
+export interface ServiceStep {
+  /** `25% of CIR`, `CIR + EIR`, `policing`, `CBS`, `CBS + EBS`, `performance`. */
+  step: string;
+  /** Load asked for, bits/s of frames with FCS. */
+  asked_bps: number;
+  /** Load sent. */
+  offered_bps: number;
+  /** Received. */
+  received_bps: number;
+  /** Frame loss ratio. */
+  flr: number;
+  /** Mean delay, ns. */
+  ftd_ns: number | null;
+  /** Delay variation, ns. */
+  fdv_ns: number | null;
+  /** Share of available seconds; of the performance test. */
+  availability?: number | null;
+  /** Whether all criteria were met; absent: the tester was the limit or disturbed, so nothing is known. */
+  passed: boolean | null;
+  /** What was not met. */
+  because?: string[];
 }
 
 /** Latency at one application. */

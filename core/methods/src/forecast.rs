@@ -1,10 +1,10 @@
 //! Forecasts outcomes, so that a method can run to its end without traffic and its duration be estimated.
 
 use crate::outcome::{
-    MixEntry, MixOutcome, Outage, PathOutcome, Recovery, SessionOutcome, StreamConvergence, TcpOutcome,
-    TrialOutcome,
+    MixEntry, MixOutcome, Outage, PathOutcome, Recovery, ServiceOutcome, SessionOutcome, StreamConvergence,
+    TcpOutcome, TrialOutcome,
 };
-use crate::trial::{Objective, TrialKind, TrialRequest};
+use crate::trial::{Objective, ServiceLoad, TrialKind, TrialRequest};
 use std::collections::BTreeMap;
 
 /// What has been seen to pass and to fail, by kind of trial and frames.
@@ -51,6 +51,13 @@ impl Forecast {
             TrialKind::Overload { .. } => outcome.recovery = Some(Recovery::default()),
             TrialKind::Reset { .. } => outcome.outage = Some(Outage { came_back: true, ..Outage::default() }),
             TrialKind::Convergence { .. } => outcome.convergence = vec![StreamConvergence::default()],
+            TrialKind::Services { loads } => {
+                let of = |load: &ServiceLoad| ServiceOutcome {
+                    stream: load.stream.clone(),
+                    ..ServiceOutcome::default()
+                };
+                outcome.services = loads.iter().map(of).collect();
+            }
             TrialKind::Path => outcome.path = Some(PathOutcome { mtu_bytes: 1500, rtt_min_ns: 1_000_000 }),
             TrialKind::Tcp { senders, .. } => {
                 let of = |group: &String| TcpOutcome { group: group.clone(), ..TcpOutcome::default() };

@@ -7,6 +7,7 @@
 //! - MLRsearch (several goals at once), MRR, soak, load sweep
 //! - RFC 7747 convergence: from one path to another
 //! - RFC 2889 address caching capacity and learning rate
+//! - ITU-T Y.1564 service activation
 //! - RFC 9411 session methods, a mix of applications, a load of sessions in steps, RFC 6349 TCP throughput, the tester alone
 //!
 //! Not here: clocks, ports, packets, files. A trial is a request and an outcome.
@@ -67,6 +68,7 @@ mod testbed;
 mod text;
 mod throughput;
 mod trial;
+mod y1564;
 
 pub use draft::Limit;
 pub use fault::{Fault, FaultKind, PROBE_SHARE, PROBES};
@@ -80,7 +82,7 @@ pub use mix::MixPoint;
 pub use mlr::{Durations, Goal, GoalResult, LoadClass, MlrBound, Threshold};
 pub use outcome::{
     GroupOutcome, JitterSummary, LatencySummary, MixEntry, MixOutcome, Outage, PathChange, PathOutcome,
-    Recovery, SessionOutcome, StreamConvergence, TcpOutcome, TrialOutcome,
+    Recovery, ServiceOutcome, SessionOutcome, StreamConvergence, TcpOutcome, TrialOutcome,
 };
 pub use rates::{KnownRate, RateSource};
 pub use result::{FoundRate, MethodResult, Spread, Standing, Status, TrialNote};
@@ -94,4 +96,7 @@ pub use testbed::{
     Around, Attributes, Frames, Group, MIXES, Modifier, OfferedLoad, RFC2544_BYTES, RFC5180_JUMBO_BYTES,
     Testbed, Timing,
 };
-pub use trial::{Application, MixLoad, Objective, Phase, Phases, SessionLoad, TrialKind, TrialRequest};
+pub use trial::{
+    Application, MixLoad, Objective, Phase, Phases, ServiceLoad, SessionLoad, TrialKind, TrialRequest,
+};
+pub use y1564::{Service, ServiceStep, availability};

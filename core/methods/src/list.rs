@@ -2,7 +2,6 @@
 //!
 //! A method is a file: settings, trials, rows, findings, names. A new one is that file and a line in `methods!`.
 
-use crate::draft::Limit;
 use crate::finding::{Finding, GoalMeaning};
 use crate::method::Method;
 use crate::rates::{KnownRate, RateSource};
@@ -99,6 +98,7 @@ methods! {
     "Loss and latency over load." sweep::Sweep(SweepConfig, SweepRow);
     "A load held for long." soak::Soak(SoakConfig, SoakRow);
     "RFC 2889 sections 5.7 and 5.8." addresses::Addresses(AddressConfig, AddressRow);
+    "ITU-T Y.1564." y1564::ServiceActivation(ServiceConfig, ServiceRow);
     "The tester alone." self_test::SelfTest(SelfTestConfig, SelfTestRow);
     "RFC 9411 sections 7.2, 7.3 and 7.5, and a load of sessions in steps." sessions::Sessions(SessionConfig, SessionRow);
     "RFC 9411 section 7.1: a mix of applications." mix::Mix(MixConfig, MixRow);
@@ -175,9 +175,9 @@ impl Findings {
         found.filter(|known| known.rate.micro() > 0).collect()
     }
 
-    /// Whether the DUT failed at the smallest value somewhere.
-    pub fn has_impossible(&self) -> bool {
-        self.rows().iter().any(|row| row.limits().contains(&Limit::Impossible))
+    /// Whether the DUT failed: at the smallest value of a search, or what was agreed of a service.
+    pub fn has_failed(&self) -> bool {
+        self.rows().iter().any(|row| row.has_failed())
     }
 }
 

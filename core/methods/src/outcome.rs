@@ -39,6 +39,9 @@ pub struct TrialOutcome {
     /// Of a convergence trial: one for each stream.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub convergence: Vec<StreamConvergence>,
+    /// Of a trial of services: one for each, as `groups`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServiceOutcome>,
     /// Of a session trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionOutcome>,
@@ -223,6 +226,20 @@ pub struct Outage {
     pub between_arrivals_ns: Option<u64>,
     /// Whether frames arrived again before the trial ended.
     pub came_back: bool,
+}
+
+/// What a service carried.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ServiceOutcome {
+    /// Its stream.
+    pub stream: String,
+    /// Sent, bits/s of frames with FCS.
+    pub offered_bps: f64,
+    /// Received, bits/s of frames with FCS.
+    pub received_bps: f64,
+    /// Share of the seconds in which it was available.
+    pub availability: Option<f64>,
 }
 
 /// How a stream changed its path, and came back. Instants count from the start of traffic.
@@ -459,6 +476,7 @@ impl TrialOutcome {
             TrialKind::Tcp { .. } => (!self.tcp.is_empty(), "tcp"),
             TrialKind::Overload { .. } => (self.recovery.is_some(), "recovery"),
             TrialKind::Reset { .. } => (self.outage.is_some(), "outage"),
+            TrialKind::Services { .. } => (!self.services.is_empty(), "services"),
             TrialKind::Convergence { .. } => (!self.convergence.is_empty(), "convergence"),
             _ => (!self.groups.is_empty(), "groups"),
         };

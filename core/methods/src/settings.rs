@@ -51,6 +51,15 @@ pub enum Requirement {
     AddressPorts,
     /// Streams that can take a second path when the routes of the first are withdrawn (RFC 7747).
     TwoPaths,
+    /// A stream that can be sent by itself.
+    Stream {
+        /// Its name.
+        name: String,
+        /// Frames it is to have instead of its own.
+        frames: Option<Frames>,
+        /// Bytes of a burst that hold at least one of its frames.
+        burst_bytes: Option<u64>,
+    },
 }
 
 /// The settings of a method, as its file defines them.
@@ -104,5 +113,10 @@ pub(crate) trait Row {
     /// What bounds its answers from above.
     fn limits(&self) -> Vec<Limit> {
         Vec::new()
+    }
+
+    /// Whether the DUT failed: by default, at the smallest value already.
+    fn has_failed(&self) -> bool {
+        self.limits().contains(&Limit::Impossible)
     }
 }

@@ -105,6 +105,11 @@ pub enum TrialKind {
         /// Learning frames per second.
         learn_rate: u64,
     },
+    /// Streams of the profile, each at a rate of its own (ITU-T Y.1564). Answer: `groups`, `services`.
+    Services {
+        /// What is sent.
+        loads: Vec<ServiceLoad>,
+    },
     /// Sessions of an application. Answer: `sessions`.
     Sessions(SessionLoad),
     /// All entries under `sessions:` at once, their loads multiplied. Answer: `mix`, and `sessions` for all together.
@@ -132,6 +137,21 @@ impl TrialKind {
             _ => None,
         }
     }
+}
+
+/// The load of a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceLoad {
+    /// The stream.
+    pub stream: String,
+    /// Bits per second of frames with FCS.
+    pub rate_bps: u64,
+    /// Bytes of frames with FCS that are sent back to back, at the mean rate; absent: evenly spaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst_bytes: Option<u64>,
+    /// Frames; absent: the stream's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Frames>,
 }
 
 /// What sessions carry.
@@ -276,6 +296,7 @@ impl TrialRequest {
             TrialKind::Addresses { count, learn_rate } => *count as f64 * *learn_rate as f64,
             TrialKind::Sessions(load) => load.value as f64,
             TrialKind::Mix(load) => load.multiplier,
+            TrialKind::Services { loads } => loads.iter().map(|load| load.rate_bps as f64).sum(),
             TrialKind::Tcp { window_bytes, .. } => *window_bytes as f64,
             _ => self.offered.first().map_or(0.0, |load| load.share),
         }
@@ -286,6 +307,7 @@ impl TrialRequest {
         match &self.kind {
             TrialKind::Sessions(load) => crate::sessions::frame_column(&load.app),
             TrialKind::Mix(_) => crate::mix::MIX.into(),
+            TrialKind::Services { loads } => crate::y1564::frame(loads),
             _ => self.frames.to_string(),
         }
     }

@@ -5,7 +5,8 @@
 
 use crate::CampaignError;
 use methods::{
-    Frames, MethodConfig, MethodResult, RFC2544_BYTES, RFC5180_JUMBO_BYTES, SUITES, Suite, Timing,
+    Frames, MethodConfig, MethodResult, RFC2544_BYTES, RFC5180_JUMBO_BYTES, Requirement, SUITES, Suite,
+    Timing,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -177,17 +178,20 @@ impl Settings {
 
 /// The longest frame a campaign sends.
 pub(crate) fn longest(parts: &[Part]) -> FrameLen {
-    lengths(parts).into_iter().max().unwrap_or(FrameLen::MIN)
+    lengths(parts.iter()).into_iter().max().unwrap_or(FrameLen::MIN)
 }
 
-/// The shortest frame a campaign sends, if its parts say.
+/// The shortest frame that every stream of a campaign is sent with, if its parts say.
 pub(crate) fn shortest(parts: &[Part]) -> Option<FrameLen> {
-    lengths(parts).into_iter().min()
+    let of_all = |part: &&Part| {
+        !part.config.requirements().iter().any(|one| matches!(one, Requirement::Stream { .. }))
+    };
+    lengths(parts.iter().filter(of_all)).into_iter().min()
 }
 
 /// All lengths of the frames that parts send.
-fn lengths(parts: &[Part]) -> Vec<FrameLen> {
-    let sizes = parts.iter().flat_map(|part| part.config.sizes());
+fn lengths<'p>(parts: impl Iterator<Item = &'p Part>) -> Vec<FrameLen> {
+    let sizes = parts.flat_map(|part| part.config.sizes());
     sizes.flat_map(|frames| frames.parts().iter().map(|(length, _)| *length).collect::<Vec<_>>()).collect()
 }
 

@@ -18,6 +18,7 @@ pub mod document;
 mod drive;
 mod error;
 mod outcome;
+mod services;
 mod sessions;
 mod shape;
 mod stimuli;

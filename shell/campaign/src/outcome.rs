@@ -2,7 +2,7 @@
 
 use crate::directions::Directions;
 use crate::shape::{DIRECTIONS, SLICES};
-use crate::{addresses, convergence, sessions};
+use crate::{addresses, convergence, services, sessions};
 use methods::{
     GroupOutcome, JitterSummary, LatencySummary, Outage, Recovery, TrialKind, TrialOutcome, TrialRequest,
 };
@@ -23,6 +23,7 @@ pub(crate) fn of(
             sessions::outcome(plan, directions, request, document, intervals)
         }
         TrialKind::Addresses { .. } => addresses::outcome(plan, directions, request, document),
+        TrialKind::Services { .. } => services::outcome(request, document, intervals),
         TrialKind::Convergence { .. } => TrialOutcome {
             convergence: convergence::outcome(plan, directions, request, document),
             ..of_streams(directions, request, document, intervals)
@@ -95,7 +96,8 @@ fn misrouted(document: &ResultDocument) -> u64 {
     document.ports.values().map(|port| port.rx_errors.get("misrouted").copied().unwrap_or(0)).sum()
 }
 
-fn group(name: &str, row: &StreamResult) -> GroupOutcome {
+/// What a row of streams says of their load.
+pub(crate) fn group(name: &str, row: &StreamResult) -> GroupOutcome {
     GroupOutcome {
         group: name.to_owned(),
         sent: row.tx,

@@ -4,7 +4,7 @@
 //! long. Rates, patterns, counts, delays and lengths of the profile give way.
 
 use crate::directions::{Direction, Directions};
-use crate::{CampaignError, addresses, convergence, sessions, stimuli};
+use crate::{CampaignError, addresses, convergence, services, sessions, stimuli};
 use field::Choice;
 use methods::{Frames, TrialKind, TrialRequest};
 use profile::Plan;
@@ -34,6 +34,7 @@ pub fn shape(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Re
             sessions::shape(plan, directions, request)
         }
         TrialKind::Addresses { .. } => addresses::shape(plan, directions, request),
+        TrialKind::Services { .. } => services::shape(plan, request),
         _ => streams(plan, directions, request),
     }
 }
@@ -78,6 +79,7 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
         TrialKind::Overload { share } => overload(&mut shaped, directions, request, *share),
         // Served elsewhere.
         TrialKind::Addresses { .. }
+        | TrialKind::Services { .. }
         | TrialKind::Sessions(_)
         | TrialKind::Mix(_)
         | TrialKind::Path

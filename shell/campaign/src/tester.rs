@@ -57,7 +57,9 @@ impl PortTester {
     ) -> Result<Self, EngineError> {
         let mut widest = plan.clone();
         let sizes = Arc::new(Sizes::one(longest));
-        widest.streams.iter_mut().for_each(|stream| stream.sizes = sizes.clone());
+        // Methods that choose no lengths send those of the profile.
+        let shorter = widest.streams.iter_mut().filter(|stream| stream.sizes.longest() < longest);
+        shorter.for_each(|stream| stream.sizes = sizes.clone());
         let rig = Rig::open_unless(&widest, options.cores.len(), &mut || commands.is_stopped())?;
         Ok(Self { rig: Some(rig), options, clock })
     }

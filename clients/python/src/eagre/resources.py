@@ -1552,6 +1552,72 @@ class SelfTestRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Service:
+    """A service and what was agreed."""
+
+    name: str
+    """Name of its stream."""
+    cir: str
+    """Committed information rate, of frames with FCS."""
+    policing: bool
+    """Whether the device polices: passes no more than CIR + EIR."""
+    flr_max: float
+    """Highest frame loss ratio."""
+    ftd_max: str
+    """Highest frame transfer delay, mean."""
+    fdv_max: str
+    """Highest frame delay variation: the 99.9th percentile of the delay less the minimum."""
+    availability_min: float
+    """Lowest availability in the performance test."""
+    eir: str | None = None
+    """Excess information rate; absent: none."""
+    cbs: int | None = None
+    """Committed burst size: as many bytes of frames with FCS, back to back, must pass; absent: not tested."""
+    ebs: int | None = None
+    """Excess burst size: bursts of CBS + EBS bytes are sent, of which the CBS must pass; absent: not tested."""
+    frames: Frames | None = None
+    """Frame length or mix; absent: the stream's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceRow:
+    """What was found of a service."""
+
+    service: Service
+    """The service, and what was agreed."""
+    steps: list[ServiceStep]
+    """The steps of the configuration test in their order, then the performance test."""
+    passed: bool | None = None
+    """Whether everything passed; absent: not all is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceStep:
+    """A service at one load."""
+
+    step: str
+    """`25% of CIR`, `CIR + EIR`, `policing`, `CBS`, `CBS + EBS`, `performance`."""
+    asked_bps: int
+    """Load asked for, bits/s of frames with FCS."""
+    offered_bps: float
+    """Load sent."""
+    received_bps: float
+    """Received."""
+    flr: float
+    """Frame loss ratio."""
+    ftd_ns: float | None = None
+    """Mean delay, ns."""
+    fdv_ns: float | None = None
+    """Delay variation, ns."""
+    availability: float | None = None
+    """Share of available seconds; of the performance test."""
+    passed: bool | None = None
+    """Whether all criteria were met; absent: the tester was the limit or disturbed, so nothing is known."""
+    because: list[str] = field(default_factory=list)
+    """What was not met."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SessionLatencyRow:
     """Latency at one application."""
 

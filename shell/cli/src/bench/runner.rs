@@ -32,7 +32,7 @@ pub(super) struct FinishedCampaign {
 
 impl FinishedCampaign {
     pub(super) fn exit(&self) -> Exit {
-        let failed = self.report.results.iter().any(|result| result.findings.has_impossible());
+        let failed = self.report.results.iter().any(|result| result.findings.has_failed());
         if self.report.ended == Ended::Done && !failed { Exit::Done } else { Exit::Failed }
     }
 }

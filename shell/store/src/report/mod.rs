@@ -6,6 +6,7 @@
 mod answer;
 mod curves;
 mod machine;
+mod services;
 mod side_by_side;
 mod tables;
 mod words;
@@ -37,6 +38,7 @@ pub fn campaign(loaded: &Loaded) -> String {
     let sections = [
         Section::new("answer", "Summary", Some(answer::answer(loaded))),
         Section::new("findings", "Findings", tables::findings(loaded)),
+        Section::new("services", "Services", services::services(loaded)),
         Section::new("criteria", "Pass criteria", tables::criteria(loaded)),
         Section::new("throughput", "Throughput against line rate", curves::throughput(loaded)),
         Section::new("load", "Loss and latency over load", curves::over_load(loaded)),

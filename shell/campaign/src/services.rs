@@ -1,0 +1,108 @@
+//! Trials of service activation: streams of the profile at information rates of their own (ITU-T Y.1564).
+
+use crate::CampaignError;
+use crate::outcome::{group, of_any};
+use crate::shape::{fit, fits, sizes, without_schedule};
+use methods::{Frames, ServiceLoad, ServiceOutcome, TrialKind, TrialOutcome, TrialRequest, availability};
+use profile::Plan;
+use profile::plan::Pattern;
+use result::{IntervalDocument, ResultDocument};
+use std::sync::Arc;
+use units::{BitRate, Layer, Load, Pps};
+
+fn loads(request: &TrialRequest) -> &[ServiceLoad] {
+    match &request.kind {
+        TrialKind::Services { loads } => loads,
+        _ => &[],
+    }
+}
+
+/// Whether the profile has a stream that can be a service, with frames that hold its packets and fit a burst.
+///
+/// # Errors
+/// It has not.
+pub(crate) fn check(
+    plan: &Plan,
+    name: &str,
+    frames: Option<&Frames>,
+    burst_bytes: Option<u64>,
+) -> Result<(), CampaignError> {
+    let bad = |reason: String| Err(CampaignError::Setting { setting: "services".to_owned(), reason });
+    let Some(stream) = plan.streams.iter().find(|own| own.name == name) else {
+        let names: Vec<&str> = plan.streams.iter().map(|own| own.name.as_str()).collect();
+        return bad(format!(
+            "the profile has no stream '{name}', only {}: each service is a stream, given as --set \
+             'services=[{{\"name\": \"STREAM\", \"cir\": \"10Mbps\"}}]'",
+            names.join(", ")
+        ));
+    };
+    let mut sized = stream.clone();
+    if let Some(frames) = frames {
+        let given = Arc::new(sizes(frames)?);
+        if let Err(reason) = fits(stream, Some(given.shortest())) {
+            return bad(format!("'{name}': {reason}"));
+        }
+        sized.sizes = given;
+    }
+    let longest = sized.sizes.longest();
+    match burst_bytes.filter(|bytes| *bytes < u64::from(longest.bytes())) {
+        Some(bytes) => bad(format!("'{name}': cbs of {bytes} bytes is less than a frame of {longest}")),
+        None => Ok(()),
+    }
+}
+
+/// The streams of the services, at their rates.
+///
+/// # Errors
+/// A stream's packets do not fit its frames.
+pub(crate) fn shape(plan: &Plan, request: &TrialRequest) -> Result<Plan, CampaignError> {
+    let mut shaped = without_schedule(plan, request);
+    shaped.groups.clear();
+    shaped.streams.retain(|stream| loads(request).iter().any(|load| load.stream == stream.name));
+    for stream in &mut shaped.streams {
+        let Some(load) = loads(request).iter().find(|load| load.stream == stream.name) else { continue };
+        if let Some(frames) = &load.frames {
+            let refuse = |reason| CampaignError::Trial { label: request.label.clone(), reason };
+            fit(stream, &Arc::new(sizes(frames)?)).map_err(refuse)?;
+        }
+        stream.rate = Load::Bits(BitRate { bps: load.rate_bps, layer: Layer::L2 });
+        if let Some(bytes) = load.burst_bytes {
+            let packets = (bytes / u64::from(stream.sizes.longest().bytes())).clamp(1, u64::from(u32::MAX));
+            stream.pattern = Pattern::Bursts { packets: packets as u32 };
+        }
+    }
+    Ok(shaped)
+}
+
+/// What came of it.
+pub(crate) fn outcome(
+    request: &TrialRequest,
+    document: &ResultDocument,
+    intervals: &[IntervalDocument],
+) -> TrialOutcome {
+    let mut outcome = of_any(document);
+    let seconds = document.duration_s.max(1e-9);
+    for load in loads(request) {
+        let Some(row) = document.streams.get(&load.stream) else { continue };
+        let mut group = group(&load.stream, row);
+        let pps = |pps: f64| Pps::from_micro((pps * 1e6) as u64);
+        group.requested = pps(row.requested_pps.unwrap_or(0.0));
+        group.achieved = pps(row.offered_pps);
+        group.lost = group.sent.saturating_sub(group.received);
+        outcome.groups.push(group);
+        let bps = |bytes: u64| bytes as f64 * 8.0 / seconds;
+        outcome.services.push(ServiceOutcome {
+            stream: load.stream.clone(),
+            offered_bps: bps(row.tx_bytes),
+            received_bps: bps(row.rx_bytes.unwrap_or(0)),
+            availability: availability(&severe(&load.stream, intervals)),
+        });
+    }
+    outcome
+}
+
+/// For each second of traffic, whether more than half of a stream's frames were lost.
+fn severe(stream: &str, intervals: &[IntervalDocument]) -> Vec<bool> {
+    let rows = intervals.iter().filter_map(|interval| interval.streams.get(stream));
+    rows.filter(|row| row.tx > 0).map(|row| row.rx.unwrap_or(0) * 2 < row.tx).collect()
+}
