@@ -363,6 +363,53 @@ def test_sessions(page, server):
     assert page.run(EXAMINE) == [] and page.console() == []
 
 
+SPEAKERS = """
+ports:
+  west: {device: "ring:speakers.a", ip: 10.0.0.2/24, lldp: {system_name: wanda}, multicast: {groups: [{group: 239.1.1.1..239.1.1.120}]},
+    bgp: {peers: [{name: edge, peer: 10.0.0.1, as: 65001, routes: [{prefixes: 16.0.0.0/24, count: 1000}]}]}}
+  east: {device: "ring:speakers.b", ip: 10.0.0.1/24, lldp: {system_name: edgar}, bgp: {peers: [{peer: 10.0.0.2, as: 65002, passive: true}]}}
+load: {duration: 60s}
+"""
+
+
+def test_protocols(page, server):
+    """Sessions, routes, neighbours and groups of a run as they stand, what changes while it goes on, and what became of them."""
+    run = start(server, profile=SPEAKERS)
+    show(page, server, f"runs/{run['id']}", (1280, 2000))
+    says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "120 multicast groups joined", "✓ established", "239.1.1.1", "20 more rows")
+    table = "return [...document.querySelectorAll('table')].find(t => t.caption.innerText == '%s').innerText"
+    says(page, "1,000")
+    sessions, neighbours = page.run(table % "BGP sessions"), page.run(table % "LLDP neighbours")
+    assert "edge" in sessions and "10.0.0.2 on west" in sessions and "edgar" in neighbours and "wanda" in neighbours
+    states = server.get(f"/api/v1/runs/{run['id']}/protocols?limit=3")
+    assert states["counts"]["groups"] == 120 and len(states["groups"]) == 3 and states["groups"][0]["joined_for_s"] > 0
+    assert len(states["bgp"]) == 2 and all(peer["established_for_s"] > 0 for peer in states["bgp"])
+    assert page.run(EXAMINE) == []
+    change = lambda **change: server.ask("POST", f"/api/v1/runs/{run['id']}/protocols", change)  # noqa: E731
+    assert change(action="down", port="west").status == 200 and change(action="disable", port="east").status == 200
+    says(page, "0 of 2 BGP sessions established", "taken down", "0 LLDP neighbours", "LLDP is disabled on east")
+    assert change(action="disable", port="east").json() == {"changed": 0} and change(action="enable", peers=["x"]).status == 409
+    change(action="up")
+    change(action="enable")
+    says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours")
+    server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
+    server.ended(run)
+    says(page, "west: BGP", "1 of 1 session", "east: LLDP", "120 groups joined")
+    # A question can meet the end of the run.
+    faults = [fault for fault in page.console() if "409 (Conflict)" not in fault["message"]]
+    assert page.run(EXAMINE) == [] and faults == []
+
+
+def test_clients_without_a_server(page, server):
+    """While clients look for a server the page says that they have no lease."""
+    port = {"device": "ring:a", "dhcp": {"clients": 3, "timeout": "4s"}}
+    run = start(server, profile={"ports": {"west": port}, "streams": [], "load": {"duration": "1s"}})
+    show(page, server, f"runs/{run['id']}")
+    says(page, "0 of 3 DHCP clients with a lease", "no lease")
+    assert page.run(EXAMINE) == []
+    server.ended(run)
+
+
 def test_a_method_from_the_page(page, server):
     """Its points come one by one, and it can be stopped."""
     show(page, server, "campaigns")

@@ -131,6 +131,8 @@ SAID_ELSEWHERE = {
     "shell/lab/src/hook.rs": "variables of hooks",
     "shell/otg/src/metrics.rs": "columns of the model",
     "shell/otg/src/packet/cfm.rs": "fields of the model's headers",
+    "shell/otg/src/states.rs": "columns of the model",
+    "shell/otg/src/translate/lldp.rs": "fields of the model",
     "shell/server/src/metrics/mod.rs": "statistics of the live latency",
     "shell/server/src/service.rs": "fields of the log",
     "shell/server/src/starting.rs": "keys of the profile and fields of the log",

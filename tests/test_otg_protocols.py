@@ -1,4 +1,4 @@
-"""Protocols of devices as an unmodified snappi script has them: BGP with FRR, DHCP with Kea."""
+"""Protocols of devices as an unmodified snappi script has them: BGP with FRR, DHCP with Kea, LLDP with lldpd."""
 
 import time
 
@@ -8,6 +8,7 @@ from lab import wait_until
 from server import Server
 from test_bgp import ONE, Device
 from test_dhcp import SERVER, Kea, Network
+from test_lldp import Lldpd, value
 
 SIX = " neighbor 2001:db8::2 remote-as 65001\n"
 
@@ -261,3 +262,111 @@ def test_dhcp_as_kea_sees_it(lab):
     script.protocols("stop")
     wait_until(lambda: kea.leases() == {}, "the release", 10)
     assert all(row.ipv4_address is None for row in script.states("dhcpv4_interfaces"))
+
+
+def agents(script, second="ring:b"):
+    """LLDP on port p with all that can be said, and on port q with nothing."""
+    config = script.config("afpacket:veth0", second)
+    west = config.lldp.add(name="west agent", hold_time=30, advertisement_interval=5)
+    west.connection.port_name = "p"
+    west.chassis_id.mac_address_subtype.value = "02:00:00:00:0e:01"
+    west.port_id.interface_name_subtype.value = "ge-0/0/1"
+    west.system_name.value = "tide"
+    west.org_infos.add(oui="00A0B0", subtype=7).information.info = "00FF10"
+    east = config.lldp.add(name="east agent")
+    east.connection.port_name = "q"
+    east.chassis_id.local_subtype = "rack-7"
+    east.port_id.local_subtype = "slot-1"
+    return config
+
+
+CAPABILITIES = {"Bridge": "mac_bridge", "Router": "router", "Wlan": "wlan_access_point", "Station": "station_only", "Tel": "telephone"}
+
+
+def test_lldp_as_lldpd_sees_it(lab):
+    """Both say all they have, field by field; traffic comes and goes meanwhile; what is said is taken back when protocols stop."""
+    device = Lldpd(lab)
+    script = Script(lab, device.tester)
+    config = agents(script)
+    config.flows.add(name="up").tx_rx.port.tx_name = "p"
+    config.flows[0].tx_rx.port.rx_name = "q"
+    config.flows[0].rate.pps = 100
+    assert script.set(config) == []
+    assert [row.frames_tx for row in script.metrics("lldp").values()] == [0, 0]
+    assert len(script.states("lldp_neighbors")) == 0 and not device.neighbours()
+    script.protocols("start")
+    wait_until(lambda: device.neighbours() and len(script.states("lldp_neighbors")), "each other", 20, every=0.1)
+
+    ((heard, chassis, port),) = device.neighbours()
+    assert chassis["id"] == [{"type": "mac", "value": "02:00:00:00:0e:01"}], chassis
+    assert port["id"] == [{"type": "ifname", "value": "ge-0/0/1"}] and value(port, "ttl") == "30", port
+    assert value(chassis, "name") == "tide" and "mgmt-ip" not in chassis, chassis
+    (custom,) = heard["unknown-tlvs"][0]["unknown-tlv"]
+    assert {key: custom[key] for key in ("oui", "subtype", "value")} == {
+        "oui": "00,A0,B0", "subtype": "7", "value": "00,FF,10",
+    }, heard  # fmt: skip
+
+    (row,) = script.states("lldp_neighbors")
+    mac = device.device.mac("d0")
+    ours = device.cli("show", "chassis", "details")["local-chassis"][0]["chassis"][0]
+    assert row.lldp_name == "west agent" and (row.port_id, row.port_id_type) == (mac, "mac_address"), row
+    assert (row.chassis_id, row.chassis_id_type) == (value(ours, "id"), "mac_address"), row
+    assert row.neighbor_id == f"{row.chassis_id} {row.port_id}"
+    assert (row.system_name, row.system_description) == (value(ours, "name"), value(ours, "descr")) == ("device", "the device")
+    assert (row.port_description, row.ttl) == ("d0", 8), row
+    assert row.last_update <= row.age <= 20, row
+    # The first of what lldpd lists; it says IPv4 before IPv6.
+    assert (row.management_address, row.management_address_type) == (value(ours, "mgmt-ip"), "ipv4"), row
+    assert {cap.capability_name: cap.capability_enabled for cap in row.capabilities} == {
+        CAPABILITIES[cap["type"]]: cap["enabled"] for cap in ours["capability"]
+    }, row
+    tlvs = {(tlv.custom_type, tlv.oui, tlv.oui_subtype): tlv.information for tlv in row.custom_tlvs}
+    assert len(tlvs[127, "00120f", 1]) == 10, tlvs  # 802.3 MAC and PHY configuration.
+    assert len(script.states("lldp_neighbors", lldp_names=["east agent"])) == 0
+    assert len(script.states("lldp_neighbors", neighbor_id_filters=[row.neighbor_id])) == 1
+    assert len(script.states("lldp_neighbors", neighbor_id_filters=["x"])) == 0
+    with pytest.raises(Exception, match="unknown name"):
+        script.states("lldp_neighbors", lldp_names=["x"])
+
+    statistics = device.cli("show", "statistics")["lldp"][0]["interface"][0]
+    counts, east = (script.metrics("lldp")[name] for name in ("west agent", "east agent"))
+    theirs = {key: int(statistics[way][0][way]) for key, way in (("tx", "tx"), ("rx", "rx"))}
+    assert 1 <= theirs["rx"] <= counts.frames_tx <= theirs["rx"] + 1, (counts, statistics)
+    assert 1 <= counts.frames_rx and abs(counts.frames_rx - theirs["tx"]) <= 1, (counts, statistics)
+    assert (counts.frames_error_rx, counts.frames_discard, counts.tlvs_discard, counts.tlvs_unknown) == (0, 0, 0, 0)
+    assert east.frames_tx >= 1 and east.frames_rx == 0, east
+    assert script.metrics("lldp", column_names=["frames_rx"])["west agent"].frames_tx is None
+
+    # Protocols stop and start under traffic.
+    script.transmit("start")
+    script.protocols("stop")
+    wait_until(lambda: not device.neighbours(), "lldpd to forget", 5, every=0.1)
+    assert len(script.states("lldp_neighbors")) == 0
+    script.protocols("start")
+    wait_until(lambda: device.neighbours() and len(script.states("lldp_neighbors")), "each other again", 20, every=0.1)
+    script.transmit("stop")
+    script.protocols("stop")
+    wait_until(lambda: not device.neighbours(), "lldpd to forget again", 5, every=0.1)
+    assert len(script.states("lldp_neighbors")) == 0
+    assert script.metrics("lldp")["west agent"].frames_tx > counts.frames_tx
+    with pytest.raises(Exception, match="'isis'"):
+        script.metrics("isis")
+
+
+def test_what_lldp_can_not_do_is_refused_with_its_place(lab):
+    script = Script(lab, lab.netns("tester"))
+
+    def refused(change, *wanted):
+        config = agents(script)
+        config.ports[0].location = "ring:a"
+        change(*config.lldp)
+        errors = script.refused(config)
+        assert all(any(text in error for error in errors) for text in wanted), errors
+
+    refused(lambda west, east: setattr(west.connection, "port_name", "x"), "lldp[0].connection.port_name: unknown port 'x'")
+    refused(lambda west, east: setattr(east.connection, "port_name", "p"), "lldp[1].connection.port_name: not supported: port 'p'")
+    refused(lambda west, east: setattr(east, "name", "west agent"), "lldp[1].name: duplicate LLDP 'west agent'")
+    refused(lambda west, east: setattr(east.chassis_id, "local_subtype", ""), "lldp[1].chassis_id.local_subtype: must not be empty")
+    refused(lambda west, east: setattr(east.system_name, "value", "a{n}"), "lldp[1].system_name.value: not supported: '{n}'")
+    refused(lambda west, east: setattr(east.port_id, "mac_address_subtype", "ge-0"), "lldp[1].port_id.mac_address_subtype: ")
+    refused(lambda west, east: setattr(east.system_name, "value", "a" * 256), "lldp[1]: 256 bytes; a TLV has 255 at most")

@@ -11,7 +11,14 @@ interface Of {
   result: ResultDocument | null;
 }
 
-function Table({ caption, heads, rows, narrow }: { narrow?: boolean; caption: string; heads: string[]; rows: { name: string; cells: preact.ComponentChildren[] }[] }) {
+export interface Row {
+  name: string;
+  cells: preact.ComponentChildren[];
+  /** What tells rows apart if their names do not. */
+  key?: string;
+}
+
+export function Table({ caption, heads, rows, narrow }: { narrow?: boolean; caption: string; heads: string[]; rows: Row[] }) {
   return (
     <div class="scroll">
       <table class={narrow ? "narrow" : ""}>
@@ -27,7 +34,7 @@ function Table({ caption, heads, rows, narrow }: { narrow?: boolean; caption: st
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={row.name}>
+            <tr key={row.key ?? row.name}>
               <td>{row.name}</td>
               {row.cells.map((cell, i) => (
                 <td key={i} class="n">

@@ -280,6 +280,8 @@ export interface BgpPeerState {
   remote_as: number;
   /** `idle`, `connect`, `open_sent`, `open_confirm` or `established` (RFC 4271 section 8.2.2). */
   state: string;
+  /** Time since the session was established, s; null if there is none. */
+  established_for_s: number | null;
   /** Whether a command has taken the session down. */
   is_down: boolean;
   /** Why there is no session; null if there is one, or nothing has gone wrong so far. */
@@ -643,6 +645,8 @@ export interface DhcpClientState {
   renew_s: number | null;
   /** Seconds of the lease until the client asks any server. */
   rebind_s: number | null;
+  /** Time since the lease began or was prolonged, s. */
+  leased_for_s: number | null;
   /** DISCOVER messages sent. */
   discovers: number;
   /** OFFER messages received. */
@@ -886,6 +890,20 @@ export interface GroupOutcome {
   latency_ns?: LatencySummary | null;
   /** Jitter, ns. */
   jitter_ns?: JitterSummary | null;
+}
+
+/** A multicast group that the host of a port is a member of. */
+export interface GroupState {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Address of the group. */
+  group: string;
+  /** Whether it wants packets of all sources but `sources`; otherwise only of those. */
+  exclude: boolean;
+  /** Sources. */
+  sources: string[];
+  /** Time since it was joined, s. */
+  joined_for_s: number;
 }
 
 /** Where a finding lies. */
@@ -1177,6 +1195,16 @@ export interface LldpNeighbourResult {
   tlvs: LldpTlvResult[];
 }
 
+/** LLDP agents of a port, and whom they know. */
+export interface LldpPortState {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Whether a command has disabled them. */
+  is_down: boolean;
+  /** What they did and the neighbours that are known now. */
+  agents: LldpResult;
+}
+
 /** LLDP agents of a port, from before traffic until they have taken back what they said (IEEE 802.1AB clause 9.2.6). */
 export interface LldpResult {
   /** Neighbours that were known when traffic had ended, or so far. */
@@ -1199,6 +1227,8 @@ export interface LldpResult {
   left: number;
   /** Neighbours that were silent for longer than they had said. */
   aged_out: number;
+  /** Commands that disabled or enabled the agents. */
+  commands: number;
   /** What they said last. */
   neighbours: LldpNeighbourResult[];
 }
@@ -1876,12 +1906,30 @@ export interface ProfileEntry {
 }
 
 /** What happens to the protocols of a run's hosts. */
-export type ProtocolAction = "advertise" | "withdraw" | "up" | "down" | "renew" | "release";
+export type ProtocolAction = "advertise" | "withdraw" | "up" | "down" | "renew" | "release" | "enable" | "disable";
 
 /** What a change came to. */
 export interface ProtocolChange {
-  /** Ranges of routes, sessions or clients that were changed. */
+  /** Ranges of routes, sessions, clients or ports with agents that were changed. */
   changed: number;
+}
+
+/** How many there are of each kind on all ports. */
+export interface ProtocolCounts {
+  /** BGP peers. */
+  bgp_peers: number;
+  /** BGP peers with an established session. */
+  bgp_established: number;
+  /** DHCP clients. */
+  dhcp_clients: number;
+  /** DHCP clients with a lease. */
+  dhcp_leases: number;
+  /** Ports with LLDP agents. */
+  lldp_ports: number;
+  /** LLDP neighbours that are known. */
+  lldp_neighbours: number;
+  /** Multicast groups that are joined. */
+  groups: number;
 }
 
 /** A program that spoke control protocols behind a port. */
@@ -1900,10 +1948,16 @@ export interface ProtocolResult {
 
 /** Control protocols of a running trial's hosts. */
 export interface ProtocolStates {
+  /** How many there are of each kind, also of those that are not listed. */
+  counts: ProtocolCounts;
   /** BGP peers, by port and in the order of the profile. */
   bgp: BgpPeerState[];
   /** DHCP clients, by port and number. */
   dhcp: DhcpClientState[];
+  /** LLDP agents, by port. */
+  lldp: LldpPortState[];
+  /** Multicast groups that hosts are members of, by port and address. */
+  groups: GroupState[];
 }
 
 /** A rate change during a trial. */

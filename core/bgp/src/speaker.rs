@@ -77,6 +77,8 @@ struct Peer {
     attempts: u32,
     /// When the first attempt began, until there was a session.
     waiting_since: Option<Nanos>,
+    /// When the newest session was established.
+    established_at: Nanos,
     failure: Option<Failure>,
     /// Whether a command has ended it.
     is_down: bool,
@@ -184,6 +186,7 @@ impl Speaker {
             connect_at: Nanos::MAX,
             attempts: 0,
             waiting_since: None,
+            established_at: Nanos::ZERO,
             failure: None,
             is_down: false,
             counts: BgpCounts::default(),
@@ -284,6 +287,11 @@ impl Speaker {
     /// How far the session with a peer is.
     pub fn state(&self, peer: usize) -> State {
         self.peers[peer].lines.iter().map(Line::state).max().unwrap_or(State::Idle)
+    }
+
+    /// When the session with a peer was established; `None` if there is none.
+    pub fn established_at(&self, peer: usize) -> Option<Nanos> {
+        (self.state(peer) == State::Established).then(|| self.peers[peer].established_at)
     }
 
     /// Sessions that are established.
@@ -637,6 +645,7 @@ impl Speaker {
         let peer = &mut self.peers[number];
         peer.failure = None;
         peer.connect_at = Nanos::MAX;
+        peer.established_at = now;
         peer.counts.established += 1;
         if let Some(waited) = peer.waiting_since.take() {
             self.set_up.record(now.since(waited).0);

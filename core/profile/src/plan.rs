@@ -208,8 +208,8 @@ pub struct LldpPlan {
     pub agents: Vec<(usize, Advert)>,
     /// From one LLDPDU to the next.
     pub interval: Nanos,
-    /// Intervals that neighbours keep what is said.
-    pub hold: u32,
+    /// How long neighbours keep what is said, s.
+    pub ttl_s: u16,
 }
 
 /// BGP sessions of a port's hosts.

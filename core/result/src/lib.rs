@@ -29,7 +29,10 @@ pub use session::{
     DNS_CODES, DNS_EXTRA, HTTP_CLASSES, PartResult, PhaseResult, SessionResult, SideDetails, SideResult,
     TlsResult,
 };
-pub use states::{AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, ProtocolStates};
+pub use states::{
+    AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, GroupState, LldpPortState, ProtocolCounts,
+    ProtocolStates,
+};
 pub use stream::{
     BY_MARK, JitterResult, LatencyResult, PacingResult, PathResult, SpreadResult, StreamResult,
 };

@@ -230,6 +230,9 @@ part! {
         left: u64 = COUNT;
         /// Neighbours that were silent for longer than they had said.
         aged_out: u64 = COUNT;
+        /// Commands that disabled or enabled the agents.
+        #[serde(default)]
+        commands: u64 = COUNT;
         /// What they said last.
         neighbours: Vec<LldpNeighbourResult> = PART.by(&[Key::Index]);
     }

@@ -2,20 +2,75 @@
 //!
 //! Not here: their counts since the start, which are part of the totals (`port`).
 
+use crate::LldpResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Control protocols of a running trial's hosts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProtocolStates {
+    /// How many there are of each kind, also of those that are not listed.
+    #[serde(default)]
+    pub counts: ProtocolCounts,
     /// BGP peers, by port and in the order of the profile.
     pub bgp: Vec<BgpPeerState>,
     /// DHCP clients, by port and number.
     pub dhcp: Vec<DhcpClientState>,
+    /// LLDP agents, by port.
+    #[serde(default)]
+    pub lldp: Vec<LldpPortState>,
+    /// Multicast groups that hosts are members of, by port and address.
+    #[serde(default)]
+    pub groups: Vec<GroupState>,
+}
+
+/// How many there are of each kind on all ports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProtocolCounts {
+    /// BGP peers.
+    pub bgp_peers: u64,
+    /// BGP peers with an established session.
+    pub bgp_established: u64,
+    /// DHCP clients.
+    pub dhcp_clients: u64,
+    /// DHCP clients with a lease.
+    pub dhcp_leases: u64,
+    /// Ports with LLDP agents.
+    pub lldp_ports: u64,
+    /// LLDP neighbours that are known.
+    pub lldp_neighbours: u64,
+    /// Multicast groups that are joined.
+    pub groups: u64,
+}
+
+/// LLDP agents of a port, and whom they know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LldpPortState {
+    /// Name of the port in the profile.
+    pub port: String,
+    /// Whether a command has disabled them.
+    pub is_down: bool,
+    /// What they did and the neighbours that are known now.
+    pub agents: LldpResult,
+}
+
+/// A multicast group that the host of a port is a member of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupState {
+    /// Name of the port in the profile.
+    pub port: String,
+    /// Address of the group.
+    pub group: String,
+    /// Whether it wants packets of all sources but `sources`; otherwise only of those.
+    pub exclude: bool,
+    /// Sources.
+    pub sources: Vec<String>,
+    /// Time since it was joined, s.
+    pub joined_for_s: f64,
 }
 
 /// A BGP peer, and the speaker behind a port that talks to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BgpPeerState {
     /// Name of the port in the profile.
     pub port: String,
@@ -33,6 +88,9 @@ pub struct BgpPeerState {
     pub remote_as: u32,
     /// `idle`, `connect`, `open_sent`, `open_confirm` or `established` (RFC 4271 section 8.2.2).
     pub state: String,
+    /// Time since the session was established, s; null if there is none.
+    #[serde(default)]
+    pub established_for_s: Option<f64>,
     /// Whether a command has taken the session down.
     pub is_down: bool,
     /// Why there is no session; null if there is one, or nothing has gone wrong so far.
@@ -105,7 +163,7 @@ pub struct AsPathPart {
 }
 
 /// A DHCP client behind a port.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DhcpClientState {
     /// Name of the port in the profile.
     pub port: String,
@@ -127,6 +185,9 @@ pub struct DhcpClientState {
     pub renew_s: Option<u32>,
     /// Seconds of the lease until the client asks any server.
     pub rebind_s: Option<u32>,
+    /// Time since the lease began or was prolonged, s.
+    #[serde(default)]
+    pub leased_for_s: Option<f64>,
     /// DISCOVER messages sent.
     pub discovers: u32,
     /// OFFER messages received.

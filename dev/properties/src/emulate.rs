@@ -82,7 +82,7 @@ fn agent() -> LldpAgents {
         organization: vec![OrganizationTlv { oui: [0, 0x12, 0x0f], subtype: 1, value: vec![1] }],
     };
     let agents = vec![([2, 0, 0, 0, 0, 1], advert)];
-    LldpAgents::new(LldpConfig { agents, interval: Nanos::from_secs(3_000), hold: 4 })
+    LldpAgents::new(LldpConfig { agents, interval: Nanos::from_secs(3_000), ttl_s: 12_001 })
 }
 
 /// Clients after some steps, and the last answer they took.

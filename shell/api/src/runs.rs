@@ -193,6 +193,10 @@ pub enum ProtocolAction {
     Renew,
     /// DHCP clients give their addresses back.
     Release,
+    /// LLDP agents that were disabled speak again.
+    Enable,
+    /// LLDP agents take back what they said, forget their neighbours, and are silent.
+    Disable,
 }
 
 /// A change of what the hosts of a run do by themselves.
@@ -215,7 +219,7 @@ pub struct NewProtocolChange {
 /// What a change came to.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ProtocolChange {
-    /// Ranges of routes, sessions or clients that were changed.
+    /// Ranges of routes, sessions, clients or ports with agents that were changed.
     pub changed: u64,
 }
 

@@ -13,6 +13,7 @@
 //! | `down`, `down PEER …` | end BGP sessions: all, or those of peers by name or address of their host; `port=NAME` says where |
 //! | `up`, `up PEER …` | let them come up again |
 //! | `renew`, `release` | DHCP clients ask for more time, or give their addresses back; `port=NAME` says where |
+//! | `enable`, `disable` | LLDP agents speak again, or take back what they said and are silent; `port=NAME` says where |
 //! | `stop` | end the run early and write the result |
 
 use engine::{Command, Control, ProtocolAction, ProtocolCommand, RateCommand, Reply, Speed};
@@ -82,13 +83,15 @@ fn parse(line: &str) -> Result<Option<Command>, String> {
         ["up", words @ ..] => protocol(ProtocolAction::Up, words),
         ["renew", words @ ..] => protocol(ProtocolAction::Renew, words),
         ["release", words @ ..] => protocol(ProtocolAction::Release, words),
+        ["enable", words @ ..] => protocol(ProtocolAction::Enable, words),
+        ["disable", words @ ..] => protocol(ProtocolAction::Disable, words),
         ["rate", name @ .., rate] if name.len() <= 1 => change(name.first().copied(), rate.parse()?),
         ["scale", name @ .., share] if name.len() <= 1 => {
             change(name.first().copied(), Speed::Share(ppm(share)?))
         }
         _ => Err(format!(
             "unknown command '{line}': use rate [NAME] RATE, scale [NAME] SHARE, pause [NAME], resume [NAME], \
-             withdraw or advertise [port=NAME] [peer=NAME] [ROUTES], down or up [port=NAME] [PEER], renew or release [port=NAME], or stop"
+             withdraw or advertise [port=NAME] [peer=NAME] [ROUTES], down or up [port=NAME] [PEER], renew, release, enable or disable [port=NAME], or stop"
         )),
     }
 }

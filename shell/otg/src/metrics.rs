@@ -1,4 +1,4 @@
-//! Metrics of ports, flows, BGP peers and DHCP clients, from a run's result, its intervals, and the states of its protocols.
+//! Metrics of ports, flows, BGP peers, DHCP clients and LLDP agents, from a run's result, its intervals, and the states of its protocols.
 //!
 //! Values that were not measured are absent. Rates have at most four decimals: some clients read `1e-05` as a string.
 
@@ -6,10 +6,10 @@ use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::translate::{FlowPlan, PeerPlan, PortPlan, StreamPlan, Translation};
+use crate::translate::{FlowPlan, LldpPlan, PeerPlan, PortPlan, StreamPlan, Translation};
 use result::{
-    BgpPeerState, DhcpClientState, IntervalDocument, LatencyResult, PortResult, ProtocolStates, StreamResult,
-    TotalDocument,
+    BgpPeerState, DhcpClientState, IntervalDocument, LatencyResult, LldpResult, PortResult, ProtocolStates,
+    StreamResult, TotalDocument,
 };
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
@@ -82,11 +82,12 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
         "port" => port_metrics(&root.child("port"), input),
         "flow" => flow_metrics(&root.child("flow"), input),
         choice @ ("bgpv4" | "bgpv6") => bgp_metrics(&root.child(choice), choice, input),
+        "lldp" => lldp_metrics(&root.child("lldp"), input),
         "dhcpv4_client" => dhcp_metrics(&root.child("dhcpv4_client"), input),
         other => {
             root.fail_at(
                 "choice",
-                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6 or dhcpv4_client"),
+                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6, dhcpv4_client or lldp"),
             );
             Value::Null
         }
@@ -220,6 +221,31 @@ fn dhcp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     };
     let rows: Vec<Value> = wanted.map(row).collect();
     json!({"choice": "dhcpv4_client", "dhcpv4client_metrics": rows})
+}
+
+fn lldp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
+    let names = node.texts("lldp_names");
+    let columns = node.texts("column_names");
+    let all = || input.translation.agents();
+    unknown(node, "lldp_names", &names, |name| all().any(|(_, agent)| agent.name == name));
+    let wanted = all().filter(|(_, agent)| names.is_empty() || names.contains(&agent.name.as_str()));
+    let row = |(port, agent): (&PortPlan, &LldpPlan)| {
+        let state = input.protocols.lldp.iter().find(|state| state.port == port.key);
+        let count = |of: fn(&LldpResult) -> u64| Value::from(state.map_or(0, |state| of(&state.agents)));
+        let mut row = Map::new();
+        let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
+        put("name", agent.name.clone().into());
+        put("frames_rx", count(|said| said.rx_frames));
+        put("frames_tx", count(|said| said.tx_frames));
+        // IEEE 802.1AB clause 9.2.6: a malformed LLDPDU is in error and discarded.
+        put("frames_error_rx", count(|said| said.rx_errors));
+        put("frames_discard", count(|said| said.rx_errors + said.rx_discarded));
+        put("tlvs_discard", count(|said| said.tlvs_discarded));
+        put("tlvs_unknown", count(|said| said.tlvs_unknown));
+        only(row, &columns)
+    };
+    let rows: Vec<Value> = wanted.map(row).collect();
+    json!({"choice": "lldp_metrics", "lldp_metrics": rows})
 }
 
 fn flow_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {

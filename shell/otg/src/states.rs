@@ -1,4 +1,4 @@
-//! States of neighbours, BGP prefixes and DHCP interfaces, and the version.
+//! States of neighbours, BGP prefixes, DHCP interfaces and LLDP neighbours, and the version.
 
 use crate::check::check;
 use crate::error::{ErrorKind, Errors};
@@ -6,7 +6,7 @@ use crate::metrics::unknown;
 use crate::model::message;
 use crate::node::{Log, Node};
 use crate::translate::{Translation, WELL_KNOWN};
-use result::{AsPathPart, BgpRouteState, DhcpClientState, ProtocolStates};
+use result::{AsPathPart, BgpRouteState, DhcpClientState, LldpNeighbourResult, ProtocolStates};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
@@ -14,6 +14,9 @@ use std::net::IpAddr;
 pub const MODEL_VERSION: &str = "1.62.0";
 /// Compatible versions of the model.
 const UNDERSTOOD: &str = ">=1.0.0,<2.0.0";
+
+/// Type of an organization's TLV (IEEE 802.1AB clause 8.6).
+const ORGANIZATION_TLV: u32 = 127;
 
 /// The model's `Version`.
 pub fn version(app_version: &str) -> Value {
@@ -43,9 +46,10 @@ pub fn states(request: &Value, translation: &Translation, known: &Known<'_>) -> 
         "ipv4_neighbors" | "ipv6_neighbors" => neighbours(&root, &choice, translation, known.resolved),
         "bgp_prefixes" => prefixes(&root.child("bgp_prefixes"), translation, known.protocols),
         "dhcpv4_interfaces" => leases(&root.child("dhcpv4_interfaces"), translation, known.protocols),
+        "lldp_neighbors" => advertised(&root.child("lldp_neighbors"), translation, known.protocols),
         other => {
             return Err(Errors::invalid(format!(
-                "choice: '{other}' is not supported: use ipv4_neighbors, ipv6_neighbors, bgp_prefixes or dhcpv4_interfaces"
+                "choice: '{other}' is not supported: use ipv4_neighbors, ipv6_neighbors, bgp_prefixes, dhcpv4_interfaces or lldp_neighbors"
             )));
         }
     };
@@ -177,6 +181,81 @@ fn prefix(route: &BgpRouteState, v6: bool) -> Value {
         row[name] = value;
     }
     row
+}
+
+/// What LLDP neighbours say.
+fn advertised(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
+    let (names, ids) = (node.texts("lldp_names"), node.texts("neighbor_id_filters"));
+    unknown(node, "lldp_names", &names, |name| translation.agents().any(|(_, agent)| agent.name == name));
+    let wanted =
+        translation.agents().filter(|(_, agent)| names.is_empty() || names.contains(&agent.name.as_str()));
+    let mut rows = Vec::new();
+    for (port, agent) in wanted {
+        let state = protocols.lldp.iter().find(|state| state.port == port.key);
+        for neighbour in state.into_iter().flat_map(|state| &state.agents.neighbours) {
+            let row = lldp_neighbour(&agent.name, neighbour);
+            if ids.is_empty() || ids.iter().any(|id| row["neighbor_id"] == *id) {
+                rows.push(row);
+            }
+        }
+    }
+    rows
+}
+
+fn lldp_neighbour(agent: &str, neighbour: &LldpNeighbourResult) -> Value {
+    let capability = |name: &String| {
+        let word = match name.as_str() {
+            "bridge" => "mac_bridge",
+            "docsis" => "docsis_cable_device",
+            "station" => "station_only",
+            other => other,
+        };
+        json!({"capability_name": word, "capability_enabled": neighbour.enabled.contains(name)})
+    };
+    let tlv = |tlv: &result::LldpTlvResult| {
+        json!({
+            "custom_type": ORGANIZATION_TLV, "oui": tlv.oui, "oui_subtype": tlv.subtype, "information": tlv.value,
+        })
+    };
+    let mut row = json!({
+        "lldp_name": agent,
+        // Chassis and port tell neighbours apart (IEEE 802.1AB clause 8.5.1).
+        "neighbor_id": format!("{} {}", neighbour.chassis_id, neighbour.port_id),
+        "chassis_id": neighbour.chassis_id,
+        "port_id": neighbour.port_id,
+        "age": neighbour.known_for_s as u32,
+        "last_update": neighbour.age_s as u32,
+        "ttl": neighbour.ttl_s,
+        "custom_tlvs": neighbour.tlvs.iter().map(tlv).collect::<Vec<Value>>(),
+        "capabilities": neighbour.capabilities.iter().map(capability).collect::<Vec<Value>>(),
+    });
+    let management = neighbour.management.first();
+    let family = management.map(|ip| if ip.contains(':') { "ipv6" } else { "ipv4" });
+    let known = [
+        ("chassis_id_type", kind(&neighbour.chassis_id_type)),
+        ("port_id_type", kind(&neighbour.port_id_type)),
+        ("system_name", neighbour.system_name.as_deref()),
+        ("system_description", neighbour.system_description.as_deref()),
+        ("port_description", neighbour.port_description.as_deref()),
+        ("management_address", management.map(String::as_str)),
+        ("management_address_type", family),
+    ];
+    for (name, value) in known.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+        row[name] = value.into();
+    }
+    row
+}
+
+/// The model's word for a kind of identifier; `None` if it has none.
+fn kind(word: &str) -> Option<&str> {
+    Some(match word {
+        "mac" => "mac_address",
+        "interface" => "interface_name",
+        "component" => "chassis_component",
+        "circuit" => "agent_circuit_id",
+        "reserved" => return None,
+        other => other,
+    })
 }
 
 /// What DHCP clients have leased.

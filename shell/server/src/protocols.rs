@@ -21,6 +21,8 @@ impl RunJob {
             api::ProtocolAction::Down => ProtocolAction::Down,
             api::ProtocolAction::Renew => ProtocolAction::Renew,
             api::ProtocolAction::Release => ProtocolAction::Release,
+            api::ProtocolAction::Enable => ProtocolAction::Enable,
+            api::ProtocolAction::Disable => ProtocolAction::Disable,
         };
         let (port, peers, routes) = (wanted.port.clone(), wanted.peers.clone(), wanted.routes.clone());
         let command = Command::Protocol(ProtocolCommand { action, port, peers, routes });
@@ -30,9 +32,14 @@ impl RunJob {
         }
     }
 
-    /// How its hosts' protocols stand.
-    pub(crate) async fn protocols(&self, routes: bool) -> Result<ProtocolStates, Fault> {
-        match self.asked(Command::AskProtocols { routes }).await? {
+    /// How its hosts' protocols stand: at most `limit` of each kind, all without one.
+    pub(crate) async fn protocols(
+        &self,
+        routes: bool,
+        limit: Option<usize>,
+    ) -> Result<ProtocolStates, Fault> {
+        let limit = limit.unwrap_or(usize::MAX);
+        match self.asked(Command::AskProtocols { routes, limit }).await? {
             Reply::Protocols(states) => Ok(*states),
             _ => Err(Fault::machine("the engine did not say how protocols stand".to_owned())),
         }

@@ -8,6 +8,7 @@ import { bps, bpsL1, clock, count, duration, instant, perSecond, pps, ratio, sev
 import { useSource } from "../frame";
 import { lossWords, underWay } from "../loss";
 import { achievedWords, Badge, Panel, Announcement, Tile, Title, verdictWords, Wrong } from "../parts";
+import { LiveProtocols, ProtocolResults } from "../protocols";
 import { to } from "../route";
 import { read, save } from "../server";
 import { fromLive, fromResult } from "../rows";
@@ -98,6 +99,8 @@ function Shown({ feed, run }: { feed: RunFeed; run: Run }) {
           <Variation names={names} result={feed.result} />
         </Panel>
       )}
+      {running && <LiveProtocols id={run.id} />}
+      {feed.result && <ProtocolResults result={feed.result} />}
       <Panel title="Ports">
         <Ports names={names} live={feed.live} result={feed.result} />
       </Panel>

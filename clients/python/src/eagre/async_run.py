@@ -109,14 +109,14 @@ class AsyncRun(RunHandle, RunCalls):
         """Pings an address from a host behind a port of this run; traffic goes on meanwhile."""
         return await self.client.ping(self.id, port, to, host=host, from_=from_, attempts=attempts, timeout_s=timeout_s)
 
-    async def protocols(self, *, routes: bool = False) -> ProtocolStates:
-        """BGP peers and DHCP clients as they stand; with `routes`, the routes of peers that are kept."""
-        return await self.client.protocols(self.id, routes=routes)
+    async def protocols(self, *, routes: bool = False, limit: int | None = None) -> ProtocolStates:
+        """BGP peers, DHCP clients, LLDP neighbours, groups: at most `limit` of each; `routes`: also kept ones."""
+        return await self.client.protocols(self.id, routes=routes, limit=limit)
 
     async def change_protocols(
         self, action: calls.ProtocolAction, *, port: str | None = None, peers: Sequence[str] = (), routes: Sequence[str] = ()
     ) -> ProtocolChange:
-        """Advertises or withdraws BGP routes, takes BGP sessions up or down, renews or releases DHCP leases."""
+        """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP agents."""
         return await self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes)
 
     async def capture(self, port: str) -> AsyncIterator[bytes]:

@@ -17,7 +17,7 @@ from eagre.profile import Profile
 from eagre.result import CampaignResult, Result
 
 T = TypeVar("T")
-ProtocolAction = Literal["advertise", "withdraw", "up", "down", "renew", "release"]
+ProtocolAction = Literal["advertise", "withdraw", "up", "down", "renew", "release", "enable", "disable"]
 AnyProfile = Profile | Mapping[str, Any] | Path | str
 
 
@@ -251,9 +251,9 @@ def ping(
     return Call("POST", at("runs", id, "pings"), kind_of(r.PingResult), body=body)
 
 
-def protocols(id: str, *, routes: bool = False) -> Call[r.ProtocolStates]:
-    """BGP peers and DHCP clients of a run as they stand; with `routes`, the routes of peers that are kept."""
-    params = {"routes": "true"} if routes else {}
+def protocols(id: str, *, routes: bool = False, limit: int | None = None) -> Call[r.ProtocolStates]:
+    """BGP peers, DHCP clients, LLDP neighbours, groups: at most `limit` of each; `routes`: also kept ones."""
+    params = ({"routes": "true"} if routes else {}) | ({} if limit is None else {"limit": str(limit)})
     return Call("GET", at("runs", id, "protocols"), kind_of(r.ProtocolStates), params=params)
 
 
@@ -265,7 +265,7 @@ def change_protocols(
     peers: Sequence[str] = (),
     routes: Sequence[str] = (),
 ) -> Call[r.ProtocolChange]:
-    """Advertises or withdraws BGP routes, takes BGP sessions up or down, renews or releases DHCP leases."""
+    """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP agents."""
     body = given(action=action, port=port, peers=list(peers), routes=list(routes))
     return Call("POST", at("runs", id, "protocols"), kind_of(r.ProtocolChange), body=body)
 

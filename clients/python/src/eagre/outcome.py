@@ -328,6 +328,8 @@ class LldpResult:
     """Neighbours that took back what they had said."""
     aged_out: int
     """Neighbours that were silent for longer than they had said."""
+    commands: int
+    """Commands that disabled or enabled the agents."""
     neighbours: list[LldpNeighbourResult]
     """What they said last."""
 

@@ -312,6 +312,8 @@ class Lldp(Written):
     """Number of intervals that neighbours keep what is said; one second more is the time to live, at most 65,535 s.
     Default: 4.
     """
+    hold_time: str | None = None
+    """Time that neighbours keep what is said, in whole seconds. Default: `hold` intervals and one second more."""
     each_host: bool | None = None
     """Whether each host of the port is an agent, with its own MAC address, and not just the first."""
 

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from eagre.errors import ProblemPlace
-from eagre.outcome import AchievedResult, IntervalDocument, PortResult, ResultDocument, SessionResult, StreamResult, Verdict
+from eagre.outcome import (
+    AchievedResult,
+    IntervalDocument,
+    LldpResult,
+    PortResult,
+    ResultDocument,
+    SessionResult,
+    StreamResult,
+    Verdict,
+)
 from eagre.state import HasState
 
 
@@ -329,6 +338,8 @@ class BgpPeerState(HasState):
     """
     left_out: int
     """Advertisements that found no room among them."""
+    established_for_s: float | None = None
+    """Time since the session was established, s; null if there is none."""
     reason: str | None = None
     """Why there is no session; null if there is one, or nothing has gone wrong so far."""
     routes: list[BgpRouteState] = field(default_factory=list)
@@ -591,6 +602,8 @@ class DhcpClientState:
     """Seconds of the lease until the client asks its server for more time."""
     rebind_s: int | None = None
     """Seconds of the lease until the client asks any server."""
+    leased_for_s: float | None = None
+    """Time since the lease began or was prolonged, s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -812,6 +825,22 @@ class GroupOutcome:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GroupState:
+    """A multicast group that the host of a port is a member of."""
+
+    port: str
+    """Name of the port in the profile."""
+    group: str
+    """Address of the group."""
+    exclude: bool
+    """Whether it wants packets of all sources but `sources`; otherwise only of those."""
+    sources: list[str]
+    """Sources."""
+    joined_for_s: float
+    """Time since it was joined, s."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Interval:
     """Where a finding lies."""
 
@@ -1019,6 +1048,18 @@ class LiveStreams:
     """99th percentile of latency in the interval, ns."""
     latency_max_ns: list[int | None]
     """Maximum latency in the interval, ns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LldpPortState:
+    """LLDP agents of a port, and whom they know."""
+
+    port: str
+    """Name of the port in the profile."""
+    is_down: bool
+    """Whether a command has disabled them."""
+    agents: LldpResult
+    """What they did and the neighbours that are known now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1402,17 +1443,43 @@ class ProtocolChange:
     """What a change came to."""
 
     changed: int
-    """Ranges of routes, sessions or clients that were changed."""
+    """Ranges of routes, sessions, clients or ports with agents that were changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolCounts:
+    """How many there are of each kind on all ports."""
+
+    bgp_peers: int
+    """BGP peers."""
+    bgp_established: int
+    """BGP peers with an established session."""
+    dhcp_clients: int
+    """DHCP clients."""
+    dhcp_leases: int
+    """DHCP clients with a lease."""
+    lldp_ports: int
+    """Ports with LLDP agents."""
+    lldp_neighbours: int
+    """LLDP neighbours that are known."""
+    groups: int
+    """Multicast groups that are joined."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProtocolStates:
     """Control protocols of a running trial's hosts."""
 
+    counts: ProtocolCounts
+    """How many there are of each kind, also of those that are not listed."""
     bgp: list[BgpPeerState]
     """BGP peers, by port and in the order of the profile."""
     dhcp: list[DhcpClientState]
     """DHCP clients, by port and number."""
+    lldp: list[LldpPortState]
+    """LLDP agents, by port."""
+    groups: list[GroupState]
+    """Multicast groups that hosts are members of, by port and address."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,6 +130,8 @@ pub struct HeldLease {
     pub renew_s: u32,
     /// Until any server is.
     pub rebind_s: u32,
+    /// That moment.
+    pub since: Nanos,
 }
 
 /// What the clients are about.
@@ -312,7 +314,8 @@ impl DhcpClients {
             let client = &self.clients[index as usize];
             let (server, lease_s) = (client.server, client.lease_s);
             let (renew_s, rebind_s) = (client.t1_s, client.t2_s);
-            let held = |lease| HeldLease { lease, server, lease_s, renew_s, rebind_s };
+            let since = client.since;
+            let held = |lease| HeldLease { lease, server, lease_s, renew_s, rebind_s, since };
             ClientView {
                 client: index,
                 mac: self.mac_of(index),

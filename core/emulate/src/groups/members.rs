@@ -86,6 +86,8 @@ struct Member {
     due: Due,
     exclude: bool,
     sources: Arc<[IpAddr]>,
+    /// When it was joined.
+    since: Nanos,
 }
 
 /// Joins and leaves that wait for their turn.
@@ -151,6 +153,15 @@ impl GroupMembers {
             .iter()
             .filter(|(_, member)| !matches!(member.due, Due::Leave(_)))
             .map(|(group, _)| *group)
+    }
+
+    /// The groups that are joined, and since when.
+    pub fn memberships(&self) -> impl Iterator<Item = (Membership, Nanos)> + '_ {
+        let is_joined = |member: &Member| !matches!(member.due, Due::Leave(_));
+        self.members.iter().filter(move |(_, member)| is_joined(member)).map(|(group, member)| {
+            let (exclude, sources) = (member.exclude, member.sources.clone());
+            (Membership { group: *group, exclude, sources }, member.since)
+        })
     }
 
     /// Whether everything that was wanted was said once.
@@ -258,7 +269,8 @@ impl GroupMembers {
         } else {
             self.counts.joined += 1;
         }
-        self.members.insert(group, Member { at: Nanos::MAX, due: Due::Nothing, exclude, sources });
+        self.members
+            .insert(group, Member { at: Nanos::MAX, due: Due::Nothing, exclude, sources, since: now });
         self.set(group, Due::Join(self.robustness), now);
     }
 

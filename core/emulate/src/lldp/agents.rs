@@ -20,17 +20,14 @@ pub struct LldpConfig {
     pub agents: Vec<(Mac, Advert)>,
     /// From one LLDPDU to the next.
     pub interval: Nanos,
-    /// Intervals that neighbours keep what is said.
-    pub hold: u32,
+    /// How long neighbours keep what is said, s.
+    pub ttl_s: u16,
 }
 
-impl LldpConfig {
-    /// How long neighbours keep what is said, s (IEEE 802.1AB clause 9.2.5.23).
-    pub fn ttl_s(&self) -> u16 {
-        let interval = self.interval.0.div_ceil(1_000_000_000);
-        let ttl = interval.saturating_mul(self.hold.into()).saturating_add(1);
-        ttl.min(u16::MAX.into()) as u16
-    }
+/// How long neighbours keep what is said for `hold` intervals, s (IEEE 802.1AB clause 9.2.5.23).
+pub fn lldp_ttl_s(interval: Nanos, hold: u32) -> u16 {
+    let ttl = interval.0.div_ceil(1_000_000_000).saturating_mul(hold.into()).saturating_add(1);
+    ttl.min(u16::MAX.into()) as u16
 }
 
 /// What has been sent and received (IEEE 802.1AB clause 9.2.6).
@@ -127,7 +124,7 @@ impl LldpAgents {
             let interval =
                 if fast > 0 { FAST_INTERVAL.min(self.config.interval) } else { self.config.interval };
             self.set(agent, fast.saturating_sub(1), now.saturating_add(interval));
-            frames.push(self.frame(agent as usize, self.config.ttl_s()));
+            frames.push(self.frame(agent as usize, self.config.ttl_s));
         }
     }
 
@@ -150,6 +147,9 @@ impl LldpAgents {
         if !vlans.is_empty() || self.config.agents.iter().any(|(mac, _)| *mac == from) {
             return false;
         }
+        if self.is_down() {
+            return true;
+        }
         self.counts.received += 1;
         let Some(message) = LldpMessage::read(message) else {
             self.counts.malformed += 1;
@@ -161,14 +161,29 @@ impl LldpAgents {
         true
     }
 
-    /// Whether every agent has sent.
+    /// Whether every agent has sent, or is not to.
     pub fn has_sent(&self) -> bool {
-        self.timers.first().is_none_or(|(at, _)| *at > Nanos::ZERO)
+        self.is_down() || self.timers.first().is_none_or(|(at, _)| *at > Nanos::ZERO)
     }
 
-    /// Takes back what was said; done when [`has_left`](Self::has_left).
+    /// Takes back what was said, and forgets the neighbours (IEEE 802.1AB clause 9.2.5.1, `disabled`); done when
+    /// [`has_left`](Self::has_left).
     pub fn leave(&mut self) {
-        self.leaving = Some(0);
+        self.leaving.get_or_insert(0);
+        self.neighbours.clear();
+        self.ages.clear();
+    }
+
+    /// Speaks again after [`leave`](Self::leave).
+    pub fn come_back(&mut self, now: Nanos) {
+        if self.leaving.take().is_some() {
+            (0..self.paces.len() as u32).for_each(|agent| self.set(agent, 0, now));
+        }
+    }
+
+    /// Whether it was told to leave, and not to come back.
+    pub fn is_down(&self) -> bool {
+        self.leaving.is_some()
     }
 
     /// Whether all agents have taken back what they said.

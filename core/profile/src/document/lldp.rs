@@ -44,6 +44,8 @@ pub struct LldpDoc {
     #[serde(default = "hold")]
     #[schemars(range(min = 1, max = 100))]
     pub hold: u32,
+    /// Time that neighbours keep what is said, in whole seconds. Default: `hold` intervals and one second more.
+    pub hold_time: Option<Duration>,
     /// Whether each host of the port is an agent, with its own MAC address, and not just the first.
     #[serde(default)]
     pub each_host: bool,
@@ -90,6 +92,26 @@ pub struct LldpTlvDoc {
     pub subtype: u8,
     /// What it says; at most 507 bytes.
     pub value: Option<Hex>,
+}
+
+impl Default for LldpDoc {
+    fn default() -> Self {
+        Self {
+            chassis_id: None,
+            port_id: None,
+            port_description: None,
+            system_name: None,
+            system_description: None,
+            capabilities: Vec::new(),
+            enabled: None,
+            management: None,
+            tlvs: Vec::new(),
+            interval: interval(),
+            hold: hold(),
+            hold_time: None,
+            each_host: false,
+        }
+    }
 }
 
 fn interval() -> Duration {

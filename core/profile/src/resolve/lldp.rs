@@ -1,9 +1,9 @@
 //! What a port and its hosts say of themselves by LLDP.
 
 use super::Resolver;
-use crate::document::{LldpCapabilityDoc, LldpDoc, LldpTlvDoc};
+use crate::document::{Duration, LldpCapabilityDoc, LldpDoc, LldpTlvDoc};
 use crate::plan::{HostPlan, LldpPlan};
-use emulate::lldp::{Advert, Capabilities, LldpId, OrganizationTlv, TEXT_MAX};
+use emulate::lldp::{Advert, Capabilities, LldpId, OrganizationTlv, TEXT_MAX, lldp_ttl_s};
 use std::net::IpAddr;
 use units::Nanos;
 
@@ -11,6 +11,7 @@ use units::Nanos;
 const ORGANIZATION_MAX: usize = 507;
 /// What an LLDPDU may have, so that it fits into an Ethernet frame.
 const MESSAGE_MAX: usize = 1_500;
+const SECOND: Nanos = Nanos::from_secs(1);
 /// Times between LLDPDUs (IEEE 802.1AB clause 9.2.5.6).
 const INTERVALS: (Nanos, Nanos) = (Nanos::from_secs(1), Nanos::from_secs(3_600));
 
@@ -61,7 +62,17 @@ impl Resolver<'_> {
             }
             agents.push((number, advert));
         }
-        LldpPlan { agents, interval: lldp.interval.0, hold: lldp.hold }
+        let ttl_s = self.hold_time(&path, lldp);
+        LldpPlan { agents, interval: lldp.interval.0, ttl_s }
+    }
+
+    fn hold_time(&mut self, path: &str, lldp: &LldpDoc) -> u16 {
+        let Some(Duration(time)) = lldp.hold_time else { return lldp_ttl_s(lldp.interval.0, lldp.hold) };
+        let seconds = u16::try_from(time.0 / SECOND.0).ok().filter(|s| *s > 0 && time.0 % SECOND.0 == 0);
+        seconds.unwrap_or_else(|| {
+            self.reading.fail(format!("{path}.hold_time"), "must be whole seconds from 1s to 65535s");
+            1
+        })
     }
 
     /// What one host says, but for the organizations' TLVs; `None` if that can't be said, which is told.
@@ -154,7 +165,7 @@ mod tests {
         assert_eq!((lldp.agents.len(), *host, &advert.chassis), (1, 0, &None));
         assert_eq!((advert.port.port_text().as_str(), advert.port.subtype), ("a", 5));
         assert_eq!(advert.management, ["10.0.0.2".parse::<IpAddr>().unwrap()]);
-        assert_eq!((advert.capabilities, lldp.hold, lldp.interval), (None, 4, Nanos::from_secs(30)));
+        assert_eq!((advert.capabilities, lldp.ttl_s, lldp.interval), (None, 121, Nanos::from_secs(30)));
     }
 
     #[test]
@@ -177,6 +188,8 @@ mod tests {
     fn what_cannot_be_said_is_told() {
         let told = |text: &str| load(text).unwrap_err()[0].to_string();
         assert!(told("{interval: 500ms}").contains("lldp.interval: must be from 1s to 1h"));
+        assert!(told("{hold_time: 1500ms}").contains("lldp.hold_time: must be whole seconds"));
+        assert!(told("{hold_time: 70000s}").contains("lldp.hold_time: must be whole seconds"));
         assert!(told("{tlvs: [{oui: '0012'}]}").contains("lldp.tlvs[0].oui: must be three bytes"));
         assert!(told("{enabled: [bridge]}").contains("lldp.enabled[0]: is not among 'capabilities'"));
         let long = "x".repeat(256);

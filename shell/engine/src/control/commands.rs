@@ -32,6 +32,8 @@ pub enum Command {
     AskProtocols {
         /// Whether with routes.
         routes: bool,
+        /// Most of each kind: peers, clients, neighbours, groups.
+        limit: usize,
     },
     /// End traffic, wait for late packets, and make the result.
     Stop,
@@ -157,17 +159,33 @@ pub enum ProtocolAction {
     Renew,
     /// DHCP clients give their addresses back.
     Release,
+    /// LLDP agents speak again.
+    Enable,
+    /// LLDP agents take back what they said, and forget their neighbours, until further notice.
+    Disable,
+}
+
+/// What an action is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ActionOn {
+    Bgp,
+    Dhcp,
+    Lldp,
 }
 
 impl ProtocolAction {
-    /// Whether it is about DHCP clients; if not, about BGP.
-    pub(crate) fn is_of_dhcp(self) -> bool {
-        matches!(self, Self::Renew | Self::Release)
+    /// What it is about.
+    pub(crate) fn on(self) -> ActionOn {
+        match self {
+            Self::Advertise | Self::Withdraw | Self::Up | Self::Down => ActionOn::Bgp,
+            Self::Renew | Self::Release => ActionOn::Dhcp,
+            Self::Enable | Self::Disable => ActionOn::Lldp,
+        }
     }
 }
 
 /// What came back for a command that was carried out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// Done.
     Done,

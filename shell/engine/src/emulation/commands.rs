@@ -2,10 +2,16 @@
 
 use super::bgp::Speakers;
 use super::hosts::{Clients, Emulation, PortEmulation};
-use crate::control::commands::{Command, CommandError, ProtocolAction, ProtocolCommand, Reply, Request};
+use super::lldp::Agents;
+use crate::control::commands::{
+    ActionOn, Command, CommandError, ProtocolAction, ProtocolCommand, Reply, Request,
+};
 use ::bgp::{HeardAttributes, Origin, Prefix, State};
 use emulate::dhcp::ClientView;
-use result::{AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, ProtocolStates};
+use emulate::groups::Membership;
+use result::{
+    AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, GroupState, LldpPortState, ProtocolStates,
+};
 use units::Nanos;
 
 impl Emulation {
@@ -16,7 +22,9 @@ impl Emulation {
             Command::Protocol(command) => {
                 change(ports, now, command).map(Reply::Changed).map_err(CommandError::Refused)
             }
-            Command::AskProtocols { routes } => Ok(Reply::Protocols(Box::new(states(ports, *routes)))),
+            Command::AskProtocols { routes, limit } => {
+                Ok(Reply::Protocols(Box::new(states(ports, now, *routes, *limit))))
+            }
             _ => return,
         };
         request.answer(answer);
@@ -25,12 +33,20 @@ impl Emulation {
 
 /// Changes what is meant, all or nothing; returns how many ranges of routes, sessions or clients that were.
 fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) -> Result<u64, String> {
-    let (of_dhcp, wanted) = (command.action.is_of_dhcp(), command.port.as_ref());
+    let (on, wanted) = (command.action.on(), command.port.as_ref());
     if let Some(name) = wanted.filter(|name| ports.iter().all(|port| port.name != **name)) {
         return Err(format!("there is no port '{name}'"));
     }
-    let what = if of_dhcp { "DHCP clients" } else { "BGP peers" };
-    let has_it = |port: &PortEmulation| if of_dhcp { port.dhcp.is_some() } else { port.bgp.is_some() };
+    let what = match on {
+        ActionOn::Bgp => "BGP peers",
+        ActionOn::Dhcp => "DHCP clients",
+        ActionOn::Lldp => "LLDP agents",
+    };
+    let has_it = |port: &PortEmulation| match on {
+        ActionOn::Bgp => port.bgp.is_some(),
+        ActionOn::Dhcp => port.dhcp.is_some(),
+        ActionOn::Lldp => port.lldp.is_some(),
+    };
     let is_meant = |port: &&mut PortEmulation| wanted.is_none_or(|name| port.name == *name) && has_it(port);
     let mut meant: Vec<&mut PortEmulation> = ports.iter_mut().filter(is_meant).collect();
     if meant.is_empty() {
@@ -39,17 +55,30 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
             None => format!("no port has {what}"),
         });
     }
-    if !of_dhcp {
+    if on == ActionOn::Bgp {
         known(&meant, command)?;
+    } else if !command.peers.is_empty() || !command.routes.is_empty() {
+        return Err(format!("peers and routes are of BGP; {what} are meant by 'port'"));
     }
     let mut changed = 0;
     for port in &mut meant {
-        let done = match (&mut port.dhcp, &mut port.bgp) {
-            (Some(clients), _) if of_dhcp => change_clients(clients, now, command.action),
-            (_, Some(speakers)) if !of_dhcp => change_speakers(speakers, now, command),
-            _ => 0,
+        let (done, counted) = match on {
+            ActionOn::Dhcp => {
+                let change = |clients| change_clients(clients, now, command.action);
+                (port.dhcp.as_mut().map_or(0, change), &mut port.commanded.dhcp)
+            }
+            ActionOn::Bgp => {
+                let change = |speakers| change_speakers(speakers, now, command);
+                (port.bgp.as_mut().map_or(0, change), &mut port.commanded.bgp)
+            }
+            ActionOn::Lldp => {
+                let change = |agents: &mut Agents| {
+                    u64::from(agents.set(now, command.action == ProtocolAction::Enable))
+                };
+                (port.lldp.as_mut().map_or(0, change), &mut port.commanded.lldp)
+            }
         };
-        port.commanded[usize::from(!of_dhcp)] += u64::from(done > 0);
+        *counted += u64::from(done > 0);
         changed += done;
     }
     Ok(changed)
@@ -128,22 +157,52 @@ fn change_speakers(speakers: &mut Speakers, now: Nanos, command: &ProtocolComman
     changed
 }
 
-/// How all stand.
-fn states(ports: &[PortEmulation], with_routes: bool) -> ProtocolStates {
+/// How all stand at `now`; at most `limit` of each kind are listed.
+fn states(ports: &[PortEmulation], now: Nanos, with_routes: bool, limit: usize) -> ProtocolStates {
     let mut all = ProtocolStates::default();
     for port in ports {
+        let name = &port.name;
         if let Some(speakers) = &port.bgp {
-            let peers = 0..speakers.plan.peers.len();
-            all.bgp.extend(peers.map(|peer| peer_state(&port.name, speakers, peer, with_routes)));
+            let peers = speakers.plan.peers.len();
+            all.counts.bgp_peers += peers as u64;
+            all.counts.bgp_established += speakers.machine.established() as u64;
+            let listed = 0..peers.min(limit - all.bgp.len());
+            all.bgp.extend(listed.map(|peer| peer_state(name, speakers, peer, now, with_routes)));
         }
         if let Some(clients) = &port.dhcp {
-            all.dhcp.extend(clients.machine.views().map(|view| client_state(&port.name, &view)));
+            all.counts.dhcp_clients += u64::from(clients.machine.config().clients);
+            all.counts.dhcp_leases += u64::from(clients.machine.holding());
+            let listed = clients.machine.views().take(limit - all.dhcp.len());
+            all.dhcp.extend(listed.map(|view| client_state(name, &view, now)));
+        }
+        if let Some(agents) = &port.lldp {
+            let (is_down, mut said) = (agents.machine.is_down(), agents.report(port.commanded.lldp));
+            all.counts.lldp_ports += 1;
+            all.counts.lldp_neighbours += said.known;
+            let before: usize = all.lldp.iter().map(|port| port.agents.neighbours.len()).sum();
+            said.neighbours.truncate(limit - before);
+            all.lldp.push(LldpPortState { port: name.clone(), is_down, agents: said });
+        }
+        if let Some(members) = &port.members {
+            all.counts.groups += members.groups().count() as u64;
+            let listed = members.memberships().take(limit - all.groups.len());
+            all.groups.extend(listed.map(|(member, since)| group_state(name, &member, now.since(since))));
         }
     }
     all
 }
 
-fn peer_state(port: &str, speakers: &Speakers, peer: usize, with_routes: bool) -> BgpPeerState {
+fn group_state(port: &str, member: &Membership, joined_for: Nanos) -> GroupState {
+    GroupState {
+        port: port.to_owned(),
+        group: member.group.to_string(),
+        exclude: member.exclude,
+        sources: member.sources.iter().map(ToString::to_string).collect(),
+        joined_for_s: joined_for.as_secs_f64(),
+    }
+}
+
+fn peer_state(port: &str, speakers: &Speakers, peer: usize, now: Nanos, with_routes: bool) -> BgpPeerState {
     let (machine, config) = (&speakers.machine, &speakers.plan.peers[peer]);
     let (counts, heard) = (machine.counts_of(peer), machine.heard(peer));
     let state = match machine.state(peer) {
@@ -162,6 +221,7 @@ fn peer_state(port: &str, speakers: &Speakers, peer: usize, with_routes: bool) -
         local_as: config.identity.own_as,
         remote_as: machine.peer_as(peer),
         state: state.to_owned(),
+        established_for_s: machine.established_at(peer).map(|at| now.since(at).as_secs_f64()),
         is_down: machine.is_down(peer),
         reason: machine.failure(peer).map(|failure| format!("{} {failure}", config.remote)),
         flaps: counts.flaps,
@@ -216,7 +276,7 @@ fn route_state((prefix, said): (&Prefix, &HeardAttributes)) -> BgpRouteState {
     }
 }
 
-fn client_state(port: &str, view: &ClientView) -> DhcpClientState {
+fn client_state(port: &str, view: &ClientView, now: Nanos) -> DhcpClientState {
     let held = view.held.as_ref();
     DhcpClientState {
         port: port.to_owned(),
@@ -229,6 +289,7 @@ fn client_state(port: &str, view: &ClientView) -> DhcpClientState {
         lease_s: held.map(|held| held.lease_s),
         renew_s: held.map(|held| held.renew_s),
         rebind_s: held.map(|held| held.rebind_s),
+        leased_for_s: held.map(|held| now.since(held.since).as_secs_f64()),
         discovers: view.tally.discovers,
         offers: view.tally.offers,
         requests: view.tally.requests,

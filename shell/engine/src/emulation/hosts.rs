@@ -39,8 +39,7 @@ pub(crate) struct Emulation {
 #[derive(Debug, Default)]
 pub(super) struct PortEmulation {
     pub(super) name: String,
-    /// Commands that were carried out: of DHCP clients, of BGP sessions.
-    pub(super) commanded: [u64; 2],
+    pub(super) commanded: Commanded,
     pub(super) dhcp: Option<Clients>,
     pub(super) members: Option<GroupMembers>,
     pub(super) lldp: Option<Agents>,
@@ -49,6 +48,14 @@ pub(super) struct PortEmulation {
     hosts: Option<Hosts>,
     /// What is joined and left while traffic runs: when, and whether it is joined; the next one last.
     later: Vec<(Nanos, bool, MembershipPlan)>,
+}
+
+/// Commands that were carried out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Commanded {
+    pub(super) dhcp: u64,
+    pub(super) bgp: u64,
+    pub(super) lldp: u64,
 }
 
 /// DHCP clients of a port.
@@ -70,7 +77,7 @@ impl Emulation {
         let macs = host_macs(plan, &own);
         let port = |(port, macs): (&PortPlan, &Vec<Mac>)| PortEmulation {
             name: port.name.clone(),
-            commanded: [0; 2],
+            commanded: Commanded::default(),
             dhcp: port.dhcp.as_ref().map(|dhcp| Clients::new(dhcp, macs[0])),
             members: port.multicast.as_ref().map(|multicast| members(multicast, port.own(), macs[0])),
             later: port.multicast.as_ref().map_or_else(Vec::new, later),

@@ -22,13 +22,24 @@ impl Agents {
     /// Those of the hosts with these hardware addresses.
     pub(super) fn new(plan: &LldpPlan, macs: &[Mac]) -> Self {
         let agents = plan.agents.iter().map(|(host, advert)| (macs[*host], advert.clone())).collect();
-        let config = LldpConfig { agents, interval: plan.interval, hold: plan.hold };
+        let config = LldpConfig { agents, interval: plan.interval, ttl_s: plan.ttl_s };
         Self { machine: LldpAgents::new(config), at_end: None, now: Nanos::ZERO }
     }
 
     pub(super) fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
         self.now = now;
         self.machine.poll(now, frames);
+    }
+
+    /// Takes back what was said, or speaks again; whether that changed anything.
+    pub(super) fn set(&mut self, now: Nanos, up: bool) -> bool {
+        let changes = self.machine.is_down() == up;
+        if up {
+            self.machine.come_back(now)
+        } else {
+            self.machine.leave()
+        }
+        changes
     }
 
     /// Traffic has ended: notes who is known, and begins to take back what was said.
@@ -38,7 +49,7 @@ impl Agents {
     }
 
     /// What they did; before the end of traffic with the neighbours that are known now.
-    pub(super) fn report(&self) -> LldpResult {
+    pub(super) fn report(&self, commands: u64) -> LldpResult {
         let counts = self.machine.counts();
         let neighbours: Vec<LldpNeighbourResult> = match &self.at_end {
             Some((known, at)) => known.iter().map(|one| row(one, *at)).collect(),
@@ -55,6 +66,7 @@ impl Agents {
             learnt: counts.learnt,
             left: counts.left,
             aged_out: counts.aged_out,
+            commands,
             neighbours,
         }
     }

@@ -2,7 +2,6 @@
 
 use super::bgp::Speakers;
 use super::hosts::{Clients, Emulation};
-use super::lldp::Agents;
 use histogram::Timing;
 use result::{BgpResult, DhcpResult, LatencyResult, MulticastResult, Named, PortResult, ResultDocument};
 use units::{Nanos, count};
@@ -38,9 +37,9 @@ impl Emulation {
     /// Adds their figures to the rows of all ports.
     pub(crate) fn fill(&self, rows: &mut Named<PortResult>) {
         for (port, row) in self.ports.iter().zip(rows.values_mut()) {
-            row.dhcp = port.dhcp.as_ref().map(|clients| dhcp(clients, port.commanded[0]));
-            row.lldp = port.lldp.as_ref().map(Agents::report);
-            row.bgp = port.bgp.as_ref().map(|speakers| bgp(speakers, port.commanded[1]));
+            row.dhcp = port.dhcp.as_ref().map(|clients| dhcp(clients, port.commanded.dhcp));
+            row.lldp = port.lldp.as_ref().map(|agents| agents.report(port.commanded.lldp));
+            row.bgp = port.bgp.as_ref().map(|speakers| bgp(speakers, port.commanded.bgp));
             row.multicast = port.members.as_ref().map(|members| {
                 let counts = members.counts();
                 MulticastResult {

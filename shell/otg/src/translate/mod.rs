@@ -6,6 +6,7 @@ mod bgp;
 mod capture;
 mod dhcp;
 mod flow;
+mod lldp;
 mod ports;
 mod timing;
 
@@ -57,6 +58,8 @@ pub struct PortPlan {
     pub peers: Vec<PeerPlan>,
     /// DHCP clients on it, in the order of their numbers.
     pub clients: Vec<ClientPlan>,
+    /// Its LLDP agent.
+    pub lldp: Option<LldpPlan>,
 }
 
 /// A BGP peer, which is a speaker behind its port.
@@ -83,6 +86,15 @@ pub struct RoutesPlan {
     pub name: String,
     /// Their name in the profile.
     pub key: String,
+}
+
+/// The LLDP agent of a port.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LldpPlan {
+    /// Its name in the model.
+    pub name: String,
+    /// Its path in the configuration.
+    pub path: String,
 }
 
 /// A DHCP client.
@@ -203,9 +215,11 @@ fn options(config: &Node<'_>) {
 }
 
 impl Translation {
-    /// Whether devices speak protocols: BGP or DHCP.
+    /// Whether there are protocols: BGP, DHCP or LLDP.
     pub fn has_protocols(&self) -> bool {
-        self.ports.iter().any(|port| !port.peers.is_empty() || !port.clients.is_empty())
+        let speaks =
+            |port: &PortPlan| !port.peers.is_empty() || !port.clients.is_empty() || port.lldp.is_some();
+        self.ports.iter().any(speaks)
     }
 
     /// All BGP peers, with the place of their ports.
@@ -221,6 +235,11 @@ impl Translation {
         self.ports.iter().flat_map(|port| {
             port.clients.iter().enumerate().map(move |(number, client)| (port, number, client))
         })
+    }
+
+    /// All LLDP agents, with their ports.
+    pub fn agents(&self) -> impl Iterator<Item = (&PortPlan, &LldpPlan)> {
+        self.ports.iter().filter_map(|port| Some((port, port.lldp.as_ref()?)))
     }
 
     /// All ranges of routes.
@@ -261,6 +280,10 @@ impl Translation {
             let peer = peer.and_then(|peer: usize| self.ports.get(port)?.peers.get(peer));
             if let Some(peer) = peer {
                 return format!("{}: {reason}", peer.path);
+            }
+            let agent = self.ports.get(port).and_then(|port| port.lldp.as_ref());
+            if let Some(agent) = agent.filter(|_| path.contains(".lldp")) {
+                return format!("{}: {reason}", agent.path);
             }
             if let Some(interface) = host.and_then(found) {
                 return format!("{}: {reason}", interface.path);

@@ -3,6 +3,7 @@
 use super::bgp::{self, Peer, Span};
 use super::capture::capture;
 use super::dhcp::{self, Client};
+use super::lldp::{self, Agent};
 use super::{CapturePlan, Interface, PortPlan};
 use crate::node::Node;
 use profile::document::{CaptureDoc, HostDoc, Ip, IpPrefix, Mac, Name, OneOrMany, PortDoc, Speed, VlanId};
@@ -66,6 +67,7 @@ pub(super) struct Side {
     hosts: Vec<Host>,
     pub(super) peers: Vec<Peer>,
     pub(super) clients: Vec<Client>,
+    agent: Option<Agent>,
     capture: Option<(CapturePlan, CaptureDoc)>,
 }
 
@@ -94,6 +96,7 @@ impl Ports {
         }
         config.items("layer1").iter().for_each(|node| ports.layer1(node));
         config.items("devices").iter().for_each(|node| ports.device(node));
+        config.items("lldp").iter().for_each(|node| ports.agent(node));
         config.items("captures").iter().for_each(|node| ports.capture(node));
         ports
     }
@@ -252,6 +255,25 @@ impl Ports {
         self.sides[port].clients.push(client);
     }
 
+    /// The LLDP agent of a port.
+    fn agent(&mut self, node: &Node<'_>) {
+        let connection = node.child("connection");
+        connection.choice();
+        let name = connection.text("port_name");
+        let Some(port) = self.find(name) else {
+            connection.fail_at("port_name", format!("unknown port '{name}'"));
+            return;
+        };
+        let agent = lldp::agent(node, name);
+        if self.sides.iter().flat_map(|side| &side.agent).any(|other| other.plan.name == agent.plan.name) {
+            node.fail_at("name", format!("duplicate LLDP '{}'", agent.plan.name));
+        }
+        if self.sides[port].agent.is_some() {
+            connection.fail_at("port_name", format!("not supported: port '{name}' already has LLDP"));
+        }
+        self.sides[port].agent = Some(agent);
+    }
+
     fn capture(&mut self, node: &Node<'_>) {
         for port in self.named(node) {
             let read = capture(node, &self.key(port));
@@ -307,6 +329,7 @@ impl Ports {
             interfaces: side.hosts.into_iter().map(|host| host.interface).collect(),
             peers: side.peers.into_iter().map(|peer| peer.plan).collect(),
             clients: side.clients.into_iter().map(|client| client.plan).collect(),
+            lldp: side.agent.map(|agent| agent.plan),
         };
         self.sides.into_iter().zip(keys).map(plan).collect()
     }
@@ -324,6 +347,7 @@ impl Side {
             hosts: Vec::new(),
             peers,
             clients,
+            agent: None,
             capture: None,
         }
     }
@@ -337,6 +361,7 @@ impl Side {
             vlan: dhcp::vlans(&self.clients),
             dhcp: dhcp::document(&self.clients),
             bgp: bgp::document(&self.peers),
+            lldp: self.agent.as_ref().map(|agent| agent.document.clone()),
             ..PortDoc::new(&self.device)
         }
     }

@@ -297,3 +297,32 @@ fn an_empty_configuration_is_one() {
     let translation = translate(&json!({})).unwrap();
     assert!(translation.ports.is_empty() && translation.flows.is_empty());
 }
+
+#[test]
+fn an_lldp_agent_is_its_ports() {
+    let config = json!({
+        "ports": [{"name": "p", "location": "ring:a"}, {"name": "q", "location": "ring:b"}],
+        "lldp": [
+            {"name": "a", "connection": {"choice": "port_name", "port_name": "q"}},
+            {"name": "b", "connection": {"port_name": "p"}, "hold_time": 10, "advertisement_interval": 5,
+             "chassis_id": {"choice": "interface_name_subtype", "interface_name_subtype": "eth9"},
+             "port_id": {"choice": "mac_address_subtype", "mac_address_subtype": "02:00:00:00:00:07"},
+             "org_infos": [{}, {"oui": "00120F", "subtype": 4, "information": {"choice": "info", "info": "05f2"}}]},
+        ],
+    });
+    let translation = translate(&config).unwrap();
+    assert!(translation.has_protocols());
+    let plan = translation.plan().unwrap();
+    let of = |port: usize| plan.ports[port].lldp.as_ref().unwrap();
+    let (_, advert) = &of(1).agents[0];
+    assert_eq!((of(1).ttl_s, of(1).interval, &advert.chassis), (120, Nanos::from_secs(30), &None));
+    assert_eq!((advert.port.port_text().as_str(), advert.port.port_kind()), ("q", "interface"));
+    assert_eq!((advert.system_name.as_deref(), advert.management.len()), (Some("a"), 0));
+    let (_, advert) = &of(0).agents[0];
+    let chassis = advert.chassis.as_ref().unwrap();
+    assert_eq!((of(0).ttl_s, chassis.chassis_text().as_str(), chassis.subtype), (10, "eth9", 6));
+    assert_eq!((advert.port.port_text().as_str(), advert.port.subtype), ("02:00:00:00:00:07", 3));
+    let tlvs: Vec<_> =
+        advert.organization.iter().map(|tlv| (tlv.oui, tlv.subtype, tlv.value.clone())).collect();
+    assert_eq!(tlvs, [([0, 0x80, 0xc2], 1, vec![]), ([0, 0x12, 0x0f], 4, vec![0x05, 0xf2])]);
+}

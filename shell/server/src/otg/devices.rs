@@ -1,4 +1,4 @@
-//! Protocols of devices: BGP sessions with their routes, DHCP clients.
+//! Protocols of devices and ports: BGP sessions with their routes, DHCP clients, LLDP agents.
 //!
 //! They are those of the run that sends, which begins with them. It goes on without traffic, until protocols are stopped.
 
@@ -75,6 +75,10 @@ impl Otg {
             let action = if up { ProtocolAction::Renew } else { ProtocolAction::Release };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
         }
+        if translation.agents().next().is_some() {
+            let action = if up { ProtocolAction::Enable } else { ProtocolAction::Disable };
+            ask(Some(run.clone()), change(action), "protocol.all").await?;
+        }
         Ok(())
     }
 
@@ -88,7 +92,7 @@ impl Otg {
             return Ok(ProtocolStates::default());
         }
         if let Some(run) = session.speaking()
-            && let Ok(states) = run.protocols(routes).await
+            && let Ok(states) = run.protocols(routes, None).await
         {
             session.states = states.clone();
             return Ok(states);
@@ -112,6 +116,9 @@ impl Otg {
             client.ip = None;
             (client.prefix_len, client.router, client.server) = (None, None, None);
             (client.lease_s, client.renew_s, client.rebind_s) = (None, None, None);
+        }
+        for port in &mut session.states.lldp {
+            port.agents.neighbours.clear();
         }
         Ok(session.states.clone())
     }

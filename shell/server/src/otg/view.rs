@@ -67,7 +67,10 @@ impl Otg {
             // What is wrong with the request is said first.
             let answer = otg.states(&mut session, &request).await?;
             // What protocols of devices have learned needs no neighbours.
-            if matches!(answer["choice"].as_str(), Some("bgp_prefixes" | "dhcpv4_interfaces")) {
+            if matches!(
+                answer["choice"].as_str(),
+                Some("bgp_prefixes" | "dhcpv4_interfaces" | "lldp_neighbors")
+            ) {
                 return Ok(answer);
             }
             otg.resolve(&own, session, &caller).await?;

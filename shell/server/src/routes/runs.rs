@@ -173,23 +173,25 @@ async fn ping(
 struct RoutesQuery {
     #[serde(default)]
     routes: bool,
+    limit: Option<usize>,
 }
 
-/// BGP peers and DHCP clients of a run, as they stand
+/// BGP peers, DHCP clients, LLDP neighbours and multicast groups of a run, as they stand
 #[utoipa::path(get, path = "/api/v1/runs/{id}/protocols", tag = "runs",
     params(("id" = String, Path, description = "Id, or 'latest'"),
-        ("routes" = Option<bool>, Query, description = "With the routes of BGP peers that are kept")),
+        ("routes" = Option<bool>, Query, description = "With the routes of BGP peers that are kept"),
+        ("limit" = Option<usize>, Query, description = "At most so many of each kind; 'counts' are of all")),
     responses((status = 200, body = StatesBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn protocols(
     State(service): Known,
     Path(id): Path<String>,
     QueryOf(query): QueryOf<RoutesQuery>,
 ) -> Result<Response, Fault> {
-    let states = service.run(&id)?.protocols(query.routes).await?;
+    let states = service.run(&id)?.protocols(query.routes, query.limit).await?;
     Ok(Json(states).into_response())
 }
 
-/// Advertise or withdraw BGP routes, take BGP sessions up or down, renew or release DHCP leases
+/// Advertise or withdraw BGP routes, take BGP sessions up or down, renew or release DHCP leases, enable or disable LLDP agents
 #[utoipa::path(post, path = "/api/v1/runs/{id}/protocols", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = NewProtocolChange,
     responses((status = 200, body = ProtocolChange), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn change_protocols(

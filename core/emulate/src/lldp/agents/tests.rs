@@ -21,7 +21,11 @@ fn advert(port: &str) -> Advert {
 fn agents(last: u8, count: u8, interval_s: u64, hold: u32) -> LldpAgents {
     let agent = |n| ([2, 0, 0, 0, n, last], advert(&format!("port{n}")));
     let interval = Nanos::from_secs(interval_s);
-    LldpAgents::new(LldpConfig { agents: (0..count).map(agent).collect(), interval, hold })
+    LldpAgents::new(LldpConfig {
+        agents: (0..count).map(agent).collect(),
+        interval,
+        ttl_s: lldp_ttl_s(interval, hold),
+    })
 }
 
 fn poll(agents: &mut LldpAgents, now: Nanos) -> Vec<Vec<u8>> {
@@ -105,6 +109,25 @@ fn neighbours_have_an_end_and_own_frames_are_none() {
     assert!(!agents_here.take(SECOND, &tagged), "LLDP is for the link");
     assert!(agents_here.take(SECOND, &Link::lldp([2, 0, 0, 0, 0, 8], &[2, 1])));
     assert_eq!(agents_here.counts().malformed, 1);
-    let longest = LldpConfig { agents: Vec::new(), interval: Nanos::from_secs(3_600), hold: TEXT_MAX as u32 };
-    assert_eq!(longest.ttl_s(), u16::MAX);
+    assert_eq!(lldp_ttl_s(Nanos::from_secs(3_600), TEXT_MAX as u32), u16::MAX);
+}
+
+#[test]
+fn agents_that_left_are_silent_until_they_come_back() {
+    let (mut one, mut other) = (agents(1, 1, 30, 4), agents(2, 1, 30, 4));
+    let first = poll(&mut one, SECOND);
+    other.take(SECOND, &first[0]);
+    poll(&mut other, SECOND);
+    other.leave();
+    let last = poll(&mut other, Nanos::from_secs(2));
+    assert_eq!((last.len(), other.neighbours().count(), other.has_sent()), (1, 0, true));
+    assert_eq!(other.next_due(), Nanos::MAX);
+    assert!(other.take(Nanos::from_secs(3), &first[0]) && other.is_down());
+    assert_eq!((other.counts().received, other.neighbours().count()), (1, 0), "it does not listen");
+    other.leave();
+    assert!(poll(&mut other, Nanos::from_secs(100)).is_empty(), "it leaves once");
+    other.come_back(Nanos::from_secs(100));
+    assert_eq!(poll(&mut other, Nanos::from_secs(100)).len(), 1);
+    assert!(other.take(Nanos::from_secs(100), &first[0]) && !other.is_down());
+    assert_eq!(other.neighbours().count(), 1);
 }

@@ -1,0 +1,134 @@
+/** Control protocols of a run's hosts: as they stand while it runs, and what became of them in its result. */
+
+import type { ComponentChildren } from "preact";
+import { count, duration, NONE, several } from "./format";
+import { Announcement, Panel } from "./parts";
+import { usePoll } from "./poll";
+import { type Row, Table } from "./tables";
+import type { BgpPeerState, DhcpClientState, GroupState, LldpNeighbourResult, PortResult, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
+
+/** Rows of each kind that are shown; all are in the API's answer without `limit`. */
+const SHOWN_MAX = 100;
+/** Between two questions, ms. */
+const EVERY_MS = 1_000;
+
+/** Protocols of a run that goes on, asked for again and again if there are any. */
+export function LiveProtocols({ id }: { id: string }) {
+  const path = `runs/${encodeURIComponent(id)}/protocols?limit=${SHOWN_MAX}`;
+  const first = usePoll<ProtocolStates>(path, 0).value;
+  return first && any(first.counts) ? <Polled path={path} first={first} /> : null;
+}
+
+const any = (counts: ProtocolCounts) => counts.bgp_peers + counts.dhcp_clients + counts.lldp_ports + counts.groups > 0;
+
+function Polled({ path, first }: { path: string; first: ProtocolStates }) {
+  const states = usePoll<ProtocolStates>(path, EVERY_MS).value ?? first;
+  const { counts } = states;
+  const neighbours = states.lldp.flatMap(({ port, agents }) => agents.neighbours.map((row) => ({ port, row })));
+  const off = states.lldp.filter((port) => port.is_down).map((port) => port.port);
+  const said = [
+    counts.bgp_peers > 0 && `${count(counts.bgp_established)} of ${several(counts.bgp_peers, "BGP session")} established`,
+    counts.dhcp_clients > 0 && `${count(counts.dhcp_leases)} of ${several(counts.dhcp_clients, "DHCP client")} with a lease`,
+    counts.lldp_ports > 0 && several(counts.lldp_neighbours, "LLDP neighbour"),
+    counts.groups > 0 && `${several(counts.groups, "multicast group")} joined`,
+  ].filter(Boolean);
+  const settled = counts.bgp_established === counts.bgp_peers && counts.dhcp_leases === counts.dhcp_clients;
+  const all = counts.bgp_peers + counts.dhcp_clients > 0;
+  return (
+    <Panel title="Protocols">
+      <p>{said.join(" · ")}.</p>
+      {all && <Announcement text={settled ? "All sessions and leases are up." : "Not all sessions and leases are up."} />}
+      {off.length > 0 && <p class="muted">LLDP is disabled on {off.join(", ")}.</p>}
+      <Listed caption="BGP sessions" of={counts.bgp_peers} rows={states.bgp.map(peer)}
+        heads={["BGP peer", "Speaker", "State", "Since", "Advertised", "Withdrawn", "Received", "Flaps", "Reason"]} />
+      <Listed caption="DHCP clients" of={counts.dhcp_clients} rows={states.dhcp.map(client)}
+        heads={["DHCP client", "Port", "State", "Address", "Server", "Lease since", "Lease of"]} />
+      <Listed caption="LLDP neighbours" of={counts.lldp_neighbours} rows={neighbours.map(({ port, row }) => neighbour(port, row))}
+        heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last heard"]} />
+      <Listed caption="Multicast groups" of={counts.groups} rows={states.groups.map(group)} heads={["Multicast group", "Port", "Sources", "Since"]} />
+    </Panel>
+  );
+}
+
+function Listed({ caption, heads, rows, of }: { caption: string; heads: string[]; rows: Row[]; of: number }) {
+  if (!rows.length) return null;
+  return (
+    <>
+      <Table caption={caption} heads={heads} rows={rows} />
+      {of > rows.length && <p class="muted">{several(of - rows.length, "more row")} at <code>/runs/…/protocols</code>.</p>}
+    </>
+  );
+}
+
+/** A state in a word, with a sign. */
+const state = (up: boolean, word: string): ComponentChildren => (up ? <span class="good">✓ {word}</span> : <span class="warn">◔ {word}</span>);
+const since = (s: number | null | undefined) => (s == null ? NONE : duration(s));
+
+function peer(peer: BgpPeerState): Row {
+  const word = peer.is_down ? "taken down" : peer.state.replace("_", " ");
+  return {
+    key: `${peer.port} ${peer.local} ${peer.remote}`,
+    name: peer.name || peer.remote,
+    cells: [
+      `${peer.local} on ${peer.port}`, state(peer.state === "established", word), since(peer.established_for_s), count(peer.advertised), count(peer.withdrawn),
+      count(peer.received), peer.flaps ? <span class="bad">✕ {count(peer.flaps)}</span> : "0", peer.reason ? <span class="why">{peer.reason}</span> : NONE,
+    ],
+  };
+}
+
+function client(client: DhcpClientState): Row {
+  const lease = client.lease_s === 0xffffffff ? "ever" : since(client.lease_s);
+  const cells = [client.port, state(client.ip != null, client.ip ? "leased" : "no lease"), client.ip ?? NONE, client.server ?? NONE, since(client.leased_for_s), lease];
+  return { key: `${client.port} ${client.client}`, name: client.mac, cells };
+}
+
+function neighbour(port: string, row: LldpNeighbourResult): Row {
+  const cells = [port, row.chassis_id, row.port_id, duration(row.known_for_s), `${duration(row.age_s)} ago`];
+  return { key: `${port} ${row.chassis_id} ${row.port_id}`, name: row.system_name ?? row.mac, cells };
+}
+
+function group(group: GroupState): Row {
+  const sources = group.exclude ? (group.sources.length ? `all but ${group.sources.join(", ")}` : "all") : group.sources.join(", ");
+  return { key: `${group.port} ${group.group}`, name: group.group, cells: [group.port, sources, duration(group.joined_for_s)] };
+}
+
+/** What became of them. */
+export function ProtocolResults({ result }: { result: ResultDocument }) {
+  const ports = Object.entries(result.ports);
+  const rows = ports.flatMap(([port, of]) => outcomes(port, of));
+  const neighbours = ports.flatMap(([port, of]) => (of.lldp?.neighbours ?? []).map((row) => neighbour(port, row)));
+  if (!rows.length) return null;
+  return (
+    <Panel title="Protocols">
+      <Table caption="Protocols of the ports" heads={["Protocol", "At the end", "Before traffic", "Sent", "Received", "Lost"]} rows={rows} />
+      <Listed caption="LLDP neighbours at the end" of={neighbours.length} rows={neighbours.slice(0, SHOWN_MAX)}
+        heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last heard"]} />
+    </Panel>
+  );
+}
+
+const lost = (n: number) => (n ? <span class="bad">✕ {count(n)}</span> : "none");
+
+function outcomes(port: string, { bgp, dhcp, lldp, multicast }: PortResult): Row[] {
+  const rows: Row[] = [];
+  if (bgp) {
+    const [end, begin] = [bgp.established_at_end, bgp.established].map((n) => `${count(n)} of ${several(bgp.peers, "session")}`);
+    const received = count(bgp.received_ipv4 + bgp.received_ipv6);
+    rows.push({ name: `${port}: BGP`, cells: [end, begin, `${count(bgp.advertised)} routes`, `${received} routes`, lost(bgp.flaps)] });
+  }
+  if (dhcp) {
+    const [end, begin] = [dhcp.holding, dhcp.bound].map((n) => `${count(n)} of ${several(dhcp.clients, "lease")}`);
+    const received = dhcp.offers + dhcp.acks + dhcp.naks;
+    const sent = dhcp.discovers + dhcp.requests + dhcp.releases;
+    rows.push({ name: `${port}: DHCP`, cells: [end, begin, several(sent, "message"), several(received, "message"), lost(dhcp.lost)] });
+  }
+  if (lldp) {
+    const [sent, received] = [lldp.tx_frames, lldp.rx_frames].map((n) => several(n, "LLDPDU"));
+    rows.push({ name: `${port}: LLDP`, cells: [several(lldp.known, "neighbour"), NONE, sent, received, lost(lldp.aged_out)] });
+  }
+  if (multicast) {
+    const cells = [`${several(multicast.joined, "group")} joined, ${count(multicast.left)} left`, NONE, several(multicast.reports, "report")];
+    rows.push({ name: `${port}: IGMP, MLD`, cells: [...cells, multicast.queries === 1 ? "1 query" : `${count(multicast.queries)} queries`, NONE] });
+  }
+  return rows;
+}
