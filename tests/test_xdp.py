@@ -9,6 +9,7 @@ from pathlib import Path
 import bpf
 import pytest
 from lab import need, pair, settled, stream, sums, wait_until
+from server import Server
 
 HERE = Path(__file__).parent
 VARY = {
@@ -127,6 +128,35 @@ def test_nothing_is_lost_repeated_or_out_of_order_between_two_ports(lab, tester)
             assert one["rx"] == one["tx"] > 100
 
     settled(lambda: lab.eagre("run", profile, "--json", "-", ns=tester), check)
+
+
+@pytest.mark.unsteady("on a busy machine the tester loses frames")
+def test_streams_that_join_a_run_are_recorded(lab, tester):
+    """Both ways, while others are sent: the kernel's records tell of all their packets, as of those that were there before."""
+    server = Server(lab, ns=tester)
+    ports = pair("xdp:v0", "xdp:v1")
+    before = tester.counters("v1")["rx"]
+
+    def profile(*streams):
+        return {"ports": ports, "streams": list(streams), "load": {"duration": "60s", "drain": "500ms"}}
+
+    both = stream("first", "west", "east", 9001, rate="2kpps"), stream("other", "east", "west", 9000, rate="500pps")
+    run = server.start(profile=profile(*both))
+    server.sends(run, 500)
+    path = f"/api/v1/runs/{run['id']}"
+    more = [stream("joined", "west", "east", 9002, rate="3kpps"), stream("back", "east", "west", 9003, rate="1kpps")]
+    assert server.ask("POST", f"{path}/streams", {"profile": profile(*more)}).status == 200
+    server.sends(run, 5000)
+    assert server.ask("DELETE", f"{path}/streams", {"streams": ["joined"]}).status == 200
+    server.sends(run, 6000)
+    assert server.ask("POST", f"{path}/stop").status == 200
+    server.ended(run)
+    rows = server.get(f"{path}/result")["streams"]
+    for row in rows.values():
+        assert (row["lost"], row["duplicates"], row["reordered"]) == (0, 0, 0) and row["rx"] == row["tx"] > 200, rows
+        assert row["latency_ns"]["samples"] == row["rx"]
+    assert rows["joined"]["added_s"] < rows["joined"]["removed_s"] and rows["back"]["added_s"] > 0
+    assert tester.counters("v1")["rx"] - before >= rows["first"]["tx"] + rows["joined"]["tx"]
 
 
 def test_a_router_forwards_what_is_sent(lab):
