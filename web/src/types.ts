@@ -779,7 +779,7 @@ export interface Finding {
 }
 
 /** Findings by method: a row for each frame length, mix, application or goal. */
-export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
+export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "multicast"; rows: MulticastRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
 
 /** A load, in the units that reports use. */
 export interface FoundRate {
@@ -1396,6 +1396,40 @@ export interface MulticastResult {
   reports: number;
   /** Queries received. */
   queries: number;
+  /** When the first group was joined while traffic ran, ns since it started. */
+  first_join_ns?: number | null;
+  /** When the first group was left while traffic ran, ns since it started. */
+  first_leave_ns?: number | null;
+}
+
+/** What was found. */
+export interface MulticastRow {
+  /** The frames. */
+  frames: Frames;
+  /** Frames per second of all groups of a trial together. */
+  rate_pps: number;
+  /** Groups while delays were measured. */
+  groups: number;
+  /** From the report that joins to the first packet, s. */
+  join_delay_s: Spread | null;
+  /** From the report that leaves to the last packet, s; 0 if none came after it. */
+  leave_delay_s: Spread | null;
+  /** Trials in which no packet came after the join. */
+  not_joined: number;
+  /** Trials in which packets came before the join: the device forwards groups that nobody joined. */
+  too_early: number;
+  /** Trials in which packets still came when the trial ended. */
+  not_left: number;
+  /** Trials of delays that the tester limited or disturbed. */
+  tester_limited: number;
+  /** Most groups that were forwarded; absent: none, or not searched. */
+  capacity: number | null;
+  /** The smallest number that failed. */
+  capacity_failed: number | null;
+  /** Frames of it that were lost, and that came to other ports. */
+  failed_by: number[] | null;
+  /** What bounds the capacity from above; absent: not searched. */
+  limit: Limit | null;
 }
 
 /** Names of the columns of live figures, in their order. */

@@ -92,8 +92,8 @@ impl Health {
             return Err(Fault::new(FaultKind::NothingSent, format!("The tester sent no frame at all{why}.")));
         }
         outcome.groups.iter().try_for_each(|group| misdirected(request, group))?;
-        // What comes back of an address test says nothing about cables: flooding is what it looks for.
-        if matches!(request.kind, TrialKind::Addresses { .. }) {
+        // What comes back of tests of addresses and groups says nothing about cables: flooding is what they look for.
+        if matches!(request.kind, TrialKind::Addresses { .. } | TrialKind::Multicast { .. }) {
             return Ok(());
         }
         self.listen(request, outcome);

@@ -1,8 +1,8 @@
 //! Forecasts outcomes, so that a method can run to its end without traffic and its duration be estimated.
 
 use crate::outcome::{
-    MixEntry, MixOutcome, Outage, PathOutcome, Recovery, ServiceOutcome, SessionOutcome, StreamConvergence,
-    TcpOutcome, TrialOutcome,
+    GroupChange, MixEntry, MixOutcome, Outage, PathOutcome, Recovery, ServiceOutcome, SessionOutcome,
+    StreamConvergence, TcpOutcome, TrialOutcome,
 };
 use crate::trial::{Objective, ServiceLoad, TrialKind, TrialRequest};
 use std::collections::BTreeMap;
@@ -58,6 +58,7 @@ impl Forecast {
                 };
                 outcome.services = loads.iter().map(of).collect();
             }
+            TrialKind::Multicast { .. } => outcome.multicast = Some(GroupChange::default()),
             TrialKind::Path => outcome.path = Some(PathOutcome { mtu_bytes: 1500, rtt_min_ns: 1_000_000 }),
             TrialKind::Tcp { senders, .. } => {
                 let of = |group: &String| TcpOutcome { group: group.clone(), ..TcpOutcome::default() };

@@ -7,6 +7,7 @@
 //! - MLRsearch (several goals at once), MRR, soak, load sweep
 //! - RFC 7747 convergence: from one path to another
 //! - RFC 2889 address caching capacity and learning rate
+//! - RFC 3918 group join and leave delay, group capacity
 //! - ITU-T Y.1564 service activation
 //! - RFC 9411 session methods, a mix of applications, a load of sessions in steps, RFC 6349 TCP throughput, the tester alone
 //!
@@ -50,6 +51,7 @@ mod method;
 mod mix;
 mod mlr;
 mod mrr;
+mod multicast;
 mod outcome;
 mod rates;
 mod recovery;
@@ -81,8 +83,8 @@ pub use method::{Estimate, Method, Progress, ReplayError, Step, StoredTrial, rep
 pub use mix::MixPoint;
 pub use mlr::{Durations, Goal, GoalResult, LoadClass, MlrBound, Threshold};
 pub use outcome::{
-    GroupOutcome, JitterSummary, LatencySummary, MixEntry, MixOutcome, Outage, PathChange, PathOutcome,
-    Recovery, ServiceOutcome, SessionOutcome, StreamConvergence, TcpOutcome, TrialOutcome,
+    GroupChange, GroupOutcome, JitterSummary, LatencySummary, MixEntry, MixOutcome, Outage, PathChange,
+    PathOutcome, Recovery, ServiceOutcome, SessionOutcome, StreamConvergence, TcpOutcome, TrialOutcome,
 };
 pub use rates::{KnownRate, RateSource};
 pub use result::{FoundRate, MethodResult, Spread, Standing, Status, TrialNote};

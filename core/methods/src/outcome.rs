@@ -39,6 +39,9 @@ pub struct TrialOutcome {
     /// Of a convergence trial: one for each stream.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub convergence: Vec<StreamConvergence>,
+    /// Of a trial in which a multicast group is joined and left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multicast: Option<GroupChange>,
     /// Of a trial of services: one for each, as `groups`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<ServiceOutcome>,
@@ -226,6 +229,20 @@ pub struct Outage {
     pub between_arrivals_ns: Option<u64>,
     /// Whether frames arrived again before the trial ended.
     pub came_back: bool,
+}
+
+/// A multicast group that was joined and left. Instants count from the start of traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct GroupChange {
+    /// When the report left that joins it, ns.
+    pub join_ns: Option<u64>,
+    /// When the report left that leaves it, ns.
+    pub leave_ns: Option<u64>,
+    /// When its first packet arrived, ns.
+    pub first_arrival_ns: Option<u64>,
+    /// When its last packet arrived, ns.
+    pub last_arrival_ns: Option<u64>,
 }
 
 /// What a service carried.
@@ -476,6 +493,9 @@ impl TrialOutcome {
             TrialKind::Tcp { .. } => (!self.tcp.is_empty(), "tcp"),
             TrialKind::Overload { .. } => (self.recovery.is_some(), "recovery"),
             TrialKind::Reset { .. } => (self.outage.is_some(), "outage"),
+            TrialKind::Multicast { join, .. } if *join > Nanos::ZERO => {
+                (self.multicast.is_some(), "multicast")
+            }
             TrialKind::Services { .. } => (!self.services.is_empty(), "services"),
             TrialKind::Convergence { .. } => (!self.convergence.is_empty(), "convergence"),
             _ => (!self.groups.is_empty(), "groups"),

@@ -51,6 +51,8 @@ pub enum Requirement {
     AddressPorts,
     /// Streams that can take a second path when the routes of the first are withdrawn (RFC 7747).
     TwoPaths,
+    /// A stream to a multicast group that its receiver joins (RFC 3918).
+    GroupMembers,
     /// A stream that can be sent by itself.
     Stream {
         /// Its name.

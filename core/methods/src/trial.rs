@@ -105,6 +105,19 @@ pub enum TrialKind {
         /// Learning frames per second.
         learn_rate: u64,
     },
+    /// An even load to so many multicast groups, which a host is a member of (RFC 3918). Answer: `groups` with `flooded`; with
+    /// `join`, also `multicast`.
+    Multicast {
+        /// Number of groups.
+        groups: u64,
+        /// When the last group is joined, after the start of traffic, which goes to that group only; zero: all are joined before
+        /// traffic, which goes to all.
+        #[serde(rename = "join_ns", with = "AsNanos")]
+        join: Nanos,
+        /// When it is left; of no meaning if `join` is zero.
+        #[serde(rename = "leave_ns", with = "AsNanos")]
+        leave: Nanos,
+    },
     /// Streams of the profile, each at a rate of its own (ITU-T Y.1564). Answer: `groups`, `services`.
     Services {
         /// What is sent.
@@ -294,6 +307,7 @@ impl TrialRequest {
         match &self.kind {
             TrialKind::Burst { frames } => *frames as f64,
             TrialKind::Addresses { count, learn_rate } => *count as f64 * *learn_rate as f64,
+            TrialKind::Multicast { groups, .. } => *groups as f64,
             TrialKind::Sessions(load) => load.value as f64,
             TrialKind::Mix(load) => load.multiplier,
             TrialKind::Services { loads } => loads.iter().map(|load| load.rate_bps as f64).sum(),

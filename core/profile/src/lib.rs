@@ -26,6 +26,7 @@ pub use document::{GENOME, MIXES, Mix};
 pub use error::ProfileError;
 pub use flags::{ListenOptions, ReplayOptions, SendOptions, Transport};
 pub use plan::Plan;
+pub use resolve::group_mac;
 
 use document::Document;
 use error::Position;

@@ -204,6 +204,12 @@ part! {
         reports: u64 = COUNT;
         /// Queries received.
         queries: u64 = COUNT;
+        /// When the first group was joined while traffic ran, ns since it started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_join_ns: Option<u64> = NANOS;
+        /// When the first group was left while traffic ran, ns since it started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_leave_ns: Option<u64> = NANOS;
     }
 }
 

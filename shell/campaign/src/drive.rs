@@ -4,7 +4,7 @@
 use crate::choice::{self, Part};
 use crate::directions::Directions;
 use crate::shape::{fits, learning, shape};
-use crate::{CampaignError, Tester, addresses, convergence, outcome, services};
+use crate::{CampaignError, Tester, addresses, convergence, multicast, outcome, services};
 use counters::{PathConfig, PathReport, Poller};
 use engine::{Commands, TrialObserver, View};
 use lab::{Hook, Moment, Template, Variables};
@@ -143,6 +143,7 @@ impl Campaign {
                     Requirement::Stream { name, frames, burst_bytes } => {
                         services::check(&self.plan, &name, frames.as_ref(), burst_bytes)?
                     }
+                    Requirement::GroupMembers => multicast::check(&self.plan, &self.directions).map(drop)?,
                     Requirement::TwoPaths => convergence::check(&self.plan, &self.directions)?,
                     Requirement::AddressPorts => {
                         addresses::test_stream(&self.plan, &self.directions).map(drop)?

@@ -4,7 +4,7 @@
 //! long. Rates, patterns, counts, delays and lengths of the profile give way.
 
 use crate::directions::{Direction, Directions};
-use crate::{CampaignError, addresses, convergence, services, sessions, stimuli};
+use crate::{CampaignError, addresses, convergence, multicast, services, sessions, stimuli};
 use field::Choice;
 use methods::{Frames, TrialKind, TrialRequest};
 use profile::Plan;
@@ -34,6 +34,7 @@ pub fn shape(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Re
             sessions::shape(plan, directions, request)
         }
         TrialKind::Addresses { .. } => addresses::shape(plan, directions, request),
+        TrialKind::Multicast { .. } => multicast::shape(plan, directions, request),
         TrialKind::Services { .. } => services::shape(plan, request),
         _ => streams(plan, directions, request),
     }
@@ -79,6 +80,7 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
         TrialKind::Overload { share } => overload(&mut shaped, directions, request, *share),
         // Served elsewhere.
         TrialKind::Addresses { .. }
+        | TrialKind::Multicast { .. }
         | TrialKind::Services { .. }
         | TrialKind::Sessions(_)
         | TrialKind::Mix(_)
@@ -96,7 +98,7 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
 /// A few frames of each stream, so that neighbours, caches and tables along the path are filled (RFC 2544 section 23);
 /// `None` if there is no time for it, or if a trial has time of its own before anything is measured.
 pub(crate) fn learning(shaped: &Plan, request: &TrialRequest) -> Option<Plan> {
-    let has_own_time = matches!(request.kind, TrialKind::Convergence { .. });
+    let has_own_time = matches!(request.kind, TrialKind::Convergence { .. } | TrialKind::Multicast { .. });
     if request.around.learning == Nanos::ZERO || has_own_time || shaped.streams.is_empty() {
         return None;
     }

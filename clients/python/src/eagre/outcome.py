@@ -358,6 +358,10 @@ class MulticastResult:
     """Frames with reports sent."""
     queries: int
     """Queries received."""
+    first_join_ns: int | None = None
+    """When the first group was joined while traffic ran, ns since it started."""
+    first_leave_ns: int | None = None
+    """When the first group was left while traffic ran, ns since it started."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1233,6 +1233,38 @@ class MrrRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MulticastRow:
+    """What was found."""
+
+    frames: Frames
+    """The frames."""
+    rate_pps: float
+    """Frames per second of all groups of a trial together."""
+    groups: int
+    """Groups while delays were measured."""
+    not_joined: int
+    """Trials in which no packet came after the join."""
+    too_early: int
+    """Trials in which packets came before the join: the device forwards groups that nobody joined."""
+    not_left: int
+    """Trials in which packets still came when the trial ended."""
+    tester_limited: int
+    """Trials of delays that the tester limited or disturbed."""
+    join_delay_s: Spread | None = None
+    """From the report that joins to the first packet, s."""
+    leave_delay_s: Spread | None = None
+    """From the report that leaves to the last packet, s; 0 if none came after it."""
+    capacity: int | None = None
+    """Most groups that were forwarded; absent: none, or not searched."""
+    capacity_failed: int | None = None
+    """The smallest number that failed."""
+    failed_by: list[int] = field(default_factory=list)
+    """Frames of it that were lost, and that came to other ports."""
+    limit: Limit | None = None
+    """What bounds the capacity from above; absent: not searched."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Names:
     """Names of the columns of live figures, in their order."""
 

@@ -63,6 +63,10 @@ pub struct GroupCounts {
     pub reports: u64,
     /// Queries received.
     pub queries: u64,
+    /// When the first group was joined while traffic ran, after it started.
+    pub first_join: Option<Nanos>,
+    /// When the first group was left while traffic ran, after it started.
+    pub first_leave: Option<Nanos>,
 }
 
 /// What is to be said of a group.
@@ -109,6 +113,8 @@ pub struct GroupMembers {
     older_until: [Nanos; 2],
     robustness: u8,
     counts: GroupCounts,
+    /// When traffic started; [`Nanos::MAX`] if it does not run.
+    epoch: Nanos,
     key: u64,
     words: u64,
 }
@@ -126,8 +132,14 @@ impl GroupMembers {
             older_until: [Nanos::ZERO; 2],
             robustness: ROBUSTNESS,
             counts: GroupCounts::default(),
+            epoch: Nanos::MAX,
             words: 0,
         }
+    }
+
+    /// Traffic starts at `epoch`; [`Nanos::MAX`]: it has ended.
+    pub fn start(&mut self, epoch: Nanos) {
+        self.epoch = epoch;
     }
 
     /// Joins a group, in turn. Sources beyond what one record holds are left out.
@@ -361,6 +373,19 @@ impl GroupMembers {
             (Due::AnswerSources(sources), _) => (RecordType::IsInclude, sources),
         };
         let leaves = matches!(member.due, Due::Leave(_));
+        if self.epoch < Nanos::MAX {
+            let at = now.since(self.epoch);
+            match member.due {
+                // Not what is said again.
+                Due::Join(left) if left >= self.robustness => {
+                    self.counts.first_join.get_or_insert(at);
+                }
+                Due::Leave(left) if left >= self.robustness => {
+                    self.counts.first_leave.get_or_insert(at);
+                }
+                _ => {}
+            }
+        }
         if is_old {
             frames.push(self.host.reporter().single(group, leaves));
         } else {

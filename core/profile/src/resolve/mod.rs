@@ -26,6 +26,7 @@ use crate::document::{ChecksumDoc, Document, PortDoc, SimDoc};
 use crate::plan::{ChecksumBy, LinkPlan, Plan, PortPlan, RouterPlan, SimPlan};
 use crate::read::Reading;
 use crate::{Files, Overrides, ProfileError};
+pub use packet::group_mac;
 use sender::HostIndex;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;

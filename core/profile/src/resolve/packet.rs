@@ -339,7 +339,7 @@ pub(super) fn ip_value(header: &Header, field: &str) -> Option<IpAddr> {
 }
 
 /// The hardware address of a group (RFC 1112 section 6.4, RFC 2464 section 7) or of all on the link.
-fn group_mac(dst: IpAddr) -> Option<u128> {
+pub fn group_mac(dst: IpAddr) -> Option<u128> {
     match dst {
         IpAddr::V4(Ipv4Addr::BROADCAST) => Some(0xffff_ffff_ffff),
         IpAddr::V4(v4) if v4.is_multicast() => Some(0x0100_5e00_0000 | u128::from(u32::from(v4) & 0x7f_ffff)),

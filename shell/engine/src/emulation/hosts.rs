@@ -171,6 +171,7 @@ impl Emulation {
     /// Traffic starts at `epoch`.
     pub(crate) fn start(&mut self, epoch: Nanos) {
         self.epoch = epoch;
+        self.ports.iter_mut().flat_map(|port| &mut port.members).for_each(|members| members.start(epoch));
         self.ports
             .iter_mut()
             .flat_map(|port| &mut port.bgp)
@@ -230,6 +231,7 @@ impl Emulation {
             }
             if let Some(members) = &mut port.members {
                 last = last.max(now + farewell(members.groups().count(), members.host().rate));
+                members.start(Nanos::MAX);
                 members.leave_all();
             }
             if let Some(agents) = &mut port.lldp {

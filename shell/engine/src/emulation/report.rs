@@ -47,6 +47,8 @@ impl Emulation {
                     left: counts.left,
                     reports: counts.reports,
                     queries: counts.queries,
+                    first_join_ns: counts.first_join.map(|at| at.0),
+                    first_leave_ns: counts.first_leave.map(|at| at.0),
                 }
             });
         }

@@ -1,0 +1,465 @@
+//! Multicast: how soon traffic of a group comes after a host joins it and stops after it leaves, and how many groups a device
+//! forwards (RFC 3918).
+//!
+//! Delays count from the departure of the report to arrivals of packets. Joined before traffic are all groups but the last, which is
+//! joined and left while traffic to it flows.
+//!
+//! Not here: who joins, and IGMP.
+
+use crate::bisect::Bisect;
+use crate::climb::doubling;
+use crate::draft::{Draft, Limit, Procedure, Seen, Stage, Verdict};
+use crate::finding::{Finding, GoalMeaning};
+use crate::list::Findings;
+use crate::method::Method;
+use crate::outcome::GroupChange;
+use crate::result::{Spread, bounded_by};
+use crate::run::Run;
+use crate::settings::{About, ConfigError, Requirement, Row, Settings};
+use crate::testbed::{Frames, Testbed};
+use crate::text::{AsText, grouped};
+use crate::trial::TrialKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Pps};
+
+/// Shares of a trial, in hundredths: when the last group is joined, and when it is left.
+const JOIN: u64 = 25;
+const LEAVE: u64 = 60;
+/// Most groups, and streams, of a trial.
+const GROUPS_MAX: u64 = 4_096;
+
+/// Settings of the multicast tests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MulticastConfig {
+    /// The frames.
+    pub frames: Frames,
+    /// Frames per second, of all groups of a trial together; one gap is the resolution of delays.
+    #[serde(with = "AsText")]
+    pub rate: Pps,
+    /// Length of a trial: the group is joined after a quarter of it, and left after 60%.
+    #[serde(with = "AsText")]
+    pub duration: Nanos,
+    /// Trials of join and leave delay; 0 skips them.
+    pub repeats: u32,
+    /// Groups the host is a member of while delays are measured, the one that is joined and left among them.
+    pub groups: u64,
+    /// Groups to begin the search of the capacity with.
+    pub first: u64,
+    /// Largest number of groups tried; 0 skips the capacity.
+    pub maximum: u64,
+    /// The search ends when its bounds are this share apart.
+    pub resolution: f64,
+}
+
+impl Default for MulticastConfig {
+    fn default() -> Self {
+        Self {
+            frames: Frames::bytes(128).unwrap_or_else(|| Frames::of(units::FrameLen::MIN)),
+            rate: Pps::new(10_000),
+            duration: Nanos::from_secs(30),
+            repeats: 10,
+            groups: 1,
+            first: 16,
+            maximum: GROUPS_MAX,
+            resolution: 0.01,
+        }
+    }
+}
+
+impl MulticastConfig {
+    pub(crate) const ABOUT: About = About {
+        name: "multicast",
+        about: "join and leave delay of multicast groups, and how many a device forwards (RFC 3918)",
+        result_names: &["rfc3918-multicast"],
+        makes_curves: false,
+        goals: &[
+            GoalMeaning {
+                goal: "join_delay",
+                name: "Group join delay",
+                definition: "from the report that joins a group to the arrival of its first packet (RFC 3918 section 6.1)",
+            },
+            GoalMeaning {
+                goal: "leave_delay",
+                name: "Group leave delay",
+                definition: "from the report that leaves a group to the arrival of its last packet (RFC 3918 section 6.2)",
+            },
+            GoalMeaning {
+                goal: "group_capacity",
+                name: "Group capacity",
+                definition: "most groups that were joined and of which every packet arrived, and only where it was asked for \
+                             (RFC 3918 section 7.1)",
+            },
+        ],
+    };
+}
+
+impl Settings for MulticastConfig {
+    fn check(&self, _: &Testbed) -> Result<(), ConfigError> {
+        let bad = |field: &str, reason: &str| Err(ConfigError::new(field, reason));
+        if self.duration < Nanos::from_secs(1) {
+            return bad("duration", "must be at least 1s: a group is joined and left within it");
+        }
+        if self.rate.micro() == 0 {
+            return bad("rate", "must be above 0");
+        }
+        if !(1..=GROUPS_MAX).contains(&self.groups) {
+            return bad("groups", "must be from 1 to 4096");
+        }
+        if self.repeats == 0 && self.maximum == 0 {
+            return bad("maximum", "repeats or maximum must be above 0: there is nothing to find");
+        }
+        if self.maximum > GROUPS_MAX || self.maximum > 0 && !(1..=self.maximum).contains(&self.first) {
+            return bad("maximum", "1 ≤ first ≤ maximum ≤ 4096 must hold");
+        }
+        if !(self.resolution > 0.0 && self.resolution < 1.0) {
+            return bad("resolution", "must be between 0 and 1");
+        }
+        Ok(())
+    }
+
+    fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
+        Box::new(Run::new(Memberships::new(self), testbed))
+    }
+
+    fn quicken(&mut self) {
+        self.duration = Nanos::from_secs(4);
+        self.repeats = 3;
+        self.resolution = self.resolution.max(0.05);
+    }
+
+    fn set_trial(&mut self, trial: Nanos) {
+        self.duration = trial;
+    }
+
+    fn sizes(&self) -> Vec<Frames> {
+        vec![self.frames.clone()]
+    }
+
+    /// One length is enough: the first.
+    fn set_sizes(&mut self, sizes: &[Frames]) {
+        if let Some(first) = sizes.first() {
+            self.frames = first.clone();
+        }
+    }
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::GroupMembers]
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MulticastRow {
+    /// The frames.
+    pub frames: Frames,
+    /// Frames per second of all groups of a trial together.
+    pub rate_pps: f64,
+    /// Groups while delays were measured.
+    pub groups: u64,
+    /// From the report that joins to the first packet, s.
+    #[serde(rename = "join_delay_s")]
+    pub join_delay: Option<Spread>,
+    /// From the report that leaves to the last packet, s; 0 if none came after it.
+    #[serde(rename = "leave_delay_s")]
+    pub leave_delay: Option<Spread>,
+    /// Trials in which no packet came after the join.
+    pub not_joined: u32,
+    /// Trials in which packets came before the join: the device forwards groups that nobody joined.
+    pub too_early: u32,
+    /// Trials in which packets still came when the trial ended.
+    pub not_left: u32,
+    /// Trials of delays that the tester limited or disturbed.
+    pub tester_limited: u32,
+    /// Most groups that were forwarded; absent: none, or not searched.
+    pub capacity: Option<u64>,
+    /// The smallest number that failed.
+    pub capacity_failed: Option<u64>,
+    /// Frames of it that were lost, and that came to other ports.
+    pub failed_by: Option<(u64, u64)>,
+    /// What bounds the capacity from above; absent: not searched.
+    pub limit: Option<Limit>,
+}
+
+impl MulticastRow {
+    /// What a reader of the delays must know.
+    fn note(&self) -> Option<String> {
+        let said = [
+            (self.not_joined, "in which no packet came after the join"),
+            (self.too_early, "in which packets came before the join"),
+            (self.not_left, "in which packets still came at the end"),
+            (self.tester_limited, "in which the tester was the limit or disturbed"),
+        ];
+        let said = said.iter().filter(|(trials, _)| *trials > 0);
+        let notes: Vec<String> = said.map(|(trials, what)| format!("{trials} trials {what}")).collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        let ms = |spread: &Spread| {
+            let [median, min, max] = [spread.median, spread.min, spread.max].map(|s| s * 1e3);
+            format!("{median:.3} ms (median of {}; {min:.3} to {max:.3} ms)", spread.samples)
+        };
+        all.extend(self.join_delay.iter().map(|join| format!("Group join delay: {}.", ms(join))));
+        all.extend(self.leave_delay.iter().map(|leave| format!("Group leave delay: {}.", ms(leave))));
+        all.extend(self.note().map(|note| format!("Delays: {note}.")));
+        if let Some(limit) = self.limit {
+            let because = match self.failed_by {
+                Some((lost, flooded)) => {
+                    let at = self.capacity_failed.map_or_else(String::new, grouped);
+                    format!(
+                        " At {at}, {} frames were lost and {} came to other ports.",
+                        grouped(lost),
+                        grouped(flooded)
+                    )
+                }
+                None => String::new(),
+            };
+            all.push(match self.capacity {
+                Some(groups) => format!("Group capacity: {}{}.{because}", grouped(groups), bounded_by(limit)),
+                None => format!("Group capacity: none.{because}"),
+            });
+        }
+        all
+    }
+}
+
+impl Row for MulticastRow {
+    fn findings(&self) -> Vec<Finding> {
+        let delay = |goal: &str, spread: &Option<Spread>| {
+            Finding::at(&self.frames, goal, "s").repeats(spread.as_ref()).note(self.note())
+        };
+        let mut all = Vec::new();
+        if self.join_delay.is_some() || self.note().is_some() {
+            all.extend([delay("join_delay", &self.join_delay), delay("leave_delay", &self.leave_delay)]);
+        }
+        if let Some(limit) = self.limit {
+            let number = |value: Option<u64>| value.map(|value| value as f64);
+            all.push(Finding {
+                lower: number(self.capacity),
+                upper: number(self.capacity_failed.filter(|_| limit.is_dut())),
+                ..Finding::at(&self.frames, "group_capacity", "")
+                    .value(number(self.capacity))
+                    .note(limit.note())
+            });
+        }
+        all
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        self.limit.into_iter().collect()
+    }
+}
+
+/// Delays, trial by trial, then the capacity.
+#[derive(Debug, Clone)]
+pub(crate) struct Memberships {
+    config: MulticastConfig,
+    asked: u32,
+    join: Vec<f64>,
+    leave: Vec<f64>,
+    not_joined: u32,
+    too_early: u32,
+    not_left: u32,
+    tester_limited: u32,
+    bisect: Option<Bisect>,
+    failed_by: Option<(u64, u64)>,
+}
+
+impl Memberships {
+    fn new(config: &MulticastConfig) -> Self {
+        let search = || Bisect::new(1, config.maximum, 1).climbing(doubling(config.first, config.maximum));
+        Self {
+            config: config.clone(),
+            asked: 0,
+            join: Vec::new(),
+            leave: Vec::new(),
+            not_joined: 0,
+            too_early: 0,
+            not_left: 0,
+            tester_limited: 0,
+            bisect: (config.maximum > 0).then(search),
+            failed_by: None,
+        }
+    }
+
+    fn is_found(&self, bisect: &Bisect) -> bool {
+        match (bisect.passed(), bisect.failed()) {
+            (Some(passed), Some(failed)) => {
+                (failed - passed) as f64 <= (failed as f64 * self.config.resolution).max(1.0)
+            }
+            _ => bisect.probe().is_none(),
+        }
+    }
+
+    fn take_delays(&mut self, change: &GroupChange, duration: Nanos) {
+        let gap = 1e9 / self.config.rate.as_f64();
+        let (Some(join), Some(first)) = (change.join_ns, change.first_arrival_ns) else {
+            self.not_joined += 1;
+            return;
+        };
+        if first < join {
+            self.too_early += 1;
+            return;
+        }
+        self.join.push((first - join) as f64 / 1e9);
+        let (Some(leave), Some(last)) = (change.leave_ns, change.last_arrival_ns) else { return };
+        // Packets of the last gaps are still on their way.
+        if last as f64 + 10.0 * gap > duration.0 as f64 {
+            self.not_left += 1;
+        } else {
+            self.leave.push(last.saturating_sub(leave) as f64 / 1e9);
+        }
+    }
+
+    fn take_capacity(&mut self, groups: u64, seen: &Seen<'_>) {
+        let Some(bisect) = &mut self.bisect else { return };
+        let flooded: u64 = seen.outcome.groups.iter().map(|group| group.flooded).sum();
+        let verdict = seen.verdict_if(seen.loss_ratio() == 0.0 && flooded == 0);
+        if verdict == Verdict::Fail && bisect.failed().is_none_or(|failed| groups < failed) {
+            self.failed_by = Some((seen.outcome.lost(), flooded));
+        }
+        bisect.judge(groups, verdict);
+    }
+
+    fn row(&self) -> MulticastRow {
+        let limit = |bisect: &Bisect| match bisect.limit() {
+            Limit::Open if self.is_found(bisect) => bisect.failed_by().unwrap_or(Limit::Open),
+            limit => limit,
+        };
+        MulticastRow {
+            frames: self.config.frames.clone(),
+            rate_pps: self.config.rate.as_f64(),
+            groups: self.config.groups,
+            join_delay: Spread::of(&self.join),
+            leave_delay: Spread::of(&self.leave),
+            not_joined: self.not_joined,
+            too_early: self.too_early,
+            not_left: self.not_left,
+            tester_limited: self.tester_limited,
+            capacity: self.bisect.as_ref().and_then(Bisect::passed),
+            capacity_failed: self.bisect.as_ref().and_then(Bisect::failed),
+            failed_by: self.failed_by,
+            limit: self.bisect.as_ref().map(limit),
+        }
+    }
+}
+
+impl Stage for Memberships {
+    fn next(&mut self) -> Option<Draft> {
+        let draft = |kind, label: String| {
+            Draft::load(&self.config.frames, self.config.rate, self.config.duration).kind(kind).label(label)
+        };
+        let part = |hundredths: u64| Nanos(self.config.duration.0 / 100 * hundredths);
+        if self.asked < self.config.repeats {
+            let kind =
+                TrialKind::Multicast { groups: self.config.groups, join: part(JOIN), leave: part(LEAVE) };
+            let label = format!("join and leave, {} of {}", self.asked + 1, self.config.repeats);
+            let draft = draft(kind, label);
+            self.asked += 1;
+            return Some(draft);
+        }
+        let bisect = self.bisect.as_ref().filter(|bisect| !self.is_found(bisect))?;
+        let groups = bisect.probe()?;
+        let kind = TrialKind::Multicast { groups, join: Nanos::ZERO, leave: Nanos::ZERO };
+        Some(draft(kind, format!("{} groups", grouped(groups))))
+    }
+
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        match (&draft.kind, &seen.outcome.multicast) {
+            (TrialKind::Multicast { groups, join: Nanos::ZERO, .. }, _) => self.take_capacity(*groups, seen),
+            (_, Some(_)) if seen.limited => self.tester_limited += 1,
+            (_, Some(change)) => self.take_delays(change, draft.duration),
+            _ => {}
+        }
+    }
+}
+
+impl Procedure for Memberships {
+    fn name(&self) -> &'static str {
+        "rfc3918-multicast"
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::Multicast(vec![self.row()])
+    }
+
+    fn summary(&self) -> Vec<String> {
+        self.row().sentences()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::TrialOutcome;
+    use crate::{MethodConfig, TrialRequest};
+
+    /// A device that forwards so many groups, each so long after the join, and stops so long after the leave.
+    fn run(
+        config: MulticastConfig,
+        capacity: u64,
+        change: impl Fn(Nanos, Nanos) -> GroupChange,
+    ) -> MulticastRow {
+        let mut method = MethodConfig::Multicast(config).build(&Testbed::one_way(1_000_000_000)).unwrap();
+        while let Some(request) = method.next_trial().trial() {
+            method.record(&device(&request, capacity, &change));
+        }
+        let Findings::Multicast(rows) = method.result().findings else { panic!() };
+        rows[0].clone()
+    }
+
+    fn device(
+        request: &TrialRequest,
+        capacity: u64,
+        change: &impl Fn(Nanos, Nanos) -> GroupChange,
+    ) -> TrialOutcome {
+        let TrialKind::Multicast { groups, join, leave } = request.kind else { panic!() };
+        if join > Nanos::ZERO {
+            let outcome = TrialOutcome::forwarded(request, |_, sent| sent / 3);
+            return TrialOutcome { multicast: Some(change(join, leave)), ..outcome };
+        }
+        TrialOutcome::forwarded(request, |_, sent| sent * capacity.min(groups) / groups)
+    }
+
+    fn after(join: Nanos, leave: Nanos, ms: u64) -> GroupChange {
+        GroupChange {
+            join_ns: Some(join.0),
+            leave_ns: Some(leave.0),
+            first_arrival_ns: Some(join.0 + ms * 1_000_000),
+            last_arrival_ns: Some(leave.0 + 20 * ms * 1_000_000),
+        }
+    }
+
+    #[test]
+    fn delays_and_capacity_are_those_of_the_device() {
+        let row = run(MulticastConfig::default(), 100, |join, leave| after(join, leave, 2));
+        let (join, leave) = (row.join_delay.unwrap(), row.leave_delay.unwrap());
+        assert_eq!((join.samples, join.median, leave.median), (10, 0.002, 0.04));
+        assert_eq!((row.capacity, row.capacity_failed, row.limit), (Some(100), Some(101), Some(Limit::Dut)));
+        assert!(
+            row.sentences().iter().any(|text| text.starts_with("Group capacity: 100. At 101, ")),
+            "{row:?}"
+        );
+        let goals: Vec<String> = row.findings().into_iter().map(|finding| finding.goal).collect();
+        assert_eq!(goals, ["join_delay", "leave_delay", "group_capacity"]);
+    }
+
+    #[test]
+    fn a_device_that_does_not_snoop_is_told_apart() {
+        let config = || MulticastConfig { maximum: 0, ..MulticastConfig::default() };
+        let floods =
+            |join: Nanos, leave: Nanos| GroupChange { first_arrival_ns: Some(1), ..after(join, leave, 2) };
+        let row = run(config(), 1, floods);
+        assert_eq!((row.too_early, row.join_delay), (10, None));
+        let row = run(config(), 1, |join, leave| after(join, leave, 600));
+        assert_eq!((row.not_left, row.leave_delay, row.join_delay.unwrap().samples), (10, None, 10));
+        let row = run(config(), 1, |_, _| GroupChange::default());
+        assert_eq!(
+            (row.not_joined, row.note().unwrap().as_str()),
+            (10, "10 trials in which no packet came after the join")
+        );
+    }
+}
