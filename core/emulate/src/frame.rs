@@ -36,6 +36,22 @@ const CONTROL_TOS: u8 = 0xc0;
 /// Ports of DHCP servers and clients (RFC 2131 section 4.1).
 pub(crate) const SERVER_PORT: u16 = 67;
 pub(crate) const CLIENT_PORT: u16 = 68;
+/// The same of DHCPv6, and to whom clients send (RFC 8415 section 7).
+const SERVER_PORT_V6: u16 = 547;
+const CLIENT_PORT_V6: u16 = 546;
+const ALL_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
+/// All routers of a link (RFC 4291 section 2.7.1).
+const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
+/// Types of neighbour discovery (RFC 4861 section 4), whose hop limit says that no router was between.
+const ROUTER_SOLICIT: u8 = 133;
+const ROUTER_ADVERT: u8 = 134;
+const NEIGHBOUR_SOLICIT: u8 = 135;
+const NEIGHBOUR_ADVERT: u8 = 136;
+/// Bytes of a router's advertisement without options.
+const ROUTER: usize = 16;
+/// Bytes of a solicitation or advertisement of a neighbour without options.
+const NEIGHBOUR: usize = 24;
+const ND_HOP_LIMIT: u8 = 255;
 
 /// Source and destination of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +80,73 @@ impl Link<'_> {
         let mut frame = Link { from, to: LLDP_GROUP, vlans: &[] }.header(TYPE_LLDP, message.len());
         frame.extend(message);
         frame.resize(frame.len().max(FRAME_LEAST), 0);
+        frame
+    }
+
+    /// A DHCPv6 message of the client with the hardware address `from`, to all servers.
+    pub(crate) fn dhcp6(from: Mac, vlans: &[u16], payload: &[u8]) -> Vec<u8> {
+        let (own, len) = (link_local(from), (UDP_HEADER + payload.len()) as u16);
+        let link = Link { from, to: group_mac(ALL_SERVERS), vlans };
+        let mut frame = link.header(TYPE_IPV6, IPV6 + usize::from(len));
+        put_ipv6(&mut frame, (own, ALL_SERVERS), (UDP, 1), len);
+        let start = frame.len();
+        frame.extend(CLIENT_PORT_V6.to_be_bytes());
+        frame.extend(SERVER_PORT_V6.to_be_bytes());
+        frame.extend(len.to_be_bytes());
+        frame.extend([0; 2]);
+        frame.extend(payload);
+        let pseudo = u64::from(UDP) + u64::from(len);
+        let pseudo = checksum::sum(&[own.octets(), ALL_SERVERS.octets()].concat(), pseudo);
+        let sum = match checksum::finish(checksum::sum(&frame[start..], pseudo)) {
+            // Zero means that there is none, which IPv6 has not (RFC 8200 section 8.1).
+            0 => 0xffff,
+            sum => sum,
+        };
+        frame[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+        frame
+    }
+
+    /// A router solicitation of the host with the hardware address `from` (RFC 4861 section 4.1).
+    pub(crate) fn router_solicit(from: Mac, vlans: &[u16]) -> Vec<u8> {
+        // With the host's own hardware address.
+        let mut message = vec![ROUTER_SOLICIT, 0, 0, 0, 0, 0, 0, 0, 1, 1];
+        message.extend(from);
+        Link { from, to: group_mac(ALL_ROUTERS), vlans }.discovery(link_local(from), ALL_ROUTERS, &message)
+    }
+
+    /// The question of the host with the hardware address `from` whether a neighbour has `ip` (RFC 4862 section 5.4.2).
+    pub(crate) fn probe(from: Mac, vlans: &[u16], ip: Ipv6Addr) -> Vec<u8> {
+        let [.., a, b, c] = ip.octets();
+        // The group of all nodes with an address like it (RFC 4291 section 2.7.1).
+        let to = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c]));
+        let message = [&[NEIGHBOUR_SOLICIT, 0, 0, 0, 0, 0, 0, 0][..], &ip.octets()].concat();
+        Link { from, to: group_mac(to), vlans }.discovery(Ipv6Addr::UNSPECIFIED, to, &message)
+    }
+
+    /// A neighbour's advertisement of an address to all hosts.
+    #[cfg(test)]
+    pub(crate) fn neighbour(from: Mac, vlans: &[u16], ip: Ipv6Addr, message: &[u8]) -> Vec<u8> {
+        let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+        Link { from, to: group_mac(all), vlans }.discovery(ip, all, message)
+    }
+
+    /// A router's advertisement to all hosts.
+    #[cfg(test)]
+    pub(crate) fn router_advert(from: Mac, vlans: &[u16], message: &[u8]) -> Vec<u8> {
+        let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+        Link { from, to: group_mac(all), vlans }.discovery(link_local(from), all, message)
+    }
+
+    /// A message of neighbour discovery. Its checksum is filled in.
+    fn discovery(&self, own: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> Vec<u8> {
+        let len = message.len() as u16;
+        let mut frame = self.header(TYPE_IPV6, IPV6 + message.len());
+        put_ipv6(&mut frame, (own, to), (ICMPV6, ND_HOP_LIMIT), len);
+        let start = frame.len();
+        frame.extend(message);
+        let pseudo = checksum::sum(&[own.octets(), to.octets()].concat(), u64::from(ICMPV6) + u64::from(len));
+        let sum = checksum::finish(checksum::sum(&frame[start..], pseudo));
+        frame[start + 2..start + 4].copy_from_slice(&sum.to_be_bytes());
         frame
     }
 
@@ -120,6 +203,27 @@ impl Link<'_> {
     }
 }
 
+/// The link-local address of a hardware address (RFC 4291 appendix A).
+pub fn link_local(mac: Mac) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac;
+    Ipv6Addr::from([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])
+}
+
+/// The hardware address of a group (RFC 2464 section 7).
+fn group_mac(group: Ipv6Addr) -> Mac {
+    let [.., a, b, c, d] = group.octets();
+    [0x33, 0x33, a, b, c, d]
+}
+
+/// An IPv6 header for `len` bytes behind it; `(protocol, hop limit)`.
+fn put_ipv6(frame: &mut Vec<u8>, (from, to): (Ipv6Addr, Ipv6Addr), (protocol, hops): (u8, u8), len: u16) {
+    frame.extend([0x60, 0, 0, 0]);
+    frame.extend(len.to_be_bytes());
+    frame.extend([protocol, hops]);
+    frame.extend(from.octets());
+    frame.extend(to.octets());
+}
+
 /// An IPv4 header for `len` bytes behind it; `(protocol, ttl, tos)`.
 fn put_ipv4(
     frame: &mut Vec<u8>,
@@ -158,6 +262,12 @@ pub(crate) enum Packet<'f> {
     Igmp { from: Ipv4Addr, to: Ipv4Addr, message: &'f [u8] },
     /// The same, of ICMPv6, with hop limit 1.
     Mld { from: Ipv6Addr, to: Ipv6Addr, message: &'f [u8] },
+    /// To the port of DHCPv6 clients.
+    Dhcp6 { payload: &'f [u8] },
+    /// A router's advertisement, with a right checksum.
+    Router { from: Ipv6Addr, message: &'f [u8] },
+    /// A neighbour's, who has the address or is about to (RFC 4862 sections 5.4.3 and 5.4.4).
+    Claim { target: Ipv6Addr },
     /// To one of the groups of LLDP.
     Lldp { message: &'f [u8] },
 }
@@ -170,7 +280,7 @@ fn v4(bytes: &[u8], at: usize) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from(*bytes.get(at..)?.first_chunk::<4>()?))
 }
 
-fn v6(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
+pub(crate) fn v6(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
     Some(Ipv6Addr::from(*bytes.get(at..)?.first_chunk::<16>()?))
 }
 
@@ -216,6 +326,15 @@ impl<'f> Packet<'f> {
 
     fn read_v6(ip: &'f [u8]) -> Option<Self> {
         let len = usize::from(pair(ip, 4)?);
+        let direct = ip.get(IPV6..IPV6 + len)?;
+        match *ip.get(6)? {
+            UDP if pair(direct, 2)? == CLIENT_PORT_V6 => {
+                let payload = direct.get(UDP_HEADER..usize::from(pair(direct, 4)?))?;
+                return Some(Self::Dhcp6 { payload });
+            }
+            ICMPV6 => return Self::read_discovery(ip, direct),
+            _ => {}
+        }
         // RFC 3810 section 5: a hop-by-hop header with the option, and hop limit 1.
         if *ip.get(6)? != HOP_BY_HOP || *ip.get(7)? != 1 {
             return None;
@@ -233,6 +352,26 @@ impl<'f> Packet<'f> {
     }
 }
 
+impl<'f> Packet<'f> {
+    /// A router's advertisement (RFC 4861 section 6.1.2), a neighbour's (section 7.1.2), or a question like that of a host that is
+    /// about to have an address (RFC 4862 section 5.4.3).
+    fn read_discovery(ip: &'f [u8], message: &'f [u8]) -> Option<Self> {
+        let from = v6(ip, 8)?;
+        let pseudo = checksum::sum(ip.get(8..IPV6)?, u64::from(ICMPV6) + message.len() as u64);
+        let is_right = checksum::finish(checksum::sum(message, pseudo)) == 0 && ip[7] == ND_HOP_LIMIT;
+        if !is_right || message.len() < ROUTER || message[1] != 0 {
+            return None;
+        }
+        let target = || v6(message, 8).filter(|ip| message.len() >= NEIGHBOUR && !ip.is_multicast());
+        match message[0] {
+            ROUTER_ADVERT => from.is_unicast_link_local().then_some(Self::Router { from, message }),
+            NEIGHBOUR_ADVERT => target().map(|target| Self::Claim { target }),
+            NEIGHBOUR_SOLICIT if from.is_unspecified() => target().map(|target| Self::Claim { target }),
+            _ => None,
+        }
+    }
+}
+
 /// Whether a frame may be for hosts here: a look at types alone, for many frames that are not.
 pub fn may_concern(frame: &[u8]) -> bool {
     let Some((_, n)) = tags(frame) else { return false };
@@ -245,7 +384,14 @@ pub fn may_concern(frame: &[u8]) -> bool {
             _ => false,
         },
         Some(TYPE_LLDP) => true,
-        Some(TYPE_IPV6) => ip.get(6) == Some(&HOP_BY_HOP) && ip.get(IPV6) == Some(&ICMPV6),
+        Some(TYPE_IPV6) => match (ip.get(6), ip.get(IPV6)) {
+            (Some(&HOP_BY_HOP), behind) => behind == Some(&ICMPV6),
+            (Some(&UDP), _) => pair(ip, IPV6 + 2) == Some(CLIENT_PORT_V6),
+            (Some(&ICMPV6), Some(&(ROUTER_ADVERT | NEIGHBOUR_ADVERT))) => true,
+            // From nobody yet.
+            (Some(&ICMPV6), Some(&NEIGHBOUR_SOLICIT)) => ip.get(8..24) == Some(&[0; 16]),
+            _ => false,
+        },
         _ => false,
     }
 }

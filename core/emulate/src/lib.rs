@@ -1,4 +1,4 @@
-//! Control protocols of emulated hosts, thousands of them behind a port: DHCP clients (RFC 2131), and members of multicast
+//! Control protocols of emulated hosts, thousands of them behind a port: DHCP clients (RFC 2131, RFC 8415), and members of multicast
 //! groups (IGMP, RFC 3376 and RFC 2236; MLD, RFC 3810 and RFC 2710); LLDP agents (IEEE 802.1AB).
 //!
 //! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
@@ -10,8 +10,11 @@
 #![forbid(unsafe_code)]
 
 pub mod dhcp;
+pub mod dhcp6;
 mod frame;
 pub mod groups;
 pub mod lldp;
+mod router;
 
-pub use frame::{Mac, may_concern};
+pub use frame::{Mac, link_local, may_concern};
+pub use router::RouterFinder;

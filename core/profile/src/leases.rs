@@ -1,95 +1,136 @@
-//! A plan once its DHCP clients have their addresses.
+//! A plan once its DHCP and DHCPv6 clients have their addresses.
 //!
 //! Invariant: afterwards nothing in the plan says `leased`.
 
-use crate::plan::{Address, HopBy, HostPlan, NextHop, Plan, SessionEntry, SessionHop, StreamPlan};
+use crate::plan::{Address, HopBy, HostPlan, NextHop, Plan, PortPlan, SessionEntry, SessionHop, StreamPlan};
 use emulate::dhcp::Lease;
 use field::{ListOrder, Source, Target, Variable, Vary, Write};
 use session::plan::AddressRange;
-use std::net::{IpAddr, Ipv4Addr};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 /// Servers on the clients' own network whose MAC addresses are resolved one by one.
-const NEIGHBOURS_MAX: u32 = 4_096;
+const NEIGHBOURS_MAX: u128 = 4_096;
 
-/// What the leases of a port come to.
+/// An address that a client behind a port got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientAddress {
+    /// The client's number, from 0.
+    pub client: u32,
+    /// Its hardware address.
+    pub mac: [u8; 6],
+    /// The address, and its network.
+    pub address: Address,
+    /// Its link-local address, if it is of IPv6.
+    pub link_local: Option<Ipv6Addr>,
+    /// Its router.
+    pub router: Option<IpAddr>,
+}
+
+impl From<Lease> for ClientAddress {
+    fn from(lease: Lease) -> Self {
+        Self {
+            client: lease.client,
+            mac: lease.mac,
+            address: Address { ip: lease.ip.into(), prefix_len: lease.prefix_len },
+            link_local: None,
+            router: lease.router.map(IpAddr::V4),
+        }
+    }
+}
+
+/// What the addresses that a port's clients got in a family come to.
 struct Leased<'l> {
-    leases: &'l [Lease],
+    leases: Vec<&'l ClientAddress>,
     /// The host of the first of them.
     host: usize,
-    address: Address,
-    router: Option<IpAddr>,
 }
 
 impl Plan {
-    /// The plan with each port's leases: their clients are hosts behind it, and the sources of its streams and sessions.
-    /// `Err` says, in a sentence about a stream or an entry, why that can't be.
+    /// The plan with the addresses that the clients of each port got: the clients are hosts behind it, and the sources of its
+    /// streams and sessions. Clients with one hardware address are one host. `Err` says, in a sentence about a stream or an
+    /// entry, why that can't be.
     ///
     /// # Panics
-    /// If there is no list of leases for each port.
-    pub fn with_leases(&self, leases: &[Vec<Lease>]) -> Result<Self, String> {
+    /// If there is no list for each port.
+    pub fn with_leases(&self, leases: &[Vec<ClientAddress>]) -> Result<Self, String> {
         let mut plan = self.clone();
-        let mut leased: Vec<Option<Leased<'_>>> = Vec::new();
+        let mut leased: Vec<[Option<Leased<'_>>; 2]> = Vec::new();
         for (port, leases) in plan.ports.iter_mut().zip(leases) {
-            let vlans = port.own().vlans.clone();
-            let host = port.hosts.len();
-            port.hosts.extend(leases.iter().map(|lease| client(lease, &vlans)));
-            let first = leases.first().map(|lease| Leased {
-                leases,
-                host,
-                address: Address { ip: lease.ip.into(), prefix_len: lease.prefix_len },
-                router: lease.router.map(IpAddr::V4),
-            });
-            leased.push(first);
+            let hosts = add_hosts(port, leases);
+            let of = |v4: bool| {
+                let kin =
+                    || leases.iter().zip(&hosts).filter(move |(lease, _)| lease.address.ip.is_ipv4() == v4);
+                kin()
+                    .next()
+                    .map(|(_, host)| Leased { leases: kin().map(|(lease, _)| lease).collect(), host: *host })
+            };
+            leased.push([of(true), of(false)]);
         }
         for stream in plan.streams.iter_mut().filter(|stream| stream.leased) {
             let name = &self.ports[stream.from].name;
-            let from = leased[stream.from].as_ref();
+            let is_v4 = stream.packet.headers.iter().any(|header| header.protocol.name == "ipv4");
+            let from = leased[stream.from][usize::from(!is_v4)].as_ref();
             let from = from.ok_or_else(|| format!("stream {}: port {name} has no leases", stream.name))?;
             lease_stream(stream, from)?;
         }
         for entry in plan.sessions.iter_mut().filter(|entry| entry.leased) {
             let Some(client) = &entry.session.client else { continue };
             let name = &self.ports[client.port].name;
-            let from = leased[client.port].as_ref();
+            let is_v4 = entry.session.clients.addresses.first().is_none_or(|range| range.first.is_ipv4());
+            let from = leased[client.port][usize::from(!is_v4)].as_ref();
             let none = || format!("sessions {}: port {name} has no leases", entry.session.name);
             let from = from.ok_or_else(none)?;
             lease_sessions(entry, from)?;
         }
         Ok(plan)
     }
-
-    /// Whether hosts of a port get addresses, or join groups.
-    pub fn has_clients(&self) -> bool {
-        self.ports.iter().any(|port| port.dhcp.is_some() || port.multicast.is_some())
-    }
 }
 
-fn client(lease: &Lease, vlans: &[u16]) -> HostPlan {
-    let address = Address { ip: lease.ip.into(), prefix_len: lease.prefix_len };
-    let router =
-        lease.router.map(IpAddr::V4).filter(|router| address.is_next_to(*router) && *router != address.ip);
-    HostPlan {
-        name: format!("dhcp[{}]", lease.client),
-        addresses: vec![address],
-        gateways: router.into_iter().collect(),
-        gateway_macs: Vec::new(),
-        mac: Some(lease.mac),
-        vlans: vlans.to_vec(),
+/// Adds a host for each client; returns which host each address is of.
+fn add_hosts(port: &mut PortPlan, leases: &[ClientAddress]) -> Vec<usize> {
+    let vlans = port.own().vlans.clone();
+    let mut known: HashMap<[u8; 6], usize> = HashMap::new();
+    let mut places = Vec::with_capacity(leases.len());
+    for lease in leases {
+        let place = *known.entry(lease.mac).or_insert(port.hosts.len());
+        if place == port.hosts.len() {
+            port.hosts.push(HostPlan {
+                name: format!("dhcp[{}]", lease.client),
+                addresses: Vec::new(),
+                gateways: Vec::new(),
+                gateway_macs: Vec::new(),
+                mac: Some(lease.mac),
+                vlans: vlans.clone(),
+            });
+        }
+        let host = &mut port.hosts[place];
+        host.addresses.push(lease.address);
+        let link = lease.link_local.map(|ip| Address { ip: ip.into(), prefix_len: 64 });
+        host.addresses.extend(link);
+        let is_near = |router: &IpAddr| {
+            lease.address.is_next_to(*router) || link.is_some_and(|link| link.is_next_to(*router))
+        };
+        host.gateways.extend(lease.router.filter(|router| is_near(router) && *router != lease.address.ip));
+        places.push(place);
     }
+    places
 }
 
 impl Leased<'_> {
     /// The neighbour through which `to` is reached.
     fn hop(&self, to: IpAddr) -> Result<IpAddr, String> {
-        if self.address.is_next_to(to) {
+        let first = self.leases[0];
+        let address = first.address;
+        if address.is_next_to(to) {
             return Ok(to);
         }
-        let network = format!("{}/{}", self.address.ip, self.address.prefix_len);
-        self.router.ok_or_else(|| {
-            format!(
-                "{to} is not on the network of the leases ({network}), and the DHCP server named no router"
-            )
+        let network = format!("{}/{}", address.ip, address.prefix_len);
+        first.router.ok_or_else(|| {
+            let whence =
+                if to.is_ipv4() { "the DHCP server named no router" } else { "no router advertised itself" };
+            format!("{to} is not on the network of the leases ({network}), and {whence}")
         })
     }
 }
@@ -98,7 +139,7 @@ fn lease_stream(stream: &mut StreamPlan, from: &Leased<'_>) -> Result<(), String
     stream.leased = false;
     stream.from_host = from.host;
     let headers = &stream.packet.headers;
-    let ip = headers.iter().position(|header| header.protocol.name == "ipv4");
+    let ip = headers.iter().position(|header| matches!(header.protocol.name, "ipv4" | "ipv6"));
     if stream.next_hop == NextHop::PeerPort
         && let Some((to, _)) = stream.destinations
     {
@@ -115,7 +156,7 @@ fn lease_stream(stream: &mut StreamPlan, from: &Leased<'_>) -> Result<(), String
         vary.writes.push(Write { variable: vary.variables.len() - 1, target, mask });
     };
     if let Some(ip) = ip {
-        list(ip, "src", from.leases.iter().map(|lease| u32::from(lease.ip).into()).collect());
+        list(ip, "src", from.leases.iter().map(|lease| number(lease.address.ip)).collect());
     }
     if stream.fill_source_mac {
         list(0, "src", from.leases.iter().map(|lease| units::Mac(lease.mac).number().into()).collect());
@@ -128,7 +169,7 @@ fn lease_sessions(entry: &mut SessionEntry, from: &Leased<'_>) -> Result<(), Str
     entry.leased = false;
     entry.client_hosts = vec![from.host];
     let session = &mut entry.session;
-    session.clients.addresses = ranges(from.leases);
+    session.clients.addresses = ranges(&from.leases);
     let failed = |reason| format!("sessions {}: {reason}", session.name);
     if entry.hops.iter().all(|hop| matches!(hop.by, HopBy::Given(_))) && !entry.hops.is_empty() {
         return Ok(());
@@ -141,13 +182,12 @@ fn lease_sessions(entry: &mut SessionEntry, from: &Leased<'_>) -> Result<(), Str
             entry.hops.push(SessionHop { host: 0, first, last, by: HopBy::Resolve(hop) });
             continue;
         }
-        let (IpAddr::V4(first), IpAddr::V4(last)) = (first, last) else { continue };
-        let (first, last) = (u32::from(first), u32::from(last));
-        if last - first >= NEIGHBOURS_MAX {
+        let (low, high) = (number(first), number(last));
+        if high - low >= NEIGHBOURS_MAX {
             let reason = format!("more than {NEIGHBOURS_MAX} servers on the clients' own network");
             return Err(failed(reason));
         }
-        for ip in (first..=last).map(|ip| IpAddr::V4(Ipv4Addr::from(ip))) {
+        for ip in (low..=high).map(|ip| address(ip, first.is_ipv4())) {
             let hop = from.hop(ip).map_err(failed)?;
             entry.hops.push(SessionHop { host: 0, first: ip, last: ip, by: HopBy::Resolve(hop) });
         }
@@ -156,19 +196,36 @@ fn lease_sessions(entry: &mut SessionEntry, from: &Leased<'_>) -> Result<(), Str
 }
 
 /// The addresses of the leases, in as few ranges as can be.
-fn ranges(leases: &[Lease]) -> Vec<AddressRange> {
-    let mut addresses: Vec<u32> = leases.iter().map(|lease| u32::from(lease.ip)).collect();
+fn ranges(leases: &[&ClientAddress]) -> Vec<AddressRange> {
+    let v4 = leases.iter().all(|lease| lease.address.ip.is_ipv4());
+    let mut addresses: Vec<u128> = leases.iter().map(|lease| number(lease.address.ip)).collect();
     addresses.sort_unstable();
     addresses.dedup();
     let runs = addresses.chunk_by(|one, next| one + 1 == *next);
-    let ip = |ip: u32| IpAddr::V4(ip.into());
-    runs.map(|run| AddressRange { first: ip(run[0]), last: ip(run[run.len() - 1]), weight: 1, host: 0 })
-        .collect()
+    let range = |run: &[u128]| {
+        let (first, last) = (address(run[0], v4), address(run[run.len() - 1], v4));
+        AddressRange { first, last, weight: 1, host: 0 }
+    };
+    runs.map(range).collect()
+}
+
+/// An address as a number.
+fn number(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(ip) => u32::from(ip).into(),
+        IpAddr::V6(ip) => ip.into(),
+    }
+}
+
+/// The address of a number.
+fn address(number: u128, v4: bool) -> IpAddr {
+    if v4 { IpAddr::V4((number as u32).into()) } else { IpAddr::V6(number.into()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     const PROFILE: &str = r#"
 ports:
@@ -180,9 +237,10 @@ sessions:
   - {name: t, client: {port: west, addresses: dhcp}, server: {addresses: 10.0.0.7..10.0.0.8, ports: 9}, open: 1/s, app: {bulk: {from: client}}}
 "#;
 
-    fn lease(client: u32, last: u8, router: Option<u8>) -> Lease {
+    fn lease(client: u32, last: u8, router: Option<u8>) -> ClientAddress {
         let ip = |last| Ipv4Addr::new(10, 0, 0, last);
         Lease { client, mac: [2, 0, 0, 0, 0, last], ip: ip(last), prefix_len: 24, router: router.map(ip) }
+            .into()
     }
 
     #[test]
@@ -207,6 +265,34 @@ sessions:
         );
         let hops: Vec<_> = entry.hops.iter().map(|hop| hop.by).collect();
         assert_eq!(hops, [HopBy::Resolve([10, 0, 0, 7].into()), HopBy::Resolve([10, 0, 0, 8].into())]);
+    }
+
+    #[test]
+    fn a_client_of_both_families_is_one_host() {
+        let text = PROFILE.replace("dhcp: {clients: 3}}", "dhcp: {clients: 3}, dhcpv6: {clients: 3}}");
+        let text = text.replace("packet: [ipv4, udp]", "packet: [{ipv6: {dst: '2001:db8:9::2'}}, udp]");
+        let plan = crate::load(&text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        let v6 = |client: u32, last: u8| ClientAddress {
+            client,
+            mac: [2, 0, 0, 0, 0, last],
+            address: Address { ip: format!("2001:db8::{last:x}").parse().unwrap(), prefix_len: 64 },
+            link_local: Some(format!("fe80::{last:x}").parse().unwrap()),
+            router: Some("fe80::99".parse().unwrap()),
+        };
+        let leases = vec![lease(0, 50, Some(1)), lease(1, 51, Some(1)), v6(1, 51), v6(2, 60)];
+        let plan = plan.with_leases(&[leases, Vec::new()]).unwrap();
+        let west = &plan.ports[0];
+        assert_eq!(
+            (west.hosts.len(), west.hosts[2].addresses.len(), west.hosts[2].gateways.len()),
+            (4, 3, 2)
+        );
+        let stream = &plan.streams[0];
+        let hop = NextHop::Resolve("fe80::99".parse().unwrap());
+        assert_eq!((stream.from_host, stream.next_hop), (2, hop));
+        let Source::List { values, .. } = &stream.vary.as_ref().unwrap().variables[0].source else {
+            panic!("no list")
+        };
+        assert_eq!(values.iter().map(|ip| *ip as u8).collect::<Vec<_>>(), [51, 60]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What the engine runs: a profile with nothing left to guess. Pure data.
 
+pub use crate::leases::ClientAddress;
 use bgp::PeerConfig;
 use emulate::dhcp::DhcpConfig;
+use emulate::dhcp6::Dhcp6Config;
 use emulate::lldp::Advert;
 use field::{Choice, Vary};
 use replay::{Flows, Trace};
@@ -147,6 +149,8 @@ pub struct PortPlan {
     pub punt: Option<PuntPlan>,
     /// DHCP clients behind it.
     pub dhcp: Option<DhcpPlan>,
+    /// DHCPv6 clients behind it.
+    pub dhcpv6: Option<Dhcp6Plan>,
     /// Multicast groups its own host is a member of.
     pub multicast: Option<MulticastPlan>,
     /// What its hosts say of themselves.
@@ -162,6 +166,11 @@ impl PortPlan {
     /// The port's own host.
     pub fn own(&self) -> &HostPlan {
         &self.hosts[0]
+    }
+
+    /// Whether clients behind it get their addresses when a trial begins.
+    pub fn has_clients(&self) -> bool {
+        self.dhcp.is_some() || self.dhcpv6.is_some()
     }
 
     /// All addresses of all hosts.
@@ -183,6 +192,17 @@ pub struct DhcpPlan {
     /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
     pub has_macs: bool,
     /// How long all may take to get an address.
+    pub timeout: Nanos,
+}
+
+/// DHCPv6 clients behind a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dhcp6Plan {
+    /// What they are; their hardware addresses only if they are given.
+    pub config: Dhcp6Config,
+    /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
+    pub has_macs: bool,
+    /// How long all may take to get what they ask for.
     pub timeout: Nanos,
 }
 

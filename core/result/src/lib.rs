@@ -22,16 +22,16 @@ mod trial;
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
 pub use port::{
-    BgpResult, DhcpResult, KernelRxResult, LldpNeighbourResult, LldpResult, LldpTlvResult, MulticastResult,
-    PortResult,
+    BgpResult, DhcpResult, Dhcpv6Result, KernelRxResult, LldpNeighbourResult, LldpResult, LldpTlvResult,
+    MulticastResult, PortResult,
 };
 pub use session::{
     DNS_CODES, DNS_EXTRA, HTTP_CLASSES, PartResult, PhaseResult, SessionResult, SideDetails, SideResult,
     TlsResult,
 };
 pub use states::{
-    AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, GroupState, LldpPortState, ProtocolCounts,
-    ProtocolStates,
+    AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GroupState, LldpPortState,
+    ProtocolCounts, ProtocolStates,
 };
 pub use stream::{
     BY_MARK, JitterResult, LatencyResult, PacingResult, PathResult, SpreadResult, StreamResult,

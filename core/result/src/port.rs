@@ -29,8 +29,8 @@ part! {
         /// Test packets that the kernel took in by itself. Only of `xdp:` ports.
         #[serde(skip_serializing_if = "Option::is_none")]
         kernel_rx: Option<KernelRxResult> = PART;
-        /// ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups, LLDP agents and BGP speakers
-        /// sent while traffic ran.
+        /// ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents and
+        /// BGP speakers sent while traffic ran.
         tx_answers: u64 = COUNT;
         /// Frames passed to the network namespace of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +54,9 @@ part! {
         /// The port's DHCP clients. Absent if it has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         dhcp: Option<DhcpResult> = PART;
+        /// The port's DHCPv6 clients. Absent if it has none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        dhcpv6: Option<Dhcpv6Result> = PART;
         /// The multicast groups of the port's host. Absent if it joins none.
         #[serde(skip_serializing_if = "Option::is_none")]
         multicast: Option<MulticastResult> = PART;
@@ -125,6 +128,61 @@ part! {
         conflicts: u64 = COUNT;
         /// Commands carried out: addresses renewed or released.
         #[serde(default)]
+        commands: u64 = COUNT;
+    }
+}
+
+part! {
+    /// DHCPv6 clients of a port, from before traffic until their release.
+    pub struct Dhcpv6Result {
+        /// Clients.
+        clients: u64 = COUNT.gauge("dhcpv6_clients");
+        /// Clients that had what they asked for when traffic started.
+        bound: u64 = COUNT;
+        /// Clients that had not.
+        failed: u64 = COUNT;
+        /// Clients that have what they asked for now; in a result, when traffic had ended.
+        holding: u64 = COUNT.gauge("dhcpv6_leases");
+        /// Leases per second, from the first SOLICIT to the last first lease.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bound_per_s: Option<f64> = PER_S;
+        /// Time from a client's first SOLICIT to its lease.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bind_ns: Option<LatencyResult> = PART;
+        /// Router that advertised itself, by its link-local address.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        router: Option<String> = TEXT;
+        /// SOLICIT messages sent.
+        solicits: u64 = COUNT.counter("dhcpv6_solicits");
+        /// ADVERTISE messages received by clients that looked for a server.
+        advertises: u64 = COUNT.counter("dhcpv6_advertises");
+        /// REQUEST messages sent.
+        requests: u64 = COUNT.counter("dhcpv6_requests");
+        /// RENEW messages sent.
+        renews: u64 = COUNT.counter("dhcpv6_renews");
+        /// REBIND messages sent.
+        rebinds: u64 = COUNT.counter("dhcpv6_rebinds");
+        /// RELEASE messages sent.
+        releases: u64 = COUNT.counter("dhcpv6_releases");
+        /// DECLINE messages sent.
+        declines: u64 = COUNT.counter("dhcpv6_declines");
+        /// REPLY messages received by clients that had asked.
+        replies: u64 = COUNT.counter("dhcpv6_replies");
+        /// ADVERTISE and REPLY messages that did not have what was asked for.
+        refused: u64 = COUNT.counter("dhcpv6_refused");
+        /// Messages sent again because no answer came.
+        repeated: u64 = COUNT;
+        /// Leases prolonged by their server.
+        renewed: u64 = COUNT.counter("dhcpv6_renewed_leases");
+        /// Leases prolonged after their server kept silent.
+        rebound: u64 = COUNT.counter("dhcpv6_rebound_leases");
+        /// Leases that ended because nobody prolonged them, or by their server.
+        lost: u64 = COUNT.counter("dhcpv6_lost_leases");
+        /// Leases of an address or a prefix that another client here had, and that were declined.
+        conflicts: u64 = COUNT;
+        /// Leases of an address that a neighbour had, and that were declined.
+        duplicates: u64 = COUNT;
+        /// Commands carried out: leases renewed or released.
         commands: u64 = COUNT;
     }
 }

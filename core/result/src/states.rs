@@ -16,6 +16,9 @@ pub struct ProtocolStates {
     pub bgp: Vec<BgpPeerState>,
     /// DHCP clients, by port and number.
     pub dhcp: Vec<DhcpClientState>,
+    /// DHCPv6 clients, by port and number.
+    #[serde(default)]
+    pub dhcpv6: Vec<Dhcpv6ClientState>,
     /// LLDP agents, by port.
     #[serde(default)]
     pub lldp: Vec<LldpPortState>,
@@ -35,6 +38,12 @@ pub struct ProtocolCounts {
     pub dhcp_clients: u64,
     /// DHCP clients with a lease.
     pub dhcp_leases: u64,
+    /// DHCPv6 clients.
+    #[serde(default)]
+    pub dhcpv6_clients: u64,
+    /// DHCPv6 clients with a lease.
+    #[serde(default)]
+    pub dhcpv6_leases: u64,
     /// Ports with LLDP agents.
     pub lldp_ports: u64,
     /// LLDP neighbours that are known.
@@ -198,6 +207,51 @@ pub struct DhcpClientState {
     pub acks: u32,
     /// NAK messages received.
     pub naks: u32,
+    /// RELEASE messages sent.
+    pub releases: u32,
+}
+
+/// A DHCPv6 client behind a port.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Dhcpv6ClientState {
+    /// Name of the port in the profile.
+    pub port: String,
+    /// Number of the client, from 0.
+    pub client: u32,
+    /// MAC address: `02:00:00:00:00:01`.
+    pub mac: String,
+    /// Link-local address.
+    pub link_local: String,
+    /// Leased address; null without a lease, or if none was asked for. The others are null without a lease, too.
+    pub ip: Option<String>,
+    /// Delegated prefix; null if none was asked for.
+    pub prefix: Option<String>,
+    /// Its length, bits.
+    pub prefix_len: Option<u8>,
+    /// DUID of the server the lease is of, in hexadecimal digits.
+    pub server: Option<String>,
+    /// Duration of the lease, s.
+    pub valid_s: Option<u32>,
+    /// Seconds of the lease until the client asks its server for more time.
+    pub renew_s: Option<u32>,
+    /// Seconds of the lease until the client asks any server.
+    pub rebind_s: Option<u32>,
+    /// SOLICIT messages sent.
+    pub solicits: u32,
+    /// ADVERTISE messages received.
+    pub advertises: u32,
+    /// ADVERTISE messages that did not have what was asked for.
+    pub passed_over: u32,
+    /// REQUEST messages sent.
+    pub requests: u32,
+    /// RENEW messages sent.
+    pub renews: u32,
+    /// REBIND messages sent.
+    pub rebinds: u32,
+    /// REPLY messages received.
+    pub replies: u32,
+    /// REPLY messages that did not have what was asked for.
+    pub refused: u32,
     /// RELEASE messages sent.
     pub releases: u32,
 }

@@ -5,7 +5,7 @@ use crate::frame::{self, Addresses, IPV4, IPV6, Tags};
 use crate::frame_counts::StackCounts;
 use crate::options::{TcpOptions, UdpOptions};
 use crate::template::Template;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Bytes of a TCP header without options.
@@ -43,7 +43,7 @@ pub struct GroupConfig {
     pub mtu: u16,
     /// Its hardware address: frames to others are not its own.
     pub own_mac: [u8; 6],
-    /// Hardware addresses of its IPv4 addresses, where they have their own.
+    /// Hardware addresses of its IP addresses, where they have their own.
     pub own_macs: Option<Arc<OwnMacs>>,
     /// Where its frames go; `None`: to the address from which a flow's first frame came.
     pub hop_mac: Option<[u8; 6]>,
@@ -68,19 +68,19 @@ impl Default for GroupConfig {
     }
 }
 
-/// Hardware addresses of hosts by their IPv4 addresses.
+/// Hardware addresses of hosts by their IP addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnMacs {
     /// By address.
-    all: Vec<(u32, [u8; 6])>,
+    all: Vec<(IpAddr, [u8; 6])>,
     /// The lowest and the highest.
     span: Option<([u8; 6], [u8; 6])>,
 }
 
 impl OwnMacs {
     /// Those of these hosts.
-    pub fn new(hosts: impl IntoIterator<Item = (Ipv4Addr, [u8; 6])>) -> Self {
-        let mut all: Vec<(u32, [u8; 6])> = hosts.into_iter().map(|(ip, mac)| (ip.into(), mac)).collect();
+    pub fn new(hosts: impl IntoIterator<Item = (IpAddr, [u8; 6])>) -> Self {
+        let mut all: Vec<(IpAddr, [u8; 6])> = hosts.into_iter().collect();
         all.sort_unstable();
         let macs = || all.iter().map(|(_, mac)| *mac);
         let span = macs().min().zip(macs().max());
@@ -88,7 +88,7 @@ impl OwnMacs {
     }
 
     /// That of an address.
-    pub(crate) fn of(&self, ip: u32) -> Option<[u8; 6]> {
+    pub(crate) fn of(&self, ip: IpAddr) -> Option<[u8; 6]> {
         let place = self.all.binary_search_by_key(&ip, |(of, _)| *of).ok()?;
         Some(self.all[place].1)
     }

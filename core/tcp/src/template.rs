@@ -7,6 +7,7 @@
 
 use crate::frame::{self, Addresses, ETHERNET, IPV4, IPV6, TAG};
 use crate::group::{GroupConfig, OwnMacs};
+use std::net::IpAddr;
 use std::sync::Arc;
 use wire::checksum;
 
@@ -119,12 +120,14 @@ impl Template {
     }
 }
 
-/// Writes the hardware address that belongs to the sender's IPv4 address.
+/// Writes the hardware address that belongs to the sender's IP address.
 #[cold]
 fn put_own_mac(macs: &OwnMacs, addresses: &Addresses, out: &mut [u8]) {
-    if let Addresses::V4 { from, .. } = *addresses
-        && let Some(mac) = macs.of(from)
-    {
+    let from = match *addresses {
+        Addresses::V4 { from, .. } => IpAddr::V4(from.into()),
+        Addresses::V6 { from, .. } => IpAddr::V6(from.into()),
+    };
+    if let Some(mac) = macs.of(from) {
         out[6..12].copy_from_slice(&mac);
     }
 }

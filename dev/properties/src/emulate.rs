@@ -1,12 +1,13 @@
-//! Frames of any bytes to DHCP clients, members of groups and LLDP agents: they survive them all, and what they make of them is sound.
+//! Frames of any bytes to DHCP and DHCPv6 clients, to who looks for a router, to members of groups and LLDP agents: they survive them all, and what they make of them is sound.
 //!
 //! The first byte of an input says how far the clients are: looking for a server, asking for an address, or bound; the rest is
 //! the frame.
 
 use ::emulate::dhcp::{DhcpClients, DhcpConfig, RelayInfo};
+use ::emulate::dhcp6::{Dhcp6Clients, Dhcp6Config};
 use ::emulate::groups::{GroupHost, GroupMembers, Membership};
 use ::emulate::lldp::{Advert, LldpAgents, LldpConfig, LldpId, OrganizationTlv};
-use ::emulate::may_concern;
+use ::emulate::{RouterFinder, may_concern};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use units::Nanos;
@@ -47,6 +48,8 @@ pub fn check(data: &[u8]) {
     }
     assert!(reports.len() <= 8 && reports.iter().all(|frame| frame.len() <= 1_514));
     check_agent(frame);
+    check_dhcp6(how % 3, frame);
+    check_router(frame);
 }
 
 /// An agent that hears a frame knows one neighbour at most, for as long as that asked for, and sends on.
@@ -68,6 +71,81 @@ fn check_agent(frame: &[u8]) {
         agent.poll(due, &mut frames);
     }
     assert!(agent.neighbours().next().is_none() && frames.len() > 20);
+}
+
+/// DHCPv6 clients that hear a frame send on, some at a time, and nobody has another's address.
+fn check_dhcp6(how: u8, frame: &[u8]) {
+    let (mut clients, _) = clients6(how);
+    let before = clients.holding();
+    let heard = clients.take(NOW, frame);
+    assert!(!heard || may_concern(frame), "a frame that nobody would look at");
+    assert!(clients.holding().abs_diff(before) <= 1);
+    for lease in clients.leases() {
+        let ip = lease.ip.expect("all ask for one");
+        assert!(!ip.is_unspecified() && !ip.is_multicast());
+        assert_eq!(clients.mac_of_ip(ip), Some(lease.mac));
+    }
+    let mut frames = Vec::new();
+    (0..40).for_each(|second| clients.poll(Nanos::from_secs(10 + second), &mut frames));
+    assert!(frames.len() <= 40 * 64 && frames.iter().all(|frame| frame.len() <= 400));
+}
+
+/// Who hears any router knows one at most, for as long as that said.
+fn check_router(frame: &[u8]) {
+    let mut finder = RouterFinder::new([2, 0, 0, 0, 0, 1], Vec::new());
+    let heard = finder.take(NOW, frame);
+    assert!(!heard || may_concern(frame), "a frame that nobody would look at");
+    let router = finder.router(NOW);
+    assert!(router.is_none_or(|router| heard && router.is_unicast_link_local()));
+    assert_eq!(finder.router(Nanos::from_secs(10 + 65_536)), None, "a router's lifetime has 16 bits");
+}
+
+/// DHCPv6 clients after some steps, and the last answer they took.
+fn clients6(steps: u8) -> (Dhcp6Clients, Vec<u8>) {
+    let mut clients = Dhcp6Clients::new(Dhcp6Config {
+        clients: CLIENTS,
+        mac: [2, 0, 0, 0, 0, 1],
+        vlans: Vec::new(),
+        rate: 1,
+        outstanding: CLIENTS,
+        address: true,
+        prefix_len: Some(56),
+        rapid_commit: false,
+        check: true,
+        ask_for: Vec::new(),
+        seed: 1,
+    });
+    let mut last = Vec::new();
+    for step in 0..=steps {
+        let mut frames = Vec::new();
+        clients.poll(NOW, &mut frames);
+        clients.poll(NOW, &mut frames);
+        let Some(asked) = frames.first() else { break };
+        // An advertisement, then a reply.
+        last = answer6(asked, if step == 0 { 2 } else { 7 });
+        if step < steps {
+            assert!(clients.take(NOW, &last));
+        }
+    }
+    (clients, last)
+}
+
+/// A server's answer to a client's message: the message with a server and leases behind it.
+fn answer6(asked: &[u8], kind: u8) -> Vec<u8> {
+    let mut frame = asked[..62 + 4 + 14].to_vec();
+    frame[54..58].copy_from_slice(&[2, 35, 2, 34]);
+    frame[62] = kind;
+    frame.extend([0, 2, 0, 7, 0, 2, 0, 0, 0, 9, 1, 0, 7, 0, 1, 255]);
+    let times = [0, 0, 0, 50, 0, 0, 0, 90];
+    let prefix = [0x20, 1, 0xd, 0xb8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    frame.extend([0, 3, 0, 40, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 20, 0, 5, 0, 24]);
+    frame.extend([&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9][..], &times].concat());
+    frame.extend([0, 25, 0, 41, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 20, 0, 26, 0, 25]);
+    frame.extend([&times[..], &[56], &prefix].concat());
+    let len = ((frame.len() - 54) as u16).to_be_bytes();
+    frame[18..20].copy_from_slice(&len);
+    frame[58..60].copy_from_slice(&len);
+    frame
 }
 
 fn agent() -> LldpAgents {
@@ -160,6 +238,28 @@ pub fn seeds() -> Vec<Vec<u8>> {
         nak[42 + 242] = 6;
         seeds.extend([last, nak].map(|frame| [&[steps], &frame[..]].concat()));
     }
+    for steps in 0..3 {
+        let (_, last) = clients6(steps);
+        seeds.extend((!last.is_empty()).then(|| [&[steps], &last[..]].concat()));
+    }
+    // A router with a prefix, and a neighbour.
+    let icmp = |message: &[u8]| {
+        let mut frame = vec![0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 0x86, 0xdd, 0x60, 0, 0, 0, 0];
+        frame.extend([message.len() as u8, 58, 255, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]);
+        frame.extend([0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        let pseudo = wire::checksum::sum(&frame[22..54], 58 + message.len() as u64);
+        let sum = wire::checksum::finish(wire::checksum::sum(message, pseudo)).to_be_bytes();
+        frame.extend(message);
+        frame[56..58].copy_from_slice(&sum);
+        [&[2], &frame[..]].concat()
+    };
+    let ip = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9];
+    let router = [
+        134, 0, 0, 0, 64, 0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0, 3, 4, 64, 0xc0, 0, 0, 1, 0, 0, 0, 0, 99, 0, 0, 0,
+        0,
+    ];
+    seeds.push(icmp(&[&router[..], &ip].concat()));
+    seeds.push(icmp(&[&[136, 0, 0, 0, 0x20, 0, 0, 0][..], &ip].concat()));
     let igmp = |message: &[u8]| {
         let mut frame =
             [&[1, 0, 0x5e, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0, 0][..], &[20 + message.len() as u8]]

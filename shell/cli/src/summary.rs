@@ -125,6 +125,16 @@ fn clients(document: &ResultDocument) -> String {
             let _ =
                 writeln!(text, "; {} renewed, {} lost", count(dhcp.renewed + dhcp.rebound), count(dhcp.lost));
         }
+        if let Some(dhcp) = &port.dhcpv6 {
+            let (bound, all) = (count(dhcp.bound), count(dhcp.clients));
+            let _ = write!(text, "  {name}: {bound} of {all} DHCPv6 clients bound");
+            if let Some(rate) = dhcp.bound_per_s {
+                let p50 = latency(dhcp.bind_ns.as_ref(), |t| t.p50);
+                let _ = write!(text, ", {}, each in {p50} (p50)", quantity(rate, "/s"));
+            }
+            let _ =
+                writeln!(text, "; {} renewed, {} lost", count(dhcp.renewed + dhcp.rebound), count(dhcp.lost));
+        }
         if let Some(groups) = &port.multicast {
             let (joined, queries) = (count(groups.joined), count(groups.queries));
             let _ = writeln!(text, "  {name}: {joined} multicast groups joined, {queries} queries received");

@@ -2,9 +2,11 @@
 
 mod bgp;
 mod commands;
+mod dhcp6;
 mod failure;
 mod hosts;
 mod lldp;
 mod report;
+mod times;
 
 pub(crate) use hosts::{Emulation, send};

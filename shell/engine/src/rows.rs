@@ -137,6 +137,7 @@ pub(crate) fn ports(
             tx_answers: n.tx_answers,
             // Known only to who looks after them.
             dhcp: None,
+            dhcpv6: None,
             multicast: None,
             lldp: None,
             bgp: None,

@@ -30,6 +30,7 @@ use neighbours::prepare;
 use os::TscClock;
 use port::{PortFacts, VirtualClock};
 use profile::Plan;
+use profile::plan::PortPlan;
 use profile::plan::SessionEntry;
 use result::{ClockResult, ProtocolResult, ResultDocument, WorkerResult};
 use std::borrow::Cow;
@@ -173,7 +174,7 @@ impl Session {
 
 /// The plan with the leases of its DHCP clients; `None` if it has no clients.
 fn leased(plan: &Plan, emulation: &Emulation) -> Result<Option<Plan>, EngineError> {
-    if !plan.ports.iter().any(|port| port.dhcp.is_some()) {
+    if !plan.ports.iter().any(PortPlan::has_clients) {
         return Ok(None);
     }
     plan.with_leases(&emulation.leases()).map(Some).map_err(EngineError::Machine)

@@ -193,6 +193,58 @@ class DhcpResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Dhcpv6Result:
+    """DHCPv6 clients of a port, from before traffic until their release."""
+
+    clients: int
+    """Clients."""
+    bound: int
+    """Clients that had what they asked for when traffic started."""
+    failed: int
+    """Clients that had not."""
+    holding: int
+    """Clients that have what they asked for now; in a result, when traffic had ended."""
+    solicits: int
+    """SOLICIT messages sent."""
+    advertises: int
+    """ADVERTISE messages received by clients that looked for a server."""
+    requests: int
+    """REQUEST messages sent."""
+    renews: int
+    """RENEW messages sent."""
+    rebinds: int
+    """REBIND messages sent."""
+    releases: int
+    """RELEASE messages sent."""
+    declines: int
+    """DECLINE messages sent."""
+    replies: int
+    """REPLY messages received by clients that had asked."""
+    refused: int
+    """ADVERTISE and REPLY messages that did not have what was asked for."""
+    repeated: int
+    """Messages sent again because no answer came."""
+    renewed: int
+    """Leases prolonged by their server."""
+    rebound: int
+    """Leases prolonged after their server kept silent."""
+    lost: int
+    """Leases that ended because nobody prolonged them, or by their server."""
+    conflicts: int
+    """Leases of an address or a prefix that another client here had, and that were declined."""
+    duplicates: int
+    """Leases of an address that a neighbour had, and that were declined."""
+    commands: int
+    """Commands carried out: leases renewed or released."""
+    bound_per_s: float | None = None
+    """Leases per second, from the first SOLICIT to the last first lease."""
+    bind_ns: LatencyResult | None = None
+    """Time from a client's first SOLICIT to its lease."""
+    router: str | None = None
+    """Router that advertised itself, by its link-local address."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class IntervalDocument:
     """Counts since the previous interval: one line of a `--jsonl` file."""
 
@@ -509,8 +561,8 @@ class PortResult:
     rx_other: int
     """Packets received that are not test packets of this run."""
     tx_answers: int
-    """ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups, LLDP agents and BGP speakers
-    sent while traffic ran.
+    """ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents and
+    BGP speakers sent while traffic ran.
     """
     rx_errors: dict[str, int]
     """Frames received with errors, and frames lost in the tester, by reason."""
@@ -532,6 +584,8 @@ class PortResult:
     """IP fragments received for the port's hosts, packets reassembled from them, and packets given up."""
     dhcp: DhcpResult | None = None
     """The port's DHCP clients. Absent if it has none."""
+    dhcpv6: Dhcpv6Result | None = None
+    """The port's DHCPv6 clients. Absent if it has none."""
     multicast: MulticastResult | None = None
     """The multicast groups of the port's host. Absent if it joins none."""
     lldp: LldpResult | None = None

@@ -83,6 +83,10 @@ class Port(Written):
     """
     dhcp: Dhcp | Mapping[str, Any] | None = None
     """DHCP clients behind the port, besides its hosts."""
+    dhcpv6: Dhcpv6 | Mapping[str, Any] | None = None
+    """DHCPv6 clients behind the port, besides its hosts. Those of 'dhcp' with the same MAC address are the same
+    hosts.
+    """
     multicast: Multicast | Mapping[str, Any] | None = None
     """Multicast groups that the port's first host joins."""
     lldp: Lldp | Mapping[str, Any] | None = None
@@ -210,6 +214,43 @@ class Dhcp(Written):
     """Circuit identifier that an access node adds (option 82, RFC 3046)."""
     remote_id: str | None = None
     """Remote identifier that an access node adds (option 82, RFC 3046)."""
+
+
+@dataclass(kw_only=True)
+class Dhcpv6(Written):
+    """DHCPv6 clients behind a port (RFC 8415), each with a MAC address of its own, from which its DUID and its
+    link-local address follow, in the VLANs of the port. They get their leases before traffic starts, renew them
+    while it runs, and release them at the end. Streams with 'from_host: dhcp' and an ipv6 header, and sessions with
+    'addresses: dhcp' and servers of IPv6, use the addresses. Their router is the one that advertises itself;
+    without any, the port's gateway.
+    """
+
+    clients: int
+    """Number of clients."""
+    rate: str | None = None
+    """Rate at which clients begin, and at which they release what they have at the end. Default: 500/s."""
+    outstanding: int | None = None
+    """Maximum number of clients that wait for an answer at a time. Default: 1000."""
+    timeout: str | None = None
+    """How long to wait until all have what they ask for. Traffic then starts with those that have it, and the
+    result is not valid; without any, the run ends with an error. Default: 60s.
+    """
+    mac: str | None = None
+    """MAC address of the first client; each other has the next. Default: made from the port's; the clients of
+    'dhcp' have the same.
+    """
+    address: bool | None = None
+    """Whether each asks for an address (IA_NA)."""
+    prefix: int | None = None
+    """Length of the prefix each asks for (IA_PD). Default: none is asked for."""
+    rapid_commit: bool | None = None
+    """Whether servers may answer the first message with a lease at once (rapid commit)."""
+    check: bool | None = None
+    """Whether each asks its neighbours for its address before it uses it (RFC 4862 section 5.4), and declines one
+    that a neighbour has. That takes 1 s.
+    """
+    options: Sequence[int] | None = None
+    """Options to ask for (option 6)."""
 
 
 @dataclass(kw_only=True)

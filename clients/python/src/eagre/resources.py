@@ -607,6 +607,52 @@ class DhcpClientState:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Dhcpv6ClientState:
+    """A DHCPv6 client behind a port."""
+
+    port: str
+    """Name of the port in the profile."""
+    client: int
+    """Number of the client, from 0."""
+    mac: str
+    """MAC address: `02:00:00:00:00:01`."""
+    link_local: str
+    """Link-local address."""
+    solicits: int
+    """SOLICIT messages sent."""
+    advertises: int
+    """ADVERTISE messages received."""
+    passed_over: int
+    """ADVERTISE messages that did not have what was asked for."""
+    requests: int
+    """REQUEST messages sent."""
+    renews: int
+    """RENEW messages sent."""
+    rebinds: int
+    """REBIND messages sent."""
+    replies: int
+    """REPLY messages received."""
+    refused: int
+    """REPLY messages that did not have what was asked for."""
+    releases: int
+    """RELEASE messages sent."""
+    ip: str | None = None
+    """Leased address; null without a lease, or if none was asked for. The others are null without a lease, too."""
+    prefix: str | None = None
+    """Delegated prefix; null if none was asked for."""
+    prefix_len: int | None = None
+    """Its length, bits."""
+    server: str | None = None
+    """DUID of the server the lease is of, in hexadecimal digits."""
+    valid_s: int | None = None
+    """Duration of the lease, s."""
+    renew_s: int | None = None
+    """Seconds of the lease until the client asks its server for more time."""
+    rebind_s: int | None = None
+    """Seconds of the lease until the client asks any server."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Difference:
     """How far a value is from that of the first campaign."""
 

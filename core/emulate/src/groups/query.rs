@@ -49,7 +49,11 @@ fn exponential(code: u64, mantissa: u32) -> u64 {
 impl Heard {
     pub(super) fn read(packet: &Packet<'_>) -> Option<Self> {
         match *packet {
-            Packet::Dhcp { .. } | Packet::Lldp { .. } => None,
+            Packet::Dhcp { .. }
+            | Packet::Dhcp6 { .. }
+            | Packet::Router { .. }
+            | Packet::Claim { .. }
+            | Packet::Lldp { .. } => None,
             Packet::Igmp { to, message, .. } => igmp(to, message),
             Packet::Mld { from, message, .. } => mld(from, message),
         }

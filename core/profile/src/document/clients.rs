@@ -96,6 +96,53 @@ fn retry() -> Duration {
     Duration(Nanos::from_secs(4))
 }
 
+/// DHCPv6 clients behind a port (RFC 8415), each with a MAC address of its own, from which its DUID and its link-local address
+/// follow, in the VLANs of the port. They get their leases before traffic starts, renew them while it runs, and release them at
+/// the end. Streams with 'from_host: dhcp' and an ipv6 header, and sessions with 'addresses: dhcp' and servers of IPv6, use the
+/// addresses. Their router is the one that advertises itself; without any, the port's gateway.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Dhcpv6")]
+pub struct Dhcpv6Doc {
+    /// Number of clients.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub clients: u32,
+    /// Rate at which clients begin, and at which they release what they have at the end.
+    #[serde(default = "client_rate")]
+    pub rate: SessionRate,
+    /// Maximum number of clients that wait for an answer at a time.
+    #[serde(default = "outstanding")]
+    #[schemars(range(min = 1))]
+    pub outstanding: u32,
+    /// How long to wait until all have what they ask for. Traffic then starts with those that have it, and the result is not
+    /// valid; without any, the run ends with an error.
+    #[serde(default = "bind_timeout")]
+    pub timeout: Duration,
+    /// MAC address of the first client; each other has the next. Default: made from the port's; the clients of 'dhcp' have
+    /// the same.
+    pub mac: Option<Mac>,
+    /// Whether each asks for an address (IA_NA).
+    #[serde(default = "yes")]
+    pub address: bool,
+    /// Length of the prefix each asks for (IA_PD). Default: none is asked for.
+    #[schemars(range(min = 1, max = 64))]
+    pub prefix: Option<u8>,
+    /// Whether servers may answer the first message with a lease at once (rapid commit).
+    #[serde(default)]
+    pub rapid_commit: bool,
+    /// Whether each asks its neighbours for its address before it uses it (RFC 4862 section 5.4), and declines one that a
+    /// neighbour has. That takes 1 s.
+    #[serde(default = "yes")]
+    pub check: bool,
+    /// Options to ask for (option 6).
+    #[serde(default)]
+    pub options: Vec<u16>,
+}
+
+fn yes() -> bool {
+    true
+}
+
 /// Multicast groups that the port's first host is a member of. It joins them before traffic starts or while it runs, answers
 /// queries, and leaves them at the end (IGMP, MLD).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -133,6 +133,8 @@ pub struct PortDoc {
     pub punt: Option<PuntDoc>,
     /// DHCP clients behind the port, besides its hosts.
     pub dhcp: Option<DhcpDoc>,
+    /// DHCPv6 clients behind the port, besides its hosts. Those of 'dhcp' with the same MAC address are the same hosts.
+    pub dhcpv6: Option<Dhcpv6Doc>,
     /// Multicast groups that the port's first host joins.
     pub multicast: Option<MulticastDoc>,
     /// What the port's hosts say of themselves by LLDP, and whether neighbours are listed. '{}' is an agent with all defaults.

@@ -1,9 +1,10 @@
-//! DHCP clients behind a port, and the multicast groups of its host.
+//! DHCP and DHCPv6 clients behind a port, and the multicast groups of its host.
 
 use super::Resolver;
-use crate::document::{DhcpDoc, MembershipDoc, MulticastDoc};
-use crate::plan::{DhcpPlan, MembershipPlan, MulticastPlan};
+use crate::document::{DhcpDoc, Dhcpv6Doc, Mac, MembershipDoc, MulticastDoc};
+use crate::plan::{Dhcp6Plan, DhcpPlan, MembershipPlan, MulticastPlan};
 use emulate::dhcp::{DhcpConfig, RelayInfo};
+use emulate::dhcp6::Dhcp6Config;
 use std::net::IpAddr;
 use units::Pps;
 
@@ -22,15 +23,7 @@ impl Resolver<'_> {
         if dhcp.retry.0.0 == 0 {
             self.reading.fail(format!("{path}.retry"), "must be longer than 0");
         }
-        let first = dhcp.mac.as_ref().map(|mac| units::Mac(mac.0));
-        if first.is_some_and(|mac| mac.0[0] & GROUP != 0) {
-            let reason = "is a multicast address; clients need unicast addresses";
-            self.reading.fail(format!("{path}.mac"), reason);
-        }
-        if first.is_some_and(|mac| mac.number() + u64::from(dhcp.clients) > 1 << 48) {
-            let reason = "leaves too few MAC addresses after it for the clients";
-            self.reading.fail(format!("{path}.mac"), reason);
-        }
+        let first = self.first_mac(&path, dhcp.mac.as_ref(), dhcp.clients);
         let config = DhcpConfig {
             clients: dhcp.clients,
             mac: first.map_or([0; 6], |mac| mac.0),
@@ -47,6 +40,43 @@ impl Resolver<'_> {
             seed: self.seed_of(&path, "dhcp"),
         };
         DhcpPlan { config, has_macs: first.is_some(), timeout: dhcp.timeout.0 }
+    }
+
+    pub(super) fn dhcpv6(&mut self, port: &str, dhcp: &Dhcpv6Doc, vlans: &[u16]) -> Dhcp6Plan {
+        let path = format!("ports.{port}.dhcpv6");
+        self.within_a_year(&format!("{path}.timeout"), dhcp.timeout.0);
+        if !dhcp.address && dhcp.prefix.is_none() {
+            self.reading.fail(&path, "asks for nothing: leave 'address: false' out, or give it a 'prefix'");
+        }
+        let first = self.first_mac(&path, dhcp.mac.as_ref(), dhcp.clients);
+        let config = Dhcp6Config {
+            clients: dhcp.clients,
+            mac: first.map_or([0; 6], |mac| mac.0),
+            vlans: vlans.to_vec(),
+            rate: self.per_second(&format!("{path}.rate"), dhcp.rate.0),
+            outstanding: dhcp.outstanding,
+            address: dhcp.address,
+            prefix_len: dhcp.prefix,
+            rapid_commit: dhcp.rapid_commit,
+            check: dhcp.check,
+            ask_for: dhcp.options.clone(),
+            seed: self.seed_of(&path, "dhcpv6"),
+        };
+        Dhcp6Plan { config, has_macs: first.is_some(), timeout: dhcp.timeout.0 }
+    }
+
+    /// The hardware address of the first of so many clients, if it is given.
+    fn first_mac(&mut self, path: &str, mac: Option<&Mac>, clients: u32) -> Option<units::Mac> {
+        let first = mac.map(|mac| units::Mac(mac.0));
+        if first.is_some_and(|mac| mac.0[0] & GROUP != 0) {
+            let reason = "is a multicast address; clients need unicast addresses";
+            self.reading.fail(format!("{path}.mac"), reason);
+        }
+        if first.is_some_and(|mac| mac.number() + u64::from(clients) > 1 << 48) {
+            let reason = "leaves too few MAC addresses after it for the clients";
+            self.reading.fail(format!("{path}.mac"), reason);
+        }
+        first
     }
 
     pub(super) fn multicast(&mut self, port: &str, multicast: &MulticastDoc) -> MulticastPlan {

@@ -120,8 +120,11 @@ impl Resolver<'_> {
     /// Without streams there must be sessions, a capture or hosts with a control plane, unless it is said that there are none.
     fn something_to_do(&mut self) {
         let is_busy = |port: &PortDoc| {
-            let hosts_act =
-                port.dhcp.is_some() || port.multicast.is_some() || port.lldp.is_some() || port.bgp.is_some();
+            let hosts_act = port.dhcp.is_some()
+                || port.dhcpv6.is_some()
+                || port.multicast.is_some()
+                || port.lldp.is_some()
+                || port.bgp.is_some();
             port.capture.is_some() || port.punt.is_some() || hosts_act
         };
         let captures = self.document.ports.values().any(is_busy);
@@ -182,6 +185,7 @@ impl Resolver<'_> {
         let bgp = port.bgp.as_ref().map(|bgp| self.bgp(name, bgp, &hosts, port.punt.is_some()));
         PortPlan {
             dhcp: port.dhcp.as_ref().map(|dhcp| self.dhcp(name, dhcp, &vlans)),
+            dhcpv6: port.dhcpv6.as_ref().map(|dhcp| self.dhcpv6(name, dhcp, &vlans)),
             multicast: port.multicast.as_ref().map(|multicast| self.multicast(name, multicast)),
             lldp: port.lldp.as_ref().map(|lldp| self.lldp(name, lldp, &hosts)),
             bgp,

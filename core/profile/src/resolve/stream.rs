@@ -211,7 +211,8 @@ impl<'a> Resolver<'a> {
     /// Whether the DHCP clients of its port send a stream.
     fn is_leased(&mut self, path: &str, stream: &StreamDoc, from: PortName) -> bool {
         let PortName::Sound(port) = from else { return false };
-        let leased = stream.from_host.as_deref() == Some("dhcp") && self.ports[port].dhcp.is_some();
+        let has_clients = self.ports[port].dhcp.is_some() || self.ports[port].dhcpv6.is_some();
+        let leased = stream.from_host.as_deref() == Some("dhcp") && has_clients;
         if !leased {
             return false;
         }
@@ -220,7 +221,7 @@ impl<'a> Resolver<'a> {
                 .fail(format!("{path}.from_host"), "DHCP clients send a 'packet', no 'frame' or 'replay'");
         }
         let has = |field: &str| stream.vary.contains_key(field) || stream.per_copy.contains_key(field);
-        if let Some(field) = ["ipv4.src", "ethernet.src"].into_iter().find(|field| has(field)) {
+        if let Some(field) = ["ipv4.src", "ipv6.src", "ethernet.src"].into_iter().find(|field| has(field)) {
             let reason =
                 format!("'{field}' is that of the DHCP clients; leave it out, or leave 'from_host' out");
             self.reading.fail(format!("{path}.from_host"), reason);
@@ -229,15 +230,33 @@ impl<'a> Resolver<'a> {
     }
 
     /// Leaves the source of a packet that DHCP clients send to their leases.
-    fn leave_source(&mut self, path: &str, draft: &mut Draft) {
+    fn leave_source(&mut self, path: &str, draft: &mut Draft, from: usize) {
+        let port = &self.ports[from];
+        let has_v6 = port.dhcpv6.as_ref().is_some_and(|dhcp| dhcp.config.address);
+        let (has_v4, name) = (port.dhcp.is_some(), port.name.clone());
         let ip = draft.ip_header().map(|(index, header)| (index, header.protocol.name));
-        let Some((index, "ipv4")) = ip else {
-            self.reading.fail(path, "DHCP clients send IPv4; the packet needs an ipv4 header");
-            return;
+        let index = match ip {
+            Some((index, "ipv4")) if has_v4 => index,
+            Some((index, "ipv6")) if has_v6 => index,
+            _ => {
+                let header = if has_v4 && has_v6 {
+                    "an ipv4 or ipv6"
+                } else if has_v6 {
+                    "an ipv6"
+                } else {
+                    "an ipv4"
+                };
+                let reason =
+                    format!("the DHCP clients of port '{name}' have addresses for {header} header only");
+                self.reading.fail(path, reason);
+                return;
+            }
         };
         let header = &mut draft.spec.headers[index];
         if header.value("src").is_some() {
-            self.reading.fail(path, "ipv4.src is set; with 'from_host: dhcp' it is the clients'");
+            let reason =
+                format!("{}.src is set; with 'from_host: dhcp' it is the clients'", header.protocol.name);
+            self.reading.fail(path, reason);
         }
         if let Some(field) = header.protocol.field("src") {
             header.put(field, 0);
@@ -288,7 +307,7 @@ impl<'a> Resolver<'a> {
                 self.retag(&format!("{path}.per_copy"), &mut draft, route.from, from_host);
                 let route = Route { from_host, to_host, ..route };
                 plan.next_hop = if plan.leased {
-                    self.leave_source(&packet_path, &mut draft);
+                    self.leave_source(&packet_path, &mut draft, route.from);
                     self.address_from_clients(&packet_path, &mut draft, route)
                 } else {
                     self.address(&packet_path, &mut draft, route)

@@ -1,16 +1,17 @@
 //! Commands about what hosts do by themselves: which of them are meant, and how they stand.
 
 use super::bgp::Speakers;
-use super::hosts::{Clients, Emulation, PortEmulation};
-use super::lldp::Agents;
+use super::hosts::{Clients, Commanded, Emulation, PortEmulation};
 use crate::control::commands::{
     ActionOn, Command, CommandError, ProtocolAction, ProtocolCommand, Reply, Request,
 };
 use ::bgp::{HeardAttributes, Origin, Prefix, State};
 use emulate::dhcp::ClientView;
+use emulate::dhcp6::ClientView6;
 use emulate::groups::Membership;
 use result::{
-    AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, GroupState, LldpPortState, ProtocolStates,
+    AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GroupState, LldpPortState,
+    ProtocolStates,
 };
 use units::Nanos;
 
@@ -44,7 +45,7 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
     };
     let has_it = |port: &PortEmulation| match on {
         ActionOn::Bgp => port.bgp.is_some(),
-        ActionOn::Dhcp => port.dhcp.is_some(),
+        ActionOn::Dhcp => port.dhcp.is_some() || port.dhcp6.is_some(),
         ActionOn::Lldp => port.lldp.is_some(),
     };
     let is_meant = |port: &&mut PortEmulation| wanted.is_none_or(|name| port.name == *name) && has_it(port);
@@ -62,24 +63,23 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
     }
     let mut changed = 0;
     for port in &mut meant {
-        let (done, counted) = match on {
+        let mut done = Commanded::default();
+        match on {
             ActionOn::Dhcp => {
-                let change = |clients| change_clients(clients, now, command.action);
-                (port.dhcp.as_mut().map_or(0, change), &mut port.commanded.dhcp)
+                done.dhcp =
+                    port.dhcp.as_mut().map_or(0, |clients| change_clients(clients, now, command.action));
+                done.dhcp6 = port.dhcp6.as_mut().map_or(0, |clients| clients.change(now, command.action));
             }
             ActionOn::Bgp => {
-                let change = |speakers| change_speakers(speakers, now, command);
-                (port.bgp.as_mut().map_or(0, change), &mut port.commanded.bgp)
+                done.bgp = port.bgp.as_mut().map_or(0, |speakers| change_speakers(speakers, now, command));
             }
             ActionOn::Lldp => {
-                let change = |agents: &mut Agents| {
-                    u64::from(agents.set(now, command.action == ProtocolAction::Enable))
-                };
-                (port.lldp.as_mut().map_or(0, change), &mut port.commanded.lldp)
+                let enable = command.action == ProtocolAction::Enable;
+                done.lldp = port.lldp.as_mut().map_or(0, |agents| u64::from(agents.set(now, enable)));
             }
-        };
-        *counted += u64::from(done > 0);
-        changed += done;
+        }
+        port.commanded.count(&done);
+        changed += done.all().iter().sum::<u64>();
     }
     Ok(changed)
 }
@@ -187,6 +187,12 @@ fn states(ports: &[PortEmulation], now: Nanos, with_routes: bool, limit: usize) 
             all.counts.groups += members.groups().count() as u64;
             let listed = members.memberships().take(limit - all.groups.len());
             all.groups.extend(listed.map(|(member, since)| group_state(name, &member, now.since(since))));
+        }
+        if let Some(clients) = &port.dhcp6 {
+            all.counts.dhcpv6_clients += u64::from(clients.machine.config().clients);
+            all.counts.dhcpv6_leases += u64::from(clients.machine.holding());
+            let listed = clients.machine.views().take(limit - all.dhcpv6.len());
+            all.dhcpv6.extend(listed.map(|view| client6_state(name, &view)));
         }
     }
     all
@@ -296,5 +302,31 @@ fn client_state(port: &str, view: &ClientView, now: Nanos) -> DhcpClientState {
         acks: view.tally.acks,
         naks: view.tally.naks,
         releases: view.tally.releases,
+    }
+}
+
+fn client6_state(port: &str, view: &ClientView6<'_>) -> Dhcpv6ClientState {
+    let (held, tally) = (view.held.as_ref(), &view.tally);
+    Dhcpv6ClientState {
+        port: port.to_owned(),
+        client: view.client,
+        mac: units::Mac(view.mac).to_string(),
+        link_local: emulate::link_local(view.mac).to_string(),
+        ip: held.and_then(|held| held.lease.ip).map(|ip| ip.to_string()),
+        prefix: held.and_then(|held| held.lease.prefix).map(|(ip, _)| ip.to_string()),
+        prefix_len: held.and_then(|held| held.lease.prefix).map(|(_, len)| len),
+        server: held.map(|held| held.server.iter().map(|byte| format!("{byte:02x}")).collect()),
+        valid_s: held.map(|held| held.valid_s),
+        renew_s: held.map(|held| held.renew_s),
+        rebind_s: held.map(|held| held.rebind_s),
+        solicits: tally.solicits,
+        advertises: tally.advertises,
+        passed_over: tally.passed_over,
+        requests: tally.requests,
+        renews: tally.renews,
+        rebinds: tally.rebinds,
+        replies: tally.replies,
+        refused: tally.refused,
+        releases: tally.releases,
     }
 }

@@ -6,6 +6,7 @@
 //! Not here: the protocols (`emulate`); what traffic does with leases (`profile::Plan::with_leases`).
 
 use super::bgp::Speakers;
+use super::dhcp6::Clients6;
 use super::failure::nobody_bound;
 use super::lldp::Agents;
 use crate::control::commands::Commands;
@@ -14,13 +15,14 @@ use crate::trial::hosts::{EmulatedHosts, LOCAL, host_macs};
 use crate::trial::rig::Rig;
 use crate::worker::commands::{HostEvent, WorkerCommand};
 use crate::worker::receive::Receiver;
-use emulate::dhcp::{DhcpClients, DhcpConfig, Lease};
+use emulate::dhcp::{DhcpClients, DhcpConfig};
 use emulate::groups::{GroupHost, GroupMembers, Membership};
+use emulate::link_local;
 use neighbour::{Host, Hosts, Mac};
 use port::{BURST, Burst, Clock, TxQueue};
 use profile::Plan;
-use profile::plan::{DhcpPlan, HostPlan, MembershipPlan, MulticastPlan, PortPlan};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use profile::plan::{ClientAddress, DhcpPlan, HostPlan, MembershipPlan, MulticastPlan, PortPlan};
+use std::net::{IpAddr, Ipv4Addr};
 use units::Nanos;
 use wire::signature::Mark;
 
@@ -41,6 +43,7 @@ pub(super) struct PortEmulation {
     pub(super) name: String,
     pub(super) commanded: Commanded,
     pub(super) dhcp: Option<Clients>,
+    pub(super) dhcp6: Option<Clients6>,
     pub(super) members: Option<GroupMembers>,
     pub(super) lldp: Option<Agents>,
     pub(super) bgp: Option<Speakers>,
@@ -54,8 +57,24 @@ pub(super) struct PortEmulation {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Commanded {
     pub(super) dhcp: u64,
+    pub(super) dhcp6: u64,
     pub(super) bgp: u64,
     pub(super) lldp: u64,
+}
+
+impl Commanded {
+    /// All of them.
+    pub(super) fn all(&self) -> [u64; 4] {
+        [self.dhcp, self.dhcp6, self.bgp, self.lldp]
+    }
+
+    /// One more of each kind that a command changed something of.
+    pub(super) fn count(&mut self, changed: &Self) {
+        let counts = [&mut self.dhcp, &mut self.dhcp6, &mut self.bgp, &mut self.lldp];
+        for (count, changed) in counts.into_iter().zip(changed.all()) {
+            *count += u64::from(changed > 0);
+        }
+    }
 }
 
 /// DHCP clients of a port.
@@ -79,6 +98,7 @@ impl Emulation {
             name: port.name.clone(),
             commanded: Commanded::default(),
             dhcp: port.dhcp.as_ref().map(|dhcp| Clients::new(dhcp, macs[0])),
+            dhcp6: port.dhcpv6.as_ref().map(|dhcp| Clients6::new(dhcp, port.own(), first_mac(macs[0]))),
             members: port.multicast.as_ref().map(|multicast| members(multicast, port.own(), macs[0])),
             later: port.multicast.as_ref().map_or_else(Vec::new, later),
             lldp: port.lldp.as_ref().map(|lldp| Agents::new(lldp, macs)),
@@ -101,7 +121,11 @@ impl Emulation {
     /// Whether hosts do anything.
     pub(crate) fn is_active(&self) -> bool {
         let is_active = |port: &PortEmulation| {
-            port.dhcp.is_some() || port.members.is_some() || port.lldp.is_some() || port.bgp.is_some()
+            port.dhcp.is_some()
+                || port.dhcp6.is_some()
+                || port.members.is_some()
+                || port.lldp.is_some()
+                || port.bgp.is_some()
         };
         self.ports.iter().any(is_active)
     }
@@ -125,7 +149,10 @@ impl Emulation {
             let at_once = plan.multicast.iter().flat_map(|multicast| &multicast.memberships);
             at_once.filter(|one| one.join == Nanos::ZERO).for_each(|one| port.join(one));
         }
-        let timeouts = self.ports.iter().flat_map(|port| &port.dhcp).map(|clients| clients.timeout);
+        let timeouts = self.ports.iter().flat_map(|port| {
+            let (v4, v6) = (port.dhcp.as_ref(), port.dhcp6.as_ref());
+            v4.map(|clients| clients.timeout).max(v6.map(|clients| clients.timeout))
+        });
         let deadline = now.saturating_add(timeouts.max().unwrap_or(Nanos::ZERO).max(FAREWELL));
         self.exchange(rig, clock, idle, true, |emulation, now| {
             commands.take_protocols().into_iter().for_each(|request| emulation.carry_out(now, request));
@@ -133,6 +160,7 @@ impl Emulation {
                 let is_late = |clients: &Clients| now > deadline || clients.machine.all_bound();
                 let is_settled = |members: &GroupMembers| members.is_settled();
                 port.dhcp.as_ref().is_none_or(is_late)
+                    && port.dhcp6.as_ref().is_none_or(|clients| now > deadline || clients.may_start(now))
                     && port.members.as_ref().is_none_or(is_settled)
                     && port.lldp.as_ref().is_none_or(|agents| agents.machine.has_sent())
                     && port.bgp.as_mut().is_none_or(|speakers| speakers.may_start(now, patient))
@@ -148,6 +176,11 @@ impl Emulation {
                     return Err(EngineError::Dhcp { port: plan.name.clone(), reason });
                 }
             }
+            if let Some(reason) = port.dhcp6.as_mut().and_then(|clients| clients.start(clock.now()))
+                && !commands.is_stopped()
+            {
+                return Err(EngineError::Dhcp { port: plan.name.clone(), reason });
+            }
             if let Some(speakers) = &mut port.bgp {
                 speakers.note_start(patient);
                 if let Some(reason) = speakers
@@ -161,10 +194,12 @@ impl Emulation {
         Ok(())
     }
 
-    /// The leases there are, of each port.
-    pub(crate) fn leases(&self) -> Vec<Vec<Lease>> {
-        let of =
-            |port: &PortEmulation| port.dhcp.iter().flat_map(|clients| clients.machine.leases()).collect();
+    /// The leased addresses there are, of each port.
+    pub(crate) fn leases(&self) -> Vec<Vec<ClientAddress>> {
+        let of = |port: &PortEmulation| {
+            let v4 = port.dhcp.iter().flat_map(|clients| clients.machine.leases()).map(ClientAddress::from);
+            v4.chain(port.dhcp6.iter().flat_map(Clients6::addresses)).collect()
+        };
         self.ports.iter().map(of).collect()
     }
 
@@ -186,7 +221,8 @@ impl Emulation {
             let later = port.later.last().map_or(Nanos::MAX, |(at, ..)| self.epoch.saturating_add(*at));
             let bgp = port.bgp.as_ref().map_or(Nanos::MAX, Speakers::next_due);
             let lldp = port.lldp.as_ref().map_or(Nanos::MAX, |agents| agents.machine.next_due());
-            clients.min(members).min(later).min(bgp).min(lldp)
+            let clients6 = port.dhcp6.as_ref().map_or(Nanos::MAX, Clients6::next_due);
+            clients.min(clients6).min(members).min(later).min(bgp).min(lldp)
         };
         self.ports.iter().map(due).min().unwrap_or(Nanos::MAX)
     }
@@ -229,6 +265,11 @@ impl Emulation {
                 let config = clients.machine.config();
                 last = last.max(now + farewell(config.clients as usize, config.rate));
             }
+            if let Some(clients) = &mut port.dhcp6 {
+                clients.end(now);
+                let config = clients.machine.config();
+                last = last.max(now + farewell(config.clients as usize, config.rate));
+            }
             if let Some(members) = &mut port.members {
                 last = last.max(now + farewell(members.groups().count(), members.host().rate));
                 members.start(Nanos::MAX);
@@ -247,6 +288,7 @@ impl Emulation {
                 let is_released = |clients: &Clients| clients.machine.next_due() == Nanos::MAX;
                 let has_left = |members: &GroupMembers| members.next_due() == Nanos::MAX;
                 port.dhcp.as_ref().is_none_or(is_released)
+                    && port.dhcp6.as_ref().is_none_or(Clients6::is_released)
                     && port.members.as_ref().is_none_or(has_left)
                     && port.lldp.as_ref().is_none_or(|agents| agents.machine.has_left())
                     && port.bgp.as_ref().is_none_or(|speakers| speakers.machine.is_over())
@@ -305,6 +347,7 @@ impl PortEmulation {
         }
         emulate::may_concern(frame)
             && (self.dhcp.as_mut().is_some_and(|clients| clients.machine.take(now, frame))
+                || self.dhcp6.as_mut().is_some_and(|clients| clients.take(now, frame))
                 || self.members.as_mut().is_some_and(|members| members.take(now, frame))
                 || self.lldp.as_mut().is_some_and(|agents| agents.machine.take(now, frame)))
     }
@@ -312,7 +355,8 @@ impl PortEmulation {
     /// The answer to a request, by a host or for the hardware address of a lease.
     fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let own = self.hosts.as_ref().and_then(|hosts| hosts.answer(frame).into_iter().next());
-        own.or_else(|| self.answer_for_lease(frame))
+        let leased = || self.answer_for_lease(frame);
+        own.or_else(leased).or_else(|| self.dhcp6.as_ref()?.answer(frame))
     }
 
     /// The answer to a request for the hardware address of a lease, which is no host's yet.
@@ -338,6 +382,9 @@ impl PortEmulation {
         }
         if let Some(clients) = &mut self.dhcp {
             clients.machine.poll(now, frames);
+        }
+        if let Some(clients) = &mut self.dhcp6 {
+            clients.poll(now, frames);
         }
         if let Some(members) = &mut self.members {
             members.poll(now, frames);
@@ -402,12 +449,6 @@ fn members(plan: &MulticastPlan, host: &HostPlan, mac: Mac) -> GroupMembers {
         rate: plan.rate,
         seed: plan.seed,
     })
-}
-
-/// The link-local address of a hardware address (RFC 4291 appendix A).
-fn link_local(mac: Mac) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac;
-    Ipv6Addr::from([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])
 }
 
 /// What is joined and left while traffic runs, the next one last.

@@ -2,8 +2,8 @@
 
 use super::bgp::Speakers;
 use super::hosts::{Clients, Emulation};
-use histogram::Timing;
-use result::{BgpResult, DhcpResult, LatencyResult, MulticastResult, Named, PortResult, ResultDocument};
+use super::times::times;
+use result::{BgpResult, DhcpResult, MulticastResult, Named, PortResult, ResultDocument};
 use units::{Nanos, count};
 
 impl Emulation {
@@ -24,6 +24,17 @@ impl Emulation {
                     verdict.notes.push(note);
                 }
             }
+            if let Some(clients) = &port.dhcp6 {
+                for reason in clients.complaints() {
+                    verdict.valid = false;
+                    verdict.reasons.push(format!("port {name}: {reason}"));
+                }
+                let lost = clients.machine.counts().lost;
+                if lost > 0 {
+                    let note = format!("port {name}: {} DHCPv6 leases ended while traffic ran", count(lost));
+                    verdict.notes.push(note);
+                }
+            }
             if let Some(speakers) = &port.bgp {
                 for reason in speakers.complaints.clone() {
                     verdict.valid = false;
@@ -38,6 +49,7 @@ impl Emulation {
     pub(crate) fn fill(&self, rows: &mut Named<PortResult>) {
         for (port, row) in self.ports.iter().zip(rows.values_mut()) {
             row.dhcp = port.dhcp.as_ref().map(|clients| dhcp(clients, port.commanded.dhcp));
+            row.dhcpv6 = port.dhcp6.as_ref().map(|clients| clients.report(port.commanded.dhcp6));
             row.lldp = port.lldp.as_ref().map(|agents| agents.report(port.commanded.lldp));
             row.bgp = port.bgp.as_ref().map(|speakers| bgp(speakers, port.commanded.bgp));
             row.multicast = port.members.as_ref().map(|members| {
@@ -111,22 +123,6 @@ fn bgp(speakers: &Speakers, commands: u64) -> BgpResult {
         refreshes_received: counts.refreshes,
         commands,
     }
-}
-
-fn times(timing: &Timing) -> Option<LatencyResult> {
-    let quantile = |q| timing.histogram.quantile(q).map(|v| v.clamp(timing.min, timing.max));
-    Some(LatencyResult {
-        min: timing.min,
-        mean: timing.mean()?,
-        stddev: timing.stddev()?,
-        p50: quantile(0.5),
-        p90: quantile(0.9),
-        p99: quantile(0.99),
-        p99_9: quantile(0.999),
-        p99_99: quantile(0.9999),
-        max: timing.max,
-        samples: timing.samples(),
-    })
 }
 
 /// What makes a result with these clients invalid.

@@ -176,15 +176,12 @@ impl SessionEndpoints {
     /// Hardware addresses of clients that are hosts of their own: DHCP clients.
     fn own_macs(&self, trial: &Trial<'_>, key: GroupKey) -> Option<Arc<OwnMacs>> {
         let port = self.side(key).port;
-        if key.side != Side::Client || trial.plan.ports[port].dhcp.is_none() {
+        if key.side != Side::Client || !trial.plan.ports[port].has_clients() {
             return None;
         }
-        let hosts =
-            trial.hosts.ports[port].all().iter().filter_map(|host| match *host.addresses.first()? {
-                IpAddr::V4(ip) => Some((ip, host.mac)),
-                IpAddr::V6(_) => None,
-            });
-        Some(Arc::new(OwnMacs::new(hosts)))
+        let hosts = trial.hosts.ports[port].all();
+        let macs = hosts.iter().flat_map(|host| host.addresses.iter().map(|ip| (*ip, host.mac)));
+        Some(Arc::new(OwnMacs::new(macs)))
     }
 
     /// Says which addresses are a group's.

@@ -78,6 +78,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         capture: None,
         punt: None,
         dhcp: None,
+        dhcpv6: None,
         multicast: None,
         lldp: None,
         bgp: None,

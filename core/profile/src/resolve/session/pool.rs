@@ -147,8 +147,10 @@ impl Resolver<'_> {
         let is_leased =
             |given: &AddressesDoc| matches!(given, AddressesDoc::One(EndAddresses(EndText::Dhcp)));
         let leased = ends.client.filter(|_| given.is_some_and(is_leased));
+        let server_v6 =
+            doc.server.as_ref().and_then(|server| server.addresses.as_ref()).is_some_and(begins_v6);
         let clients = match leased {
-            Some(port) => self.places_of_leases(&client_path, port),
+            Some(port) => self.places_of_leases(&client_path, port, server_v6),
             None => given.map(|given| self.ranges(&client_path, given)),
         };
         let servers = doc.server.as_ref().and_then(|server| server.addresses.as_ref());
@@ -235,15 +237,29 @@ impl Resolver<'_> {
     }
 
     /// As many addresses as the port has DHCP clients, which no host has: they stand for those of the leases.
-    fn places_of_leases(&mut self, path: &str, port: usize) -> Option<Vec<AddressRange>> {
+    ///
+    /// They are of IPv6 if the servers are, or if there are no others.
+    fn places_of_leases(&mut self, path: &str, port: usize, server_v6: bool) -> Option<Vec<AddressRange>> {
         let plan = &self.ports[port];
-        let Some(dhcp) = &plan.dhcp else {
-            let reason = format!("port '{}' has no DHCP clients; give it 'dhcp'", plan.name);
-            self.reading.fail(path, reason);
-            return None;
+        let v6 = plan.dhcpv6.as_ref().map(|dhcp| &dhcp.config).filter(|config| config.address);
+        let v4 = plan.dhcp.as_ref().map(|dhcp| dhcp.config.clients);
+        let count = match (v4, v6) {
+            (_, Some(config)) if server_v6 => (true, config.clients),
+            (Some(clients), _) if !server_v6 => (false, clients),
+            (None, Some(config)) => (true, config.clients),
+            _ => {
+                let key = if server_v6 { "dhcpv6" } else { "dhcp" };
+                let reason =
+                    format!("port '{}' has no DHCP clients with such addresses; give it '{key}'", plan.name);
+                self.reading.fail(path, reason);
+                return None;
+            }
         };
-        let ip = |number: u32| IpAddr::V4(number.into());
-        Some(vec![AddressRange { first: ip(1), last: ip(dhcp.config.clients), weight: 1, host: 0 }])
+        let ip = |number: u32| match count.0 {
+            true => IpAddr::V6(u128::from(number).into()),
+            false => IpAddr::V4(number.into()),
+        };
+        Some(vec![AddressRange { first: ip(1), last: ip(count.1), weight: 1, host: 0 }])
     }
 
     /// The ranges that are written, all of one family, none twice.
@@ -509,6 +525,15 @@ fn split(span: Span, network: Span) -> (Option<Span>, Vec<Span>) {
         beyond.push(Span { first: inside.last + 1, ..span });
     }
     (Some(inside), beyond)
+}
+
+/// Whether the first of some addresses is of IPv6.
+fn begins_v6(addresses: &AddressesDoc) -> bool {
+    match addresses {
+        AddressesDoc::One(EndAddresses(EndText::Of(text))) => text.first.is_ipv6(),
+        AddressesDoc::List(list) => list.first().is_some_and(|text| text.0.first.is_ipv6()),
+        _ => false,
+    }
 }
 
 /// The address that means all hosts of a network.

@@ -1,0 +1,835 @@
+//! All DHCPv6 clients of a port: who begins when, whose message is due, whom a server's message is for.
+
+use super::client::{Client, ClientTally6, State};
+use super::message::{Association, Draft, Message6, MessageType6, Value, option, status};
+use crate::frame::{Link, Mac, Packet, Received, link_local};
+use histogram::Timing;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv6Addr;
+use units::Nanos;
+
+/// Messages of one call, so that neither a queue nor a server has more than it can take.
+const AT_ONCE: usize = 64;
+/// Servers that are told apart.
+const SERVERS_MAX: usize = 64;
+/// A server that wants to be chosen at once (RFC 8415 section 18.2.1).
+const PREFERENCE_MOST: u8 = 255;
+/// Longest time between two SOLICIT messages (RFC 8415 section 7.6), and what servers may make of it (section 21.24).
+const SOLICIT_MAX_MS: u32 = 3_600_000;
+const SOLICIT_MAX_S: std::ops::RangeInclusive<u32> = 60..=86_400;
+/// How long a neighbour that has an address may take to say so (RFC 4862 section 5.4, RFC 4861 section 10).
+const CHECK_FOR: Nanos = Nanos::from_secs(1);
+/// Least seconds of a lease that are believed: a shorter one would only be renewed without end.
+const LEASE_LEAST: u32 = 2;
+/// After refusals in a row a client waits for up to 2 to the power of this, in seconds.
+const REFUSALS_MAX: u8 = 6;
+
+/// What the clients of a port are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dhcp6Config {
+    /// How many.
+    pub clients: u32,
+    /// Hardware address of the first; each other has the next. DUID and link-local address follow from it.
+    pub mac: Mac,
+    /// VLANs they are in, outermost first.
+    pub vlans: Vec<u16>,
+    /// Clients that begin in a second, and that release at the end; at least 1.
+    pub rate: u32,
+    /// Clients that wait for an answer at a time, at most; at least 1.
+    pub outstanding: u32,
+    /// Whether each asks for an address (IA_NA).
+    pub address: bool,
+    /// Length of the prefix each asks for (IA_PD); `None` is none.
+    pub prefix_len: Option<u8>,
+    /// Whether servers may commit at once (RFC 8415 section 18.2.1).
+    pub rapid_commit: bool,
+    /// Whether each asks its neighbours for its address before it uses it (RFC 4862 section 5.4).
+    pub check: bool,
+    /// Numbers of options asked for.
+    pub ask_for: Vec<u16>,
+    /// For transaction identifiers and the spread of repetitions.
+    pub seed: u64,
+}
+
+/// What has been sent and received by all clients of a port.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dhcp6Counts {
+    /// SOLICIT sent, repetitions among them, as in all that follow.
+    pub solicits: u64,
+    /// ADVERTISE received by clients that looked for a server.
+    pub advertises: u64,
+    /// REQUEST sent.
+    pub requests: u64,
+    /// RENEW sent.
+    pub renews: u64,
+    /// REBIND sent.
+    pub rebinds: u64,
+    /// RELEASE sent.
+    pub releases: u64,
+    /// DECLINE sent.
+    pub declines: u64,
+    /// REPLY received by clients that had asked.
+    pub replies: u64,
+    /// ADVERTISE and REPLY messages that had not what was asked for.
+    pub refused: u64,
+    /// Messages that were sent again because no answer came.
+    pub repeated: u64,
+    /// Leases prolonged by their server.
+    pub renewed: u64,
+    /// Leases prolonged after their server kept silent.
+    pub rebound: u64,
+    /// Leases that ended because nobody prolonged them, or by their server.
+    pub lost: u64,
+    /// Leases of an address or a prefix that another client here had.
+    pub conflicts: u64,
+    /// Leases of an address that a neighbour has.
+    pub duplicates: u64,
+    /// From a client's first SOLICIT to its first lease.
+    pub bind: Timing,
+}
+
+/// What a client has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease6 {
+    /// The client's number, from 0.
+    pub client: u32,
+    /// The client's hardware address.
+    pub mac: Mac,
+    /// Its link-local address.
+    pub link_local: Ipv6Addr,
+    /// Its address, if it asked for one.
+    pub ip: Option<Ipv6Addr>,
+    /// Its prefix and the length of that, if it asked for one.
+    pub prefix: Option<(Ipv6Addr, u8)>,
+}
+
+/// A client as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientView6<'c> {
+    /// Its number, from 0.
+    pub client: u32,
+    /// Its hardware address.
+    pub mac: Mac,
+    /// Its lease; `None` if it has none.
+    pub held: Option<HeldLease6<'c>>,
+    /// What it sent and received.
+    pub tally: ClientTally6,
+}
+
+/// A lease with its times, s from the moment it began or was prolonged last; [`u32::MAX`] is never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldLease6<'c> {
+    /// What the client has.
+    pub lease: Lease6,
+    /// DUID of its server.
+    pub server: &'c [u8],
+    /// Until what it has ends.
+    pub valid_s: u32,
+    /// Until its server is asked for more time.
+    pub renew_s: u32,
+    /// Until any server is.
+    pub rebind_s: u32,
+}
+
+/// What the clients are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// They get leases and keep them.
+    Active,
+    /// They keep what they have; who has nothing has given up.
+    Keeping,
+    /// They give back what they have; the next to do so.
+    Releasing(u32),
+}
+
+/// DHCPv6 clients of a port.
+#[derive(Debug)]
+pub struct Dhcp6Clients {
+    config: Dhcp6Config,
+    clients: Vec<Client>,
+    /// DUIDs of servers.
+    servers: Vec<Vec<u8>>,
+    /// When each client that has something to do has it.
+    timers: BTreeSet<(Nanos, u32)>,
+    /// Who has which address; and who has which prefix, by its first 64 bits: longer ones are not told apart.
+    holders: BTreeMap<Ipv6Addr, u32>,
+    prefixes: BTreeMap<u64, u32>,
+    counts: Dhcp6Counts,
+    phase: Phase,
+    solicit_max_ms: u32,
+    /// Clients that have begun.
+    begun: u32,
+    /// When the next may begin, or release.
+    next_turn: Nanos,
+    outstanding: u32,
+    holding: u32,
+    key: u64,
+    words: u64,
+    first_sent: Option<Nanos>,
+    last_bound: Option<Nanos>,
+}
+
+impl Dhcp6Clients {
+    /// Clients that have not begun.
+    pub fn new(config: Dhcp6Config) -> Self {
+        Self {
+            clients: vec![Client::new(); config.clients as usize],
+            servers: Vec::new(),
+            timers: BTreeSet::new(),
+            holders: BTreeMap::new(),
+            prefixes: BTreeMap::new(),
+            counts: Dhcp6Counts::default(),
+            phase: Phase::Active,
+            solicit_max_ms: SOLICIT_MAX_MS,
+            begun: 0,
+            next_turn: Nanos::ZERO,
+            outstanding: 0,
+            holding: 0,
+            key: random::key(config.seed),
+            words: 0,
+            first_sent: None,
+            last_bound: None,
+            config,
+        }
+    }
+
+    /// Adds the frames that are due, some at a time.
+    pub fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        for _ in 0..AT_ONCE {
+            if self.next_turn > now || !self.take_turn(now) {
+                break;
+            }
+            // What was late is made up for by one call's messages at most.
+            let gap = 1_000_000_000 / u64::from(self.config.rate.max(1));
+            let earliest = Nanos(now.0.saturating_sub(gap.saturating_mul(AT_ONCE as u64)));
+            self.next_turn = self.next_turn.max(earliest).saturating_add(Nanos(gap));
+        }
+        for _ in 0..AT_ONCE {
+            let Some((due, index)) = self.timers.first().copied().filter(|(due, _)| *due <= now) else {
+                break;
+            };
+            self.timers.remove(&(due, index));
+            frames.extend(self.act(now, index));
+        }
+    }
+
+    /// When there is something to do; [`Nanos::MAX`] if only a frame can bring it.
+    pub fn next_due(&self) -> Nanos {
+        let timer = self.timers.first().map_or(Nanos::MAX, |(due, _)| *due);
+        if self.has_turn() { timer.min(self.next_turn) } else { timer }
+    }
+
+    /// Looks at a received frame; returns whether it was for a client.
+    pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+        let Some(received) = Received::read(frame).filter(|received| received.vlans == self.config.vlans)
+        else {
+            return false;
+        };
+        match received.packet {
+            Packet::Dhcp6 { payload } => self.take_message(now, payload),
+            Packet::Claim { target } => self.take_claim(now, received.from, target),
+            _ => false,
+        }
+    }
+
+    /// A neighbour says that it has an address, or is about to.
+    fn take_claim(&mut self, now: Nanos, from: Mac, target: Ipv6Addr) -> bool {
+        let Some(index) = self.holders.get(&target).copied() else { return false };
+        if self.clients[index as usize].state != State::Checking || self.number_of(from).is_some() {
+            return false;
+        }
+        self.counts.duplicates += 1;
+        self.exchange(now, index, State::Declining, now);
+        true
+    }
+
+    fn take_message(&mut self, now: Nanos, payload: &[u8]) -> bool {
+        let Some(message) = Message6::read(payload) else { return false };
+        let Some(index) = self.number_of(message.client) else { return false };
+        let client = self.clients[index as usize];
+        if client.xid != message.xid || client.state.message(0).is_none() {
+            return false;
+        }
+        let Some(server) = self.server(message.server) else { return false };
+        if let Some(most) = message.solicit_max_s.filter(|most| SOLICIT_MAX_S.contains(most)) {
+            self.solicit_max_ms = most * 1_000;
+        }
+        match message.kind {
+            MessageType6::Advertise => self.advertised(now, index, server, &message),
+            _ => self.replied(now, index, server, &message),
+        }
+        true
+    }
+
+    /// Whether every client has what it asked for.
+    pub fn all_bound(&self) -> bool {
+        self.holding == self.config.clients
+    }
+
+    /// Clients that have what they asked for.
+    pub fn holding(&self) -> u32 {
+        self.holding
+    }
+
+    /// The leases there are, by client.
+    pub fn leases(&self) -> impl Iterator<Item = Lease6> + '_ {
+        (0..self.config.clients).filter_map(|index| self.lease(index))
+    }
+
+    /// The hardware address of the client that has `ip`, as its lease or as its link-local address.
+    pub fn mac_of_ip(&self, ip: Ipv6Addr) -> Option<Mac> {
+        if ip.is_unicast_link_local() {
+            let [.., a, b, c, _, _, d, e, f] = ip.octets();
+            let mac = [a ^ 2, b, c, d, e, f];
+            return self.number_of(mac).filter(|_| link_local(mac) == ip).map(|_| mac);
+        }
+        let has_it = |index: &&u32| self.clients[**index as usize].state.has_lease();
+        self.holders.get(&ip).filter(has_it).map(|index| self.mac_of(*index))
+    }
+
+    /// Ends the search for servers: who has nothing gives up, the others keep what they have.
+    pub fn give_up(&mut self) {
+        self.phase = Phase::Keeping;
+        for index in 0..self.config.clients {
+            let state = self.clients[index as usize].state;
+            if !state.has_lease() && state != State::Releasing {
+                self.set(index, State::Over, Nanos::MAX);
+            }
+        }
+    }
+
+    /// Lets clients ask for more time from now on, at their rate, and those that gave back what they had or never had anything
+    /// look for servers. Returns how many.
+    pub fn renew_now(&mut self, now: Nanos) -> u64 {
+        self.each_in_turn(now, |clients, index, at| {
+            match clients.clients[index as usize].state {
+                State::Waiting | State::Checking => return false,
+                State::Over | State::Releasing => clients.begin(now, index, at),
+                State::Bound => clients.exchange(at, index, State::Renewing, at),
+                state => clients.set(index, state, at),
+            }
+            true
+        })
+    }
+
+    /// Lets clients that have something give it back from now on, at their rate, and stay without. Returns how many.
+    pub fn release_now(&mut self, now: Nanos) -> u64 {
+        self.each_in_turn(now, |clients, index, at| {
+            let has_lease = clients.clients[index as usize].state.has_lease();
+            if has_lease {
+                clients.exchange(at, index, State::Releasing, at);
+            }
+            has_lease
+        })
+    }
+
+    /// Gives clients turns at their rate; returns how many took theirs.
+    fn each_in_turn(&mut self, now: Nanos, mut turn: impl FnMut(&mut Self, u32, Nanos) -> bool) -> u64 {
+        let gap = 1_000_000_000 / u64::from(self.config.rate.max(1));
+        let mut took = 0;
+        for index in 0..self.config.clients {
+            took += u64::from(turn(self, index, now.saturating_add(Nanos(gap.saturating_mul(took)))));
+        }
+        took
+    }
+
+    /// All clients as they stand.
+    pub fn views(&self) -> impl Iterator<Item = ClientView6<'_>> {
+        (0..self.config.clients).map(|index| {
+            let client = &self.clients[index as usize];
+            let server = client.server.and_then(|server| self.servers.get(usize::from(server)));
+            let server = server.map_or(&[][..], Vec::as_slice);
+            let (valid_s, renew_s, rebind_s) = (client.valid_s, client.t1_s, client.t2_s);
+            let held = |lease| HeldLease6 { lease, server, valid_s, renew_s, rebind_s };
+            ClientView6 {
+                client: index,
+                mac: self.mac_of(index),
+                held: self.lease(index).map(held),
+                tally: client.tally,
+            }
+        })
+    }
+
+    /// Gives everything back from now on; done when [`next_due`](Self::next_due) is [`Nanos::MAX`].
+    pub fn release(&mut self, now: Nanos) {
+        self.give_up();
+        for index in 0..self.config.clients {
+            let client = &mut self.clients[index as usize];
+            // Who was told to give it back does so anyway.
+            if client.state != State::Releasing {
+                self.timers.remove(&(client.due, index));
+                client.due = Nanos::MAX;
+            }
+        }
+        self.next_turn = now;
+        self.phase = Phase::Releasing(0);
+    }
+
+    /// What was sent and received.
+    pub fn counts(&self) -> &Dhcp6Counts {
+        &self.counts
+    }
+
+    /// From the first message of the first client to the last client's first lease.
+    pub fn set_up_time(&self) -> Option<Nanos> {
+        Some(self.last_bound?.since(self.first_sent?))
+    }
+
+    /// What the clients are.
+    pub fn config(&self) -> &Dhcp6Config {
+        &self.config
+    }
+
+    fn lease(&self, index: u32) -> Option<Lease6> {
+        let client = &self.clients[index as usize];
+        let mac = self.mac_of(index);
+        client.state.has_lease().then(|| Lease6 {
+            client: index,
+            mac,
+            link_local: link_local(mac),
+            ip: self.config.address.then_some(client.ip),
+            prefix: self.config.prefix_len.map(|_| (client.prefix, client.prefix_len)),
+        })
+    }
+
+    fn mac_of(&self, index: u32) -> Mac {
+        units::Mac::from_number(units::Mac(self.config.mac).number() + u64::from(index)).0
+    }
+
+    fn number_of(&self, mac: Mac) -> Option<u32> {
+        let number = units::Mac(mac).number().checked_sub(units::Mac(self.config.mac).number())?;
+        u32::try_from(number).ok().filter(|number| *number < self.config.clients)
+    }
+
+    /// The number of a server; `None` if there are too many.
+    fn server(&mut self, duid: &[u8]) -> Option<u16> {
+        let known = self.servers.iter().position(|known| known == duid);
+        if known.is_none() && self.servers.len() < SERVERS_MAX {
+            self.servers.push(duid.to_vec());
+            return Some(self.servers.len() as u16 - 1);
+        }
+        known.map(|known| known as u16)
+    }
+
+    fn word(&mut self) -> u64 {
+        self.words += 1;
+        random::word(self.key, self.words)
+    }
+
+    /// Whether a client may begin, or release, once it is time.
+    fn has_turn(&self) -> bool {
+        match self.phase {
+            Phase::Active => self.begun < self.config.clients && self.outstanding < self.config.outstanding,
+            Phase::Keeping => false,
+            Phase::Releasing(next) => next < self.config.clients,
+        }
+    }
+
+    /// The next client begins, or releases.
+    fn take_turn(&mut self, now: Nanos) -> bool {
+        if !self.has_turn() {
+            return false;
+        }
+        if let Phase::Releasing(next) = &mut self.phase {
+            let index = *next;
+            *next += 1;
+            if self.clients[index as usize].state.has_lease() {
+                self.exchange(now, index, State::Releasing, now);
+            }
+            return true;
+        }
+        let index = self.begun;
+        self.begun += 1;
+        if self.first_sent.is_none() {
+            (self.first_sent, self.next_turn) = (Some(now), now);
+        }
+        self.begin(now, index, now);
+        true
+    }
+
+    /// Lets a client look for servers from `at` on; one that is to look no more is over.
+    fn begin(&mut self, now: Nanos, index: u32, at: Nanos) {
+        if matches!(self.phase, Phase::Releasing(_)) {
+            self.set(index, State::Over, Nanos::MAX);
+            return;
+        }
+        let client = &mut self.clients[index as usize];
+        if !client.state.is_outstanding() {
+            client.since = now;
+        }
+        client.server = None;
+        self.exchange(at, index, State::Soliciting, at);
+    }
+
+    /// Begins an exchange: the first message goes out at `at`.
+    fn exchange(&mut self, asked: Nanos, index: u32, state: State, at: Nanos) {
+        let xid = (self.word() & 0x00ff_ffff) as u32;
+        // What was held is held until the new state is set.
+        self.set(index, state, at);
+        let client = &mut self.clients[index as usize];
+        (client.xid, client.asked, client.sent, client.wait_ms) = (xid, asked, 0, 0);
+    }
+
+    /// Changes a client's state, and when it has something to do.
+    fn set(&mut self, index: u32, state: State, due: Nanos) {
+        let client = &mut self.clients[index as usize];
+        self.timers.remove(&(client.due, index));
+        let was = *client;
+        (client.state, client.due) = (state, due);
+        self.outstanding += u32::from(state.is_outstanding());
+        self.outstanding -= u32::from(was.state.is_outstanding());
+        self.holding += u32::from(state.has_lease());
+        self.holding -= u32::from(was.state.has_lease());
+        if was.state.holds() && !state.holds() {
+            self.forget(index, was.ip, was.prefix);
+        }
+        if due < Nanos::MAX {
+            self.timers.insert((due, index));
+        }
+    }
+
+    /// A client has an address and a prefix no more.
+    fn forget(&mut self, index: u32, ip: Ipv6Addr, prefix: Ipv6Addr) {
+        if self.holders.get(&ip) == Some(&index) {
+            self.holders.remove(&ip);
+        }
+        if self.prefixes.get(&high(prefix)) == Some(&index) {
+            self.prefixes.remove(&high(prefix));
+        }
+    }
+
+    /// Does what is due for a client.
+    fn act(&mut self, now: Nanos, index: u32) -> Option<Vec<u8>> {
+        let client = self.clients[index as usize];
+        if now >= client.ends_at() {
+            if client.state == State::Renewing {
+                self.exchange(now, index, State::Rebinding, now);
+            } else {
+                self.counts.lost += 1;
+                self.begin(now, index, now);
+            }
+            return None;
+        }
+        if client.state == State::Bound {
+            self.exchange(now, index, State::Renewing, now);
+            return None;
+        }
+        if client.state == State::Checking {
+            return self.check(now, index);
+        }
+        // RFC 8415 section 18.2.1: the best one of those that answered in time.
+        if client.state == State::Soliciting && client.server.is_some() {
+            self.exchange(now, index, State::Requesting, now);
+            return None;
+        }
+        let (kind, repeats) = client.state.message(self.solicit_max_ms)?;
+        if repeats.count > 0 && client.sent >= repeats.count {
+            self.exhausted(now, index);
+            return None;
+        }
+        Some(self.say(now, index, kind))
+    }
+
+    /// Asks the neighbours for a client's address; if nobody has said a word in time, the client has it.
+    fn check(&mut self, now: Nanos, index: u32) -> Option<Vec<u8>> {
+        let client = &mut self.clients[index as usize];
+        if client.sent > 0 {
+            let due = client.renews_at();
+            self.set(index, State::Bound, due);
+            return None;
+        }
+        client.sent = 1;
+        let ip = client.ip;
+        self.set(index, State::Checking, now.saturating_add(CHECK_FOR));
+        Some(Link::probe(self.mac_of(index), &self.config.vlans, ip))
+    }
+
+    /// Nobody answered as often as it asked.
+    fn exhausted(&mut self, now: Nanos, index: u32) {
+        match self.clients[index as usize].state {
+            State::Releasing => self.set(index, State::Over, Nanos::MAX),
+            _ => self.begin(now, index, now),
+        }
+    }
+
+    /// Sends a client's message, and sets when it is sent again.
+    fn say(&mut self, now: Nanos, index: u32, kind: MessageType6) -> Vec<u8> {
+        let word = self.word();
+        let most = self.solicit_max_ms;
+        let client = &mut self.clients[index as usize];
+        self.counts.repeated += u64::from(client.sent > 0);
+        client.sent = client.sent.saturating_add(1);
+        if let Some((_, repeats)) = client.state.message(most) {
+            client.wait_ms = repeats.next(client.wait_ms, kind == MessageType6::Solicit, word);
+        }
+        let client = *client;
+        let due = now.saturating_add(Nanos::from_millis(client.wait_ms.into())).min(client.ends_at());
+        self.set(index, client.state, due);
+        self.count(index, kind);
+        let elapsed = (now.since(client.asked).0 / 10_000_000).min(u16::MAX.into()) as u16;
+        let mac = self.mac_of(index);
+        let mut draft = Draft::new(kind, mac, client.xid, elapsed);
+        let to_one = matches!(
+            kind,
+            MessageType6::Request | MessageType6::Renew | MessageType6::Release | MessageType6::Decline
+        );
+        if let Some(duid) =
+            client.server.filter(|_| to_one).and_then(|server| self.servers.get(usize::from(server)))
+        {
+            draft.option(option::SERVER_ID, duid);
+        }
+        let is_known = kind != MessageType6::Solicit;
+        if self.config.address {
+            draft.address(is_known.then_some(client.ip));
+        }
+        if let Some(wanted) = self.config.prefix_len {
+            let (prefix, len) =
+                if is_known { (client.prefix, client.prefix_len) } else { (Ipv6Addr::UNSPECIFIED, wanted) };
+            draft.prefix(prefix, len);
+        }
+        if !matches!(kind, MessageType6::Release | MessageType6::Decline) {
+            let asked = std::iter::once(&option::SOL_MAX_RT).chain(&self.config.ask_for);
+            draft.option(
+                option::OPTION_REQUEST,
+                &asked.flat_map(|number| number.to_be_bytes()).collect::<Vec<u8>>(),
+            );
+        }
+        if kind == MessageType6::Solicit && self.config.rapid_commit {
+            draft.option(option::RAPID_COMMIT, &[]);
+        }
+        Link::dhcp6(mac, &self.config.vlans, &draft.finish())
+    }
+
+    /// Counts a message of a client or to it.
+    fn count(&mut self, index: u32, kind: MessageType6) {
+        let (all, own) = (&mut self.counts, &mut self.clients[index as usize].tally);
+        let (all, own) = match kind {
+            MessageType6::Solicit => (&mut all.solicits, &mut own.solicits),
+            MessageType6::Advertise => (&mut all.advertises, &mut own.advertises),
+            MessageType6::Request => (&mut all.requests, &mut own.requests),
+            MessageType6::Renew => (&mut all.renews, &mut own.renews),
+            MessageType6::Rebind => (&mut all.rebinds, &mut own.rebinds),
+            MessageType6::Reply => (&mut all.replies, &mut own.replies),
+            MessageType6::Release => (&mut all.releases, &mut own.releases),
+            MessageType6::Decline => {
+                all.declines += 1;
+                return;
+            }
+        };
+        *all += 1;
+        *own = own.saturating_add(1);
+    }
+
+    /// Counts an answer that had not what a client asked for.
+    fn count_refusal(&mut self, index: u32, kind: MessageType6) {
+        self.counts.refused += 1;
+        let own = &mut self.clients[index as usize].tally;
+        let own = if kind == MessageType6::Advertise { &mut own.passed_over } else { &mut own.refused };
+        *own = own.saturating_add(1);
+    }
+
+    /// Whether a message has all that is asked for.
+    fn offered(&self, own: &Client, message: &Message6<'_>) -> Option<Offer> {
+        if message.status != status::SUCCESS {
+            return None;
+        }
+        let mut offer =
+            Offer { t1_s: 0, t2_s: 0, preferred_s: u32::MAX, valid_s: u32::MAX, ..Offer::default() };
+        if self.config.address {
+            offer.ip = offer.take(message.address.as_ref()?, own.ip)?.ip;
+        }
+        if self.config.prefix_len.is_some() {
+            let value = offer.take(message.prefix.as_ref()?, own.prefix)?;
+            (offer.prefix, offer.prefix_len) = (value.ip, value.len);
+        }
+        Some(offer)
+    }
+
+    /// A server answers a client that looks for one.
+    fn advertised(&mut self, now: Nanos, index: u32, server: u16, message: &Message6<'_>) {
+        let client = self.clients[index as usize];
+        if client.state != State::Soliciting {
+            return;
+        }
+        self.count(index, MessageType6::Advertise);
+        // RFC 8415 section 18.2.9: what has nothing to offer is passed over.
+        let Some(offer) = self.offered(&client, message) else {
+            self.count_refusal(index, MessageType6::Advertise);
+            return;
+        };
+        if client.server.is_some() && message.preference <= client.preference {
+            return;
+        }
+        let own = &mut self.clients[index as usize];
+        (own.server, own.preference) = (Some(server), message.preference);
+        (own.ip, own.prefix, own.prefix_len) = (offer.ip, offer.prefix, offer.prefix_len);
+        if message.preference == PREFERENCE_MOST || client.sent > 1 {
+            self.exchange(now, index, State::Requesting, now);
+        }
+    }
+
+    /// A server answers what a client asked for.
+    fn replied(&mut self, now: Nanos, index: u32, server: u16, message: &Message6<'_>) {
+        let client = self.clients[index as usize];
+        let is_its = client.server == Some(server);
+        let is_awaited = match client.state {
+            State::Soliciting => self.config.rapid_commit && message.is_rapid,
+            State::Rebinding => true,
+            _ => is_its,
+        };
+        if !is_awaited {
+            return;
+        }
+        self.count(index, MessageType6::Reply);
+        match client.state {
+            State::Releasing => self.set(index, State::Over, Nanos::MAX),
+            State::Declining => self.begin(now, index, now),
+            // RFC 8415 section 18.2.10: it asks again as if it had heard nothing.
+            _ if message.status == status::UNSPECIFIED => self.count_refusal(index, MessageType6::Reply),
+            _ => match self.offered(&client, message) {
+                Some(offer) => self.bind(now, index, server, &offer),
+                None => self.refused(now, index, message),
+            },
+        }
+    }
+
+    /// A server's answer has not what was asked for.
+    fn refused(&mut self, now: Nanos, index: u32, message: &Message6<'_>) {
+        let state = self.clients[index as usize].state;
+        let of = [&message.address, &message.prefix];
+        let has_no_binding =
+            of.iter().any(|of| of.as_ref().is_some_and(|of| of.status == status::NO_BINDING));
+        let is_ended = of.iter().any(|of| of.as_ref().is_some_and(Association::ends));
+        match state {
+            State::Renewing | State::Rebinding if has_no_binding => {
+                // RFC 8415 section 18.2.10.1: it asks the server that said so for the same anew.
+                self.count_refusal(index, MessageType6::Reply);
+                self.counts.lost += 1;
+                self.clients[index as usize].since = now;
+                self.exchange(now, index, State::Requesting, now);
+            }
+            State::Renewing | State::Rebinding if is_ended => {
+                self.counts.lost += 1;
+                self.begin(now, index, now);
+            }
+            State::Renewing | State::Rebinding => {}
+            _ => {
+                self.count_refusal(index, MessageType6::Reply);
+                let client = &mut self.clients[index as usize];
+                client.refusals = client.refusals.saturating_add(1).min(REFUSALS_MAX);
+                let wait = 1_000_000_000u64 << (client.refusals - 1);
+                // At once the first time; a server that says no again and again is asked less and less.
+                let wait = if client.refusals > 1 { wait + random::below(self.word(), wait / 4) } else { 0 };
+                self.begin(now, index, now.saturating_add(Nanos(wait)));
+            }
+        }
+    }
+
+    /// A lease begins, or gets more time.
+    fn bind(&mut self, now: Nanos, index: u32, server: u16, offer: &Offer) {
+        let client = &mut self.clients[index as usize];
+        let was = *client;
+        match was.state {
+            State::Renewing => self.counts.renewed += 1,
+            State::Rebinding => self.counts.rebound += 1,
+            _ => {}
+        }
+        let (t1, t2, valid) = offer.times();
+        client.since = now;
+        client.server = Some(server);
+        (client.ip, client.prefix, client.prefix_len) = (offer.ip, offer.prefix, offer.prefix_len);
+        (client.t1_s, client.t2_s, client.valid_s) = (t1, t2, valid);
+        client.refusals = 0;
+        let due = client.renews_at();
+        let is_new = !was.state.has_lease() || was.ip != offer.ip;
+        if was.state.has_lease() && (was.ip, was.prefix) != (offer.ip, offer.prefix) {
+            self.forget(index, was.ip, was.prefix);
+        }
+        let of_other = |holder: Option<&u32>| holder.is_some_and(|holder| *holder != index);
+        let has_twin = self.config.address && of_other(self.holders.get(&offer.ip))
+            || self.config.prefix_len.is_some() && of_other(self.prefixes.get(&high(offer.prefix)));
+        if has_twin {
+            self.counts.conflicts += 1;
+            self.exchange(now, index, State::Declining, now);
+            return;
+        }
+        if self.phase == Phase::Active && !was.state.has_lease() {
+            self.counts.bind.record(now.since(was.since).0);
+            self.last_bound = Some(now);
+        }
+        if self.config.address {
+            self.holders.insert(offer.ip, index);
+        }
+        if self.config.prefix_len.is_some() {
+            self.prefixes.insert(high(offer.prefix), index);
+        }
+        if self.config.address && self.config.check && is_new {
+            self.exchange(now, index, State::Checking, now);
+            return;
+        }
+        self.set(index, State::Bound, due);
+    }
+}
+
+/// The first 64 bits of a prefix.
+fn high(prefix: Ipv6Addr) -> u64 {
+    (u128::from(prefix) >> 64) as u64
+}
+
+/// What a server offers a client.
+#[derive(Debug, Clone, Copy)]
+struct Offer {
+    ip: Ipv6Addr,
+    prefix: Ipv6Addr,
+    prefix_len: u8,
+    /// 0 leaves it to the client.
+    t1_s: u32,
+    t2_s: u32,
+    preferred_s: u32,
+    valid_s: u32,
+}
+
+impl Default for Offer {
+    fn default() -> Self {
+        let none = Ipv6Addr::UNSPECIFIED;
+        Self { ip: none, prefix: none, prefix_len: 0, t1_s: 0, t2_s: 0, preferred_s: 0, valid_s: 0 }
+    }
+}
+
+impl Offer {
+    /// Takes what is offered in an association: the soonest of all times counts.
+    fn take(&mut self, of: &Association, own: Ipv6Addr) -> Option<Value> {
+        let value = of.usable(own).filter(|_| of.status == status::SUCCESS)?;
+        let sooner = |mine: u32, other: u32| {
+            if mine == 0 { other } else { mine.min(if other == 0 { mine } else { other }) }
+        };
+        (self.t1_s, self.t2_s) = (sooner(self.t1_s, of.t1_s), sooner(self.t2_s, of.t2_s));
+        self.preferred_s = self.preferred_s.min(value.preferred_s);
+        self.valid_s = self.valid_s.min(value.valid_s);
+        Some(value)
+    }
+
+    /// T1, T2 and the end of the lease, s. Where the server leaves them to the client, or they are out of order, half and
+    /// four fifths of the preferred lifetime (RFC 8415 section 21.4).
+    fn times(&self) -> (u32, u32, u32) {
+        let valid = self.valid_s.max(LEASE_LEAST);
+        if valid == u32::MAX && self.t1_s == 0 {
+            return (u32::MAX, u32::MAX, u32::MAX);
+        }
+        let preferred = if self.preferred_s == 0 { valid } else { self.preferred_s.min(valid) };
+        let share = |tenths: u64| (u64::from(preferred) * tenths / 10).max(1) as u32;
+        let t1 = if self.t1_s == 0 { share(5) } else { self.t1_s };
+        let t2 = if self.t2_s == 0 { share(8).max(t1) } else { self.t2_s };
+        if t1 <= t2 && t2 <= valid { (t1, t2, valid) } else { (share(5), share(8), valid) }
+    }
+}
+
+impl Association {
+    /// Whether the server ends what it gave: everything in it is valid no more.
+    fn ends(&self) -> bool {
+        !self.values.is_empty() && self.values.iter().all(|value| value.valid_s == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

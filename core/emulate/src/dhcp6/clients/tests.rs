@@ -1,0 +1,525 @@
+//! Clients and a model of a server, with a network between them that loses, repeats and reorders.
+
+use super::*;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const SECOND: Nanos = Nanos::from_secs(1);
+const SERVER_MAC: Mac = [2, 0, 0, 0, 0, 0xfe];
+
+fn config(clients: u32) -> Dhcp6Config {
+    Dhcp6Config {
+        clients,
+        mac: [2, 0, 0, 1, 0, 0],
+        vlans: vec![7],
+        rate: 1_000,
+        outstanding: 1_000,
+        address: true,
+        prefix_len: Some(56),
+        rapid_commit: false,
+        check: false,
+        ask_for: vec![23],
+        seed: 7,
+    }
+}
+
+/// A client's message as a server reads it.
+struct Asked {
+    kind: u8,
+    xid: [u8; 3],
+    mac: Mac,
+    server: Option<Vec<u8>>,
+    is_rapid: bool,
+    elapsed: u16,
+    ip: Option<Ipv6Addr>,
+    prefix: Option<Ipv6Addr>,
+}
+
+fn read(frame: &[u8]) -> Asked {
+    assert_eq!(frame[..6], [0x33, 0x33, 0, 1, 0, 2], "to all servers");
+    assert_eq!(frame[12..18], [0x81, 0, 0, 7, 0x86, 0xdd], "tagged");
+    let udp = &frame[58..];
+    let pseudo = wire::checksum::sum(&frame[26..58], 17 + udp.len() as u64);
+    assert_eq!(wire::checksum::finish(wire::checksum::sum(udp, pseudo)), 0);
+    assert_eq!(udp[..4], [2, 34, 2, 35], "from 546 to 547");
+    let message = &udp[8..];
+    let mut asked = Asked {
+        kind: message[0],
+        xid: *message[1..].first_chunk().unwrap(),
+        mac: [0; 6],
+        server: None,
+        is_rapid: false,
+        elapsed: 0,
+        ip: None,
+        prefix: None,
+    };
+    let ip = |bytes: &[u8]| Ipv6Addr::from(*bytes.first_chunk::<16>().unwrap());
+    let mut rest = &message[4..];
+    while !rest.is_empty() {
+        let (number, len) =
+            (u16::from_be_bytes([rest[0], rest[1]]), usize::from(u16::from_be_bytes([rest[2], rest[3]])));
+        let value = &rest[4..4 + len];
+        match number {
+            1 => asked.mac = *value[4..].first_chunk().unwrap(),
+            2 => asked.server = Some(value.to_vec()),
+            3 if len > 12 => asked.ip = Some(ip(&value[16..])),
+            8 => asked.elapsed = u16::from_be_bytes([value[0], value[1]]),
+            14 => asked.is_rapid = true,
+            25 => asked.prefix = Some(ip(&value[25..])),
+            _ => {}
+        }
+        rest = &rest[4 + len..];
+    }
+    asked
+}
+
+/// A server with leases of some seconds.
+struct Server {
+    number: u8,
+    preference: u8,
+    valid_s: u32,
+    /// Whose an address is.
+    leases: BTreeMap<Mac, Ipv6Addr>,
+    released: u32,
+    declined: u32,
+    requested: u32,
+    /// Answers of this kind instead of what is asked for.
+    status: u16,
+    silent: bool,
+    /// Gives all the same address.
+    is_mad: bool,
+    rapid: bool,
+    without_prefixes: bool,
+}
+
+impl Server {
+    fn new(valid_s: u32) -> Self {
+        Self {
+            number: 1,
+            preference: 255,
+            valid_s,
+            leases: BTreeMap::new(),
+            released: 0,
+            declined: 0,
+            requested: 0,
+            status: 0,
+            silent: false,
+            is_mad: false,
+            rapid: false,
+            without_prefixes: false,
+        }
+    }
+
+    fn duid(&self) -> Vec<u8> {
+        vec![0, 2, 0, 0, 0, 9, self.number]
+    }
+
+    fn take(&mut self, frame: &[u8]) -> Option<Vec<u8>> {
+        let asked = read(frame);
+        if self.silent || asked.server.as_ref().is_some_and(|server| *server != self.duid()) {
+            return None;
+        }
+        let number = if self.is_mad { 9_999 } else { u16::from_be_bytes([asked.mac[4], asked.mac[5]]) };
+        let ip = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 1, number);
+        let prefix = Ipv6Addr::new(0x2001, 0xdb8, 0x7000 | number >> 8, number << 8, 0, 0, 0, 0);
+        let mut status = self.status;
+        let kind = match asked.kind {
+            1 if asked.is_rapid && self.rapid => {
+                self.leases.insert(asked.mac, ip);
+                7
+            }
+            1 => 2,
+            3 => {
+                self.requested += 1;
+                let prefix = (!self.without_prefixes).then_some(prefix);
+                assert_eq!((asked.ip, asked.prefix), (Some(ip), prefix), "what was offered");
+                if status == 0 {
+                    self.leases.insert(asked.mac, ip);
+                }
+                7
+            }
+            5 | 6 => {
+                assert_eq!(asked.server.is_some(), asked.kind == 5);
+                if !self.leases.contains_key(&asked.mac) {
+                    status = 3;
+                }
+                7
+            }
+            8 => {
+                self.released += u32::from(self.leases.remove(&asked.mac).is_some());
+                7
+            }
+            9 => {
+                self.declined += 1;
+                self.is_mad = false;
+                7
+            }
+            other => panic!("message {other}"),
+        };
+        let mut bytes = vec![kind, asked.xid[0], asked.xid[1], asked.xid[2]];
+        let mut put = |number: u16, value: &[u8]| {
+            bytes.extend(number.to_be_bytes());
+            bytes.extend((value.len() as u16).to_be_bytes());
+            bytes.extend(value);
+        };
+        put(1, &[&[0, 3, 0, 1], &asked.mac[..]].concat());
+        put(2, &self.duid());
+        put(7, &[self.preference]);
+        if kind == 7 && asked.is_rapid {
+            put(14, &[]);
+        }
+        let association = |of: u16, value: &[u8]| {
+            let mut ia = [1, 0, 0].map(u32::to_be_bytes).concat();
+            if status == 0 {
+                ia.extend(of.to_be_bytes());
+                ia.extend((value.len() as u16).to_be_bytes());
+                ia.extend(value);
+            } else {
+                ia.extend([0, 13, 0, 2]);
+                ia.extend(status.to_be_bytes());
+            }
+            ia
+        };
+        if asked.kind < 8 {
+            let times = [self.valid_s, self.valid_s].map(u32::to_be_bytes).concat();
+            put(3, &association(5, &[&ip.octets()[..], &times].concat()));
+            if !self.without_prefixes {
+                put(25, &association(26, &[&times[..], &[56], &prefix.octets()].concat()));
+            }
+        }
+        Some(answer(asked.mac, &bytes))
+    }
+}
+
+/// A server's message in a frame.
+fn answer(to: Mac, message: &[u8]) -> Vec<u8> {
+    let mut frame = Link::dhcp6(SERVER_MAC, &[7], message);
+    frame[..6].copy_from_slice(&to);
+    frame[42..58].copy_from_slice(&link_local(to).octets());
+    frame[58..62].copy_from_slice(&[2, 35, 2, 34]);
+    frame
+}
+
+/// A frame on its way: its arrival, its place, whether it is for the servers.
+type Passing = (Nanos, u64, bool, Vec<u8>);
+
+/// Clients and servers over a network.
+struct World {
+    clients: Dhcp6Clients,
+    servers: Vec<Server>,
+    now: Nanos,
+    wire: BinaryHeap<Reverse<Passing>>,
+    sent: u64,
+    /// Of 1,000 frames, those lost, and those that come twice.
+    lost: u64,
+    twice: u64,
+    outstanding_max: u32,
+}
+
+impl World {
+    fn new(config: Dhcp6Config, valid_s: u32, lost: u64, twice: u64) -> Self {
+        let now = Nanos::from_secs(1_000);
+        let (clients, servers) = (Dhcp6Clients::new(config), vec![Server::new(valid_s)]);
+        Self { clients, servers, now, wire: BinaryHeap::new(), sent: 0, lost, twice, outstanding_max: 0 }
+    }
+
+    fn send(&mut self, to_servers: bool, frame: &[u8]) {
+        self.sent += 1;
+        let word = random::word(99, self.sent);
+        if word % 1_000 < self.lost {
+            return;
+        }
+        for copy in 0..1 + u64::from(word >> 20 & 0x3ff < self.twice) {
+            // Up to 40 ms, so that they overtake each other.
+            let delay = Nanos(1_000_000 + random::below(random::word(word, copy), 40_000_000));
+            self.wire.push(Reverse((self.now + delay, self.sent * 2 + copy, to_servers, frame.to_vec())));
+        }
+    }
+
+    fn run_for(&mut self, seconds: u64) {
+        let end = self.now + Nanos::from_secs(seconds);
+        loop {
+            let arrival = self.wire.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
+            let next = arrival.min(self.clients.next_due());
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(next);
+            while self.wire.peek().is_some_and(|Reverse((at, ..))| *at <= self.now) {
+                let Some(Reverse((_, _, to_servers, frame))) = self.wire.pop() else { break };
+                if to_servers {
+                    let answers: Vec<Vec<u8>> =
+                        self.servers.iter_mut().filter_map(|server| server.take(&frame)).collect();
+                    answers.iter().for_each(|answer| self.send(false, answer));
+                } else {
+                    self.clients.take(self.now, &frame);
+                }
+            }
+            let mut frames = Vec::new();
+            self.clients.poll(self.now, &mut frames);
+            frames.iter().for_each(|frame| self.send(true, frame));
+            self.outstanding_max = self.outstanding_max.max(self.clients.outstanding);
+        }
+    }
+
+    /// What clients hold is what the server gave them, and nobody's twice.
+    fn check(&self) {
+        let leases: Vec<Lease6> = self.clients.leases().collect();
+        let addresses: BTreeSet<Option<Ipv6Addr>> = leases.iter().map(|lease| lease.ip).collect();
+        assert_eq!((addresses.len(), self.clients.holding() as usize), (leases.len(), leases.len()));
+        for lease in &leases {
+            let given = self.servers.iter().find_map(|server| server.leases.get(&lease.mac).copied());
+            assert_eq!(given, lease.ip);
+            assert_eq!(self.clients.mac_of_ip(lease.ip.unwrap()), Some(lease.mac));
+            assert_eq!(self.clients.mac_of_ip(lease.link_local), Some(lease.mac));
+            assert_eq!(lease.prefix.map(|(_, len)| len), Some(56));
+        }
+    }
+}
+
+#[test]
+fn all_are_bound_at_the_rate_without_loss() {
+    let mut world = World::new(config(2_000), 3_600, 0, 0);
+    world.run_for(1);
+    let begun = world.clients.begun;
+    assert!((950..=1_065).contains(&begun), "{begun} began in a second");
+    world.run_for(2);
+    world.check();
+    assert!(world.clients.all_bound());
+    let counts = world.clients.counts();
+    assert_eq!(
+        (counts.solicits, counts.advertises, counts.requests, counts.replies),
+        (2_000, 2_000, 2_000, 2_000)
+    );
+    assert_eq!((counts.repeated, counts.refused, counts.bind.samples()), (0, 0, 2_000));
+    let took = world.clients.set_up_time().unwrap();
+    assert!(took > Nanos::from_millis(1_900) && took < Nanos::from_millis(2_200), "{took:?}");
+    world.clients.release(world.now);
+    world.run_for(4);
+    assert_eq!((world.servers[0].released, world.servers[0].leases.len()), (2_000, 0));
+    assert_eq!((world.clients.holding(), world.clients.next_due()), (0, Nanos::MAX));
+}
+
+/// 20 % of frames lost, some twice, all out of order: all are bound, stay so, and give back what they have.
+#[test]
+fn all_are_bound_over_a_network_that_loses_and_reorders() {
+    for seed in 0..8 {
+        let config = Dhcp6Config { seed, outstanding: 50, ..config(300) };
+        let mut world = World::new(config, 600, 200, 100);
+        world.run_for(900);
+        world.check();
+        assert!(world.clients.all_bound(), "{} of 300", world.clients.holding());
+        assert!(world.outstanding_max <= 50);
+        for _ in 0..20 {
+            world.run_for(300);
+            world.check();
+        }
+        let counts = world.clients.counts();
+        assert!(counts.repeated > 0 && counts.renewed > 1_000 && counts.lost < 5, "{} lost", counts.lost);
+        world.clients.release(world.now);
+        world.run_for(30);
+        let left = world.servers[0].leases.len();
+        assert!(left < 5 && world.clients.next_due() == Nanos::MAX, "{left} not released: four tries each");
+    }
+}
+
+#[test]
+fn a_lease_is_renewed_then_rebound_then_lost() {
+    let mut world = World::new(config(1), 1_000, 0, 0);
+    world.run_for(499);
+    assert_eq!(world.clients.counts().renewed, 0);
+    world.run_for(3);
+    assert_eq!((world.clients.counts().renewed, world.clients.counts().renews), (1, 1), "at T1: half");
+    world.servers[0].silent = true;
+    world.run_for(797);
+    assert_eq!(world.clients.clients[0].state, State::Renewing);
+    let renews = world.clients.counts().renews;
+    assert!((5..=7).contains(&renews), "{renews}: after 10 s, then twice as long each time");
+    world.run_for(10);
+    assert_eq!(world.clients.clients[0].state, State::Rebinding, "at T2: four fifths");
+    world.servers[0].silent = false;
+    world.run_for(65);
+    assert_eq!((world.clients.counts().rebound, world.clients.holding()), (1, 1));
+    world.servers[0].silent = true;
+    world.run_for(1_010);
+    assert_eq!((world.clients.counts().lost, world.clients.holding()), (1, 0));
+    assert_eq!(world.clients.clients[0].state, State::Soliciting);
+    world.servers[0].silent = false;
+    world.run_for(200);
+    assert!(world.clients.all_bound());
+}
+
+#[test]
+fn a_server_that_forgot_is_asked_anew_and_one_that_refuses_less_and_less() {
+    let mut world = World::new(config(1), 1_000, 0, 0);
+    world.run_for(10);
+    world.servers[0].leases.clear();
+    world.run_for(495);
+    world.check();
+    let counts = world.clients.counts();
+    assert_eq!(
+        (counts.lost, counts.requests, counts.solicits, world.clients.holding()),
+        (1, 2, 1, 1),
+        "NoBinding"
+    );
+    let mut world = World::new(config(1), 1_000, 0, 0);
+    world.servers[0].status = 2;
+    world.run_for(100);
+    let counts = world.clients.counts().clone();
+    assert!((5..=9).contains(&counts.solicits) && counts.refused == counts.advertises, "{counts:?}");
+    world.servers[0].status = 0;
+    world.run_for(130);
+    assert!(world.clients.all_bound());
+}
+
+#[test]
+fn the_preferred_server_is_chosen_after_the_first_wait() {
+    let mut world = World::new(config(1), 1_000, 0, 0);
+    world.servers[0].preference = 10;
+    world.servers.push(Server { number: 2, preference: 20, ..Server::new(1_000) });
+    world.servers.push(Server { number: 3, preference: 15, ..Server::new(1_000) });
+    world.run_for(3);
+    assert!(world.clients.all_bound());
+    let requested: Vec<u32> = world.servers.iter().map(|server| server.requested).collect();
+    assert_eq!(requested, [0, 1, 0]);
+    let bind = &world.clients.counts().bind;
+    assert!(bind.min > 1_000_000_000 && bind.max < 1_300_000_000, "{bind:?}");
+}
+
+#[test]
+fn rapid_commit_takes_two_messages() {
+    let mut world = World::new(Dhcp6Config { rapid_commit: true, ..config(5) }, 1_000, 0, 0);
+    world.servers[0].rapid = true;
+    world.run_for(2);
+    world.check();
+    let counts = world.clients.counts();
+    assert_eq!((counts.solicits, counts.replies, counts.requests, counts.bind.samples()), (5, 5, 0, 5));
+}
+
+#[test]
+fn what_another_client_has_is_declined() {
+    let mut world = World::new(config(2), 1_000, 0, 0);
+    world.servers[0].is_mad = true;
+    world.run_for(20);
+    world.check();
+    let counts = world.clients.counts();
+    assert_eq!((counts.conflicts, counts.declines, world.servers[0].declined), (1, 1, 1));
+    assert!(world.clients.all_bound());
+}
+
+/// A neighbour answers the question for the address of one of three clients, which declines it.
+#[test]
+fn what_a_neighbour_has_is_declined() {
+    let mut clients = Dhcp6Clients::new(Dhcp6Config { check: true, prefix_len: None, ..config(3) });
+    let mut server = Server::new(3_600);
+    server.without_prefixes = true;
+    let (mut now, mut probed, mut offered) = (SECOND, 0, 0u8);
+    while now < Nanos::from_secs(20) {
+        let mut frames = Vec::new();
+        clients.poll(now, &mut frames);
+        for frame in frames {
+            if frame[24] == 58 {
+                // A neighbour solicitation: from nobody, to the group of the address.
+                assert_eq!((frame[25], &frame[26..42], frame[58]), (255, &[0; 16][..], 135));
+                assert_eq!(frame[..4], [0x33, 0x33, 0xff, 1]);
+                let target = Ipv6Addr::from(*frame[66..].first_chunk::<16>().unwrap());
+                let message = [&[136, 0, 0, 0, 0x20, 0, 0, 0][..], &target.octets()].concat();
+                let claim = Link::neighbour([2, 0, 0, 9, 9, 9], &[7], target, &message);
+                let own = Link::neighbour([2, 0, 0, 1, 0, 2], &[7], target, &message);
+                assert!(crate::may_concern(&claim) && !clients.take(now, &own), "an echo of a client here");
+                assert_eq!(clients.mac_of_ip(target), None, "nobody has it yet");
+                probed += 1;
+                if target.octets()[15] == 1 && offered == 0 {
+                    offered = 1;
+                    assert!(clients.take(now, &claim));
+                    assert!(!clients.take(now, &claim), "once is enough");
+                }
+            } else if let Some(answer) = server.take(&frame) {
+                clients.take(now, &answer);
+            }
+        }
+        now += Nanos::from_millis(10);
+    }
+    let counts = clients.counts();
+    assert_eq!(
+        (probed, counts.duplicates, counts.declines, server.declined, counts.conflicts),
+        (4, 1, 1, 1, 0)
+    );
+    assert!(clients.all_bound() && counts.bind.samples() == 4);
+}
+
+#[test]
+fn leases_are_renewed_and_released_when_told() {
+    let mut world = World::new(Dhcp6Config { rate: 100, ..config(50) }, 3_600, 0, 0);
+    world.run_for(2);
+    assert_eq!(world.clients.renew_now(world.now), 50);
+    world.run_for(1);
+    let counts = world.clients.counts();
+    assert_eq!((counts.renews, counts.renewed, counts.lost), (50, 50, 0));
+    assert_eq!(world.clients.release_now(world.now), 50);
+    world.run_for(2);
+    assert_eq!(
+        (world.servers[0].released, world.clients.holding(), world.clients.release_now(world.now)),
+        (50, 0, 0)
+    );
+    assert!(world.clients.views().all(|view| view.held.is_none() && view.tally.releases == 1));
+    assert_eq!(world.clients.renew_now(world.now), 50);
+    world.run_for(2);
+    world.check();
+    assert!(world.clients.all_bound());
+    let view = world.clients.views().next().unwrap();
+    let held = view.held.unwrap();
+    assert_eq!((held.valid_s, held.renew_s, held.rebind_s, held.server.len()), (3_600, 1_800, 2_880, 7));
+    assert_eq!(
+        (view.tally.solicits, view.tally.requests, view.tally.renews, view.tally.replies),
+        (2, 2, 1, 4)
+    );
+    // Told to, and then at the end at once: each once.
+    world.clients.release_now(world.now);
+    world.clients.release(world.now);
+    world.run_for(3);
+    assert_eq!((world.servers[0].released, world.clients.counts().releases), (100, 100));
+    assert_eq!(world.clients.next_due(), Nanos::MAX);
+}
+
+#[test]
+fn frames_for_others_change_nothing() {
+    let mut clients = Dhcp6Clients::new(config(2));
+    let mut frames = Vec::new();
+    clients.poll(SECOND, &mut frames);
+    let asked = read(&frames[0]);
+    assert_eq!((asked.kind, asked.elapsed, asked.ip), (1, 0, None));
+    let offer = Server::new(60).take(&frames[0]).unwrap();
+    let (vlan, xid) = (15, 58 + 8 + 1);
+    for at in [vlan, xid] {
+        let mut other = offer.clone();
+        other[at] ^= 1;
+        assert!(!clients.take(SECOND, &other), "byte {at}");
+    }
+    for len in 0..offer.len() {
+        assert!(!clients.take(SECOND, &offer[..len]), "cut");
+    }
+    assert!(crate::may_concern(&offer) && clients.take(SECOND, &offer));
+    let mut request = Vec::new();
+    clients.poll(SECOND, &mut request);
+    assert_eq!(read(&request[0]).kind, 3);
+    assert!(!clients.take(SECOND, &offer), "of the exchange before");
+}
+
+/// 10,000 clients that hold leases: what is stored of each, with room that is allocated and not used.
+#[test]
+fn an_idle_client_takes_less_than_300_bytes() {
+    let mut world = World::new(config(10_000), 100_000, 0, 0);
+    world.run_for(15);
+    assert!(world.clients.all_bound());
+    let clients = &world.clients;
+    let records = clients.clients.capacity() * size_of::<Client>();
+    // A B-tree's node holds 11 entries, is at least half full, and has 12 edges at most.
+    let tree = |entries: usize, entry: usize| entries * (2 * entry + 2 * 8 + 8);
+    let timers = tree(clients.timers.len(), size_of::<(Nanos, u32)>());
+    let holders = tree(clients.holders.len(), size_of::<Ipv6Addr>() + size_of::<u32>());
+    let prefixes = tree(clients.prefixes.len(), size_of::<u64>() + size_of::<u32>());
+    let each = (records + timers + holders + prefixes) / 10_000;
+    assert!(each <= 300, "{each} bytes");
+}

@@ -1,0 +1,181 @@
+//! The router of a link as its hosts know it: they ask for advertisements and remember the last (RFC 4861 section 6.3).
+//!
+//! Not here: addresses from prefixes (RFC 4862); several routers: the one that spoke last counts.
+
+use crate::frame::{Link, Mac, Packet, Received, v6};
+use std::net::Ipv6Addr;
+use units::Nanos;
+
+/// Solicitations at most, and the time between them (RFC 4861 section 10).
+const ASKED_MAX: u8 = 3;
+const ASK_EVERY: Nanos = Nanos::from_secs(4);
+/// How long a router may take to answer the first of them, delay included (RFC 4861 section 6.2.6), and half a second for good
+/// measure.
+const ANSWERS_WITHIN: Nanos = Nanos::from_secs(1);
+/// Prefixes that are remembered.
+const PREFIXES_MAX: usize = 16;
+/// Where options begin.
+const OPTIONS: usize = 16;
+const PREFIX_INFORMATION: u8 = 3;
+const ON_LINK: u8 = 0x80;
+
+/// What hosts of a link know of its router.
+#[derive(Debug)]
+pub struct RouterFinder {
+    mac: Mac,
+    vlans: Vec<u16>,
+    /// Solicitations sent, when the next is due, and when the first was sent.
+    asked: u8,
+    next: Nanos,
+    first: Option<Nanos>,
+    /// The router, and until when.
+    router: Option<(Ipv6Addr, Nanos)>,
+    /// Prefixes on the link, and their lengths.
+    on_link: Vec<(Ipv6Addr, u8)>,
+}
+
+impl RouterFinder {
+    /// A host with this hardware address asks for all of its link.
+    pub fn new(mac: Mac, vlans: Vec<u16>) -> Self {
+        let on_link = Vec::new();
+        Self { mac, vlans, asked: 0, next: Nanos::ZERO, first: None, router: None, on_link }
+    }
+
+    /// Adds the solicitation that is due.
+    pub fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        if self.next <= now && self.next_due() < Nanos::MAX {
+            self.asked += 1;
+            self.next = now.saturating_add(ASK_EVERY);
+            self.first.get_or_insert(now);
+            frames.push(Link::router_solicit(self.mac, &self.vlans));
+        }
+    }
+
+    /// When there is something to do; [`Nanos::MAX`] if only a frame can bring it.
+    pub fn next_due(&self) -> Nanos {
+        if self.router.is_none() && self.asked < ASKED_MAX { self.next } else { Nanos::MAX }
+    }
+
+    /// Ends the search.
+    pub fn give_up(&mut self) {
+        self.asked = ASKED_MAX;
+    }
+
+    /// Looks at a received frame; returns whether a router of the link advertised itself.
+    pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+        let Some(Received { vlans, packet: Packet::Router { from, message }, .. }) = Received::read(frame)
+        else {
+            return false;
+        };
+        let Some(prefixes) = prefixes(message).filter(|_| vlans == self.vlans) else { return false };
+        let lifetime = u16::from_be_bytes([message[6], message[7]]);
+        if lifetime > 0 {
+            self.router = Some((from, now.saturating_add(Nanos::from_secs(lifetime.into()))));
+        } else if self.router.is_some_and(|(router, _)| router == from) {
+            self.router = None;
+        }
+        for (prefix, is_valid) in prefixes {
+            self.on_link.retain(|known| *known != prefix);
+            if is_valid && self.on_link.len() < PREFIXES_MAX {
+                self.on_link.push(prefix);
+            }
+        }
+        true
+    }
+
+    /// Whether a router is known, or had time enough to answer.
+    pub fn is_settled(&self, now: Nanos) -> bool {
+        self.router.is_some() || self.first.is_some_and(|first| now.since(first) >= ANSWERS_WITHIN)
+    }
+
+    /// The router, by its link-local address.
+    pub fn router(&self, now: Nanos) -> Option<Ipv6Addr> {
+        self.router.filter(|(_, until)| now < *until).map(|(router, _)| router)
+    }
+
+    /// Length of the prefix on the link that `ip` has, the longest of them.
+    pub fn prefix_len(&self, ip: Ipv6Addr) -> Option<u8> {
+        let has = |(prefix, len): &&(Ipv6Addr, u8)| network(ip, *len) == *prefix;
+        self.on_link.iter().filter(has).map(|(_, len)| *len).max()
+    }
+}
+
+/// The first `len` bits of an address.
+fn network(ip: Ipv6Addr, len: u8) -> Ipv6Addr {
+    let host = u128::MAX.checked_shr(len.into()).unwrap_or(0);
+    Ipv6Addr::from(u128::from(ip) & !host)
+}
+
+/// The prefixes on the link that an advertisement tells of, and whether they are valid; `None` if it is malformed (RFC 4861
+/// section 6.1.2).
+fn prefixes(message: &[u8]) -> Option<Vec<((Ipv6Addr, u8), bool)>> {
+    let (mut prefixes, mut rest) = (Vec::new(), message.get(OPTIONS..)?);
+    while !rest.is_empty() {
+        let len = usize::from(*rest.get(1)?) * 8;
+        let option = rest.get(..len).filter(|option| !option.is_empty())?;
+        if option[0] == PREFIX_INFORMATION && len == 32 && option[3] & ON_LINK != 0 && option[2] <= 128 {
+            let valid = option[4..8] != [0; 4];
+            prefixes.push(((network(v6(option, 16)?, option[2]), option[2]), valid));
+        }
+        rest = &rest[len..];
+    }
+    Some(prefixes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::link_local;
+
+    const SECOND: Nanos = Nanos::from_secs(1);
+    const HOST: Mac = [2, 0, 0, 0, 0, 1];
+    const ROUTER: Mac = [2, 0, 0, 0, 0, 0xfe];
+
+    fn advert(lifetime: u16, valid: u32) -> Vec<u8> {
+        let mut message = vec![134, 0, 0, 0, 64, 0];
+        message.extend(lifetime.to_be_bytes());
+        message.extend([0; 8]);
+        message.extend([1, 1, 2, 0, 0, 0, 0, 0xfe, 3, 4, 64, 0xc0]);
+        message.extend(valid.to_be_bytes());
+        message.extend([0; 8]);
+        message.extend("2001:db8:1:2::".parse::<Ipv6Addr>().unwrap().octets());
+        Link::router_advert(ROUTER, &[7], &message)
+    }
+
+    #[test]
+    fn a_router_is_asked_for_and_remembered() {
+        let mut finder = RouterFinder::new(HOST, vec![7]);
+        let mut frames = Vec::new();
+        for second in 1..20 {
+            finder.poll(Nanos::from_secs(second), &mut frames);
+        }
+        assert_eq!((frames.len(), finder.next_due()), (3, Nanos::MAX));
+        assert_eq!(frames[0][..18], [0x33, 0x33, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0, 0, 7, 0x86, 0xdd]);
+        assert_eq!((frames[0][25], frames[0][58], frames[0].len()), (255, 133, 58 + 16));
+        let mut finder = RouterFinder::new(HOST, vec![7]);
+        finder.poll(SECOND, &mut frames);
+        assert!(!finder.is_settled(SECOND) && finder.is_settled(Nanos::from_secs(2)));
+        let frame = advert(100, 3_600);
+        assert!(crate::may_concern(&frame) && finder.take(SECOND, &frame) && finder.is_settled(SECOND));
+        assert_eq!((finder.router(SECOND), finder.next_due()), (Some(link_local(ROUTER)), Nanos::MAX));
+        assert_eq!(finder.router(Nanos::from_secs(101)), None, "its lifetime is over");
+        let ip = |text: &str| text.parse::<Ipv6Addr>().unwrap();
+        assert_eq!(finder.prefix_len(ip("2001:db8:1:2::9")), Some(64));
+        assert_eq!(finder.prefix_len(ip("2001:db8:1:3::9")), None);
+        assert!(finder.take(SECOND, &advert(0, 0)));
+        assert_eq!((finder.router(SECOND), finder.prefix_len(ip("2001:db8:1:2::9"))), (None, None));
+    }
+
+    #[test]
+    fn what_is_spoilt_or_for_another_vlan_is_no_router() {
+        let frame = advert(100, 3_600);
+        for at in (15..16).chain(25..26).chain(58..frame.len()) {
+            let mut other = frame.clone();
+            other[at] ^= 1;
+            assert!(!RouterFinder::new(HOST, vec![7]).take(SECOND, &other), "byte {at}");
+        }
+        for len in 0..frame.len() {
+            assert!(!RouterFinder::new(HOST, vec![7]).take(SECOND, &frame[..len]));
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! DHCPv6 clients of a port, with the router of their link, and what became of them.
+//!
+//! Not here: the protocol (`emulate::dhcp6`).
+
+use super::times::times;
+use crate::control::commands::ProtocolAction;
+use emulate::RouterFinder;
+use emulate::dhcp6::{Dhcp6Clients, Dhcp6Config};
+use neighbour::{Host, Mac};
+use profile::plan::{Address, ClientAddress, Dhcp6Plan, HostPlan};
+use result::Dhcpv6Result;
+use std::net::{IpAddr, Ipv6Addr};
+use units::{Nanos, count};
+
+/// DHCPv6 clients of a port.
+#[derive(Debug)]
+pub(super) struct Clients6 {
+    pub(super) machine: Dhcp6Clients,
+    finder: RouterFinder,
+    pub(super) timeout: Nanos,
+    /// Clients that had what they asked for when traffic started, and the router then.
+    bound: u32,
+    /// Clients that had it when traffic had ended.
+    holding_at_end: Option<u32>,
+    router: Option<Ipv6Addr>,
+    /// The port's own networks and gateway, for links where no router advertises itself.
+    own: Vec<Address>,
+    gateway: Option<IpAddr>,
+}
+
+impl Clients6 {
+    /// Those of `plan`; the first has the hardware address `first` unless the profile says otherwise.
+    pub(super) fn new(plan: &Dhcp6Plan, own: &HostPlan, first: Mac) -> Self {
+        let mac = if plan.has_macs { plan.config.mac } else { first };
+        let config = Dhcp6Config { mac, ..plan.config.clone() };
+        Self {
+            finder: RouterFinder::new(mac, config.vlans.clone()),
+            machine: Dhcp6Clients::new(config),
+            timeout: plan.timeout,
+            bound: 0,
+            holding_at_end: None,
+            router: None,
+            own: own.addresses.iter().filter(|own| own.ip.is_ipv6()).copied().collect(),
+            gateway: own.gateways.iter().find(|ip| ip.is_ipv6()).copied(),
+        }
+    }
+
+    pub(super) fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        self.finder.poll(now, frames);
+        self.machine.poll(now, frames);
+    }
+
+    pub(super) fn next_due(&self) -> Nanos {
+        self.machine.next_due().min(self.finder.next_due())
+    }
+
+    pub(super) fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+        self.machine.take(now, frame) || self.finder.take(now, frame)
+    }
+
+    /// Whether all have what they asked for, and the router had time to advertise itself.
+    pub(super) fn may_start(&self, now: Nanos) -> bool {
+        self.machine.all_bound() && self.finder.is_settled(now)
+    }
+
+    /// Traffic starts with those that are bound; returns why it can't if nobody is.
+    pub(super) fn start(&mut self, now: Nanos) -> Option<String> {
+        self.machine.give_up();
+        self.finder.give_up();
+        (self.bound, self.router) = (self.machine.holding(), self.finder.router(now));
+        (self.bound == 0).then(|| self.nobody_bound())
+    }
+
+    /// Gives everything back.
+    pub(super) fn end(&mut self, now: Nanos) {
+        self.holding_at_end = Some(self.machine.holding());
+        self.machine.release(now);
+    }
+
+    /// Whether everything is given back.
+    pub(super) fn is_released(&self) -> bool {
+        self.machine.next_due() == Nanos::MAX
+    }
+
+    /// Carries out a command; returns how many clients it was for.
+    pub(super) fn change(&mut self, now: Nanos, action: ProtocolAction) -> u64 {
+        match action {
+            ProtocolAction::Release => self.machine.release_now(now),
+            _ => self.machine.renew_now(now),
+        }
+    }
+
+    /// The addresses there are.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = ClientAddress> + '_ {
+        let router = self.router.map(IpAddr::V6).or(self.gateway);
+        self.machine.leases().filter_map(move |lease| {
+            let ip = lease.ip?;
+            let near = |own: &&Address| own.is_next_to(ip.into());
+            let own = self.own.iter().find(near).map(|own| own.prefix_len);
+            let prefix_len = self.finder.prefix_len(ip).or(own).unwrap_or(128);
+            Some(ClientAddress {
+                client: lease.client,
+                mac: lease.mac,
+                address: Address { ip: ip.into(), prefix_len },
+                link_local: Some(lease.link_local),
+                router,
+            })
+        })
+    }
+
+    /// The answer to a request for the hardware address of a client, which is no host yet, or no longer.
+    pub(super) fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
+        let Some(IpAddr::V6(ip)) = neighbour::asked_for(frame) else { return None };
+        let host = Host {
+            mac: self.machine.mac_of_ip(ip)?,
+            vlans: self.machine.config().vlans.clone(),
+            addresses: vec![ip.into()],
+            networks: Vec::new(),
+            answers_for: vec![ip.into()..=ip.into()],
+        };
+        host.answer(frame)
+    }
+
+    fn nobody_bound(&self) -> String {
+        let (counts, clients, waited) = (self.machine.counts(), self.machine.config().clients, self.timeout);
+        let whose =
+            if clients == 1 { "1 client".to_owned() } else { format!("{} clients", count(clients.into())) };
+        if counts.advertises + counts.replies == 0 {
+            return format!(
+                "no DHCPv6 server answered {} SOLICIT messages of {whose} within {waited}; check that a server is reachable \
+                 from this port",
+                count(counts.solicits)
+            );
+        }
+        if counts.duplicates > 0 {
+            return format!(
+                "neighbours have the addresses that the DHCPv6 server leases: {} were declined within {waited}",
+                count(counts.duplicates)
+            );
+        }
+        if counts.refused > 0 {
+            return format!(
+                "the DHCPv6 server does not give what {whose} asked for: {} answers without it within {waited}; check its pools of \
+                 addresses and prefixes",
+                count(counts.refused)
+            );
+        }
+        format!(
+            "the DHCPv6 server made {} offers to {whose}, and none became a lease within {waited}",
+            count(counts.advertises)
+        )
+    }
+
+    /// What makes a result with these clients invalid.
+    pub(super) fn complaints(&self) -> Vec<String> {
+        let (conflicts, all) = (self.machine.counts().conflicts, self.machine.config().clients);
+        let mut complaints = Vec::new();
+        if self.bound < all {
+            complaints.push(format!(
+                "{} of {} DHCPv6 clients got what they asked for within {}; traffic has only theirs",
+                count(self.bound.into()),
+                count(all.into()),
+                self.timeout
+            ));
+        }
+        let duplicates = self.machine.counts().duplicates;
+        if duplicates > 0 {
+            complaints.push(format!(
+                "the DHCPv6 server leased {} addresses that neighbours have; they were declined",
+                count(duplicates)
+            ));
+        }
+        if conflicts > 0 {
+            let conflicts = count(conflicts);
+            complaints.push(format!(
+                "the DHCPv6 server leased {conflicts} addresses or prefixes that another client here had"
+            ));
+        }
+        complaints
+    }
+
+    pub(super) fn report(&self, commands: u64) -> Dhcpv6Result {
+        let (counts, all) = (self.machine.counts(), self.machine.config().clients);
+        let took = self.machine.set_up_time().map(Nanos::as_secs_f64).filter(|took| *took > 0.0);
+        Dhcpv6Result {
+            clients: all.into(),
+            bound: self.bound.into(),
+            holding: self.holding_at_end.unwrap_or_else(|| self.machine.holding()).into(),
+            failed: (all - self.bound).into(),
+            bound_per_s: took.map(|took| counts.bind.samples() as f64 / took),
+            bind_ns: times(&counts.bind),
+            router: self.router.map(|router| router.to_string()),
+            solicits: counts.solicits,
+            advertises: counts.advertises,
+            requests: counts.requests,
+            renews: counts.renews,
+            rebinds: counts.rebinds,
+            releases: counts.releases,
+            declines: counts.declines,
+            replies: counts.replies,
+            refused: counts.refused,
+            repeated: counts.repeated,
+            renewed: counts.renewed,
+            rebound: counts.rebound,
+            lost: counts.lost,
+            conflicts: counts.conflicts,
+            duplicates: counts.duplicates,
+            commands,
+        }
+    }
+}
