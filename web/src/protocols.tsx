@@ -5,7 +5,7 @@ import { count, duration, NONE, several } from "./format";
 import { Announcement, Panel } from "./parts";
 import { usePoll } from "./poll";
 import { type Row, Table } from "./tables";
-import type { BgpPeerState, DhcpClientState, GroupState, LldpNeighbourResult, PortResult, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
+import type { BgpPeerState, DhcpClientState, Dhcpv6ClientState, GroupState, LldpNeighbourResult, PortResult, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
 
 /** Rows of each kind that are shown; all are in the API's answer without `limit`. */
 const SHOWN_MAX = 100;
@@ -19,7 +19,9 @@ export function LiveProtocols({ id }: { id: string }) {
   return first && any(first.counts) ? <Polled path={path} first={first} /> : null;
 }
 
-const any = (counts: ProtocolCounts) => counts.bgp_peers + counts.dhcp_clients + counts.lldp_ports + counts.groups > 0;
+const any = (counts: ProtocolCounts) => counts.bgp_peers + clients(counts) + counts.lldp_ports + counts.groups > 0;
+const clients = (counts: ProtocolCounts) => counts.dhcp_clients + counts.dhcpv6_clients;
+const leases = (counts: ProtocolCounts) => counts.dhcp_leases + counts.dhcpv6_leases;
 
 function Polled({ path, first }: { path: string; first: ProtocolStates }) {
   const states = usePoll<ProtocolStates>(path, EVERY_MS).value ?? first;
@@ -29,11 +31,12 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
   const said = [
     counts.bgp_peers > 0 && `${count(counts.bgp_established)} of ${several(counts.bgp_peers, "BGP session")} established`,
     counts.dhcp_clients > 0 && `${count(counts.dhcp_leases)} of ${several(counts.dhcp_clients, "DHCP client")} with a lease`,
+    counts.dhcpv6_clients > 0 && `${count(counts.dhcpv6_leases)} of ${several(counts.dhcpv6_clients, "DHCPv6 client")} with a lease`,
     counts.lldp_ports > 0 && several(counts.lldp_neighbours, "LLDP neighbour"),
     counts.groups > 0 && `${several(counts.groups, "multicast group")} joined`,
   ].filter(Boolean);
-  const settled = counts.bgp_established === counts.bgp_peers && counts.dhcp_leases === counts.dhcp_clients;
-  const all = counts.bgp_peers + counts.dhcp_clients > 0;
+  const settled = counts.bgp_established === counts.bgp_peers && leases(counts) === clients(counts);
+  const all = counts.bgp_peers + clients(counts) > 0;
   return (
     <Panel title="Protocols">
       <p>{said.join(" · ")}.</p>
@@ -43,6 +46,8 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
         heads={["BGP peer", "Speaker", "State", "Since", "Advertised", "Withdrawn", "Received", "Flaps", "Reason"]} />
       <Listed caption="DHCP clients" of={counts.dhcp_clients} rows={states.dhcp.map(client)}
         heads={["DHCP client", "Port", "State", "Address", "Server", "Lease since", "Lease of"]} />
+      <Listed caption="DHCPv6 clients" of={counts.dhcpv6_clients} rows={states.dhcpv6.map(client6)}
+        heads={["DHCPv6 client", "Port", "State", "Address", "Prefix", "Server", "Lease of"]} />
       <Listed caption="LLDP neighbours" of={counts.lldp_neighbours} rows={neighbours.map(({ port, row }) => neighbour(port, row))}
         heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last heard"]} />
       <Listed caption="Multicast groups" of={counts.groups} rows={states.groups.map(group)} heads={["Multicast group", "Port", "Sources", "Since"]} />
@@ -82,6 +87,14 @@ function client(client: DhcpClientState): Row {
   return { key: `${client.port} ${client.client}`, name: client.mac, cells };
 }
 
+function client6(client: Dhcpv6ClientState): Row {
+  const leased = client.ip != null || client.prefix != null;
+  const lease = client.valid_s === 0xffffffff ? "ever" : since(client.valid_s);
+  const prefix = client.prefix == null ? NONE : `${client.prefix}/${client.prefix_len}`;
+  const cells = [client.port, state(leased, leased ? "leased" : "no lease"), client.ip ?? NONE, prefix, client.server ?? NONE, lease];
+  return { key: `${client.port} ${client.client}`, name: client.mac, cells };
+}
+
 function neighbour(port: string, row: LldpNeighbourResult): Row {
   const cells = [port, row.chassis_id, row.port_id, duration(row.known_for_s), `${duration(row.age_s)} ago`];
   return { key: `${port} ${row.chassis_id} ${row.port_id}`, name: row.system_name ?? row.mac, cells };
@@ -109,7 +122,7 @@ export function ProtocolResults({ result }: { result: ResultDocument }) {
 
 const lost = (n: number) => (n ? <span class="bad">✕ {count(n)}</span> : "none");
 
-function outcomes(port: string, { bgp, dhcp, lldp, multicast }: PortResult): Row[] {
+function outcomes(port: string, { bgp, dhcp, dhcpv6, lldp, multicast }: PortResult): Row[] {
   const rows: Row[] = [];
   if (bgp) {
     const [end, begin] = [bgp.established_at_end, bgp.established].map((n) => `${count(n)} of ${several(bgp.peers, "session")}`);
@@ -121,6 +134,12 @@ function outcomes(port: string, { bgp, dhcp, lldp, multicast }: PortResult): Row
     const received = dhcp.offers + dhcp.acks + dhcp.naks;
     const sent = dhcp.discovers + dhcp.requests + dhcp.releases;
     rows.push({ name: `${port}: DHCP`, cells: [end, begin, several(sent, "message"), several(received, "message"), lost(dhcp.lost)] });
+  }
+  if (dhcpv6) {
+    const [end, begin] = [dhcpv6.holding, dhcpv6.bound].map((n) => `${count(n)} of ${several(dhcpv6.clients, "lease")}`);
+    const received = dhcpv6.advertises + dhcpv6.replies;
+    const sent = dhcpv6.solicits + dhcpv6.requests + dhcpv6.renews + dhcpv6.rebinds + dhcpv6.releases + dhcpv6.declines;
+    rows.push({ name: `${port}: DHCPv6`, cells: [end, begin, several(sent, "message"), several(received, "message"), lost(dhcpv6.lost)] });
   }
   if (lldp) {
     const [sent, received] = [lldp.tx_frames, lldp.rx_frames].map((n) => several(n, "LLDPDU"));

@@ -701,6 +701,100 @@ export interface DhcpResult {
   commands: number;
 }
 
+/** A DHCPv6 client behind a port. */
+export interface Dhcpv6ClientState {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Number of the client, from 0. */
+  client: number;
+  /** MAC address: `02:00:00:00:00:01`. */
+  mac: string;
+  /** Link-local address. */
+  link_local: string;
+  /** Leased address; null without a lease, or if none was asked for. The others are null without a lease, too. */
+  ip: string | null;
+  /** Delegated prefix; null if none was asked for. */
+  prefix: string | null;
+  /** Its length, bits. */
+  prefix_len: number | null;
+  /** DUID of the server the lease is of, in hexadecimal digits. */
+  server: string | null;
+  /** Duration of the lease, s. */
+  valid_s: number | null;
+  /** Seconds of the lease until the client asks its server for more time. */
+  renew_s: number | null;
+  /** Seconds of the lease until the client asks any server. */
+  rebind_s: number | null;
+  /** SOLICIT messages sent. */
+  solicits: number;
+  /** ADVERTISE messages received. */
+  advertises: number;
+  /** ADVERTISE messages that did not have what was asked for. */
+  passed_over: number;
+  /** REQUEST messages sent. */
+  requests: number;
+  /** RENEW messages sent. */
+  renews: number;
+  /** REBIND messages sent. */
+  rebinds: number;
+  /** REPLY messages received. */
+  replies: number;
+  /** REPLY messages that did not have what was asked for. */
+  refused: number;
+  /** RELEASE messages sent. */
+  releases: number;
+}
+
+/** DHCPv6 clients of a port, from before traffic until their release. */
+export interface Dhcpv6Result {
+  /** Clients. */
+  clients: number;
+  /** Clients that had what they asked for when traffic started. */
+  bound: number;
+  /** Clients that had not. */
+  failed: number;
+  /** Clients that have what they asked for now; in a result, when traffic had ended. */
+  holding: number;
+  /** Leases per second, from the first SOLICIT to the last first lease. */
+  bound_per_s?: number | null;
+  /** Time from a client's first SOLICIT to its lease. */
+  bind_ns?: LatencyResult | null;
+  /** Router that advertised itself, by its link-local address. */
+  router?: string | null;
+  /** SOLICIT messages sent. */
+  solicits: number;
+  /** ADVERTISE messages received by clients that looked for a server. */
+  advertises: number;
+  /** REQUEST messages sent. */
+  requests: number;
+  /** RENEW messages sent. */
+  renews: number;
+  /** REBIND messages sent. */
+  rebinds: number;
+  /** RELEASE messages sent. */
+  releases: number;
+  /** DECLINE messages sent. */
+  declines: number;
+  /** REPLY messages received by clients that had asked. */
+  replies: number;
+  /** ADVERTISE and REPLY messages that did not have what was asked for. */
+  refused: number;
+  /** Messages sent again because no answer came. */
+  repeated: number;
+  /** Leases prolonged by their server. */
+  renewed: number;
+  /** Leases prolonged after their server kept silent. */
+  rebound: number;
+  /** Leases that ended because nobody prolonged them, or by their server. */
+  lost: number;
+  /** Leases of an address or a prefix that another client here had, and that were declined. */
+  conflicts: number;
+  /** Leases of an address that a neighbour had, and that were declined. */
+  duplicates: number;
+  /** Commands carried out: leases renewed or released. */
+  commands: number;
+}
+
 /** How far a value is from that of the first campaign. */
 export interface Difference {
   /** (value − first) / first; `None` if the first is zero and this is not. */
@@ -1875,7 +1969,7 @@ export interface PortResult {
   rx_other: number;
   /** Test packets that the kernel took in by itself. Only of `xdp:` ports. */
   kernel_rx?: KernelRxResult | null;
-  /** ARP, ND and echo replies, and frames of pings, DHCP clients, members of groups, LLDP agents and BGP speakers sent while traffic ran. */
+  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents and BGP speakers sent while traffic ran. */
   tx_answers: number;
   /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */
   rx_punted?: number | null;
@@ -1893,6 +1987,8 @@ export interface PortResult {
   fragments?: Record<string, number>;
   /** The port's DHCP clients. Absent if it has none. */
   dhcp?: DhcpResult | null;
+  /** The port's DHCPv6 clients. Absent if it has none. */
+  dhcpv6?: Dhcpv6Result | null;
   /** The multicast groups of the port's host. Absent if it joins none. */
   multicast?: MulticastResult | null;
   /** LLDP agents of the port, and its neighbours. Absent if it has none. */
@@ -1958,6 +2054,10 @@ export interface ProtocolCounts {
   dhcp_clients: number;
   /** DHCP clients with a lease. */
   dhcp_leases: number;
+  /** DHCPv6 clients. */
+  dhcpv6_clients: number;
+  /** DHCPv6 clients with a lease. */
+  dhcpv6_leases: number;
   /** Ports with LLDP agents. */
   lldp_ports: number;
   /** LLDP neighbours that are known. */
@@ -1988,6 +2088,8 @@ export interface ProtocolStates {
   bgp: BgpPeerState[];
   /** DHCP clients, by port and number. */
   dhcp: DhcpClientState[];
+  /** DHCPv6 clients, by port and number. */
+  dhcpv6: Dhcpv6ClientState[];
   /** LLDP agents, by port. */
   lldp: LldpPortState[];
   /** Multicast groups that hosts are members of, by port and address. */
@@ -2531,8 +2633,8 @@ export interface Spread {
   mean: number;
   /** Standard deviation of the sample. */
   stddev: number;
-  /** Median; of an even number of values, the mean of the middle two. */
-  median: number;
+  /** Median; of an even number of values, the mean of the middle two. Absent in results of versions that did not have it. */
+  median?: number | null;
   /** Smallest. */
   min: number;
   /** Largest. */

@@ -243,7 +243,7 @@ impl Row for ConvergenceRow {
 /// `median 0.0121, 0.0103 to 0.0152 in 10 trials`.
 fn range(spread: Spread) -> String {
     let digits = |value: f64| format!("{:.*}", if value.fract() == 0.0 { 0 } else { 6 }, value);
-    let [median, min, max] = [spread.median, spread.min, spread.max].map(digits);
+    let [median, min, max] = [spread.middle(), spread.min, spread.max].map(digits);
     format!("median {median}, {min} to {max} in {} trials", spread.samples)
 }
 
@@ -383,8 +383,8 @@ impl Withdrawals {
         match (&row.by_loss, &row.by_first_packet, &row.full) {
             (Some(by_loss), Some(first), Some(full)) => all.push(format!(
                 "{what}: {} by loss, {} by the first packet (medians of {} trials, {} to {} by loss); all streams within {}.",
-                ms(by_loss.median),
-                ms(first.median),
+                ms(by_loss.middle()),
+                ms(first.middle()),
                 by_loss.samples,
                 ms(by_loss.min),
                 ms(by_loss.max),
@@ -403,12 +403,12 @@ impl Withdrawals {
         if let Some(lost) = &row.return_lost {
             let lost = match lost.max {
                 0.0 => "no packet was lost".to_owned(),
-                _ => format!("{} packets were lost (median)", lost.median),
+                _ => format!("{} packets were lost (median)", lost.middle()),
             };
             all.push(match &row.back {
                 Some(back) => format!(
                     "When the routes came back, traffic took the first path again after {}, and {lost}.",
-                    ms(back.median)
+                    ms(back.middle())
                 ),
                 None => {
                     format!("When the routes came back, traffic did not take the first path again; {lost}.")
@@ -584,11 +584,11 @@ mod tests {
         let row = run(|number, request| vec![stream("a", request, (10 + number * 10) * MS, 4 * MS)]);
         let (loss, first) = (row.by_loss.unwrap(), row.by_first_packet.unwrap());
         let near = |found: f64, ms: f64| (found - ms / 1e3).abs() < 1e-9;
-        assert!(near(loss.median, 20.0) && near(loss.min, 10.0) && near(loss.max, 30.0), "{loss:?}");
-        assert!(near(first.median, 20.0) && near(row.full.unwrap().max, 30.0), "{first:?}");
+        assert!(near(loss.middle(), 20.0) && near(loss.min, 10.0) && near(loss.max, 30.0), "{loss:?}");
+        assert!(near(first.middle(), 20.0) && near(row.full.unwrap().max, 30.0), "{first:?}");
         assert!(row.apart_max.unwrap() < 1e-9 && row.apart_because.is_empty(), "{row:?}");
-        assert_eq!((row.lost.unwrap().median, row.return_lost.unwrap().max), (40.0, 0.0));
-        assert!(near(row.back.unwrap().median, 2.0));
+        assert_eq!((row.lost.unwrap().middle(), row.return_lost.unwrap().max), (40.0, 0.0));
+        assert!(near(row.back.unwrap().middle(), 2.0));
         assert_eq!((row.not_converged, row.too_early, row.not_returned), (0, 0, 0));
     }
 
@@ -624,7 +624,8 @@ mod tests {
             row.apart_because
         );
         assert!(
-            (row.full.unwrap().median - 0.050).abs() < 1e-9 && (row.apart_max.unwrap() - 0.020).abs() < 1e-9
+            (row.full.unwrap().middle() - 0.050).abs() < 1e-9
+                && (row.apart_max.unwrap() - 0.020).abs() < 1e-9
         );
         let lossy = |_: u64, request: &crate::TrialRequest| {
             let mut one = stream("a", request, 10 * MS, MS);

@@ -199,7 +199,7 @@ impl MulticastRow {
     fn sentences(&self) -> Vec<String> {
         let mut all = Vec::new();
         let ms = |spread: &Spread| {
-            let [median, min, max] = [spread.median, spread.min, spread.max].map(|s| s * 1e3);
+            let [median, min, max] = [spread.middle(), spread.min, spread.max].map(|s| s * 1e3);
             format!("{median:.3} ms (median of {}; {min:.3} to {max:.3} ms)", spread.samples)
         };
         all.extend(self.join_delay.iter().map(|join| format!("Group join delay: {}.", ms(join))));
@@ -437,7 +437,7 @@ mod tests {
     fn delays_and_capacity_are_those_of_the_device() {
         let row = run(MulticastConfig::default(), 100, |join, leave| after(join, leave, 2));
         let (join, leave) = (row.join_delay.unwrap(), row.leave_delay.unwrap());
-        assert_eq!((join.samples, join.median, leave.median), (10, 0.002, 0.04));
+        assert_eq!((join.samples, join.middle(), leave.middle()), (10, 0.002, 0.04));
         assert_eq!((row.capacity, row.capacity_failed, row.limit), (Some(100), Some(101), Some(Limit::Dut)));
         assert!(
             row.sentences().iter().any(|text| text.starts_with("Group capacity: 100. At 101, ")),

@@ -213,9 +213,9 @@ pub struct Spread {
     pub mean: f64,
     /// Standard deviation of the sample.
     pub stddev: f64,
-    /// Median; of an even number of values, the mean of the middle two.
-    #[serde(default)]
-    pub median: f64,
+    /// Median; of an even number of values, the mean of the middle two. Absent in results of versions that did not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median: Option<f64>,
     /// Smallest.
     pub min: f64,
     /// Largest.
@@ -223,6 +223,11 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// The median, or the mean where it is not known.
+    pub(crate) fn middle(&self) -> f64 {
+        self.median.unwrap_or(self.mean)
+    }
+
     /// Of some values; `None` of none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
@@ -236,7 +241,7 @@ impl Spread {
             samples: values.len() as u64,
             mean,
             stddev: if n > 1.0 { (squares / (n - 1.0)).sqrt() } else { 0.0 },
-            median: (sorted[(sorted.len() - 1) / 2] + sorted[middle]) / 2.0,
+            median: Some((sorted[(sorted.len() - 1) / 2] + sorted[middle]) / 2.0),
             min: values.iter().copied().fold(first, f64::min),
             max: values.iter().copied().fold(first, f64::max),
         })

@@ -67,10 +67,12 @@ pub enum EngineError {
         reason: String,
     },
     /// No DHCP client of a port got an address.
-    #[error("port {port}: dhcp: {reason}")]
+    #[error("port {port}: {key}: {reason}")]
     Dhcp {
         /// The port's name.
         port: String,
+        /// What the clients are in the profile: `dhcp`, `dhcpv6`.
+        key: &'static str,
         /// Why, as far as it can be seen.
         reason: String,
     },

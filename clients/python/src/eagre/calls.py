@@ -252,7 +252,7 @@ def ping(
 
 
 def protocols(id: str, *, routes: bool = False, limit: int | None = None) -> Call[r.ProtocolStates]:
-    """BGP peers, DHCP clients, LLDP neighbours, groups: at most `limit` of each; `routes`: also kept ones."""
+    """BGP peers, DHCP and DHCPv6 clients, LLDP neighbours, groups: at most `limit` of each; `routes`: also kept ones."""
     params = ({"routes": "true"} if routes else {}) | ({} if limit is None else {"limit": str(limit)})
     return Call("GET", at("runs", id, "protocols"), kind_of(r.ProtocolStates), params=params)
 

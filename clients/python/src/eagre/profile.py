@@ -950,8 +950,8 @@ class Sessions(Written):
     """How long servers wait for data from a client. Exceeding it is the failure 'idle_timeout'. Default: none."""
     verify: bool | None = None
     """Compare received data with what the other end sends, byte by byte. Both ends must be emulated."""
-    order: Literal["sequential", "random"] | None = None
-    """Order of the pairs of client and server addresses. Default: sequential."""
+    order: Literal["sequential", "random", "in_step"] | None = None
+    """Order of the pairs of client and server. Default: sequential."""
     tcp: Tcp | Mapping[str, Any] | None = None
     """TCP options of both ends."""
     udp: Udp | Mapping[str, Any] | None = None
@@ -1012,6 +1012,14 @@ class Tcp(Written):
     """Window scaling (RFC 7323), required for windows above 65535B. Default: true."""
     timestamps: bool | None = None
     """Timestamps (RFC 7323). Default: true."""
+    timestamp_step: str | None = None
+    """Time in which the clock of timestamps advances by one, from 1ms to 1s (RFC 7323 section 5.4). Default:
+    1048576ns.
+    """
+    isn: int | None = None
+    """Initial sequence number of every connection, to try a wrap of sequence numbers for example. Default: another
+    one for each connection (RFC 6528).
+    """
     sack: bool | None = None
     """Selective acknowledgements (RFC 2018). Default: true."""
     rack: bool | None = None

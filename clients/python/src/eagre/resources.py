@@ -1536,6 +1536,10 @@ class ProtocolCounts:
     """DHCP clients."""
     dhcp_leases: int
     """DHCP clients with a lease."""
+    dhcpv6_clients: int
+    """DHCPv6 clients."""
+    dhcpv6_leases: int
+    """DHCPv6 clients with a lease."""
     lldp_ports: int
     """Ports with LLDP agents."""
     lldp_neighbours: int
@@ -1554,6 +1558,8 @@ class ProtocolStates:
     """BGP peers, by port and in the order of the profile."""
     dhcp: list[DhcpClientState]
     """DHCP clients, by port and number."""
+    dhcpv6: list[Dhcpv6ClientState]
+    """DHCPv6 clients, by port and number."""
     lldp: list[LldpPortState]
     """LLDP agents, by port."""
     groups: list[GroupState]
@@ -1910,12 +1916,14 @@ class Spread:
     """Arithmetic mean."""
     stddev: float
     """Standard deviation of the sample."""
-    median: float
-    """Median; of an even number of values, the mean of the middle two."""
     min: float
     """Smallest."""
     max: float
     """Largest."""
+    median: float | None = None
+    """Median; of an even number of values, the mean of the middle two. Absent in results of versions that did not
+    have it.
+    """
 
 
 Standing: TypeAlias = Literal["counted", "tester_limited", "invalid", "interrupted", "aside"]

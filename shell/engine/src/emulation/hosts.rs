@@ -173,13 +173,13 @@ impl Emulation {
                 clients.bound = clients.machine.holding();
                 if clients.bound == 0 && !commands.is_stopped() {
                     let reason = nobody_bound(&clients.machine, clients.timeout);
-                    return Err(EngineError::Dhcp { port: plan.name.clone(), reason });
+                    return Err(EngineError::Dhcp { port: plan.name.clone(), key: "dhcp", reason });
                 }
             }
             if let Some(reason) = port.dhcp6.as_mut().and_then(|clients| clients.start(clock.now()))
                 && !commands.is_stopped()
             {
-                return Err(EngineError::Dhcp { port: plan.name.clone(), reason });
+                return Err(EngineError::Dhcp { port: plan.name.clone(), key: "dhcpv6", reason });
             }
             if let Some(speakers) = &mut port.bgp {
                 speakers.note_start(patient);

@@ -176,7 +176,7 @@ struct RoutesQuery {
     limit: Option<usize>,
 }
 
-/// BGP peers, DHCP clients, LLDP neighbours and multicast groups of a run, as they stand
+/// BGP peers, DHCP and DHCPv6 clients, LLDP neighbours and multicast groups of a run, as they stand
 #[utoipa::path(get, path = "/api/v1/runs/{id}/protocols", tag = "runs",
     params(("id" = String, Path, description = "Id, or 'latest'"),
         ("routes" = Option<bool>, Query, description = "With the routes of BGP peers that are kept"),
