@@ -190,10 +190,10 @@ impl Speakers {
         Some(self.told?.since(self.begun?))
     }
 
-    /// Why sessions are missing, in a sentence; `None` if none is.
+    /// Why sessions are missing, in a sentence; `None` if none is. One that was taken down by a command is not missing.
     pub(super) fn missing(&self) -> Option<String> {
         let machine = &self.machine;
-        let down = |peer: &usize| machine.state(*peer) != State::Established;
+        let down = |peer: &usize| machine.state(*peer) != State::Established && !machine.is_down(*peer);
         let missing: Vec<usize> = (0..self.plan.peers.len()).filter(down).collect();
         if missing.is_empty() {
             return None;
