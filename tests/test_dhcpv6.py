@@ -143,6 +143,18 @@ def test_all_clients_are_bound_and_send_from_their_addresses(lab, kind):
     wait_until(lambda: not server.leases(), "the releases", 30, every=0.2)
 
 
+@pytest.mark.long
+def test_five_thousand_clients(lab):
+    """Kea leases an address to each, no address twice, and nothing is repeated; `tools/blackbox` makes room for their neighbours."""
+    network = Network(lab)
+    kea = Kea(network)
+    result = network.run(network.ports(5_000)).result()
+    dhcp = result["ports"]["west"]["dhcpv6"]
+    all_bound(dhcp, 5_000)
+    history = kea.leases_file.read_text().splitlines()[1:]
+    assert len({line.split(",")[0] for line in history}) == 5_000 and not kea.leases(), len(history)
+
+
 def test_prefixes_are_delegated(lab):
     """An address and a prefix of the wanted length for each client; with rapid commit in two messages."""
     network = Network(lab)
