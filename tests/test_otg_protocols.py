@@ -1,5 +1,6 @@
 """Protocols of devices as an unmodified snappi script has them: BGP with FRR, DHCP with Kea, LLDP with lldpd."""
 
+import subprocess
 import time
 
 import otg
@@ -8,6 +9,8 @@ from lab import wait_until
 from server import Server
 from test_bgp import ONE, Device
 from test_dhcp import SERVER, Kea, Network
+from test_dhcpv6 import Kea as Kea6
+from test_dhcpv6 import Network as Network6
 from test_lldp import Lldpd, value
 
 SIX = " neighbor 2001:db8::2 remote-as 65001\n"
@@ -47,7 +50,7 @@ class Script(otg.Client):
         asked = getattr(request, kind)
         for column, value in (columns or {"column_names": []}).items():
             setattr(asked, column, value)
-        return {row.name: row for row in getattr(self.call("get_metrics", request), kind.replace("v4_", "v4") + "_metrics")}
+        return {row.name: row for row in getattr(self.call("get_metrics", request), kind.replace("v4_", "v4").replace("v6_", "v6") + "_metrics")}
 
     def states(self, kind, **filters):
         request = self.api.states_request()
@@ -262,6 +265,59 @@ def test_dhcp_as_kea_sees_it(lab):
     script.protocols("stop")
     wait_until(lambda: kea.leases() == {}, "the release", 10)
     assert all(row.ipv4_address is None for row in script.states("dhcpv4_interfaces"))
+
+
+def test_dhcpv6_as_kea_sees_it(lab):
+    """Clients get an address and a prefix each, show them, and send from their addresses."""
+    network = Network6(lab)
+    kea = Kea6(network)
+    router = ["dnsmasq", "--keep-in-foreground", "--port=0", "--interface=d0", "--bind-interfaces", "--user=root"]
+    router += ["--conf-file=/dev/null", "--pid-file", "--enable-ra", "--dhcp-range=2001:db8::,ra-only"]
+    lab.start(*router, ns=network.device, stderr=subprocess.DEVNULL)
+    script = Script(lab, network.tester)
+    config = script.config("afpacket:veth0", "afpacket:veth1")
+    for number in range(3):
+        mac = f"02:00:00:00:0c:{number + 1:02x}"
+        ethernet = config.devices.add(name=f"subscriber {number}").ethernets.add(name=f"eth {number}", mac=mac)
+        ethernet.connection.port_name = "p"
+        client = ethernet.dhcpv6_interfaces.add(name=f"client {number}")
+        client.ia_type.choice = "ianapd"
+        client.duid_type.choice = "ll"
+    east = config.devices.add(name="east").ethernets.add(name="east eth", mac="02:00:00:00:0d:01")
+    network.device.ip("neigh", "replace", "2001:db8:9::2", "lladdr", "02:00:00:00:0d:01", "dev", "d1", "nud", "permanent")
+    east.connection.port_name = "q"
+    east.ipv6_addresses.add(name="east v6", address="2001:db8:9::2", gateway="2001:db8:9::1", prefix=64)
+    flow = config.flows.add(name="up")
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = [f"client {n}" for n in range(3)], ["east v6"]
+    _, ip, _ = flow.packet.ethernet().ipv6().udp()
+    ip.src.auto.choice = "dhcp"
+    ip.dst.value = "2001:db8:9::2"
+    flow.size.fixed, flow.rate.pps, flow.metrics.enable = 120, 300, True
+    assert script.set(config) == []
+    assert all(row.solicits_sent == 0 for row in script.metrics("dhcpv6_client").values())
+    script.protocols("start")
+    wait_until(lambda: all(row.ia_addresses for row in script.states("dhcpv6_interfaces")), "the leases", 30)
+    rows = script.states("dhcpv6_interfaces")
+    leased = kea.leases()
+    addresses, prefixes = [row.ia_addresses[0] for row in rows], [row.iapd_addresses[0] for row in rows]
+    assert [row.dhcp_client_name for row in rows] == [f"client {number}" for number in range(3)]
+    assert {row.address for row in [*addresses, *prefixes]} == set(leased) and len(leased) == 6, (rows, leased)
+    # The DUID is made from the MAC address (DUID-LL, Ethernet).
+    for number, rows in enumerate(zip(addresses, prefixes)):
+        assert {leased[row.address] for row in rows} == {f"00:03:00:01:02:00:00:00:0c:{number + 1:02x}"}, leased
+    assert {row.lease_time for row in addresses} == {3600} and {row.prefix_length for row in prefixes} == {56}, rows
+    for row in script.metrics("dhcpv6_client").values():
+        counted = (row.solicits_sent, row.advertisements_received, row.requests_sent, row.replies_received, row.nacks_received)
+        assert counted == (1, 1, 1, 1, 0), row
+    script.transmit("start")
+    time.sleep(1)
+    script.transmit("stop")
+    time.sleep(0.7)
+    up = script.flows("up")["up"]
+    assert up.frames_tx > 100 and up.frames_rx == up.frames_tx, up
+    script.protocols("stop")
+    wait_until(lambda: kea.leases() == {}, "the release", 10)
+    assert not any(row.ia_addresses for row in script.states("dhcpv6_interfaces"))
 
 
 def agents(script, second="ring:b"):

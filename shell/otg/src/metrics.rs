@@ -8,8 +8,8 @@ use crate::model::message;
 use crate::node::{Log, Node};
 use crate::translate::{FlowPlan, LldpPlan, PeerPlan, PortPlan, StreamPlan, Translation};
 use result::{
-    BgpPeerState, DhcpClientState, IntervalDocument, LatencyResult, LldpResult, PortResult, ProtocolStates,
-    StreamResult, TotalDocument,
+    BgpPeerState, DhcpClientState, Dhcpv6ClientState, IntervalDocument, LatencyResult, LldpResult,
+    PortResult, ProtocolStates, StreamResult, TotalDocument,
 };
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
@@ -84,10 +84,11 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
         choice @ ("bgpv4" | "bgpv6") => bgp_metrics(&root.child(choice), choice, input),
         "lldp" => lldp_metrics(&root.child("lldp"), input),
         "dhcpv4_client" => dhcp_metrics(&root.child("dhcpv4_client"), input),
+        "dhcpv6_client" => dhcp6_metrics(&root.child("dhcpv6_client"), input),
         other => {
             root.fail_at(
                 "choice",
-                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6, dhcpv4_client or lldp"),
+                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6, dhcpv4_client, dhcpv6_client or lldp"),
             );
             Value::Null
         }
@@ -199,7 +200,7 @@ fn peer_row(peer: &PeerPlan, state: Option<&BgpPeerState>) -> Map<String, Value>
 fn dhcp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     let names = node.texts("client_names");
     let columns = node.texts("column_names");
-    let all = || input.translation.clients();
+    let all = || input.translation.clients(false);
     unknown(node, "client_names", &names, |name| all().any(|(_, _, client)| client.name == name));
     let wanted = all().filter(|(_, _, client)| names.is_empty() || names.contains(&client.name.as_str()));
     let row = |(port, number, client): (&PortPlan, usize, &crate::translate::ClientPlan)| {
@@ -221,6 +222,37 @@ fn dhcp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     };
     let rows: Vec<Value> = wanted.map(row).collect();
     json!({"choice": "dhcpv4_client", "dhcpv4client_metrics": rows})
+}
+
+fn dhcp6_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
+    let names = node.texts("client_names");
+    let columns = node.texts("column_names");
+    let all = || input.translation.clients(true);
+    unknown(node, "client_names", &names, |name| all().any(|(_, _, client)| client.name == name));
+    let wanted = all().filter(|(_, _, client)| names.is_empty() || names.contains(&client.name.as_str()));
+    let row = |(port, number, client): (&PortPlan, usize, &crate::translate::ClientPlan)| {
+        let is_it = |state: &&Dhcpv6ClientState| state.port == port.key && state.client as usize == number;
+        let state = input.protocols.dhcpv6.iter().find(is_it);
+        let count = |of: fn(&Dhcpv6ClientState) -> u32| Value::from(state.map_or(0, of));
+        let mut row = Map::new();
+        let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
+        put("name", client.name.clone().into());
+        put("solicits_sent", count(|state| state.solicits));
+        put("advertisements_received", count(|state| state.advertises));
+        put("advertisements_ignored", count(|state| state.passed_over));
+        put("requests_sent", count(|state| state.requests));
+        put("nacks_received", count(|state| state.refused));
+        put("replies_received", count(|state| state.replies));
+        put("renews_sent", count(|state| state.renews));
+        put("rebinds_sent", count(|state| state.rebinds));
+        put("releases_sent", count(|state| state.releases));
+        // Clients do neither ask without a lease nor let servers reconfigure them.
+        put("information_requests_sent", 0.into());
+        put("reconfigures_received", 0.into());
+        only(row, &columns)
+    };
+    let rows: Vec<Value> = wanted.map(row).collect();
+    json!({"choice": "dhcpv6_client", "dhcpv6client_metrics": rows})
 }
 
 fn lldp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {

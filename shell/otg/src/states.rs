@@ -5,8 +5,10 @@ use crate::error::{ErrorKind, Errors};
 use crate::metrics::unknown;
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::translate::{Translation, WELL_KNOWN};
-use result::{AsPathPart, BgpRouteState, DhcpClientState, LldpNeighbourResult, ProtocolStates};
+use crate::translate::{ClientPlan, PortPlan, Translation, WELL_KNOWN};
+use result::{
+    AsPathPart, BgpRouteState, DhcpClientState, Dhcpv6ClientState, LldpNeighbourResult, ProtocolStates,
+};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
@@ -46,10 +48,11 @@ pub fn states(request: &Value, translation: &Translation, known: &Known<'_>) -> 
         "ipv4_neighbors" | "ipv6_neighbors" => neighbours(&root, &choice, translation, known.resolved),
         "bgp_prefixes" => prefixes(&root.child("bgp_prefixes"), translation, known.protocols),
         "dhcpv4_interfaces" => leases(&root.child("dhcpv4_interfaces"), translation, known.protocols),
+        "dhcpv6_interfaces" => leases6(&root.child("dhcpv6_interfaces"), translation, known.protocols),
         "lldp_neighbors" => advertised(&root.child("lldp_neighbors"), translation, known.protocols),
         other => {
             return Err(Errors::invalid(format!(
-                "choice: '{other}' is not supported: use ipv4_neighbors, ipv6_neighbors, bgp_prefixes, dhcpv4_interfaces or lldp_neighbors"
+                "choice: '{other}' is not supported: use ipv4_neighbors, ipv6_neighbors, bgp_prefixes, dhcpv4_interfaces, dhcpv6_interfaces or lldp_neighbors"
             )));
         }
     };
@@ -261,7 +264,7 @@ fn kind(word: &str) -> Option<&str> {
 /// What DHCP clients have leased.
 fn leases(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
     let names = node.texts("dhcp_client_names");
-    let all = || translation.clients();
+    let all = || translation.clients(false);
     unknown(node, "dhcp_client_names", &names, |name| all().any(|(_, _, client)| client.name == name));
     let mut rows = Vec::new();
     for (port, number, client) in
@@ -285,4 +288,27 @@ fn leases(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates
         rows.push(row);
     }
     rows
+}
+
+/// What DHCPv6 clients have leased: addresses and prefixes.
+fn leases6(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
+    let names = node.texts("dhcp_client_names");
+    let all = || translation.clients(true);
+    unknown(node, "dhcp_client_names", &names, |name| all().any(|(_, _, client)| client.name == name));
+    let row = |(port, number, client): (&PortPlan, usize, &ClientPlan)| {
+        let is_it = |state: &&Dhcpv6ClientState| state.port == port.key && state.client as usize == number;
+        let state = protocols.dhcpv6.iter().find(is_it);
+        let address = |state: &Dhcpv6ClientState| {
+            Some(json!({"address": state.ip.as_ref()?, "lease_time": state.valid_s}))
+        };
+        let prefix = |state: &Dhcpv6ClientState| {
+            let (address, len) = (state.prefix.as_ref()?, state.prefix_len?);
+            Some(json!({"address": address, "prefix_length": len, "lease_time": state.valid_s}))
+        };
+        let addresses: Vec<Value> = state.and_then(address).into_iter().collect();
+        let prefixes: Vec<Value> = state.and_then(prefix).into_iter().collect();
+        json!({"dhcp_client_name": client.name, "ia_addresses": addresses, "iapd_addresses": prefixes})
+    };
+    let wanted = all().filter(|(_, _, client)| names.is_empty() || names.contains(&client.name.as_str()));
+    wanted.map(row).collect()
 }

@@ -139,6 +139,24 @@ pub struct Dhcpv6Doc {
     pub options: Vec<u16>,
 }
 
+impl Dhcpv6Doc {
+    /// Clients for which nothing more is said.
+    pub fn new(clients: u32) -> Self {
+        Self {
+            clients,
+            rate: client_rate(),
+            outstanding: outstanding(),
+            timeout: bind_timeout(),
+            mac: None,
+            address: true,
+            prefix: None,
+            rapid_commit: false,
+            check: true,
+            options: Vec::new(),
+        }
+    }
+}
+
 fn yes() -> bool {
     true
 }

@@ -5,10 +5,15 @@
 use super::ClientPlan;
 use super::ports::vlans as vlans_of;
 use crate::node::Node;
-use profile::document::{DhcpDoc, Mac, OneOrMany, VlanId};
+use profile::document::{DhcpDoc, Dhcpv6Doc, Mac, OneOrMany, PortDoc, VlanId};
 
 /// What a profile calls all clients of a port.
 pub(super) const ALL: &str = "dhcp";
+/// Length of the prefixes that are asked for; the model has none.
+const PREFIX_LEN: u8 = 64;
+
+/// Lists of an Ethernet interface of which a client has one alone.
+const LISTS: [&str; 4] = ["ipv4_addresses", "ipv6_addresses", "dhcpv4_interfaces", "dhcpv6_interfaces"];
 
 /// A client in the making.
 pub(super) struct Client {
@@ -16,21 +21,53 @@ pub(super) struct Client {
     pub(super) ethernet: String,
     mac: Mac,
     vlans: Vec<VlanId>,
-    broadcast: bool,
+    asks: Asks,
 }
 
-/// Reads the client of an Ethernet interface; `before` is the one before it on the port.
+/// What a client asks for.
+#[derive(PartialEq)]
+enum Asks {
+    V4 { broadcast: bool },
+    V6 { address: bool, prefix: bool, rapid_commit: bool },
+}
+
+/// Reads the client of an Ethernet interface that has one; `before` is the one before it on the port.
 pub(super) fn client(ethernet: &Node<'_>, before: Option<&Client>) -> Option<Client> {
-    for list in ["ipv4_addresses", "ipv6_addresses", "dhcpv6_interfaces"] {
-        if !ethernet.items(list).is_empty() {
-            ethernet.fail_at(list, "not supported beside 'dhcpv4_interfaces'");
+    let is_v6 = ethernet.items("dhcpv4_interfaces").is_empty();
+    let list = if is_v6 { "dhcpv6_interfaces" } else { "dhcpv4_interfaces" };
+    for other in LISTS.into_iter().filter(|other| *other != list) {
+        if !ethernet.items(other).is_empty() {
+            ethernet.fail_at(other, format!("not supported beside '{list}'"));
         }
     }
-    let nodes = ethernet.items("dhcpv4_interfaces");
+    let nodes = ethernet.items(list);
     if nodes.len() > 1 {
-        ethernet.fail_at("dhcpv4_interfaces", "not supported: one of an interface");
+        ethernet.fail_at(list, "not supported: one of an interface");
     }
     let node = nodes.first()?;
+    let asks = if is_v6 { v6(node) } else { v4(node) };
+    if !ethernet.has("mac") {
+        ethernet.fail_at("mac", format!("is required with '{list}'"));
+        return None;
+    }
+    let (mac, vlans): (Mac, _) = (ethernet.quantity("mac")?, vlans_of(ethernet));
+    if let Some(before) = before {
+        if units::Mac(mac.0).number() != units::Mac(before.mac.0).number() + 1 {
+            ethernet.fail_at(
+                "mac",
+                "not supported: those of a port's DHCP clients must follow each other in their order",
+            );
+        }
+        if vlans != before.vlans || asks != before.asks {
+            node.fail("not supported: clients of a port that differ in VLANs or in what they ask for");
+        }
+    }
+    let (name, path) = (node.text("name").to_owned(), node.path().to_owned());
+    let (ethernet, plan) = (ethernet.text("name").to_owned(), ClientPlan { name, path, is_v6 });
+    Some(Client { plan, ethernet, mac, vlans, asks })
+}
+
+fn v4(node: &Node<'_>) -> Asks {
     if node.choice() == "server_address" {
         node.fail_at("server_address", "not supported: the first server that offers an address");
     }
@@ -41,41 +78,35 @@ pub(super) fn client(ethernet: &Node<'_>, before: Option<&Client>) -> Option<Cli
     for (name, _) in all.into_iter().take(2).filter(|(_, is_asked)| !is_asked) {
         asked.fail_at(name, "not supported: it is always asked for");
     }
-    if !ethernet.has("mac") {
-        ethernet.fail_at("mac", "is required with 'dhcpv4_interfaces'");
-        return None;
-    }
-    let (mac, vlans, broadcast): (Mac, _, _) =
-        (ethernet.quantity("mac")?, vlans_of(ethernet), node.flag("broadcast"));
-    if let Some(before) = before {
-        if units::Mac(mac.0).number() != units::Mac(before.mac.0).number() + 1 {
-            ethernet.fail_at(
-                "mac",
-                "not supported: those of a port's DHCP clients must follow each other in their order",
-            );
-        }
-        if vlans != before.vlans || broadcast != before.broadcast {
-            node.fail("not supported: clients of a port with different VLANs or 'broadcast'");
-        }
-    }
-    let (name, path) = (node.text("name").to_owned(), node.path().to_owned());
-    Some(Client {
-        plan: ClientPlan { name, path },
-        ethernet: ethernet.text("name").to_owned(),
-        mac,
-        vlans,
-        broadcast,
-    })
+    Asks::V4 { broadcast: node.flag("broadcast") }
 }
 
-/// The DHCP clients of a port in a profile.
-pub(super) fn document(clients: &[Client]) -> Option<DhcpDoc> {
-    let first = clients.first()?;
-    Some(DhcpDoc {
-        mac: Some(first.mac.clone()),
-        broadcast: first.broadcast,
-        ..DhcpDoc::new(clients.len() as u32)
-    })
+fn v6(node: &Node<'_>) -> Asks {
+    let duid = node.child("duid_type");
+    if duid.is_given() && duid.choice() != "ll" {
+        duid.fail("not supported: a client's DUID is made from its MAC address (ll)");
+    }
+    let asked = node.child("ia_type");
+    let kind = if asked.is_given() { asked.choice() } else { "iana" };
+    // Servers set these times; what a client says of them is a wish (RFC 8415 section 21.4).
+    let times = asked.child(kind);
+    for name in ["t1", "t2"].into_iter().filter(|name| times.has(name)) {
+        times.whole(name);
+    }
+    Asks::V6 { address: kind != "iapd", prefix: kind != "iana", rapid_commit: node.flag("rapid_commit") }
+}
+
+/// Adds the clients of a port to it.
+pub(super) fn fill(clients: &[Client], port: &mut PortDoc) {
+    let Some(first) = clients.first() else { return };
+    let (count, mac) = (clients.len() as u32, Some(first.mac.clone()));
+    match first.asks {
+        Asks::V4 { broadcast } => port.dhcp = Some(DhcpDoc { mac, broadcast, ..DhcpDoc::new(count) }),
+        Asks::V6 { address, prefix, rapid_commit } => {
+            let prefix = prefix.then_some(PREFIX_LEN);
+            port.dhcpv6 = Some(Dhcpv6Doc { mac, address, prefix, rapid_commit, ..Dhcpv6Doc::new(count) });
+        }
+    }
 }
 
 /// The VLANs of a port's clients, if they are in any.

@@ -104,6 +104,8 @@ pub struct ClientPlan {
     pub name: String,
     /// Its path in the configuration.
     pub path: String,
+    /// Whether it is a client of DHCPv6.
+    pub is_v6: bool,
 }
 
 /// An Ethernet interface of a device.
@@ -230,11 +232,12 @@ impl Translation {
             .flat_map(|(index, port)| port.peers.iter().map(move |peer| (index, peer)))
     }
 
-    /// All DHCP clients, with their ports and their numbers there.
-    pub fn clients(&self) -> impl Iterator<Item = (&PortPlan, usize, &ClientPlan)> {
-        self.ports.iter().flat_map(|port| {
+    /// All clients of DHCP or of DHCPv6, with their ports and their numbers there.
+    pub fn clients(&self, is_v6: bool) -> impl Iterator<Item = (&PortPlan, usize, &ClientPlan)> {
+        let all = self.ports.iter().flat_map(|port| {
             port.clients.iter().enumerate().map(move |(number, client)| (port, number, client))
-        })
+        });
+        all.filter(move |(_, _, client)| client.is_v6 == is_v6)
     }
 
     /// All LLDP agents, with their ports.

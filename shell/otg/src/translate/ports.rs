@@ -195,7 +195,8 @@ impl Ports {
                 connection.fail_at("port_name", format!("unknown port '{name}'"));
                 continue;
             };
-            if !ethernet.items("dhcpv4_interfaces").is_empty() {
+            let lists = ["dhcpv4_interfaces", "dhcpv6_interfaces"];
+            if lists.into_iter().any(|list| !ethernet.items(list).is_empty()) {
                 self.client(&ethernet, port, &device);
                 continue;
             }
@@ -353,17 +354,18 @@ impl Side {
     }
 
     fn document(&self) -> PortDoc {
-        PortDoc {
+        let mut document = PortDoc {
             // The port's own host is nobody's: what is sent between ports is sent as it is written.
             hosts: self.hosts.iter().map(Host::document).collect(),
             speed: self.speed.map(Speed),
             capture: self.capture.as_ref().map(|(_, capture)| capture.clone()),
             vlan: dhcp::vlans(&self.clients),
-            dhcp: dhcp::document(&self.clients),
             bgp: bgp::document(&self.peers),
             lldp: self.agent.as_ref().map(|agent| agent.document.clone()),
             ..PortDoc::new(&self.device)
-        }
+        };
+        dhcp::fill(&self.clients, &mut document);
+        document
     }
 }
 

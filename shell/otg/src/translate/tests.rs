@@ -153,9 +153,45 @@ fn devices_are_the_hosts_of_their_ports() {
     assert_eq!(translation.flows[0].rx_port.as_deref(), Some("q"));
     config["devices"][0]["isis"] = json!({"system_id": "640000000001"});
     config["devices"][1]["ethernets"][0]["dhcpv6_interfaces"] = json!([{"name": "x"}]);
-    let wanted =
-        ["devices[0].isis: not supported", "devices[1].ethernets[0].dhcpv6_interfaces[0]: not supported"];
+    let wanted = [
+        "devices[0].isis: not supported",
+        "devices[1].ethernets[0].ipv4_addresses: not supported beside 'dhcpv6_interfaces'",
+        "flows[0].tx_rx.device.rx_names: unknown device or interface 'iq'",
+    ];
     assert_eq!(errors(&config), wanted);
+}
+
+/// Clients of DHCPv6 on a port ask for the same, and are those of the profile.
+#[test]
+fn dhcpv6_clients() {
+    let device = |number: u8, asks: Value| {
+        let mut client = json!({"name": format!("c{number}"), "rapid_commit": true});
+        client["ia_type"] = asks;
+        json!({"name": format!("d{number}"), "ethernets": [{
+            "name": format!("e{number}"), "mac": format!("02:00:00:00:00:{number:02x}"),
+            "connection": {"port_name": "p"}, "dhcpv6_interfaces": [client],
+        }]})
+    };
+    let both = json!({"choice": "ianapd", "ianapd": {"t1": 100, "t2": 200}});
+    let mut config = one(json!({}));
+    config["flows"] = json!([]);
+    config["devices"] = json!([device(1, both.clone()), device(2, both.clone())]);
+    let translation = translate(&config).unwrap();
+    let dhcp = &translation.profile.to_value()["ports"]["port0"]["dhcpv6"];
+    let wanted = json!({"clients": 2, "mac": "02:00:00:00:00:01", "prefix": 64, "rapid_commit": true});
+    for (key, value) in wanted.as_object().unwrap() {
+        assert_eq!(&dhcp[key], value, "{dhcp}");
+    }
+    assert_eq!((translation.clients(true).count(), translation.clients(false).count()), (2, 0));
+    config["devices"][1] = device(2, json!({"choice": "iana"}));
+    let differ = "devices[1].ethernets[0].dhcpv6_interfaces[0]: not supported: clients of a port that differ in VLANs or in \
+                  what they ask for";
+    assert_eq!(errors(&config), [differ]);
+    config["devices"][1] = device(2, both);
+    config["devices"][1]["ethernets"][0]["dhcpv6_interfaces"][0]["duid_type"] = json!({"choice": "llt"});
+    let duid = "devices[1].ethernets[0].dhcpv6_interfaces[0].duid_type: not supported: a client's DUID is made from its MAC \
+                address (ll)";
+    assert_eq!(errors(&config), [duid]);
 }
 
 /// Two ports; on the first two devices in two VLANs, one of them with two interfaces.

@@ -71,7 +71,7 @@ impl Otg {
             let action = if up { ProtocolAction::Up } else { ProtocolAction::Down };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
         }
-        if translation.clients().next().is_some() {
+        if translation.ports.iter().any(|port| !port.clients.is_empty()) {
             let action = if up { ProtocolAction::Renew } else { ProtocolAction::Release };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
         }
@@ -116,6 +116,10 @@ impl Otg {
             client.ip = None;
             (client.prefix_len, client.router, client.server) = (None, None, None);
             (client.lease_s, client.renew_s, client.rebind_s) = (None, None, None);
+        }
+        for client in &mut session.states.dhcpv6 {
+            (client.ip, client.prefix, client.prefix_len, client.server) = (None, None, None, None);
+            (client.valid_s, client.renew_s, client.rebind_s) = (None, None, None);
         }
         for port in &mut session.states.lldp {
             port.agents.neighbours.clear();

@@ -69,7 +69,7 @@ impl Otg {
             // What protocols of devices have learned needs no neighbours.
             if matches!(
                 answer["choice"].as_str(),
-                Some("bgp_prefixes" | "dhcpv4_interfaces" | "lldp_neighbors")
+                Some("bgp_prefixes" | "dhcpv4_interfaces" | "dhcpv6_interfaces" | "lldp_neighbors")
             ) {
                 return Ok(answer);
             }
