@@ -120,7 +120,8 @@ fn clients6(steps: u8) -> (Dhcp6Clients, Vec<u8>) {
         let mut frames = Vec::new();
         clients.poll(NOW, &mut frames);
         clients.poll(NOW, &mut frames);
-        let Some(asked) = frames.first() else { break };
+        // With a lease they ask their neighbours, not a server.
+        let Some(asked) = frames.iter().find(|frame| frame[20] == 17) else { break };
         // An advertisement, then a reply.
         last = answer6(asked, if step == 0 { 2 } else { 7 });
         if step < steps {
