@@ -1,4 +1,4 @@
-//! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP; LLDP right behind Ethernet. Reads and writes them.
+//! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP; LLDP and slow protocols right behind Ethernet. Reads and writes them.
 //!
 //! Invariant: what is written is read back as it was; what is read has lengths that fit its frame.
 
@@ -14,6 +14,9 @@ const TAG: usize = 4;
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
 const TYPE_LLDP: u16 = 0x88cc;
+const TYPE_SLOW: u16 = 0x8809;
+/// To whom frames of slow protocols go (IEEE 802.3 annex 57A.3).
+const SLOW_GROUP: Mac = [0x01, 0x80, 0xc2, 0, 0, 0x02];
 /// To whom LLDPDUs go: the last byte of the nearest bridge, and of those that only customers' or no two-port bridges stop (IEEE
 /// 802.1AB table 7-1).
 const LLDP_GROUP: Mac = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
@@ -78,6 +81,14 @@ impl Link<'_> {
     /// An LLDPDU of the agent with the hardware address `from`, to the nearest bridge.
     pub(crate) fn lldp(from: Mac, message: &[u8]) -> Vec<u8> {
         let mut frame = Link { from, to: LLDP_GROUP, vlans: &[] }.header(TYPE_LLDP, message.len());
+        frame.extend(message);
+        frame.resize(frame.len().max(FRAME_LEAST), 0);
+        frame
+    }
+
+    /// A frame of a slow protocol, of the port with the hardware address `from`.
+    pub(crate) fn slow(from: Mac, message: &[u8]) -> Vec<u8> {
+        let mut frame = Link { from, to: SLOW_GROUP, vlans: &[] }.header(TYPE_SLOW, message.len());
         frame.extend(message);
         frame.resize(frame.len().max(FRAME_LEAST), 0);
         frame
@@ -270,6 +281,8 @@ pub(crate) enum Packet<'f> {
     Claim { target: Ipv6Addr },
     /// To one of the groups of LLDP.
     Lldp { message: &'f [u8] },
+    /// To the group of slow protocols.
+    Slow { message: &'f [u8] },
 }
 
 fn pair(bytes: &[u8], at: usize) -> Option<u16> {
@@ -296,6 +309,7 @@ impl<'f> Received<'f> {
             TYPE_LLDP if frame[..5] == LLDP_GROUP[..5] && LLDP_GROUPS.contains(&frame[5]) => {
                 Packet::Lldp { message: ip }
             }
+            TYPE_SLOW if frame[..6] == SLOW_GROUP => Packet::Slow { message: ip },
             _ => return None,
         };
         let vlans = ids[..n].iter().copied().filter(|id| *id != 0).collect();
@@ -383,7 +397,7 @@ pub fn may_concern(frame: &[u8]) -> bool {
             Some(&UDP) => pair(ip, usize::from(ip[0] & 15) * 4 + 2) == Some(CLIENT_PORT),
             _ => false,
         },
-        Some(TYPE_LLDP) => true,
+        Some(TYPE_LLDP | TYPE_SLOW) => true,
         Some(TYPE_IPV6) => match (ip.get(6), ip.get(IPV6)) {
             (Some(&HOP_BY_HOP), behind) => behind == Some(&ICMPV6),
             (Some(&UDP), _) => pair(ip, IPV6 + 2) == Some(CLIENT_PORT_V6),

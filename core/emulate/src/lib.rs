@@ -1,5 +1,5 @@
 //! Control protocols of emulated hosts, thousands of them behind a port: DHCP clients (RFC 2131, RFC 8415), and members of multicast
-//! groups (IGMP, RFC 3376 and RFC 2236; MLD, RFC 3810 and RFC 2710); LLDP agents (IEEE 802.1AB).
+//! groups (IGMP, RFC 3376 and RFC 2236; MLD, RFC 3810 and RFC 2710); LLDP agents (IEEE 802.1AB); ports of lags (LACP, IEEE 802.1AX).
 //!
 //! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
 //!
@@ -13,6 +13,7 @@ pub mod dhcp;
 pub mod dhcp6;
 mod frame;
 pub mod groups;
+pub mod lacp;
 pub mod lldp;
 mod router;
 

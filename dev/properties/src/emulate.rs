@@ -1,4 +1,4 @@
-//! Frames of any bytes to DHCP and DHCPv6 clients, to who looks for a router, to members of groups and LLDP agents: they survive them all, and what they make of them is sound.
+//! Frames of any bytes to DHCP and DHCPv6 clients, to who looks for a router, to members of groups, LLDP agents and ports of a lag: they survive them all, and what they make of them is sound.
 //!
 //! The first byte of an input says how far the clients are: looking for a server, asking for an address, or bound; the rest is
 //! the frame.
@@ -6,6 +6,7 @@
 use ::emulate::dhcp::{DhcpClients, DhcpConfig, RelayInfo};
 use ::emulate::dhcp6::{Dhcp6Clients, Dhcp6Config};
 use ::emulate::groups::{GroupHost, GroupMembers, Membership};
+use ::emulate::lacp::{LACPDUS_A_SECOND, LacpConfig, LacpMux, LacpPort, LacpState, run_lag};
 use ::emulate::lldp::{Advert, LldpAgents, LldpConfig, LldpId, OrganizationTlv};
 use ::emulate::{RouterFinder, may_concern};
 use std::net::Ipv4Addr;
@@ -48,6 +49,7 @@ pub fn check(data: &[u8]) {
     }
     assert!(reports.len() <= 8 && reports.iter().all(|frame| frame.len() <= 1_514));
     check_agent(frame);
+    check_lag(how % 3, frame);
     check_dhcp6(how % 3, frame);
     check_router(frame);
 }
@@ -71,6 +73,57 @@ fn check_agent(frame: &[u8]) {
         agent.poll(due, &mut frames);
     }
     assert!(agent.neighbours().next().is_none() && frames.len() > 20);
+}
+
+/// A port of a lag that hears a frame distributes only with a partner that collects, and sends on, not too often.
+fn check_lag(how: u8, frame: &[u8]) {
+    let (mut port, _) = lag_port(how);
+    let heard = port.take(NOW, frame);
+    assert!(!heard || may_concern(frame), "a frame that nobody would look at");
+    let (mut frames, mut now) = (Vec::new(), NOW);
+    while now < Nanos::from_secs(50) {
+        run_lag(now, &mut [&mut port]);
+        let before = frames.len();
+        port.poll(now, &mut frames);
+        assert!(frames.len() - before <= 2, "an answer to a marker, and a LACPDU");
+        let collects = port.partner().is_some_and(|partner| partner.state.has(LacpState::COLLECTING));
+        assert!(port.mux() < LacpMux::Distributing || collects);
+        assert_eq!(port.is_up(), port.trouble().is_none());
+        assert!(port.next_due() >= now, "what is due is done");
+        now = port.next_due().max(Nanos(now.0 + 1));
+    }
+    assert!(frames.len() <= 40 * LACPDUS_A_SECOND + 1 && frames.iter().all(|frame| frame.len() == 124));
+}
+
+/// A port that heard nothing, a partner that is out of sync, or one that collects, and what that sent last.
+fn lag_port(steps: u8) -> (LacpPort, Vec<u8>) {
+    let config = |last: u8| LacpConfig {
+        mac: [2, 0, 0, 0, 0, last],
+        system: [2, 0, 0, 0, 0, last],
+        system_priority: 1,
+        key: 1,
+        port: 1,
+        port_priority: 1,
+        active: true,
+        short_timeout: true,
+    };
+    let (mut port, mut other) = (LacpPort::new(config(1)), LacpPort::new(config(9)));
+    let mut last = Vec::new();
+    for second in 0..=3 * u64::from(steps) {
+        let now = Nanos::from_secs(NOW.0 / 1_000_000_000 - 3 * u64::from(steps) + second);
+        let (mut sent, mut answers) = (Vec::new(), Vec::new());
+        run_lag(now, &mut [&mut port]);
+        run_lag(now, &mut [&mut other]);
+        port.poll(now, &mut answers);
+        other.poll(now, &mut sent);
+        if steps == 0 {
+            return (port, sent.pop().unwrap_or_default());
+        }
+        sent.iter().for_each(|frame| assert!(port.take(now, frame)));
+        answers.iter().for_each(|frame| assert!(other.take(now, frame)));
+        last = sent.pop().unwrap_or(last);
+    }
+    (port, last)
 }
 
 /// DHCPv6 clients that hear a frame send on, some at a time, and nobody has another's address.
@@ -275,6 +328,12 @@ pub fn seeds() -> Vec<Vec<u8>> {
     agent().poll(NOW, &mut frames);
     frames[0][11] = 9;
     seeds.push([&[0], &frames[0][..]].concat());
+    for steps in 0..3 {
+        let (_, last) = lag_port(steps);
+        let mut marker = last.clone();
+        marker[14..18].copy_from_slice(&[2, 1, 1, 16]);
+        seeds.extend([last, marker].map(|frame| [&[steps], &frame[..]].concat()));
+    }
     seeds.push(igmp(&[0x11, 10, 0, 0, 0, 0, 0, 0]));
     seeds.push(igmp(&[0x11, 200, 0, 0, 239, 1, 1, 1, 2, 125, 0, 1, 10, 0, 0, 7]));
     seeds.push(igmp(&[0x16, 0, 0, 0, 239, 1, 1, 1]));

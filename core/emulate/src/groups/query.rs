@@ -53,7 +53,8 @@ impl Heard {
             | Packet::Dhcp6 { .. }
             | Packet::Router { .. }
             | Packet::Claim { .. }
-            | Packet::Lldp { .. } => None,
+            | Packet::Lldp { .. }
+            | Packet::Slow { .. } => None,
             Packet::Igmp { to, message, .. } => igmp(to, message),
             Packet::Mld { from, message, .. } => mld(from, message),
         }
