@@ -6,8 +6,9 @@
 
 use crate::bpf;
 use crate::intake_program::{
-    AT, FULL, HEADER_BYTES, KEYS, LENGTH_SHIFT, LENGTHS_BYTES, MARK, MIDDLE, Maps, PACKED, READ,
-    RECORD_BYTES, RECORDS, RING_BYTES, STREAMS, STREAMS_MAX, TAIL_SHIFT, WRITTEN, program,
+    AT, FIRST, FULL, HEADER_BYTES, KEYS, LENGTH_SHIFT, LENGTHS_BYTES, MARK, MIDDLE, Maps, PACKED, READ,
+    RECORD_BYTES, RECORDS, RING_BYTES, SHARED, SHARED_MAX, STREAMS, STREAMS_MAX, TAIL_SHIFT, WRITTEN,
+    program,
 };
 use port::{Recorded, TestPackets};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -36,8 +37,12 @@ impl Intake {
     pub fn new(sockets: BorrowedFd<'_>, first: u32, queues: u32) -> io::Result<Self> {
         let rings = bpf::array("eagre_rings", RING_BYTES, queues)?;
         let lengths = bpf::array("eagre_lengths", STREAMS_MAX * LENGTHS_BYTES, 1)?;
-        let maps =
-            Maps { rings: rings.as_raw_fd(), lengths: lengths.as_raw_fd(), sockets: sockets.as_raw_fd() };
+        let maps = Maps {
+            rings: rings.as_raw_fd(),
+            queues,
+            lengths: lengths.as_raw_fd(),
+            sockets: sockets.as_raw_fd(),
+        };
         let program = bpf::load("eagre_intake", &program(&maps, first))?;
         let rings = Rings {
             rings: Mapping::new(&rings, RING_BYTES as usize * queues as usize)?,
@@ -91,6 +96,7 @@ impl Records {
         self.rings.set_lengths(&packets.lengths);
         self.read = word(WRITTEN).load(Ordering::Acquire);
         word(READ).store(self.read, Ordering::Relaxed);
+        word(SHARED).store(u64::from(SHARED_MAX), Ordering::Relaxed);
         word(KEYS).store(packets.keys[0], Ordering::Relaxed);
         word(KEYS + 8).store(packets.keys[1], Ordering::Relaxed);
         word(STREAMS).store(packets.lengths.len() as u64, Ordering::Relaxed);
@@ -107,8 +113,10 @@ impl Records {
         if taken == 0 {
             return 0;
         }
+        // The program changes it while the ring is empty alone.
+        let first = self.rings.word(self.queue, FIRST).load(Ordering::Relaxed);
         for record in &mut records[..taken] {
-            *record = self.rings.record(self.queue, self.read);
+            *record = self.rings.record(self.queue, self.read.wrapping_sub(first));
             self.read = self.read.wrapping_add(1);
         }
         self.rings.word(self.queue, READ).store(self.read, Ordering::Release);
@@ -140,7 +148,8 @@ impl Rings {
         unsafe { AtomicU64::from_ptr(self.rings.memory.add(at).cast()) }
     }
 
-    /// A record that the program has written and does not write again before it is read.
+    /// A record that the program has written and does not write again before it is read; `number` counts from the one in the
+    /// first place.
     #[inline(always)]
     fn record(&self, queue: usize, number: u64) -> Recorded {
         let place = number as u32 % RECORDS * RECORD_BYTES;

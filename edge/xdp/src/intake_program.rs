@@ -14,8 +14,9 @@ use wire::signature;
 
 /// Records of a queue's ring: 16 ms at 4 Mpps.
 pub(crate) const RECORDS: u32 = 1 << 16;
-/// Bytes of a record. Where it has the instant (CLOCK_MONOTONIC, ns), the signature's middle eight bytes (sequence number, and
-/// the lower 32 bits of the time), and below one another the stream, the length and the signature's last two bytes.
+/// Bytes of a record. Where it has the instant (CLOCK_MONOTONIC, ns; 0 if it shares that of the one before), the signature's
+/// middle eight bytes (sequence number, and the lower 32 bits of the time), and below one another the stream, the length and the
+/// signature's last two bytes.
 pub(crate) const RECORD_BYTES: u32 = 32;
 pub(crate) const AT: u32 = 0;
 pub(crate) const MIDDLE: u32 = 8;
@@ -28,9 +29,15 @@ pub(crate) const TAIL_SHIFT: u32 = 48;
 pub(crate) const HEADER_BYTES: u32 = 4096;
 /// Bytes of a ring.
 pub(crate) const RING_BYTES: u32 = HEADER_BYTES + RECORDS * RECORD_BYTES;
-/// Where the header counts records written, and packets that found no room (8 bytes each). Only the program writes there.
+/// Where the header counts records written, and packets that found no room (8 bytes each). Only the program writes there, and to
+/// the next two.
 pub(crate) const WRITTEN: u32 = 0;
 pub(crate) const FULL: u32 = 8;
+/// Number of the record that was written to the first place: an empty ring begins there anew, so that whoever reads often
+/// uses a few lines of the cache.
+pub(crate) const FIRST: u32 = 16;
+/// Records that share the last instant read, below the time when the packet of that instant was sent (32 bits).
+pub(crate) const SHARED: u32 = 24;
 /// Where it counts records read. Only the process writes there, and to what follows.
 pub(crate) const READ: u32 = 64;
 /// Where the mark of the run is; 0 while all frames go to the socket.
@@ -38,6 +45,12 @@ pub(crate) const MARK: u32 = 128;
 /// The two keys of the check, and the number of streams.
 pub(crate) const KEYS: u32 = 136;
 pub(crate) const STREAMS: u32 = 152;
+
+/// Records that share the instant of the one before them, at most: reading the clock takes longer than all the rest. Who reads
+/// them knows when they were not there yet.
+pub(crate) const SHARED_MAX: u32 = 3;
+/// They must have been sent so soon after that one, ns: above 2 Mpps.
+const SHARED_NS: i32 = 1_500;
 
 /// Streams at most.
 pub(crate) const STREAMS_MAX: u32 = 1 << 16;
@@ -70,8 +83,9 @@ const RING: u8 = R7;
 
 /// What the program uses, by descriptor.
 pub(crate) struct Maps {
-    /// The rings of the queues.
+    /// The rings of the queues, and how many there are.
     pub(crate) rings: i32,
+    pub(crate) queues: u32,
     /// Lengths of the streams' frames.
     pub(crate) lengths: i32,
     /// AF_XDP sockets of the interface's queues.
@@ -101,14 +115,19 @@ pub(crate) fn program(maps: &Maps, first_queue: u32) -> Vec<Instruction> {
 /// The ring of the frame's queue, and in R3 the run's mark.
 fn find_ring(a: &mut Assembler, maps: &Maps, first_queue: u32, pass: Label) {
     a.load(Size::Four, R1, CONTEXT, RX_QUEUE);
-    a.op(Op::Subtract, R1, first_queue as i32);
-    a.store(Size::Four, FRAME, QUEUE_AT, R1);
-    a.copy(R2, FRAME);
-    a.op(Op::Add, R2, i32::from(QUEUE_AT));
-    a.map(R1, maps.rings);
-    a.call(MAP_LOOKUP_ELEM);
-    a.jump_if(If::Equal, R0, 0, pass);
-    a.copy(RING, R0);
+    if maps.queues == 1 {
+        a.jump_if(If::Not, R1, first_queue as i32, pass);
+        a.value_of_map(RING, maps.rings);
+    } else {
+        a.op(Op::Subtract, R1, first_queue as i32);
+        a.store(Size::Four, FRAME, QUEUE_AT, R1);
+        a.copy(R2, FRAME);
+        a.op(Op::Add, R2, i32::from(QUEUE_AT));
+        a.map(R1, maps.rings);
+        a.call(MAP_LOOKUP_ELEM);
+        a.jump_if(If::Equal, R0, 0, pass);
+        a.copy(RING, R0);
+    }
     a.load(Size::Eight, R3, RING, MARK as i16);
     a.jump_if(If::Equal, R3, 0, pass);
 }
@@ -227,14 +246,40 @@ fn check_stream(a: &mut Assembler, maps: &Maps, record: Label, pass: Label) {
 
 /// Leaves a record, or counts that there is no room; ends the program either way.
 fn write_record(a: &mut Assembler) {
-    let full = a.label();
+    let (full, is_begun, read_clock, has_instant) = (a.label(), a.label(), a.label(), a.label());
     a.load(Size::Eight, R8, RING, WRITTEN as i16);
     a.copy(R1, R8);
     a.load(Size::Eight, R2, RING, READ as i16);
     a.op_register(Op::Subtract, R1, R2);
     a.jump_if(If::AtLeast, R1, RECORDS as i32, full);
+    a.jump_if(If::Not, R1, 0, is_begun);
+    a.store(Size::Eight, RING, FIRST as i16, R8);
+    a.here(is_begun);
+    // Sent soon after the packet of the last instant, and few share that.
+    a.load(Size::Eight, R9, FRAME, MIDDLE_AT);
+    a.op(Op::ShiftRight, R9, 32);
+    a.load(Size::Eight, R3, RING, SHARED as i16);
+    a.copy(R4, R3);
+    a.op(Op::And, R4, 0xff);
+    a.jump_if(If::AtLeast, R4, SHARED_MAX as i32, read_clock);
+    a.copy(R4, R3);
+    a.op(Op::ShiftRight, R4, 32);
+    a.copy(R5, R9);
+    a.op_register(Op::Subtract, R5, R4);
+    a.copy_low(R5, R5);
+    a.jump_if(If::AtLeast, R5, SHARED_NS, read_clock);
+    a.op(Op::Add, R3, 1);
+    a.store(Size::Eight, RING, SHARED as i16, R3);
+    a.set(R0, 0);
+    a.jump(has_instant);
+    a.here(read_clock);
+    a.op(Op::ShiftLeft, R9, 32);
+    a.store(Size::Eight, RING, SHARED as i16, R9);
     a.call(KTIME_GET_NS);
+    a.here(has_instant);
     a.copy(R1, R8);
+    a.load(Size::Eight, R2, RING, FIRST as i16);
+    a.op_register(Op::Subtract, R1, R2);
     a.op(Op::And, R1, RECORDS as i32 - 1);
     a.op(Op::ShiftLeft, R1, RECORD_BYTES.trailing_zeros() as i32);
     a.op(Op::Add, R1, HEADER_BYTES as i32);

@@ -112,6 +112,25 @@ fn too_many_streams_are_refused() {
     records.record(Some(&packets)).unwrap();
 }
 
+/// Packets sent one soon after the other share an instant, a few of them; others do not.
+#[test]
+fn instants_are_shared_at_high_rates() {
+    let Some((intake, mut records)) = intake() else { return };
+    let (mark, packets) = packets(7);
+    records.record(Some(&packets)).unwrap();
+    let sent =
+        |time| run(&intake, &frame(0, 60, &mark, &Signature { stream: 0, lane: 0, sequence: 0, time }));
+    // Nothing before the first one; the fifth has had three that share; 1,500 ns are too long; earlier ones share nothing.
+    let times = [1, 300, 600, 900, 1_200, 2_600, 4_100, 4_000, 1 << 39 | 4_001];
+    times.into_iter().for_each(|time| assert_eq!(sent(time), XDP_DROP));
+    let own: Vec<bool> = recorded(&mut records).iter().map(|one| one.monotonic_ns != 0).collect();
+    assert_eq!(own, [true, false, false, false, true, false, true, true, false]);
+    // Nothing of before is shared once it is switched on again.
+    records.record(Some(&packets)).unwrap();
+    assert_eq!(sent(4_002), XDP_DROP);
+    assert!(recorded(&mut records)[0].monotonic_ns != 0);
+}
+
 /// The ring goes round, and what finds no room is counted.
 #[test]
 fn a_full_ring_counts_what_it_refuses() {

@@ -3,6 +3,10 @@
 //!
 //! A record has an instant of CLOCK_MONOTONIC, which a time daemon may steer; workers keep their own clock. So the two are
 //! compared again and again.
+//!
+//! At high rates a few records share an instant, because reading the clock takes the kernel's program longer than all the rest.
+//! They came between two instants that are known: what is read before and behind them, and when the worker looked. How far apart
+//! these are is part of the clock's error.
 
 use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of};
 use crate::counts::interval::Interval;
@@ -16,6 +20,10 @@ const TAKEN: usize = 256;
 /// How often to look for records. They say when they came; the kernel's program and the worker use the same memory, so taking
 /// each as soon as it is there would cost both more.
 const LOOK_EVERY: Nanos = Nanos::from_micros(20);
+/// Time between two packets of those that share an instant, at most: more of them share none.
+const SPACING_MAX_NS: u64 = 500;
+/// Signatures have the time modulo this, ns.
+const TIME_CIRCLE: u64 = 1 << 40;
 /// How long a comparison of the clocks is good: a time daemon steers by 500 ppm at most, 50 ns in this time.
 const COMPARE_EVERY: Nanos = Nanos::from_micros(100);
 /// Readings from which the tightest is taken, and a window that needs no other.
@@ -39,11 +47,17 @@ pub(super) struct Records {
     /// When to look again.
     next_look: Nanos,
     clocks: Clocks,
+    shared: SharedInstants,
 }
 
 impl Default for Records {
     fn default() -> Self {
-        Self { taken: [Recorded::default(); TAKEN], next_look: Nanos::ZERO, clocks: Clocks::default() }
+        Self {
+            taken: [Recorded::default(); TAKEN],
+            next_look: Nanos::ZERO,
+            clocks: Clocks::default(),
+            shared: SharedInstants::default(),
+        }
     }
 }
 
@@ -67,23 +81,77 @@ impl Records {
             self.next_look = now.saturating_add(LOOK_EVERY);
         }
         if taken == 0 {
+            self.shared.looked = now;
             return false;
         }
         self.clocks.compare(clock);
+        let until = clock.now();
+        self.shared.spread(&mut self.taken[..taken], &self.clocks, until);
+        // What is there at the next look, if this one left nothing, was not there now.
+        self.shared.looked = if taken < TAKEN { now } else { self.shared.looked };
         let counts = &mut interval.ports[port];
-        counts.rx_clock_error_ns = counts.rx_clock_error_ns.max(self.clocks.error_ns);
+        let error_ns = self.clocks.error_ns + std::mem::take(&mut self.shared.error_ns);
+        counts.rx_clock_error_ns = counts.rx_clock_error_ns.max(error_ns);
         counts.rx_packets += taken as u64;
         counts.rx_recorded += taken as u64;
         for record in &self.taken[..taken] {
             let Recorded { time, stream, sequence, lane, .. } = *record;
             let (found, bytes) = (Signature { stream, lane, sequence, time }, usize::from(record.bytes));
-            let at = self.clocks.convert(record.monotonic_ns);
+            let at = Nanos(record.monotonic_ns);
             counts.rx_bytes += (bytes + FCS_BYTES) as u64;
             let arrival = arrival_of(port, found, bytes, at, expected, counts);
             counts.rx_unknown_stream += recorder.record(&[arrival], at);
             interval.paths.record(port, &[arrival], at);
         }
         true
+    }
+}
+
+/// Records that share the instant of one before them.
+#[derive(Debug, Default)]
+struct SharedInstants {
+    /// The instant of the last record.
+    last: Nanos,
+    /// When there was nothing more to take.
+    looked: Nanos,
+    /// How far wrong an instant may be for being shared, ns.
+    error_ns: u64,
+}
+
+impl SharedInstants {
+    /// Gives each record an instant of the workers' clock. All had come at `until`, and those that came since the last look not
+    /// before that.
+    fn spread(&mut self, records: &mut [Recorded], clocks: &Clocks, until: Nanos) {
+        let mut from = 0;
+        while from < records.len() {
+            let own = records[from..].iter().position(|record| record.monotonic_ns != 0);
+            let end = own.map_or(records.len(), |own| from + own);
+            let upper = own.map_or(until, |_| clocks.convert(records[end].monotonic_ns));
+            self.spread_between(&mut records[from..end], upper);
+            if let Some(record) = records.get_mut(end) {
+                self.last = upper;
+                record.monotonic_ns = upper.0;
+            }
+            from = end + 1;
+        }
+    }
+
+    /// Instants for records that have none, from the last one on and not after `upper`.
+    fn spread_between(&mut self, records: &mut [Recorded], upper: Nanos) {
+        if records.is_empty() {
+            return;
+        }
+        let lower = self.last.max(self.looked).min(upper);
+        let span = upper.since(lower).0;
+        let spacing = (span / (records.len() as u64 + 1)).min(SPACING_MAX_NS);
+        for (place, record) in (1..).zip(&mut *records) {
+            let at = lower.saturating_add(Nanos(place * spacing));
+            // Not before it was sent, if it was by the same clock.
+            let early = record.time.wrapping_sub(at.0) & (TIME_CIRCLE - 1);
+            record.monotonic_ns = at.0 + if early <= span.max(SPACING_MAX_NS) { early } else { 0 };
+        }
+        self.error_ns = self.error_ns.max(span);
+        self.last = lower.saturating_add(Nanos(records.len() as u64 * spacing));
     }
 }
 
@@ -172,6 +240,36 @@ mod tests {
         clocks.compare(&pair);
         assert!((300..=400).contains(&clocks.error_ns), "{clocks:?}");
         assert!(clocks.convert(2_000_000).0.abs_diff(2_005_300) <= 100);
+    }
+
+    #[test]
+    fn shared_instants_lie_between_those_that_are_known() {
+        let record = |monotonic_ns, time| Recorded { monotonic_ns, time, ..Recorded::default() };
+        let instants = |records: &[Recorded]| records.iter().map(|one| one.monotonic_ns).collect::<Vec<_>>();
+        let clocks = Clocks { ahead: 1_000, ..Clocks::default() };
+        let mut shared = SharedInstants::default();
+        // Two between two, and two at the end.
+        let mut records = [
+            record(5_000, 10),
+            record(0, 10),
+            record(0, 10),
+            record(5_900, 10),
+            record(0, 10),
+            record(0, 10),
+        ];
+        shared.spread(&mut records, &clocks, Nanos(7_200));
+        assert_eq!(instants(&records), [6_000, 6_300, 6_600, 6_900, 7_000, 7_100]);
+        assert_eq!(std::mem::take(&mut shared.error_ns), 900);
+        // The worker had looked meanwhile: so long was it not there, however soon after the one before it was sent.
+        shared.looked = Nanos(20_000);
+        let mut records = [record(0, 10), record(0, 20_800)];
+        shared.spread(&mut records, &clocks, Nanos(50_000));
+        assert_eq!(instants(&records), [20_500, 21_000]);
+        assert_eq!(std::mem::take(&mut shared.error_ns), 30_000);
+        // Nothing comes before it was sent.
+        let mut records = [record(0, 21_300)];
+        shared.spread(&mut records, &clocks, Nanos(21_400));
+        assert_eq!(instants(&records), [21_300]);
     }
 
     #[test]
