@@ -49,6 +49,9 @@ pub struct GroupConfig {
     pub hop_mac: Option<[u8; 6]>,
     /// Which checksums that do not add up are good all the same.
     pub unfinished_checksums: UnfinishedChecksums,
+    /// Segments and datagrams leave with the sum of the pseudo-header alone for a checksum, and the [`Sink`](crate::Sink) is told
+    /// so: for a link that damages nothing and tells the other end. Fragments and ICMP messages have theirs.
+    pub leaves_checksums: bool,
 }
 
 impl Default for GroupConfig {
@@ -64,6 +67,7 @@ impl Default for GroupConfig {
             own_macs: None,
             hop_mac: None,
             unfinished_checksums: UnfinishedChecksums::Refused,
+            leaves_checksums: false,
         }
     }
 }
@@ -152,21 +156,19 @@ impl Group {
         transport: &[u8],
         is_told: bool,
     ) -> bool {
-        frame::is_sum_right(addresses, protocol, transport)
-            || self.takes(addresses, protocol, transport, is_told)
+        if is_told && self.config.unfinished_checksums == UnfinishedChecksums::Told {
+            // What the field holds says nothing.
+            self.stack.unfinished_checksum += 1;
+            return true;
+        }
+        frame::is_sum_right(addresses, protocol, transport) || self.takes(addresses, protocol, transport)
     }
 
     #[cold]
-    fn takes(&mut self, addresses: &Addresses, protocol: u8, transport: &[u8], is_told: bool) -> bool {
-        let taken = match self.config.unfinished_checksums {
-            UnfinishedChecksums::Refused => false,
-            UnfinishedChecksums::BySum => frame::is_sum_unfinished(addresses, protocol, transport),
-            UnfinishedChecksums::Told => is_told,
-        };
-        if !taken
-            && self.config.unfinished_checksums == UnfinishedChecksums::Told
-            && frame::is_sum_unfinished(addresses, protocol, transport)
-        {
+    fn takes(&mut self, addresses: &Addresses, protocol: u8, transport: &[u8]) -> bool {
+        let is_unfinished = frame::is_sum_unfinished(addresses, protocol, transport);
+        let taken = is_unfinished && self.config.unfinished_checksums == UnfinishedChecksums::BySum;
+        if is_unfinished && self.config.unfinished_checksums == UnfinishedChecksums::Told {
             self.stack.unfinished_untold += 1;
         }
         let counter = if taken { &mut self.stack.unfinished_checksum } else { &mut self.stack.bad_checksum };

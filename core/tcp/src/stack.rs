@@ -82,6 +82,11 @@ impl std::error::Error for ConnectError {}
 pub trait Sink {
     /// A buffer for a frame of exactly `len` bytes, without FCS; what is in it does not matter. `None`: no room now.
     fn frame(&mut self, len: usize) -> Option<&mut [u8]>;
+
+    /// The same for a frame whose TCP or UDP checksum is [left](GroupConfig::leaves_checksums): the other end is to be told so.
+    fn unfinished_frame(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.frame(len)
+    }
 }
 
 /// The hosts behind one port as one worker sees them.
@@ -185,7 +190,7 @@ impl<A: App> Stack<A> {
             places: Places::default(),
             addresses: Names::new(random::word(seed, 2)),
             hops,
-            strangers: Strangers::default(),
+            strangers: Strangers::new(expected_flows),
             keys: Keys::new(seed),
             queue: VecDeque::new(),
             replies: VecDeque::new(),

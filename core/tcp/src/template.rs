@@ -132,6 +132,13 @@ fn put_own_mac(macs: &OwnMacs, addresses: &Addresses, out: &mut [u8]) {
     }
 }
 
+/// Puts the sum of the pseudo-header at `at`: what is there when a card is to add the rest.
+#[inline]
+pub(crate) fn put_pseudo_sum(addresses: &Addresses, protocol: u8, transport: &mut [u8], at: usize) {
+    let sum = checksum::fold(addresses.pseudo_sum(protocol, transport.len()));
+    transport[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+}
+
 /// Computes the checksum of a segment, datagram or ICMPv6 message and puts it at `at`. The field may hold anything.
 #[inline]
 pub(crate) fn put_checksum(addresses: &Addresses, protocol: u8, transport: &mut [u8], at: usize) {

@@ -76,6 +76,7 @@ impl SimPort {
             numa_node: None,
             tx_checksum_offload: false,
             tells_unfinished_checksums: false,
+            is_in_process: false,
             rx_spread: "none",
         };
         let bytes = request.frame_len_max as usize;

@@ -538,6 +538,7 @@ impl Plan {
             numa_node: u32::try_from(node).ok().filter(|_| is_pci),
             tx_checksum_offload: checksums,
             tells_unfinished_checksums: false,
+            is_in_process: false,
             rx_spread,
         }
     }

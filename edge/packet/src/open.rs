@@ -107,6 +107,7 @@ pub fn open(
         numa_node: None,
         tx_checksum_offload: false,
         tells_unfinished_checksums: true,
+        is_in_process: false,
         rx_spread: if count > 1 { "rss" } else { "none" },
     };
     Ok(Box::new(PacketPort { facts, queues, shared, interface, ring_full: 0 }))

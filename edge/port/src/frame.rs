@@ -186,6 +186,20 @@ impl<'a> FrameMut<'a> {
         unsafe { std::slice::from_raw_parts_mut(head.buf.add(usize::from(head.data_off)), len) }
     }
 
+    /// The same of a frame whose TCP or UDP checksum is left as it is: the receiver is told that it is unfinished. For a port
+    /// [within the process](crate::PortFacts::is_in_process), which hands that on.
+    ///
+    /// # Panics
+    /// If the buffer is too small.
+    #[inline(always)]
+    pub fn begin_unfinished(self, len: usize) -> &'a mut [u8] {
+        let FrameMut { head } = self;
+        FrameMut::new(head).begin(len);
+        head.flags = RX_FLAG_CHECKSUM_UNFINISHED;
+        // SAFETY: as in `begin`, which made sure that the bytes are inside the buffer.
+        unsafe { std::slice::from_raw_parts_mut(head.buf.add(usize::from(head.data_off)), len) }
+    }
+
     /// Makes the frame hold `bytes`, whatever it held before, with no offload and tag 0.
     ///
     /// # Panics

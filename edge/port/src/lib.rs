@@ -67,6 +67,8 @@ pub struct PortFacts {
     /// Whether the port says of each received frame if its TCP or UDP checksum was left to a network card that it never came by
     /// ([`Burst::has_unfinished_checksum`]).
     pub tells_unfinished_checksums: bool,
+    /// Whether its other end is in this process: what is sent arrives as it is, with what the sender says of it.
+    pub is_in_process: bool,
     /// How received frames are spread over several receive queues: `rss`, `pair`, or `none` with one queue.
     pub rx_spread: &'static str,
 }
@@ -188,7 +190,7 @@ pub struct TestPackets {
 /// A test packet that the kernel took in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Recorded {
-    /// When it came in, CLOCK_MONOTONIC, ns.
+    /// When it came in, CLOCK_MONOTONIC, ns; zero: soon after the one before it.
     pub monotonic_ns: u64,
     /// When it was sent, ns modulo 2^40, as its signature says.
     pub time: u64,

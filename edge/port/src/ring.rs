@@ -121,7 +121,8 @@ impl RingPort {
             netdev: None,
             numa_node: None,
             tx_checksum_offload: false,
-            tells_unfinished_checksums: false,
+            tells_unfinished_checksums: true,
+            is_in_process: true,
             rx_spread: if rx.len() > 1 { "pair" } else { "none" },
         };
         let tx = tx.into_iter().map(|q| Box::new(q) as Box<dyn TxQueue>).collect();

@@ -107,7 +107,7 @@ impl Session {
         };
         let punts = rig.punts_dropped().into_iter().zip(punts_before);
         let punts = punts.map(|(now, before)| (now.0 - before.0, now.1 - before.1)).collect();
-        let mut document = assemble(&results, rig.queues(), drops, punts, links, clock_result);
+        let mut document = assemble(&results, rig.queues(), &facts, drops, punts, links, clock_result);
         document.started = Some(started);
         document.verdict.notes.extend(unwatched);
         document.self_latency_ns = self_latency;
@@ -155,7 +155,9 @@ impl Session {
             read_cost_ns: None,
             core_skew_ns: None,
         };
-        let mut document = assemble(&results, rig.queues(), drops, Vec::new(), Vec::new(), clock_result);
+        let facts: Vec<PortFacts> = rig.facts().into_iter().cloned().collect();
+        let mut document =
+            assemble(&results, rig.queues(), &facts, drops, Vec::new(), Vec::new(), clock_result);
         document.timestamp_class = "simulated".into();
         emulation.end(rig, clock, &idle)?;
         emulation.report(&mut document);
@@ -209,6 +211,7 @@ fn grown(results: WorkerResults<'_>) -> Option<Plan> {
 fn assemble(
     results: &WorkerResults<'_>,
     queues: Vec<usize>,
+    facts: &[PortFacts],
     drops: Vec<port::DriverDrops>,
     punts: Vec<(u64, u64)>,
     links: Vec<Vec<LinkEvent>>,
@@ -235,6 +238,7 @@ fn assemble(
         ends: &ends,
         drift_ppm: clock.drift_ppm,
         usage: &results.usage,
+        facts,
     };
     let workers = results.total.workers.iter().zip(&results.usage).map(|(time, usage)| WorkerResult {
         cpu_s: usage.map(|u| u.run_ns as f64 / 1e9),

@@ -216,6 +216,11 @@ impl Endpoint {
         self.state
     }
 
+    /// The initial sequence number of what it sends.
+    pub fn iss(&self) -> u32 {
+        self.iss
+    }
+
     /// The smoothed round-trip time (RFC 6298), once measured.
     pub fn smoothed_rtt(&self) -> Option<Nanos> {
         (self.srtt != 0).then(|| Nanos(u64::from(self.srtt) << 3))

@@ -282,7 +282,7 @@ impl<A: App> Stack<A> {
         let mut env = env(now, own, &mut self.busy, is_v6);
         slot.kind = FlowKind::Tcp(Endpoint::accept(&mut env, iss, segment));
         enqueue(&mut self.queue, index, slot);
-        self.note_half_open(now, app, index);
+        self.note_half_open(now, app, index, iss);
     }
 
     /// Where the answers to a frame go: the group's hop, or the address it came from. `None` if there are too many.
@@ -370,10 +370,10 @@ impl<A: App> Stack<A> {
         };
         // None was computed: over IPv4 that is allowed.
         let is_bare = datagram[6..8] == [0, 0] && matches!(inward.key.addresses, Addresses::V4 { .. });
-        if is_bare {
+        if is_bare && !inward.is_unfinished {
             return Some(&datagram[UDP_HEADER..]);
         }
-        if datagram[6..8] == [0, 0] {
+        if datagram[6..8] == [0, 0] && !inward.is_unfinished {
             group.stack.bad_checksum += 1;
             return None;
         }

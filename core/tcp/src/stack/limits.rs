@@ -10,8 +10,8 @@ use crate::endpoint::State;
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// Half-open flows of a stack at most; Linux allows a listener 4,096 by default. A server that accepts a million sessions a
-/// second over a path of 100 ms needs 100,000.
+/// Half-open flows of a stack at most, unless it expects more flows; Linux allows a listener 4,096 by default. A server that
+/// accepts a million sessions a second over a path of 100 ms needs 100,000.
 pub(super) const HALF_OPEN_MAX: usize = 1 << 18;
 /// Hardware addresses that flows can have at a time.
 pub(super) const HOPS_MAX: usize = u16::MAX as usize;
@@ -19,49 +19,92 @@ pub(super) const HOPS_MAX: usize = u16::MAX as usize;
 const SEARCH_PAUSE: u32 = 1_500;
 
 /// Flows that strangers opened, and when hardware addresses were last searched in vain.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Strangers {
-    /// Slots of flows that were half-open when they came, the oldest first; some are not any more.
-    half_open: VecDeque<u32>,
+    /// Flows that were half-open when they came, the oldest first; some are not any more.
+    half_open: VecDeque<HalfOpen>,
+    /// How many may be half-open.
+    half_open_max: usize,
+    /// With so many in the queue it is searched for those that are not.
+    half_open_search: usize,
     /// Not before this tick is there another search.
     search: Option<u32>,
+}
+
+/// A flow's slot, and its initial sequence number: another flow may have the slot since.
+#[derive(Debug, Clone, Copy)]
+struct HalfOpen {
+    index: u32,
+    iss: u32,
+}
+
+impl Strangers {
+    pub(super) fn new(expected_flows: usize) -> Self {
+        let most = HALF_OPEN_MAX.max(expected_flows);
+        Self { half_open: VecDeque::new(), half_open_max: most, half_open_search: most, search: None }
+    }
+
+    #[cfg(test)]
+    pub(super) fn limit_to(&mut self, most: usize) {
+        (self.half_open_max, self.half_open_search) = (most, most);
+    }
 }
 
 impl<A: App> Stack<A> {
     /// Remembers a flow that a peer's SYN began. If there are too many, the oldest half-open ones are given up.
     #[inline]
-    pub(super) fn note_half_open(&mut self, now: Nanos, app: &mut A, index: u32) {
+    pub(super) fn note_half_open(&mut self, now: Nanos, app: &mut A, index: u32, iss: u32) {
         // Two go for one that comes: where handshakes are completed, the queue stays as short as there are half-open flows.
         for _ in 0..2 {
             if self.strangers.half_open.front().is_some_and(|oldest| !self.is_half_open(*oldest)) {
                 self.strangers.half_open.pop_front();
             }
         }
-        if self.strangers.half_open.len() >= HALF_OPEN_MAX {
-            self.give_up_half_open(now, app, HALF_OPEN_MAX / 4 * 3);
+        if self.strangers.half_open.len() >= self.strangers.half_open_search {
+            self.limit_half_open(now, app);
         }
-        self.strangers.half_open.push_back(index);
+        self.strangers.half_open.push_back(HalfOpen { index, iss });
+    }
+
+    /// Forgets flows that are half-open no more. If there are still too many, a quarter is given up.
+    #[cold]
+    #[inline(never)]
+    fn limit_half_open(&mut self, now: Nanos, app: &mut A) {
+        self.forget_half_open();
+        let most = self.strangers.half_open_max;
+        if self.strangers.half_open.len() >= most {
+            self.give_up_half_open(now, app, most / 4 * 3);
+        }
+        // A search looks at every flow of the queue: it must not come with every SYN.
+        self.strangers.half_open_search = most.max(self.strangers.half_open.len() + most / 4);
+    }
+
+    fn forget_half_open(&mut self) {
+        let mut half_open = std::mem::take(&mut self.strangers.half_open);
+        half_open.retain(|flow| self.is_half_open(*flow));
+        self.strangers.half_open = half_open;
     }
 
     /// Gives up the oldest half-open flows until there are at most `keep`.
     #[cold]
     #[inline(never)]
     fn give_up_half_open(&mut self, now: Nanos, app: &mut A, keep: usize) {
+        self.forget_half_open();
         let mut half_open = std::mem::take(&mut self.strangers.half_open);
-        half_open.retain(|index| self.is_half_open(*index));
-        for index in half_open.drain(..half_open.len().saturating_sub(keep)) {
-            // A number can be in the queue twice, if its first flow ended and the next one is half-open, too.
-            if self.is_half_open(index) {
-                let group = usize::from(self.slots[index].group);
+        for flow in half_open.drain(..half_open.len().saturating_sub(keep)) {
+            // A flow can be in the queue twice where all begin with the same number (`isn`).
+            if self.is_half_open(flow) {
+                let group = usize::from(self.slots[flow.index].group);
                 self.groups[group].stack.flows_refused += 1;
-                self.end(now, app, index, End::SetupTimeout);
+                self.end(now, app, flow.index, End::SetupTimeout);
             }
         }
         self.strangers.half_open = half_open;
     }
 
-    fn is_half_open(&self, index: u32) -> bool {
-        matches!(&self.slots[index].kind, FlowKind::Tcp(endpoint) if endpoint.state() == State::SynReceived)
+    fn is_half_open(&self, flow: HalfOpen) -> bool {
+        matches!(&self.slots[flow.index].kind, FlowKind::Tcp(endpoint)
+            if endpoint.state() == State::SynReceived && endpoint.iss() == flow.iss)
     }
 
     /// The number of a peer's hardware address. If all are taken, those that no flow uses any more are free again, and half

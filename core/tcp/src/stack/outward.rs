@@ -273,16 +273,32 @@ fn write_segment<A: App>(
 ) -> bool {
     let header_len = out.header.len();
     let len = group.template.len(&outer.addresses) + header_len + usize::from(out.len);
-    let Some(buffer) = sink.frame(len) else { return false };
+    let Some(buffer) = buffer(group, len, sink) else { return false };
     outer.ecn_capable = out.ecn_capable;
     let transport = group.template.write(outer, &mut buffer[..len]);
     out.header.write_len((ports >> 16) as u16, ports as u16, header_len, transport);
     if out.len > 0 {
         app.fill(flow, GroupId(id), out.offset, &mut transport[header_len..]);
     }
-    template::put_checksum(&outer.addresses, frame::TCP, transport, TCP_CHECKSUM);
+    put_sum(group, outer, transport, TCP_CHECKSUM);
     count_out(group, len);
     true
+}
+
+/// A buffer for a frame with a segment or datagram.
+#[inline(always)]
+fn buffer<'s>(group: &Group, len: usize, sink: &'s mut impl Sink) -> Option<&'s mut [u8]> {
+    if group.config.leaves_checksums { sink.unfinished_frame(len) } else { sink.frame(len) }
+}
+
+/// Puts the checksum of a segment or datagram at `at`, or what the group leaves of it.
+#[inline(always)]
+fn put_sum(group: &Group, outer: &Outer, transport: &mut [u8], at: usize) {
+    if group.config.leaves_checksums {
+        template::put_pseudo_sum(&outer.addresses, outer.protocol, transport, at);
+    } else {
+        template::put_checksum(&outer.addresses, outer.protocol, transport, at);
+    }
 }
 
 /// Writes a segment without payload; returns whether there was room.
@@ -294,10 +310,10 @@ fn write_header(
     sink: &mut impl Sink,
 ) -> bool {
     let len = group.template.len(&outer.addresses) + header.len();
-    let Some(buffer) = sink.frame(len) else { return false };
+    let Some(buffer) = buffer(group, len, sink) else { return false };
     let transport = group.template.write(outer, &mut buffer[..len]);
     header.write((ports >> 16) as u16, ports as u16, transport);
-    template::put_checksum(&outer.addresses, frame::TCP, transport, TCP_CHECKSUM);
+    put_sum(group, outer, transport, TCP_CHECKSUM);
     count_out(group, len);
     true
 }
@@ -312,22 +328,29 @@ fn write_datagram(
     sink: &mut impl Sink,
 ) -> bool {
     let len = group.template.len(&outer.addresses) + UDP_HEADER + usize::from(payload_len);
-    let Some(buffer) = sink.frame(len) else { return false };
-    put_datagram(group, outer, ports, fill, &mut buffer[..len]);
+    let Some(buffer) = buffer(group, len, sink) else { return false };
+    let transport = put_datagram(group, outer, ports, fill, &mut buffer[..len]);
+    put_sum(group, outer, transport, UDP_CHECKSUM);
     group.stack.datagrams_out += 1;
     group.stack.datagram_bytes_out += u64::from(payload_len);
     count_out(group, len);
     true
 }
 
-/// Writes a frame with a datagram that fills it.
-fn put_datagram(group: &Group, outer: &Outer, ports: u32, fill: impl FnOnce(&mut [u8]), frame: &mut [u8]) {
+/// Writes a frame with a datagram that fills it, but for its checksum; returns the datagram.
+fn put_datagram<'f>(
+    group: &Group,
+    outer: &Outer,
+    ports: u32,
+    fill: impl FnOnce(&mut [u8]),
+    frame: &'f mut [u8],
+) -> &'f mut [u8] {
     let transport = group.template.write(outer, frame);
     let total = transport.len() as u16;
     transport[..4].copy_from_slice(&ports.to_be_bytes());
     transport[4..6].copy_from_slice(&total.to_be_bytes());
     fill(&mut transport[UDP_HEADER..]);
-    template::put_checksum(&outer.addresses, frame::UDP, transport, UDP_CHECKSUM);
+    transport
 }
 
 /// A datagram that does not fit one packet; `None` if the MTU leaves no room for fragments either.
@@ -342,7 +365,8 @@ fn long_datagram(
     fragment_id: u32,
 ) -> Option<LongDatagram> {
     let mut frame = vec![0; group.template.len(&outer.addresses) + UDP_HEADER + usize::from(payload_len)];
-    put_datagram(group, outer, ports, fill, &mut frame);
+    let datagram = put_datagram(group, outer, ports, fill, &mut frame);
+    template::put_checksum(&outer.addresses, outer.protocol, datagram, UDP_CHECKSUM);
     let Some(cut) = Cut::new(&frame, group.config.mtu.into(), fragment_id) else {
         group.stack.datagrams_too_long += 1;
         return None;

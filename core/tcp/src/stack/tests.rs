@@ -1,6 +1,6 @@
 use super::*;
 use crate::segment::{Flags, Segment};
-use crate::{TcpOptions, TimeWait, UdpOptions};
+use crate::{TcpOptions, TimeWait, UdpOptions, UnfinishedChecksums};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -37,6 +37,31 @@ fn bytes_arrive_over_a_clean_link() {
 }
 
 #[test]
+fn checksums_are_left_out() {
+    let config =
+        GroupConfig { leaves_checksums: true, unfinished_checksums: UnfinishedChecksums::Told, ..config() };
+    for transport in [Transport::Tcp, Transport::Udp] {
+        for is_v6 in [false, true] {
+            let mut world =
+                World::new(1, Link { tells: true, ..Link::default() }, config.clone(), config.clone());
+            world.is_v6 = is_v6;
+            world.open(transport, Talk::client(1_000, 1_200));
+            world.step(Nanos::from_millis(20));
+            assert_eq!(world.client_app.ends.len(), 1, "{transport:?}");
+            let frames = world.client.frame_counts(CLIENT);
+            assert_eq!((frames.unfinished_checksum, frames.bad_checksum), (frames.frames_in, 0));
+            // Whoever is not told sees that they are not finished, and refuses them.
+            let mut world = World::new(1, Link::default(), config.clone(), config.clone());
+            world.is_v6 = is_v6;
+            world.open(transport, Talk::client(1_000, 1_200));
+            world.step(Nanos::from_millis(20));
+            let frames = world.server.frame_counts(CLIENT);
+            assert!(frames.bad_checksum > 0 && frames.unfinished_untold == frames.bad_checksum, "{frames:?}");
+        }
+    }
+}
+
+#[test]
 fn sessions_take_few_segments() {
     let mut world = World::new(1, Link::default(), config(), config());
     world.open_many(1, 100, 100);
@@ -61,7 +86,7 @@ proptest! {
         request in 0u64..40_000,
         response in 0u64..100_000,
     ) {
-        let link = Link { loss_percent: loss, jitter: Nanos::from_micros(jitter_us), copies_percent: 3, damage_percent: 2, room };
+        let link = Link { loss_percent: loss, jitter: Nanos::from_micros(jitter_us), copies_percent: 3, damage_percent: 2, room, tells: false };
         let tcp = TcpOptions { timestamps, sack, ..TcpOptions::default() };
         let config = GroupConfig { tcp, vlans, ..config() };
         let mut world = World::new(seed, link, config.clone(), config);
@@ -511,6 +536,7 @@ fn a_long_datagram_leaves_in_fragments() {
     let mut pieces = world.link_to_server().filter_map(|bytes| fragment::Fragment::read(bytes));
     let whole = pieces.by_ref().filter_map(|piece| reassembler.take(Nanos::ZERO, &piece)).next().unwrap();
     assert_eq!((whole.len(), pieces.next()), (14 + 20 + 8 + 3_000, None));
+    assert_ne!(whole[40..42], [0, 0], "over IPv6 a datagram without a checksum is refused");
     drop(pieces);
     assert_eq!(world.server.receive(world.now, &mut world.server_app, &[&whole]), 0);
     let (sent, got) = (world.client.frame_counts(CLIENT), world.server.frame_counts(CLIENT));
@@ -666,6 +692,23 @@ fn half_open_flows_give_way() {
     world.open_many(5, 100, 200);
     world.step(Nanos::from_millis(20));
     assert_eq!((world.server_app.opened, world.client.flows()), (5, 0));
+    assert!(world.client_app.ends.values().flatten().all(|end| *end == End::Closed));
+}
+
+#[test]
+fn flows_that_ended_are_not_half_open() {
+    let mut world = World::new(1, Link::default(), config(), GroupConfig { hop_mac: None, ..config() });
+    let most = 1_000;
+    world.server.strangers.limit_to(most);
+    // The oldest stays, so that the queue grows behind it; the others open and close in the same few slots.
+    flood(&mut world, 1, false);
+    for round in 1..=4 {
+        world.next_port = 1_000;
+        world.open_many(most / 2, 100, 200);
+        world.step(Nanos::from_millis(20));
+        assert_eq!((world.server_app.opened, world.client.flows()), (round * most / 2, 0));
+    }
+    assert_eq!(world.server.frame_counts(CLIENT).flows_refused, 0);
     assert!(world.client_app.ends.values().flatten().all(|end| *end == End::Closed));
 }
 

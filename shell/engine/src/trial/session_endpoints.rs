@@ -6,6 +6,7 @@ use crate::error::EngineError;
 use crate::worker::flows::{Flows, Local, Opening, Role};
 use crate::worker::steer::Steer;
 use port::PortFacts;
+use profile::Plan;
 use session::plan::{AppPlan, Carrier, SessionPlan, Side, SidePlan};
 use session::secure::SecureSide;
 use session::{Apps, Clients, GroupKey};
@@ -44,6 +45,8 @@ pub(crate) struct SessionEndpoints {
     workers: usize,
     /// Of each port which checksums are good that do not add up.
     unfinished: Vec<UnfinishedChecksums>,
+    /// Of each port whether its sessions compute none.
+    leaves_checksums: Vec<bool>,
     /// Of each port whose frames may come to any worker: each worker's ways to the others.
     steers: Vec<Vec<Option<Steer>>>,
     /// Wall-clock time, since 1970-01-01 UTC, at instant zero of the workers' clock.
@@ -79,6 +82,7 @@ impl SessionEndpoints {
         Ok(Self {
             workers: owners,
             unfinished: facts.iter().map(|facts| unfinished(facts)).collect(),
+            leaves_checksums: facts.iter().map(|facts| leaves_checksums(&trial.plan, facts)).collect(),
             steers: steers.collect(),
             plans,
             groups,
@@ -170,6 +174,7 @@ impl SessionEndpoints {
             own_macs: self.own_macs(trial, key),
             hop_mac: hop,
             unfinished_checksums: self.unfinished[side.port],
+            leaves_checksums: self.leaves_checksums[side.port],
         }
     }
 
@@ -249,6 +254,12 @@ pub(crate) fn unfinished(facts: &PortFacts) -> UnfinishedChecksums {
     } else {
         UnfinishedChecksums::Refused
     }
+}
+
+/// Whether sessions on a port leave checksums out: its link is within this process and damages nothing, and no capture shows what
+/// is sent.
+pub(crate) fn leaves_checksums(plan: &Plan, facts: &PortFacts) -> bool {
+    facts.is_in_process && plan.ports.iter().all(|port| port.capture.is_none())
 }
 
 fn check_mtu(side: &SidePlan, facts: &PortFacts) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use crate::capture::Tap;
 use crate::counts::interval::PortCounts;
-use port::{BURST, Burst, TxQueue};
+use port::{BURST, Burst, FrameMut, TxQueue};
 use tcp::Sink;
 use units::{FrameLen, Nanos};
 
@@ -77,9 +77,10 @@ fn bytes(burst: &Burst) -> u64 {
     (0..burst.len()).map(|i| burst.data(i).len().max(SHORTEST) as u64 + FCS).sum()
 }
 
-impl Sink for FlowSink<'_> {
-    #[inline]
-    fn frame(&mut self, len: usize) -> Option<&mut [u8]> {
+impl FlowSink<'_> {
+    /// A blank frame at the end of what is ready.
+    #[inline(always)]
+    fn blank(&mut self) -> Option<FrameMut<'_>> {
         if self.outbox.ready.len() == BURST {
             self.flush();
             if self.outbox.ready.len() == BURST {
@@ -91,6 +92,18 @@ impl Sink for FlowSink<'_> {
         }
         self.outbox.blank.pass(&mut self.outbox.ready);
         let last = self.outbox.ready.len() - 1;
-        Some(self.outbox.ready.frame_mut(last).begin(len))
+        Some(self.outbox.ready.frame_mut(last))
+    }
+}
+
+impl Sink for FlowSink<'_> {
+    #[inline]
+    fn frame(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.blank().map(|frame| frame.begin(len))
+    }
+
+    #[inline]
+    fn unfinished_frame(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.blank().map(|frame| frame.begin_unfinished(len))
     }
 }

@@ -132,11 +132,20 @@ pub(super) struct Link {
     pub damage_percent: u32,
     pub jitter: Nanos,
     pub room: usize,
+    /// It says of every frame that its checksum is unfinished.
+    pub tells: bool,
 }
 
 impl Default for Link {
     fn default() -> Self {
-        Self { loss_percent: 0, copies_percent: 0, damage_percent: 0, jitter: Nanos::ZERO, room: usize::MAX }
+        Self {
+            loss_percent: 0,
+            copies_percent: 0,
+            damage_percent: 0,
+            jitter: Nanos::ZERO,
+            room: usize::MAX,
+            tells: false,
+        }
     }
 }
 
@@ -279,15 +288,16 @@ impl World {
     }
 
     fn deliver(&mut self) {
+        let told = if self.link.tells { u64::MAX } else { 0 };
         for way in 0..2 {
             let due = self.ways[way].partition_point(|(at, _)| *at <= self.now);
             let frames: Vec<Vec<u8>> = self.ways[way].drain(..due).map(|(_, bytes)| bytes).collect();
             for burst in frames.chunks(BURST) {
                 let burst: Vec<&[u8]> = burst.iter().map(|bytes| &bytes[..]).collect();
                 if way == 0 {
-                    self.server.receive(self.now, &mut self.server_app, &burst);
+                    self.server.receive_told(self.now, &mut self.server_app, &burst, told);
                 } else {
-                    self.client.receive(self.now, &mut self.client_app, &burst);
+                    self.client.receive_told(self.now, &mut self.client_app, &burst, told);
                 }
             }
         }
