@@ -40,6 +40,8 @@ EXPLANATIONS = """
   once for both ends, and only if it did what it should; a run with a failed session has no figure. The figures of WARP17 and TRex
   are not from this run: also both ends on one core, measured once on a machine of this kind. WARP17 closes by a reset after 8
   packets; Eagre needs 5, because acknowledgements travel with data. An HTTP request does not fit into fewer than some 60 bytes.
+  Targets are those of a machine where testpmd makes 93 Mpps: beside each figure stands what it would be there, by the windows of
+  testpmd that were measured in turn with it. On `ring` ports sessions compute no TCP and UDP checksums.
 - **P12** is the peak resident memory, including huge pages, of a run with this many connections, less that of a run with 1,000,
   divided by the endpoints, two per connection. The connections are established and idle.
 - **P15**: the peer is the crate's own benchmark (`edge/tls/benches/handshakes.rs`), on the worker's core and without a network:
