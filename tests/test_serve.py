@@ -35,6 +35,7 @@ def over_veth(rate="20kpps", duration="60s", kind="afpacket"):
     }
 
 
+@pytest.mark.unsteady("measures the rate of a run beside other tests")
 def test_a_run_from_start_to_result(server):
     """What is watched while it runs is what is found at its end, and both are in the store."""
     run = server.start(profile=rings(duration="1s"), name="first", tags=["dut=none"], seed=7)
