@@ -175,15 +175,7 @@ impl<'a> FrameMut<'a> {
     /// If the buffer is too small.
     #[inline(always)]
     pub fn begin(self, len: usize) -> &'a mut [u8] {
-        assert!(self.fits(len));
-        let head = self.head;
-        head.len = len as u32;
-        head.segment_len = len as u16;
-        head.tag = 0;
-        head.flags = 0;
-        head.offload = 0;
-        // SAFETY: as in `data_mut`; the assertion keeps the bytes inside the buffer.
-        unsafe { std::slice::from_raw_parts_mut(head.buf.add(usize::from(head.data_off)), len) }
+        self.begin_with(len, 0)
     }
 
     /// The same of a frame whose TCP or UDP checksum is left as it is: the receiver is told that it is unfinished. For a port
@@ -193,10 +185,19 @@ impl<'a> FrameMut<'a> {
     /// If the buffer is too small.
     #[inline(always)]
     pub fn begin_unfinished(self, len: usize) -> &'a mut [u8] {
-        let FrameMut { head } = self;
-        FrameMut::new(head).begin(len);
-        head.flags = RX_FLAG_CHECKSUM_UNFINISHED;
-        // SAFETY: as in `begin`, which made sure that the bytes are inside the buffer.
+        self.begin_with(len, RX_FLAG_CHECKSUM_UNFINISHED)
+    }
+
+    #[inline(always)]
+    fn begin_with(self, len: usize, flags: u64) -> &'a mut [u8] {
+        assert!(self.fits(len));
+        let head = self.head;
+        head.len = len as u32;
+        head.segment_len = len as u16;
+        head.tag = 0;
+        head.flags = flags;
+        head.offload = 0;
+        // SAFETY: as in `data_mut`; the assertion keeps the bytes inside the buffer.
         unsafe { std::slice::from_raw_parts_mut(head.buf.add(usize::from(head.data_off)), len) }
     }
 

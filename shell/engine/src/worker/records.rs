@@ -13,7 +13,7 @@ use crate::counts::interval::Interval;
 use measure::Recorder;
 use port::{Clock, Recorded, RxQueue, TestPackets};
 use units::Nanos;
-use wire::signature::{Mark, Signature};
+use wire::signature::{self, Mark, Signature};
 
 /// Records that are taken at a time.
 const TAKEN: usize = 256;
@@ -22,8 +22,6 @@ const TAKEN: usize = 256;
 const LOOK_EVERY: Nanos = Nanos::from_micros(20);
 /// Time between two packets of those that share an instant, at most: more of them share none.
 const SPACING_MAX_NS: u64 = 500;
-/// Signatures have the time modulo this, ns.
-const TIME_CIRCLE: u64 = 1 << 40;
 /// How long a comparison of the clocks is good: a time daemon steers by 500 ppm at most, 50 ns in this time.
 const COMPARE_EVERY: Nanos = Nanos::from_micros(100);
 /// Readings from which the tightest is taken, and a window that needs no other.
@@ -146,9 +144,9 @@ impl SharedInstants {
         let spacing = (span / (records.len() as u64 + 1)).min(SPACING_MAX_NS);
         for (place, record) in (1..).zip(&mut *records) {
             let at = lower.saturating_add(Nanos(place * spacing));
-            // Not before it was sent, if it was by the same clock.
-            let early = record.time.wrapping_sub(at.0) & (TIME_CIRCLE - 1);
-            record.monotonic_ns = at.0 + if early <= span.max(SPACING_MAX_NS) { early } else { 0 };
+            // Not before it was sent, by the same clock.
+            let sent = signature::unwrap_time(record.time, upper);
+            record.monotonic_ns = at.max(sent.min(upper)).0;
         }
         self.error_ns = self.error_ns.max(span);
         self.last = lower.saturating_add(Nanos(records.len() as u64 * spacing));
