@@ -240,7 +240,8 @@ impl Stream {
         *next = (*next).max(sequence + 1);
         self.received += 1;
         self.latencies.push(latency);
-        self.arrivals.push(now);
+        // One that was held is told of after those that came meanwhile: it is no step back in time.
+        self.arrivals.push(self.arrivals.last().map_or(now, |last| now.max(*last)));
     }
 
     fn settle(&mut self) {
