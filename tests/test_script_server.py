@@ -39,6 +39,17 @@ def server(shared):
     return Server(shared, "--allow-scripts", "--tokens", token_file(shared), token=SECRET["root"])
 
 
+LONG = """
+local device, memory = require "device", require "memory"
+function master()
+    local pool = memory.createMemPool(function(buf) buf:getUdpPacket():fill{pktLength = 9014} end)
+    local bufs = pool:bufArray(10)
+    bufs:alloc(9014)
+    eagre.result{sent = device.config{port = 0}:getTxQueue(0):send(bufs)}
+end
+"""
+
+
 def start(server, text, **more):
     answer = server.ask("POST", PATH, new(text, **more))
     assert answer.status == 201, answer
@@ -155,6 +166,16 @@ def test_who_may(server, lab):
     assert answer.status == 403 and "1,000pps" in answer.detail.replace("1kpps", "1,000pps"), answer
 
 
+@pytest.mark.parametrize("more, sent", [({"frame_length": 9018}, 10), ({}, 0)])
+def test_frames_are_as_long_as_asked_for(server, more, sent):
+    """9,018 bytes with FCS leave whole, and without the option none of them does."""
+    script = ended(server, start(server, LONG, ports=["ring:long.a"], **more))
+    result = server.get(f"{PATH}/{script['id']}/result")
+    port = result["ports"][0]
+    assert result["result"] == {"sent": sent}, result
+    assert (port["tx_bytes"], port["tx_unsent"]) == (9018 * sent, 10 - sent), result
+
+
 @pytest.mark.parametrize(
     "wrong, status, says",
     [
@@ -165,6 +186,8 @@ def test_who_may(server, lab):
         ({"ports": ["lo"]}, 403, "loopback"),
         ({"ports": ["nonsense:x"]}, 422, "nonsense"),
         ({"ports": []}, 422, "ports"),
+        ({"frame_length": 1517}, 422, "1518 to 9600"),
+        ({"frame_length": 9601}, 422, "frame_length"),
         ({"unknown": 1}, 422, "unknown"),
     ],
 )

@@ -1682,6 +1682,8 @@ export interface NewScript {
   run_time_s?: number | null;
   /** When to end it whatever it does, s. Default: 5 s after it was told to stop. */
   deadline_s?: number | null;
+  /** Longest frame with FCS that it sends and receives, bytes. Default: 1518. Interfaces need an MTU of 18 bytes less. */
+  frame_length?: number | null;
 }
 
 /** Streams to add to a run. */

@@ -30,4 +30,4 @@ pub use runs::{
     NewPing, NewProtocolChange, NewRate, NewRun, NewStreams, PingResult, ProtocolAction, ProtocolChange,
     RemovedStreams, Run, State,
 };
-pub use scripts::{NewScript, Script, ScriptFile};
+pub use scripts::{NewScript, SCRIPT_FRAME_LENGTHS, Script, ScriptFile};

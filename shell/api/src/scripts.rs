@@ -3,6 +3,10 @@
 use crate::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
+
+/// What a script may have for the longest frame with FCS, bytes. The shortest of these is the default.
+pub const SCRIPT_FRAME_LENGTHS: RangeInclusive<u32> = 1_518..=9_600;
 
 /// A Lua script to run. It must have an end: `run_time_s`, `deadline_s` or both.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +35,10 @@ pub struct NewScript {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.001))]
     pub deadline_s: Option<f64>,
+    /// Longest frame with FCS that it sends and receives, bytes. Default: 1518. Interfaces need an MTU of 18 bytes less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1518, max = 9600))]
+    pub frame_length: Option<u32>,
 }
 
 /// A script.

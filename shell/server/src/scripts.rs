@@ -5,7 +5,7 @@
 use crate::fault::Fault;
 use crate::jobs::{Ending, Job, lock};
 use crate::service::private_folder;
-use api::{NewScript, Script, ScriptFile, State};
+use api::{NewScript, SCRIPT_FRAME_LENGTHS, Script, ScriptFile, State};
 use profile::Plan;
 use profile::document::{Document, PortDoc};
 use serde::Deserialize;
@@ -70,6 +70,7 @@ pub(crate) struct Order {
     arguments: Vec<String>,
     run_time_s: Option<f64>,
     deadline_s: Option<f64>,
+    frame_length: Option<u32>,
 }
 
 impl Order {
@@ -101,11 +102,16 @@ impl Order {
                 return Err(Fault::value(place, "expected 0.001 s to one year"));
             }
         }
+        if new.frame_length.is_some_and(|bytes| !SCRIPT_FRAME_LENGTHS.contains(&bytes)) {
+            let (shortest, longest) = SCRIPT_FRAME_LENGTHS.into_inner();
+            return Err(Fault::value("frame_length", format!("expected {shortest} to {longest} bytes")));
+        }
         Ok(Self {
             text: new.text.clone(),
             arguments: new.arguments.clone(),
             run_time_s: new.run_time_s,
             deadline_s: new.deadline_s,
+            frame_length: new.frame_length,
         })
     }
 
@@ -119,6 +125,9 @@ impl Order {
             if let Some(seconds) = seconds {
                 command.arg(option).arg(format!("{}us", (seconds * 1e6).ceil() as u64));
             }
+        }
+        if let Some(bytes) = self.frame_length {
+            command.arg("--frame-length").arg(bytes.to_string());
         }
         command.arg(folder.join(SCRIPT)).arg("--").args(&self.arguments);
         command.current_dir(folder.join(FILES)).stdin(Stdio::null());
@@ -319,6 +328,8 @@ mod tests {
             NewScript { run_time_s: None, ..good.clone() },
             NewScript { deadline_s: Some(f64::NAN), ..good.clone() },
             NewScript { run_time_s: Some(-1.0), ..good.clone() },
+            NewScript { frame_length: Some(1_517), ..good.clone() },
+            NewScript { frame_length: Some(9_601), ..good.clone() },
             NewScript { arguments: vec![String::new(); ARGUMENTS_MAX + 1], ..good.clone() },
             NewScript { arguments: vec!["a\0b".to_owned()], ..good.clone() },
             NewScript { ports: Vec::new(), ..good.clone() },

@@ -366,11 +366,12 @@ def new_script(
     lease: Leased | str | None = None,
     run_time_s: float | None = None,
     deadline_s: float | None = None,
+    frame_length: int | None = None,
 ) -> Call[r.Script]:
     """Starts a Lua script; for admins, on servers that allow it. It needs an end: `run_time_s` or `deadline_s`."""
     body = given(
         text=text, ports=list(ports), arguments=arguments, name=name, lease=id_of(lease), run_time_s=run_time_s,
-        deadline_s=deadline_s,
+        deadline_s=deadline_s, frame_length=frame_length,
     )  # fmt: skip
     return Call("POST", at("scripts"), kind_of(r.Script), body=body)
 

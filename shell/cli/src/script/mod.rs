@@ -8,6 +8,7 @@ mod engine;
 mod report;
 
 use crate::{Exit, Failure};
+use api::SCRIPT_FRAME_LENGTHS;
 use clap::Args;
 use profile::document::Bytes;
 use report::Report;
@@ -48,8 +49,8 @@ pub(crate) struct ScriptArgs {
     #[arg(long, value_name = "BYTES", default_value = "2GB")]
     memory: Bytes,
     /// Longest frame with FCS that it sends and receives; interfaces need an MTU of 18 bytes less
-    #[arg(long = "frame-length", value_name = "BYTES", default_value_t = 1_518,
-        value_parser = clap::value_parser!(u32).range(1_518..=9_600))]
+    #[arg(long = "frame-length", value_name = "BYTES", default_value_t = *SCRIPT_FRAME_LENGTHS.start(),
+        value_parser = clap::value_parser!(u32).range(i64::from(*SCRIPT_FRAME_LENGTHS.start())..=i64::from(*SCRIPT_FRAME_LENGTHS.end())))]
     frame_len_max: u32,
     /// Run it even if the kernel cannot confine it
     #[arg(long)]
