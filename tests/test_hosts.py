@@ -3,6 +3,7 @@
 import json
 import signal
 
+import capture
 import pytest
 from hosts import PYTHON, Served, Trunk
 from lab import REPO, settled, wait_until
@@ -196,6 +197,110 @@ def test_several_hosts_are_the_servers_of_one_entry(lab, trunk, kind, v6):
     process.send_signal(signal.SIGINT)
     one = lab.finish(process, 20).json["sessions"]["s"]
     assert summed(one["server"]) == {"blue": 20, "red": 10}, one
+
+
+def test_clients_behind_hosts_have_their_vlan_and_next_hop(lab, trunk):
+    """Networks behind two hosts, as their routers: each client in its host's VLAN, with its hardware address, to the hop that is
+    given for it; the kernel routes the answers back."""
+    kernel = Served(lab, trunk.router, "kernel_server.py")
+    trunk.router.ip("route", "add", "16.0.0.0/24", "via", "10.0.10.2")
+    trunk.router.ip("route", "add", "16.0.1.0/32", "via", "10.0.10.2")
+    trunk.router.ip("route", "add", "16.0.1.0/24", "via", "10.0.20.2")
+    entry = {
+        "name": "s",
+        "client": {
+            "port": "west",
+            "addresses": "16.0.0.250..16.0.1.9",
+            "hosts": {"blue": "16.0.1.0/24", "red": ["16.0.0.250..16.0.1.0", "16.0.0.1"]},
+            # The other one resolves its gateway.
+            "mac": {"blue": trunk.router.mac("r20")},
+        },
+        "server": {"addresses": "10.0.0.1", "ports": 7},
+        "app": {"echo": {"request": "100B"}},
+        "open": "100/s",
+        "mtu": 1400,
+        "count": 32,
+    }
+    blue = {key: value for key, value in PAIR[1].items() if key != "gateway"}
+    ports = {"west": {"device": "afpacket:veth0", "hosts": [PAIR[0], blue]}}
+    profile = lab.profile(ports, None, sessions=[entry], load={"duration": "10s", "drain": "300ms"})
+    result = lab.eagre("run", profile, "--json", "-", ns=trunk.tester).ok().json
+    one = result["sessions"]["s"]
+    assert summed(one["client"]) == {"blue": 18, "red": 14}, one
+    assert kernel.seen()["7"]["accepted"] == 32
+    seen, known = trunk.seen(), trunk.known()
+    assert max(seen[20, IPV4], key=seen[20, IPV4].get) == BLUE
+    assert max(seen[10, IPV4], key=seen[10, IPV4].get) == known["10.0.10.2"]
+
+
+def test_clients_behind_hosts_have_their_vlan_and_next_hop(lab, trunk):
+    """Networks behind two hosts, as their routers: each client in its host's VLAN, with its hardware address, to the hop that is
+    given for it; the kernel routes the answers back."""
+    kernel = Served(lab, trunk.router, "kernel_server.py")
+    trunk.router.ip("route", "add", "16.0.0.0/24", "via", "10.0.10.2")
+    trunk.router.ip("route", "add", "16.0.1.0/32", "via", "10.0.10.2")
+    trunk.router.ip("route", "add", "16.0.1.0/24", "via", "10.0.20.2")
+    entry = {
+        "name": "s",
+        "client": {
+            "port": "west",
+            "addresses": "16.0.0.250..16.0.1.9",
+            "hosts": {"blue": "16.0.1.0/24", "red": ["16.0.0.250..16.0.1.0", "16.0.0.1"]},
+            # The other one resolves its gateway.
+            "mac": {"blue": trunk.router.mac("r20")},
+        },
+        "server": {"addresses": "10.0.0.1", "ports": 7},
+        "app": {"echo": {"request": "100B"}},
+        "open": "100/s",
+        "mtu": 1400,
+        "count": 32,
+    }
+    blue = {key: value for key, value in PAIR[1].items() if key != "gateway"}
+    ports = {"west": {"device": "afpacket:veth0", "hosts": [PAIR[0], blue]}}
+    profile = lab.profile(ports, None, sessions=[entry], load={"duration": "10s", "drain": "300ms"})
+    result = lab.eagre("run", profile, "--json", "-", ns=trunk.tester).ok().json
+    one = result["sessions"]["s"]
+    assert summed(one["client"]) == {"blue": 18, "red": 14}, one
+    assert kernel.seen()["7"]["accepted"] == 32
+    seen, known = trunk.seen(), trunk.known()
+    assert max(seen[20, IPV4], key=seen[20, IPV4].get) == BLUE
+    assert max(seen[10, IPV4], key=seen[10, IPV4].get) == known["10.0.10.2"]
+
+
+def test_the_same_servers_are_behind_hosts_in_several_vlans(lab):
+    """Two groups of clients meet the same servers, each in its own VLAN; every frame of a session is in its clients' VLAN."""
+    west = {"device": "ring:a", "hosts": [{"name": "red", "vlan": 10, "ip": "16.0.0.1/32"}, {"name": "blue", "vlan": 20, "ip": "16.0.1.1/32"}]}
+    east = {"device": "ring:b", "hosts": [{"name": "one", "vlan": 10, "ip": "48.0.0.1/32"}, {"name": "two", "vlan": 20, "ip": "48.0.0.1/32"}]}
+    servers = "48.0.0.1..48.0.0.3"
+    hop = "02:00:00:00:09:09"
+    entry = {
+        "name": "s",
+        "client": {
+            "port": "west",
+            "hosts": {"red": "16.0.0.1..16.0.0.4", "blue": "16.0.1.1..16.0.1.2"},
+            "mac": {"red": hop, "blue": hop},
+        },
+        "server": {"port": "east", "addresses": servers, "hosts": {"one": servers, "two": servers}},
+        "order": "in_step",
+        "app": {"echo": {"request": "100B"}},
+        "open": "100/s",
+        "count": 12,
+    }
+    east["hosts"][0]["mac"] = east["hosts"][1]["mac"] = hop
+    profile = lab.profile({"west": west, "east": east}, None, sessions=[entry], load={"duration": "1s", "drain": "100ms"})
+    pcap = lab.folder() / "sessions.pcap"
+    result = lab.eagre("sim", profile, "--dut", "wire", "--pcap", pcap, "--json", "-").ok().json
+    one = result["sessions"]["s"]
+    assert summed(one["client"]) == {"red": 8, "blue": 4} and summed(one["server"]) == {"one": 8, "two": 4}, one
+    tags, pairs = {}, set()
+    for _, frame in capture.records(pcap):
+        if frame[12:14] == b"\x81\x00" and frame[16:18] == b"\x08\x00":
+            client, server = sorted(frame[30:38][place : place + 4] for place in (0, 4))
+            tags.setdefault(client[2], set()).add(int.from_bytes(frame[14:16], "big"))
+            pairs.add((client[2:], server[3]))
+    assert tags == {0: {10}, 1: {20}}, tags
+    clients = [bytes([0, n]) for n in (1, 2, 3, 4)] + [bytes([1, n]) for n in (1, 2)]
+    assert pairs == {(clients[number % 6], number % 3 + 1) for number in range(12)}, pairs
 
 
 def test_the_addresses_of_one_host_have_no_rows(lab):

@@ -124,13 +124,13 @@ pub struct ClientDoc {
     pub port: Option<String>,
     /// Addresses of clients; the port answers for all of them. Default: the port's own.
     pub addresses: Option<AddressesDoc>,
-    /// Hosts of the port whose own addresses the clients have, instead of 'addresses'. The name of an entry with 'count' means all its
-    /// hosts.
-    pub hosts: Option<OneOrMany<String>>,
+    /// Hosts of the port that the clients are: those whose own addresses they have, instead of 'addresses'; or the clients that are
+    /// behind each, in its VLAN and by its gateway.
+    pub hosts: Option<EndHostsDoc>,
     /// Source ports of clients. Default: 1024..65535.
     pub ports: Option<PortRange>,
-    /// MAC address to send to. Default: the next hop's, resolved.
-    pub mac: Option<Mac>,
+    /// MAC address to send to, or one for each of 'hosts'. Default: the next hop's, resolved.
+    pub mac: Option<NextHopDoc>,
     /// TCP options of clients; override those of both ends.
     pub tcp: Option<TcpDoc>,
     /// UDP options of clients; override those of both ends.
@@ -154,9 +154,9 @@ pub struct ServerDoc {
     pub port: Option<String>,
     /// Addresses of servers; the port answers for all of them. Default: the port's own.
     pub addresses: Option<AddressesDoc>,
-    /// Hosts of the port whose own addresses the servers have, instead of 'addresses'. The name of an entry with 'count' means all its
-    /// hosts.
-    pub hosts: Option<OneOrMany<String>>,
+    /// Hosts of the port that the servers are: those whose own addresses they have, instead of 'addresses'; or the servers that are
+    /// behind each. The same servers may be behind several hosts in different VLANs.
+    pub hosts: Option<EndHostsDoc>,
     /// Ports of servers. Default: the application's: 80 for http (443 with TLS), 53 for dns, 7 for echo, 9 for
     /// discard, 19 for chargen, the capture's for pcap.
     pub ports: Option<PortRange>,
@@ -217,6 +217,71 @@ impl JsonSchema for AddressesDoc {
                     "additionalProperties": weight,
                     "minProperties": 1,
                     "x-noun": "range of addresses",
+                },
+            ],
+        })
+    }
+}
+
+/// Which hosts of a port an end is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum EndHostsDoc {
+    /// Those with these names, with their own addresses.
+    Named(OneOrMany<String>),
+    /// Addresses behind each.
+    Behind(IndexMap<String, AddressesDoc>),
+}
+
+impl JsonSchema for EndHostsDoc {
+    fn schema_name() -> Cow<'static, str> {
+        "EndHosts".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Hosts of a port that are an end of sessions: a name or a list of names (that of an entry with 'count' \
+                means all its hosts), or the addresses behind each host ('{red: 16.0.0.1..16.0.0.99, blue: 16.0.1.0/24}'). \
+                Beside 'addresses' these say which host has which of them, and 'addresses' their order.",
+            "anyOf": [
+                {"type": "string"},
+                {"type": "array", "items": {"type": "string"}},
+                {
+                    "type": "object",
+                    "additionalProperties": generator.subschema_for::<AddressesDoc>(),
+                    "minProperties": 1,
+                    "x-noun": "host",
+                },
+            ],
+        })
+    }
+}
+
+/// Where clients send to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum NextHopDoc {
+    /// All to the same.
+    One(Mac),
+    /// By host.
+    ByHost(IndexMap<String, Mac>),
+}
+
+impl JsonSchema for NextHopDoc {
+    fn schema_name() -> Cow<'static, str> {
+        "NextHop".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Where clients send to: a MAC address, or one for each of their hosts.",
+            "anyOf": [
+                generator.subschema_for::<Mac>(),
+                {
+                    "type": "object",
+                    "additionalProperties": generator.subschema_for::<Mac>(),
+                    "minProperties": 1,
+                    "x-noun": "host",
                 },
             ],
         })

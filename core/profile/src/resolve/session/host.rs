@@ -1,6 +1,8 @@
 //! Which hosts behind a port play an end of sessions, and which of its addresses each of them has.
 
+use super::Whose;
 use super::pool::Span;
+use crate::document::session::EndHostsDoc;
 use crate::document::{OneOrMany, VlanId};
 use crate::plan::{Address, HostPlan};
 use crate::resolve::Resolver;
@@ -10,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Hosts of one end of an entry at most: each has a row of its own in the result.
-const MOST: usize = 256;
+pub(super) const MOST: usize = 256;
 
 /// Hosts that may play an end, as far as its addresses are theirs.
 struct Candidates {
@@ -25,30 +27,41 @@ struct Candidates {
 }
 
 impl Resolver<'_> {
-    /// The hosts that an end names; none if it names none.
+    /// The hosts that an end of the entry at `path` names, none if it names none; and the end's addresses, if they are known
+    /// then.
     pub(super) fn session_hosts_by_name(
         &mut self,
+        whose: Whose,
         path: &str,
-        names: Option<&OneOrMany<String>>,
+        doc: Option<&EndHostsDoc>,
         port: Option<usize>,
-        has_addresses: bool,
-    ) -> Option<Vec<usize>> {
-        let Some(names) = names else { return Some(Vec::new()) };
-        let path = format!("{path}.hosts");
-        let mut numbers: Vec<usize> = Vec::new();
-        let reason = match port {
-            None => Some("applies to an emulated end only: this one has no 'port'".to_owned()),
-            Some(_) if has_addresses => {
-                Some("the hosts' own addresses are used; remove 'addresses'".to_owned())
-            }
-            Some(_) => None,
-        };
-        if let Some(reason) = reason {
-            self.reading.fail(path, reason);
+        addresses: Option<Vec<AddressRange>>,
+    ) -> Option<(Vec<usize>, Option<Vec<AddressRange>>)> {
+        let Some(doc) = doc else { return Some((Vec::new(), addresses)) };
+        let end = format!("{path}.{}", whose.key());
+        let path = format!("{end}.hosts");
+        let Some(port) = port else {
+            self.reading.fail(path, "applies to an emulated end only: this one has no 'port'");
             return None;
+        };
+        match doc {
+            EndHostsDoc::Behind(behind) => {
+                let (hosts, addresses) = self.behind(whose, &end, behind, port, addresses)?;
+                Some((hosts, Some(addresses)))
+            }
+            EndHostsDoc::Named(_) if addresses.is_some() => {
+                self.reading.fail(path, "the hosts' own addresses are used; remove 'addresses'");
+                None
+            }
+            EndHostsDoc::Named(names) => Some((self.hosts_named(&path, names, port)?, None)),
         }
+    }
+
+    /// The hosts behind a port with these names.
+    fn hosts_named(&mut self, path: &str, names: &OneOrMany<String>, port: usize) -> Option<Vec<usize>> {
+        let mut numbers: Vec<usize> = Vec::new();
         for (index, name) in names.with_paths() {
-            let hosts = &self.ports[port?].hosts;
+            let hosts = &self.ports[port].hosts;
             let is_it = |host: &HostPlan| {
                 let number = host.name.strip_prefix(name.as_str());
                 number.is_some_and(|number| number.is_empty() || number.starts_with('['))
@@ -260,10 +273,10 @@ impl Candidates {
     }
 }
 
-fn too_many() -> String {
+pub(super) fn too_many() -> String {
     format!("more than {MOST} hosts; make several entries of sessions")
 }
 
-fn named(host: &HostPlan) -> String {
+pub(super) fn named(host: &HostPlan) -> String {
     format!("'{}'{}", host.name, of(&host.vlans))
 }

@@ -3,6 +3,7 @@
 //! Not here: hardware addresses themselves, which only open ports know.
 
 mod app;
+mod behind;
 mod content;
 mod dns;
 mod host;
@@ -219,7 +220,8 @@ impl Resolver<'_> {
             let (carrier, name) = (carrier_name(ours.carrier), &theirs.name);
             if let (Some(one), Some(two)) = (&ours.server, &theirs.server)
                 && one.port == two.port
-                && vlans_of(one, &ours.servers, ip) == vlans_of(two, &theirs.servers, ip)
+                && vlans_of(one, &ours.servers, ip)
+                    .any(|vlans| vlans_of(two, &theirs.servers, ip).any(|others| vlans == others))
             {
                 let reason = format!("{ip} port {port} ({carrier}) is already served by sessions '{name}'");
                 self.reading.fail(format!("{path}.server"), reason);
@@ -250,10 +252,14 @@ fn same_service(ours: &SessionPlan, theirs: &SessionPlan) -> Option<(std::net::I
     (ours.carrier == theirs.carrier).then_some((ip, port))
 }
 
-/// The VLANs in which a side has an address.
-fn vlans_of<'a>(side: &'a SidePlan, pool: &PoolPlan, ip: std::net::IpAddr) -> &'a [u16] {
-    let range = pool.addresses.iter().find(|range| range.first <= ip && ip <= range.last);
-    &side.hosts[range.map_or(0, |range| range.host)].vlans
+/// The VLANs in which a side has an address, for each of its hosts that has it.
+fn vlans_of<'a>(
+    side: &'a SidePlan,
+    pool: &'a PoolPlan,
+    ip: std::net::IpAddr,
+) -> impl Iterator<Item = &'a [u16]> {
+    let ranges = pool.addresses.iter().filter(move |range| range.first <= ip && ip <= range.last);
+    ranges.map(|range| &side.hosts[range.host].vlans[..])
 }
 
 /// The first number in both ranges.

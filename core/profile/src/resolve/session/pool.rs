@@ -1,8 +1,10 @@
 //! Where clients and servers are: their ports, addresses, and how the ones send to the others.
 
-use crate::document::quantity::EndAddresses;
-use crate::document::session::{AddressesDoc, SessionDoc};
+use super::Whose;
+use crate::document::quantity::{EndAddresses, Mac};
+use crate::document::session::{AddressesDoc, NextHopDoc, SessionDoc};
 use crate::document::session_text::{AddressText, EndText};
+use crate::error::unknown;
 use crate::plan::{Address, HopBy, HostPlan, SessionHop};
 use crate::resolve::stream::PortName;
 use crate::resolve::{Resolver, family};
@@ -11,6 +13,9 @@ use std::net::IpAddr;
 
 /// Servers on the clients' own network whose MAC addresses are resolved one by one.
 const NEIGHBOURS_MAX: u128 = 4_096;
+
+/// What addresses of an end must not be.
+pub(super) const TWO_FAMILIES: &str = "the addresses of an end are all IPv4 or all IPv6; make two entries";
 
 /// Ports clients open from unless said otherwise (RFC 4814 section 4.5).
 const CLIENT_PORTS: (u16, u16) = (1_024, 65_535);
@@ -160,18 +165,15 @@ impl Resolver<'_> {
         }
         let client_names = doc.client.as_ref().and_then(|client| client.hosts.as_ref());
         let server_names = doc.server.as_ref().and_then(|server| server.hosts.as_ref());
-        let named_clients = self.session_hosts_by_name(
-            &format!("{path}.client"),
-            client_names,
-            ends.client,
-            clients.is_some(),
-        )?;
-        let named_servers = self.session_hosts_by_name(
-            &format!("{path}.server"),
-            server_names,
-            ends.server,
-            servers.is_some(),
-        )?;
+        if leased.is_some() && client_names.is_some() {
+            let reason = "DHCP clients are hosts by themselves; remove 'hosts'";
+            self.reading.fail(format!("{path}.client.hosts"), reason);
+            return None;
+        }
+        let (named_clients, clients) =
+            self.session_hosts_by_name(Whose::Client, path, client_names, ends.client, clients)?;
+        let (named_servers, servers) =
+            self.session_hosts_by_name(Whose::Server, path, server_names, ends.server, servers)?;
         let v4 = self.family_of(&client_path, clients.as_deref(), servers.as_deref(), ends)?;
         let servers = match (servers, ends.server) {
             (Some(servers), _) => servers,
@@ -220,6 +222,7 @@ impl Resolver<'_> {
         if self.reading.errors.len() > said {
             return None;
         }
+        self.check_next_hops(path, doc, ends.client, &client_hosts);
         let mut hops = Vec::new();
         let is_known = leased.is_none() || has_mac(doc);
         for (place, host) in client_hosts.iter().enumerate() {
@@ -263,7 +266,7 @@ impl Resolver<'_> {
     }
 
     /// The ranges that are written, all of one family, none twice.
-    fn ranges(&mut self, path: &str, doc: &AddressesDoc) -> Vec<AddressRange> {
+    pub(super) fn ranges(&mut self, path: &str, doc: &AddressesDoc) -> Vec<AddressRange> {
         let range =
             |text: AddressText, weight| AddressRange { first: text.first, last: text.last, weight, host: 0 };
         let each: Vec<(String, AddressRange)> = match doc {
@@ -287,8 +290,7 @@ impl Resolver<'_> {
         let mut ranges: Vec<AddressRange> = Vec::new();
         for (path, range) in each {
             if ranges.first().is_some_and(|first| first.first.is_ipv4() != range.first.is_ipv4()) {
-                let reason = "the addresses of an end are all IPv4 or all IPv6; make two entries";
-                self.reading.fail(path, reason);
+                self.reading.fail(path, TWO_FAMILIES);
             } else if let Some(ip) = shared(&ranges, &[range]) {
                 self.reading.fail(path, format!("{ip} is in this list twice"));
             }
@@ -371,6 +373,19 @@ impl Resolver<'_> {
         self.reading.fail(path, reason);
     }
 
+    /// That the hosts whose next hops are given are the clients'.
+    fn check_next_hops(&mut self, path: &str, doc: &SessionDoc, port: Option<usize>, hosts: &[usize]) {
+        let given = doc.client.as_ref().and_then(|client| client.mac.as_ref());
+        let (Some(NextHopDoc::ByHost(macs)), Some(port)) = (given, port) else { return };
+        let known: Vec<&str> = hosts.iter().map(|host| self.ports[port].hosts[*host].name.as_str()).collect();
+        let strangers = macs.keys().filter(|name| !known.contains(&name.as_str()));
+        let wrong: Vec<_> =
+            strangers.map(|name| (name, unknown("host of these clients", name, &known))).collect();
+        for (name, reason) in wrong {
+            self.reading.fail(format!("{path}.client.mac.{name}"), reason);
+        }
+    }
+
     /// Where clients send to.
     fn hops(
         &mut self,
@@ -380,7 +395,7 @@ impl Resolver<'_> {
         (peer, servers): (Option<usize>, &[AddressRange]),
     ) -> Vec<SessionHop> {
         let spans = servers.iter().map(Span::range);
-        if let Some(mac) = doc.client.as_ref().and_then(|client| client.mac.as_ref()) {
+        if let Some(mac) = next_hop(doc, &self.ports[port].hosts[host]) {
             return spans.map(|span| span.hop(HopBy::Given(mac.0))).collect();
         }
         let v4 = servers.first().is_some_and(|range| range.first.is_ipv4());
@@ -496,9 +511,18 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether the profile says where clients send to.
+/// Whether the profile says where all clients send to.
 fn has_mac(doc: &SessionDoc) -> bool {
-    doc.client.as_ref().is_some_and(|client| client.mac.is_some())
+    let given = doc.client.as_ref().and_then(|client| client.mac.as_ref());
+    matches!(given, Some(NextHopDoc::One(_)))
+}
+
+/// Where the clients of a host send to, if the profile says it.
+fn next_hop<'d>(doc: &'d SessionDoc, host: &HostPlan) -> Option<&'d Mac> {
+    match doc.client.as_ref()?.mac.as_ref()? {
+        NextHopDoc::One(mac) => Some(mac),
+        NextHopDoc::ByHost(macs) => macs.get(&host.name),
+    }
 }
 
 /// What the host with the number `host` is called.
