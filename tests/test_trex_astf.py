@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import capture
 import pytest
 import trex
+from hosts import Served, Trunk
 from lab import EAGRE, REPO, call, need
 from sessions import check as checked
 
@@ -226,6 +228,107 @@ def test_clients_and_servers_go_side_by_side_and_some_are_kept_open(said):
     more += ["client_template=ASTFTCPClientTemplate(program=c, ip_gen=chance), server_template=ASTFTCPServerTemplate(program=s))])"]
     text = said("convert", *more).ok().out
     assert "order: random" in text
+
+
+CLIENTS = """
+vlan: true
+groups:
+- ip_start: 16.0.0.1
+  ip_end: 16.0.0.150
+  initiator: {vlan: 100, dst_mac: "00:00:00:02:00:00", src_mac: "00:00:00:01:00:ff"}
+  responder: {vlan: 100}
+  count: 2
+- ip_start: 16.0.0.151
+  ip_end: 16.0.0.255
+  initiator: {vlan: 101, next_hop: 11.10.0.3, src_ip: 11.10.0.11}
+  responder: {vlan: 101, src_ip: 11.10.0.3}
+"""
+
+
+def test_groups_of_clients(eagre, lab, tmp_path):
+    """Each client in its group's VLAN with its MAC address, those of a group of two devices in turn; servers answer there."""
+    (tmp_path / "clients.yaml").write_text(CLIENTS)
+    text = eagre("convert", SESSIONS, "--cc", tmp_path / "clients.yaml", "-d", "3")
+    (tmp_path / "profile.yaml").write_text(text)
+    result = lab.eagre("sim", tmp_path / "profile.yaml", "--dut", "wire", "--pcap", tmp_path / "sim.pcap", "--json", "-").json
+    pages = result["sessions"]["t0"]
+    # 300 sessions: 200 clients, once and a half. The first group's next hops are devices, and there are none.
+    done = {name: host["completed"] for name, host in pages["client"]["hosts"].items()}
+    assert done == {"group1_1": 0, "group1_2": 0, "group2": 50}, done
+    assert {name: host["completed"] for name, host in pages["server"]["hosts"].items()} == {"servers100": 0, "servers101": 50}
+    tags, hops = {}, {}
+    for _, frame in capture.records(tmp_path / "sim.pcap"):
+        # SYN without ACK, in a VLAN.
+        if frame[12:14] == b"\x81\x00" and frame[16:18] == b"\x08\x00" and frame[27] == 6 and frame[51] & 0x12 == 2:
+            number, vlan = frame[33], int.from_bytes(frame[14:16], "big")
+            tags.setdefault(vlan, set()).add(number)
+            hops.setdefault((vlan, frame[:6].hex(":"), frame[6:12].hex(":") if vlan == 100 else None), set()).add(number)
+    assert tags == {100: set(range(1, 151)), 101: set(range(151, 201))}
+    odd, even = ("00:00:00:02:00:00", "00:00:00:01:00:ff"), ("00:00:00:02:00:01", "00:00:00:01:01:00")
+    assert hops[100, *odd] == set(range(1, 151, 2)) and hops[100, *even] == set(range(2, 151, 2)), hops.keys()
+    assert len(hops) == 3, hops.keys()
+
+
+def test_groups_of_clients_before_a_router(lab, tmp_path):
+    """In two VLANs of a kernel's router, by the MAC address of one and the next hop's address in the other; its server sees all."""
+    trunk = Trunk(lab)
+    kernel = Served(lab, trunk.router, "kernel_server.py")
+    # Room for the tag.
+    trunk.tester.ip("link", "set", "veth0", "mtu", 1504)
+    trunk.router.ip("address", "add", "48.0.0.1/32", "dev", "r0")
+    trunk.router.ip("route", "add", "16.0.0.1/32", "dev", "r10")
+    trunk.router.ip("route", "add", "16.0.0.2/31", "via", "10.0.20.9")
+    end = {"vlan": 10, "dst_mac": trunk.router.mac("r10")}
+    groups = [
+        {"ip_start": "16.0.0.1", "ip_end": "16.0.0.1", "initiator": end, "responder": {"vlan": 10}},
+        {
+            "ip_start": "16.0.0.2",
+            "ip_end": "16.0.0.3",
+            "initiator": {"vlan": 20, "next_hop": "10.0.20.1", "src_ip": "10.0.20.9"},
+            "responder": {"vlan": 20},
+        },
+    ]
+    (tmp_path / "clients.json").write_text(json.dumps({"vlan": True, "groups": groups}))
+    lines = [
+        "c.send(b'hello'); c.recv(5); s.recv(5); s.send(b'hello')",
+        "gen = ASTFIPGen(dist_client=ASTFIPGenDist(ip_range=['16.0.0.1', '16.0.0.3']), dist_server=ASTFIPGenDist(ip_range=['48.0.0.1', '48.0.0.1']))",
+        "client = ASTFTCPClientTemplate(program=c, ip_gen=gen, cps=100, limit=30, port=7)",
+        "t = ASTFTemplate(client_template=client, server_template=ASTFTCPServerTemplate(program=s, assoc=ASTFAssociationRule(port=7)))",
+        "return profile(t)",
+    ]
+    path = tmp_path / "profile.py"
+    path.write_text(HEAD + "".join(f"        {line}\n" for line in lines) + TAIL)
+    env = {"HOME": str(tmp_path), "EAGRE_PYTHON": sys.executable}
+    words = ("--cc", tmp_path / "clients.json", "--port", "0=afpacket:veth0", "-d", "5", "--json", "-")
+    result = lab.eagre("trex", "run", path, *words, env=env, cwd=tmp_path, ns=trunk.tester).ok().json
+    done = {name: host["completed"] for name, host in result["sessions"]["t0"]["client"]["hosts"].items()}
+    assert done == {"group1": 10, "group2": 20}, done
+    assert kernel.seen()["7"]["accepted"] == 30
+
+
+@pytest.mark.parametrize(
+    "old, new, reason",
+    [
+        ("vlan: 101, next_hop", "next_hop", "groups[1].initiator.vlan: missing"),
+        ("vlan: true", "vlan: false", "groups[0].initiator.vlan: the file does not say"),
+        ("16.0.0.151", "16.0.0.150", "groups[1].ip_start: 16.0.0.150 is in another group"),
+        ("16.0.0.151", "16.0.0.152", "client 16.0.0.151 is in no group"),
+        ("11.10.0.3,", "11.10.0,", "groups[1].initiator.next_hop: '11.10.0' is not an IPv4 address"),
+        ("00:00:00:01:00:ff", "00:00:01:00:ff", "src_mac: '00:00:01:00:ff' is not a MAC address"),
+        ("dst_mac", "dts_mac", "unknown key 'dts_mac'"),
+        ("count: 2", "count: 0", "groups[0].count: must be at least 1"),
+        (", src_ip: 11.10.0.11", "", "groups[1].initiator.src_ip: missing"),
+        ("next_hop: 11.10.0.3,", "next_hop: 11.10.0.3, dst_mac: '00:00:00:02:00:00',", "groups[1].initiator: 'next_hop' and MAC addresses"),
+        ("vlan: 100}", "vlan: 100, src_mac: '00:00:00:02:00:00'}", "groups[0].responder.src_mac: not supported with 'count'"),
+        ("vlan: 101, src_ip: 11.10.0.3", "vlan: 100, src_ip: 11.10.0.3", "groups[1].responder: servers of one VLAN"),
+        ("ip_end: 16.0.0.150", "ip_end: 16.0.0.0", "groups[0].ip_end: the range ends before it begins"),
+    ],
+)
+def test_groups_that_cannot_be(lab, tmp_path, old, new, reason):
+    assert old in CLIENTS
+    (tmp_path / "clients.yaml").write_text(CLIENTS.replace(old, new))
+    env = {"HOME": str(tmp_path), "EAGRE_PYTHON": sys.executable}
+    lab.eagre("trex", "check", SESSIONS, "--cc", tmp_path / "clients.yaml", env=env, cwd=tmp_path).refused(2, reason)
 
 
 def test_json_of_trex_itself(eagre, tmp_path):

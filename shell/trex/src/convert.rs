@@ -1,6 +1,7 @@
 //! A document's streams as the text of a profile.
 
 use crate::chain::{Link, label, links};
+use crate::clients::Groups;
 use crate::document::{Document, FlowStats, Mode, Named};
 use crate::multiplier::{Multiplier, Unit};
 use crate::named::{self, Style};
@@ -24,6 +25,8 @@ pub struct Options {
     pub speed_bps: Option<f64>,
     /// Sessions that are open at the end are not waited for.
     pub no_close: bool,
+    /// Groups of clients: option `--cc`.
+    pub groups: Option<Groups>,
     /// What names of streams begin with.
     pub prefix: String,
     /// For TRex's simulator: MAC addresses as it has them, groups marked, nothing measured.
@@ -66,6 +69,9 @@ pub fn convert(document: &Document, options: &Options) -> Result<Conversion, Err
     }
     if let Some(profile) = &document.profile {
         return astf::convert(profile, &source(document), options);
+    }
+    if options.groups.is_some() {
+        return Err(Errors::one("--cc: groups of clients are for stateful profiles (ASTF)"));
     }
     if let Some(templates) = &document.templates {
         return stf::convert(templates, &source(document), options);

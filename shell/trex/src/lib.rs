@@ -13,6 +13,7 @@ mod activity;
 pub mod astf;
 mod base64;
 mod chain;
+pub mod clients;
 mod convert;
 pub mod document;
 mod error;

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 use trex::astf::Profile;
+use trex::clients::{ClientsDoc, Groups};
 use trex::document::{Document, Named, SCHEMA};
 
 /// How long a profile's code may take.
@@ -50,6 +51,20 @@ pub(super) fn load(request: &Request) -> Result<Option<Document>, Failure> {
         serde_json::from_str(&text).map_err(wrong)?
     };
     Ok(Some(document))
+}
+
+/// Groups of clients.
+///
+/// # Errors
+/// The file, and all that is wrong in it.
+pub(super) fn groups(file: &Path) -> Result<Groups, Failure> {
+    let name = file.display();
+    let document: ClientsDoc = profile::read_document(&read(file)?).map_err(|errors| {
+        Failure::bad_input(errors.iter().map(|error| format!("{name}: {error}\n")).collect::<String>())
+    })?;
+    Groups::new(&document).map_err(|errors| {
+        Failure::bad_input(errors.0.iter().map(|error| format!("{name}: {error}\n")).collect::<String>())
+    })
 }
 
 /// The document of a file of TRex's own.

@@ -79,6 +79,9 @@ pub(crate) struct Source {
     /// Speed of the links, for rates that are a share of it: 10Gbps
     #[arg(long, value_name = "SPEED", value_parser = speed)]
     speed: Option<f64>,
+    /// Groups of clients, each with VLAN, MAC addresses or next hop: a file as TRex has it (stateful profiles)
+    #[arg(long = "cc", value_name = "FILE")]
+    clients: Option<PathBuf>,
     /// What names of streams begin with
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
@@ -176,6 +179,7 @@ fn prepared(source: &Source, default: &[u8]) -> Result<Option<(Document, Options
         duration_s: source.seconds,
         speed_bps: source.speed,
         no_close: source.no_close,
+        groups: source.clients.as_deref().map(load::groups).transpose()?,
         prefix: source.prefix.clone(),
         simulated: false,
     };

@@ -4,6 +4,7 @@ use super::settings::{self, End};
 use super::steps::{self, Reader};
 use super::{Profile, Range, Template};
 use crate::Errors;
+use crate::clients::Groups;
 use crate::convert::{Conversion, Options, PortOptions, ports_of, time};
 use crate::multiplier::{Multiplier, Unit};
 use crate::yaml::Node;
@@ -25,7 +26,9 @@ pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Res
     }
     // TRex opens sessions for so long, and waits until those that are open have ended.
     let open_s = options.duration_s.filter(|_| !options.no_close);
-    let mut maker = Maker { profile, client, server, factor, open_s, notes: Vec::new(), ramp_up_s: None };
+    let groups = options.groups.as_ref();
+    let mut maker =
+        Maker { profile, client, server, groups, factor, open_s, notes: Vec::new(), ramp_up_s: None };
     let (mut entries, mut errors) = (Vec::new(), Vec::new());
     for (number, template) in profile.templates.iter().enumerate() {
         match maker.entry(number, template) {
@@ -45,8 +48,18 @@ pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Res
         load.push(("ramp_up".to_owned(), Node::text(format!("{seconds}s"))));
     }
     let streams = entries.len();
+    let mut ports = ports_of(options);
+    if let Some(groups) = groups {
+        let of_servers = match server {
+            Some(_) => groups.server_hosts(first_server(profile)),
+            None => Ok(Vec::new()),
+        };
+        let of_servers = of_servers.map_err(|reason| Errors::one(format!("--cc: {reason}")))?;
+        ports = with_hosts(ports, [groups.client_hosts(), of_servers]);
+        maker.note(GROUPS.to_owned());
+    }
     let pairs = vec![
-        ("ports".to_owned(), ports_of(options)),
+        ("ports".to_owned(), ports),
         ("sessions".to_owned(), Node::Items(entries)),
         ("load".to_owned(), Node::Line(load)),
     ];
@@ -58,6 +71,31 @@ pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Res
     Ok(Conversion { text, streams, ports: Vec::new() })
 }
 
+/// The lowest address of servers.
+fn first_server(profile: &Profile) -> Ipv4Addr {
+    let servers = profile.templates.iter().filter_map(|template| {
+        let index = template.client_template.ip_gen.dist_server.index;
+        Some(profile.ip_gen_dist_list.get(index)?.ip_start)
+    });
+    servers.min().unwrap_or(Ipv4Addr::LOCALHOST)
+}
+
+/// What becomes of groups of clients.
+const GROUPS: &str = "A group of clients has a MAC address of its own unless 'src_mac' says one; servers answer to where a frame came from.";
+
+/// Ports with more hosts behind each.
+fn with_hosts(ports: Node, hosts: [Vec<Node>; 2]) -> Node {
+    let Node::Block(ports) = ports else { return ports };
+    let ports = ports.into_iter().zip(hosts).map(|((name, port), hosts)| match port {
+        Node::Line(mut pairs) => {
+            pairs.push(("hosts".to_owned(), Node::Items(hosts)));
+            (name, Node::Block(pairs))
+        }
+        port => (name, port),
+    });
+    Node::Block(ports.collect())
+}
+
 /// How long sessions that are open at the end are waited for, at most.
 const WAIT_S: f64 = 60.0;
 
@@ -65,6 +103,7 @@ struct Maker<'a> {
     profile: &'a Profile,
     client: &'a PortOptions,
     server: Option<&'a PortOptions>,
+    groups: Option<&'a Groups>,
     factor: f64,
     /// Seconds in which sessions are opened, if they are waited for.
     open_s: Option<f64>,
@@ -123,7 +162,17 @@ impl Maker<'_> {
         for (key, own, range, end, prefix, port) in ends {
             let mut side: Vec<(String, Node)> = Vec::new();
             side.extend(own.map(|own| pair("port", Node::text(&own.name))));
-            side.push(pair("addresses", Node::text(addresses(range, prefix))));
+            let text = addresses(range, prefix);
+            side.push(pair("addresses", Node::text(&text)));
+            if let Some(groups) = self.groups.filter(|_| own.is_some()) {
+                if prefix.is_some() {
+                    return Err("groups of clients (--cc) are for IPv4 only".to_owned());
+                }
+                match key {
+                    "client" => side.extend(groups.clients(range.ip_start, range.ip_end)?),
+                    _ => side.push(groups.servers(&text)?),
+                }
+            }
             side.extend(port.map(|port| pair("ports", Node::text(port))));
             let End { keys, notes, ramp_up_s, .. } = end;
             // Without a port the servers are somebody else's.
