@@ -241,6 +241,10 @@ pub struct ConversationDoc {
     /// Timing of the ends.
     #[serde(default)]
     pub timing: TimingDoc,
+    /// Time that the server waits before each of its answers, besides the pauses of the capture.
+    pub answer_delay: Option<DelayText>,
+    /// Longest payload of a datagram; longer ones are cut. Default: as captured.
+    pub datagram_max: Option<Bytes>,
 }
 
 /// Timing of a captured conversation.

@@ -43,6 +43,10 @@ pub struct Conversation {
 pub struct ConversationOptions {
     /// Pauses at least this long before somebody speaks are kept; `None` keeps none.
     pub pauses: Option<Nanos>,
+    /// What the server waits before each of its answers, besides.
+    pub answer_delay: Option<Delay>,
+    /// Longest payload of a datagram, bytes; what is longer is cut. `None`: as captured.
+    pub datagram_max: Option<usize>,
 }
 
 /// What a capture holds.
@@ -92,6 +96,15 @@ enum Event {
     Finished,
     /// A reset.
     Reset,
+}
+
+impl Event {
+    /// Leaves out what is beyond so many bytes.
+    fn cut(&mut self, longest: usize) {
+        if let Self::Said(bytes) = self {
+            bytes.truncate(longest);
+        }
+    }
 }
 
 /// A conversation being listened to.
@@ -171,6 +184,9 @@ impl Talk {
     }
 
     fn finish(mut self, options: ConversationOptions) -> Option<Conversation> {
+        if let (Carrier::Udp, Some(longest)) = (self.carrier, options.datagram_max) {
+            self.events.iter_mut().for_each(|(_, _, event)| event.cut(longest));
+        }
         for side in 0..2 {
             let rest = self.directions[side].rest();
             if !rest.is_empty() {
@@ -205,6 +221,8 @@ fn programs(
     let mut ops = [Vec::new(), Vec::new()];
     let mut gone = [false, false];
     let mut before = start;
+    // Whether the server has heard something since it spoke.
+    let mut is_asked = false;
     let mut index = 0;
     while let Some((at, side, event)) = events.get(index) {
         let (me, other) = (*side, 1 - side);
@@ -232,6 +250,10 @@ fn programs(
                     ops[me].push(Op::Wait(Delay::Constant(at.since(before))));
                 }
                 before = last;
+                if me == 1 && is_asked {
+                    ops[me].extend(options.answer_delay.map(Op::Wait));
+                }
+                is_asked = me == 0;
                 let content = Content::bytes(bytes);
                 ops[me].push(Op::Send(content.clone()));
                 ops[other].push(Op::Expect(Expect::Recorded(content)));

@@ -91,9 +91,20 @@ fn a_session_becomes_two_programs() {
 }
 
 #[test]
+fn servers_wait_before_their_answers() {
+    let answer_delay = Some(Delay::Constant(Nanos::from_millis(5)));
+    let options = ConversationOptions { answer_delay, ..ConversationOptions::default() };
+    let [client, server] = ops(&only(&capture(session()), options));
+    assert_eq!(client, [send("hello world"), expect("fine"), send("bye")]);
+    let wait = Op::Wait(Delay::Constant(Nanos::from_millis(5)));
+    assert_eq!(server, [expect("hello world"), wait, send("fine"), expect("bye")]);
+}
+
+#[test]
 fn pauses_are_kept_if_wanted() {
     let pauses = Some(Nanos::from_millis(20));
-    let [client, server] = ops(&only(&capture(session()), ConversationOptions { pauses }));
+    let [client, server] =
+        ops(&only(&capture(session()), ConversationOptions { pauses, ..ConversationOptions::default() }));
     assert_eq!(client, [send("hello world"), expect("fine"), send("bye")]);
     let wait = Op::Wait(Delay::Constant(Nanos::from_millis(26)));
     assert_eq!(server, [expect("hello world"), wait, send("fine"), expect("bye")]);

@@ -213,23 +213,23 @@ impl Maker<'_> {
         if client.stream != server.stream {
             return Err("one end's program is for TCP and the other's for UDP".to_owned());
         }
-        if client.udp_mtu.is_some() {
-            return Err("'udp_mtu' is not supported; use 'mtu' of a profile's sessions".to_owned());
-        }
         match (&client.capture, &server.capture) {
             (Some(file), Some(other)) if file == other => {
-                if client.s_delay.is_some() || server.s_delay.is_some() {
-                    return Err("'s_delay' of a capture is not supported".to_owned());
-                }
                 let mut keys = vec![pair("file", Node::text(file))];
                 // Of TCP, TRex keeps the order only.
                 if !client.stream {
                     keys.push(pair("timing", Node::text("as_captured")));
+                    keys.extend(longest_datagram(client)?.map(|bytes| pair("datagram_max", bytes)));
                 }
+                let delay = server.s_delay.as_ref().map(steps::delay);
+                keys.extend(delay.map(|delay| pair("answer_delay", delay)));
                 return Ok((None, Node::Line(vec![pair("pcap", Node::Line(keys))])));
             }
             (None, None) => {}
             _ => return Err("only one end plays a capture".to_owned()),
+        }
+        if client.udp_mtu.or(server.udp_mtu).is_some() {
+            self.note("'udp_mtu' is of captures; programs send what they say, as on TRex.".to_owned());
         }
         let delay = server.s_delay.as_ref().map(steps::delay);
         let mut of_client = Reader::new(client, &self.profile.buf_list, None);
@@ -253,6 +253,16 @@ impl Maker<'_> {
         }
         let program = Node::Block(vec![pair("program", Node::Block(sides))]);
         Ok(((!client.stream).then_some("udp"), program))
+    }
+}
+
+/// The longest payload of a datagram that fits what TRex calls the MTU: a frame without FCS, without VLANs, over IPv4.
+fn longest_datagram(program: &super::Program) -> Result<Option<Node>, String> {
+    const HEADERS: u32 = 42;
+    match program.udp_mtu {
+        None => Ok(None),
+        Some(mtu) if mtu > HEADERS => Ok(Some(Node::text(format!("{}B", mtu - HEADERS)))),
+        Some(mtu) => Err(format!("udp_mtu {mtu} leaves no room behind {HEADERS} bytes of headers")),
     }
 }
 

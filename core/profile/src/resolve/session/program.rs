@@ -189,7 +189,16 @@ impl Resolver<'_> {
             }
         };
         let pauses = (doc.timing == TimingDoc::AsCaptured).then_some(Nanos::ZERO);
-        let found = conversations(&capture, ConversationOptions { pauses });
+        let answer_delay = doc.answer_delay.as_ref();
+        let answer_delay = answer_delay.map(|delay| self.delay(&format!("{path}.answer_delay"), Some(delay)));
+        let datagram_max =
+            doc.datagram_max.as_ref().map(|bytes| usize::try_from(bytes.0).unwrap_or(usize::MAX));
+        if datagram_max == Some(0) {
+            self.reading.fail(format!("{path}.datagram_max"), "must be at least 1B");
+            return None;
+        }
+        let options = ConversationOptions { pauses, answer_delay, datagram_max };
+        let found = conversations(&capture, options);
         let (number, all) = (doc.conversation.unwrap_or(1), found.all.len());
         let Some(one) = found.all.into_iter().nth(number as usize - 1) else {
             let reason = match all {
