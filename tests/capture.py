@@ -28,6 +28,13 @@ def records(path):
     return found
 
 
+def save(path, frames):
+    """A capture of frames, each with its time in us."""
+    records = [struct.pack("<IIII", 1, at, len(data), len(data)) + data for at, data in frames]
+    path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"".join(records))
+    return path
+
+
 def number(data, offset, length):
     return int.from_bytes(data[offset : offset + length], "big")
 

@@ -1,9 +1,11 @@
 """TRex's stateful profiles: sessions with the same contents, sizes and rates."""
 
 import base64
+import itertools
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +125,30 @@ def test_captures_are_conversations(said):
     shares = ", ".join(f'ASTFCapInfo(file="{CAPTURE}", l7_percent={share}, port={port})' for share, port in ((30, 1), (70, 2)))
     text = said("convert", f"return ASTFProfile(default_ip_gen=addresses(), cap_list=[{shares}])").ok().out
     assert text.count("open: 50/s") == 2, text
+
+
+def test_servers_of_captures_wait_and_datagrams_are_cut(said, tmp_path):
+    """`s_delay` comes before each answer, and once for datagrams in a row; `udp_mtu` counts headers from Ethernet on."""
+    talk = [(0, 700), (1, 300), (1, 500), (0, 40), (1, 40)]
+    ends = [(bytes([10, 0, 0, 1]), 4000), (bytes([10, 0, 0, 2]), 5000)]
+
+    def frame(number, by, size):
+        (src, sport), (dst, dport) = ends[by], ends[1 - by]
+        ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + size, number, 0, 64, 17, 0, src, dst)
+        return bytes(12) + b"\x08\x00" + ip + struct.pack("!HHHH", sport, dport, 8 + size, 0) + bytes([number]) * size
+
+    frames = [(number, frame(number, *spoken)) for number, spoken in enumerate(talk)]
+    file = capture.save(tmp_path / "talk.pcap", frames)
+    one = f"return ASTFProfile(default_ip_gen=addresses(), cap_list=[ASTFCapInfo(file='{file}', cps=1, limit=1, udp_mtu=542, s_delay=ASTFCmdDelay(70000))])"
+    pcap = tmp_path / "sim.pcap"
+    [entry] = simulated(said, one, more=("--pcap", pcap)).values()
+    assert entry["completed"] == 1, entry
+    sent = [(time, frame[26:30][0] == 48, len(frame) - 42) for time, frame in capture.records(pcap) if frame[23] == 17]
+    assert [(by, size) for _, by, size in sent] == [(bool(by), min(size, 500)) for by, size in talk], sent
+    gaps = [later[0] - before[0] for before, later in itertools.pairwise(sent)]
+    assert all(abs(gap - due) < 5_000_000 for gap, due in zip(gaps, (70_000_000, 0, 0, 70_000_000), strict=True)), gaps
+    tight = one.replace("udp_mtu=542", "udp_mtu=42")
+    said("check", tight).refused(2, "template 0: udp_mtu 42 leaves no room")
 
 
 def test_loops_in_loops(said):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import trex
-from capture import records
+from capture import records, save
 from lab import EAGRE, EAST4, REPO, WEST4, call, need, wait_until
 from test_replay import whole
 
@@ -33,13 +33,6 @@ def eagre(tmp_path):
         return trex.done(EAGRE, "trex", command, path, *words, exit=exit, env=env, cwd=tmp_path)
 
     return run
-
-
-def save(path, frames):
-    """A capture of frames, each with its time in us."""
-    records = [struct.pack("<IIII", 1, at, len(data), len(data)) + data for at, data in frames]
-    path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"".join(records))
-    return path
 
 
 @pytest.fixture
