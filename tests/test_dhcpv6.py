@@ -240,3 +240,61 @@ def test_clients_that_ask_for_nothing_are_refused(lab):
     ports = {"a": {"device": "ring:a", "dhcpv6": {"clients": 2, "address": False}}}
     done = lab.eagre("check", lab.profile(ports, []))
     done.refused(2, "ports.a.dhcpv6: asks for nothing")
+
+
+class Advertiser:
+    """A router that advertises a prefix and no server: dnsmasq without leases."""
+
+    def __init__(self, network, *more):
+        need("dnsmasq")
+        command = ["dnsmasq", "--keep-in-foreground", "--port=0", "--interface=d0", "--bind-interfaces", "--user=root"]
+        command += ["--conf-file=/dev/null", "--pid-file", "--enable-ra", "--ra-param=d0,5,60", *more]
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = network.lab.start(*command, ns=network.device, **silent)
+
+
+def eui64(mac):
+    """The interface identifier of a MAC address."""
+    octets = bytes.fromhex(mac.replace(":", ""))
+    return bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]
+
+
+def test_addresses_come_from_the_prefix_that_a_router_advertises(lab):
+    """Each client makes one from its MAC address and checks it; a stream from all of them goes through the router, and the kernel's
+    neighbours are these. One address is a neighbour's: its client has none, and the run says so."""
+    network = Network(lab)
+    first = "02:00:00:00:10:00"
+    Advertiser(network, "--dhcp-range=2001:db8::,ra-only,64,3600")
+    ports = network.ports(address="slaac", mac=first)
+    streams = [up(2 * CLIENTS)]
+    result = network.run(ports, streams, duration="4s").result()
+    dhcp = result["ports"]["west"]["dhcpv6"]
+    assert dhcp["bound"] == dhcp["holding"] == CLIENTS and dhcp["failed"] == 0, dhcp
+    assert (dhcp["solicits"], dhcp["requests"], dhcp["releases"], dhcp["duplicates"]) == (0, 0, 0, 0), dhcp
+    assert dhcp["bind_ns"]["min"] >= 990_000_000, dhcp["bind_ns"]
+    assert ipaddress.ip_address(dhcp["router"]).is_link_local
+    row = result["streams"]["up"]
+    assert row["tx"] == row["rx"] == 2 * CLIENTS, row
+    own = {str(ipaddress.ip_address(bytes.fromhex("20010db800000000") + eui64(f"02:00:00:00:10:{n:02x}"))) for n in range(CLIENTS)}
+    known = {row["dst"] for row in json.loads(network.device.ip("-j", "-6", "neigh", "show", "dev", "d0"))}
+    assert known - {address for address in known if address.startswith("fe80")} <= own, known - own
+    network.device.ip("address", "add", f"{min(own)}/64", "dev", "d0", "nodad")
+    done = network.run(network.ports(address="slaac", mac=first, timeout="30s"), streams, duration="4s", timeout=25)
+    assert done.exit == 1, str(done)
+    dhcp = done.json["ports"]["west"]["dhcpv6"]
+    assert (dhcp["bound"], dhcp["failed"], dhcp["duplicates"]) == (CLIENTS - 1, 1, 1), dhcp
+    assert "neighbours have the addresses that 1 of 100 clients made" in done.err, done.err
+
+
+def test_without_a_prefix_for_addresses_the_run_says_so(lab):
+    """A router that says that hosts are to ask a server, and gives no prefix for addresses of their own."""
+    network = Network(lab)
+    Advertiser(network, f"--dhcp-range={FIRST},{LAST},64,3600")
+    done = network.run(network.ports(3, timeout="8s", address="slaac"))
+    done.refused(3, "port west: dhcpv6: no router advertised a prefix for addresses of 3 clients within 8s")
+
+
+@pytest.mark.parametrize("more", [{"prefix": 56}, {"rapid_commit": True}, {"options": [23]}])
+def test_slaac_asks_no_server(lab, more):
+    ports = {"a": {"device": "ring:a", "dhcpv6": {"clients": 2, "address": "slaac", **more}}}
+    lab.eagre("check", lab.profile(ports, [])).refused(2, f"dhcpv6.{next(iter(more))}: servers are not asked")

@@ -1,6 +1,6 @@
 //! The router of a link as its hosts know it: they ask for advertisements and remember the last (RFC 4861 section 6.3).
 //!
-//! Not here: addresses from prefixes (RFC 4862); several routers: the one that spoke last counts.
+//! Not here: addresses from prefixes (RFC 4862), which clients make (`dhcp6`); several routers: the one that spoke last counts.
 
 use crate::frame::{Link, Mac, Packet, Received, v6};
 use std::net::Ipv6Addr;
@@ -18,6 +18,11 @@ const PREFIXES_MAX: usize = 16;
 const OPTIONS: usize = 16;
 const PREFIX_INFORMATION: u8 = 3;
 const ON_LINK: u8 = 0x80;
+const AUTONOMOUS: u8 = 0x40;
+/// Prefixes from which hosts make addresses with an interface identifier of 64 bits (RFC 4862 section 5.5.3).
+const AUTONOMOUS_LEN: u8 = 64;
+/// An advertisement that would end addresses sooner leaves them this long (RFC 4862 section 5.5.3, e).
+const SHORTENED: Nanos = Nanos::from_secs(7_200);
 
 /// What hosts of a link know of its router.
 #[derive(Debug)]
@@ -32,13 +37,15 @@ pub struct RouterFinder {
     router: Option<(Ipv6Addr, Nanos)>,
     /// Prefixes on the link, and their lengths.
     on_link: Vec<(Ipv6Addr, u8)>,
+    /// The prefix from which hosts make addresses, and until when; the first one counts.
+    autonomous: Option<(Ipv6Addr, Nanos)>,
 }
 
 impl RouterFinder {
     /// A host with this hardware address asks for all of its link.
     pub fn new(mac: Mac, vlans: Vec<u16>) -> Self {
         let on_link = Vec::new();
-        Self { mac, vlans, asked: 0, next: Nanos::ZERO, first: None, router: None, on_link }
+        Self { mac, vlans, asked: 0, next: Nanos::ZERO, first: None, router: None, on_link, autonomous: None }
     }
 
     /// Adds the solicitation that is due.
@@ -74,13 +81,45 @@ impl RouterFinder {
         } else if self.router.is_some_and(|(router, _)| router == from) {
             self.router = None;
         }
-        for (prefix, is_valid) in prefixes {
+        for one in prefixes {
+            self.take_autonomous(now, &one);
+            if !one.is_on_link {
+                continue;
+            }
+            let prefix = (one.prefix, one.len);
             self.on_link.retain(|known| *known != prefix);
-            if is_valid && self.on_link.len() < PREFIXES_MAX {
+            if one.valid_s > 0 && self.on_link.len() < PREFIXES_MAX {
                 self.on_link.push(prefix);
             }
         }
         true
+    }
+
+    /// Whether hosts may make addresses from a prefix, and until when (RFC 4862 section 5.5.3).
+    fn take_autonomous(&mut self, now: Nanos, one: &Prefix) {
+        let is_fit = one.is_autonomous
+            && one.len == AUTONOMOUS_LEN
+            && !one.prefix.is_unicast_link_local()
+            && !one.prefix.is_multicast()
+            && one.preferred_s <= one.valid_s;
+        let known = self.autonomous.filter(|(_, until)| now < *until);
+        if !is_fit || known.is_some_and(|(prefix, _)| prefix != one.prefix) {
+            return;
+        }
+        let told = match one.valid_s {
+            u32::MAX => Nanos::MAX,
+            seconds => now.saturating_add(Nanos::from_secs(seconds.into())),
+        };
+        let until = match known {
+            Some((_, until)) if told < until => until.min(told.max(now.saturating_add(SHORTENED))),
+            _ => told,
+        };
+        self.autonomous = (until > now).then_some((one.prefix, until));
+    }
+
+    /// The prefix from which hosts make addresses of their own, 64 bits of it, and until when.
+    pub fn autonomous(&self) -> Option<(Ipv6Addr, Nanos)> {
+        self.autonomous
     }
 
     /// Whether a router is known, or had time enough to answer.
@@ -106,16 +145,33 @@ fn network(ip: Ipv6Addr, len: u8) -> Ipv6Addr {
     Ipv6Addr::from(u128::from(ip) & !host)
 }
 
-/// The prefixes on the link that an advertisement tells of, and whether they are valid; `None` if it is malformed (RFC 4861
-/// section 6.1.2).
-fn prefixes(message: &[u8]) -> Option<Vec<((Ipv6Addr, u8), bool)>> {
+/// A prefix that an advertisement tells of (RFC 4861 section 4.6.2).
+struct Prefix {
+    prefix: Ipv6Addr,
+    len: u8,
+    is_on_link: bool,
+    is_autonomous: bool,
+    valid_s: u32,
+    preferred_s: u32,
+}
+
+/// The prefixes that an advertisement tells of; `None` if it is malformed (RFC 4861 section 6.1.2).
+fn prefixes(message: &[u8]) -> Option<Vec<Prefix>> {
     let (mut prefixes, mut rest) = (Vec::new(), message.get(OPTIONS..)?);
     while !rest.is_empty() {
         let len = usize::from(*rest.get(1)?) * 8;
         let option = rest.get(..len).filter(|option| !option.is_empty())?;
-        if option[0] == PREFIX_INFORMATION && len == 32 && option[3] & ON_LINK != 0 && option[2] <= 128 {
-            let valid = option[4..8] != [0; 4];
-            prefixes.push(((network(v6(option, 16)?, option[2]), option[2]), valid));
+        if option[0] == PREFIX_INFORMATION && len == 32 && option[2] <= 128 {
+            let seconds =
+                |at: usize| u32::from_be_bytes([option[at], option[at + 1], option[at + 2], option[at + 3]]);
+            prefixes.push(Prefix {
+                prefix: network(v6(option, 16)?, option[2]),
+                len: option[2],
+                is_on_link: option[3] & ON_LINK != 0,
+                is_autonomous: option[3] & AUTONOMOUS != 0,
+                valid_s: seconds(4),
+                preferred_s: seconds(8),
+            });
         }
         rest = &rest[len..];
     }
@@ -164,6 +220,20 @@ mod tests {
         assert_eq!(finder.prefix_len(ip("2001:db8:1:3::9")), None);
         assert!(finder.take(SECOND, &advert(0, 0)));
         assert_eq!((finder.router(SECOND), finder.prefix_len(ip("2001:db8:1:2::9"))), (None, None));
+    }
+
+    /// An advertisement that shortens a prefix leaves it two hours (RFC 4862 section 5.5.3, e); another prefix has to wait.
+    #[test]
+    fn a_prefix_for_addresses_is_kept() {
+        let mut finder = RouterFinder::new(HOST, vec![7]);
+        let prefix = "2001:db8:1:2::".parse().unwrap();
+        let after = |seconds: u64| Some((prefix, Nanos::from_secs(1 + seconds)));
+        for (valid, until) in [(1_000, 1_000), (90_000, 90_000), (10, 7_200), (8_000, 8_000), (0, 7_200)] {
+            assert!(finder.take(SECOND, &advert(100, valid)));
+            assert_eq!(finder.autonomous(), after(until), "{valid} s");
+        }
+        assert!(finder.take(SECOND, &advert(100, u32::MAX)));
+        assert_eq!(finder.autonomous(), Some((prefix, Nanos::MAX)));
     }
 
     #[test]

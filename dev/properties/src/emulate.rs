@@ -52,6 +52,7 @@ pub fn check(data: &[u8]) {
     check_lag(how % 3, frame);
     check_dhcp6(how % 3, frame);
     check_router(frame);
+    check_slaac(frame);
 }
 
 /// An agent that hears a frame knows one neighbour at most, for as long as that asked for, and sends on.
@@ -143,6 +144,29 @@ fn check_dhcp6(how: u8, frame: &[u8]) {
     assert!(frames.len() <= 40 * 64 && frames.iter().all(|frame| frame.len() <= 400));
 }
 
+/// Clients that make their addresses from what a router says have one each, of that prefix, and send nothing but questions for it.
+fn check_slaac(frame: &[u8]) {
+    let (clients, mut finder) = (clients6(0).0, RouterFinder::new([2, 0, 0, 0, 0, 1], Vec::new()));
+    let config = Dhcp6Config { slaac: true, prefix_len: None, rate: 100, ..clients.config().clone() };
+    let mut clients = Dhcp6Clients::new(config);
+    let mut frames = Vec::new();
+    clients.poll(NOW, &mut frames);
+    if finder.take(NOW, frame) {
+        clients.advertise(NOW, finder.autonomous());
+    }
+    (0..40).for_each(|second| clients.poll(Nanos::from_secs(10 + second), &mut frames));
+    let prefix = finder.autonomous().filter(|(_, until)| *until > Nanos::from_secs(49));
+    for lease in clients.leases() {
+        let (ip, (prefix, _)) = (lease.ip.expect("an address"), prefix.expect("a prefix"));
+        assert_eq!(u128::from(ip) >> 64, u128::from(prefix) >> 64);
+        assert!(
+            !ip.is_unicast_link_local() && !ip.is_multicast() && clients.mac_of_ip(ip) == Some(lease.mac)
+        );
+    }
+    assert!(prefix.is_none() || clients.all_bound());
+    assert!(frames.len() <= CLIENTS as usize && frames.iter().all(|frame| frame[20] == 58));
+}
+
 /// Who hears any router knows one at most, for as long as that said.
 fn check_router(frame: &[u8]) {
     let mut finder = RouterFinder::new([2, 0, 0, 0, 0, 1], Vec::new());
@@ -162,6 +186,7 @@ fn clients6(steps: u8) -> (Dhcp6Clients, Vec<u8>) {
         rate: 1,
         outstanding: CLIENTS,
         address: true,
+        slaac: false,
         prefix_len: Some(56),
         rapid_commit: false,
         check: true,

@@ -9,6 +9,8 @@ use units::Nanos;
 pub(super) enum State {
     /// It has not begun.
     Waiting,
+    /// It listens for a router that advertises a prefix (RFC 4862).
+    Listening,
     /// It looks for servers.
     Soliciting,
     /// It asks the server it chose.
@@ -52,7 +54,7 @@ impl State {
             Self::Rebinding => Some((MessageType6::Rebind, repeats(10_000, 600_000, 0))),
             Self::Declining => Some((MessageType6::Decline, repeats(1_000, 0, 4))),
             Self::Releasing => Some((MessageType6::Release, repeats(1_000, 0, 4))),
-            Self::Waiting | Self::Checking | Self::Bound | Self::Over => None,
+            Self::Waiting | Self::Listening | Self::Checking | Self::Bound | Self::Over => None,
         }
     }
 

@@ -37,8 +37,10 @@ pub struct Dhcp6Config {
     pub rate: u32,
     /// Clients that wait for an answer at a time, at most; at least 1.
     pub outstanding: u32,
-    /// Whether each asks for an address (IA_NA).
+    /// Whether each has an address: that of a server (IA_NA), or one of its own making.
     pub address: bool,
+    /// Whether each makes its address from the prefix that a router advertises (RFC 4862). Then nothing is asked of servers.
+    pub slaac: bool,
     /// Length of the prefix each asks for (IA_PD); `None` is none.
     pub prefix_len: Option<u8>,
     /// Whether servers may commit at once (RFC 8415 section 18.2.1).
@@ -84,7 +86,7 @@ pub struct Dhcp6Counts {
     pub conflicts: u64,
     /// Leases of an address that a neighbour has.
     pub duplicates: u64,
-    /// From a client's first SOLICIT to its first lease.
+    /// From a client's first SOLICIT to its first lease; of an address of its own making, from when it had a prefix.
     pub bind: Timing,
 }
 
@@ -163,6 +165,8 @@ pub struct Dhcp6Clients {
     next_turn: Nanos,
     outstanding: u32,
     holding: u32,
+    /// What addresses are made from, until when.
+    advertised: Option<(Ipv6Addr, Nanos)>,
     key: u64,
     words: u64,
     first_sent: Option<Nanos>,
@@ -185,6 +189,7 @@ impl Dhcp6Clients {
             next_turn: Nanos::ZERO,
             outstanding: 0,
             holding: 0,
+            advertised: None,
             key: random::key(config.seed),
             words: 0,
             first_sent: None,
@@ -195,6 +200,7 @@ impl Dhcp6Clients {
 
     /// Adds the frames that are due, some at a time.
     pub fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        self.expire(now);
         for _ in 0..AT_ONCE {
             if self.next_turn > now || !self.take_turn(now) {
                 break;
@@ -216,6 +222,9 @@ impl Dhcp6Clients {
     /// When there is something to do; [`Nanos::MAX`] if only a frame can bring it.
     pub fn next_due(&self) -> Nanos {
         let timer = self.timers.first().map_or(Nanos::MAX, |(due, _)| *due);
+        let is_over = matches!(self.phase, Phase::Releasing(_)) && self.holding == 0;
+        let expiry = self.advertised.filter(|_| !is_over);
+        let timer = expiry.map_or(timer, |(_, until)| timer.min(until));
         if self.has_turn() { timer.min(self.next_turn) } else { timer }
     }
 
@@ -232,6 +241,65 @@ impl Dhcp6Clients {
         }
     }
 
+    /// A router advertises the prefix of `prefix/64` for addresses of one's own, until a moment (RFC 4862 section 5.5.3); `None`: no
+    /// router does. One prefix at a time is used, the first.
+    pub fn advertise(&mut self, now: Nanos, prefix: Option<(Ipv6Addr, Nanos)>) {
+        if !self.config.slaac || self.advertised == prefix {
+            return;
+        }
+        self.expire(now);
+        let was = self.advertised;
+        self.advertised = prefix.filter(|(_, until)| now < *until);
+        if self.advertised.map(|(prefix, _)| prefix) == was.map(|(prefix, _)| prefix) {
+            return;
+        }
+        self.lose_all();
+        if self.advertised.is_some() {
+            self.each_in_turn(now, |clients, index, at| {
+                let waits = clients.clients[index as usize].state == State::Listening;
+                if waits {
+                    clients.configure(index, at);
+                }
+                waits
+            });
+        }
+    }
+
+    /// What nobody advertises any more is nobody's address.
+    fn expire(&mut self, now: Nanos) {
+        if self.advertised.is_some_and(|(_, until)| until <= now) {
+            self.advertised = None;
+            self.lose_all();
+        }
+    }
+
+    /// All clients that have an address have none.
+    fn lose_all(&mut self) {
+        for index in 0..self.config.clients {
+            let state = self.clients[index as usize].state;
+            if state.holds() {
+                self.counts.lost += u64::from(state.has_lease());
+                let is_over = matches!(self.phase, Phase::Releasing(_));
+                let next = if is_over { State::Over } else { State::Listening };
+                self.set(index, next, Nanos::MAX);
+            }
+        }
+    }
+
+    /// Makes a client's address from the prefix there is, from `at` on; without one it listens for a router (RFC 4862 section
+    /// 5.5). The interface identifier is the modified EUI-64 of its MAC address (RFC 4291 appendix A).
+    fn configure(&mut self, index: u32, at: Nanos) {
+        let Some((prefix, _)) = self.advertised else {
+            return self.set(index, State::Listening, Nanos::MAX);
+        };
+        let own = u128::from(link_local(self.mac_of(index))) & u128::from(u64::MAX);
+        let ip = Ipv6Addr::from(u128::from(prefix) & !u128::from(u64::MAX) | own);
+        let client = &mut self.clients[index as usize];
+        (client.ip, client.since, client.t1_s, client.t2_s) = (ip, at, u32::MAX, u32::MAX);
+        self.holders.insert(ip, index);
+        self.exchange(at, index, State::Checking, at);
+    }
+
     /// A neighbour says that it has an address, or is about to.
     fn take_claim(&mut self, now: Nanos, from: Mac, target: Ipv6Addr) -> bool {
         let Some(index) = self.holders.get(&target).copied() else { return false };
@@ -239,7 +307,12 @@ impl Dhcp6Clients {
             return false;
         }
         self.counts.duplicates += 1;
-        self.exchange(now, index, State::Declining, now);
+        if self.config.slaac {
+            // RFC 4862 section 5.4.5: with this identifier it can have none.
+            self.set(index, State::Over, Nanos::MAX);
+        } else {
+            self.exchange(now, index, State::Declining, now);
+        }
         true
     }
 
@@ -264,6 +337,12 @@ impl Dhcp6Clients {
     /// Whether every client has what it asked for.
     pub fn all_bound(&self) -> bool {
         self.holding == self.config.clients
+    }
+
+    /// Whether every client has what it asked for, or never will: a neighbour has the address it made.
+    pub fn is_settled(&self) -> bool {
+        let without = if self.config.slaac { self.counts.duplicates } else { 0 };
+        u64::from(self.holding) + without >= u64::from(self.config.clients)
     }
 
     /// Clients that have what they asked for.
@@ -303,7 +382,8 @@ impl Dhcp6Clients {
     pub fn renew_now(&mut self, now: Nanos) -> u64 {
         self.each_in_turn(now, |clients, index, at| {
             match clients.clients[index as usize].state {
-                State::Waiting | State::Checking => return false,
+                State::Waiting | State::Checking | State::Listening => return false,
+                State::Bound if clients.config.slaac => return false,
                 State::Over | State::Releasing => clients.begin(now, index, at),
                 State::Bound => clients.exchange(at, index, State::Renewing, at),
                 state => clients.set(index, state, at),
@@ -317,10 +397,19 @@ impl Dhcp6Clients {
         self.each_in_turn(now, |clients, index, at| {
             let has_lease = clients.clients[index as usize].state.has_lease();
             if has_lease {
-                clients.exchange(at, index, State::Releasing, at);
+                clients.give_back(index, at);
             }
             has_lease
         })
+    }
+
+    /// A client gives back what it has; an address of its own making nobody has to be told of.
+    fn give_back(&mut self, index: u32, at: Nanos) {
+        if self.config.slaac {
+            self.set(index, State::Over, Nanos::MAX);
+        } else {
+            self.exchange(at, index, State::Releasing, at);
+        }
     }
 
     /// Gives clients turns at their rate; returns how many took theirs.
@@ -339,7 +428,7 @@ impl Dhcp6Clients {
             let client = &self.clients[index as usize];
             let server = client.server.and_then(|server| self.servers.get(usize::from(server)));
             let server = server.map_or(&[][..], Vec::as_slice);
-            let (valid_s, renew_s, rebind_s) = (client.valid_s, client.t1_s, client.t2_s);
+            let (valid_s, renew_s, rebind_s) = (self.valid_s(client), client.t1_s, client.t2_s);
             let held = |lease| HeldLease6 { lease, server, valid_s, renew_s, rebind_s };
             ClientView6 {
                 client: index,
@@ -378,6 +467,17 @@ impl Dhcp6Clients {
     /// What the clients are.
     pub fn config(&self) -> &Dhcp6Config {
         &self.config
+    }
+
+    /// How long what a client has is valid from when it began, s.
+    fn valid_s(&self, client: &Client) -> u32 {
+        match self.advertised {
+            Some((_, Nanos::MAX)) => u32::MAX,
+            Some((_, until)) => {
+                u32::try_from(until.since(client.since).0 / 1_000_000_000).unwrap_or(u32::MAX)
+            }
+            None => client.valid_s,
+        }
     }
 
     fn lease(&self, index: u32) -> Option<Lease6> {
@@ -434,7 +534,7 @@ impl Dhcp6Clients {
             let index = *next;
             *next += 1;
             if self.clients[index as usize].state.has_lease() {
-                self.exchange(now, index, State::Releasing, now);
+                self.give_back(index, now);
             }
             return true;
         }
@@ -458,6 +558,9 @@ impl Dhcp6Clients {
             client.since = now;
         }
         client.server = None;
+        if self.config.slaac {
+            return self.configure(index, at);
+        }
         self.exchange(at, index, State::Soliciting, at);
     }
 
@@ -533,9 +636,13 @@ impl Dhcp6Clients {
     /// Asks the neighbours for a client's address; if nobody has said a word in time, the client has it.
     fn check(&mut self, now: Nanos, index: u32) -> Option<Vec<u8>> {
         let client = &mut self.clients[index as usize];
-        if client.sent > 0 {
-            let due = client.renews_at();
+        if client.sent > 0 || !self.config.check {
+            let (due, since) = (client.renews_at(), client.since);
             self.set(index, State::Bound, due);
+            if self.config.slaac && self.phase == Phase::Active {
+                self.counts.bind.record(now.since(since).0);
+                self.last_bound = Some(now);
+            }
             return None;
         }
         client.sent = 1;

@@ -121,9 +121,10 @@ pub struct Dhcpv6Doc {
     /// MAC address of the first client; each other has the next. Default: made from the port's; the clients of 'dhcp' have
     /// the same.
     pub mac: Option<Mac>,
-    /// Whether each asks for an address (IA_NA).
-    #[serde(default = "yes")]
-    pub address: bool,
+    /// Whether each asks for an address (IA_NA); 'slaac': each makes one from the prefix that a router advertises (RFC 4862), and
+    /// no server is asked.
+    #[serde(default = "asked")]
+    pub address: AddressByDoc,
     /// Length of the prefix each asks for (IA_PD). Default: none is asked for.
     #[schemars(range(min = 1, max = 64))]
     pub prefix: Option<u8>,
@@ -148,13 +149,36 @@ impl Dhcpv6Doc {
             outstanding: outstanding(),
             timeout: bind_timeout(),
             mac: None,
-            address: true,
+            address: asked(),
             prefix: None,
             rapid_commit: false,
             check: true,
             options: Vec::new(),
         }
     }
+}
+
+/// How a client comes to its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the variants' types say it; comments would become descriptions")]
+pub enum AddressByDoc {
+    Asked(bool),
+    Own(SlaacDoc),
+}
+
+/// By itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum SlaacDoc {
+    /// From the prefix that a router advertises.
+    Slaac,
+}
+
+fn asked() -> AddressByDoc {
+    AddressByDoc::Asked(true)
 }
 
 fn yes() -> bool {

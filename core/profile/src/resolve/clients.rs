@@ -1,7 +1,7 @@
 //! DHCP and DHCPv6 clients behind a port, and the multicast groups of its host.
 
 use super::Resolver;
-use crate::document::{DhcpDoc, Dhcpv6Doc, Mac, MembershipDoc, MulticastDoc};
+use crate::document::{AddressByDoc, DhcpDoc, Dhcpv6Doc, Mac, MembershipDoc, MulticastDoc};
 use crate::plan::{Dhcp6Plan, DhcpPlan, MembershipPlan, MulticastPlan};
 use emulate::dhcp::{DhcpConfig, RelayInfo};
 use emulate::dhcp6::Dhcp6Config;
@@ -45,7 +45,16 @@ impl Resolver<'_> {
     pub(super) fn dhcpv6(&mut self, port: &str, dhcp: &Dhcpv6Doc, vlans: &[u16]) -> Dhcp6Plan {
         let path = format!("ports.{port}.dhcpv6");
         self.within_a_year(&format!("{path}.timeout"), dhcp.timeout.0);
-        if !dhcp.address && dhcp.prefix.is_none() {
+        let slaac = matches!(dhcp.address, AddressByDoc::Own(_));
+        let for_servers = [
+            ("prefix", dhcp.prefix.is_some()),
+            ("rapid_commit", dhcp.rapid_commit),
+            ("options", !dhcp.options.is_empty()),
+        ];
+        for (key, _) in for_servers.iter().filter(|(_, said)| slaac && *said) {
+            self.reading.fail(format!("{path}.{key}"), "servers are not asked with 'address: slaac'");
+        }
+        if dhcp.address == AddressByDoc::Asked(false) && dhcp.prefix.is_none() {
             self.reading.fail(&path, "asks for nothing: leave 'address: false' out, or give it a 'prefix'");
         }
         let first = self.first_mac(&path, dhcp.mac.as_ref(), dhcp.clients);
@@ -55,7 +64,8 @@ impl Resolver<'_> {
             vlans: vlans.to_vec(),
             rate: self.per_second(&format!("{path}.rate"), dhcp.rate.0),
             outstanding: dhcp.outstanding,
-            address: dhcp.address,
+            address: dhcp.address != AddressByDoc::Asked(false),
+            slaac,
             prefix_len: dhcp.prefix,
             rapid_commit: dhcp.rapid_commit,
             check: dhcp.check,

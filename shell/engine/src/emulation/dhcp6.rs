@@ -55,12 +55,19 @@ impl Clients6 {
     }
 
     pub(super) fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
-        self.machine.take(now, frame) || self.finder.take(now, frame)
+        if self.machine.take(now, frame) {
+            return true;
+        }
+        let heard = self.finder.take(now, frame);
+        if heard {
+            self.machine.advertise(now, self.finder.autonomous());
+        }
+        heard
     }
 
     /// Whether all have what they asked for, and the router had time to advertise itself.
     pub(super) fn may_start(&self, now: Nanos) -> bool {
-        self.machine.all_bound() && self.finder.is_settled(now)
+        self.machine.is_settled() && self.finder.is_settled(now)
     }
 
     /// Traffic starts with those that are bound; returns why it can't if nobody is.
@@ -125,6 +132,18 @@ impl Clients6 {
         let (counts, clients, waited) = (self.machine.counts(), self.machine.config().clients, self.timeout);
         let whose =
             if clients == 1 { "1 client".to_owned() } else { format!("{} clients", count(clients.into())) };
+        if self.machine.config().slaac {
+            return match self.finder.autonomous() {
+                None => format!(
+                    "no router advertised a prefix for addresses of {whose} within {waited}; check that one sends advertisements \
+                     with a prefix of 64 bits for autonomous configuration (flag A)"
+                ),
+                Some((prefix, _)) => format!(
+                    "neighbours have the addresses that {whose} made from {prefix}/64: {} of them",
+                    count(counts.duplicates)
+                ),
+            };
+        }
         if counts.advertises + counts.replies == 0 {
             return format!(
                 "no DHCPv6 server answered {} SOLICIT messages of {whose} within {waited}; check that a server is reachable \
@@ -153,18 +172,29 @@ impl Clients6 {
 
     /// What makes a result with these clients invalid.
     pub(super) fn complaints(&self) -> Vec<String> {
+        let slaac = self.machine.config().slaac;
         let (conflicts, all) = (self.machine.counts().conflicts, self.machine.config().clients);
         let mut complaints = Vec::new();
         if self.bound < all {
             complaints.push(format!(
-                "{} of {} DHCPv6 clients got what they asked for within {}; traffic has only theirs",
+                "{} of {} {} within {}; traffic has only theirs",
                 count(self.bound.into()),
                 count(all.into()),
+                if slaac {
+                    "clients have an address of their own"
+                } else {
+                    "DHCPv6 clients got what they asked for"
+                },
                 self.timeout
             ));
         }
         let duplicates = self.machine.counts().duplicates;
-        if duplicates > 0 {
+        if duplicates > 0 && slaac {
+            let (duplicates, all) = (count(duplicates), count(all.into()));
+            complaints.push(format!(
+                "neighbours have the addresses that {duplicates} of {all} clients made; these have none"
+            ));
+        } else if duplicates > 0 {
             complaints.push(format!(
                 "the DHCPv6 server leased {} addresses that neighbours have; they were declined",
                 count(duplicates)

@@ -5,7 +5,7 @@
 use super::ClientPlan;
 use super::ports::vlans as vlans_of;
 use crate::node::Node;
-use profile::document::{DhcpDoc, Dhcpv6Doc, Mac, OneOrMany, PortDoc, VlanId};
+use profile::document::{AddressByDoc, DhcpDoc, Dhcpv6Doc, Mac, OneOrMany, PortDoc, VlanId};
 
 /// What a profile calls all clients of a port.
 pub(super) const ALL: &str = "dhcp";
@@ -103,7 +103,7 @@ pub(super) fn fill(clients: &[Client], port: &mut PortDoc) {
     match first.asks {
         Asks::V4 { broadcast } => port.dhcp = Some(DhcpDoc { mac, broadcast, ..DhcpDoc::new(count) }),
         Asks::V6 { address, prefix, rapid_commit } => {
-            let prefix = prefix.then_some(PREFIX_LEN);
+            let (prefix, address) = (prefix.then_some(PREFIX_LEN), AddressByDoc::Asked(address));
             port.dhcpv6 = Some(Dhcpv6Doc { mac, address, prefix, rapid_commit, ..Dhcpv6Doc::new(count) });
         }
     }

@@ -15,6 +15,7 @@ fn config(clients: u32) -> Dhcp6Config {
         rate: 1_000,
         outstanding: 1_000,
         address: true,
+        slaac: false,
         prefix_len: Some(56),
         rapid_commit: false,
         check: false,
@@ -522,4 +523,55 @@ fn an_idle_client_takes_less_than_300_bytes() {
     let prefixes = tree(clients.prefixes.len(), size_of::<u64>() + size_of::<u32>());
     let each = (records + timers + holders + prefixes) / 10_000;
     assert!(each <= 300, "{each} bytes");
+}
+
+/// Frames that clients send until `until`, in steps of 10 ms; the neighbours they probe for.
+fn probes(clients: &mut Dhcp6Clients, from: Nanos, until: Nanos) -> Vec<Ipv6Addr> {
+    let (mut now, mut probed) = (from, Vec::new());
+    while now < until {
+        let mut frames = Vec::new();
+        clients.poll(now, &mut frames);
+        for frame in frames {
+            assert_eq!((frame[24], frame[58]), (58, 135), "nothing but questions for addresses is sent");
+            probed.push(Ipv6Addr::from(*frame[66..].first_chunk::<16>().unwrap()));
+        }
+        now += Nanos::from_millis(10);
+    }
+    probed
+}
+
+/// Clients wait for a prefix, make addresses of it, check them, keep them as long as it is advertised, and lose them after.
+#[test]
+fn addresses_of_ones_own_making_follow_the_prefix() {
+    let slaac = Dhcp6Config { slaac: true, check: true, prefix_len: None, ..config(3) };
+    let mut clients = Dhcp6Clients::new(slaac);
+    let at = |second: u64| Nanos::from_secs(second);
+    assert!(probes(&mut clients, at(1), at(5)).is_empty() && clients.next_due() == Nanos::MAX);
+    let prefix: Ipv6Addr = "2001:db8:1:2::".parse().unwrap();
+    clients.advertise(at(5), Some((prefix, at(100))));
+    let asked = probes(&mut clients, at(5), at(6));
+    let own = |last: u16| Ipv6Addr::new(0x2001, 0xdb8, 1, 2, 0x0000, 0x00ff, 0xfe01, last);
+    assert_eq!(asked, [own(0), own(1), own(2)]);
+    // A neighbour has one of them: its client has none from now on (RFC 4862 section 5.4.5).
+    let message = [&[136, 0, 0, 0, 0x20, 0, 0, 0][..], &own(1).octets()].concat();
+    assert!(clients.take(at(6), &Link::neighbour([2, 0, 0, 9, 9, 9], &[7], own(1), &message)));
+    assert!(probes(&mut clients, at(6), at(10)).is_empty());
+    let have = |clients: &Dhcp6Clients| clients.leases().map(|lease| lease.ip.unwrap()).collect::<Vec<_>>();
+    assert_eq!(have(&clients), [own(0), own(2)]);
+    assert_eq!((clients.counts().duplicates, clients.counts().bind.samples(), clients.holding()), (1, 2, 2));
+    assert_eq!((clients.mac_of_ip(own(2)), clients.mac_of_ip(own(1))), (Some([2, 0, 0, 1, 0, 2]), None));
+    // It is advertised for longer, and nobody checks anew.
+    clients.advertise(at(10), Some((prefix, at(300))));
+    assert!(probes(&mut clients, at(10), at(200)).is_empty() && clients.holding() == 2);
+    assert_eq!(clients.views().next().unwrap().held.unwrap().valid_s, 295);
+    assert_eq!(clients.next_due(), at(300));
+    assert!(probes(&mut clients, at(200), at(301)).is_empty());
+    assert_eq!((clients.holding(), clients.counts().lost), (0, 2));
+    // Another one.
+    clients.advertise(at(400), Some(("2001:db8:9::".parse().unwrap(), Nanos::MAX)));
+    assert_eq!(probes(&mut clients, at(400), at(402)).len(), 2);
+    assert_eq!(clients.holding(), 2);
+    clients.release(at(402));
+    assert!(probes(&mut clients, at(402), at(403)).is_empty());
+    assert_eq!((clients.holding(), clients.next_due()), (0, Nanos::MAX));
 }
