@@ -140,6 +140,21 @@ def test_ipv6_routes_and_sessions_of_many_hosts(lab):
     assert bgp["received_ipv4"] > 100, bgp
 
 
+@pytest.mark.parametrize("router_id", ["1.0.0.1", "192.0.0.1"])
+def test_of_two_connections_one_stays(lab, router_id):
+    """Both sides connect, with the lower and with the higher identifier: no session ends before the run does, on neither side."""
+    numbers = range(1, 41)
+    device = Device(lab, "".join(f" neighbor 10.0.1.{n} remote-as 65001\n neighbor 10.0.1.{n} timers connect 1\n" for n in numbers))
+    hosts = [{"name": "edge", "count": len(numbers), "ip": "10.0.1.1/16"}]
+    bgp = {"peers": [peer(host="edge", router_id=router_id, routes=[{"prefixes": "16.0.0.0/24", "count": 10}])]}
+    process, _ = device.begin(device.ports(bgp, hosts=hosts), [], 2)
+    neighbors = device.ask("bgp neighbors")
+    counted = {name: (row["connectionsEstablished"], row["connectionsDropped"]) for name, row in neighbors.items()}
+    assert counted == {f"10.0.1.{n}": (1, 0) for n in numbers}, counted
+    row = lab.finish(process).json["ports"]["west"]["bgp"]
+    assert (row["established"], row["flaps"], row["advertised"]) == (len(numbers), 0, 10 * len(numbers)), row
+
+
 def test_routes_come_and_go_while_traffic_runs(lab):
     device = Device(lab, ONE + " timers bgp 3 9\n")
     routes = [

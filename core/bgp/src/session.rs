@@ -1,6 +1,7 @@
 //! The session on one connection: its states, timers and what it has to say (RFC 4271 section 8).
 //!
-//! Connecting is the speaker's: a session begins with a connection that is there, in OpenSent.
+//! Connecting is the speaker's: a session begins with a connection that is there, in Connect. The speaker says as well when to send
+//! OPEN and when to confirm the peer's by KEEPALIVE, because that depends on the peer's other connection.
 //!
 //! Invariant: however often routes are to go up and down, a range has one pass over its prefixes under way at most; when it is
 //! through, another follows if what is wanted has changed.
@@ -18,13 +19,15 @@ use units::Nanos;
 
 /// How long an OPEN message is waited for (RFC 4271 section 8.2.2: 4 minutes).
 const OPEN_WAIT: Nanos = Nanos::from_secs(240);
+/// How long the peer's OPEN message waits for another connection to be chosen.
+const CHOICE_WAIT: Nanos = Nanos::from_secs(10);
 
 /// How far a session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// There is no connection.
     Idle,
-    /// One is being opened.
+    /// One is being opened, or is open and no OPEN message was sent.
     Connect,
     /// An OPEN message was sent.
     OpenSent,
@@ -85,8 +88,10 @@ pub(crate) enum Step {
     Taken,
     /// The peer's OPEN message was good.
     Opened,
-    /// Routes are exchanged from now on.
-    Established,
+    /// The peer has confirmed the OPEN message.
+    Confirmed,
+    /// The peer sends routes already: it has chosen this connection.
+    Chosen,
     /// The session is over.
     Over(Failure),
 }
@@ -97,6 +102,14 @@ pub(crate) struct Session {
     pub state: State,
     input: Vec<u8>,
     theirs: Option<Open>,
+    /// Whether an OPEN message was sent.
+    has_opened: bool,
+    /// Whether the peer's was confirmed.
+    has_confirmed: bool,
+    /// Whether the peer has confirmed the own one.
+    is_confirmed: bool,
+    /// Until when another connection may be chosen.
+    choice_until: Nanos,
     /// Zero is none.
     hold: Nanos,
     silent_at: Nanos,
@@ -111,21 +124,16 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Begins with an OPEN message. So many of the peer's routes are kept.
-    pub(crate) fn new(
-        now: Nanos,
-        who: &Identity,
-        keep: u32,
-        counts: &mut BgpCounts,
-        out: &mut Vec<u8>,
-    ) -> Self {
-        let (asn, hold_s, identifier) = (who.own_as, who.hold_s, who.identifier);
-        put_open(out, &Open { asn, hold_s, identifier, capabilities: who.capabilities() });
-        counts.opens.0 += 1;
+    /// On a connection that is open. So many of the peer's routes are kept.
+    pub(crate) fn new(now: Nanos, keep: u32) -> Self {
         Self {
-            state: State::OpenSent,
+            state: State::Connect,
             input: Vec::new(),
             theirs: None,
+            has_opened: false,
+            has_confirmed: false,
+            is_confirmed: false,
+            choice_until: Nanos::MAX,
             hold: Nanos::ZERO,
             silent_at: now + OPEN_WAIT,
             keep_alive_at: Nanos::MAX,
@@ -134,6 +142,46 @@ impl Session {
             refreshed: [false; 2],
             heard: Heard::new(keep as usize),
         }
+    }
+
+    /// Sends an OPEN message if none was sent.
+    pub(crate) fn open(&mut self, who: &Identity, counts: &mut BgpCounts, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.has_opened, true) {
+            return;
+        }
+        let (asn, hold_s, identifier) = (who.own_as, who.hold_s, who.identifier);
+        put_open(out, &Open { asn, hold_s, identifier, capabilities: who.capabilities() });
+        counts.opens.0 += 1;
+        self.state = self.state.max(State::OpenSent);
+    }
+
+    /// Confirms the peer's OPEN message if that was not done.
+    pub(crate) fn confirm(&mut self, now: Nanos, counts: &mut BgpCounts, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.has_confirmed, true) {
+            put_keep_alive(out);
+            counts.keep_alives.0 += 1;
+            self.keep_alive_at = self.next_keep_alive(now);
+        }
+    }
+
+    /// Whether an OPEN message was sent.
+    pub(crate) fn has_opened(&self) -> bool {
+        self.has_opened
+    }
+
+    /// Whether the peer's OPEN message was confirmed: for the peer, the session may be established.
+    pub(crate) fn has_confirmed(&self) -> bool {
+        self.has_confirmed
+    }
+
+    /// Whether the peer has confirmed the OPEN message.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.is_confirmed
+    }
+
+    /// Whether another connection may still be chosen.
+    pub(crate) fn can_wait(&self, now: Nanos) -> bool {
+        now < self.choice_until
     }
 
     /// The peer's OPEN message.
@@ -169,6 +217,10 @@ impl Session {
             let four_byte_as = self.theirs.is_some_and(|open| open.capabilities.four_byte_as);
             self.heard.take(&self.input[HEADER..len], four_byte_as);
         }
+        let is_of_established = matches!(message, Message::Update(_) | Message::Refresh(_));
+        if self.state == State::OpenConfirm && self.is_confirmed && self.has_confirmed && is_of_established {
+            return Step::Chosen;
+        }
         self.input.drain(..len);
         if self.hold > Nanos::ZERO {
             self.silent_at = now + self.hold;
@@ -178,11 +230,14 @@ impl Session {
                 counts.notifications.1 += 1;
                 Step::Over(Failure::RefusedBy(what))
             }
-            (State::OpenSent, Message::Open(open)) => self.take_open(now, open, who, counts, out),
+            // RFC 4271 section 8.2.2: in Connect as well, if the own OPEN message is delayed.
+            (State::Connect | State::OpenSent, Message::Open(open)) => {
+                self.take_open(now, open, who, counts, out)
+            }
             (State::OpenConfirm, Message::KeepAlive) => {
                 counts.keep_alives.1 += 1;
-                self.state = State::Established;
-                Step::Established
+                self.is_confirmed = true;
+                Step::Confirmed
             }
             (State::Established, Message::KeepAlive) => {
                 counts.keep_alives.1 += 1;
@@ -230,11 +285,9 @@ impl Session {
         }
         self.hold = Nanos::from_secs(who.hold_s.min(open.hold_s).into());
         self.silent_at = if self.hold > Nanos::ZERO { now + self.hold } else { Nanos::MAX };
-        self.keep_alive_at = self.next_keep_alive(now);
+        self.choice_until = self.next_keep_alive(now).min(now + CHOICE_WAIT);
         self.theirs = Some(open);
         self.state = State::OpenConfirm;
-        put_keep_alive(out);
-        counts.keep_alives.0 += 1;
         Step::Opened
     }
 
@@ -270,7 +323,9 @@ impl Session {
 
     /// When a timer is due.
     pub(crate) fn next_due(&self) -> Nanos {
-        self.silent_at.min(self.keep_alive_at)
+        let waits = self.state == State::OpenConfirm && (self.is_confirmed || !self.has_confirmed);
+        let choice_until = if waits { self.choice_until } else { Nanos::MAX };
+        self.silent_at.min(self.keep_alive_at).min(choice_until)
     }
 
     /// Says which of `ranges` are to be advertised now: as commands have `said`, or else by their times.

@@ -1,12 +1,18 @@
 //! The speakers behind a port, and their peers: who connects when, which of two connections stays, what is told when.
 //!
 //! Invariant: a peer has two connections at most, one that each side began; when a session is established the other one ends.
+//!
+//! Which one stays is decided before the peer can take the other for established (RFC 4271 section 6.8, and more, as that alone lets
+//! each side establish the session on another connection, and then end the other's). Of the connection that the RFC prefers, the OPEN
+//! message is sent, or of the other one, KEEPALIVE: whichever comes first keeps the second from being sent as long as its connection
+//! is there. Without both sides' KEEPALIVE on it there is no session on the other connection. So two such sides agree, and one
+//! is enough for the peer not to see a session end, but for messages that cross within less than a round trip.
 
 use crate::Mac;
 use crate::counts::BgpCounts;
 use crate::failure::Failure;
 use crate::heard::Heard;
-use crate::message::Notification;
+use crate::message::{Notification, Open};
 use crate::routes::{Family, RouteRange};
 use crate::session::{Identity, Session, State, Step};
 use crate::wires::Wires;
@@ -450,6 +456,7 @@ impl Speaker {
                 self.hang_up(now, number, at, None, over);
             }
         }
+        self.advance(now, number);
         self.due = self.due.min(self.due_of(number));
     }
 
@@ -513,6 +520,8 @@ impl Speaker {
                 continue;
             };
             self.tend(now, number, wire);
+            // What became of this connection may be what another one waits for.
+            self.advance(now, number);
             self.due = self.due.min(self.due_of(number));
         }
     }
@@ -548,15 +557,20 @@ impl Speaker {
         let Some(mut at) = place(&self.peers[number]) else { return };
         let input = std::mem::take(&mut self.wires.at(wire).input);
         let is_open = self.wires.at(wire).is_open;
-        let Peer { config, lines, counts, .. } = &mut self.peers[number];
+        let has_session = self.established_line(number).is_some();
+        let Peer { config, lines, .. } = &mut self.peers[number];
         let (who, line) = (config.identity, &mut lines[at]);
-        let mut out = Vec::new();
         if is_open && line.session.is_none() && line.end_at.is_none() {
-            line.session = Some(Session::new(now, &who, config.keep, counts, &mut out));
+            match has_session {
+                false => line.session = Some(Session::new(now, config.keep)),
+                true => self.hang_up(now, number, at, None, None),
+            }
         }
-        if let Some(session) = &mut line.session {
+        if let Some(session) = &mut self.peers[number].lines[at].session {
             session.take(&input);
         }
+        self.advance(now, number);
+        let mut out = Vec::new();
         loop {
             let Peer { lines, counts, .. } = &mut self.peers[number];
             let line = &mut lines[at];
@@ -566,8 +580,12 @@ impl Speaker {
             match step {
                 Step::Nothing => break,
                 Step::Taken => {}
-                Step::Opened => self.collide(now, number, at),
-                Step::Established => self.establish(now, number, at),
+                Step::Opened => {
+                    self.collide(now, number, at);
+                    self.advance(now, number);
+                }
+                Step::Confirmed => self.advance(now, number),
+                Step::Chosen => self.establish(now, number, at),
                 Step::Over(why) => self.hang_up(now, number, at, None, Some(why)),
             }
             // Another connection may have ended meanwhile.
@@ -624,20 +642,73 @@ impl Speaker {
         }
     }
 
-    /// Both sides may have begun a connection: one of them stays (RFC 4271 section 6.8).
+    /// Whether of two connections with a peer the RFC prefers this one: that of the side with the higher identifier, or else of the
+    /// higher AS number (RFC 4271 section 6.8, RFC 6286 section 2.3).
+    fn is_preferred(peer: &Peer, line: &Line, theirs: &Open) -> bool {
+        let who = &peer.config.identity;
+        line.is_ours == ((who.identifier, who.own_as) > (theirs.identifier, theirs.asn))
+    }
+
+    /// The peer's OPEN message has come on a connection. If there is another one as far, the one that is not preferred ends, or the
+    /// new one if there is a session already (RFC 4271 section 6.8).
     fn collide(&mut self, now: Nanos, number: usize, at: usize) {
         let peer = &self.peers[number];
-        let Some(other) = (0..peer.lines.len()).find(|other| {
-            *other != at && matches!(peer.lines[*other].state(), State::OpenConfirm | State::Established)
-        }) else {
-            return;
-        };
-        let line = &peer.lines[at];
-        let theirs = line.session.as_ref().and_then(Session::theirs).map(|open| open.identifier);
-        let ours_stays = theirs.is_some_and(|theirs| peer.config.identity.identifier > theirs);
+        let other = (0..peer.lines.len())
+            .find(|other| *other != at && peer.lines[*other].state() >= State::OpenConfirm);
+        let theirs = peer.lines[at].session.as_ref().and_then(Session::theirs);
+        let (Some(other), Some(theirs)) = (other, theirs) else { return };
         let is_established = peer.lines[other].state() == State::Established;
-        let loser = if is_established || line.is_ours != ours_stays { at } else { other };
-        self.hang_up(now, number, loser, Some(Notification::COLLISION), None);
+        if is_established || !Self::is_preferred(peer, &peer.lines[at], theirs) {
+            self.hang_up(now, number, at, Some(Notification::COLLISION), None);
+        } else if !peer.lines[other].session.as_ref().is_some_and(Session::has_confirmed) {
+            self.hang_up(now, number, other, Some(Notification::COLLISION), None);
+        }
+        // Or else the peer may have a session on the other one meanwhile: it chooses when it has the OPEN message on this one.
+    }
+
+    /// Whether a connection must wait: OPEN was sent on another one, which is preferred.
+    fn is_held(&self, now: Nanos, number: usize, at: usize) -> bool {
+        let peer = &self.peers[number];
+        let Some(session) = peer.lines[at].session.as_ref().filter(|session| session.can_wait(now)) else {
+            return false;
+        };
+        let beats = |other: &Line| {
+            let is_open = other.end_at.is_none() && other.session.as_ref().is_some_and(Session::has_opened);
+            is_open && session.theirs().is_some_and(|theirs| Self::is_preferred(peer, other, theirs))
+        };
+        peer.lines.iter().enumerate().any(|(other, line)| other != at && beats(line))
+    }
+
+    /// Takes each connection with a peer as far as the others let it.
+    fn advance(&mut self, now: Nanos, number: usize) {
+        for at in 0..self.peers[number].lines.len() {
+            let peer = &self.peers[number];
+            let is_chosen = |line: &Line| {
+                line.end_at.is_none() && line.session.as_ref().is_some_and(Session::has_confirmed)
+            };
+            let mut others = peer.lines.iter().enumerate().filter(|(other, _)| *other != at);
+            let may_open = match peer.lines[at].state() {
+                State::Connect => !others.any(|(_, line)| is_chosen(line)),
+                State::OpenConfirm => true,
+                _ => continue,
+            };
+            let may_confirm = peer.lines[at].state() == State::OpenConfirm && !self.is_held(now, number, at);
+            let Peer { config, lines, counts, .. } = &mut self.peers[number];
+            let line = &mut lines[at];
+            let (Some(session), None) = (&mut line.session, line.end_at) else { continue };
+            let (wire, mut out) = (line.wire, Vec::new());
+            if may_open {
+                session.open(&config.identity, counts, &mut out);
+            }
+            if may_confirm {
+                session.confirm(now, counts, &mut out);
+            }
+            let is_agreed = may_confirm && session.is_confirmed();
+            self.say(now, wire, &out);
+            if is_agreed {
+                self.establish(now, number, at);
+            }
+        }
     }
 
     fn establish(&mut self, now: Nanos, number: usize, at: usize) {
@@ -652,8 +723,10 @@ impl Speaker {
         }
         let Peer { config, lines, said, .. } = peer;
         if let Some(session) = &mut lines[at].session {
+            session.state = State::Established;
             session.want(&config.identity, &config.routes, said, since);
         }
+        self.wires.touch(self.peers[number].lines[at].wire);
         for other in 0..self.peers[number].lines.len() {
             if other != at {
                 self.hang_up(now, number, other, Some(Notification::COLLISION), None);
@@ -679,13 +752,15 @@ impl Speaker {
         let line = &mut lines[at];
         line.end_at = Some(now + CLOSE_WAIT);
         let (wire, mut out) = (line.wire, Vec::new());
-        if let (Some(session), Some(why)) = (&mut line.session, why) {
+        // Nothing is said on a connection before OPEN.
+        let mut session = line.session.as_mut().filter(|session| session.has_opened());
+        if let (Some(session), Some(why)) = (&mut session, why) {
             session.end(why, counts, &mut out);
         }
-        let has_session = line.session.is_some();
+        let has_opened = session.is_some();
         self.say(now, wire, &out);
         if let Some(flow) = self.wires.at(wire).flow {
-            let end = |io: &mut tcp::Io| if has_session { io.close() } else { io.abort() };
+            let end = |io: &mut tcp::Io| if has_opened { io.close() } else { io.abort() };
             self.stack.with(now, &mut self.wires, flow, |_, _, io| end(io));
         }
         self.due = self.due.min(now + CLOSE_WAIT);
