@@ -311,6 +311,7 @@ def test_the_api_shows_and_changes_sessions(lab):
     west, east = states("?routes=true")["west"], states("?routes=true")["east"]
     assert (west["name"], west["state"], west["local"], west["remote"], west["remote_as"]) == ("edge", "established", "10.0.0.2", "10.0.0.1", 65_000), west
     assert (west["advertised"], east["received"], east["left_out"], east["remote_as"]) == (150, 150, 30, 65_001), (west, east)
+    assert (east["received_end_of_rib_ipv4"], east["received_end_of_rib_ipv6"]) == (1, 1), east
     route = east["routes"][0]
     assert (route["address"], route["prefix_len"], route["next_hop"], route["origin"]) == ("16.0.0.0", 24, "10.0.0.2", "igp"), route
     assert route["as_path"] == [{"kind": "sequence", "numbers": [65_001]}], route

@@ -296,8 +296,10 @@ export interface BgpPeerState {
   received: number;
   /** Withdrawals received. */
   received_withdrawn: number;
-  /** End-of-RIB marks received (RFC 4724). */
-  received_end_of_rib: number;
+  /** End-of-RIB marks received for IPv4: all its routes have been sent (RFC 4724). */
+  received_end_of_rib_ipv4: number;
+  /** End-of-RIB marks received for IPv6. */
+  received_end_of_rib_ipv6: number;
   /** OPEN messages sent. */
   opens_sent: number;
   /** OPEN messages received. */
@@ -354,8 +356,10 @@ export interface BgpResult {
   received_ipv6: number;
   /** Withdrawals received. */
   received_withdrawn: number;
-  /** End-of-RIB marks received (RFC 4724). */
-  received_end_of_rib: number;
+  /** End-of-RIB marks received for IPv4: all its routes have been sent (RFC 4724). */
+  received_end_of_rib_ipv4: number;
+  /** End-of-RIB marks received for IPv6. */
+  received_end_of_rib_ipv6: number;
   /** OPEN messages sent. */
   opens_sent: number;
   /** OPEN messages received. */

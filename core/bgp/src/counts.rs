@@ -36,8 +36,8 @@ pub struct BgpCounts {
     pub received_ipv6: u64,
     /// Withdrawals received, of both families.
     pub received_withdrawn: u64,
-    /// Marks received that say that all routes of a family have been sent (RFC 4724).
-    pub ends_of_rib: u64,
+    /// Marks received that say that all routes of a family have been sent (RFC 4724): IPv4, IPv6.
+    pub ends_of_rib: (u64, u64),
 }
 
 impl AddAssign<&Self> for BgpCounts {
@@ -59,6 +59,6 @@ impl AddAssign<&Self> for BgpCounts {
         self.received_ipv4 += other.received_ipv4;
         self.received_ipv6 += other.received_ipv6;
         self.received_withdrawn += other.received_withdrawn;
-        self.ends_of_rib += other.ends_of_rib;
+        add(&mut self.ends_of_rib, other.ends_of_rib);
     }
 }

@@ -248,7 +248,8 @@ impl Session {
                 counts.received_ipv4 += u64::from(update.ipv4);
                 counts.received_ipv6 += u64::from(update.ipv6);
                 counts.received_withdrawn += u64::from(update.withdrawn);
-                counts.ends_of_rib += u64::from(update.end_of_rib.is_some());
+                counts.ends_of_rib.0 += u64::from(update.end_of_rib == Some(Family::Ipv4));
+                counts.ends_of_rib.1 += u64::from(update.end_of_rib == Some(Family::Ipv6));
                 Step::Taken
             }
             (State::Established, Message::Refresh(family)) => {

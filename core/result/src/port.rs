@@ -225,8 +225,10 @@ part! {
         received_ipv6: u64 = COUNT.counter("bgp_received_ipv6_routes");
         /// Withdrawals received.
         received_withdrawn: u64 = COUNT.counter("bgp_received_withdrawals");
-        /// End-of-RIB marks received (RFC 4724).
-        received_end_of_rib: u64 = COUNT;
+        /// End-of-RIB marks received for IPv4: all its routes have been sent (RFC 4724).
+        received_end_of_rib_ipv4: u64 = COUNT;
+        /// End-of-RIB marks received for IPv6.
+        received_end_of_rib_ipv6: u64 = COUNT;
         /// OPEN messages sent.
         opens_sent: u64 = COUNT;
         /// OPEN messages received.

@@ -114,8 +114,10 @@ pub struct BgpPeerState {
     pub received: u64,
     /// Withdrawals received.
     pub received_withdrawn: u64,
-    /// End-of-RIB marks received (RFC 4724).
-    pub received_end_of_rib: u64,
+    /// End-of-RIB marks received for IPv4: all its routes have been sent (RFC 4724).
+    pub received_end_of_rib_ipv4: u64,
+    /// End-of-RIB marks received for IPv6.
+    pub received_end_of_rib_ipv6: u64,
     /// OPEN messages sent.
     pub opens_sent: u64,
     /// OPEN messages received.

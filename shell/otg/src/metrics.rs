@@ -193,7 +193,10 @@ fn peer_row(peer: &PeerPlan, state: Option<&BgpPeerState>) -> Map<String, Value>
     put("notifications_sent", count(|state| state.notifications_sent));
     put("notifications_received", count(|state| state.notifications_received));
     put("fsm_state", fsm.into());
-    put("end_of_rib_received", count(|state| state.received_end_of_rib));
+    put(
+        "end_of_rib_received",
+        count(|state| state.received_end_of_rib_ipv4 + state.received_end_of_rib_ipv6),
+    );
     row
 }
 

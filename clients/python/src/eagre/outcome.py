@@ -64,8 +64,10 @@ class BgpResult:
     """IPv6 routes received."""
     received_withdrawn: int
     """Withdrawals received."""
-    received_end_of_rib: int
-    """End-of-RIB marks received (RFC 4724)."""
+    received_end_of_rib_ipv4: int
+    """End-of-RIB marks received for IPv4: all its routes have been sent (RFC 4724)."""
+    received_end_of_rib_ipv6: int
+    """End-of-RIB marks received for IPv6."""
     opens_sent: int
     """OPEN messages sent."""
     opens_received: int
