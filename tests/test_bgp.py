@@ -155,6 +155,45 @@ def test_of_two_connections_one_stays(lab, router_id):
     assert (row["established"], row["flaps"], row["advertised"]) == (len(numbers), 0, 10 * len(numbers)), row
 
 
+def restarted(lab, graceful):
+    """A run whose session restarts: routes in the FIB meanwhile and afterwards, and the result. Half of them are not advertised again."""
+    device = Device(lab, ONE)
+    routes = [{"name": "kept", "prefixes": "16.0.0.0/24", "count": 50}, {"name": "left", "prefixes": "17.0.0.0/24", "count": 50}]
+    west = peer(routes=routes, retry="5s", families=["ipv4"], **graceful)
+    profile = lab.profile(device.ports({"peers": [west], "settle": "0s"}), [], load={"duration": "9s", "drain": "0s"})
+    process = lab.start_eagre("run", profile, "--control", "--json", "-", ns=device.tester, stdin=subprocess.PIPE)
+    wait_until(lambda: device.fib() == 100, "the routes", 30)
+    time.sleep(1)
+    process.stdin.write("restart 10.0.0.2\nwithdraw left\n")
+    process.stdin.flush()
+    state = lambda: device.ask("bgp neighbors 10.0.0.2")["10.0.0.2"]["bgpState"]
+    wait_until(lambda: state() != "Established", "the end of the session", 3, every=0.1)
+    time.sleep(2)
+    assert state() != "Established"
+    meanwhile = device.fib()
+    wait_until(lambda: state() == "Established", "the next session", 10, every=0.1)
+    wait_until(lambda: device.fib() == 50, "the routes of the next session", 10)
+    done = lab.finish(process)
+    return meanwhile, done.json["ports"]["west"]["bgp"]
+
+
+def test_a_device_keeps_routes_while_a_session_restarts(lab):
+    """With graceful restart FRR keeps them until End-of-RIB, which ends those that are not advertised again; without, none."""
+    meanwhile, row = restarted(lab, {"graceful_restart": {"time": "60s"}})
+    assert meanwhile == 100, "graceful restart is offered, and the routes are gone"
+    assert (row["restarts"], row["flaps"], row["graceful_restart_peers"]) == (1, 0, 1), row
+    assert row["advertised"] == 150, row
+    # With this capability FRR says when it has sent all.
+    assert (row["received_end_of_rib_ipv4"], row["received_end_of_rib_ipv6"]) == (2, 0), row
+
+
+def test_a_device_withdraws_routes_without_graceful_restart(lab):
+    meanwhile, row = restarted(lab, {})
+    assert meanwhile == 0, "graceful restart is not offered, and the routes stay"
+    # FRR knows it, all the same.
+    assert (row["restarts"], row["flaps"], row["graceful_restart_peers"]) == (1, 0, 1), row
+
+
 def test_routes_come_and_go_while_traffic_runs(lab):
     device = Device(lab, ONE + " timers bgp 3 9\n")
     routes = [
@@ -215,6 +254,7 @@ def test_bad_profiles_are_refused(lab):
     refused([peer(peer="10.5.0.1")], "10.5.0.1 is on no network of host 'west', which has no 'gateway'")
     refused([peer(peer="2001:db8::1")], "host 'west' has no IPv6 address")
     refused([peer(hold_time="2s")], "peers[0].hold_time", "3s to 65535s")
+    refused([peer(graceful_restart={"time": "4096s"})], "peers[0].graceful_restart.time", "must be whole seconds from 0s to 4095s")
     routes = {"prefixes": "250.0.0.0/8", "count": 10}
     refused([peer(routes=[routes])], "routes[0].count", "10 prefixes of /8 with step 1 from 250.0.0.0 on exceed the address space")
     refused([peer(routes=[{"prefixes": "2001:db8::/48"}])], "needs 'next_hop': host 'west' has no IPv6 address for routes[0]")
@@ -286,7 +326,7 @@ def test_a_million_routes_take_little_memory(lab):
 def both_ends():
     """Two ports of the tester with a session between them, and routes of two names."""
     routes = [{"name": "a", "prefixes": "16.0.0.0/24", "count": 100}, {"name": "b", "prefixes": "2001:db8:1::/48", "count": 50, "next_hop": "2001:db8::2"}]
-    here = {"peers": [peer(name="edge", routes=routes)], "settle": "0s"}
+    here = {"peers": [peer(name="edge", routes=routes, graceful_restart={"time": "30s"})], "settle": "0s"}
     there = {"peers": [{"peer": "10.0.0.2", "as": 65_000, "retry": "1s", "families": ["ipv4", "ipv6"]}], "settle": "0s", "keep": 120}
     return {"west": {"device": "ring:a", "ip": "10.0.0.2/24", "bgp": here}, "east": {"device": "ring:b", "ip": "10.0.0.1/24", "bgp": there}}
 
@@ -317,6 +357,10 @@ def test_the_api_shows_and_changes_sessions(lab):
     assert route["as_path"] == [{"kind": "sequence", "numbers": [65_001]}], route
     assert server.ask("POST", path, {"action": "withdraw", "routes": ["a"]}).json() == {"changed": 1}
     wait_until(lambda: states()["east"]["kept"] < 120, "the withdrawal", 10)
+    assert server.ask("POST", path, {"action": "restart", "port": "west"}).json() == {"changed": 1}
+    offered = {"restarted": True, "time_s": 30, "families": ["ipv4", "ipv6"], "forwarding": ["ipv4", "ipv6"]}
+    wait_until(lambda: states()["east"]["graceful_restart"] == offered, "the next session", 10)
+    assert (states()["west"]["restarts"], states()["west"]["graceful_restart"]) == (1, None), states()
     assert server.ask("POST", path, {"action": "down", "port": "west"}).json() == {"changed": 1}
     wait_until(lambda: states()["east"]["state"] != "established", "the end", 10)
     assert states()["west"]["is_down"] and "Administrative Shutdown" in states()["east"]["reason"], states()

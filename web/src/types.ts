@@ -288,6 +288,10 @@ export interface BgpPeerState {
   reason: string | null;
   /** Sessions that ended while they should not have. */
   flaps: number;
+  /** Sessions that a command has ended to let them restart. */
+  restarts: number;
+  /** What the peer said of graceful restart in its newest session (RFC 4724); null if nothing. */
+  graceful_restart: GracefulRestartState | null;
   /** Routes advertised; those that were advertised again count again. */
   advertised: number;
   /** Routes withdrawn. */
@@ -336,6 +340,10 @@ export interface BgpResult {
   established_at_end: number;
   /** Sessions that ended while they should not have. */
   flaps: number;
+  /** Sessions that a command has ended to let them restart. */
+  restarts: number;
+  /** Peers that said that they know graceful restart (RFC 4724), in their newest session. */
+  graceful_restart_peers: number;
   /** Time from the first attempt to the first session of each peer. */
   setup_ns?: LatencyResult | null;
   /** Time from the first connection until all sessions were established and all routes acknowledged. Absent if that was not so before traffic. */
@@ -378,7 +386,7 @@ export interface BgpResult {
   notifications_received: number;
   /** ROUTE-REFRESH messages received. */
   refreshes_received: number;
-  /** Commands carried out: routes advertised or withdrawn, peers taken up or down. */
+  /** Commands carried out: routes advertised or withdrawn, peers taken up or down or restarted. */
   commands: number;
 }
 
@@ -932,6 +940,18 @@ export interface GoalResult {
   conditional_throughput: FoundRate | null;
   /** What bounds it from above. */
   limit: Limit;
+}
+
+/** What a BGP peer said of graceful restart (RFC 4724). */
+export interface GracefulRestartState {
+  /** Whether the peer said that it has restarted. */
+  restarted: boolean;
+  /** How long it takes the peer at most to be back, s. */
+  time_s: number;
+  /** Families whose routes are to be kept while it restarts: `ipv4`, `ipv6`. */
+  families: string[];
+  /** Those of them whose packets it forwards all the while. */
+  forwarding: string[];
 }
 
 /** One direction, or one group of streams that share a load. */
@@ -2042,7 +2062,7 @@ export interface ProfileEntry {
 }
 
 /** What happens to the protocols of a run's hosts. */
-export type ProtocolAction = "advertise" | "withdraw" | "up" | "down" | "renew" | "release" | "enable" | "disable";
+export type ProtocolAction = "advertise" | "withdraw" | "up" | "down" | "restart" | "renew" | "release" | "enable" | "disable";
 
 /** What a change came to. */
 export interface ProtocolChange {

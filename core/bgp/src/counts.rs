@@ -12,6 +12,8 @@ pub struct BgpCounts {
     pub established: u64,
     /// Sessions that ended after they were established, but by the shutdown at the end or by a command.
     pub flaps: u64,
+    /// Sessions that a command has ended to let them restart.
+    pub restarts: u64,
     /// OPEN messages sent and received.
     pub opens: (u64, u64),
     /// UPDATE messages sent and received.
@@ -46,6 +48,7 @@ impl AddAssign<&Self> for BgpCounts {
         self.connections += other.connections;
         self.established += other.established;
         self.flaps += other.flaps;
+        self.restarts += other.restarts;
         add(&mut self.opens, other.opens);
         add(&mut self.updates, other.updates);
         add(&mut self.keep_alives, other.keep_alives);

@@ -23,10 +23,11 @@ pub use counts::BgpCounts;
 pub use failure::Failure;
 pub use heard::{Heard, HeardAttributes, PathSegment, Prefix};
 pub use message::{
-    Capabilities, HEADER, Header, Malformed, Message, Notification, Open, Refresh, Update, next_message,
+    Capabilities, GracefulRestart, HEADER, Header, Malformed, Message, Notification, Open, RESTART_TIME_MAX,
+    Refresh, Update, next_message,
 };
 pub use routes::{Attributes, Family, Flap, Origin, RouteRange};
-pub use session::{Identity, State};
+pub use session::{Identity, Restart, State};
 pub use speaker::{GroupConfig, PORT, PeerConfig, Speaker, SpeakerConfig, may_concern};
 
 /// A hardware address.

@@ -26,7 +26,13 @@ const VERSION: u8 = 4;
 const PARAMETER_CAPABILITIES: u8 = 2;
 const CAPABILITY_MULTIPROTOCOL: u8 = 1;
 const CAPABILITY_REFRESH: u8 = 2;
+const CAPABILITY_RESTART: u8 = 64;
 const CAPABILITY_FOUR_BYTE_AS: u8 = 65;
+/// Flags of graceful restart: the sender has restarted; it forwards packets of a family all the while (RFC 4724 section 3).
+const HAS_RESTARTED: u8 = 0x80;
+const FORWARDS: u8 = 0x80;
+/// The longest restart time that has room, s.
+pub const RESTART_TIME_MAX: u16 = 4_095;
 
 pub(crate) const ATTRIBUTE_MP_REACH: u8 = 14;
 pub(crate) const ATTRIBUTE_MP_UNREACH: u8 = 15;
@@ -124,6 +130,19 @@ pub struct Capabilities {
     pub refresh: bool,
     /// AS numbers of four bytes (RFC 6793).
     pub four_byte_as: bool,
+    /// Graceful restart.
+    pub restart: Option<GracefulRestart>,
+}
+
+/// What is said of graceful restart (RFC 4724 section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GracefulRestart {
+    /// Whether the sender has restarted.
+    pub has_restarted: bool,
+    /// How long it takes the sender at most to be back after a restart, s.
+    pub time_s: u16,
+    /// Families whose routes its peer is to keep meanwhile: IPv4, IPv6. `true` if it forwards their packets all the while.
+    pub families: [Option<bool>; 2],
 }
 
 impl Capabilities {
@@ -287,6 +306,7 @@ fn read_open(body: &[u8]) -> Result<Open, Notification> {
                     open.capabilities.ipv4 |= said == Some(Family::Ipv4);
                     open.capabilities.ipv6 |= said == Some(Family::Ipv6);
                 }
+                (CAPABILITY_RESTART, said) => open.capabilities.restart = read_restart(said),
                 (CAPABILITY_REFRESH, _) => open.capabilities.refresh = true,
                 (CAPABILITY_FOUR_BYTE_AS, [a, b, c, d]) => {
                     open.asn = u32::from_be_bytes([*a, *b, *c, *d]);
@@ -304,6 +324,23 @@ fn read_open(body: &[u8]) -> Result<Open, Notification> {
         return Err(Notification::BAD_IDENTIFIER);
     }
     Ok(open)
+}
+
+/// Reads the capability of graceful restart; `None` if it is malformed. Families that are not known here are left out.
+fn read_restart(said: &[u8]) -> Option<GracefulRestart> {
+    let ([first, second], families) = said.split_first_chunk()?;
+    let mut restart = GracefulRestart {
+        has_restarted: first & HAS_RESTARTED != 0,
+        time_s: u16::from_be_bytes([*first, *second]) & RESTART_TIME_MAX,
+        families: [None; 2],
+    };
+    let (families, []) = families.as_chunks::<4>() else { return None };
+    for [high, low, subsequent, flags] in families {
+        if let Some(family) = family(*high, *low, *subsequent) {
+            restart.families[family as usize] = Some(flags & FORWARDS != 0);
+        }
+    }
+    Some(restart)
 }
 
 /// Takes a prefix; the inner `None` if it can't be one. Bits behind its length are zero.
@@ -453,6 +490,17 @@ pub(crate) fn put_open(out: &mut Vec<u8>, open: &Open) {
     if said.refresh {
         capabilities.extend([CAPABILITY_REFRESH, 0]);
     }
+    if let Some(restart) = &said.restart {
+        let listed =
+            Family::ALL.iter().zip(restart.families).filter_map(|(family, said)| Some((family, said?)));
+        let [high, low] = restart.time_s.min(RESTART_TIME_MAX).to_be_bytes();
+        let flag = if restart.has_restarted { HAS_RESTARTED } else { 0 };
+        capabilities.extend([CAPABILITY_RESTART, 2 + 4 * listed.clone().count() as u8, high | flag, low]);
+        for (family, forwards) in listed {
+            capabilities.extend(family.identifiers());
+            capabilities.push(if forwards { FORWARDS } else { 0 });
+        }
+    }
     if said.four_byte_as {
         capabilities.extend([CAPABILITY_FOUR_BYTE_AS, 4]);
         capabilities.extend(open.asn.to_be_bytes());
@@ -499,7 +547,10 @@ mod tests {
     #[test]
     fn an_open_is_read_as_it_was_written() {
         for (asn, ipv4, ipv6) in [(65_001, true, false), (4_200_000_001, true, true), (7, false, true)] {
-            let capabilities = Capabilities { ipv4, ipv6, refresh: true, four_byte_as: true };
+            let families = [ipv4.then_some(ipv6), ipv6.then_some(true)];
+            let restart = GracefulRestart { has_restarted: ipv6, time_s: 4_095, families };
+            let restart = Some(restart).filter(|_| asn != 65_001);
+            let capabilities = Capabilities { ipv4, ipv6, refresh: true, four_byte_as: true, restart };
             let open = Open { asn, hold_s: 90, identifier: Ipv4Addr::new(10, 0, 0, 2), capabilities };
             let mut bytes = Vec::new();
             put_open(&mut bytes, &open);
@@ -515,6 +566,20 @@ mod tests {
         let Ok(Message::Open(open)) = one(&bytes) else { panic!() };
         assert_eq!((open.asn, open.hold_s, open.identifier), (100, 180, Ipv4Addr::new(1, 2, 3, 4)));
         assert_eq!(open.capabilities, Capabilities { ipv4: true, ..Capabilities::default() });
+    }
+
+    /// RFC 4724 section 3, by hand: restarted, 120 s, IPv6 unicast that is forwarded, IPv4 multicast.
+    #[test]
+    fn graceful_restart_is_read_within_its_bounds() {
+        let said = [0x80, 120, 0, 2, 1, 0x80, 0, 1, 2, 0x80];
+        let restart = GracefulRestart { has_restarted: true, time_s: 120, families: [None, Some(true)] };
+        assert_eq!(read_restart(&said), Some(restart));
+        assert_eq!(
+            (read_restart(&said[..9]), read_restart(&said[..1]), read_restart(&[])),
+            (None, None, None)
+        );
+        let helper = GracefulRestart { time_s: 4_095, ..GracefulRestart::default() };
+        assert_eq!(read_restart(&[0x7f, 0xff]), Some(helper));
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl Family {
     }
 
     /// Address family identifier and subsequent one (RFC 4760 section 6).
-    fn identifiers(self) -> [u8; 3] {
+    pub(crate) fn identifiers(self) -> [u8; 3] {
         match self {
             Self::Ipv4 => [0, 1, 1],
             Self::Ipv6 => [0, 2, 1],

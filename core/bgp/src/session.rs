@@ -10,8 +10,8 @@ use crate::counts::BgpCounts;
 use crate::failure::Failure;
 use crate::heard::Heard;
 use crate::message::{
-    Capabilities, HEADER, Malformed, Message, Notification, Open, next_message, put_keep_alive,
-    put_notification, put_open,
+    Capabilities, GracefulRestart, HEADER, Malformed, Message, Notification, Open, next_message,
+    put_keep_alive, put_notification, put_open,
 };
 use crate::routes::{Family, RouteRange, Speaking, put_end_of_rib};
 use std::net::{IpAddr, Ipv4Addr};
@@ -54,6 +54,17 @@ pub struct Identity {
     pub own: [Option<IpAddr>; 2],
     /// The speaker's number among those with the same routes.
     pub number: u32,
+    /// Graceful restart, if it is offered.
+    pub restart: Option<Restart>,
+}
+
+/// Graceful restart, as a speaker offers it (RFC 4724).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Restart {
+    /// How long the peer is to keep routes until the speaker is back, s.
+    pub time_s: u16,
+    /// Whether packets are forwarded all the while.
+    pub forwards: bool,
 }
 
 impl Identity {
@@ -62,9 +73,14 @@ impl Identity {
         if self.peer_as == 0 { asn != self.own_as } else { asn == self.peer_as }
     }
 
-    fn capabilities(&self) -> Capabilities {
+    fn capabilities(&self, has_restarted: bool) -> Capabilities {
         let [ipv4, ipv6] = self.families;
-        Capabilities { ipv4, ipv6, refresh: true, four_byte_as: true }
+        let restart = self.restart.map(|Restart { time_s, forwards }| GracefulRestart {
+            has_restarted,
+            time_s,
+            families: self.families.map(|has| has.then_some(forwards)),
+        });
+        Capabilities { ipv4, ipv6, refresh: true, four_byte_as: true, restart }
     }
 }
 
@@ -145,12 +161,18 @@ impl Session {
     }
 
     /// Sends an OPEN message if none was sent.
-    pub(crate) fn open(&mut self, who: &Identity, counts: &mut BgpCounts, out: &mut Vec<u8>) {
+    pub(crate) fn open(
+        &mut self,
+        who: &Identity,
+        has_restarted: bool,
+        counts: &mut BgpCounts,
+        out: &mut Vec<u8>,
+    ) {
         if std::mem::replace(&mut self.has_opened, true) {
             return;
         }
         let (asn, hold_s, identifier) = (who.own_as, who.hold_s, who.identifier);
-        put_open(out, &Open { asn, hold_s, identifier, capabilities: who.capabilities() });
+        put_open(out, &Open { asn, hold_s, identifier, capabilities: who.capabilities(has_restarted) });
         counts.opens.0 += 1;
         self.state = self.state.max(State::OpenSent);
     }

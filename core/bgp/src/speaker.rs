@@ -12,7 +12,7 @@ use crate::Mac;
 use crate::counts::BgpCounts;
 use crate::failure::Failure;
 use crate::heard::Heard;
-use crate::message::{Notification, Open};
+use crate::message::{GracefulRestart, Notification, Open};
 use crate::routes::{Family, RouteRange};
 use crate::session::{Identity, Session, State, Step};
 use crate::wires::Wires;
@@ -88,6 +88,12 @@ struct Peer {
     failure: Option<Failure>,
     /// Whether a command has ended it.
     is_down: bool,
+    /// Whether a command has ended its session and there was none since.
+    is_restarting: bool,
+    /// Until when it is away, restarting.
+    back_at: Nanos,
+    /// What the peer said of graceful restart in the newest session.
+    their_restart: Option<GracefulRestart>,
     /// Of each range, whether a command said that it is to be advertised.
     said: Vec<Option<bool>>,
     counts: BgpCounts,
@@ -195,6 +201,9 @@ impl Speaker {
             established_at: Nanos::ZERO,
             failure: None,
             is_down: false,
+            is_restarting: false,
+            back_at: Nanos::ZERO,
+            their_restart: None,
             counts: BgpCounts::default(),
         };
         Self {
@@ -253,6 +262,11 @@ impl Speaker {
         self.peers[peer].is_down
     }
 
+    /// What a peer said of graceful restart in the newest session; `None` if it said nothing, or there was none.
+    pub fn their_restart(&self, peer: usize) -> Option<&GracefulRestart> {
+        self.peers[peer].their_restart.as_ref()
+    }
+
     fn established_line(&self, peer: usize) -> Option<&Line> {
         self.peers[peer].lines.iter().find(|line| line.state() == State::Established)
     }
@@ -271,7 +285,7 @@ impl Speaker {
             return false;
         }
         let peer = &mut self.peers[number];
-        (peer.is_down, peer.connect_at) = (!up, Nanos::MAX);
+        (peer.is_down, peer.connect_at, peer.back_at) = (!up, Nanos::MAX, Nanos::ZERO);
         if up {
             peer.failure = None;
             if !peer.config.passive {
@@ -282,6 +296,24 @@ impl Speaker {
             self.hang_up(now, number, line, Some(Notification::SHUTDOWN), None);
         }
         self.due = Nanos::ZERO;
+        true
+    }
+
+    /// Ends the session with a peer as a speaker does that restarts: without a NOTIFICATION, so that a peer that knows graceful restart
+    /// keeps its routes (RFC 4724 section 4.2). There is another one when the time from a failure to the next attempt has passed.
+    /// Returns whether there was one.
+    pub fn restart_peer(&mut self, now: Nanos, number: usize) -> bool {
+        if self.state(number) != State::Established || self.is_shut {
+            return false;
+        }
+        let peer = &mut self.peers[number];
+        peer.counts.restarts += 1;
+        peer.back_at = now + peer.config.retry;
+        peer.connect_at = if peer.config.passive { Nanos::MAX } else { peer.back_at };
+        peer.is_restarting = true;
+        for line in 0..self.peers[number].lines.len() {
+            self.hang_up(now, number, line, None, None);
+        }
         true
     }
 
@@ -538,7 +570,7 @@ impl Speaker {
         let number = ends.and_then(|(own, peer)| self.ends.get(&(group, own.ip(), peer.ip()))).copied();
         let is_free = |number: &usize| {
             let peer = &self.peers[*number];
-            !peer.is_down && peer.lines.iter().all(|line| line.is_ours)
+            !peer.is_down && now >= peer.back_at && peer.lines.iter().all(|line| line.is_ours)
         };
         let Some(number) = number.filter(|number| is_free(number) && !self.is_shut) else {
             self.stack.with(now, &mut self.wires, flow, |_, _, io| io.abort());
@@ -693,12 +725,12 @@ impl Speaker {
                 _ => continue,
             };
             let may_confirm = peer.lines[at].state() == State::OpenConfirm && !self.is_held(now, number, at);
-            let Peer { config, lines, counts, .. } = &mut self.peers[number];
+            let Peer { config, lines, counts, is_restarting, .. } = &mut self.peers[number];
             let line = &mut lines[at];
             let (Some(session), None) = (&mut line.session, line.end_at) else { continue };
             let (wire, mut out) = (line.wire, Vec::new());
             if may_open {
-                session.open(&config.identity, counts, &mut out);
+                session.open(&config.identity, *is_restarting, counts, &mut out);
             }
             if may_confirm {
                 session.confirm(now, counts, &mut out);
@@ -717,13 +749,15 @@ impl Speaker {
         peer.failure = None;
         peer.connect_at = Nanos::MAX;
         peer.established_at = now;
+        peer.is_restarting = false;
         peer.counts.established += 1;
         if let Some(waited) = peer.waiting_since.take() {
             self.set_up.record(now.since(waited).0);
         }
-        let Peer { config, lines, said, .. } = peer;
+        let Peer { config, lines, said, their_restart, .. } = peer;
         if let Some(session) = &mut lines[at].session {
             session.state = State::Established;
+            *their_restart = session.theirs().and_then(|open| open.capabilities.restart);
             session.want(&config.identity, &config.routes, said, since);
         }
         self.wires.touch(self.peers[number].lines[at].wire);
@@ -770,9 +804,9 @@ impl Speaker {
     }
 
     fn count_flap(&mut self, number: usize, at: usize) {
-        let Peer { lines, counts, is_down, .. } = &mut self.peers[number];
+        let Peer { lines, counts, is_down, is_restarting, .. } = &mut self.peers[number];
         let line = &lines[at];
-        if line.state() == State::Established && !*is_down && !self.is_shut {
+        if line.state() == State::Established && !*is_down && !*is_restarting && !self.is_shut {
             counts.flaps += 1;
             self.first_loss = self.first_loss.or(line.failure.map(|why| (number, why)));
         }
@@ -799,7 +833,12 @@ impl Speaker {
         let peer = &self.peers[number];
         if let Some(failure) = line.failure.filter(|_| peer.lines.is_empty()) {
             self.failed(now, number, failure);
-        } else if peer.lines.is_empty() && peer.connect_at == Nanos::MAX && !peer.is_down && !self.is_shut {
+        } else if peer.lines.is_empty()
+            && peer.connect_at == Nanos::MAX
+            && !peer.is_down
+            && !peer.is_restarting
+            && !self.is_shut
+        {
             // The one that should have stayed is gone.
             self.failed(now, number, Failure::Closed);
         }

@@ -1,8 +1,8 @@
 //! Two sides of speakers with a link between them that loses, copies, delays and reorders, on virtual time.
 
 use bgp::{
-    Attributes, BgpCounts, Failure, Flap, GroupConfig, Identity, Notification, PeerConfig, RouteRange,
-    Speaker, SpeakerConfig,
+    Attributes, BgpCounts, Failure, Flap, GracefulRestart, GroupConfig, Identity, Notification, PeerConfig,
+    Restart, RouteRange, Speaker, SpeakerConfig,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -75,6 +75,7 @@ fn peers(side: usize, count: u32, routes: &[RouteRange]) -> Vec<PeerConfig> {
             families: [true, true],
             own: [Some(address(side, number)), "2001:db8::1".parse().ok()],
             number,
+            restart: None,
         },
         passive: false,
         retry: SECOND,
@@ -315,6 +316,40 @@ fn what_is_commanded_comes_before_the_times() {
     world.settle(Nanos::from_secs(3));
     assert_eq!((world.sides[0].established(), world.sides[0].counts().flaps), (2, 0));
     assert_eq!(world.sides[0].counts_of(0).advertised, 640);
+}
+
+#[test]
+fn a_restart_is_no_failure_and_is_said_to_the_peer() {
+    let own = [routes("16.0.0.0", 24, 300), routes("17.0.0.0", 24, 20)];
+    let mut west = peers(0, 2, &own);
+    west[0].identity.restart = Some(Restart { time_s: 120, forwards: true });
+    west[1].passive = true;
+    west.iter_mut().for_each(|peer| peer.retry = Nanos::from_secs(3));
+    let mut world = World::new(1, CLEAN, [west, peers(1, 2, &[])]);
+    world.settle(SECOND);
+    let offered = GracefulRestart { has_restarted: false, time_s: 120, families: [Some(true); 2] };
+    assert_eq!(world.sides[1].their_restart(0), Some(&offered));
+    assert_eq!((world.sides[1].their_restart(1), world.sides[0].their_restart(0)), (None, None));
+    let (now, said) = (world.now, world.sides[0].counts().notifications);
+    assert!((0..2).all(|peer| world.sides[0].restart_peer(now, peer)));
+    assert!(!world.sides[0].restart_peer(now, 0));
+    // The peers want to come back at once, and may not.
+    world.run(now + Nanos::from_millis(2_900), |_| false);
+    assert_eq!((world.sides[0].established(), world.sides[1].established()), (0, 0));
+    assert_eq!(world.sides[1].first_loss().map(|(_, why)| why), Some(Failure::Closed));
+    assert_eq!(world.sides[0].counts().notifications, said);
+    world.settle(Nanos::from_secs(3));
+    assert_eq!(world.sides[1].their_restart(0), Some(&GracefulRestart { has_restarted: true, ..offered }));
+    let [west, east] = world.sides.each_ref().map(Speaker::counts);
+    assert_eq!((west.flaps, west.restarts, west.established), (0, 2, 4));
+    assert_eq!((east.flaps, east.ends_of_rib), (2, (4, 4)));
+    // It is said of the first session after a restart, and no other.
+    let now = world.now;
+    world.sides[0].set_peer(now, 0, false);
+    world.run(now + SECOND, |_| false);
+    world.sides[0].set_peer(now + SECOND, 0, true);
+    world.settle(Nanos::from_secs(3));
+    assert_eq!(world.sides[1].their_restart(0), Some(&offered));
 }
 
 #[test]

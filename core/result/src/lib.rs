@@ -30,8 +30,8 @@ pub use session::{
     TlsResult,
 };
 pub use states::{
-    AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GroupState, LldpPortState,
-    ProtocolCounts, ProtocolStates,
+    AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GracefulRestartState,
+    GroupState, LldpPortState, ProtocolCounts, ProtocolStates,
 };
 pub use stream::{
     BY_MARK, JitterResult, LatencyResult, PacingResult, PathResult, SpreadResult, StreamResult,

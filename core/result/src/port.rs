@@ -200,6 +200,12 @@ part! {
         established_at_end: u64 = COUNT.gauge("bgp_sessions");
         /// Sessions that ended while they should not have.
         flaps: u64 = COUNT.counter("bgp_flaps");
+        /// Sessions that a command has ended to let them restart.
+        #[serde(default)]
+        restarts: u64 = COUNT;
+        /// Peers that said that they know graceful restart (RFC 4724), in their newest session.
+        #[serde(default)]
+        graceful_restart_peers: u64 = COUNT;
         /// Time from the first attempt to the first session of each peer.
         #[serde(skip_serializing_if = "Option::is_none")]
         setup_ns: Option<LatencyResult> = PART;
@@ -247,7 +253,7 @@ part! {
         notifications_received: u64 = COUNT.counter("bgp_notifications_received");
         /// ROUTE-REFRESH messages received.
         refreshes_received: u64 = COUNT;
-        /// Commands carried out: routes advertised or withdrawn, peers taken up or down.
+        /// Commands carried out: routes advertised or withdrawn, peers taken up or down or restarted.
         #[serde(default)]
         commands: u64 = COUNT;
     }

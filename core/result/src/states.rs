@@ -78,6 +78,19 @@ pub struct GroupState {
     pub joined_for_s: f64,
 }
 
+/// What a BGP peer said of graceful restart (RFC 4724).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GracefulRestartState {
+    /// Whether the peer said that it has restarted.
+    pub restarted: bool,
+    /// How long it takes the peer at most to be back, s.
+    pub time_s: u32,
+    /// Families whose routes are to be kept while it restarts: `ipv4`, `ipv6`.
+    pub families: Vec<String>,
+    /// Those of them whose packets it forwards all the while.
+    pub forwarding: Vec<String>,
+}
+
 /// A BGP peer, and the speaker behind a port that talks to it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BgpPeerState {
@@ -106,6 +119,12 @@ pub struct BgpPeerState {
     pub reason: Option<String>,
     /// Sessions that ended while they should not have.
     pub flaps: u64,
+    /// Sessions that a command has ended to let them restart.
+    #[serde(default)]
+    pub restarts: u64,
+    /// What the peer said of graceful restart in its newest session (RFC 4724); null if nothing.
+    #[serde(default)]
+    pub graceful_restart: Option<GracefulRestartState>,
     /// Routes advertised; those that were advertised again count again.
     pub advertised: u64,
     /// Routes withdrawn.

@@ -118,6 +118,7 @@ impl Link {
             families: [true, true],
             own: [Some(LOCAL), None],
             number: 0,
+            restart: None,
         };
         let routes = RouteRange {
             name: String::new(),
@@ -211,9 +212,14 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let wrong_as = message(1, &[4, 0, 7, 0, 90, 10, 0, 0, 1, 0]);
     let four_bytes =
         message(1, &[4, 0x5b, 0xa0, 0, 90, 10, 0, 0, 1, 10, 2, 8, 65, 4, 0, 0, 0xfd, 0xe8, 2, 0]);
+    let restarts = message(
+        1,
+        &[4, 0xfd, 0xe8, 0, 90, 10, 0, 0, 1, 14, 2, 12, 64, 10, 0x80, 120, 0, 1, 1, 0x80, 0, 2, 1, 0],
+    );
     let messages = [
         (0, open()),
         (0, wrong_as),
+        (0, restarts),
         (0, four_bytes),
         (1, keep_alive()),
         (1, message(3, &[2, 2])),

@@ -189,6 +189,8 @@ pub enum ProtocolAction {
     Up,
     /// BGP sessions end, and stay down.
     Down,
+    /// BGP sessions end without a NOTIFICATION, as those of a speaker that restarts, and come up again after `retry`.
+    Restart,
     /// DHCP clients ask for more time; those without an address ask for one.
     Renew,
     /// DHCP clients give their addresses back.

@@ -60,7 +60,9 @@ fn protocol(action: ProtocolAction, words: &[&str]) -> Result<Option<Command>, S
             (None, ProtocolAction::Advertise | ProtocolAction::Withdraw) => {
                 command.routes.push((*word).to_owned());
             }
-            (None, ProtocolAction::Up | ProtocolAction::Down) => command.peers.push((*word).to_owned()),
+            (None, ProtocolAction::Up | ProtocolAction::Down | ProtocolAction::Restart) => {
+                command.peers.push((*word).to_owned())
+            }
             _ => return Err(format!("'{word}' is not understood here; use port=NAME")),
         }
     }
@@ -81,6 +83,7 @@ fn parse(line: &str) -> Result<Option<Command>, String> {
         ["advertise", words @ ..] => protocol(ProtocolAction::Advertise, words),
         ["down", words @ ..] => protocol(ProtocolAction::Down, words),
         ["up", words @ ..] => protocol(ProtocolAction::Up, words),
+        ["restart", words @ ..] => protocol(ProtocolAction::Restart, words),
         ["renew", words @ ..] => protocol(ProtocolAction::Renew, words),
         ["release", words @ ..] => protocol(ProtocolAction::Release, words),
         ["enable", words @ ..] => protocol(ProtocolAction::Enable, words),
@@ -91,7 +94,7 @@ fn parse(line: &str) -> Result<Option<Command>, String> {
         }
         _ => Err(format!(
             "unknown command '{line}': use rate [NAME] RATE, scale [NAME] SHARE, pause [NAME], resume [NAME], \
-             withdraw or advertise [port=NAME] [peer=NAME] [ROUTES], down or up [port=NAME] [PEER], renew, release, enable or disable [port=NAME], or stop"
+             withdraw or advertise [port=NAME] [peer=NAME] [ROUTES], down, up or restart [port=NAME] [PEER], renew, release, enable or disable [port=NAME], or stop"
         )),
     }
 }
@@ -140,6 +143,7 @@ mod tests {
             parse("down edge 10.0.0.2"),
             change(ProtocolAction::Down, None, &["edge", "10.0.0.2"], &[])
         );
+        assert_eq!(parse("restart edge"), change(ProtocolAction::Restart, None, &["edge"], &[]));
         assert_eq!(parse("release port=west"), change(ProtocolAction::Release, Some("west"), &[], &[]));
         assert!(parse("renew west").is_err() && parse("up peer=edge").is_err());
         assert_eq!((parse("stop"), parse("")), (Ok(Some(Command::Stop)), Ok(None)));

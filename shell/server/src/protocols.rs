@@ -19,6 +19,7 @@ impl RunJob {
             api::ProtocolAction::Withdraw => ProtocolAction::Withdraw,
             api::ProtocolAction::Up => ProtocolAction::Up,
             api::ProtocolAction::Down => ProtocolAction::Down,
+            api::ProtocolAction::Restart => ProtocolAction::Restart,
             api::ProtocolAction::Renew => ProtocolAction::Renew,
             api::ProtocolAction::Release => ProtocolAction::Release,
             api::ProtocolAction::Enable => ProtocolAction::Enable,

@@ -17,7 +17,7 @@ from eagre.profile import Profile
 from eagre.result import CampaignResult, Result
 
 T = TypeVar("T")
-ProtocolAction = Literal["advertise", "withdraw", "up", "down", "renew", "release", "enable", "disable"]
+ProtocolAction = Literal["advertise", "withdraw", "up", "down", "restart", "renew", "release", "enable", "disable"]
 AnyProfile = Profile | Mapping[str, Any] | Path | str
 
 

@@ -52,6 +52,10 @@ class BgpResult:
     """Sessions that are established now; in a result, when traffic had ended."""
     flaps: int
     """Sessions that ended while they should not have."""
+    restarts: int
+    """Sessions that a command has ended to let them restart."""
+    graceful_restart_peers: int
+    """Peers that said that they know graceful restart (RFC 4724), in their newest session."""
     connections: int
     """Connections opened, and accepted."""
     advertised: int
@@ -87,7 +91,7 @@ class BgpResult:
     refreshes_received: int
     """ROUTE-REFRESH messages received."""
     commands: int
-    """Commands carried out: routes advertised or withdrawn, peers taken up or down."""
+    """Commands carried out: routes advertised or withdrawn, peers taken up or down or restarted."""
     setup_ns: LatencyResult | None = None
     """Time from the first attempt to the first session of each peer."""
     announced_after_s: float | None = None

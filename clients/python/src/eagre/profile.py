@@ -419,6 +419,10 @@ class BgpPeer(Written):
     """
     retry: str | None = None
     """Time from a failure to the next attempt, less up to a quarter of it. Default: 5s."""
+    graceful_restart: BgpRestart | Mapping[str, Any] | None = None
+    """Offer graceful restart (RFC 4724): the peer is to keep the routes while a session restarts. Default: it is
+    not offered.
+    """
     families: Sequence[Literal["ipv4", "ipv6"]] | None = None
     """Families of routes to exchange. Default: that of the peer's address, and those of 'routes'."""
     passive: bool | None = None
@@ -427,6 +431,20 @@ class BgpPeer(Written):
     """BGP identifier of the first host; each other has the next. Default: the host's IPv4 address."""
     routes: Sequence[BgpRoutes | Mapping[str, Any]] | None = None
     """Routes to advertise."""
+
+
+@dataclass(kw_only=True)
+class BgpRestart(Written):
+    """Graceful restart (RFC 4724), as it is offered to the peer."""
+
+    time: str | None = None
+    """How long the peer is to wait for the next session before it withdraws the routes: whole seconds, 4095s at
+    most. Default: 120s.
+    """
+    forwarding: bool | None = None
+    """Say that packets are forwarded all the while: otherwise the peer withdraws the routes when the next session
+    begins.
+    """
 
 
 @dataclass(kw_only=True)

@@ -306,6 +306,8 @@ class BgpPeerState(HasState):
     """Whether a command has taken the session down."""
     flaps: int
     """Sessions that ended while they should not have."""
+    restarts: int
+    """Sessions that a command has ended to let them restart."""
     advertised: int
     """Routes advertised; those that were advertised again count again."""
     withdrawn: int
@@ -344,6 +346,8 @@ class BgpPeerState(HasState):
     """Time since the session was established, s; null if there is none."""
     reason: str | None = None
     """Why there is no session; null if there is one, or nothing has gone wrong so far."""
+    graceful_restart: GracefulRestartState | None = None
+    """What the peer said of graceful restart in its newest session (RFC 4724); null if nothing."""
     routes: list[BgpRouteState] = field(default_factory=list)
     """The routes that are kept, by prefix, if they were asked for."""
 
@@ -808,6 +812,20 @@ class GoalResult:
     """The relevant upper bound."""
     conditional_throughput: FoundRate | None = None
     """The forwarding rate at the relevant lower bound, without the trials that may be exceeded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GracefulRestartState:
+    """What a BGP peer said of graceful restart (RFC 4724)."""
+
+    restarted: bool
+    """Whether the peer said that it has restarted."""
+    time_s: int
+    """How long it takes the peer at most to be back, s."""
+    families: list[str]
+    """Families whose routes are to be kept while it restarts: `ipv4`, `ipv6`."""
+    forwarding: list[str]
+    """Those of them whose packets it forwards all the while."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,6 +61,8 @@ pub struct BgpPeerDoc {
     /// Time from a failure to the next attempt, less up to a quarter of it.
     #[serde(default = "retry")]
     pub retry: Duration,
+    /// Offer graceful restart (RFC 4724): the peer is to keep the routes while a session restarts. Default: it is not offered.
+    pub graceful_restart: Option<BgpRestartDoc>,
     /// Families of routes to exchange. Default: that of the peer's address, and those of 'routes'.
     #[serde(default)]
     pub families: Vec<BgpFamilyDoc>,
@@ -72,6 +74,19 @@ pub struct BgpPeerDoc {
     /// Routes to advertise.
     #[serde(default)]
     pub routes: Vec<BgpRoutesDoc>,
+}
+
+/// Graceful restart (RFC 4724), as it is offered to the peer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BgpRestart")]
+pub struct BgpRestartDoc {
+    /// How long the peer is to wait for the next session before it withdraws the routes: whole seconds, 4095s at most.
+    #[serde(default = "restart_time")]
+    pub time: Duration,
+    /// Say that packets are forwarded all the while: otherwise the peer withdraws the routes when the next session begins.
+    #[serde(default = "yes")]
+    pub forwarding: bool,
 }
 
 /// A family of unicast routes.
@@ -180,6 +195,7 @@ impl BgpPeerDoc {
             peer_as: None,
             hold_time: hold_time(),
             retry: retry(),
+            graceful_restart: None,
             families: Vec::new(),
             passive: false,
             router_id: None,
@@ -234,6 +250,10 @@ fn settle() -> Duration {
 
 fn hold_time() -> Duration {
     Duration(Nanos::from_secs(90))
+}
+
+fn restart_time() -> Duration {
+    Duration(Nanos::from_secs(120))
 }
 
 fn retry() -> Duration {

@@ -3,7 +3,7 @@
 use super::{Resolver, family, same_family};
 use crate::document::{BgpDoc, BgpFamilyDoc, BgpOriginDoc, BgpPeerDoc, BgpRoutesDoc};
 use crate::plan::{BgpPlan, HostPlan};
-use ::bgp::{Attributes, Family, Flap, Identity, Origin, PeerConfig, RouteRange};
+use ::bgp::{Attributes, Family, Flap, Identity, Origin, PeerConfig, RESTART_TIME_MAX, Restart, RouteRange};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -110,6 +110,12 @@ impl Resolver<'_> {
         {
             let reason = "must be whole seconds from 3s to 65535s, or 0s (RFC 4271 section 4.2)";
             self.reading.fail(format!("{path}.hold_time"), reason);
+        }
+        if let Some(restart) = &doc.graceful_restart
+            && (!restart.time.0.0.is_multiple_of(whole) || restart.time.0.0 / whole > RESTART_TIME_MAX.into())
+        {
+            let reason = format!("must be whole seconds from 0s to {RESTART_TIME_MAX}s (RFC 4724 section 3)");
+            self.reading.fail(format!("{path}.graceful_restart.time"), reason);
         }
         if doc.retry.0 == Nanos::ZERO {
             self.reading.fail(format!("{path}.retry"), "must be longer than 0");
@@ -269,6 +275,10 @@ fn peer(
         families,
         own: addresses,
         number,
+        restart: doc.graceful_restart.as_ref().map(|restart| Restart {
+            time_s: (restart.time.0.0 / Nanos::from_secs(1).0).min(RESTART_TIME_MAX.into()) as u16,
+            forwards: restart.forwarding,
+        }),
     };
     let config = PeerConfig {
         name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),

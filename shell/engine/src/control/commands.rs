@@ -155,6 +155,8 @@ pub enum ProtocolAction {
     Up,
     /// BGP sessions end, until further notice.
     Down,
+    /// BGP sessions end as if the speakers restarted, and come up again after `retry`.
+    Restart,
     /// DHCP clients ask for more time; those without an address ask for one.
     Renew,
     /// DHCP clients give their addresses back.
@@ -177,7 +179,7 @@ impl ProtocolAction {
     /// What it is about.
     pub(crate) fn on(self) -> ActionOn {
         match self {
-            Self::Advertise | Self::Withdraw | Self::Up | Self::Down => ActionOn::Bgp,
+            Self::Advertise | Self::Withdraw | Self::Up | Self::Down | Self::Restart => ActionOn::Bgp,
             Self::Renew | Self::Release => ActionOn::Dhcp,
             Self::Enable | Self::Disable => ActionOn::Lldp,
         }

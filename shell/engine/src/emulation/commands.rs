@@ -5,13 +5,13 @@ use super::hosts::{Clients, Commanded, Emulation, PortEmulation};
 use crate::control::commands::{
     ActionOn, Command, CommandError, ProtocolAction, ProtocolCommand, Reply, Request,
 };
-use ::bgp::{HeardAttributes, Origin, Prefix, State};
+use ::bgp::{GracefulRestart, HeardAttributes, Origin, Prefix, State};
 use emulate::dhcp::ClientView;
 use emulate::dhcp6::ClientView6;
 use emulate::groups::Membership;
 use result::{
-    AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GroupState, LldpPortState,
-    ProtocolStates,
+    AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GracefulRestartState,
+    GroupState, LldpPortState, ProtocolStates,
 };
 use units::Nanos;
 
@@ -121,9 +121,10 @@ fn known(ports: &[&mut PortEmulation], command: &ProtocolCommand) -> Result<(), 
             return Err(format!("there is no BGP peer '{name}', and no speaker has that address"));
         }
     }
-    let is_up_or_down = matches!(command.action, ProtocolAction::Up | ProtocolAction::Down);
-    if is_up_or_down && !command.routes.is_empty() {
-        return Err("routes can be advertised or withdrawn, not taken up or down".to_owned());
+    let is_of_sessions =
+        matches!(command.action, ProtocolAction::Up | ProtocolAction::Down | ProtocolAction::Restart);
+    if is_of_sessions && !command.routes.is_empty() {
+        return Err("routes can be advertised or withdrawn, not taken up or down or restarted".to_owned());
     }
     for name in &command.routes {
         let has = |speakers: &Speakers| {
@@ -146,6 +147,7 @@ fn change_speakers(speakers: &mut Speakers, now: Nanos, command: &ProtocolComman
                 let up = command.action == ProtocolAction::Up;
                 changed += u64::from(speakers.machine.set_peer(now, peer, up));
             }
+            ProtocolAction::Restart => changed += u64::from(speakers.machine.restart_peer(now, peer)),
             _ => {
                 let up = command.action == ProtocolAction::Advertise;
                 let meant: Vec<usize> = ranges(speakers, peer, command).collect();
@@ -231,6 +233,8 @@ fn peer_state(port: &str, speakers: &Speakers, peer: usize, now: Nanos, with_rou
         is_down: machine.is_down(peer),
         reason: machine.failure(peer).map(|failure| format!("{} {failure}", config.remote)),
         flaps: counts.flaps,
+        restarts: counts.restarts,
+        graceful_restart: machine.their_restart(peer).map(restart_state),
         advertised: counts.advertised,
         withdrawn: counts.withdrawn,
         received: counts.received_ipv4 + counts.received_ipv6,
@@ -252,6 +256,19 @@ fn peer_state(port: &str, speakers: &Speakers, peer: usize, now: Nanos, with_rou
             .into_iter()
             .flat_map(|heard| heard.routes().map(route_state))
             .collect(),
+    }
+}
+
+fn restart_state(said: &GracefulRestart) -> GracefulRestartState {
+    let named = |is_meant: fn(bool) -> bool| {
+        let families = ["ipv4", "ipv6"].into_iter().zip(said.families);
+        families.filter(|(_, said)| said.is_some_and(is_meant)).map(|(name, _)| name.to_owned()).collect()
+    };
+    GracefulRestartState {
+        restarted: said.has_restarted,
+        time_s: said.time_s.into(),
+        families: named(|_| true),
+        forwarding: named(|forwards| forwards),
     }
 }
 

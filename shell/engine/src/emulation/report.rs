@@ -101,6 +101,10 @@ fn bgp(speakers: &Speakers, commands: u64) -> BgpResult {
         established_at_end: speakers.established_at_end.unwrap_or_else(|| speakers.machine.established())
             as u64,
         flaps: counts.flaps,
+        restarts: counts.restarts,
+        graceful_restart_peers: (0..all)
+            .filter(|peer| speakers.machine.their_restart(*peer).is_some())
+            .count() as u64,
         setup_ns: times(speakers.machine.set_up_times()),
         announced_after_s: speakers.told_after().map(Nanos::as_secs_f64),
         connections: counts.connections,
