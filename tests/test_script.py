@@ -15,6 +15,7 @@ from pathlib import Path
 
 import capture
 import pytest
+from bond import UP, Switch
 from json_schema import errors
 from lab import need, wait_until
 
@@ -661,38 +662,6 @@ function master(least)
     end
 end
 """
-
-
-class Switch:
-    """Open vSwitch with its own datapath in a namespace: a bond with LACP of the links s0 and s1, and the port out."""
-
-    def __init__(self, lab, ns, lacp="active"):
-        need("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appctl")
-        self.lab, self.ns, self.folder = lab, ns, lab.folder()
-        self.env = {f"OVS_{name}DIR": str(self.folder) for name in ("RUN", "LOG", "DB")}
-        self.run("ovsdb-tool", "create", "conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
-        self.start("ovsdb-server", "conf.db", "--remote=punix:db.sock", "--unixctl=db.ctl", until="db.sock")
-        database = f"--db=unix:{self.folder}/db.sock"
-        self.run("ovs-vsctl", database, "--no-wait", "init")
-        self.start("ovs-vswitchd", f"unix:{self.folder}/db.sock", "--unixctl=switch.ctl", until="switch.ctl")
-        words = ["add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=netdev", "--", "add-port", "br0", "out", "--"]
-        words += ["add-bond", "br0", "bond0", "s0", "s1", f"lacp={lacp}", "bond_mode=balance-tcp", "other_config:lacp-time=fast"]
-        self.run("ovs-vsctl", database, "--timeout=20", *words)
-
-    def run(self, *command):
-        return self.ns.run("env", "-C", self.folder, *(f"{key}={value}" for key, value in self.env.items()), *command)
-
-    def start(self, *command, until):
-        self.lab.start(*command, ns=self.ns, env=self.env, cwd=self.folder)
-        wait_until(lambda: (self.folder / until).exists(), command[0])
-
-    def links(self):
-        """Of each link the state of its own end and of its partner's, by LACP."""
-        text = self.run("ovs-appctl", "-t", self.folder / "switch.ctl", "lacp/show", "bond0")
-        return re.findall(r"actor state: (.*)\n(?:.*\n)*?\s+partner sys_id: (.*)\n(?:.*\n)*?\s+partner state: (.*)\n", text)
-
-
-UP = "activity timeout aggregation synchronized collecting distributing"
 
 
 def bonded(lab):

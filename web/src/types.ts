@@ -1096,6 +1096,54 @@ export interface KernelRxResult {
   off?: string | null;
 }
 
+/** One end of a link. */
+export interface LacpEndResult {
+  /** Identifier of the system, a MAC address. */
+  system: string;
+  /** Priority of the system. */
+  system_priority: number;
+  /** Key of the lag. */
+  key: number;
+  /** Number of the port. */
+  port: number;
+  /** Priority of the port. */
+  port_priority: number;
+  /** Its state: `activity`, `timeout`, `aggregation`, `synchronization`, `collecting`, `distributing`, `defaulted`, `expired`. */
+  state: string[];
+}
+
+/** A port in its lag, as it stood when traffic had ended, or stands (IEEE 802.1AX clause 6.4). */
+export interface LacpResult {
+  /** Its lag. */
+  lag: string;
+  /** How far it is on its way to carry traffic: `detached`, `waiting`, `attached`, `collecting` or `distributing`. */
+  state: string;
+  /** What is known of the partner: `current`, `expired`, `defaulted` or `port_disabled`. */
+  receive: string;
+  /** Why it does not distribute. Absent if it does. */
+  reason?: string | null;
+  /** How long it took to distribute for the first time, s. Absent if it never did. */
+  distributing_after_s?: number | null;
+  /** How often it stopped distributing before it left at the end. */
+  flaps: number;
+  /** LACPDUs sent, until it had left. */
+  tx_lacpdus: number;
+  /** LACPDUs received. */
+  rx_lacpdus: number;
+  /** PDUs received that are malformed. */
+  rx_errors: number;
+  /** PDUs received of other slow protocols. */
+  rx_unknown: number;
+  /** Markers received. */
+  rx_markers: number;
+  /** Answers to markers sent. */
+  tx_marker_responses: number;
+  /** This end of the link. */
+  actor: LacpEndResult;
+  /** The other end, as it described itself last. Absent if nothing is known. */
+  partner?: LacpEndResult | null;
+}
+
 /** A distribution of times, ns. Percentiles are absent without a histogram. */
 export interface LatencyResult {
   /** Minimum. */
@@ -1995,7 +2043,7 @@ export interface PortResult {
   rx_other: number;
   /** Test packets that the kernel took in by itself. Only of `xdp:` ports. */
   kernel_rx?: KernelRxResult | null;
-  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents and BGP speakers sent while traffic ran. */
+  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags and BGP speakers sent while traffic ran. */
   tx_answers: number;
   /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */
   rx_punted?: number | null;
@@ -2019,6 +2067,8 @@ export interface PortResult {
   multicast?: MulticastResult | null;
   /** LLDP agents of the port, and its neighbours. Absent if it has none. */
   lldp?: LldpResult | null;
+  /** The port in its lag, by LACP. Absent if it belongs to none. */
+  lacp?: LacpResult | null;
   /** BGP sessions of the port's hosts. Absent if they have none. */
   bgp?: BgpResult | null;
   /** Departures of all paced streams compared with the schedule. */

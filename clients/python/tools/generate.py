@@ -196,7 +196,8 @@ class AnswerWriter(Writer):
         return f"\n\n{name}: TypeAlias = {kinds}\n{doc(description, '') if description else ''}"
 
     def klass(self, name, node, description):
-        base = "(HasState)" if "state" in node["properties"] else ""
+        # A state that is a plain text is a protocol's.
+        base = "(HasState)" if "$ref" in node["properties"].get("state", {}) else ""
         text = f"\n\n@dataclass(frozen=True, kw_only=True)\nclass {name}{base}:\n{doc(description)}\n"
         required = [key for key in node.get("required", []) if "None" not in self.of(node["properties"][key])]
         for key, inner in sorted(node["properties"].items(), key=lambda item: item[0] not in required):

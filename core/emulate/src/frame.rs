@@ -386,6 +386,11 @@ impl<'f> Packet<'f> {
     }
 }
 
+/// Whether a frame is of a slow protocol: a look at its type alone. Such frames are for ports, not for hosts.
+pub fn is_slow(frame: &[u8]) -> bool {
+    pair(frame, ETHERTYPE_AT) == Some(TYPE_SLOW)
+}
+
 /// Whether a frame may be for hosts here: a look at types alone, for many frames that are not.
 pub fn may_concern(frame: &[u8]) -> bool {
     let Some((_, n)) = tags(frame) else { return false };
@@ -397,7 +402,7 @@ pub fn may_concern(frame: &[u8]) -> bool {
             Some(&UDP) => pair(ip, usize::from(ip[0] & 15) * 4 + 2) == Some(CLIENT_PORT),
             _ => false,
         },
-        Some(TYPE_LLDP | TYPE_SLOW) => true,
+        Some(TYPE_LLDP) => true,
         Some(TYPE_IPV6) => match (ip.get(6), ip.get(IPV6)) {
             (Some(&HOP_BY_HOP), behind) => behind == Some(&ICMPV6),
             (Some(&UDP), _) => pair(ip, IPV6 + 2) == Some(CLIENT_PORT_V6),

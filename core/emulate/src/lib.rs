@@ -17,5 +17,5 @@ pub mod lacp;
 pub mod lldp;
 mod router;
 
-pub use frame::{Mac, link_local, may_concern};
+pub use frame::{Mac, is_slow, link_local, may_concern};
 pub use router::RouterFinder;

@@ -4,6 +4,7 @@ pub use crate::leases::ClientAddress;
 use bgp::PeerConfig;
 use emulate::dhcp::DhcpConfig;
 use emulate::dhcp6::Dhcp6Config;
+use emulate::lacp::LacpConfig;
 use emulate::lldp::Advert;
 use field::{Choice, Vary};
 use replay::{Flows, Trace};
@@ -155,6 +156,8 @@ pub struct PortPlan {
     pub multicast: Option<MulticastPlan>,
     /// What its hosts say of themselves.
     pub lldp: Option<LldpPlan>,
+    /// The lag it belongs to.
+    pub lacp: Option<LacpPlan>,
     /// BGP sessions of its hosts.
     pub bgp: Option<BgpPlan>,
     /// Most that may leave the port, as packets or bits per second, whatever streams ask for. Set by whoever lends the
@@ -230,6 +233,21 @@ pub struct LldpPlan {
     pub interval: Nanos,
     /// How long neighbours keep what is said, s.
     pub ttl_s: u16,
+}
+
+/// A port of a lag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LacpPlan {
+    /// Number of its lag, from 0.
+    pub lag: usize,
+    /// Name of its lag.
+    pub name: String,
+    /// Who it is; without its hardware address, and its system only if that is given.
+    pub config: LacpConfig,
+    /// Whether the system in `config` is the profile's; if not, it is the hardware address of the lag's first port.
+    pub has_system: bool,
+    /// How long it may take to distribute.
+    pub wait: Nanos,
 }
 
 /// BGP sessions of a port's hosts.

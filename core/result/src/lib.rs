@@ -22,8 +22,8 @@ mod trial;
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
 pub use port::{
-    BgpResult, DhcpResult, Dhcpv6Result, KernelRxResult, LldpNeighbourResult, LldpResult, LldpTlvResult,
-    MulticastResult, PortResult,
+    BgpResult, DhcpResult, Dhcpv6Result, KernelRxResult, LacpEndResult, LacpResult, LldpNeighbourResult,
+    LldpResult, LldpTlvResult, MulticastResult, PortResult,
 };
 pub use session::{
     DNS_CODES, DNS_EXTRA, HTTP_CLASSES, PartResult, PhaseResult, SessionResult, SideDetails, SideResult,

@@ -29,8 +29,8 @@ part! {
         /// Test packets that the kernel took in by itself. Only of `xdp:` ports.
         #[serde(skip_serializing_if = "Option::is_none")]
         kernel_rx: Option<KernelRxResult> = PART;
-        /// ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents and
-        /// BGP speakers sent while traffic ran.
+        /// ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags
+        /// and BGP speakers sent while traffic ran.
         tx_answers: u64 = COUNT;
         /// Frames passed to the network namespace of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +63,9 @@ part! {
         /// LLDP agents of the port, and its neighbours. Absent if it has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         lldp: Option<LldpResult> = PART;
+        /// The port in its lag, by LACP. Absent if it belongs to none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lacp: Option<LacpResult> = PART;
         /// BGP sessions of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
         bgp: Option<BgpResult> = PART;
@@ -358,5 +361,61 @@ part! {
         subtype: u64 = COUNT;
         /// What it says, in hexadecimal.
         value: String = TEXT;
+    }
+}
+
+part! {
+    /// A port in its lag, as it stood when traffic had ended, or stands (IEEE 802.1AX clause 6.4).
+    pub struct LacpResult {
+        /// Its lag.
+        lag: String = TEXT;
+        /// How far it is on its way to carry traffic: `detached`, `waiting`, `attached`, `collecting` or `distributing`.
+        state: String = TEXT;
+        /// What is known of the partner: `current`, `expired`, `defaulted` or `port_disabled`.
+        receive: String = TEXT;
+        /// Why it does not distribute. Absent if it does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String> = TEXT;
+        /// How long it took to distribute for the first time, s. Absent if it never did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        distributing_after_s: Option<f64> = SECONDS;
+        /// How often it stopped distributing before it left at the end.
+        flaps: u64 = COUNT.counter("lacp_flaps");
+        /// LACPDUs sent, until it had left.
+        tx_lacpdus: u64 = COUNT;
+        /// LACPDUs received.
+        rx_lacpdus: u64 = COUNT;
+        /// PDUs received that are malformed.
+        rx_errors: u64 = COUNT;
+        /// PDUs received of other slow protocols.
+        rx_unknown: u64 = COUNT;
+        /// Markers received.
+        rx_markers: u64 = COUNT;
+        /// Answers to markers sent.
+        tx_marker_responses: u64 = COUNT;
+        /// This end of the link.
+        actor: LacpEndResult = PART;
+        /// The other end, as it described itself last. Absent if nothing is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        partner: Option<LacpEndResult> = PART;
+    }
+}
+
+part! {
+    /// One end of a link.
+    pub struct LacpEndResult {
+        /// Identifier of the system, a MAC address.
+        system: String = TEXT;
+        /// Priority of the system.
+        system_priority: u64 = COUNT;
+        /// Key of the lag.
+        key: u64 = COUNT;
+        /// Number of the port.
+        port: u64 = COUNT;
+        /// Priority of the port.
+        port_priority: u64 = COUNT;
+        /// Its state: `activity`, `timeout`, `aggregation`, `synchronization`, `collecting`, `distributing`, `defaulted`,
+        /// `expired`.
+        state: Vec<String> = TEXT;
     }
 }

@@ -110,7 +110,7 @@ fn achieved(document: &ResultDocument) -> String {
     document.achieved.as_ref().map_or_else(String::new, |achieved| format!("  {}\n\n", achieved.summary))
 }
 
-/// A line for the DHCP clients of each port, for its multicast groups, its LLDP neighbours, and for its BGP sessions.
+/// A line for the DHCP clients of each port, for its multicast groups, its LLDP neighbours, its lag, and for its BGP sessions.
 fn clients(document: &ResultDocument) -> String {
     let mut text = String::new();
     for (name, port) in &document.ports {
@@ -142,6 +142,13 @@ fn clients(document: &ResultDocument) -> String {
         if let Some(lldp) = &port.lldp {
             let (known, gone) = (count(lldp.known), count(lldp.left + lldp.aged_out));
             let _ = writeln!(text, "  {name}: {known} LLDP neighbours, {gone} gone");
+        }
+        if let Some(lacp) = &port.lacp {
+            let _ = write!(text, "  {name}: {} in lag {}", lacp.state, lacp.lag);
+            if let Some(after) = lacp.distributing_after_s {
+                let _ = write!(text, ", distributed after {after:.3} s");
+            }
+            let _ = writeln!(text, "; stopped {} times", count(lacp.flaps));
         }
         if let Some(bgp) = &port.bgp {
             let _ = write!(text, "  {name}: {} of {} BGP sessions", count(bgp.established), count(bgp.peers));

@@ -76,6 +76,14 @@ pub enum EngineError {
         /// Why, as far as it can be seen.
         reason: String,
     },
+    /// No port of a lag distributes.
+    #[error("port {port}: lacp: {reason}")]
+    Lacp {
+        /// The name of the lag's first port.
+        port: String,
+        /// Why it does not, as far as it can be seen.
+        reason: String,
+    },
     /// No BGP session of a port was established.
     #[error("port {port}: bgp: {reason}")]
     Bgp {
@@ -127,6 +135,7 @@ impl EngineError {
             | Self::Neighbour { .. }
             | Self::Protocol { .. }
             | Self::Dhcp { .. }
+            | Self::Lacp { .. }
             | Self::Bgp { .. }
             | Self::Punt { .. }
             | Self::Machine(_) => false,

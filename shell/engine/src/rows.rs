@@ -140,6 +140,7 @@ pub(crate) fn ports(
             dhcpv6: None,
             multicast: None,
             lldp: None,
+            lacp: None,
             bgp: None,
             rx_punted: plan.punt.as_ref().map(|_| n.rx_punted),
             rx_punt_dropped: plan

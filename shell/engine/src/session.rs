@@ -82,7 +82,8 @@ impl Session {
         emulation.begin(plan, rig, clock, commands, silent, &idle)?;
         let leased = leased(plan, &emulation)?;
         let plan = leased.as_ref().unwrap_or(plan);
-        let trial = prepare(plan, rig, clock, options.histograms, silent, commands, observer, &idle)?;
+        let (histograms, control) = (options.histograms, (&mut *commands, &mut emulation));
+        let trial = prepare(plan, rig, clock, histograms, silent, control, observer, &idle)?;
         let facts: Vec<PortFacts> = rig.facts().into_iter().cloned().collect();
         let before = Baseline::take(rig, &facts);
         let punts_before = rig.punts_dropped();
@@ -143,8 +144,9 @@ impl Session {
         emulation.begin(plan, rig, clock, commands, self.without_neighbours, &idle)?;
         let leased = leased(plan, &emulation)?;
         let plan = leased.as_ref().unwrap_or(plan);
-        let trial =
-            prepare(plan, rig, clock, histograms, self.without_neighbours, commands, observer, &idle)?;
+        let silent = self.without_neighbours;
+        let control = (&mut *commands, &mut emulation);
+        let trial = prepare(plan, rig, clock, histograms, silent, control, observer, &idle)?;
         let results = simulated::run(&trial, rig, workers, clock, commands, &mut emulation, observer)?;
         let drops = rig.driver_drops();
         let clock_result = ClockResult {

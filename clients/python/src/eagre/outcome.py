@@ -299,6 +299,60 @@ class KernelRxResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LacpEndResult:
+    """One end of a link."""
+
+    system: str
+    """Identifier of the system, a MAC address."""
+    system_priority: int
+    """Priority of the system."""
+    key: int
+    """Key of the lag."""
+    port: int
+    """Number of the port."""
+    port_priority: int
+    """Priority of the port."""
+    state: list[str]
+    """Its state: `activity`, `timeout`, `aggregation`, `synchronization`, `collecting`, `distributing`,
+    `defaulted`, `expired`.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class LacpResult:
+    """A port in its lag, as it stood when traffic had ended, or stands (IEEE 802.1AX clause 6.4)."""
+
+    lag: str
+    """Its lag."""
+    state: str
+    """How far it is on its way to carry traffic: `detached`, `waiting`, `attached`, `collecting` or `distributing`."""
+    receive: str
+    """What is known of the partner: `current`, `expired`, `defaulted` or `port_disabled`."""
+    flaps: int
+    """How often it stopped distributing before it left at the end."""
+    tx_lacpdus: int
+    """LACPDUs sent, until it had left."""
+    rx_lacpdus: int
+    """LACPDUs received."""
+    rx_errors: int
+    """PDUs received that are malformed."""
+    rx_unknown: int
+    """PDUs received of other slow protocols."""
+    rx_markers: int
+    """Markers received."""
+    tx_marker_responses: int
+    """Answers to markers sent."""
+    actor: LacpEndResult
+    """This end of the link."""
+    reason: str | None = None
+    """Why it does not distribute. Absent if it does."""
+    distributing_after_s: float | None = None
+    """How long it took to distribute for the first time, s. Absent if it never did."""
+    partner: LacpEndResult | None = None
+    """The other end, as it described itself last. Absent if nothing is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LatencyResult:
     """A distribution of times, ns. Percentiles are absent without a histogram."""
 
@@ -567,8 +621,8 @@ class PortResult:
     rx_other: int
     """Packets received that are not test packets of this run."""
     tx_answers: int
-    """ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents and
-    BGP speakers sent while traffic ran.
+    """ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports
+    of lags and BGP speakers sent while traffic ran.
     """
     rx_errors: dict[str, int]
     """Frames received with errors, and frames lost in the tester, by reason."""
@@ -596,6 +650,8 @@ class PortResult:
     """The multicast groups of the port's host. Absent if it joins none."""
     lldp: LldpResult | None = None
     """LLDP agents of the port, and its neighbours. Absent if it has none."""
+    lacp: LacpResult | None = None
+    """The port in its lag, by LACP. Absent if it belongs to none."""
     bgp: BgpResult | None = None
     """BGP sessions of the port's hosts. Absent if they have none."""
     pacing_ns: PacingResult | None = None

@@ -93,6 +93,8 @@ class Port(Written):
     """What the port's hosts say of themselves by LLDP, and whether neighbours are listed. '{}' is an agent with all
     defaults.
     """
+    lacp: Lacp | Mapping[str, Any] | None = None
+    """Lag the port belongs to by LACP. '{}' is the lag 'lag', with all defaults."""
     bgp: Bgp | Mapping[str, Any] | None = None
     """BGP sessions of the port's hosts with the device, and the routes they advertise."""
     allow_default_route: bool | None = None
@@ -369,6 +371,36 @@ class LldpTlv(Written):
     """Subtype, of the organization. Default: 0."""
     value: str | None = None
     """What it says; at most 507 bytes."""
+
+
+@dataclass(kw_only=True)
+class Lacp(Written):
+    """Port of a link aggregation group that speaks LACP (IEEE 802.1AX). Hosts and traffic start when all such ports
+    distribute. Streams name the port they leave by; they are not spread over the lag.
+    """
+
+    lag: str | None = None
+    """Lag of the port: ports that name the same one belong together. Default: lag."""
+    system: str | None = None
+    """Identifier of the lag's system. Default: the MAC address of the lag's first port."""
+    system_priority: int | None = None
+    """Priority of the lag's system. Default: 32768."""
+    key: int | None = None
+    """Key of the lag. Default: 1 for the first lag of the profile, 2 for the next, and so on."""
+    port: int | None = None
+    """Number of the port in its system. Default: 1 for the first port of the profile, 2 for the next, and so on."""
+    port_priority: int | None = None
+    """Priority of the port. Default: 32768."""
+    activity: Literal["active", "passive"] | None = None
+    """Whether the port speaks first. Default: active."""
+    timeout: Literal["short", "long"] | None = None
+    """How soon a silent partner is given up: after 3 s or 90 s. It follows how often the partner is to send.
+    Default: short.
+    """
+    wait: str | None = None
+    """How long to wait until the port distributes. Traffic then starts all the same, and the result is not valid;
+    if no port of the lag distributes, the run ends with an error. Default: 10s.
+    """
 
 
 @dataclass(kw_only=True)
@@ -990,14 +1022,14 @@ class Client(Written):
     """Port of emulated clients. Leave it out if the clients are external."""
     addresses: AddressesOr | None = None
     """Addresses of clients; the port answers for all of them. Default: the port's own."""
-    hosts: str | Sequence[str] | None = None
-    """Hosts of the port whose own addresses the clients have, instead of 'addresses'. The name of an entry with
-    'count' means all its hosts.
+    hosts: EndHostsOr | None = None
+    """Hosts of the port that the clients are: those whose own addresses they have, instead of 'addresses'; or the
+    clients that are behind each, in its VLAN and by its gateway.
     """
     ports: int | float | str | None = None
     """Source ports of clients. Default: 1024..65535."""
-    mac: str | None = None
-    """MAC address to send to. Default: the next hop's, resolved."""
+    mac: NextHopOr | None = None
+    """MAC address to send to, or one for each of 'hosts'. Default: the next hop's, resolved."""
     tcp: Tcp | Mapping[str, Any] | None = None
     """TCP options of clients; override those of both ends."""
     udp: Udp | Mapping[str, Any] | None = None
@@ -1016,6 +1048,17 @@ network ('10.1.0.0/16'), a list of those, or those with the relative number of s
 ('{10.0.0.10: 3, 10.0.0.11..10.0.0.20: 1}'). For clients also 'dhcp': the addresses that the port's DHCP clients
 get.
 """
+
+
+EndHostsOr: TypeAlias = "str | Sequence[str] | Mapping[str, AddressesOr]"
+"""Hosts of a port that are an end of sessions: a name or a list of names (that of an entry with 'count' means all
+its hosts), or the addresses behind each host ('{red: 16.0.0.1..16.0.0.99, blue: 16.0.1.0/24}'). Beside 'addresses'
+these say which host has which of them, and 'addresses' their order.
+"""
+
+
+NextHopOr: TypeAlias = "str | Mapping[str, str]"
+"""Where clients send to: a MAC address, or one for each of their hosts."""
 
 
 @dataclass(kw_only=True)
@@ -1102,9 +1145,9 @@ class Server(Written):
     """Port of emulated servers. Leave it out if the servers are external."""
     addresses: AddressesOr | None = None
     """Addresses of servers; the port answers for all of them. Default: the port's own."""
-    hosts: str | Sequence[str] | None = None
-    """Hosts of the port whose own addresses the servers have, instead of 'addresses'. The name of an entry with
-    'count' means all its hosts.
+    hosts: EndHostsOr | None = None
+    """Hosts of the port that the servers are: those whose own addresses they have, instead of 'addresses'; or the
+    servers that are behind each. The same servers may be behind several hosts in different VLANs.
     """
     ports: int | float | str | None = None
     """Ports of servers. Default: the application's: 80 for http (443 with TLS), 53 for dns, 7 for echo, 9 for

@@ -283,7 +283,7 @@ class BackToBackRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BgpPeerState(HasState):
+class BgpPeerState:
     """A BGP peer, and the speaker behind a port that talks to it."""
 
     port: str

@@ -123,7 +123,7 @@ pub enum LacpTrouble {
     Passive,
     /// No LACPDU came so far.
     Silent,
-    /// None came for the timeout.
+    /// None came for the timeout, or longer.
     Expired,
     /// The partner is its own system.
     LoopedBack,
@@ -335,6 +335,7 @@ impl LacpPort {
         let is_synced = self.partner.state.has(LacpState::SYNCHRONIZATION);
         Some(match self.receive {
             _ if self.is_down() => LacpTrouble::Disabled,
+            _ if !self.is_known && self.counts.received > 0 => LacpTrouble::Expired,
             _ if !self.is_known && !self.config.active => LacpTrouble::Passive,
             _ if !self.is_known => LacpTrouble::Silent,
             LacpReceive::Expired => LacpTrouble::Expired,

@@ -10,6 +10,7 @@ pub(crate) mod content;
 pub(crate) mod dns;
 pub(crate) mod frame;
 pub(crate) mod http;
+pub(crate) mod lacp;
 pub(crate) mod lldp;
 pub(crate) mod options;
 pub(crate) mod packet;
@@ -32,6 +33,7 @@ pub use self::content::*;
 pub use self::dns::*;
 pub use self::frame::*;
 pub use self::http::*;
+pub use self::lacp::*;
 pub use self::lldp::*;
 pub use self::options::*;
 pub use self::packet::{Content, FieldValue, PacketElement};
@@ -139,6 +141,8 @@ pub struct PortDoc {
     pub multicast: Option<MulticastDoc>,
     /// What the port's hosts say of themselves by LLDP, and whether neighbours are listed. '{}' is an agent with all defaults.
     pub lldp: Option<LldpDoc>,
+    /// Lag the port belongs to by LACP. '{}' is the lag 'lag', with all defaults.
+    pub lacp: Option<LacpDoc>,
     /// BGP sessions of the port's hosts with the device, and the routes they advertise.
     pub bgp: Option<BgpDoc>,
     /// Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC

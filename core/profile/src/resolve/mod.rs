@@ -9,6 +9,7 @@ mod criteria;
 mod frame;
 mod groups;
 mod hosts;
+mod lacp;
 mod lldp;
 mod mark;
 mod packet;
@@ -124,6 +125,7 @@ impl Resolver<'_> {
                 || port.dhcpv6.is_some()
                 || port.multicast.is_some()
                 || port.lldp.is_some()
+                || port.lacp.is_some()
                 || port.bgp.is_some();
             port.capture.is_some() || port.punt.is_some() || hosts_act
         };
@@ -176,6 +178,7 @@ impl Resolver<'_> {
             self.indices.push(HostIndex::new(&plan));
             self.ports.push(plan);
         }
+        self.lags();
     }
 
     fn port(&mut self, name: &str, port: &PortDoc) -> PortPlan {
@@ -188,6 +191,8 @@ impl Resolver<'_> {
             dhcpv6: port.dhcpv6.as_ref().map(|dhcp| self.dhcpv6(name, dhcp, &vlans)),
             multicast: port.multicast.as_ref().map(|multicast| self.multicast(name, multicast)),
             lldp: port.lldp.as_ref().map(|lldp| self.lldp(name, lldp, &hosts)),
+            // Ports of a lag are known once all ports are: see `lags`.
+            lacp: None,
             bgp,
             punt,
             name: name.to_owned(),

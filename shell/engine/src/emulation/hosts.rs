@@ -8,6 +8,7 @@
 use super::bgp::Speakers;
 use super::dhcp6::Clients6;
 use super::failure::nobody_bound;
+use super::lacp::LagPort;
 use super::lldp::Agents;
 use crate::control::commands::Commands;
 use crate::error::EngineError;
@@ -17,6 +18,7 @@ use crate::worker::commands::{HostEvent, WorkerCommand};
 use crate::worker::receive::Receiver;
 use emulate::dhcp::{DhcpClients, DhcpConfig};
 use emulate::groups::{GroupHost, GroupMembers, Membership};
+use emulate::lacp::{LacpPort, run_lag};
 use emulate::link_local;
 use neighbour::{Host, Hosts, Mac};
 use port::{BURST, Burst, Clock, TxQueue};
@@ -28,6 +30,17 @@ use wire::signature::Mark;
 
 /// How long the last messages may take: a report of leaving is repeated within a second.
 const FAREWELL: Nanos = Nanos::from_secs(2);
+
+/// What is done before traffic, or after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Ports of lags come up: what hosts say before goes nowhere.
+    Lags,
+    /// Hosts begin.
+    Hosts,
+    /// All take leave.
+    End,
+}
 
 /// What hosts of all ports do.
 #[derive(Debug)]
@@ -46,6 +59,7 @@ pub(super) struct PortEmulation {
     pub(super) dhcp6: Option<Clients6>,
     pub(super) members: Option<GroupMembers>,
     pub(super) lldp: Option<Agents>,
+    pub(super) lacp: Option<LagPort>,
     pub(super) bgp: Option<Speakers>,
     /// The port's hosts, who answer ARP and echo where workers do not yet or no longer; none without BGP speakers.
     hosts: Option<Hosts>,
@@ -102,6 +116,7 @@ impl Emulation {
             members: port.multicast.as_ref().map(|multicast| members(multicast, port.own(), macs[0])),
             later: port.multicast.as_ref().map_or_else(Vec::new, later),
             lldp: port.lldp.as_ref().map(|lldp| Agents::new(lldp, macs)),
+            lacp: port.lacp.as_ref().map(|lacp| LagPort::new(lacp, macs[0], &plan.ports, &own)),
             bgp: None,
             hosts: None,
         };
@@ -125,13 +140,14 @@ impl Emulation {
                 || port.dhcp6.is_some()
                 || port.members.is_some()
                 || port.lldp.is_some()
+                || port.lacp.is_some()
                 || port.bgp.is_some()
         };
         self.ports.iter().any(is_active)
     }
 
-    /// Gets addresses, joins groups and establishes BGP sessions, until all is done, or time is up, or the run is stopped. With
-    /// `patient`, nobody waits for BGP sessions, and nobody minds if there are none.
+    /// Aggregates ports; then gets addresses, joins groups and establishes BGP sessions, until all is done, or time is up, or the run
+    /// is stopped. With `patient`, nobody waits for ports of lags and BGP sessions, and nobody minds if there are none.
     pub(crate) fn begin<C: Clock>(
         &mut self,
         plan: &Plan,
@@ -144,6 +160,7 @@ impl Emulation {
         if !self.is_active() {
             return Ok(());
         }
+        self.aggregate(rig, clock, commands, patient, idle)?;
         let now = clock.now();
         for (port, plan) in self.ports.iter_mut().zip(&plan.ports) {
             let at_once = plan.multicast.iter().flat_map(|multicast| &multicast.memberships);
@@ -154,7 +171,7 @@ impl Emulation {
             v4.map(|clients| clients.timeout).max(v6.map(|clients| clients.timeout))
         });
         let deadline = now.saturating_add(timeouts.max().unwrap_or(Nanos::ZERO).max(FAREWELL));
-        self.exchange(rig, clock, idle, true, |emulation, now| {
+        self.exchange(rig, clock, idle, Stage::Hosts, |emulation, now| {
             commands.take_protocols().into_iter().for_each(|request| emulation.carry_out(now, request));
             let is_done = |port: &mut PortEmulation| {
                 let is_late = |clients: &Clients| now > deadline || clients.machine.all_bound();
@@ -194,6 +211,42 @@ impl Emulation {
         Ok(())
     }
 
+    /// Waits until all ports of lags distribute, or their time is up, or the run is stopped. With `patient`, nobody waits.
+    fn aggregate<C: Clock>(
+        &mut self,
+        rig: &mut Rig,
+        clock: &C,
+        commands: &mut Commands,
+        patient: bool,
+        idle: &dyn Fn(Nanos),
+    ) -> Result<(), EngineError> {
+        if patient || self.lag_ports().next().is_none() {
+            return Ok(());
+        }
+        self.exchange(rig, clock, idle, Stage::Lags, |emulation, now| {
+            commands.take_protocols().into_iter().for_each(|request| emulation.carry_out(now, request));
+            // All of them: each notes when its time begins.
+            let late = emulation.ports.iter_mut().flat_map(|port| &mut port.lacp);
+            let waiting = late.filter_map(|lacp| (!lacp.may_start(now)).then_some(())).count();
+            commands.is_stopped() || waiting == 0
+        })?;
+        if commands.is_stopped() {
+            return Ok(());
+        }
+        let is_up = |lag: usize| self.lag_ports().any(|(_, port)| port.lag == lag && port.machine.is_up());
+        let down = self.lag_ports().find(|(_, lacp)| !is_up(lacp.lag));
+        if let Some((port, reason)) = down.and_then(|(port, lacp)| Some((port, lacp.missing()?))) {
+            return Err(EngineError::Lacp { port: port.to_owned(), reason });
+        }
+        self.ports.iter_mut().flat_map(|port| &mut port.lacp).for_each(LagPort::note_start);
+        Ok(())
+    }
+
+    /// The ports that belong to lags, with their names.
+    fn lag_ports(&self) -> impl Iterator<Item = (&str, &LagPort)> {
+        self.ports.iter().filter_map(|port| Some((port.name.as_str(), port.lacp.as_ref()?)))
+    }
+
     /// The leased addresses there are, of each port.
     pub(crate) fn leases(&self) -> Vec<Vec<ClientAddress>> {
         let of = |port: &PortEmulation| {
@@ -221,22 +274,38 @@ impl Emulation {
             let later = port.later.last().map_or(Nanos::MAX, |(at, ..)| self.epoch.saturating_add(*at));
             let bgp = port.bgp.as_ref().map_or(Nanos::MAX, Speakers::next_due);
             let lldp = port.lldp.as_ref().map_or(Nanos::MAX, |agents| agents.machine.next_due());
+            let lacp = port.lacp.as_ref().map_or(Nanos::MAX, |lacp| lacp.machine.next_due());
             let clients6 = port.dhcp6.as_ref().map_or(Nanos::MAX, Clients6::next_due);
-            clients.min(clients6).min(members).min(later).min(bgp).min(lldp)
+            clients.min(clients6).min(members).min(later).min(bgp).min(lldp).min(lacp)
         };
         self.ports.iter().map(due).min().unwrap_or(Nanos::MAX)
+    }
+
+    /// Takes in a frame that the port with this number received.
+    pub(crate) fn take(&mut self, now: Nanos, port: usize, frame: &[u8]) {
+        self.ports[port].take(now, frame);
+    }
+
+    /// The frames that are due, of each port.
+    pub(crate) fn poll(&mut self, now: Nanos) -> Vec<Vec<Vec<u8>>> {
+        self.run_lags(now);
+        let due = |port: &mut PortEmulation| {
+            let mut frames = Vec::new();
+            port.poll(now, self.epoch, &mut frames);
+            frames
+        };
+        self.ports.iter_mut().map(due).collect()
     }
 
     /// Takes in what workers handed over, and adds the commands for them.
     pub(crate) fn turn(&mut self, now: Nanos, events: &[HostEvent]) -> Vec<WorkerCommand> {
         for event in events {
             if let HostEvent::Received { port, at, frame } = event {
-                self.ports[*port].take(*at, frame);
+                self.take(*at, *port, frame);
             }
         }
-        let (mut commands, mut frames) = (Vec::new(), Vec::new());
-        for (index, port) in self.ports.iter_mut().enumerate() {
-            port.poll(now, self.epoch, &mut frames);
+        let mut commands = Vec::new();
+        for (index, mut frames) in self.poll(now).into_iter().enumerate() {
             while !frames.is_empty() {
                 let some = frames.drain(..frames.len().min(BURST)).collect();
                 commands.push(WorkerCommand::SendFrames { port: index, frames: some, tag: None });
@@ -278,12 +347,16 @@ impl Emulation {
             if let Some(agents) = &mut port.lldp {
                 agents.end(now);
             }
+            if let Some(lacp) = &mut port.lacp {
+                last = last.max(now + FAREWELL);
+                lacp.end(now);
+            }
             if let Some(speakers) = &mut port.bgp {
                 last = last.max(now + FAREWELL);
                 speakers.end(now);
             }
         }
-        self.exchange(rig, clock, idle, false, |emulation, now| {
+        self.exchange(rig, clock, idle, Stage::End, |emulation, now| {
             let is_done = |port: &PortEmulation| {
                 let is_released = |clients: &Clients| clients.machine.next_due() == Nanos::MAX;
                 let has_left = |members: &GroupMembers| members.next_due() == Nanos::MAX;
@@ -291,19 +364,31 @@ impl Emulation {
                     && port.dhcp6.as_ref().is_none_or(Clients6::is_released)
                     && port.members.as_ref().is_none_or(has_left)
                     && port.lldp.as_ref().is_none_or(|agents| agents.machine.has_left())
+                    && port.lacp.as_ref().is_none_or(|lacp| lacp.machine.has_left())
                     && port.bgp.as_ref().is_none_or(|speakers| speakers.machine.is_over())
             };
             now > last || emulation.ports.iter().all(is_done)
         })
     }
 
-    /// Sends and receives until `is_done`; `sets_up` is whether BGP speakers are to begin.
+    /// Brings the ports of all lags up to `now`.
+    fn run_lags(&mut self, now: Nanos) {
+        let lags = self.ports.iter().flat_map(|port| &port.lacp).map(|lacp| lacp.lag + 1).max();
+        for lag in 0..lags.unwrap_or(0) {
+            let ports = self.ports.iter_mut().flat_map(|port| &mut port.lacp);
+            let mut ports: Vec<&mut LacpPort> =
+                ports.filter(|port| port.lag == lag).map(|port| &mut port.machine).collect();
+            run_lag(now, &mut ports);
+        }
+    }
+
+    /// Sends and receives until `is_done`.
     fn exchange<C: Clock>(
         &mut self,
         rig: &mut Rig,
         clock: &C,
         idle: &dyn Fn(Nanos),
-        sets_up: bool,
+        stage: Stage,
         mut is_done: impl FnMut(&mut Self, Nanos) -> bool,
     ) -> Result<(), EngineError> {
         for port in &mut rig.ports {
@@ -321,10 +406,20 @@ impl Emulation {
                         }
                     });
                 }
-                if let (Some(speakers), Some(hosts), true) = (&mut port.bgp, &port.hosts, sets_up) {
+                if let Some(queue) = rig.queues.tx.first_mut() {
+                    frames.drain(..).for_each(|frame| send(queue.as_mut(), &frame));
+                }
+            }
+            self.run_lags(now);
+            for (port, rig) in self.ports.iter_mut().zip(&mut rig.ports) {
+                if let (Some(speakers), Some(hosts), Stage::Hosts) = (&mut port.bgp, &port.hosts, stage) {
                     speakers.set_up(now, hosts, &mut frames);
                 }
-                port.poll(now, self.epoch, &mut frames);
+                if stage == Stage::Lags {
+                    port.lacp.iter_mut().for_each(|lacp| lacp.machine.poll(now, &mut frames));
+                } else {
+                    port.poll(now, self.epoch, &mut frames);
+                }
                 if let Some(queue) = rig.queues.tx.first_mut() {
                     frames.drain(..).for_each(|frame| send(queue.as_mut(), &frame));
                 }
@@ -344,6 +439,9 @@ impl PortEmulation {
             && speakers.take(now, frame, hosts)
         {
             return true;
+        }
+        if emulate::is_slow(frame) {
+            return self.lacp.as_mut().is_some_and(|lacp| lacp.machine.take(now, frame));
         }
         emulate::may_concern(frame)
             && (self.dhcp.as_mut().is_some_and(|clients| clients.machine.take(now, frame))
@@ -391,6 +489,9 @@ impl PortEmulation {
         }
         if let Some(agents) = &mut self.lldp {
             agents.poll(now, frames);
+        }
+        if let Some(lacp) = &mut self.lacp {
+            lacp.machine.poll(now, frames);
         }
         if let Some(speakers) = &mut self.bgp {
             speakers.machine.poll(now, frames);

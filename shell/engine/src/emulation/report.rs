@@ -1,7 +1,8 @@
-//! What became of DHCP clients, memberships, LLDP agents and BGP sessions: their rows of the result, and sentences.
+//! What became of DHCP clients, memberships, LLDP agents, ports of lags and BGP sessions: their rows of the result, and sentences.
 
 use super::bgp::Speakers;
 use super::hosts::{Clients, Emulation};
+use super::lacp::LagPort;
 use super::times::times;
 use result::{BgpResult, DhcpResult, MulticastResult, Named, PortResult, ResultDocument};
 use units::{Nanos, count};
@@ -35,6 +36,13 @@ impl Emulation {
                     verdict.notes.push(note);
                 }
             }
+            if let Some(lacp) = &port.lacp {
+                if let Some(reason) = lacp.complaint() {
+                    verdict.valid = false;
+                    verdict.reasons.push(format!("port {name}: {reason}"));
+                }
+                verdict.notes.extend(lacp.note().map(|note| format!("port {name}: {note}")));
+            }
             if let Some(speakers) = &port.bgp {
                 for reason in speakers.complaints.clone() {
                     verdict.valid = false;
@@ -51,6 +59,7 @@ impl Emulation {
             row.dhcp = port.dhcp.as_ref().map(|clients| dhcp(clients, port.commanded.dhcp));
             row.dhcpv6 = port.dhcp6.as_ref().map(|clients| clients.report(port.commanded.dhcp6));
             row.lldp = port.lldp.as_ref().map(|agents| agents.report(port.commanded.lldp));
+            row.lacp = port.lacp.as_ref().map(LagPort::report);
             row.bgp = port.bgp.as_ref().map(|speakers| bgp(speakers, port.commanded.bgp));
             row.multicast = port.members.as_ref().map(|members| {
                 let counts = members.counts();

@@ -2,7 +2,7 @@
 
 use crate::control::commands::Commands;
 use crate::counts::interval::PortCounts;
-use crate::emulation::send;
+use crate::emulation::{Emulation, send};
 use crate::error::EngineError;
 use crate::observer::TrialObserver;
 use crate::trial::Trial;
@@ -27,7 +27,7 @@ pub(super) fn prepare<'p, C: Clock>(
     clock: &C,
     histograms: bool,
     without: bool,
-    commands: &mut Commands,
+    (commands, emulation): (&mut Commands, &mut Emulation),
     observer: &mut dyn TrialObserver,
     idle: &dyn Fn(Nanos),
 ) -> Result<Trial<'p>, EngineError> {
@@ -35,7 +35,7 @@ pub(super) fn prepare<'p, C: Clock>(
     let mut neighbours = hosts.neighbours(plan);
     rig.open_punts(plan, &hosts)?;
     rig.start_protocols(plan)?;
-    resolve(rig, &hosts, &mut neighbours, clock, commands, idle)?;
+    resolve(rig, &hosts, &mut neighbours, clock, commands, emulation, idle)?;
     let listens = plan.streams.is_empty() && plan.sessions.iter().all(|entry| entry.session.client.is_none());
     for (index, resolver) in neighbours.iter().enumerate() {
         let port = &plan.ports[index];
@@ -58,13 +58,14 @@ pub(super) fn prepare<'p, C: Clock>(
 }
 
 /// Asks on every port for its neighbours, answering what is asked meanwhile, until all have answered or it is time. Passes frames
-/// of namespaces on until what speaks in them is up, or the run is stopped.
+/// of namespaces on until what speaks in them is up, or the run is stopped. What hosts have begun by themselves goes on.
 fn resolve<C: Clock>(
     rig: &mut Rig,
     hosts: &EmulatedHosts,
     neighbours: &mut [Resolver],
     clock: &C,
     commands: &mut Commands,
+    emulation: &mut Emulation,
     idle: &dyn Fn(Nanos),
 ) -> Result<(), EngineError> {
     let deadline = clock.now() + Nanos::from_secs(RESOLVE_S);
@@ -82,8 +83,11 @@ fn resolve<C: Clock>(
         if (next == Nanos::MAX || now > deadline) && !waits {
             return Ok(());
         }
-        for ((port, hosts), resolver) in rig.ports.iter_mut().zip(&hosts.ports).zip(neighbours.iter_mut()) {
-            let mut frames = resolver.requests(now, hosts);
+        let mut due = emulation.poll(now).into_iter();
+        let ports = rig.ports.iter_mut().zip(&hosts.ports).zip(neighbours.iter_mut());
+        for (index, ((port, hosts), resolver)) in ports.enumerate() {
+            let mut frames = due.next().unwrap_or_default();
+            frames.extend(resolver.requests(now, hosts));
             let (mut entries, exit) = match &mut port.punt {
                 Some(punt) => (punt.entries.iter_mut(), Some(&mut punt.exit)),
                 None => ([].iter_mut(), None),
@@ -92,6 +96,7 @@ fn resolve<C: Clock>(
                 let mut entry = entries.next();
                 Receiver::new(queue.as_mut(), 0, Mark::of_run(0), 0).listen(|frame, is_unfinished| {
                     resolver.take(hosts, frame);
+                    emulation.take(now, index, frame);
                     if let Some(entry) = &mut entry {
                         entry.take(frame, is_unfinished, &mut PortCounts::default());
                     }
@@ -103,7 +108,8 @@ fn resolve<C: Clock>(
                 frames.iter().for_each(|frame| send(queue.as_mut(), frame));
             }
         }
-        let next = if waits { now } else { next.min(deadline) };
+        let hosts_due = emulation.next_due().max(now + Nanos::from_millis(1));
+        let next = if waits { now } else { next.min(deadline).min(hosts_due) };
         idle(next.max(Nanos(now.0 + 1)));
     }
 }

@@ -92,6 +92,9 @@ impl Trial<'_> {
                 if self.plan.ports[index].bgp.is_some() {
                     receiver.leave_bgp();
                 }
+                if self.plan.ports[index].lacp.is_some() {
+                    receiver.join_lag();
+                }
                 all[(first + n) % workers].1.push(receiver);
             }
             next += if senders < workers { senders } else { 0 };

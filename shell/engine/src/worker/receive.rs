@@ -33,6 +33,8 @@ pub(crate) struct Receiver<'a> {
     punt: Option<&'a mut PuntEntry>,
     /// Whether the port's hosts have BGP sessions, which control looks after.
     speaks_bgp: bool,
+    /// Whether the port is one of a lag, which control looks after.
+    is_in_lag: bool,
     /// What may be answers to pings or for hosts that control looks after, while there are some.
     overheard: Option<Vec<HostEvent>>,
     /// Packets whose fragments arrive one by one.
@@ -59,6 +61,7 @@ impl<'a> Receiver<'a> {
             tap: None,
             punt: None,
             speaks_bgp: false,
+            is_in_lag: false,
             overheard: None,
             pieces: Pieces::new(mtu),
             records: None,
@@ -100,6 +103,11 @@ impl<'a> Receiver<'a> {
     /// Leaves segments from and to BGP's port to control, whatever sessions there are.
     pub(crate) fn leave_bgp(&mut self) {
         self.speaks_bgp = true;
+    }
+
+    /// Leaves frames of slow protocols to control.
+    pub(crate) fn join_lag(&mut self) {
+        self.is_in_lag = true;
     }
 
     pub(crate) fn port(&self) -> usize {
@@ -259,7 +267,8 @@ impl<'a> Receiver<'a> {
                     match look_closer(&self.mark, data, now, counts, hosts, answers, aside) {
                         Some(found) => found,
                         None => {
-                            keep_for_control(&mut self.overheard, self.port, now, data, counts);
+                            let overheard = self.overheard.as_mut();
+                            keep_for_control(overheard, self.is_in_lag, self.port, now, data, counts);
                             continue;
                         }
                     }
@@ -371,17 +380,19 @@ fn look_closer(
     found.ok()
 }
 
-/// Keeps a foreign frame if it may be the answer to a ping, or for a host that control looks after.
+/// Keeps a foreign frame if it may be the answer to a ping, or for a host or a port of a lag that control looks after.
 #[inline]
 fn keep_for_control(
-    overheard: &mut Option<Vec<HostEvent>>,
+    overheard: Option<&mut Vec<HostEvent>>,
+    is_in_lag: bool,
     port: usize,
     at: Nanos,
     data: &[u8],
     counts: &mut PortCounts,
 ) {
     let Some(overheard) = overheard else { return };
-    if !(neighbour::may_answer(data) || emulate::may_concern(data) || bgp::may_concern(data)) {
+    let is_for_hosts = || neighbour::may_answer(data) || emulate::may_concern(data) || bgp::may_concern(data);
+    if !(is_in_lag && emulate::is_slow(data) || is_for_hosts()) {
         return;
     }
     if overheard.len() < HOST_EVENTS_MAX {
@@ -429,14 +440,28 @@ mod tests {
         frame[12..15].copy_from_slice(&[8, 0, 0x45]);
         frame[23] = 6;
         frame[36..38].copy_from_slice(&bgp::PORT.to_be_bytes());
-        let (mut overheard, mut counts) = (Some(Vec::new()), PortCounts::default());
+        let (mut overheard, mut counts) = (Vec::new(), PortCounts::default());
+        let mut keep = |overheard: Option<&mut Vec<HostEvent>>, is_in_lag, data: &[u8]| {
+            keep_for_control(overheard, is_in_lag, 0, Nanos::ZERO, data, &mut counts);
+            counts.rx_hosts_busy
+        };
         for _ in 0..HOST_EVENTS_MAX + 3 {
-            keep_for_control(&mut overheard, 0, Nanos::ZERO, &frame, &mut counts);
+            keep(Some(&mut overheard), false, &frame);
             // Nobody's.
-            keep_for_control(&mut overheard, 0, Nanos::ZERO, &[0; 60], &mut counts);
+            keep(Some(&mut overheard), true, &[0; 60]);
         }
-        assert_eq!((overheard.unwrap().len(), counts.rx_hosts_busy), (HOST_EVENTS_MAX, 3));
-        keep_for_control(&mut None, 0, Nanos::ZERO, &frame, &mut counts);
-        assert_eq!(counts.rx_hosts_busy, 3);
+        assert_eq!(keep(None, false, &frame), 3);
+        assert_eq!(overheard.len(), HOST_EVENTS_MAX);
+    }
+
+    #[test]
+    fn slow_protocols_are_kept_for_ports_of_lags_alone() {
+        let mut frame = [0; 124];
+        frame[12..14].copy_from_slice(&[0x88, 0x09]);
+        let (mut overheard, mut counts) = (Vec::new(), PortCounts::default());
+        for (is_in_lag, kept) in [(false, 0), (true, 1)] {
+            keep_for_control(Some(&mut overheard), is_in_lag, 0, Nanos::ZERO, &frame, &mut counts);
+            assert_eq!(overheard.len(), kept);
+        }
     }
 }

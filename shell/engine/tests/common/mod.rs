@@ -81,6 +81,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         dhcpv6: None,
         multicast: None,
         lldp: None,
+        lacp: None,
         bgp: None,
         rate_max: None,
     };

@@ -1,0 +1,134 @@
+//! Ports of lags, and what became of them.
+//!
+//! Not here: the protocol (`emulate::lacp`).
+
+use emulate::lacp::{LacpConfig, LacpEnd, LacpPort};
+use neighbour::Mac;
+use profile::plan::{LacpPlan, PortPlan};
+use result::{LacpEndResult, LacpResult};
+use units::Nanos;
+
+/// A port of a lag.
+#[derive(Debug)]
+pub(super) struct LagPort {
+    pub(super) machine: LacpPort,
+    /// The number of its lag.
+    pub(super) lag: usize,
+    name: String,
+    wait: Nanos,
+    /// Until when traffic waits for it.
+    deadline: Option<Nanos>,
+    /// That it did not distribute when the time to wait was over.
+    late: Option<String>,
+    flaps_before: u64,
+    /// How it stood when traffic had ended.
+    at_end: Option<LacpResult>,
+}
+
+impl LagPort {
+    /// That of `plan`; `all` are all ports, and `macs` their hardware addresses.
+    pub(super) fn new(plan: &LacpPlan, mac: Mac, all: &[PortPlan], macs: &[Mac]) -> Self {
+        let is_in = |port: &PortPlan| port.lacp.as_ref().is_some_and(|other| other.lag == plan.lag);
+        let first = all.iter().zip(macs).find(|(port, _)| is_in(port)).map_or(mac, |(_, mac)| *mac);
+        let system = if plan.has_system { plan.config.system } else { first };
+        Self {
+            machine: LacpPort::new(LacpConfig { mac, system, ..plan.config.clone() }),
+            lag: plan.lag,
+            name: plan.name.clone(),
+            wait: plan.wait,
+            deadline: None,
+            late: None,
+            flaps_before: 0,
+            at_end: None,
+        }
+    }
+
+    /// Whether traffic need not wait for it any longer.
+    pub(super) fn may_start(&mut self, now: Nanos) -> bool {
+        let deadline = *self.deadline.get_or_insert(now.saturating_add(self.wait));
+        self.machine.is_up() || now >= deadline
+    }
+
+    /// The time to wait is over: notes how it stands.
+    pub(super) fn note_start(&mut self) {
+        self.flaps_before = self.machine.counts().flaps;
+        self.late = self.missing();
+    }
+
+    /// That it does not distribute, in a sentence; `None` if it does.
+    pub(super) fn missing(&self) -> Option<String> {
+        let trouble = self.machine.trouble()?;
+        Some(format!("it did not distribute in its lag '{}' within {}: {trouble}", self.name, self.wait))
+    }
+
+    /// Traffic has ended: notes how it stands, and begins to leave.
+    pub(super) fn end(&mut self, now: Nanos) {
+        self.at_end = Some(self.stands());
+        self.machine.leave(now);
+    }
+
+    /// What makes the result invalid.
+    pub(super) fn complaint(&self) -> Option<String> {
+        self.late.clone()
+    }
+
+    /// That it stopped to distribute.
+    pub(super) fn note(&self) -> Option<String> {
+        let stands = self.stood();
+        let flaps = stands.flaps - self.flaps_before;
+        let times = if flaps == 1 { "once".to_owned() } else { format!("{flaps} times") };
+        let now = stands.reason.map_or_else(String::new, |reason| format!("; at the end {reason}"));
+        (flaps > 0).then(|| {
+            format!("it stopped distributing in its lag '{}' {times} while traffic ran{now}", self.name)
+        })
+    }
+
+    /// What it did; before the end of traffic how it stands now.
+    pub(super) fn report(&self) -> LacpResult {
+        let counts = self.machine.counts();
+        LacpResult {
+            tx_lacpdus: counts.sent,
+            rx_lacpdus: counts.received,
+            rx_errors: counts.illegal,
+            rx_unknown: counts.unknown,
+            rx_markers: counts.markers,
+            tx_marker_responses: counts.markers_answered,
+            ..self.stood()
+        }
+    }
+
+    fn stood(&self) -> LacpResult {
+        self.at_end.clone().unwrap_or_else(|| self.stands())
+    }
+
+    fn stands(&self) -> LacpResult {
+        let (machine, counts) = (&self.machine, self.machine.counts());
+        LacpResult {
+            lag: self.name.clone(),
+            state: machine.mux().name().to_owned(),
+            receive: machine.receive().name().to_owned(),
+            reason: machine.trouble().map(|trouble| trouble.to_string()),
+            distributing_after_s: machine.came_up_after().map(Nanos::as_secs_f64),
+            flaps: counts.flaps,
+            tx_lacpdus: counts.sent,
+            rx_lacpdus: counts.received,
+            rx_errors: counts.illegal,
+            rx_unknown: counts.unknown,
+            rx_markers: counts.markers,
+            tx_marker_responses: counts.markers_answered,
+            actor: row(&machine.actor()),
+            partner: machine.partner().map(row),
+        }
+    }
+}
+
+fn row(end: &LacpEnd) -> LacpEndResult {
+    LacpEndResult {
+        system: units::Mac(end.system).to_string(),
+        system_priority: end.system_priority.into(),
+        key: end.key.into(),
+        port: end.port.into(),
+        port_priority: end.port_priority.into(),
+        state: end.state.names().map(str::to_owned).collect(),
+    }
+}
