@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 
+import mrt
 import pytest
 from lab import LONG, missing, need, settled, stream, wait_until
 from server import Server
@@ -155,12 +156,76 @@ def test_of_two_connections_one_stays(lab, router_id):
     assert (row["established"], row["flaps"], row["advertised"]) == (len(numbers), 0, 10 * len(numbers)), row
 
 
+def test_routes_of_a_file_reach_the_device_as_they_are(lab):
+    """Each prefix of an MRT file is in FRR's table with its AS path, communities and MED, by way of the speaker."""
+    v4 = {f"{20 + n % 7}.{n // 256}.{n % 256}.0/24": [64_900 + n % 9, 4_200_000_000 + n % 5] for n in range(3_000)}
+    v4 |= {f"41.{n}.0.0/{17 + n % 3}": [64_800, 64_801] for n in range(20)} | {"42.0.0.0/7": [7], "43.1.2.3/32": [8, 8, 8, 9]}
+    v6 = {f"2001:db8:{n:x}::/48": [64_700 + n % 3] for n in range(1, 300)}
+    routes = [(prefix, mrt.attributes(path, med=path[0], communities=[(65_001, 7)])) for prefix, path in {**v6, **v4}.items()]
+    routes.append(("44.0.0.0/8", mrt.attributes([10, 20], aggregated=[31, 32])))
+    device = Device(lab, ONE, v6=True)
+    west = peer(routes=[{"mrt": {"file": "rib.mrt"}}])
+    profile = lab.profile(device.ports({"peers": [west]}), [], load={"duration": "4s", "drain": "0s"})
+    (profile.parent / "rib.mrt").write_bytes(mrt.table(routes))
+    process = lab.start_eagre("run", profile, "--json", "-", ns=device.tester)
+    wait_until(lambda: (device.fib(), device.fib("-6")) == (len(v4) + 1, len(v6)), "the routes", 30)
+    for family, hop, wanted in (("ipv4", "10.0.0.2", v4), ("ipv6", "2001:db8::2", v6)):
+        there = device.ask(f"bgp {family} unicast")["routes"]
+        told = {prefix: [(row["path"], row.get("metric"), row["nexthops"][0]["ip"]) for row in rows] for prefix, rows in there.items()}
+        expected = {prefix: [(" ".join(map(str, [65_001, *path])), path[0], hop)] for prefix, path in wanted.items()}
+        if family == "ipv4":
+            expected["44.0.0.0/8"] = [("65001 10 20 {31,32}", None, hop)]
+        assert told == expected
+    said = device.ask("bgp ipv4 unicast 41.3.0.0/17")["paths"][0]
+    assert said["community"]["list"] == ["65001:7"] and said["origin"] == "incomplete", said
+    row = lab.finish(process).json["ports"]["west"]["bgp"]
+    assert (row["advertised"], row["flaps"]) == (len(routes), 0), row
+    # Routes with the same attributes share messages.
+    assert row["updates_sent"] < 200, row
+    wait_until(lambda: device.fib() == 0, "the end of the session", 30)
+
+
+def test_routes_of_a_file_are_limited_and_withdrawn(lab):
+    """Between two ports of the tester: the first routes of one family, which a command withdraws."""
+    routes = [(f"20.0.{n}.0/24", mrt.attributes([n % 5 + 1])) for n in range(100)]
+    routes += [(f"2001:db8:{n}::/48", mrt.attributes([1])) for n in range(100)]
+    ports = both_ends()
+    ports["west"]["bgp"]["peers"][0]["routes"] = [{"name": "rib", "mrt": {"file": "rib.mrt", "limit": 60, "family": "ipv4"}}]
+    profile = lab.profile(ports, [], load={"duration": "2s", "drain": "0s"})
+    (profile.parent / "rib.mrt").write_bytes(mrt.table(routes))
+    done, _ = lab.controlled(profile, ["withdraw rib"], 0.3)
+    west, east = (done.json["ports"][name]["bgp"] for name in ("west", "east"))
+    assert (west["advertised"], west["withdrawn"]) == (60, 60), west
+    assert (east["received_ipv4"], east["received_ipv6"], east["received_withdrawn"]) == (60, 0, 60), east
+
+
+def test_files_that_are_no_tables_are_refused(lab):
+    def refused(data, *texts, **keys):
+        west = {"device": "ring:a", "ip": "10.0.0.2/24", "bgp": {"peers": [peer(routes=[{"mrt": {"file": "rib.mrt"}, **keys}])]}}
+        profile = lab.profile({"west": west, "east": {"device": "ring:b"}}, [])
+        if data is not None:
+            (profile.parent / "rib.mrt").write_bytes(data)
+        lab.eagre("run", profile).refused(2, *texts)
+
+    good = mrt.table([("20.0.0.0/8", mrt.attributes([1]))])
+    where = "ports.west.bgp.peers[0].routes[0].mrt.file"
+    refused(None, where, "'rib.mrt': No such file")
+    refused(b"\x1f\x8b\x08", where, "'rib.mrt' is compressed: unpack it first")
+    refused(good[:-1], where, "is cut off, or no MRT file: the record at byte 46 ends behind it")
+    refused(b"", where, "has no IPv4 or IPv6 unicast routes of type TABLE_DUMP_V2")
+    refused(good, "routes[0].as_path", "goes with 'prefixes', not with 'mrt': the file says it", as_path=[5])
+    refused(good, "routes[0].mrt", "'prefixes' says already which routes there are", prefixes="16.0.0.0/8")
+    refused(good, "routes[0].next_hop", "2001:db8::9 is an IPv6 address, and the file has no such routes", next_hop="2001:db8::9")
+    six = mrt.table([("2001:db8:1::/48", mrt.attributes([1]))])
+    refused(six, "needs 'next_hop': host 'west' has no IPv6 address for routes[0]")
+
+
 def restarted(lab, graceful):
     """A run whose session restarts: routes in the FIB meanwhile and afterwards, and the result. Half of them are not advertised again."""
     device = Device(lab, ONE)
     routes = [{"name": "kept", "prefixes": "16.0.0.0/24", "count": 50}, {"name": "left", "prefixes": "17.0.0.0/24", "count": 50}]
-    west = peer(routes=routes, retry="5s", families=["ipv4"], **graceful)
-    profile = lab.profile(device.ports({"peers": [west], "settle": "0s"}), [], load={"duration": "9s", "drain": "0s"})
+    west = peer(routes=routes, retry="8s", families=["ipv4"], **graceful)
+    profile = lab.profile(device.ports({"peers": [west], "settle": "0s"}), [], load={"duration": "14s", "drain": "0s"})
     process = lab.start_eagre("run", profile, "--control", "--json", "-", ns=device.tester, stdin=subprocess.PIPE)
     wait_until(lambda: device.fib() == 100, "the routes", 30)
     time.sleep(1)
@@ -171,7 +236,7 @@ def restarted(lab, graceful):
     time.sleep(2)
     assert state() != "Established"
     meanwhile = device.fib()
-    wait_until(lambda: state() == "Established", "the next session", 10, every=0.1)
+    wait_until(lambda: state() == "Established", "the next session", 15, every=0.1)
     wait_until(lambda: device.fib() == 50, "the routes of the next session", 10)
     done = lab.finish(process)
     return meanwhile, done.json["ports"]["west"]["bgp"]
@@ -184,7 +249,7 @@ def test_a_device_keeps_routes_while_a_session_restarts(lab):
     assert (row["restarts"], row["flaps"], row["graceful_restart_peers"]) == (1, 0, 1), row
     assert row["advertised"] == 150, row
     # With this capability FRR says when it has sent all.
-    assert (row["received_end_of_rib_ipv4"], row["received_end_of_rib_ipv6"]) == (2, 0), row
+    assert 1 <= row["received_end_of_rib_ipv4"] <= 2 and row["received_end_of_rib_ipv6"] == 0, row
 
 
 def test_a_device_withdraws_routes_without_graceful_restart(lab):

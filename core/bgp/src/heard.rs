@@ -130,14 +130,7 @@ impl HeardAttributes {
     fn note(&mut self, kind: u8, value: &[u8], four_byte_as: bool) {
         let number = || value.try_into().ok().map(u32::from_be_bytes);
         match kind {
-            ORIGIN => {
-                self.origin = match value {
-                    [0] => Some(Origin::Igp),
-                    [1] => Some(Origin::Egp),
-                    [2] => Some(Origin::Incomplete),
-                    _ => None,
-                }
-            }
+            ORIGIN => self.origin = Origin::of(value),
             AS_PATH => self.as_path = path(value, four_byte_as).unwrap_or_default(),
             NEXT_HOP => self.next_hop = address(value),
             MULTI_EXIT_DISC => self.med = number(),
@@ -162,7 +155,7 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
 }
 
 /// An AS path; `None` if it is cut off.
-fn path(mut value: &[u8], four_byte_as: bool) -> Option<Vec<PathSegment>> {
+pub(crate) fn path(mut value: &[u8], four_byte_as: bool) -> Option<Vec<PathSegment>> {
     let (mut segments, width) = (Vec::new(), if four_byte_as { 4 } else { 2 });
     while let Some(([kind, count], rest)) = value.split_first_chunk() {
         let (numbers, rest) = rest.split_at_checked(usize::from(*count) * width)?;
@@ -196,6 +189,7 @@ mod tests {
             step: 1,
             same: false,
             attributes,
+            table: None,
             advertise: Nanos::ZERO,
             withdraw: None,
             flap: None,

@@ -17,6 +17,7 @@ mod message;
 mod routes;
 mod session;
 mod speaker;
+mod table;
 mod wires;
 
 pub use counts::BgpCounts;
@@ -29,6 +30,8 @@ pub use message::{
 pub use routes::{Attributes, Family, Flap, Origin, RouteRange};
 pub use session::{Identity, Restart, State};
 pub use speaker::{GroupConfig, PORT, PeerConfig, Speaker, SpeakerConfig, may_concern};
+
+pub use table::{BadTable, RouteTable, TABLE_FILE_MAX, Tables};
 
 /// A hardware address.
 pub type Mac = [u8; 6];

@@ -1,13 +1,17 @@
 //! Routes as a function of their index, and the UPDATE messages that advertise and withdraw them.
 //!
-//! A range says where its prefixes begin, how far apart they are and how many there are; none of them is stored. A message is
-//! filled with as many as fit when it is due.
+//! A range says where its prefixes begin, how far apart they are and how many there are; none of them is stored. Or else it has a table
+//! that was read from a file. A message is filled with as many as fit when it is due.
 
+use crate::heard::PathSegment;
 use crate::message::{
     AS_TRANS, ATTRIBUTE_MP_REACH, ATTRIBUTE_MP_UNREACH, EXTENDED, HEADER, MESSAGE_MAX, put_ip, put_update,
 };
+use crate::table::{RouteTable, put_prefix};
+use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 use units::Nanos;
 
 const WELL_KNOWN: u8 = 0x40;
@@ -21,10 +25,12 @@ pub(crate) const MULTI_EXIT_DISC: u8 = 4;
 pub(crate) const LOCAL_PREF: u8 = 5;
 pub(crate) const COMMUNITIES: u8 = 8;
 const AS4_PATH: u8 = 17;
-const LARGE_COMMUNITIES: u8 = 32;
+pub(crate) const LARGE_COMMUNITIES: u8 = 32;
 
-/// The type of a path segment whose AS numbers are in order.
-const AS_SEQUENCE: u8 = 2;
+/// The type of a path segment whose AS numbers are in no order.
+pub(crate) const AS_SET: u8 = 1;
+/// The type of one whose AS numbers are in order.
+pub(crate) const AS_SEQUENCE: u8 = 2;
 /// LOCAL_PREF that is sent to internal peers if none is given.
 const LOCAL_PREF_USUAL: u32 = 100;
 
@@ -84,6 +90,18 @@ pub enum Origin {
     Incomplete,
 }
 
+impl Origin {
+    /// That of an attribute's value.
+    pub(crate) fn of(value: &[u8]) -> Option<Self> {
+        match value {
+            [0] => Some(Self::Igp),
+            [1] => Some(Self::Egp),
+            [2] => Some(Self::Incomplete),
+            _ => None,
+        }
+    }
+}
+
 /// What is said of routes (RFC 4271 section 5).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Attributes {
@@ -93,6 +111,8 @@ pub struct Attributes {
     pub next_hop: Option<IpAddr>,
     /// ASes behind the peer's own, the nearest first.
     pub as_path: Vec<u32>,
+    /// Segments of the path behind those: sets of ASes, and what follows them.
+    pub path_rest: Vec<PathSegment>,
     /// Whether the path of an external session lacks the peer's own AS.
     pub without_own_as: bool,
     /// MULTI_EXIT_DISC.
@@ -129,8 +149,10 @@ pub struct RouteRange {
     pub step: u32,
     /// Whether all peers advertise the same prefixes; if not, each has the next ones.
     pub same: bool,
-    /// What is said of them.
+    /// What is said of them. With a table: next hop, local preference and whether the own AS is there; the rest is the table's.
     pub attributes: Attributes,
+    /// Routes of a file, instead of a function of their index: then `first` is the first of them, and all peers advertise the same.
+    pub table: Option<Arc<RouteTable>>,
     /// When they are advertised, after the start of traffic; zero is before it.
     pub advertise: Nanos,
     /// When they are withdrawn, after the start of traffic.
@@ -157,6 +179,9 @@ impl RouteRange {
 
     /// The address of prefix `index` of the peer number `peer`; `None` beyond the last address there is.
     pub fn prefix(&self, peer: u32, index: u32) -> Option<IpAddr> {
+        if let Some(table) = &self.table {
+            return table.prefix(index).map(|(ip, _)| ip);
+        }
         let before = if self.same { 0 } else { u64::from(peer) * u64::from(self.count) };
         let place = u128::from(before + u64::from(index)) * u128::from(self.step);
         let free = u32::from(self.family().bits() - self.prefix_len);
@@ -201,16 +226,22 @@ impl RouteRange {
     ) -> u32 {
         let mut next = from;
         let start = out.len();
-        let fill = |out: &mut Vec<u8>, next: &mut u32| {
-            let bytes = usize::from(self.prefix_len.div_ceil(8));
-            while *next < self.count && out.len() - start + 1 + bytes <= MESSAGE_MAX {
-                let Some(prefix) = self.prefix(peer, *next) else { break };
-                out.push(self.prefix_len);
-                match prefix {
-                    IpAddr::V4(ip) => out.extend(&ip.octets()[..bytes]),
-                    IpAddr::V6(ip) => out.extend(&ip.octets()[..bytes]),
-                }
-                *next += 1;
+        let (said, end) = match self.table.as_ref().filter(|_| advertise) {
+            Some(table) => match table.attributes(from) {
+                Some((said, end)) => (Cow::Owned(self.with_own(said)), end),
+                None => return next,
+            },
+            None => (Cow::Borrowed(&self.attributes), self.count),
+        };
+        let mut prefixes = self.prefixes(peer, from).take((end - from) as usize).peekable();
+        // Behind them come so many more bytes.
+        let mut fill = |out: &mut Vec<u8>, behind: usize| {
+            let fits = |out: &Vec<u8>, (_, len): &(IpAddr, u8)| {
+                out.len() - start + 1 + usize::from(len.div_ceil(8)) + behind <= MESSAGE_MAX
+            };
+            while let Some(prefix) = prefixes.next_if(|prefix| fits(out, prefix)) {
+                put_prefix(out, prefix);
+                next += 1;
             }
         };
         put_update(out, |out| match (self.family(), advertise) {
@@ -218,27 +249,23 @@ impl RouteRange {
                 out.extend([0, 0]);
                 // Behind the prefixes comes the length of no attributes.
                 let at = out.len();
-                fill(out, &mut next);
-                if out.len() - start + 2 > MESSAGE_MAX {
-                    out.truncate(out.len() - 1 - usize::from(self.prefix_len.div_ceil(8)));
-                    next -= 1;
-                }
+                fill(out, 2);
                 put_len(out, at);
                 out.extend([0, 0]);
             }
             (Family::Ipv4, true) => {
                 out.extend([0, 0, 0, 0]);
                 let at = out.len();
-                self.put_attributes(out, how);
+                self.put_attributes(out, &said, how);
                 put_len(out, at);
-                fill(out, &mut next);
+                fill(out, 0);
             }
             (Family::Ipv6, _) => {
                 out.extend([0, 0, 0, 0]);
                 let at = out.len();
                 let kind = if advertise { ATTRIBUTE_MP_REACH } else { ATTRIBUTE_MP_UNREACH };
                 if advertise {
-                    self.put_attributes(out, how);
+                    self.put_attributes(out, &said, how);
                 }
                 out.extend([OPTIONAL | EXTENDED, kind, 0, 0]);
                 let value = out.len();
@@ -249,7 +276,7 @@ impl RouteRange {
                     put_ip(out, hop.unwrap_or(std::net::Ipv6Addr::UNSPECIFIED.into()));
                     out.push(0);
                 }
-                fill(out, &mut next);
+                fill(out, 0);
                 put_len(out, value);
                 put_len(out, at);
             }
@@ -257,9 +284,25 @@ impl RouteRange {
         next
     }
 
+    /// Prefixes of the peer number `peer` from a number on.
+    fn prefixes(&self, peer: u32, from: u32) -> Box<dyn Iterator<Item = (IpAddr, u8)> + '_> {
+        match &self.table {
+            Some(table) => Box::new(table.prefixes(from)),
+            None => Box::new(
+                (from..self.count).map_while(move |index| Some((self.prefix(peer, index)?, self.prefix_len))),
+            ),
+        }
+    }
+
+    /// What a table says of routes, with what it does not say.
+    fn with_own(&self, said: Attributes) -> Attributes {
+        let own = &self.attributes;
+        let (next_hop, local_pref, without_own_as) = (own.next_hop, own.local_pref, own.without_own_as);
+        Attributes { next_hop, local_pref, without_own_as, ..said }
+    }
+
     /// Writes all attributes but MP_REACH_NLRI, in the order of their types.
-    fn put_attributes(&self, out: &mut Vec<u8>, how: &Speaking) {
-        let said = &self.attributes;
+    fn put_attributes(&self, out: &mut Vec<u8>, said: &Attributes, how: &Speaking) {
         let origin = match said.origin {
             Origin::Igp => 0,
             Origin::Egp => 1,
@@ -268,7 +311,7 @@ impl RouteRange {
         attribute(out, WELL_KNOWN, ORIGIN, &[origin]);
         let own = (!how.is_internal && !said.without_own_as).then_some(how.own_as);
         let path: Vec<u32> = own.into_iter().chain(said.as_path.iter().copied()).collect();
-        attribute(out, WELL_KNOWN, AS_PATH, &as_path(&path, how.four_byte_as));
+        attribute(out, WELL_KNOWN, AS_PATH, &as_path(&path, &said.path_rest, how.four_byte_as));
         if let Some(IpAddr::V4(hop)) = said.next_hop.or(how.own).filter(|_| self.family() == Family::Ipv4) {
             attribute(out, WELL_KNOWN, NEXT_HOP, &hop.octets());
         }
@@ -284,8 +327,9 @@ impl RouteRange {
             attribute(out, OPTIONAL_TRANSITIVE, COMMUNITIES, &all);
         }
         // RFC 6793 section 4.2.2.
-        if !how.four_byte_as && path.iter().any(|asn| *asn > u16::MAX.into()) {
-            attribute(out, OPTIONAL_TRANSITIVE, AS4_PATH, &as_path(&path, true));
+        let mut all = path.iter().chain(said.path_rest.iter().flat_map(|part| &part.numbers));
+        if !how.four_byte_as && all.any(|asn| *asn > u16::MAX.into()) {
+            attribute(out, OPTIONAL_TRANSITIVE, AS4_PATH, &as_path(&path, &said.path_rest, true));
         }
         if !said.large_communities.is_empty() {
             let all = said.large_communities.iter().flatten().flat_map(|part| part.to_be_bytes());
@@ -322,12 +366,13 @@ fn attribute(out: &mut Vec<u8>, flags: u8, kind: u8, value: &[u8]) {
     out.extend(value);
 }
 
-/// A path of one sequence; an empty one has none (RFC 4271 section 5.1.2).
-fn as_path(path: &[u32], four_byte_as: bool) -> Vec<u8> {
+/// A path of a sequence, which has no segment if it is empty (RFC 4271 section 5.1.2), and segments behind it.
+fn as_path(path: &[u32], rest: &[PathSegment], four_byte_as: bool) -> Vec<u8> {
     let mut out = Vec::new();
-    for segment in path.chunks(255) {
-        out.extend([AS_SEQUENCE, segment.len() as u8]);
-        for asn in segment {
+    let rest = rest.iter().map(|part| (part.kind, &part.numbers[..]));
+    for (kind, numbers) in path.chunks(255).map(|numbers| (AS_SEQUENCE, numbers)).chain(rest) {
+        out.extend([kind, numbers.len() as u8]);
+        for asn in numbers {
             match four_byte_as {
                 true => out.extend(asn.to_be_bytes()),
                 false => out.extend(u16::try_from(*asn).unwrap_or(AS_TRANS).to_be_bytes()),
@@ -344,8 +389,9 @@ impl Attributes {
     /// Whether they leave room for prefixes in a message.
     pub fn fit(&self) -> bool {
         let communities = 4 * self.communities.len() + 12 * self.large_communities.len();
+        let rest: usize = self.path_rest.iter().map(|part| part.numbers.len() + 1).sum();
         // The path may be there twice, once in each width.
-        communities + 2 * 6 * (self.as_path.len() + 1) + 64 <= ATTRIBUTES_MAX
+        communities + 2 * 6 * (self.as_path.len() + 1 + rest) + 64 <= ATTRIBUTES_MAX
     }
 }
 
@@ -364,6 +410,7 @@ mod tests {
             step: 1,
             same: false,
             attributes: Attributes::default(),
+            table: None,
             advertise: Nanos::ZERO,
             withdraw: None,
             flap: None,

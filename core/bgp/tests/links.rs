@@ -52,6 +52,7 @@ fn routes(first: &str, prefix_len: u8, count: u32) -> RouteRange {
         step: 1,
         same: false,
         attributes: Attributes::default(),
+        table: None,
         advertise: Nanos::ZERO,
         withdraw: None,
         flap: None,

@@ -128,6 +128,7 @@ impl Link {
             step: 1,
             same: false,
             attributes: Attributes::default(),
+            table: None,
             advertise: Nanos::ZERO,
             withdraw: None,
             flap: None,

@@ -481,12 +481,16 @@ class BgpRestart(Written):
 
 @dataclass(kw_only=True)
 class BgpRoutes(Written):
-    """Routes with the same attributes. They are made when they are sent: a million take no memory."""
+    """Routes with the same attributes, which are made when they are sent: a million take no memory. Or those of a
+    file, with its attributes.
+    """
 
-    prefixes: str
-    """The first prefix."""
     name: str | None = None
     """What commands to a running trial call them. Several can have one name."""
+    prefixes: str | None = None
+    """The first prefix. Either this or 'mrt'."""
+    mrt: BgpMrt | Mapping[str, Any] | None = None
+    """Routes of a file."""
     count: int | None = None
     """Number of prefixes of each peer. Default: 1."""
     step: int | None = None
@@ -517,6 +521,21 @@ class BgpRoutes(Written):
     """When to withdraw, after the start of traffic. Default: when traffic has ended, with the session."""
     flap: BgpFlap | Mapping[str, Any] | None = None
     """Withdraw and advertise again and again."""
+
+
+@dataclass(kw_only=True)
+class BgpMrt(Written):
+    """Routes of an MRT file, as route collectors publish them (RFC 6396, TABLE_DUMP_V2; unpacked). AS path, origin,
+    MED, communities and large communities are those of the file, by the first peer of the collector that has the
+    prefix. The host's AS number comes first, and the next hop is the host's.
+    """
+
+    file: str
+    """File, relative to the profile; 2 GiB at most."""
+    limit: int | None = None
+    """Number of routes of each family: the first ones in the file. Default: 10000000."""
+    family: Literal["ipv4", "ipv6"] | None = None
+    """Use routes of one family. Default: of both."""
 
 
 @dataclass(kw_only=True)

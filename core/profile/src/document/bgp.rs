@@ -100,15 +100,17 @@ pub enum BgpFamilyDoc {
     Ipv6,
 }
 
-/// Routes with the same attributes. They are made when they are sent: a million take no memory.
+/// Routes with the same attributes, which are made when they are sent: a million take no memory. Or those of a file, with its attributes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BgpRoutes")]
 pub struct BgpRoutesDoc {
     /// What commands to a running trial call them. Several can have one name.
     pub name: Option<Name>,
-    /// The first prefix.
-    pub prefixes: Network,
+    /// The first prefix. Either this or 'mrt'.
+    pub prefixes: Option<Network>,
+    /// Routes of a file.
+    pub mrt: Option<BgpMrtDoc>,
     /// Number of prefixes of each peer.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 10_000_000))]
@@ -148,6 +150,24 @@ pub struct BgpRoutesDoc {
     pub withdraw: Option<Duration>,
     /// Withdraw and advertise again and again.
     pub flap: Option<BgpFlapDoc>,
+}
+
+/// Routes of an MRT file, as route collectors publish them (RFC 6396, TABLE_DUMP_V2; unpacked). AS path, origin, MED, communities and
+/// large communities are those of the file, by the first peer of the collector that has the prefix. The host's AS number comes first,
+/// and the next hop is the host's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BgpMrt")]
+pub struct BgpMrtDoc {
+    /// File, relative to the profile; 2 GiB at most.
+    #[schemars(length(min = 1))]
+    pub file: String,
+    /// Number of routes of each family: the first ones in the file.
+    #[serde(default = "most_routes")]
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub limit: u32,
+    /// Use routes of one family. Default: of both.
+    pub family: Option<BgpFamilyDoc>,
 }
 
 /// Routes that flap, from 'advertise' until 'withdraw'.
@@ -209,7 +229,8 @@ impl BgpRoutesDoc {
     pub fn new(prefixes: Network) -> Self {
         Self {
             name: None,
-            prefixes,
+            prefixes: Some(prefixes),
+            mrt: None,
             count: one(),
             step: one(),
             same: false,
@@ -230,6 +251,10 @@ impl BgpRoutesDoc {
 
 fn one() -> u32 {
     1
+}
+
+fn most_routes() -> u32 {
+    10_000_000
 }
 
 fn yes() -> bool {

@@ -1,9 +1,12 @@
 //! BGP sessions of a port's hosts, and their routes.
 
 use super::{Resolver, family, same_family};
-use crate::document::{BgpDoc, BgpFamilyDoc, BgpOriginDoc, BgpPeerDoc, BgpRoutesDoc};
+use crate::document::{BgpDoc, BgpFamilyDoc, BgpMrtDoc, BgpOriginDoc, BgpPeerDoc, BgpRoutesDoc, Network};
 use crate::plan::{BgpPlan, HostPlan};
-use ::bgp::{Attributes, Family, Flap, Identity, Origin, PeerConfig, RESTART_TIME_MAX, Restart, RouteRange};
+use ::bgp::{
+    Attributes, Family, Flap, Identity, Origin, PeerConfig, RESTART_TIME_MAX, Restart, RouteRange,
+    RouteTable, Tables,
+};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -75,9 +78,9 @@ impl Resolver<'_> {
             return self.reading.fail(format!("{path}.host"), format!("the port has no host '{}'", name.0));
         }
         self.bgp_times(path, doc);
-        let routes = self.bgp_routes(path, doc, speakers.len() as u32);
+        let (routes, entries) = self.bgp_routes(path, doc, speakers.len() as u32);
         for (number, host) in (0u32..).zip(speakers) {
-            match peer(doc, number, host, &hosts[host], &routes) {
+            match peer(doc, number, host, &hosts[host], (&routes, &entries)) {
                 Ok((config, hop)) => {
                     if let Some(other) = taken.insert((host, config.remote), path.to_owned()) {
                         let reason = format!(
@@ -123,9 +126,10 @@ impl Resolver<'_> {
         self.within_a_year(&format!("{path}.retry"), doc.retry.0);
     }
 
-    fn bgp_routes(&mut self, path: &str, doc: &BgpPeerDoc, peers: u32) -> Arc<[RouteRange]> {
+    /// Ranges of routes, and the number of the entry that each of them is from.
+    fn bgp_routes(&mut self, path: &str, doc: &BgpPeerDoc, peers: u32) -> (Arc<[RouteRange]>, Vec<usize>) {
         let is_internal = Some(doc.asn) == doc.peer_as && doc.as_step == 0;
-        let mut all = Vec::new();
+        let (mut all, mut entries) = (Vec::new(), Vec::new());
         for (index, routes) in doc.routes.iter().enumerate() {
             let path = format!("{path}.routes[{index}]");
             if self.reading.is_dropped(&path) {
@@ -135,13 +139,22 @@ impl Resolver<'_> {
                 let reason = "applies to internal sessions only: 'as' and 'peer_as' differ";
                 self.reading.fail(format!("{path}.local_pref"), reason);
             }
-            all.push(self.bgp_range(&path, routes, peers));
+            self.bgp_route_times(&path, routes);
+            match (&routes.prefixes, &routes.mrt) {
+                (Some(prefixes), None) => all.push(self.bgp_range(&path, routes, prefixes, peers)),
+                (None, Some(mrt)) => all.extend(self.bgp_tables(&path, routes, mrt)),
+                (None, None) => self.reading.fail(path, "needs 'prefixes' or 'mrt'"),
+                (Some(_), Some(_)) => {
+                    self.reading
+                        .fail(format!("{path}.mrt"), "'prefixes' says already which routes there are");
+                }
+            }
+            entries.resize(all.len(), index);
         }
-        all.into()
+        (all.into(), entries)
     }
 
-    fn bgp_range(&mut self, path: &str, doc: &BgpRoutesDoc, peers: u32) -> RouteRange {
-        let (first, _) = doc.prefixes.0.network();
+    fn bgp_route_times(&mut self, path: &str, doc: &BgpRoutesDoc) {
         self.within_a_year(&format!("{path}.advertise"), doc.advertise.0);
         if doc.withdraw.as_ref().is_some_and(|withdraw| withdraw.0 <= doc.advertise.0) {
             self.reading.fail(format!("{path}.withdraw"), "must be later than 'advertise'");
@@ -153,6 +166,10 @@ impl Resolver<'_> {
                 self.reading.fail(format!("{path}.flap.down"), reason);
             }
         }
+    }
+
+    fn bgp_range(&mut self, path: &str, doc: &BgpRoutesDoc, prefixes: &Network, peers: u32) -> RouteRange {
+        let (first, _) = prefixes.0.network();
         if let Some(hop) = doc.next_hop.as_ref().filter(|hop| !same_family(hop.0, first)) {
             let reason = format!("{} is no {} address, and the prefixes are", hop.0, family(first));
             self.reading.fail(format!("{path}.next_hop"), reason);
@@ -161,29 +178,11 @@ impl Resolver<'_> {
             self.reading.fail(format!("{path}.as_path[{at}]"), "must be from 1 to 4294967295");
         }
         let range = RouteRange {
-            name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
-            first,
-            prefix_len: doc.prefixes.0.prefix_len,
+            prefix_len: prefixes.0.prefix_len,
             count: doc.count,
             step: doc.step,
             same: doc.same,
-            attributes: Attributes {
-                origin: match doc.origin {
-                    BgpOriginDoc::Igp => Origin::Igp,
-                    BgpOriginDoc::Egp => Origin::Egp,
-                    BgpOriginDoc::Incomplete => Origin::Incomplete,
-                },
-                next_hop: doc.next_hop.as_ref().map(|hop| hop.0),
-                as_path: doc.as_path.clone(),
-                without_own_as: !doc.own_as,
-                med: doc.med,
-                local_pref: doc.local_pref,
-                communities: doc.communities.iter().map(|community| community.0).collect(),
-                large_communities: doc.large_communities.iter().map(|community| community.0).collect(),
-            },
-            advertise: doc.advertise.0,
-            withdraw: doc.withdraw.as_ref().map(|withdraw| withdraw.0),
-            flap: doc.flap.as_ref().map(|flap| Flap { every: flap.every.0, down: flap.down.0 }),
+            ..range(doc, first)
         };
         if !range.attributes.fit() {
             let reason =
@@ -201,6 +200,89 @@ impl Resolver<'_> {
         }
         range
     }
+
+    /// Ranges with the routes of a file: one for each family.
+    fn bgp_tables(&mut self, path: &str, doc: &BgpRoutesDoc, mrt: &BgpMrtDoc) -> Vec<RouteRange> {
+        let of_file = [
+            ("count", doc.count != 1),
+            ("step", doc.step != 1),
+            ("same", doc.same),
+            ("as_path", !doc.as_path.is_empty()),
+            ("origin", doc.origin != BgpOriginDoc::default()),
+            ("communities", !doc.communities.is_empty()),
+            ("large_communities", !doc.large_communities.is_empty()),
+            ("med", doc.med.is_some()),
+        ];
+        for (key, _) in of_file.iter().filter(|(_, is_given)| *is_given) {
+            self.reading
+                .fail(format!("{path}.{key}"), "goes with 'prefixes', not with 'mrt': the file says it");
+        }
+        let at = format!("{path}.mrt.file");
+        let Some(bytes) = self.file(&at, &mrt.file) else { return Vec::new() };
+        let only = mrt.family.map(|family| match family {
+            BgpFamilyDoc::Ipv4 => Family::Ipv4,
+            BgpFamilyDoc::Ipv6 => Family::Ipv6,
+        });
+        let read = match Tables::read(&bytes, only, mrt.limit as usize) {
+            Ok(read) => read,
+            Err(why) => {
+                self.reading.fail(at, format!("'{}' {why}", mrt.file));
+                return Vec::new();
+            }
+        };
+        if read.left_out > 0 {
+            let left_out = units::count(read.left_out);
+            self.warnings.push(format!(
+                "{at}: {left_out} prefixes of '{}' are left out: their attributes are malformed, too long, or of a confederation",
+                mrt.file
+            ));
+        }
+        let hop = doc.next_hop.as_ref().map(|hop| hop.0);
+        if let Some(hop) =
+            hop.filter(|hop| read.tables.iter().all(|table| table.family() != Family::of(*hop)))
+        {
+            let reason = format!("{hop} is an {} address, and the file has no such routes", Family::of(hop));
+            self.reading.fail(format!("{path}.next_hop"), reason);
+        }
+        let range = |table: Arc<RouteTable>| {
+            let (first, prefix_len) = table.prefix(0)?;
+            let (mut made, count) = (range(doc, first), table.count());
+            made.attributes.next_hop = hop.filter(|hop| Family::of(*hop) == table.family());
+            Some(RouteRange { prefix_len, count, same: true, table: Some(table), ..made })
+        };
+        read.tables.into_iter().filter_map(range).collect()
+    }
+}
+
+/// One prefix, with what is said of the routes of an entry.
+fn range(doc: &BgpRoutesDoc, first: IpAddr) -> RouteRange {
+    RouteRange {
+        name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
+        first,
+        prefix_len: 0,
+        count: 1,
+        step: 1,
+        same: false,
+        attributes: Attributes {
+            origin: match doc.origin {
+                BgpOriginDoc::Igp => Origin::Igp,
+                BgpOriginDoc::Egp => Origin::Egp,
+                BgpOriginDoc::Incomplete => Origin::Incomplete,
+            },
+            next_hop: doc.next_hop.as_ref().map(|hop| hop.0),
+            as_path: doc.as_path.clone(),
+            path_rest: Vec::new(),
+            without_own_as: !doc.own_as,
+            med: doc.med,
+            local_pref: doc.local_pref,
+            communities: doc.communities.iter().map(|community| community.0).collect(),
+            large_communities: doc.large_communities.iter().map(|community| community.0).collect(),
+        },
+        table: None,
+        advertise: doc.advertise.0,
+        withdraw: doc.withdraw.as_ref().map(|withdraw| withdraw.0),
+        flap: doc.flap.as_ref().map(|flap| Flap { every: flap.every.0, down: flap.down.0 }),
+    }
 }
 
 /// The peer number `number` of an entry, whose speaker is `host`, and the neighbour that leads to it. The key that is wrong, and
@@ -210,7 +292,7 @@ fn peer(
     number: u32,
     host: usize,
     plan: &HostPlan,
-    routes: &Arc<[RouteRange]>,
+    (routes, entries): (&Arc<[RouteRange]>, &[usize]),
 ) -> Result<(PeerConfig, IpAddr), (&'static str, String)> {
     let first = doc.peer.0;
     let by = doc.peer_step.as_ref().filter(|step| step.0.v4.is_none_or(|v4| v4 == first.is_ipv4()));
@@ -232,7 +314,7 @@ fn peer(
         own_as.ok_or_else(|| ("as_step", "leads beyond the last AS number, 4294967295".to_owned()))?;
     let address = |v4: bool| if own.ip.is_ipv4() == v4 { Some(*own) } else { plan.address(v4) };
     let addresses = [address(true), address(false)].map(|own| own.map(|own| own.ip));
-    for (at, range) in routes.iter().enumerate() {
+    for (at, range) in entries.iter().zip(routes.iter()) {
         if range.attributes.next_hop.is_none() && addresses[range.family() as usize].is_none() {
             let reason = format!(
                 "needs 'next_hop': host '{}' has no {} address for routes[{at}]",
