@@ -607,7 +607,9 @@ def test_what_is_not_supported_is_named(client):
     made.metrics.enable = made.metrics.latency.enable = True
     made.metrics.latency.mode = "cut_through"
     made.egress_packet.ethernet()
-    config.lags.add(name="lag")
+    lag = config.lags.add(name="lag")
+    lag.ports.add(port_name="p").ethernet.name = "p eth"
+    lag.protocol.static.lag_id = 1
     device = config.devices.add(name="d")
     device.isis.name, device.isis.system_id = "isis router", "640000000001"
     device.isis.interfaces.add(name="isis", eth_name="e")
@@ -617,7 +619,7 @@ def test_what_is_not_supported_is_named(client):
     made.metrics.latency.mode = "store_forward"
     made.egress_packet.clear()
     paths = {error.split(":")[0] for error in client.refused(config)}
-    assert paths == {"flows[0].packet[0].ethernet.pfc_queue.value", "lags[0]", "devices[0].isis"}
+    assert paths == {"flows[0].packet[0].ethernet.pfc_queue.value", "lags[0].protocol.static", "devices[0].isis"}
     config.lags.clear()
     config.devices.clear()
     ethernet.pfc_queue.value = 0
@@ -695,7 +697,7 @@ def test_errors_over_grpc(client):
         "api = snappi.api(location='127.0.0.1:40051', transport='grpc')\n"
         "config = api.config()\n"
         "config.ports.add(name='p', location='ring:a')\n"
-        "config.lags.add(name='l')\n"
+        "config.lags.add(name='l').protocol.static.lag_id = 1\n"
         "try:\n"
         "    api.set_config(config)\n"
         "except Exception as raised:\n"
@@ -703,7 +705,7 @@ def test_errors_over_grpc(client):
         "    print(error.code, error.errors)\n"
     )
     said = client.server.ns.run("env", f"PYTHONPATH={otg.FOLDER}", sys.executable, "-c", script)
-    assert "400 ['lags[0]: not supported']" in said, said
+    assert "400 ['lags[0].protocol.static: not supported'" in said, said
     with inside(client.server.ns):
         assert client.api.get_version().sdk_version == otg.SNAPPI
 

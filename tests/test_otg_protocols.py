@@ -1,16 +1,18 @@
-"""Protocols of devices as an unmodified snappi script has them: BGP with FRR, DHCP with Kea, LLDP with lldpd."""
+"""Protocols of devices as an unmodified snappi script has them: BGP with FRR, DHCP with Kea, LLDP with lldpd, LACP with Open vSwitch."""
 
 import subprocess
 import time
 
 import otg
 import pytest
+from bond import UP
 from lab import wait_until
 from server import Server
 from test_bgp import ONE, Device
 from test_dhcp import SERVER, Kea, Network
 from test_dhcpv6 import Kea as Kea6
 from test_dhcpv6 import Network as Network6
+from test_lacp import bonded, set_key
 from test_lldp import Lldpd, value
 
 SIX = " neighbor 2001:db8::2 remote-as 65001\n"
@@ -427,3 +429,124 @@ def test_what_lldp_can_not_do_is_refused_with_its_place(lab):
     refused(lambda west, east: setattr(east.system_name, "value", "a{n}"), "lldp[1].system_name.value: not supported: '{n}'")
     refused(lambda west, east: setattr(east.port_id, "mac_address_subtype", "ge-0"), "lldp[1].port_id.mac_address_subtype: ")
     refused(lambda west, east: setattr(east.system_name, "value", "a" * 256), "lldp[1]: 256 bytes; a TLV has 255 at most")
+
+
+def lag(script, *locations):
+    """A lag of ports p and q, and a flow from each of them to port r."""
+    config = script.config(*locations[:2])
+    config.ports.add(name="r", location=locations[2])
+    lag = config.lags.add(name="the lag", min_links=2)
+    lag.protocol.lacp.actor_system_id = "02:00:00:00:00:77"
+    lag.protocol.lacp.actor_system_priority = 3
+    lag.protocol.lacp.actor_key = 7
+    for number, port in enumerate("pq", 1):
+        member = lag.ports.add(port_name=port)
+        member.lacp.actor_port_number, member.lacp.actor_port_priority, member.lacp.lacpdu_timeout = 10 + number, 5, 3
+        member.ethernet.name, member.ethernet.mac = f"{port} eth", f"02:00:00:00:0c:0{number}"
+        flow = config.flows.add(name=port)
+        flow.tx_rx.port.tx_name, flow.tx_rx.port.rx_name = port, "r"
+        ethernet, _, _ = flow.packet.ethernet().ipv4().udp()
+        ethernet.dst.value, ethernet.src.value = "02:00:00:00:00:99", member.ethernet.mac
+        flow.rate.pps, flow.metrics.enable = 100, True
+    return config
+
+
+def lacp(script, **columns):
+    """Rows of the metrics, by the name of the port."""
+    request = script.api.metrics_request()
+    for column, value in (columns or {"column_names": []}).items():
+        setattr(request.lacp, column, value)
+    return {row.lag_member_port_name: row for row in script.call("get_metrics", request).lacp_metrics}
+
+
+def test_lacp_as_open_vswitch_sees_it(lab):
+    """Both ends of both links, field by field; traffic comes and goes meanwhile; the ports leave their lag when protocols stop."""
+    tester, switch = bonded(lab)
+    set_key(switch, 5)
+    script = Script(lab, tester)
+    config = lag(script, *(f"afpacket:v{number}" for number in range(3)))
+    assert script.set(config) == []
+    (row,) = script.metrics("lag").values()
+    assert (row.name, row.oper_status, row.member_ports_up, row.frames_tx) == ("the lag", "down", 0, 0), row
+    assert [(row.lacp_packets_tx, row.collecting) for row in lacp(script).values()] == [(0, None)] * 2
+    script.protocols("start")
+    ends = [(UP, "02:00:00:00:00:77", UP)] * 2
+    wait_until(lambda: switch.links() == ends and script.metrics("lag")["the lag"].oper_status == "up", "the lag", 20, every=0.1)
+    assert script.metrics("lag")["the lag"].member_ports_up == 2
+    for member, row in zip(switch.members(), lacp(script).values()):
+        assert row.lag_name == "the lag" and (row.activity, row.timeout, row.synchronization) == ("active", "short", "in_sync"), row
+        assert row.aggregatable and row.collecting and row.distributing and row.lacp_rx_errors == 0, row
+        assert row.lacp_packets_rx >= 3 and row.lacp_packets_tx >= 3, row
+        ours = {"partner sys_id": row.system_id, "partner key": str(row.oper_key), "partner port_id": str(row.port_num)}
+        theirs = {"actor sys_id": row.partner_id, "actor key": str(row.partner_key), "actor port_id": str(row.partner_port_num)}
+        assert {key: member[key] for key in (*ours, *theirs)} == ours | theirs, (row, member)
+        assert (member["partner sys_priority"], member["partner port_priority"]) == ("3", "5"), member
+    assert [row.port_num for row in lacp(script).values()] == [11, 12]
+    assert list(lacp(script, lag_member_port_names=["q"])) == ["q"] and list(lacp(script, lag_names=["the lag"])) == ["p", "q"]
+    assert lacp(script, column_names=["collecting"])["p"].partner_key is None
+    with pytest.raises(Exception, match="unknown name"):
+        lacp(script, lag_member_port_names=["r"])
+
+    time.sleep(1.5)  # The switch takes some time to enable a link.
+    script.transmit("start")
+    wait_until(lambda: all(row.frames_rx > 100 for row in script.flows().values()), "traffic", 10)
+    script.transmit("stop")
+    time.sleep(0.7)
+    assert all(row.frames_rx == row.frames_tx for row in script.flows().values())
+    # LACPDUs are frames of their ports as well.
+    sent = sum(row.frames_tx for row in script.flows().values())
+    assert script.metrics("lag")["the lag"].frames_tx >= sent, sent
+
+    # One link is lost: the lag has fewer than it needs.
+    switch.ns.ip("link", "set", "s1", "down")
+    wait_until(lambda: script.metrics("lag")["the lag"].member_ports_up == 1, "the loss", 10)
+    rows = lacp(script)
+    assert rows["p"].distributing and not rows["q"].distributing and script.metrics("lag")["the lag"].oper_status == "down", rows
+    switch.ns.ip("link", "set", "s1", "up")
+    wait_until(lambda: script.metrics("lag")["the lag"].oper_status == "up", "the link", 15)
+
+    # Protocols stop and start under traffic.
+    script.transmit("start")
+    script.protocols("stop")
+    wait_until(lambda: all("distributing" not in end[2] for end in switch.links()), "the ports to leave", 5)
+    assert script.metrics("lag")["the lag"].member_ports_up == 0
+    script.protocols("start")
+    wait_until(lambda: switch.links() == ends, "the lag again", 20, every=0.1)
+    script.transmit("stop")
+    script.protocols("stop")
+    wait_until(lambda: all("distributing" not in end[2] for end in switch.links()), "the ports to leave again", 5)
+    row = lacp(script)["p"]
+    assert not row.distributing and row.partner_id is None and row.lacp_packets_tx > 10, row
+
+
+def test_what_lags_can_not_do_is_refused_with_its_place(lab):
+    script = Script(lab, lab.netns("tester"))
+
+    def refused(change, *wanted):
+        config = lag(script, "ring:a", "ring:b", "ring:c")
+        change(config)
+        errors = script.refused(config)
+        assert all(any(text in error for error in errors) for text in wanted), errors
+
+    def of(place, **values):
+        return lambda config: [setattr(place(config.lags[0]), name, value) for name, value in values.items()]
+
+    def device(name):
+        def add(config):
+            ethernet = config.devices.add(name="d").ethernets.add(name="e", mac="02:00:00:00:00:01")
+            ethernet.connection.lag_name = name
+
+        return add
+
+    refused(of(lambda lag: lag.ports[1], port_name="x"), "lags[0].ports[1].port_name: unknown port 'x'")
+    refused(of(lambda lag: lag.ports[1], port_name="p"), "lags[0].ports[1].port_name: port 'p' is in a lag already")
+    refused(lambda config: config.lags.add(name="the lag"), "lags[1].name: duplicate lag 'the lag'", "lags[1].ports: must not be empty")
+    refused(of(lambda lag: lag.protocol.static, lag_id=1), "lags[0].protocol.static: not supported")
+    refused(of(lambda lag: lag.protocol, choice="static"), "lags[0].protocol.choice: not supported: 'static'")
+    refused(of(lambda lag: lag.ports[0].lacp, lacpdu_timeout=10), "lags[0].ports[0].lacp.lacpdu_timeout: not supported: 10; use 3, 90, or 0 for 3")
+    refused(of(lambda lag: lag.ports[0].lacp, lacpdu_periodic_time_interval=1), "lags[0].ports[0].lacp.lacpdu_periodic_time_interval: not supported")
+    refused(of(lambda lag: lag.ports[1].lacp, actor_port_number=11), "lags[0].ports[1]: 11 is the number of port 'p' of the same system")
+    refused(of(lambda lag: lag.protocol.lacp, actor_system_id="01:00:00:00:00:01"), "lags[0].ports[0]: must be the MAC address of one system")
+    refused(lambda config: config.lags[0].ports[0].ethernet.vlans.add(name="v"), "lags[0].ports[0].ethernet.vlans: not supported")
+    refused(device("the lag"), "devices[0].ethernets[0].connection.lag_name: not supported: a device on a lag of several ports")
+    refused(device("x"), "devices[0].ethernets[0].connection.lag_name: unknown lag 'x'")

@@ -1112,6 +1112,16 @@ export interface LacpEndResult {
   state: string[];
 }
 
+/** A port of a lag. */
+export interface LacpPortState {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Whether a command has disabled LACP on it. */
+  is_down: boolean;
+  /** How it stands now. */
+  lacp: LacpResult;
+}
+
 /** A port in its lag, as it stood when traffic had ended, or stands (IEEE 802.1AX clause 6.4). */
 export interface LacpResult {
   /** Its lag. */
@@ -1138,6 +1148,8 @@ export interface LacpResult {
   rx_markers: number;
   /** Answers to markers sent. */
   tx_marker_responses: number;
+  /** Commands that disabled or enabled LACP. */
+  commands: number;
   /** This end of the link. */
   actor: LacpEndResult;
   /** The other end, as it described itself last. Absent if nothing is known. */
@@ -2138,6 +2150,10 @@ export interface ProtocolCounts {
   lldp_ports: number;
   /** LLDP neighbours that are known. */
   lldp_neighbours: number;
+  /** Ports of lags. */
+  lacp_ports: number;
+  /** Ports of lags that distribute. */
+  lacp_distributing: number;
   /** Multicast groups that are joined. */
   groups: number;
 }
@@ -2168,6 +2184,8 @@ export interface ProtocolStates {
   dhcpv6: Dhcpv6ClientState[];
   /** LLDP agents, by port. */
   lldp: LldpPortState[];
+  /** Ports of lags. */
+  lacp: LacpPortState[];
   /** Multicast groups that hosts are members of, by port and address. */
   groups: GroupState[];
 }

@@ -31,7 +31,7 @@ pub use session::{
 };
 pub use states::{
     AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GracefulRestartState,
-    GroupState, LldpPortState, ProtocolCounts, ProtocolStates,
+    GroupState, LacpPortState, LldpPortState, ProtocolCounts, ProtocolStates,
 };
 pub use stream::{
     BY_MARK, JitterResult, LatencyResult, PacingResult, PathResult, SpreadResult, StreamResult,

@@ -393,6 +393,8 @@ part! {
         rx_markers: u64 = COUNT;
         /// Answers to markers sent.
         tx_marker_responses: u64 = COUNT;
+        /// Commands that disabled or enabled LACP.
+        commands: u64 = COUNT;
         /// This end of the link.
         actor: LacpEndResult = PART;
         /// The other end, as it described itself last. Absent if nothing is known.

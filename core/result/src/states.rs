@@ -2,7 +2,7 @@
 //!
 //! Not here: their counts since the start, which are part of the totals (`port`).
 
-use crate::LldpResult;
+use crate::{LacpResult, LldpResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,9 @@ pub struct ProtocolStates {
     /// LLDP agents, by port.
     #[serde(default)]
     pub lldp: Vec<LldpPortState>,
+    /// Ports of lags.
+    #[serde(default)]
+    pub lacp: Vec<LacpPortState>,
     /// Multicast groups that hosts are members of, by port and address.
     #[serde(default)]
     pub groups: Vec<GroupState>,
@@ -48,6 +51,12 @@ pub struct ProtocolCounts {
     pub lldp_ports: u64,
     /// LLDP neighbours that are known.
     pub lldp_neighbours: u64,
+    /// Ports of lags.
+    #[serde(default)]
+    pub lacp_ports: u64,
+    /// Ports of lags that distribute.
+    #[serde(default)]
+    pub lacp_distributing: u64,
     /// Multicast groups that are joined.
     pub groups: u64,
 }
@@ -61,6 +70,17 @@ pub struct LldpPortState {
     pub is_down: bool,
     /// What they did and the neighbours that are known now.
     pub agents: LldpResult,
+}
+
+/// A port of a lag.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LacpPortState {
+    /// Name of the port in the profile.
+    pub port: String,
+    /// Whether a command has disabled LACP on it.
+    pub is_down: bool,
+    /// How it stands now.
+    pub lacp: LacpResult,
 }
 
 /// A multicast group that the host of a port is a member of.

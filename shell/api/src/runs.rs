@@ -195,9 +195,9 @@ pub enum ProtocolAction {
     Renew,
     /// DHCP clients give their addresses back.
     Release,
-    /// LLDP agents that were disabled speak again.
+    /// LLDP agents and ports of lags that were disabled speak again.
     Enable,
-    /// LLDP agents take back what they said, forget their neighbours, and are silent.
+    /// LLDP agents take back what they said, forget their neighbours, and are silent; ports leave their lags.
     Disable,
 }
 

@@ -13,7 +13,7 @@
 //! | `down`, `down PEER …` | end BGP sessions: all, or those of peers by name or address of their host; `port=NAME` says where |
 //! | `up`, `up PEER …` | let them come up again |
 //! | `renew`, `release` | DHCP clients ask for more time, or give their addresses back; `port=NAME` says where |
-//! | `enable`, `disable` | LLDP agents speak again, or take back what they said and are silent; `port=NAME` says where |
+//! | `enable`, `disable` | LLDP agents and ports of lags speak again, or take back what they said and are silent; `port=NAME` says where |
 //! | `stop` | end the run early and write the result |
 
 use engine::{Command, Control, ProtocolAction, ProtocolCommand, RateCommand, Reply, Speed};

@@ -1,4 +1,4 @@
-//! Metrics of ports, flows, BGP peers, DHCP clients and LLDP agents, from a run's result, its intervals, and the states of its protocols.
+//! Metrics of ports, flows, BGP peers, DHCP clients, LLDP agents and lags, from a run's result, its intervals, and the states of its protocols.
 //!
 //! Values that were not measured are absent. Rates have at most four decimals: some clients read `1e-05` as a string.
 
@@ -6,10 +6,10 @@ use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::translate::{FlowPlan, LldpPlan, PeerPlan, PortPlan, StreamPlan, Translation};
+use crate::translate::{FlowPlan, LagPlan, LldpPlan, PeerPlan, PortPlan, StreamPlan, Translation};
 use result::{
-    BgpPeerState, DhcpClientState, Dhcpv6ClientState, IntervalDocument, LatencyResult, LldpResult,
-    PortResult, ProtocolStates, StreamResult, TotalDocument,
+    BgpPeerState, DhcpClientState, Dhcpv6ClientState, IntervalDocument, LacpEndResult, LacpPortState,
+    LatencyResult, LldpResult, PortResult, ProtocolStates, StreamResult, TotalDocument,
 };
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
@@ -83,12 +83,14 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
         "flow" => flow_metrics(&root.child("flow"), input),
         choice @ ("bgpv4" | "bgpv6") => bgp_metrics(&root.child(choice), choice, input),
         "lldp" => lldp_metrics(&root.child("lldp"), input),
+        "lag" => lag_metrics(&root.child("lag"), input),
+        "lacp" => lacp_metrics(&root.child("lacp"), input),
         "dhcpv4_client" => dhcp_metrics(&root.child("dhcpv4_client"), input),
         "dhcpv6_client" => dhcp6_metrics(&root.child("dhcpv6_client"), input),
         other => {
             root.fail_at(
                 "choice",
-                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6, dhcpv4_client, dhcpv6_client or lldp"),
+                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6, dhcpv4_client, dhcpv6_client, lldp, lag or lacp"),
             );
             Value::Null
         }
@@ -281,6 +283,99 @@ fn lldp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     };
     let rows: Vec<Value> = wanted.map(row).collect();
     json!({"choice": "lldp_metrics", "lldp_metrics": rows})
+}
+
+/// How the port at this place stands in its lag.
+fn in_lag<'a>(port: usize, input: &MetricsInput<'a>) -> Option<&'a LacpPortState> {
+    let key = &input.translation.ports[port].key;
+    input.protocols.lacp.iter().find(|state| state.port == *key)
+}
+
+fn lag_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
+    let names = node.texts("lag_names");
+    let columns = node.texts("column_names");
+    let all = || input.translation.lags.iter();
+    unknown(node, "lag_names", &names, |name| all().any(|lag| lag.name == name));
+    let wanted = all().filter(|lag| names.is_empty() || names.contains(&lag.name.as_str()));
+    let rows: Vec<Value> = wanted.map(|lag| only(lag_row(lag, input), &columns)).collect();
+    json!({"choice": "lag_metrics", "lag_metrics": rows})
+}
+
+/// The counts of a lag are those of its ports.
+fn lag_row(lag: &LagPlan, input: &MetricsInput<'_>) -> Map<String, Value> {
+    let distributes =
+        |port: usize| in_lag(port, input).is_some_and(|state| state.lacp.state == "distributing");
+    let up = lag.ports.iter().filter(|port| distributes(port.port)).count() as u64;
+    let ports =
+        || lag.ports.iter().map(|port| port_row(port.port, &input.translation.ports[port.port], input));
+    let count = |name: &str| ports().filter_map(|row| row.get(name)?.as_u64()).sum::<u64>();
+    let rate = |name: &str| ports().filter_map(|row| row.get(name)?.as_f64()).sum::<f64>();
+    let mut row = Map::new();
+    row.insert("name".to_owned(), lag.name.clone().into());
+    row.insert("oper_status".to_owned(), if up >= lag.min_links { "up" } else { "down" }.into());
+    row.insert("member_ports_up".to_owned(), up.into());
+    for name in ["frames_tx", "frames_rx", "bytes_tx", "bytes_rx"] {
+        row.insert(name.to_owned(), count(name).into());
+        let name = format!("{name}_rate");
+        let value = decimal(rate(&name));
+        row.insert(name, value);
+    }
+    row
+}
+
+fn lacp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
+    let (lags, ports) = (node.texts("lag_names"), node.texts("lag_member_port_names"));
+    let columns = node.texts("column_names");
+    let name_of = |port: usize| input.translation.ports[port].name.as_str();
+    let members = || {
+        let of = |lag: &LagPlan| lag.ports.iter().map(|port| port.port).collect::<Vec<_>>();
+        input.translation.lags.iter().flat_map(move |lag| of(lag).into_iter().map(move |port| (lag, port)))
+    };
+    unknown(node, "lag_names", &lags, |name| members().any(|(lag, _)| lag.name == name));
+    unknown(node, "lag_member_port_names", &ports, |name| members().any(|(_, port)| name_of(port) == name));
+    let is_wanted = |(lag, port): &(&LagPlan, usize)| {
+        (lags.is_empty() || lags.contains(&lag.name.as_str()))
+            && (ports.is_empty() || ports.contains(&name_of(*port)))
+    };
+    let row = |(lag, port): (&LagPlan, usize)| {
+        let mut row = Map::new();
+        row.insert("lag_name".to_owned(), lag.name.clone().into());
+        row.insert("lag_member_port_name".to_owned(), name_of(port).into());
+        put_lacp(&mut row, in_lag(port, input));
+        // Whose it is belongs to every row.
+        let is_column =
+            |name: &str| columns.is_empty() || name.starts_with("lag_") || columns.contains(&name);
+        row.retain(|name, _| is_column(name));
+        Value::from(row)
+    };
+    let rows: Vec<Value> = members().filter(is_wanted).map(row).collect();
+    json!({"choice": "lacp_metrics", "lacp_metrics": rows})
+}
+
+/// What a port says and hears in its lag. Nothing is known of it before protocols are started, and nothing of a partner that is silent.
+fn put_lacp(row: &mut Map<String, Value>, state: Option<&LacpPortState>) {
+    let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
+    let said = state.map(|state| &state.lacp);
+    put("lacp_packets_rx", said.map_or(0, |said| said.rx_lacpdus).into());
+    put("lacp_packets_tx", said.map_or(0, |said| said.tx_lacpdus).into());
+    put("lacp_rx_errors", said.map_or(0, |said| said.rx_errors).into());
+    let Some(said) = said else { return };
+    let has = |end: &LacpEndResult, name: &str| end.state.iter().any(|state| state == name);
+    let actor = &said.actor;
+    put("activity", if has(actor, "activity") { "active" } else { "passive" }.into());
+    put("timeout", if has(actor, "timeout") { "short" } else { "long" }.into());
+    put("synchronization", if has(actor, "synchronization") { "in_sync" } else { "out_sync" }.into());
+    put("aggregatable", has(actor, "aggregation").into());
+    put("collecting", has(actor, "collecting").into());
+    put("distributing", has(actor, "distributing").into());
+    put("system_id", actor.system.clone().into());
+    put("oper_key", actor.key.into());
+    put("port_num", actor.port.into());
+    if let Some(partner) = &said.partner {
+        put("partner_id", partner.system.clone().into());
+        put("partner_key", partner.key.into());
+        put("partner_port_num", partner.port.into());
+    }
 }
 
 fn flow_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {

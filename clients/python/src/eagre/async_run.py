@@ -116,7 +116,7 @@ class AsyncRun(RunHandle, RunCalls):
     async def change_protocols(
         self, action: calls.ProtocolAction, *, port: str | None = None, peers: Sequence[str] = (), routes: Sequence[str] = ()
     ) -> ProtocolChange:
-        """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP agents."""
+        """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP and LACP."""
         return await self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes)
 
     async def capture(self, port: str) -> AsyncIterator[bytes]:

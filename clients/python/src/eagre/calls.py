@@ -265,7 +265,7 @@ def change_protocols(
     peers: Sequence[str] = (),
     routes: Sequence[str] = (),
 ) -> Call[r.ProtocolChange]:
-    """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP agents."""
+    """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP and LACP."""
     body = given(action=action, port=port, peers=list(peers), routes=list(routes))
     return Call("POST", at("runs", id, "protocols"), kind_of(r.ProtocolChange), body=body)
 

@@ -342,6 +342,8 @@ class LacpResult:
     """Markers received."""
     tx_marker_responses: int
     """Answers to markers sent."""
+    commands: int
+    """Commands that disabled or enabled LACP."""
     actor: LacpEndResult
     """This end of the link."""
     reason: str | None = None

@@ -12,6 +12,7 @@ from eagre.errors import ProblemPlace
 from eagre.outcome import (
     AchievedResult,
     IntervalDocument,
+    LacpResult,
     LldpResult,
     PortResult,
     ResultDocument,
@@ -941,6 +942,18 @@ class JitterSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LacpPortState:
+    """A port of a lag."""
+
+    port: str
+    """Name of the port in the profile."""
+    is_down: bool
+    """Whether a command has disabled LACP on it."""
+    lacp: LacpResult
+    """How it stands now."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LatencyRow:
     """Latency at one frame length and load."""
 
@@ -1564,6 +1577,10 @@ class ProtocolCounts:
     """Ports with LLDP agents."""
     lldp_neighbours: int
     """LLDP neighbours that are known."""
+    lacp_ports: int
+    """Ports of lags."""
+    lacp_distributing: int
+    """Ports of lags that distribute."""
     groups: int
     """Multicast groups that are joined."""
 
@@ -1582,6 +1599,8 @@ class ProtocolStates:
     """DHCPv6 clients, by port and number."""
     lldp: list[LldpPortState]
     """LLDP agents, by port."""
+    lacp: list[LacpPortState]
+    """Ports of lags."""
     groups: list[GroupState]
     """Multicast groups that hosts are members of, by port and address."""
 

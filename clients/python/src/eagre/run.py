@@ -115,7 +115,7 @@ class Run(RunHandle, RunCalls):
     def change_protocols(
         self, action: calls.ProtocolAction, *, port: str | None = None, peers: Sequence[str] = (), routes: Sequence[str] = ()
     ) -> ProtocolChange:
-        """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP agents."""
+        """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP and LACP."""
         return self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes)
 
     def capture(self, port: str) -> Iterator[bytes]:

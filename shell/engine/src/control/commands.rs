@@ -161,9 +161,9 @@ pub enum ProtocolAction {
     Renew,
     /// DHCP clients give their addresses back.
     Release,
-    /// LLDP agents speak again.
+    /// LLDP agents and ports of lags speak again.
     Enable,
-    /// LLDP agents take back what they said, and forget their neighbours, until further notice.
+    /// LLDP agents take back what they said, and forget their neighbours, and ports leave their lags, until further notice.
     Disable,
 }
 
@@ -172,7 +172,7 @@ pub enum ProtocolAction {
 pub(crate) enum ActionOn {
     Bgp,
     Dhcp,
-    Lldp,
+    Link,
 }
 
 impl ProtocolAction {
@@ -181,7 +181,7 @@ impl ProtocolAction {
         match self {
             Self::Advertise | Self::Withdraw | Self::Up | Self::Down | Self::Restart => ActionOn::Bgp,
             Self::Renew | Self::Release => ActionOn::Dhcp,
-            Self::Enable | Self::Disable => ActionOn::Lldp,
+            Self::Enable | Self::Disable => ActionOn::Link,
         }
     }
 }

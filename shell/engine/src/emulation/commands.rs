@@ -11,7 +11,7 @@ use emulate::dhcp6::ClientView6;
 use emulate::groups::Membership;
 use result::{
     AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GracefulRestartState,
-    GroupState, LldpPortState, ProtocolStates,
+    GroupState, LacpPortState, LldpPortState, ProtocolStates,
 };
 use units::Nanos;
 
@@ -41,12 +41,12 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
     let what = match on {
         ActionOn::Bgp => "BGP peers",
         ActionOn::Dhcp => "DHCP clients",
-        ActionOn::Lldp => "LLDP agents",
+        ActionOn::Link => "LLDP agents or lag",
     };
     let has_it = |port: &PortEmulation| match on {
         ActionOn::Bgp => port.bgp.is_some(),
         ActionOn::Dhcp => port.dhcp.is_some() || port.dhcp6.is_some(),
-        ActionOn::Lldp => port.lldp.is_some(),
+        ActionOn::Link => port.lldp.is_some() || port.lacp.is_some(),
     };
     let is_meant = |port: &&mut PortEmulation| wanted.is_none_or(|name| port.name == *name) && has_it(port);
     let mut meant: Vec<&mut PortEmulation> = ports.iter_mut().filter(is_meant).collect();
@@ -73,9 +73,10 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
             ActionOn::Bgp => {
                 done.bgp = port.bgp.as_mut().map_or(0, |speakers| change_speakers(speakers, now, command));
             }
-            ActionOn::Lldp => {
+            ActionOn::Link => {
                 let enable = command.action == ProtocolAction::Enable;
                 done.lldp = port.lldp.as_mut().map_or(0, |agents| u64::from(agents.set(now, enable)));
+                done.lacp = port.lacp.as_mut().map_or(0, |lacp| u64::from(lacp.set(now, enable)));
             }
         }
         port.commanded.count(&done);
@@ -184,6 +185,14 @@ fn states(ports: &[PortEmulation], now: Nanos, with_routes: bool, limit: usize) 
             let before: usize = all.lldp.iter().map(|port| port.agents.neighbours.len()).sum();
             said.neighbours.truncate(limit - before);
             all.lldp.push(LldpPortState { port: name.clone(), is_down, agents: said });
+        }
+        if let Some(lacp) = &port.lacp {
+            all.counts.lacp_ports += 1;
+            all.counts.lacp_distributing += u64::from(lacp.machine.is_up());
+            if all.lacp.len() < limit {
+                let (is_down, lacp) = (lacp.machine.is_down(), lacp.report(port.commanded.lacp));
+                all.lacp.push(LacpPortState { port: name.clone(), is_down, lacp });
+            }
         }
         if let Some(members) = &port.members {
             all.counts.groups += members.groups().count() as u64;

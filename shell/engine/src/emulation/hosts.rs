@@ -74,17 +74,18 @@ pub(super) struct Commanded {
     pub(super) dhcp6: u64,
     pub(super) bgp: u64,
     pub(super) lldp: u64,
+    pub(super) lacp: u64,
 }
 
 impl Commanded {
     /// All of them.
-    pub(super) fn all(&self) -> [u64; 4] {
-        [self.dhcp, self.dhcp6, self.bgp, self.lldp]
+    pub(super) fn all(&self) -> [u64; 5] {
+        [self.dhcp, self.dhcp6, self.bgp, self.lldp, self.lacp]
     }
 
     /// One more of each kind that a command changed something of.
     pub(super) fn count(&mut self, changed: &Self) {
-        let counts = [&mut self.dhcp, &mut self.dhcp6, &mut self.bgp, &mut self.lldp];
+        let counts = [&mut self.dhcp, &mut self.dhcp6, &mut self.bgp, &mut self.lldp, &mut self.lacp];
         for (count, changed) in counts.into_iter().zip(changed.all()) {
             *count += u64::from(changed > 0);
         }

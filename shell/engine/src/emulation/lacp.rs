@@ -61,6 +61,17 @@ impl LagPort {
         Some(format!("it did not distribute in its lag '{}' within {}: {trouble}", self.name, self.wait))
     }
 
+    /// Lets it speak, or leave its lag; returns whether that is a change.
+    pub(super) fn set(&mut self, now: Nanos, enable: bool) -> bool {
+        let changes = self.machine.is_down() == enable;
+        if enable {
+            self.machine.come_back(now)
+        } else {
+            self.machine.leave(now)
+        }
+        changes
+    }
+
     /// Traffic has ended: notes how it stands, and begins to leave.
     pub(super) fn end(&mut self, now: Nanos) {
         self.at_end = Some(self.stands());
@@ -84,7 +95,7 @@ impl LagPort {
     }
 
     /// What it did; before the end of traffic how it stands now.
-    pub(super) fn report(&self) -> LacpResult {
+    pub(super) fn report(&self, commands: u64) -> LacpResult {
         let counts = self.machine.counts();
         LacpResult {
             tx_lacpdus: counts.sent,
@@ -93,6 +104,7 @@ impl LagPort {
             rx_unknown: counts.unknown,
             rx_markers: counts.markers,
             tx_marker_responses: counts.markers_answered,
+            commands,
             ..self.stood()
         }
     }
@@ -116,6 +128,7 @@ impl LagPort {
             rx_unknown: counts.unknown,
             rx_markers: counts.markers,
             tx_marker_responses: counts.markers_answered,
+            commands: 0,
             actor: row(&machine.actor()),
             partner: machine.partner().map(row),
         }

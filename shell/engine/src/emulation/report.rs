@@ -2,7 +2,6 @@
 
 use super::bgp::Speakers;
 use super::hosts::{Clients, Emulation};
-use super::lacp::LagPort;
 use super::times::times;
 use result::{BgpResult, DhcpResult, MulticastResult, Named, PortResult, ResultDocument};
 use units::{Nanos, count};
@@ -59,7 +58,7 @@ impl Emulation {
             row.dhcp = port.dhcp.as_ref().map(|clients| dhcp(clients, port.commanded.dhcp));
             row.dhcpv6 = port.dhcp6.as_ref().map(|clients| clients.report(port.commanded.dhcp6));
             row.lldp = port.lldp.as_ref().map(|agents| agents.report(port.commanded.lldp));
-            row.lacp = port.lacp.as_ref().map(LagPort::report);
+            row.lacp = port.lacp.as_ref().map(|lacp| lacp.report(port.commanded.lacp));
             row.bgp = port.bgp.as_ref().map(|speakers| bgp(speakers, port.commanded.bgp));
             row.multicast = port.members.as_ref().map(|members| {
                 let counts = members.counts();

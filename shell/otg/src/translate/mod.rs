@@ -6,6 +6,7 @@ mod bgp;
 mod capture;
 mod dhcp;
 mod flow;
+mod lag;
 mod lldp;
 mod ports;
 mod timing;
@@ -31,6 +32,8 @@ pub struct Translation {
     pub profile: Document,
     /// The ports, in the configuration's order.
     pub ports: Vec<PortPlan>,
+    /// The lags, in the configuration's order.
+    pub lags: Vec<LagPlan>,
     /// The flows, in the configuration's order.
     pub flows: Vec<FlowPlan>,
     /// Warnings for the client.
@@ -93,6 +96,28 @@ pub struct RoutesPlan {
 pub struct LldpPlan {
     /// Its name in the model.
     pub name: String,
+    /// Its path in the configuration.
+    pub path: String,
+}
+
+/// A lag.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LagPlan {
+    /// Its name in the model.
+    pub name: String,
+    /// Its path in the configuration.
+    pub path: String,
+    /// How many of its ports have to distribute for it to be up.
+    pub min_links: u64,
+    /// Its ports, in the configuration's order.
+    pub ports: Vec<LagPort>,
+}
+
+/// A port of a lag.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LagPort {
+    /// Place of the port among all ports.
+    pub port: usize,
     /// Its path in the configuration.
     pub path: String,
 }
@@ -205,7 +230,8 @@ pub fn translate_at(config: &Value, device: &dyn Fn(&str) -> String) -> Result<T
     if !errors.is_empty() {
         return Err(validation(errors));
     }
-    let translation = Translation { profile, ports: ports.plans(), flows, warnings };
+    let (lags, ports) = ports.plans();
+    let translation = Translation { profile, ports, lags, flows, warnings };
     translation.check()?;
     Ok(translation)
 }
@@ -217,11 +243,11 @@ fn options(config: &Node<'_>) {
 }
 
 impl Translation {
-    /// Whether there are protocols: BGP, DHCP or LLDP.
+    /// Whether there are protocols: BGP, DHCP, LLDP or LACP.
     pub fn has_protocols(&self) -> bool {
         let speaks =
             |port: &PortPlan| !port.peers.is_empty() || !port.clients.is_empty() || port.lldp.is_some();
-        self.ports.iter().any(speaks)
+        !self.lags.is_empty() || self.ports.iter().any(speaks)
     }
 
     /// All BGP peers, with the place of their ports.
@@ -287,6 +313,10 @@ impl Translation {
             let agent = self.ports.get(port).and_then(|port| port.lldp.as_ref());
             if let Some(agent) = agent.filter(|_| path.contains(".lldp")) {
                 return format!("{}: {reason}", agent.path);
+            }
+            let lag_port = self.lags.iter().flat_map(|lag| &lag.ports).find(|other| other.port == port);
+            if let Some(lag_port) = lag_port.filter(|_| path.contains(".lacp")) {
+                return format!("{}: {reason}", lag_port.path);
             }
             if let Some(interface) = host.and_then(found) {
                 return format!("{}: {reason}", interface.path);

@@ -3,8 +3,9 @@
 use super::bgp::{self, Peer, Span};
 use super::capture::capture;
 use super::dhcp::{self, Client};
+use super::lag::{self, Lag, Member};
 use super::lldp::{self, Agent};
-use super::{CapturePlan, Interface, PortPlan};
+use super::{CapturePlan, Interface, LagPlan, PortPlan};
 use crate::node::Node;
 use profile::document::{CaptureDoc, HostDoc, Ip, IpPrefix, Mac, Name, OneOrMany, PortDoc, Speed, VlanId};
 use units::FrameLen;
@@ -20,6 +21,7 @@ pub(super) struct Ports {
     endpoints: Vec<(String, Endpoint)>,
     /// Devices without an interface.
     bare: Vec<String>,
+    lags: Vec<Lag>,
     /// What ranges of routes span, by the number that an end of a flow has.
     pub(super) spans: Vec<Vec<Span>>,
 }
@@ -68,14 +70,20 @@ pub(super) struct Side {
     pub(super) peers: Vec<Peer>,
     pub(super) clients: Vec<Client>,
     agent: Option<Agent>,
+    member: Option<Member>,
     capture: Option<(CapturePlan, CaptureDoc)>,
 }
 
 impl Ports {
     /// Reads everything about ports.
     pub(super) fn read(config: &Node<'_>, device: &dyn Fn(&str) -> String) -> Self {
-        let mut ports =
-            Self { sides: Vec::new(), endpoints: Vec::new(), bare: Vec::new(), spans: Vec::new() };
+        let mut ports = Self {
+            sides: Vec::new(),
+            endpoints: Vec::new(),
+            bare: Vec::new(),
+            lags: Vec::new(),
+            spans: Vec::new(),
+        };
         for node in config.items("ports") {
             let (name, location) = (node.text("name").to_owned(), node.text("location").to_owned());
             if location.is_empty() {
@@ -95,6 +103,7 @@ impl Ports {
             ports.sides.push(Side::new(name, location, device));
         }
         config.items("layer1").iter().for_each(|node| ports.layer1(node));
+        config.items("lags").iter().enumerate().for_each(|(number, node)| ports.lag(node, number));
         config.items("devices").iter().for_each(|node| ports.device(node));
         config.items("lldp").iter().for_each(|node| ports.agent(node));
         config.items("captures").iter().for_each(|node| ports.capture(node));
@@ -185,6 +194,21 @@ impl Ports {
             let connection = ethernet.child("connection");
             let port = match connection.choice() {
                 "port_name" | "" => self.find(connection.text("port_name")),
+                "lag_name" => {
+                    let name = connection.text("lag_name");
+                    match self.lags.iter().find(|lag| lag.plan.name == name).map(|lag| &lag.plan.ports[..]) {
+                        Some([only]) => Some(only.port),
+                        Some(_) => {
+                            connection
+                                .fail_at("lag_name", "not supported: a device on a lag of several ports");
+                            continue;
+                        }
+                        None => {
+                            connection.fail_at("lag_name", format!("unknown lag '{name}'"));
+                            continue;
+                        }
+                    }
+                }
                 other => {
                     connection.fail_at(other, "not supported");
                     continue;
@@ -275,6 +299,31 @@ impl Ports {
         self.sides[port].agent = Some(agent);
     }
 
+    /// A lag with its ports.
+    fn lag(&mut self, node: &Node<'_>, number: usize) {
+        let mut lag = lag::lag(node, number);
+        if self.lags.iter().any(|other| other.plan.name == lag.plan.name) {
+            node.fail_at("name", format!("duplicate lag '{}'", lag.plan.name));
+        }
+        for port_node in node.items("ports") {
+            let name = port_node.text("port_name");
+            let Some(port) = self.find(name) else {
+                port_node.fail_at("port_name", format!("unknown port '{name}'"));
+                continue;
+            };
+            if self.sides[port].member.is_some() {
+                port_node.fail_at("port_name", format!("port '{name}' is in a lag already"));
+            }
+            let member = lag::member(&mut lag, &port_node, port);
+            self.sides[port].mtu = member.mtu.or(self.sides[port].mtu);
+            self.sides[port].member = Some(member);
+        }
+        if lag.plan.ports.is_empty() {
+            node.fail_at("ports", "must not be empty");
+        }
+        self.lags.push(lag);
+    }
+
     fn capture(&mut self, node: &Node<'_>) {
         for port in self.named(node) {
             let read = capture(node, &self.key(port));
@@ -318,7 +367,7 @@ impl Ports {
     }
 
     /// What is told of them.
-    pub(super) fn plans(self) -> Vec<PortPlan> {
+    pub(super) fn plans(self) -> (Vec<LagPlan>, Vec<PortPlan>) {
         let keys: Vec<String> = (0..self.sides.len()).map(|port| self.key(port)).collect();
         let plan = |(side, key): (Side, String)| PortPlan {
             name: side.name,
@@ -332,7 +381,8 @@ impl Ports {
             clients: side.clients.into_iter().map(|client| client.plan).collect(),
             lldp: side.agent.map(|agent| agent.plan),
         };
-        self.sides.into_iter().zip(keys).map(plan).collect()
+        let lags = self.lags.into_iter().map(|lag| lag.plan).collect();
+        (lags, self.sides.into_iter().zip(keys).map(plan).collect())
     }
 }
 
@@ -349,6 +399,7 @@ impl Side {
             peers,
             clients,
             agent: None,
+            member: None,
             capture: None,
         }
     }
@@ -362,6 +413,8 @@ impl Side {
             vlan: dhcp::vlans(&self.clients),
             bgp: bgp::document(&self.peers),
             lldp: self.agent.as_ref().map(|agent| agent.document.clone()),
+            lacp: self.member.as_ref().map(|member| member.document.clone()),
+            mac: self.member.as_ref().and_then(|member| member.mac.clone()),
             ..PortDoc::new(&self.device)
         };
         dhcp::fill(&self.clients, &mut document);

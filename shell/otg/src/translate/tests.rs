@@ -362,3 +362,33 @@ fn an_lldp_agent_is_its_ports() {
         advert.organization.iter().map(|tlv| (tlv.oui, tlv.subtype, tlv.value.clone())).collect();
     assert_eq!(tlvs, [([0, 0x80, 0xc2], 1, vec![]), ([0, 0x12, 0x0f], 4, vec![0x05, 0xf2])]);
 }
+
+#[test]
+fn a_lag_is_its_ports_and_of_one_port_has_devices() {
+    let config = json!({
+        "ports": [{"name": "p", "location": "ring:a"}, {"name": "q", "location": "ring:b"}, {"name": "r", "location": "ring:c"}],
+        "lags": [
+            {"name": "one", "ports": [{"port_name": "q", "ethernet": {"name": "e", "mac": "02:00:00:00:00:0c"}}]},
+            {"name": "two", "min_links": 2, "protocol": {"choice": "lacp", "lacp": {"actor_key": 9, "actor_system_id": "02:00:00:00:00:09"}},
+             "ports": [{"port_name": "r", "ethernet": {"name": "f"}, "lacp": {"actor_activity": "passive", "lacpdu_timeout": 90}},
+                       {"port_name": "p", "ethernet": {"name": "g"}}]},
+        ],
+        "devices": [{"name": "d", "ethernets": [{"name": "h", "connection": {"lag_name": "one"},
+            "ipv4_addresses": [{"name": "i", "address": "10.0.0.2", "gateway": "10.0.0.1"}]}]}],
+    });
+    let translation = translate(&config).unwrap();
+    assert!(translation.has_protocols());
+    assert_eq!(translation.ports[1].interfaces[0].ethernet, "h");
+    let plan = translation.plan().unwrap();
+    let [p, q, r] = [0, 1, 2].map(|port: usize| plan.ports[port].lacp.as_ref().unwrap());
+    assert_eq!((q.config.key, q.config.port, q.config.port_priority, q.has_system), (1, 2, 1, false));
+    assert_eq!((q.lag, p.lag, r.lag, p.config.key, r.config.key), (1, 0, 0, 9, 9));
+    assert_eq!(
+        (r.config.active, r.config.short_timeout, p.config.active, p.config.short_timeout),
+        (false, false, true, true)
+    );
+    assert!(r.config.system == [2, 0, 0, 0, 0, 9] && p.has_system && p.config.system_priority == 0);
+    let lags: Vec<_> =
+        translation.lags.iter().map(|lag| (lag.name.as_str(), lag.min_links, lag.ports.len())).collect();
+    assert_eq!(lags, [("one", 1, 1), ("two", 2, 2)]);
+}

@@ -279,7 +279,7 @@ impl Otg {
             .flatten()
             .filter_map(|(_, port)| port.as_object_mut())
         {
-            port.retain(|key, _| !["bgp", "dhcp", "dhcpv6", "lldp"].contains(&key.as_str()));
+            port.retain(|key, _| !["bgp", "dhcp", "dhcpv6", "lldp", "lacp"].contains(&key.as_str()));
         }
         let run = self.run(session, profile, "otg listens", false, caller).await?;
         session.listening = Some(run);

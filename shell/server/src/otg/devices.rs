@@ -1,4 +1,4 @@
-//! Protocols of devices and ports: BGP sessions with their routes, DHCP clients, LLDP agents.
+//! Protocols of devices and ports: BGP sessions with their routes, DHCP clients, LLDP agents, lags.
 //!
 //! They are those of the run that sends, which begins with them. It goes on without traffic, until protocols are stopped.
 
@@ -75,7 +75,7 @@ impl Otg {
             let action = if up { ProtocolAction::Renew } else { ProtocolAction::Release };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
         }
-        if translation.agents().next().is_some() {
+        if translation.agents().next().is_some() || !translation.lags.is_empty() {
             let action = if up { ProtocolAction::Enable } else { ProtocolAction::Disable };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
         }
@@ -123,6 +123,12 @@ impl Otg {
         }
         for port in &mut session.states.lldp {
             port.agents.neighbours.clear();
+        }
+        for port in &mut session.states.lacp {
+            let (lacp, off) = (&mut port.lacp, ["synchronization", "collecting", "distributing"]);
+            lacp.state = "detached".to_owned();
+            lacp.actor.state.retain(|state| !off.contains(&state.as_str()));
+            lacp.partner = None;
         }
         Ok(session.states.clone())
     }
