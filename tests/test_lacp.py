@@ -47,6 +47,14 @@ def both_up(switch, system=SYSTEM):
     wait_until(lambda: switch.links() == [(UP, system, UP)] * 2, "both links", 25, every=0.1)
 
 
+def running(lab, tester, switch, duration):
+    """A run whose lag has come up."""
+    profile = lab.profile(ports(system=SYSTEM), [stream()], load={"duration": duration, "drain": "100ms"})
+    process = lab.start_eagre("run", profile, "--json", "-", ns=tester)
+    both_up(switch)
+    return process
+
+
 def said(end):
     """An end of the result as Open vSwitch shows it."""
     state = " ".join(STATES.get(name, name) for name in end["state"])
@@ -110,9 +118,7 @@ def test_a_link_that_is_lost_is_told_of(lab):
     """Its port notices within the timeout, the other one goes on; the result says why."""
     tester, switch = bonded(lab)
     set_key(switch, 5)
-    profile = lab.profile(ports(system=SYSTEM), [stream()], load={"duration": "5s", "drain": "100ms"})
-    process = lab.start_eagre("run", profile, "--json", "-", ns=tester)
-    both_up(switch)
+    process = running(lab, tester, switch, "5s")
     switch.ns.ip("link", "set", "s1", "down")
     result = lab.finish(process, 60).json
     west, east = (result["ports"][name]["lacp"] for name in ("west", "east"))
@@ -125,9 +131,7 @@ def test_a_link_that_is_lost_is_told_of(lab):
 def test_a_partner_that_falls_silent_and_speaks_again(lab):
     """Both ports stop to distribute after three seconds, and distribute again; those whose partner stays silent forget it."""
     tester, switch = bonded(lab)
-    profile = lab.profile(ports(system=SYSTEM), [stream()], load={"duration": "17s", "drain": "100ms"})
-    process = lab.start_eagre("run", profile, "--json", "-", ns=tester)
-    both_up(switch)
+    process = running(lab, tester, switch, "17s")
     switch.process.send_signal(signal.SIGSTOP)
     time.sleep(4)
     switch.process.send_signal(signal.SIGCONT)
@@ -146,9 +150,7 @@ def test_a_partner_that_falls_silent_and_speaks_again(lab):
 def test_a_partner_with_another_key_is_another_lag(lab):
     """The ports leave the lag they were in, and are one again with the new key."""
     tester, switch = bonded(lab)
-    profile = lab.profile(ports(system=SYSTEM), [stream()], load={"duration": "7s", "drain": "100ms"})
-    process = lab.start_eagre("run", profile, "--json", "-", ns=tester)
-    both_up(switch)
+    process = running(lab, tester, switch, "7s")
     set_key(switch, 99)
     result = lab.finish(process, 60).json
     for name in ("west", "east"):

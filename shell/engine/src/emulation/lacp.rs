@@ -94,19 +94,10 @@ impl LagPort {
         })
     }
 
-    /// What it did; before the end of traffic how it stands now.
+    /// What it did until now, and how it stood when traffic had ended; before that, how it stands.
     pub(super) fn report(&self, commands: u64) -> LacpResult {
-        let counts = self.machine.counts();
-        LacpResult {
-            tx_lacpdus: counts.sent,
-            rx_lacpdus: counts.received,
-            rx_errors: counts.illegal,
-            rx_unknown: counts.unknown,
-            rx_markers: counts.markers,
-            tx_marker_responses: counts.markers_answered,
-            commands,
-            ..self.stood()
-        }
+        let LacpResult { state, receive, reason, flaps, actor, partner, .. } = self.stood();
+        LacpResult { state, receive, reason, flaps, actor, partner, commands, ..self.stands() }
     }
 
     fn stood(&self) -> LacpResult {
