@@ -3,7 +3,9 @@
 import json
 import os
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import mrt
 import pytest
@@ -14,12 +16,24 @@ from test_routing import FRR
 PREFIXES = 100_000 if LONG else 1_000
 PEERS = 1_000 if LONG else 20
 ROUTES_OF_A_PEER = 100
+TESTS = Path(__file__).parent
+
+
+def join(lab, tester, ns, far_ms):
+    """A link from veth0 of the tester to d0 of a device, so many milliseconds long."""
+    if not far_ms:
+        return lab.veth(tester, "veth0", ns, "d0")
+    between = lab.netns("between")
+    lab.veth(tester, "veth0", between, "west")
+    lab.veth(between, "east", ns, "d0")
+    process = lab.start(sys.executable, TESTS / "distance.py", "west", "east", far_ms, ns=between, stdin=subprocess.PIPE)
+    assert process.stdout.readline() == "ready\n"
 
 
 class Device:
     """FRR in a namespace with two networks: 10.0.0.0/16 of the speakers, and 10.9.0.0/24."""
 
-    def __init__(self, lab, neighbors, v6=False):
+    def __init__(self, lab, neighbors, v6=False, far_ms=0):
         if not (FRR / "zebra").exists():
             missing("needs frr")
         need("ip", "vtysh")
@@ -29,7 +43,7 @@ class Device:
             ("veth0", "d0", ("10.0.0.1/16", "2001:db8::1/64")),
             ("veth1", "d1", ("10.9.0.1/24", "2001:db8:9::1/64")),
         ):
-            lab.veth(self.tester, end, self.ns, inner)
+            join(lab, self.tester, self.ns, far_ms) if end == "veth0" else lab.veth(self.tester, end, self.ns, inner)
             for address in addresses:
                 self.ns.ip("address", "add", address, "dev", inner, *(["nodad"] if ":" in address else []))
         (self.folder / "empty.conf").touch()
@@ -145,7 +159,7 @@ def test_ipv6_routes_and_sessions_of_many_hosts(lab):
 def test_of_two_connections_one_stays(lab, router_id):
     """Both sides connect, with the lower and with the higher identifier: no session ends before the run does, on neither side."""
     numbers = range(1, 41)
-    device = Device(lab, "".join(f" neighbor 10.0.1.{n} remote-as 65001\n neighbor 10.0.1.{n} timers connect 1\n" for n in numbers))
+    device = Device(lab, "".join(f" neighbor 10.0.1.{n} remote-as 65001\n neighbor 10.0.1.{n} timers connect 1\n" for n in numbers), far_ms=100)
     hosts = [{"name": "edge", "count": len(numbers), "ip": "10.0.1.1/16"}]
     bgp = {"peers": [peer(host="edge", router_id=router_id, routes=[{"prefixes": "16.0.0.0/24", "count": 10}])]}
     process, _ = device.begin(device.ports(bgp, hosts=hosts), [], 2)
@@ -153,6 +167,31 @@ def test_of_two_connections_one_stays(lab, router_id):
     counted = {name: (row["connectionsEstablished"], row["connectionsDropped"]) for name, row in neighbors.items()}
     assert counted == {f"10.0.1.{n}": (1, 0) for n in numbers}, counted
     row = lab.finish(process).json["ports"]["west"]["bgp"]
+    assert (row["established"], row["flaps"], row["advertised"]) == (len(numbers), 0, 10 * len(numbers)), row
+
+
+@pytest.mark.parametrize("router_id", ["1.0.0.1", "192.0.0.1"])
+def test_of_two_connections_with_bird_one_stays(lab, router_id):
+    need("bird", "birdc")
+    folder, tester, ns = lab.folder(), lab.netns("tester"), lab.netns("device")
+    # Each side connects before it hears of the other's connection.
+    join(lab, tester, ns, 300)
+    ns.ip("address", "add", "10.0.0.1/16", "dev", "d0")
+    numbers = range(1, 41)
+    quick = "connect delay time 1; connect retry time 1; error wait time 1, 2; ipv4 { import all; export none; };"
+    peers = "".join(f"protocol bgp p{n} {{ local 10.0.0.1 as 65000; neighbor 10.0.1.{n} as 65001; {quick} }}\n" for n in numbers)
+    (folder / "bird.conf").write_text(f"router id 10.0.0.1;\nprotocol device {{}}\n{peers}")
+    lab.start("bird", "-f", "-c", folder / "bird.conf", "-s", folder / "bird.ctl", ns=ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (folder / "bird.ctl").exists(), "bird")
+    hosts = [{"name": "edge", "count": len(numbers), "ip": "10.0.1.1/16"}]
+    bgp = {"peers": [peer(host="edge", router_id=router_id, retry="3s", routes=[{"prefixes": "16.0.0.0/24", "count": 10}])]}
+    west = {"device": "afpacket:veth0", "ip": "10.0.0.2/16", "bgp": bgp, "hosts": hosts}
+    profile = lab.profile({"west": west, "east": {"device": "ring:b"}}, [], load={"duration": "2s", "drain": "0s"})
+    process = lab.start_eagre("run", profile, "--json", "-", ns=tester)
+    shown = lambda: ns.run("birdc", "-s", folder / "bird.ctl", "show", "route", "count")
+    wait_until(lambda: f"{10 * len(numbers)} of " in shown(), "the routes", 30)
+    row = lab.finish(process).json["ports"]["west"]["bgp"]
+    assert row["opens_received"] > len(numbers), "BIRD's connections never met the speakers'"
     assert (row["established"], row["flaps"], row["advertised"]) == (len(numbers), 0, 10 * len(numbers)), row
 
 
