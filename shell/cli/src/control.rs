@@ -12,6 +12,7 @@
 //! | `advertise`, `advertise NAME …` | advertise them, whatever their times say |
 //! | `down`, `down PEER …` | end BGP sessions: all, or those of peers by name or address of their host; `port=NAME` says where |
 //! | `up`, `up PEER …` | let them come up again |
+//! | `restart`, `restart PEER …` | end BGP sessions as speakers do that restart; they come up again by themselves |
 //! | `renew`, `release` | DHCP clients ask for more time, or give their addresses back; `port=NAME` says where |
 //! | `enable`, `disable` | LLDP agents and ports of lags speak again, or take back what they said and are silent; `port=NAME` says where |
 //! | `stop` | end the run early and write the result |
