@@ -241,8 +241,10 @@ class Dhcpv6(Written):
     """MAC address of the first client; each other has the next. Default: made from the port's; the clients of
     'dhcp' have the same.
     """
-    address: bool | None = None
-    """Whether each asks for an address (IA_NA)."""
+    address: Literal["slaac"] | bool | None = None
+    """Whether each asks for an address (IA_NA); 'slaac': each makes one from the prefix that a router advertises
+    (RFC 4862), and no server is asked.
+    """
     prefix: int | None = None
     """Length of the prefix each asks for (IA_PD). Default: none is asked for."""
     rapid_commit: bool | None = None
@@ -1669,6 +1671,10 @@ class Conversation(Written):
     """Number of the conversation, from 1 in the order of first packets. Default: 1."""
     timing: Literal["fast", "as_captured"] | None = None
     """Timing of the ends. Default: fast."""
+    answer_delay: str | None = None
+    """Time that the server waits before each of its answers, besides the pauses of the capture."""
+    datagram_max: str | None = None
+    """Longest payload of a datagram; longer ones are cut. Default: as captured."""
 
 
 @dataclass(kw_only=True)
