@@ -337,7 +337,7 @@ mod tests {
         let value = json!({
             "ports": [{"name": "a", "location": "ring:a"}],
             "layer1": [{"name": "l", "port_names": ["a"], "mtu": 9000, "promiscuous": true}],
-            "lags": [{"name": "x"}],
+            "egress_only_tracking": [{"port_name": "a"}],
             "captures": [],
         });
         let log = Log::default();
@@ -346,8 +346,11 @@ mod tests {
         let layer1 = &root.items("layer1")[0];
         assert_eq!((layer1.text("name"), layer1.texts("port_names")), ("l", vec!["a"]));
         log.unread(&value, message("Config"));
-        let wanted =
-            ["ports[0].location: not supported", "layer1[0].mtu: not supported", "lags[0]: not supported"];
+        let wanted = [
+            "ports[0].location: not supported",
+            "layer1[0].mtu: not supported",
+            "egress_only_tracking[0]: not supported",
+        ];
         assert_eq!(log.end().0, wanted);
     }
 

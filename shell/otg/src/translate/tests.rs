@@ -381,7 +381,8 @@ fn a_lag_is_its_ports_and_of_one_port_has_devices() {
     assert_eq!(translation.ports[1].interfaces[0].ethernet, "h");
     let plan = translation.plan().unwrap();
     let [p, q, r] = [0, 1, 2].map(|port: usize| plan.ports[port].lacp.as_ref().unwrap());
-    assert_eq!((q.config.key, q.config.port, q.config.port_priority, q.has_system), (1, 2, 1, false));
+    // The second lag by its first port.
+    assert_eq!((q.config.key, q.config.port, q.config.port_priority, q.has_system), (2, 2, 1, false));
     assert_eq!((q.lag, p.lag, r.lag, p.config.key, r.config.key), (1, 0, 0, 9, 9));
     assert_eq!(
         (r.config.active, r.config.short_timeout, p.config.active, p.config.short_timeout),
