@@ -365,9 +365,9 @@ def test_sessions(page, server):
 
 SPEAKERS = """
 ports:
-  west: {device: "ring:speakers.a", ip: 10.0.0.2/24, lldp: {system_name: wanda}, multicast: {groups: [{group: 239.1.1.1..239.1.1.120}]},
+  west: {device: "ring:speakers.a", ip: 10.0.0.2/24, lacp: {lag: left}, lldp: {system_name: wanda}, multicast: {groups: [{group: 239.1.1.1..239.1.1.120}]},
     bgp: {peers: [{name: edge, peer: 10.0.0.1, as: 65001, routes: [{prefixes: 16.0.0.0/24, count: 1000}]}]}}
-  east: {device: "ring:speakers.b", ip: 10.0.0.1/24, lldp: {system_name: edgar}, bgp: {peers: [{peer: 10.0.0.2, as: 65002, passive: true}]}}
+  east: {device: "ring:speakers.b", ip: 10.0.0.1/24, lacp: {lag: right, key: 9}, lldp: {system_name: edgar}, bgp: {peers: [{peer: 10.0.0.2, as: 65002, passive: true}]}}
 load: {duration: 60s}
 """
 
@@ -377,9 +377,12 @@ def test_protocols(page, server):
     run = start(server, profile=SPEAKERS)
     show(page, server, f"runs/{run['id']}", (1280, 2000))
     says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "120 multicast groups joined", "✓ established", "239.1.1.1", "20 more rows")
+    says(page, "2 of 2 ports of lags distributing", "✓ distributing")
     table = "return [...document.querySelectorAll('table')].find(t => t.caption.innerText == '%s').innerText"
     says(page, "1,000")
     sessions, neighbours = page.run(table % "BGP sessions"), page.run(table % "LLDP neighbours")
+    lags = page.run(table % "Ports of lags").split("\n")
+    assert any(row.split("\t")[:2] == ["west", "left"] and "9" in row.split("\t") for row in lags), lags
     assert "edge" in sessions and "10.0.0.2 on west" in sessions and "edgar" in neighbours and "wanda" in neighbours
     states = server.get(f"/api/v1/runs/{run['id']}/protocols?limit=3")
     assert states["counts"]["groups"] == 120 and len(states["groups"]) == 3 and states["groups"][0]["joined_for_s"] > 0
@@ -388,13 +391,14 @@ def test_protocols(page, server):
     change = lambda **change: server.ask("POST", f"/api/v1/runs/{run['id']}/protocols", change)  # noqa: E731
     assert change(action="down", port="west").status == 200 and change(action="disable", port="east").status == 200
     says(page, "0 of 2 BGP sessions established", "taken down", "0 LLDP neighbours", "LLDP is disabled on east")
+    says(page, "LACP is disabled on east", "0 of 2 ports of lags distributing")
     assert change(action="disable", port="east").json() == {"changed": 0} and change(action="enable", peers=["x"]).status == 409
     change(action="up")
     change(action="enable")
-    says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours")
+    says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "2 of 2 ports of lags distributing")
     server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
     server.ended(run)
-    says(page, "west: BGP", "1 of 1 session", "east: LLDP", "120 groups joined")
+    says(page, "west: BGP", "west: LACP", "distributing after", "1 of 1 session", "east: LLDP", "120 groups joined")
     assert page.run(EXAMINE) == [] and page.console() == []
 
 

@@ -5,7 +5,7 @@ import { count, duration, NONE, several } from "./format";
 import { Announcement, Panel } from "./parts";
 import { usePoll } from "./poll";
 import { type Row, Table } from "./tables";
-import type { BgpPeerState, DhcpClientState, Dhcpv6ClientState, GroupState, LldpNeighbourResult, PortResult, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
+import type { BgpPeerState, DhcpClientState, Dhcpv6ClientState, GroupState, LacpPortState, LldpNeighbourResult, PortResult, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
 
 /** Rows of each kind that are shown; all are in the API's answer without `limit`. */
 const SHOWN_MAX = 100;
@@ -19,7 +19,7 @@ export function LiveProtocols({ id }: { id: string }) {
   return first && any(first.counts) ? <Polled path={path} first={first} /> : null;
 }
 
-const any = (counts: ProtocolCounts) => counts.bgp_peers + clients(counts) + counts.lldp_ports + counts.groups > 0;
+const any = (counts: ProtocolCounts) => counts.bgp_peers + clients(counts) + counts.lacp_ports + counts.lldp_ports + counts.groups > 0;
 const clients = (counts: ProtocolCounts) => counts.dhcp_clients + counts.dhcpv6_clients;
 const leases = (counts: ProtocolCounts) => counts.dhcp_leases + counts.dhcpv6_leases;
 
@@ -27,27 +27,32 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
   const states = usePoll<ProtocolStates>(path, EVERY_MS).value ?? first;
   const { counts } = states;
   const neighbours = states.lldp.flatMap(({ port, agents }) => agents.neighbours.map((row) => ({ port, row })));
-  const off = states.lldp.filter((port) => port.is_down).map((port) => port.port);
+  const [off, left] = [states.lldp, states.lacp].map((ports) => ports.filter((port) => port.is_down).map((port) => port.port));
   const said = [
     counts.bgp_peers > 0 && `${count(counts.bgp_established)} of ${several(counts.bgp_peers, "BGP session")} established`,
     counts.dhcp_clients > 0 && `${count(counts.dhcp_leases)} of ${several(counts.dhcp_clients, "DHCP client")} with a lease`,
     counts.dhcpv6_clients > 0 && `${count(counts.dhcpv6_leases)} of ${several(counts.dhcpv6_clients, "DHCPv6 client")} with a lease`,
+    counts.lacp_ports > 0 && `${count(counts.lacp_distributing)} of ${several(counts.lacp_ports, "port")} of lags distributing`,
     counts.lldp_ports > 0 && several(counts.lldp_neighbours, "LLDP neighbour"),
     counts.groups > 0 && `${several(counts.groups, "multicast group")} joined`,
   ].filter(Boolean);
-  const settled = counts.bgp_established === counts.bgp_peers && leases(counts) === clients(counts);
-  const all = counts.bgp_peers + clients(counts) > 0;
+  const distributes = counts.lacp_distributing === counts.lacp_ports;
+  const settled = counts.bgp_established === counts.bgp_peers && leases(counts) === clients(counts) && distributes;
+  const all = counts.bgp_peers + clients(counts) + counts.lacp_ports > 0;
   return (
     <Panel title="Protocols">
       <p>{said.join(" · ")}.</p>
-      {all && <Announcement text={settled ? "All sessions and leases are up." : "Not all sessions and leases are up."} />}
+      {all && <Announcement text={settled ? "All sessions, leases and lags are up." : "Not all sessions, leases and lags are up."} />}
       {off.length > 0 && <p class="muted">LLDP is disabled on {off.join(", ")}.</p>}
+      {left.length > 0 && <p class="muted">LACP is disabled on {left.join(", ")}.</p>}
       <Listed caption="BGP sessions" of={counts.bgp_peers} rows={states.bgp.map(peer)}
         heads={["BGP peer", "Speaker", "State", "Since", "Advertised", "Withdrawn", "Received", "Flaps", "Reason"]} />
       <Listed caption="DHCP clients" of={counts.dhcp_clients} rows={states.dhcp.map(client)}
         heads={["DHCP client", "Port", "State", "Address", "Server", "Lease since", "Lease of"]} />
       <Listed caption="DHCPv6 clients" of={counts.dhcpv6_clients} rows={states.dhcpv6.map(client6)}
         heads={["DHCPv6 client", "Port", "State", "Address", "Prefix", "Server", "Lease of"]} />
+      <Listed caption="Ports of lags" of={counts.lacp_ports} rows={states.lacp.map(lagPort)}
+        heads={["Port of a lag", "Lag", "State", "Partner", "Its key", "Its port", "Flaps", "Reason"]} />
       <Listed caption="LLDP neighbours" of={counts.lldp_neighbours} rows={neighbours.map(({ port, row }) => neighbour(port, row))}
         heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last heard"]} />
       <Listed caption="Multicast groups" of={counts.groups} rows={states.groups.map(group)} heads={["Multicast group", "Port", "Sources", "Since"]} />
@@ -100,6 +105,16 @@ function neighbour(port: string, row: LldpNeighbourResult): Row {
   return { key: `${port} ${row.chassis_id} ${row.port_id}`, name: row.system_name ?? row.mac, cells };
 }
 
+function lagPort({ port, is_down, lacp }: LacpPortState): Row {
+  const { partner } = lacp;
+  const word = is_down ? "disabled" : lacp.state;
+  const cells = [
+    lacp.lag, state(lacp.state === "distributing", word), partner?.system ?? NONE, partner?.key ?? NONE, partner?.port ?? NONE,
+    lacp.flaps ? <span class="bad">✕ {count(lacp.flaps)}</span> : "0", lacp.reason ? <span class="why">{lacp.reason}</span> : NONE,
+  ];
+  return { key: port, name: port, cells };
+}
+
 function group(group: GroupState): Row {
   const sources = group.exclude ? (group.sources.length ? `all but ${group.sources.join(", ")}` : "all") : group.sources.join(", ");
   return { key: `${group.port} ${group.group}`, name: group.group, cells: [group.port, sources, duration(group.joined_for_s)] };
@@ -122,8 +137,13 @@ export function ProtocolResults({ result }: { result: ResultDocument }) {
 
 const lost = (n: number) => (n ? <span class="bad">✕ {count(n)}</span> : "none");
 
-function outcomes(port: string, { bgp, dhcp, dhcpv6, lldp, multicast }: PortResult): Row[] {
+function outcomes(port: string, { bgp, dhcp, dhcpv6, lacp, lldp, multicast }: PortResult): Row[] {
   const rows: Row[] = [];
+  if (lacp) {
+    const [sent, received] = [lacp.tx_lacpdus, lacp.rx_lacpdus].map((n) => several(n, "LACPDU"));
+    const after = lacp.distributing_after_s == null ? NONE : `distributing after ${duration(lacp.distributing_after_s)}`;
+    rows.push({ name: `${port}: LACP`, cells: [lacp.state, after, sent, received, lost(lacp.flaps)] });
+  }
   if (bgp) {
     const [end, begin] = [bgp.established_at_end, bgp.established].map((n) => `${count(n)} of ${several(bgp.peers, "session")}`);
     const received = count(bgp.received_ipv4 + bgp.received_ipv6);
