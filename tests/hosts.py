@@ -4,6 +4,7 @@ import json
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 from lab import (
@@ -300,6 +301,8 @@ class Capture:
 
     def close(self):
         if self.process.poll() is None:
+            # Packets that have passed are written before it is interrupted.
+            time.sleep(0.2)
             self.process.send_signal(signal.SIGINT)
             _, said = self.process.communicate(timeout=20)
             captured, received, dropped = map(int, re.findall(r"^(\d+) packets? ", said, re.MULTILINE))
