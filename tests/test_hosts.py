@@ -233,40 +233,6 @@ def test_clients_behind_hosts_have_their_vlan_and_next_hop(lab, trunk):
     assert max(seen[10, IPV4], key=seen[10, IPV4].get) == known["10.0.10.2"]
 
 
-def test_clients_behind_hosts_have_their_vlan_and_next_hop(lab, trunk):
-    """Networks behind two hosts, as their routers: each client in its host's VLAN, with its hardware address, to the hop that is
-    given for it; the kernel routes the answers back."""
-    kernel = Served(lab, trunk.router, "kernel_server.py")
-    trunk.router.ip("route", "add", "16.0.0.0/24", "via", "10.0.10.2")
-    trunk.router.ip("route", "add", "16.0.1.0/32", "via", "10.0.10.2")
-    trunk.router.ip("route", "add", "16.0.1.0/24", "via", "10.0.20.2")
-    entry = {
-        "name": "s",
-        "client": {
-            "port": "west",
-            "addresses": "16.0.0.250..16.0.1.9",
-            "hosts": {"blue": "16.0.1.0/24", "red": ["16.0.0.250..16.0.1.0", "16.0.0.1"]},
-            # The other one resolves its gateway.
-            "mac": {"blue": trunk.router.mac("r20")},
-        },
-        "server": {"addresses": "10.0.0.1", "ports": 7},
-        "app": {"echo": {"request": "100B"}},
-        "open": "100/s",
-        "mtu": 1400,
-        "count": 32,
-    }
-    blue = {key: value for key, value in PAIR[1].items() if key != "gateway"}
-    ports = {"west": {"device": "afpacket:veth0", "hosts": [PAIR[0], blue]}}
-    profile = lab.profile(ports, None, sessions=[entry], load={"duration": "10s", "drain": "300ms"})
-    result = lab.eagre("run", profile, "--json", "-", ns=trunk.tester).ok().json
-    one = result["sessions"]["s"]
-    assert summed(one["client"]) == {"blue": 18, "red": 14}, one
-    assert kernel.seen()["7"]["accepted"] == 32
-    seen, known = trunk.seen(), trunk.known()
-    assert max(seen[20, IPV4], key=seen[20, IPV4].get) == BLUE
-    assert max(seen[10, IPV4], key=seen[10, IPV4].get) == known["10.0.10.2"]
-
-
 def test_the_same_servers_are_behind_hosts_in_several_vlans(lab):
     """Two groups of clients meet the same servers, each in its own VLAN; every frame of a session is in its clients' VLAN."""
     west = {"device": "ring:a", "hosts": [{"name": "red", "vlan": 10, "ip": "16.0.0.1/32"}, {"name": "blue", "vlan": 20, "ip": "16.0.1.1/32"}]}
