@@ -298,6 +298,47 @@ def test_a_device_withdraws_routes_without_graceful_restart(lab):
     assert (row["restarts"], row["flaps"], row["graceful_restart_peers"]) == (1, 0, 1), row
 
 
+def test_a_prefix_has_several_paths(lab):
+    """FRR holds both paths of each prefix and passes both on, with identifiers of its own, to a peer that wants them."""
+    two = "".join(f" neighbor {ip} remote-as {asn}\n" for ip, asn in (("10.0.0.2", 65001), ("10.0.0.3", 65002), ("10.0.0.4", 65003)))
+    sends = "".join(f"  neighbor {ip} addpath-tx-all-paths\n" for ip in ("10.0.0.3", "10.0.0.4"))
+    device = Device(lab, f"{two} address-family ipv4 unicast\n{sends} exit-address-family\n")
+    routes = [{"prefixes": "16.0.0.0/24", "count": 40, "med": 5}, {"prefixes": "16.0.0.0/24", "count": 40, "as_path": [64999], "path_id": 70_000}]
+    others = [{"host": "some", "as": 65002, "add_path": {"ways": "receive", "families": ["ipv4"]}}, {"host": "one", "as": 65003}]
+    peers = [peer(add_path={}, routes=routes), *(peer(**other) for other in others)]
+    hosts = [{"name": "some", "ip": "10.0.0.3/16"}, {"name": "one", "ip": "10.0.0.4/16"}]
+    ports = device.ports({"peers": peers, "settle": "3s", "keep": 100}, hosts=hosts)
+    profile = lab.profile({"west": ports["west"]}, [], load={"duration": "20s", "drain": "0s"})
+    server = Server(lab, ns=device.tester)
+    run = server.start(profile=profile.read_text())
+    states = lambda: {row["host"]: row for row in server.ask("GET", f"/api/v1/runs/{run['id']}/protocols?routes=true").json()["bgp"]}
+    wait_until(lambda: states()["some"]["kept"] == 80 and states()["one"]["kept"] == 40, "the routes", 40)
+    paths = device.ask("bgp ipv4 unicast 16.0.7.0/24")["paths"]
+    assert {(path["aspath"]["string"], path.get("metric")) for path in paths} == {("65001", 5), ("65001 64999", None)}, paths
+    rows = states()
+    assert [rows[host]["add_path"] for host in ("west", "some", "one")] == ["send", "receive", None], rows
+    seen = [(route["address"], [part["numbers"] for part in route["as_path"]]) for route in rows["some"]["routes"]]
+    for number in range(40):
+        of_prefix = sorted(path for address, path in seen if address == f"16.0.{number}.0")
+        assert of_prefix == [[[65000, 65001]], [[65000, 65001, 64999]]], seen
+    assert len({route["path_id"] for route in rows["some"]["routes"] if route["address"] == "16.0.0.0"}) == 2
+    assert {route["path_id"] for route in rows["one"]["routes"]} == {None}
+    server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
+    server.ended(run)
+    result = server.get(f"/api/v1/runs/{run['id']}/result")
+    assert result["ports"]["west"]["bgp"]["add_path_sessions"] == 2, result
+
+
+def test_a_peer_that_takes_one_path_is_named(lab):
+    """FRR is told not to take several paths: it has the one that was sent last, and the result says so."""
+    device = Device(lab, ONE + " address-family ipv4 unicast\n  neighbor 10.0.0.2 disable-addpath-rx\n exit-address-family\n")
+    routes = [{"prefixes": "16.0.0.0/24", "med": 5}, {"prefixes": "16.0.0.0/24", "med": 6}]
+    done = device.run({"peers": [peer(add_path={"ways": "send"}, routes=routes, families=["ipv4"])], "settle": "0s"})
+    assert done.exit == 1 and not done.json["verdict"]["valid"], done
+    assert any("10.0.0.1 takes one path of each IPv4 prefix" in reason for reason in done.json["verdict"]["reasons"]), done
+    assert done.json["ports"]["west"]["bgp"]["add_path_sessions"] == 0
+
+
 def test_routes_come_and_go_while_traffic_runs(lab):
     device = Device(lab, ONE + " timers bgp 3 9\n")
     routes = [
@@ -462,7 +503,7 @@ def test_the_api_shows_and_changes_sessions(lab):
     assert server.ask("POST", path, {"action": "withdraw", "routes": ["a"]}).json() == {"changed": 1}
     wait_until(lambda: states()["east"]["kept"] < 120, "the withdrawal", 10)
     assert server.ask("POST", path, {"action": "restart", "port": "west"}).json() == {"changed": 1}
-    offered = {"restarted": True, "time_s": 30, "families": ["ipv4", "ipv6"], "forwarding": ["ipv4", "ipv6"]}
+    offered = {"restarted": True, "time_s": 30, "notification": False, "families": ["ipv4", "ipv6"], "forwarding": ["ipv4", "ipv6"]}
     wait_until(lambda: states()["east"]["graceful_restart"] == offered, "the next session", 10)
     assert (states()["west"]["restarts"], states()["west"]["graceful_restart"]) == (1, None), states()
     assert server.ask("POST", path, {"action": "down", "port": "west"}).json() == {"changed": 1}

@@ -201,6 +201,34 @@ def test_bgp_as_frr_sees_it(lab):
         script.routes("withdraw")
 
 
+def test_paths_and_graceful_restart_as_frr_sees_them(lab):
+    """Two paths of the same prefixes, those that FRR sends with their identifiers, and the time of a restart."""
+    sends = " address-family ipv4 unicast\n  neighbor 10.0.0.2 addpath-tx-all-paths\n  network 10.9.0.0/24\n exit-address-family\n"
+    device = Device(lab, ONE + SIX + sends, v6=True)
+    script = Script(lab, device.tester)
+    config = speakers(script)
+    four = config.devices[0].bgp.ipv4_interfaces[0].peers[0]
+    four.capability.ipv4_unicast_add_path = True
+    four.graceful_restart.enable_gr, four.graceful_restart.restart_time = True, 33
+    for number, routes in enumerate(four.v4_routes):
+        routes.addresses[0].address, routes.addresses[0].count, routes.add_path.path_id = "16.0.0.0", 20, 500 + number
+    assert script.set(config) == []
+    script.protocols("start")
+    wait_until(lambda: script.metrics("bgpv4")["peer 4"].session_state == "up", "the session", 30)
+    wait_until(lambda: device.fib() == 20, "the routes", 30)
+    paths = lambda: device.ask("bgp ipv4 unicast 16.0.19.0/24")["paths"]
+    wait_until(lambda: {path["aspath"]["string"] for path in paths()} == {"65001 64999 64998", "65001"}, "both paths", 10)
+    said = neighbor(device, "10.0.0.2")
+    assert said["neighborCapabilities"]["addPath"]["ipv4Unicast"]["rxAdvertisedAndReceived"], said["neighborCapabilities"]
+    assert said["gracefulRestartInfo"]["timers"]["receivedRestartTimer"] == 33, said["gracefulRestartInfo"]
+    prefixes = lambda **filters: script.states("bgp_prefixes", **filters)[0].ipv4_unicast_prefixes
+    wait_until(lambda: any(row.ipv4_address == "10.9.0.0" for row in prefixes()), "FRR's own prefix", 10)
+    assert all(row.path_id > 0 for row in prefixes()), prefixes()
+    script.routes("withdraw", "kept routes")
+    wait_until(lambda: {path["aspath"]["string"] for path in paths()} == {"65001"}, "one path", 10)
+    script.protocols("stop")
+
+
 def test_what_bgp_can_not_do_is_refused_with_its_place(lab):
     script = Script(lab, lab.netns("tester"))
 
@@ -216,8 +244,10 @@ def test_what_bgp_can_not_do_is_refused_with_its_place(lab):
     refused(lambda peer, _: setattr(peer.advanced, "time_to_live", 1), f"{at}.advanced.time_to_live: not supported: 255 is sent")
     refused(lambda peer, _: setattr(peer.capability, "evpn", True), f"{at}.capability.evpn: not supported")
     refused(lambda peer, _: setattr(peer, "as_number_width", "two"), f"{at}.as_number_width: not supported")
-    refused(lambda peer, _: setattr(peer.graceful_restart, "enable_gr", True), f"{at}.graceful_restart: not supported")
-    refused(lambda peer, _: setattr(peer.v4_routes[0].add_path, "path_id", 3), f"{at}.v4_routes[0].add_path: not supported")
+    refused(lambda peer, _: setattr(peer.graceful_restart, "enable_llgr", True), f"{at}.graceful_restart.enable_llgr: not supported")
+    refused(lambda peer, _: setattr(peer.graceful_restart, "stale_time", 5), f"{at}.graceful_restart.stale_time: not supported")
+    without = "not supported: a path identifier without add_path among the peer's capabilities"
+    refused(lambda peer, _: setattr(peer.v4_routes[0].add_path, "path_id", 3), f"{at}.v4_routes[0].add_path: {without}")
     refused(lambda peer, _: setattr(peer.v4_routes[0].as_path, "as_set_mode", "include_as_set"), "as_set_mode: not supported")
     refused(lambda peer, _: setattr(peer.v4_routes[1].advanced, "local_preference", 7), "local_preference: not supported")
     refused(lambda peer, _: setattr(peer, "peer_address", "10.0.0.2"), f"{at}: 10.0.0.2 is an address of the port's own hosts")

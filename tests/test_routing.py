@@ -52,8 +52,12 @@ router bgp 65000
 """
 
 
-def bird(count, asn=65001):
+DEVICE = ("local 10.0.0.2 as 65001;\n  neighbor 10.0.0.1 as 65000", "next hop self")
+
+
+def bird(count, session=DEVICE):
     """BIRD as a peer that advertises networks of 24 bits from 16.0.0.0 on: the first half by one protocol, the rest by another."""
+    neighbor, hop = session
     halves = []
     for name, numbers in (("kept", range(count // 2)), ("withdrawn", range(count // 2, count))):
         routes = "\n".join(f"  route {16 + (n >> 16)}.{n >> 8 & 255}.{n & 255}.0/24 blackhole;" for n in numbers)
@@ -61,8 +65,7 @@ def bird(count, asn=65001):
     return (
         "router id 10.0.0.2;\nprotocol device {}\n"
         + "".join(halves)
-        + f"protocol bgp dut {{\n  local 10.0.0.2 as {asn};\n  neighbor 10.0.0.1 as 65000;\n"
-        + "  ipv4 { import none; export all; next hop self; };\n}\n"
+        + f"protocol bgp dut {{\n  {neighbor};\n  ipv4 {{ import none; export all; {hop}; }};\n}}\n"
     )
 
 
@@ -97,18 +100,21 @@ def begun(lab, router, profile, timeout=60):
     return process, lines
 
 
-def withdrawal(lab, router, protocol, withdraw):
-    """Traffic to all prefixes, half of which are withdrawn meanwhile: those are lost, and no others."""
+def withdrawal(lab, router, protocol, withdraw, *others):
+    """Traffic to all prefixes, half of which are withdrawn meanwhile: those are lost, and no others. `withdraw` gets the folder of the
+    first of the programs, of which the last is the device's peer.
+    """
     folder = lab.folder()
     ready = f"test $(ip -n {router.ns.name} -4 route show proto bgp | wc -l) -ge {PREFIXES}"
-    entry = {"name": "peer", "port": "west", "folder": str(folder), "timeout": "120s", "ready": ready, **protocol}
+    entries = [{"port": "west", "timeout": "120s", "name": f"other{at}", "folder": str(lab.folder()), **other} for at, other in enumerate(others)]
+    entries = [*entries, {"name": "peer", "port": "west", "folder": str(folder), "timeout": "120s", "ready": ready, **protocol}]
     load = {"duration": "20s" if LONG else "8s", "drain": "1s"}
-    profile = lab.profile(ports(router, match="bgp"), halves(), protocols=[entry], load=load)
+    profile = lab.profile(ports(router, match="bgp"), halves(), protocols=entries, load=load)
     process, lines = begun(lab, router, profile, 150)
     assert router.fib() == PREFIXES
     before = json.loads(lines.read_text().splitlines()[-1])
     assert before["streams"]["withdrawn"]["rx"] > 0, before["streams"]
-    withdraw(folder)
+    withdraw(Path(entries[0]["folder"]))
     wait_until(lambda: router.fib() == PREFIXES // 2, "the FIB", 60)
     done = lab.finish(process)
     result = done.json
@@ -120,8 +126,9 @@ def withdrawal(lab, router, protocol, withdraw):
     assert last["tx"] > 0 and last["rx"] == 0, "what was withdrawn arrives still"
     port = result["ports"]["west"]
     assert port["rx_punt_dropped"] == port["tx_punt_dropped"] == 0, port
-    (said,) = result["protocols"]
-    assert said["name"] == "peer" and said["folder"] == str(folder) and "ended" not in said
+    assert [said["name"] for said in result["protocols"]] == [entry["name"] for entry in entries], result["protocols"]
+    said = result["protocols"][-1]
+    assert said["folder"] == str(folder) and not any("ended" in one for one in result["protocols"])
     assert all(Path(log).exists() for log in said["logs"]) and said["up_after_s"] > 0, said
     return said
 
@@ -136,6 +143,39 @@ def test_routes_of_bird_are_in_the_device_and_half_of_them_withdrawn(lab):
 
     said = withdrawal(lab, router, {"daemon": "bird", "config_file": str(config)}, withdraw)
     assert said["up_after_s"] < 60
+
+
+GOBGP = """
+[global.config]
+  as = 65001
+  router-id = "10.0.0.2"
+[[neighbors]]
+  [neighbors.config]
+    neighbor-address = "10.0.0.1"
+    peer-as = 65000
+[[neighbors]]
+  [neighbors.config]
+    neighbor-address = "127.0.0.1"
+    peer-as = 64999
+  [neighbors.transport.config]
+    passive-mode = true
+"""
+
+
+def test_routes_of_gobgp_are_in_the_device_and_half_of_them_withdrawn(lab):
+    """GoBGP speaks with the device through the port; it has the routes from a BIRD beside it in the namespace."""
+    router = Router(lab, ["bgpd"], BGP)
+    config, feed = lab.folder() / "gobgp.toml", lab.folder() / "bird.conf"
+    config.write_text(GOBGP)
+    neighbor = "local 127.0.0.1 port 1790 as 64999;\n  neighbor 127.0.0.2 as 65001;\n  multihop;\n  connect delay time 1"
+    feed.write_text(bird(PREFIXES, (neighbor, "next hop address 10.0.0.2")).replace("router id 10.0.0.2", "router id 10.0.0.9"))
+
+    def withdraw(folder):
+        subprocess.run(["birdc", "-s", folder / "bird.ctl", "disable", "withdrawn"], check=True, capture_output=True)
+
+    gobgp, bird_ = ({"daemon": name, "config_file": str(file)} for name, file in (("gobgp", config), ("bird", feed)))
+    need("gobgpd", "gobgp")
+    withdrawal(lab, router, gobgp, withdraw, bird_)
 
 
 @pytest.mark.parametrize("daemon", ["ospf", "isis"])

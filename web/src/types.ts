@@ -292,6 +292,8 @@ export interface BgpPeerState {
   restarts: number;
   /** What the peer said of graceful restart in its newest session (RFC 4724); null if nothing. */
   graceful_restart: GracefulRestartState | null;
+  /** Whether a prefix can have several paths (RFC 7911): `send` to the peer, `receive` from it, `both`; null if not. */
+  add_path: string | null;
   /** Routes advertised; those that were advertised again count again. */
   advertised: number;
   /** Routes withdrawn. */
@@ -344,6 +346,8 @@ export interface BgpResult {
   restarts: number;
   /** Peers that said that they know graceful restart (RFC 4724), in their newest session. */
   graceful_restart_peers: number;
+  /** Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic started. */
+  add_path_sessions: number;
   /** Time from the first attempt to the first session of each peer. */
   setup_ns?: LatencyResult | null;
   /** Time from the first connection until all sessions were established and all routes acknowledged. Absent if that was not so before traffic. */
@@ -396,6 +400,8 @@ export interface BgpRouteState {
   address: string;
   /** Its length, bits. */
   prefix_len: number;
+  /** Path identifier, where a prefix can have several paths (RFC 7911). */
+  path_id: number | null;
   /** Next hop. */
   next_hop: string | null;
   /** `igp`, `egp` or `incomplete`. */
@@ -683,6 +689,8 @@ export interface DhcpResult {
   failed: number;
   /** Clients that have an address now; in a result, when traffic had ended. */
   holding: number;
+  /** Clients that began per second, from the first to the last. */
+  begun_per_s?: number | null;
   /** Leases per second, from the first DISCOVER to the last first lease. */
   bound_per_s?: number | null;
   /** Time from a client's first DISCOVER to its lease. */
@@ -767,6 +775,8 @@ export interface Dhcpv6Result {
   failed: number;
   /** Clients that have what they asked for now; in a result, when traffic had ended. */
   holding: number;
+  /** Clients that began per second, from the first to the last. */
+  begun_per_s?: number | null;
   /** Leases per second, from the first SOLICIT to the last first lease. */
   bound_per_s?: number | null;
   /** Time from a client's first SOLICIT to its lease. */
@@ -885,7 +895,7 @@ export interface Finding {
 }
 
 /** Findings by method: a row for each frame length, mix, application or goal. */
-export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "multicast"; rows: MulticastRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
+export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "multicast"; rows: MulticastRow[]; } | {  type: "leases"; rows: LeaseRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
 
 /** A load, in the units that reports use. */
 export interface FoundRate {
@@ -948,6 +958,8 @@ export interface GracefulRestartState {
   restarted: boolean;
   /** How long it takes the peer at most to be back, s. */
   time_s: number;
+  /** Whether it keeps routes also when a session ends by a NOTIFICATION (RFC 8538). */
+  notification: boolean;
   /** Families whose routes are to be kept while it restarts: `ipv4`, `ipv6`. */
   families: string[];
   /** Those of them whose packets it forwards all the while. */
@@ -1244,6 +1256,48 @@ export interface Lease {
   ttl_s: number;
   /** Time until it expires, s. */
   seconds_left: number;
+}
+
+/** What became of DHCP or DHCPv6 clients. */
+export interface LeaseOutcome {
+  /** Clients that were to begin. */
+  clients: number;
+  /** Clients that had what they asked for in the end. */
+  bound: number;
+  /** Messages sent again because no answer came. */
+  repeated: number;
+  /** Leases of what another client had. */
+  conflicts: number;
+  /** Clients that began per second. */
+  begun_per_s: number | null;
+  /** Leases per second, from the first message to the last first lease. */
+  bound_per_s: number | null;
+  /** Time from a client's first message to its lease, ns. */
+  bind?: LatencySummary | null;
+}
+
+/** A rate that was tried. */
+export interface LeasePoint {
+  /** Clients per second that were to begin. */
+  rate: number;
+  /** What came of it. */
+  outcome: LeaseOutcome;
+  /** Why it did not pass; empty if it did. */
+  violations: string[];
+}
+
+/** What was found. */
+export interface LeaseRow {
+  /** The time each client has to get its lease, s. */
+  within_s: number;
+  /** The highest rate that passed; absent: none. */
+  best: LeasePoint | null;
+  /** The lowest at which the server failed; absent: none. */
+  failed: LeasePoint | null;
+  /** How far apart bounds may be, as a share. */
+  resolution: number;
+  /** What bounds the rate from above. */
+  limit: Limit;
 }
 
 /** What bounds a figure from above. */

@@ -5,7 +5,8 @@
 //! Invariant: what a peer can make a session hold is bounded by the number of routes it may keep.
 
 use crate::message::{
-    ATTRIBUTE_MP_REACH, ATTRIBUTE_MP_UNREACH, AttributeList, family, take_long, take_prefix, take_short,
+    ATTRIBUTE_MP_REACH, ATTRIBUTE_MP_UNREACH, AttributeList, PathIds, family, take_long, take_route,
+    take_short,
 };
 use crate::routes::{AS_PATH, COMMUNITIES, Family, LOCAL_PREF, MULTI_EXIT_DISC, NEXT_HOP, ORIGIN, Origin};
 use std::collections::BTreeMap;
@@ -41,11 +42,20 @@ pub struct HeardAttributes {
 /// A prefix: its address and length, bits.
 pub type Prefix = (IpAddr, u8);
 
+/// What tells a route from others of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RouteKey {
+    /// Its prefix.
+    pub prefix: Prefix,
+    /// The path identifier, where a prefix can have several paths (RFC 7911).
+    pub path_id: Option<u32>,
+}
+
 /// Routes of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Heard {
     most: usize,
-    routes: BTreeMap<Prefix, Arc<HeardAttributes>>,
+    routes: BTreeMap<RouteKey, Arc<HeardAttributes>>,
     left_out: u64,
 }
 
@@ -56,8 +66,8 @@ impl Heard {
     }
 
     /// The routes that are kept, by prefix.
-    pub fn routes(&self) -> impl ExactSizeIterator<Item = (&Prefix, &HeardAttributes)> {
-        self.routes.iter().map(|(prefix, said)| (prefix, &**said))
+    pub fn routes(&self) -> impl ExactSizeIterator<Item = (&RouteKey, &HeardAttributes)> {
+        self.routes.iter().map(|(key, said)| (key, &**said))
     }
 
     /// Advertisements that found no room.
@@ -66,7 +76,7 @@ impl Heard {
     }
 
     /// Takes in what is behind the header of an UPDATE message that was read before, so its lengths are right.
-    pub(crate) fn take(&mut self, body: &[u8], four_byte_as: bool) {
+    pub(crate) fn take(&mut self, body: &[u8], four_byte_as: bool, ids: PathIds) {
         if self.most == 0 {
             return;
         }
@@ -74,7 +84,7 @@ impl Heard {
         let (Some(mut withdrawn), Some(attributes)) = (take_long(&mut rest), take_long(&mut rest)) else {
             return;
         };
-        self.withdraw(&mut withdrawn, Family::Ipv4);
+        self.withdraw(&mut withdrawn, Family::Ipv4, ids);
         let mut said = HeardAttributes::default();
         let mut reached = None;
         for (kind, value) in AttributeList(attributes).flatten() {
@@ -84,7 +94,7 @@ impl Heard {
                         continue;
                     };
                     if let Some(family) = family(*high, *low, *subsequent) {
-                        self.withdraw(&mut networks, family);
+                        self.withdraw(&mut networks, family, ids);
                     }
                 }
                 ATTRIBUTE_MP_REACH => {
@@ -101,24 +111,24 @@ impl Heard {
             }
         }
         if let Some((family, next_hop, networks)) = reached {
-            self.advertise(networks, family, HeardAttributes { next_hop, ..said.clone() });
+            self.advertise(networks, family, ids, HeardAttributes { next_hop, ..said.clone() });
         }
         if !rest.is_empty() {
-            self.advertise(rest, Family::Ipv4, said);
+            self.advertise(rest, Family::Ipv4, ids, said);
         }
     }
 
-    fn withdraw(&mut self, networks: &mut &[u8], family: Family) {
-        while let Some(Some(prefix)) = take_prefix(networks, family) {
-            self.routes.remove(&prefix);
+    fn withdraw(&mut self, networks: &mut &[u8], family: Family, ids: PathIds) {
+        while let Some(Some(key)) = take_route(networks, family, ids) {
+            self.routes.remove(&key);
         }
     }
 
-    fn advertise(&mut self, mut networks: &[u8], family: Family, said: HeardAttributes) {
+    fn advertise(&mut self, mut networks: &[u8], family: Family, ids: PathIds, said: HeardAttributes) {
         let said = Arc::new(said);
-        while let Some(Some(prefix)) = take_prefix(&mut networks, family) {
-            if self.routes.len() < self.most || self.routes.contains_key(&prefix) {
-                self.routes.insert(prefix, said.clone());
+        while let Some(Some(key)) = take_route(&mut networks, family, ids) {
+            if self.routes.len() < self.most || self.routes.contains_key(&key) {
+                self.routes.insert(key, said.clone());
             } else {
                 self.left_out += 1;
             }
@@ -188,6 +198,7 @@ mod tests {
             count,
             step: 1,
             same: false,
+            path_id: 7,
             attributes,
             table: None,
             advertise: Nanos::ZERO,
@@ -199,22 +210,27 @@ mod tests {
     /// What a speaker writes is understood as it was meant.
     #[test]
     fn what_is_advertised_is_heard_and_forgotten_when_it_is_withdrawn() {
-        for (first, own, four_byte_as) in
-            [("16.0.0.0", "10.0.0.2", true), ("2001:db8::", "2001:db8::2", false)]
-        {
+        for (first, own, four_byte_as, path_ids) in [
+            ("16.0.0.0", "10.0.0.2", true, false),
+            ("16.0.0.0", "10.0.0.2", true, true),
+            ("2001:db8::", "2001:db8::2", false, false),
+            ("2001:db8::", "2001:db8::2", true, true),
+        ] {
             let range = range(first, if own.contains(':') { 48 } else { 24 }, 30);
             let own: Option<IpAddr> = own.parse().ok();
-            let how = Speaking { own_as: 65_001, is_internal: false, four_byte_as, own };
+            let how = Speaking { own_as: 65_001, is_internal: false, four_byte_as, path_ids, own };
+            let ids = [path_ids; 2];
             let mut heard = Heard::new(20);
             let said = |advertise| {
                 let mut out = Vec::new();
                 range.put_update(&mut out, &how, 0, 0, advertise);
                 out.split_off(HEADER)
             };
-            heard.take(&said(true), four_byte_as);
+            heard.take(&said(true), four_byte_as, ids);
             assert_eq!((heard.routes().len(), heard.left_out()), (20, 10));
-            let ((prefix, bits), said_of) = heard.routes().next().unwrap();
-            assert_eq!((*prefix, *bits), (range.first, range.prefix_len));
+            let (key, said_of) = heard.routes().next().unwrap();
+            assert_eq!(key.prefix, (range.first, range.prefix_len));
+            assert_eq!(key.path_id, path_ids.then_some(7));
             let path = [PathSegment { kind: 2, numbers: vec![65_001, 64_999] }];
             assert_eq!(said_of.as_path, path);
             assert_eq!((said_of.next_hop, said_of.med, said_of.local_pref), (own, Some(5), None));
@@ -222,12 +238,12 @@ mod tests {
                 (said_of.origin, &said_of.communities[..]),
                 (Some(Origin::Igp), &[65_001 << 16 | 7][..])
             );
-            heard.take(&said(true), four_byte_as);
+            heard.take(&said(true), four_byte_as, ids);
             assert_eq!((heard.routes().len(), heard.left_out()), (20, 20), "those that are there find room");
-            heard.take(&said(false), four_byte_as);
+            heard.take(&said(false), four_byte_as, ids);
             assert_eq!(heard.routes().len(), 0);
             let mut none = Heard::new(0);
-            none.take(&said(true), four_byte_as);
+            none.take(&said(true), four_byte_as, ids);
             assert_eq!((none.routes().len(), none.left_out()), (0, 0));
         }
     }

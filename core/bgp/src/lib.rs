@@ -22,10 +22,10 @@ mod wires;
 
 pub use counts::BgpCounts;
 pub use failure::Failure;
-pub use heard::{Heard, HeardAttributes, PathSegment, Prefix};
+pub use heard::{Heard, HeardAttributes, PathSegment, Prefix, RouteKey};
 pub use message::{
-    Capabilities, GracefulRestart, HEADER, Header, Malformed, Message, Notification, Open, RESTART_TIME_MAX,
-    Refresh, Update, next_message,
+    AddPath, Capabilities, GracefulRestart, HEADER, Header, Malformed, Message, Notification, Open, PathIds,
+    RESTART_TIME_MAX, Refresh, Update, next_message,
 };
 pub use routes::{Attributes, Family, Flap, Origin, RouteRange};
 pub use session::{Identity, Restart, State};

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what [`next_message`] refuses is answered by the [`Notification`] it gives.
 
-use crate::heard::Prefix;
+use crate::heard::{Prefix, RouteKey};
 use crate::routes::Family;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -28,8 +28,11 @@ const CAPABILITY_MULTIPROTOCOL: u8 = 1;
 const CAPABILITY_REFRESH: u8 = 2;
 const CAPABILITY_RESTART: u8 = 64;
 const CAPABILITY_FOUR_BYTE_AS: u8 = 65;
+const CAPABILITY_ADD_PATH: u8 = 69;
 /// Flags of graceful restart: the sender has restarted; it forwards packets of a family all the while (RFC 4724 section 3).
 const HAS_RESTARTED: u8 = 0x80;
+/// The sender keeps routes after a NOTIFICATION too, but for a hard reset (RFC 8538 section 2).
+const NOTIFIES: u8 = 0x40;
 const FORWARDS: u8 = 0x80;
 /// The longest restart time that has room, s.
 pub const RESTART_TIME_MAX: u16 = 4_095;
@@ -70,6 +73,7 @@ impl Notification {
     pub(crate) const UNEXPECTED_IN_ESTABLISHED: Self = Self::new(5, 3);
     pub(crate) const SHUTDOWN: Self = Self::new(6, 2);
     pub(crate) const COLLISION: Self = Self::new(6, 7);
+    pub(crate) const HARD_RESET: Self = Self::new(6, 9);
 }
 
 impl fmt::Display for Notification {
@@ -108,6 +112,7 @@ impl fmt::Display for Notification {
             (6, 6) => "Other Configuration Change",
             (6, 7) => "Connection Collision Resolution",
             (6, 8) => "Out of Resources",
+            (6, 9) => "Hard Reset",
             (6, _) => "Cease",
             _ => return write!(f, "error {}/{}", self.code, self.subcode),
         };
@@ -132,7 +137,32 @@ pub struct Capabilities {
     pub four_byte_as: bool,
     /// Graceful restart.
     pub restart: Option<GracefulRestart>,
+    /// Several paths for a prefix: IPv4, IPv6.
+    pub add_path: [AddPath; 2],
 }
+
+/// Several paths for a prefix of a family, told apart by identifiers (RFC 7911 section 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AddPath {
+    /// Whether the speaker can take them.
+    pub receive: bool,
+    /// Whether it wants to send them.
+    pub send: bool,
+}
+
+impl AddPath {
+    /// `None` if the value is none of those there are.
+    fn of(value: u8) -> Option<Self> {
+        matches!(value, 1..=3).then_some(Self { receive: value & 1 != 0, send: value & 2 != 0 })
+    }
+
+    fn value(self) -> u8 {
+        u8::from(self.receive) | u8::from(self.send) << 1
+    }
+}
+
+/// Families whose prefixes have a path identifier before them: IPv4, IPv6 (RFC 7911 section 3).
+pub type PathIds = [bool; 2];
 
 /// What is said of graceful restart (RFC 4724 section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -141,6 +171,8 @@ pub struct GracefulRestart {
     pub has_restarted: bool,
     /// How long it takes the sender at most to be back after a restart, s.
     pub time_s: u16,
+    /// Whether the sender keeps routes after a NOTIFICATION too, and its peer is to do so, but for a hard reset (RFC 8538).
+    pub notification: bool,
     /// Families whose routes its peer is to keep meanwhile: IPv4, IPv6. `true` if it forwards their packets all the while.
     pub families: [Option<bool>; 2],
 }
@@ -234,7 +266,7 @@ impl Header {
 }
 
 /// The first message of `bytes`, and how many bytes it has; `None` if it is not all there.
-pub fn next_message(bytes: &[u8]) -> Option<Result<(Message, usize), Malformed>> {
+pub fn next_message(bytes: &[u8], ids: PathIds) -> Option<Result<(Message, usize), Malformed>> {
     let header = match Header::read(bytes)? {
         Ok(header) => header,
         Err(why) => return Some(Err(why)),
@@ -242,7 +274,7 @@ pub fn next_message(bytes: &[u8]) -> Option<Result<(Message, usize), Malformed>>
     let body = bytes.get(HEADER..header.len)?;
     let message = match header.kind {
         OPEN => read_open(body).map(Message::Open),
-        UPDATE => read_update(body).map(Message::Update),
+        UPDATE => read_update(body, ids).map(Message::Update),
         NOTIFICATION => Ok(Message::Notification(Notification::new(body[0], body[1]))),
         KEEPALIVE => Ok(Message::KeepAlive),
         _ => Ok(Message::Refresh(family(body[0], body[1], body[3]))),
@@ -307,6 +339,7 @@ fn read_open(body: &[u8]) -> Result<Open, Notification> {
                     open.capabilities.ipv6 |= said == Some(Family::Ipv6);
                 }
                 (CAPABILITY_RESTART, said) => open.capabilities.restart = read_restart(said),
+                (CAPABILITY_ADD_PATH, said) => read_add_path(said, &mut open.capabilities.add_path),
                 (CAPABILITY_REFRESH, _) => open.capabilities.refresh = true,
                 (CAPABILITY_FOUR_BYTE_AS, [a, b, c, d]) => {
                     open.asn = u32::from_be_bytes([*a, *b, *c, *d]);
@@ -331,6 +364,7 @@ fn read_restart(said: &[u8]) -> Option<GracefulRestart> {
     let ([first, second], families) = said.split_first_chunk()?;
     let mut restart = GracefulRestart {
         has_restarted: first & HAS_RESTARTED != 0,
+        notification: first & NOTIFIES != 0,
         time_s: u16::from_be_bytes([*first, *second]) & RESTART_TIME_MAX,
         families: [None; 2],
     };
@@ -341,6 +375,30 @@ fn read_restart(said: &[u8]) -> Option<GracefulRestart> {
         }
     }
     Some(restart)
+}
+
+/// Reads the capability of several paths. One that is malformed, or says what there is not, counts as absent (RFC 7911 section 4).
+fn read_add_path(said: &[u8], add_path: &mut [AddPath; 2]) {
+    let (families, []) = said.as_chunks::<4>() else { return };
+    for [high, low, subsequent, value] in families {
+        if let (Some(family), Some(said)) = (family(*high, *low, *subsequent), AddPath::of(*value)) {
+            add_path[family as usize] = said;
+        }
+    }
+}
+
+/// Takes a prefix, with the path identifier before it if there is one; the inner `None` if it can't be one.
+pub(crate) fn take_route(bytes: &mut &[u8], family: Family, ids: PathIds) -> Option<Option<RouteKey>> {
+    let mut path_id = None;
+    if ids[family as usize] && !bytes.is_empty() {
+        let Some((id, rest)) = bytes.split_first_chunk() else { return Some(None) };
+        path_id = Some(u32::from_be_bytes(*id));
+        *bytes = rest;
+        if rest.is_empty() {
+            return Some(None);
+        }
+    }
+    Some(take_prefix(bytes, family)?.map(|prefix| RouteKey { prefix, path_id }))
 }
 
 /// Takes a prefix; the inner `None` if it can't be one. Bits behind its length are zero.
@@ -365,10 +423,10 @@ pub(crate) fn take_prefix(bytes: &mut &[u8], family: Family) -> Option<Option<Pr
 }
 
 /// How many prefixes `bytes` are; `None` if they are none.
-fn prefixes(mut bytes: &[u8], family: Family) -> Option<u32> {
+fn prefixes(mut bytes: &[u8], family: Family, ids: PathIds) -> Option<u32> {
     let mut count = 0;
-    while let Some(prefix) = take_prefix(&mut bytes, family) {
-        prefix?;
+    while let Some(route) = take_route(&mut bytes, family, ids) {
+        route?;
         count += 1;
     }
     Some(count)
@@ -399,13 +457,13 @@ impl<'a> Iterator for AttributeList<'a> {
 }
 
 /// Reads what is behind the header of an UPDATE message (RFC 4271 section 6.3).
-fn read_update(body: &[u8]) -> Result<Update, Notification> {
+fn read_update(body: &[u8], ids: PathIds) -> Result<Update, Notification> {
     let mut rest = body;
     let withdrawn = take_long(&mut rest).ok_or(Notification::ATTRIBUTES_MALFORMED)?;
     let attributes = take_long(&mut rest).ok_or(Notification::ATTRIBUTES_MALFORMED)?;
     let mut update = Update {
-        ipv4: prefixes(rest, Family::Ipv4).ok_or(Notification::BAD_NETWORK)?,
-        withdrawn: prefixes(withdrawn, Family::Ipv4).ok_or(Notification::BAD_NETWORK)?,
+        ipv4: prefixes(rest, Family::Ipv4, ids).ok_or(Notification::BAD_NETWORK)?,
+        withdrawn: prefixes(withdrawn, Family::Ipv4, ids).ok_or(Notification::BAD_NETWORK)?,
         ..Update::default()
     };
     if withdrawn.is_empty() && attributes.is_empty() && rest.is_empty() {
@@ -419,7 +477,7 @@ fn read_update(body: &[u8]) -> Result<Update, Notification> {
         let (kind, value) = attribute?;
         match kind {
             ATTRIBUTE_MP_REACH => {
-                let (family, count) = read_reach(value).ok_or(Notification::ATTRIBUTE_LENGTH)?;
+                let (family, count) = read_reach(value, ids).ok_or(Notification::ATTRIBUTE_LENGTH)?;
                 match family {
                     Some(Family::Ipv4) => update.ipv4 += count,
                     Some(Family::Ipv6) => update.ipv6 += count,
@@ -430,7 +488,7 @@ fn read_update(body: &[u8]) -> Result<Update, Notification> {
                 let (head, networks) = value.split_first_chunk().ok_or(Notification::ATTRIBUTE_LENGTH)?;
                 let [high, low, subsequent] = *head;
                 if let Some(family) = family(high, low, subsequent) {
-                    let count = prefixes(networks, family).ok_or(Notification::BAD_NETWORK)?;
+                    let count = prefixes(networks, family, ids).ok_or(Notification::BAD_NETWORK)?;
                     if count == 0 && is_bare && is_first && list.0.is_empty() {
                         end_of_rib = Some(family);
                     }
@@ -445,12 +503,12 @@ fn read_update(body: &[u8]) -> Result<Update, Notification> {
 }
 
 /// The family of an MP_REACH_NLRI attribute, if it is known here, and how many prefixes it has (RFC 4760 section 3).
-fn read_reach(value: &[u8]) -> Option<(Refresh, u32)> {
+fn read_reach(value: &[u8], ids: PathIds) -> Option<(Refresh, u32)> {
     let ([high, low, subsequent], mut rest) = value.split_first_chunk()?;
     take_short(&mut rest)?;
     let (_, networks) = rest.split_first()?;
     match family(*high, *low, *subsequent) {
-        Some(family) => Some((Some(family), prefixes(networks, family)?)),
+        Some(family) => Some((Some(family), prefixes(networks, family, ids)?)),
         None => Some((None, 0)),
     }
 }
@@ -480,6 +538,12 @@ pub(crate) fn put_notification(out: &mut Vec<u8>, what: Notification) {
     put(out, NOTIFICATION, |out| out.extend([what.code, what.subcode]));
 }
 
+/// Writes a NOTIFICATION message that ends the session for good where any other lets the peer keep routes (RFC 8538 section 3.1).
+pub(crate) fn put_hard_reset(out: &mut Vec<u8>, what: Notification) {
+    let Notification { code, subcode } = Notification::HARD_RESET;
+    put(out, NOTIFICATION, |out| out.extend([code, subcode, what.code, what.subcode]));
+}
+
 /// Writes an OPEN message.
 pub(crate) fn put_open(out: &mut Vec<u8>, open: &Open) {
     let mut capabilities = Vec::new();
@@ -494,11 +558,20 @@ pub(crate) fn put_open(out: &mut Vec<u8>, open: &Open) {
         let listed =
             Family::ALL.iter().zip(restart.families).filter_map(|(family, said)| Some((family, said?)));
         let [high, low] = restart.time_s.min(RESTART_TIME_MAX).to_be_bytes();
-        let flag = if restart.has_restarted { HAS_RESTARTED } else { 0 };
-        capabilities.extend([CAPABILITY_RESTART, 2 + 4 * listed.clone().count() as u8, high | flag, low]);
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        let flags = flag(restart.has_restarted, HAS_RESTARTED) | flag(restart.notification, NOTIFIES);
+        capabilities.extend([CAPABILITY_RESTART, 2 + 4 * listed.clone().count() as u8, high | flags, low]);
         for (family, forwards) in listed {
             capabilities.extend(family.identifiers());
             capabilities.push(if forwards { FORWARDS } else { 0 });
+        }
+    }
+    let paths = Family::ALL.iter().zip(said.add_path).filter(|(_, said)| said.value() != 0);
+    if paths.clone().count() > 0 {
+        capabilities.extend([CAPABILITY_ADD_PATH, 4 * paths.clone().count() as u8]);
+        for (family, said) in paths {
+            capabilities.extend(family.identifiers());
+            capabilities.push(said.value());
         }
     }
     if said.four_byte_as {
@@ -533,7 +606,8 @@ mod tests {
     use super::*;
 
     fn one(bytes: &[u8]) -> Result<Message, Notification> {
-        let (message, len) = next_message(bytes).expect("a whole message").map_err(|Malformed(why)| why)?;
+        let (message, len) =
+            next_message(bytes, [false; 2]).expect("a whole message").map_err(|Malformed(why)| why)?;
         assert_eq!(len, bytes.len());
         Ok(message)
     }
@@ -548,14 +622,17 @@ mod tests {
     fn an_open_is_read_as_it_was_written() {
         for (asn, ipv4, ipv6) in [(65_001, true, false), (4_200_000_001, true, true), (7, false, true)] {
             let families = [ipv4.then_some(ipv6), ipv6.then_some(true)];
-            let restart = GracefulRestart { has_restarted: ipv6, time_s: 4_095, families };
+            let restart =
+                GracefulRestart { has_restarted: ipv6, time_s: 4_095, notification: ipv4, families };
             let restart = Some(restart).filter(|_| asn != 65_001);
-            let capabilities = Capabilities { ipv4, ipv6, refresh: true, four_byte_as: true, restart };
+            let add_path = [AddPath { receive: ipv4, send: ipv6 }, AddPath { receive: ipv6, send: false }];
+            let capabilities =
+                Capabilities { ipv4, ipv6, refresh: true, four_byte_as: true, restart, add_path };
             let open = Open { asn, hold_s: 90, identifier: Ipv4Addr::new(10, 0, 0, 2), capabilities };
             let mut bytes = Vec::new();
             put_open(&mut bytes, &open);
             assert_eq!(one(&bytes), Ok(Message::Open(open)));
-            assert_eq!(next_message(&bytes[..bytes.len() - 1]), None);
+            assert_eq!(next_message(&bytes[..bytes.len() - 1], [false; 2]), None);
         }
     }
 
@@ -572,14 +649,40 @@ mod tests {
     #[test]
     fn graceful_restart_is_read_within_its_bounds() {
         let said = [0x80, 120, 0, 2, 1, 0x80, 0, 1, 2, 0x80];
-        let restart = GracefulRestart { has_restarted: true, time_s: 120, families: [None, Some(true)] };
+        let restart = GracefulRestart {
+            has_restarted: true,
+            time_s: 120,
+            notification: false,
+            families: [None, Some(true)],
+        };
         assert_eq!(read_restart(&said), Some(restart));
         assert_eq!(
             (read_restart(&said[..9]), read_restart(&said[..1]), read_restart(&[])),
             (None, None, None)
         );
-        let helper = GracefulRestart { time_s: 4_095, ..GracefulRestart::default() };
+        let helper = GracefulRestart { time_s: 4_095, notification: true, ..GracefulRestart::default() };
         assert_eq!(read_restart(&[0x7f, 0xff]), Some(helper));
+    }
+
+    /// RFC 7911 section 4, by hand: IPv4 unicast both ways; IPv6 unicast with a value there is not; cut off.
+    #[test]
+    fn several_paths_are_read_within_their_bounds() {
+        let read = |said: &[u8]| {
+            let mut found = [AddPath::default(); 2];
+            read_add_path(said, &mut found);
+            found
+        };
+        let both = AddPath { receive: true, send: true };
+        assert_eq!(read(&[0, 1, 1, 3, 0, 2, 1, 4]), [both, AddPath::default()]);
+        assert_eq!(read(&[0, 1, 1, 3, 0, 2, 1]), [AddPath::default(); 2]);
+        // Two /24 with identifiers 1 and 2, and then without a prefix behind an identifier.
+        let body = [0, 0, 0, 0, 0, 0, 0, 1, 24, 16, 0, 0, 0, 0, 0, 2, 24, 16, 0, 0];
+        let read = |body: &[u8]| next_message(&message(UPDATE, body), [true, false]);
+        let Some(Ok((Message::Update(update), _))) = read(&body) else { panic!() };
+        assert_eq!(update, Update { ipv4: 2, ..Update::default() });
+        for cut in [12 + 2, 12 + 4] {
+            assert_eq!(read(&body[..cut]), Some(Err(Malformed(Notification::BAD_NETWORK))), "{cut}");
+        }
     }
 
     #[test]

@@ -149,6 +149,8 @@ pub struct RouteRange {
     pub step: u32,
     /// Whether all peers advertise the same prefixes; if not, each has the next ones.
     pub same: bool,
+    /// Path identifier, where a prefix can have several paths (RFC 7911).
+    pub path_id: u32,
     /// What is said of them. With a table: next hop, local preference and whether the own AS is there; the rest is the table's.
     pub attributes: Attributes,
     /// Routes of a file, instead of a function of their index: then `first` is the first of them, and all peers advertise the same.
@@ -167,6 +169,8 @@ pub(crate) struct Speaking {
     pub own_as: u32,
     pub is_internal: bool,
     pub four_byte_as: bool,
+    /// Whether prefixes have path identifiers.
+    pub path_ids: bool,
     /// The peer's own address of the routes' family, if it has one.
     pub own: Option<IpAddr>,
 }
@@ -235,11 +239,15 @@ impl RouteRange {
         };
         let mut prefixes = self.prefixes(peer, from).take((end - from) as usize).peekable();
         // Behind them come so many more bytes.
+        let before = if how.path_ids { 4 } else { 0 };
         let mut fill = |out: &mut Vec<u8>, behind: usize| {
             let fits = |out: &Vec<u8>, (_, len): &(IpAddr, u8)| {
-                out.len() - start + 1 + usize::from(len.div_ceil(8)) + behind <= MESSAGE_MAX
+                out.len() - start + before + 1 + usize::from(len.div_ceil(8)) + behind <= MESSAGE_MAX
             };
             while let Some(prefix) = prefixes.next_if(|prefix| fits(out, prefix)) {
+                if how.path_ids {
+                    out.extend(self.path_id.to_be_bytes());
+                }
                 put_prefix(out, prefix);
                 next += 1;
             }
@@ -409,6 +417,7 @@ mod tests {
             count,
             step: 1,
             same: false,
+            path_id: 1,
             attributes: Attributes::default(),
             table: None,
             advertise: Nanos::ZERO,
@@ -419,7 +428,13 @@ mod tests {
 
     fn how(range: &RouteRange) -> Speaking {
         let own = if range.first.is_ipv4() { "10.0.0.2" } else { "2001:db8::2" };
-        Speaking { own_as: 65_001, is_internal: false, four_byte_as: true, own: own.parse().ok() }
+        Speaking {
+            own_as: 65_001,
+            is_internal: false,
+            four_byte_as: true,
+            path_ids: false,
+            own: own.parse().ok(),
+        }
     }
 
     #[test]
@@ -447,7 +462,7 @@ mod tests {
         expected.extend([0, 58, 2, 0, 0, 0, 27, 0x40, 1, 1, 0, 0x40, 2, 6, 2, 1, 0, 0, 0xfd, 0xe9]);
         expected.extend([0x40, 3, 4, 10, 0, 0, 2, 0xc0, 8, 4, 0xfd, 0xe9, 0, 7, 24, 16, 0, 0, 24, 16, 0, 1]);
         assert_eq!(bytes, expected);
-        let short = Speaking { four_byte_as: false, own_as: 4_200_000_000, ..how(&one) };
+        let short = Speaking { four_byte_as: false, path_ids: false, own_as: 4_200_000_000, ..how(&one) };
         let mut bytes = Vec::new();
         one.put_update(&mut bytes, &short, 0, 0, true);
         let path = [0x40, 2, 4, 2, 1, 0x5b, 0xa0];
@@ -471,13 +486,13 @@ mod tests {
             one.attributes.communities = communities;
             one.attributes.as_path = as_path;
             prop_assume!(one.attributes.fit() && one.prefix(0, count - 1).is_some());
-            let how = Speaking { four_byte_as, ..how(&one) };
+            let how = Speaking { four_byte_as, path_ids: false, ..how(&one) };
             let (mut next, mut total) = (0, 0);
             while next < count {
                 let mut bytes = Vec::new();
                 let until = one.put_update(&mut bytes, &how, 0, next, advertise);
                 prop_assert!(until > next && bytes.len() <= MESSAGE_MAX);
-                let (message, len) = next_message(&bytes).unwrap().unwrap();
+                let (message, len) = next_message(&bytes, [false; 2]).unwrap().unwrap();
                 prop_assert_eq!(len, bytes.len());
                 let n = until - next;
                 let expected = match (v6, advertise) {
@@ -523,7 +538,7 @@ mod tests {
             let mut bytes = Vec::new();
             put_end_of_rib(&mut bytes, family);
             let said = Update { end_of_rib: Some(family), ..Update::default() };
-            assert_eq!(next_message(&bytes), Some(Ok((Message::Update(said), bytes.len()))));
+            assert_eq!(next_message(&bytes, [false; 2]), Some(Ok((Message::Update(said), bytes.len()))));
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::counts::BgpCounts;
 use crate::failure::Failure;
 use crate::heard::Heard;
 use crate::message::{
-    Capabilities, GracefulRestart, HEADER, Malformed, Message, Notification, Open, next_message,
-    put_keep_alive, put_notification, put_open,
+    AddPath, Capabilities, GracefulRestart, HEADER, Malformed, Message, Notification, Open, PathIds,
+    next_message, put_hard_reset, put_keep_alive, put_notification, put_open,
 };
 use crate::routes::{Family, RouteRange, Speaking, put_end_of_rib};
 use std::net::{IpAddr, Ipv4Addr};
@@ -56,6 +56,8 @@ pub struct Identity {
     pub number: u32,
     /// Graceful restart, if it is offered.
     pub restart: Option<Restart>,
+    /// Whether a prefix can have several paths, as it is offered: IPv4, IPv6 (RFC 7911).
+    pub add_path: [AddPath; 2],
 }
 
 /// Graceful restart, as a speaker offers it (RFC 4724).
@@ -63,6 +65,8 @@ pub struct Identity {
 pub struct Restart {
     /// How long the peer is to keep routes until the speaker is back, s.
     pub time_s: u16,
+    /// Whether the peer is to keep routes after a NOTIFICATION too (RFC 8538).
+    pub notification: bool,
     /// Whether packets are forwarded all the while.
     pub forwards: bool,
 }
@@ -75,12 +79,17 @@ impl Identity {
 
     fn capabilities(&self, has_restarted: bool) -> Capabilities {
         let [ipv4, ipv6] = self.families;
-        let restart = self.restart.map(|Restart { time_s, forwards }| GracefulRestart {
+        let restart = self.restart.map(|Restart { time_s, notification, forwards }| GracefulRestart {
             has_restarted,
             time_s,
+            notification,
             families: self.families.map(|has| has.then_some(forwards)),
         });
-        Capabilities { ipv4, ipv6, refresh: true, four_byte_as: true, restart }
+        let add_path = std::array::from_fn(|family| match self.families[family] {
+            true => self.add_path[family],
+            false => AddPath::default(),
+        });
+        Capabilities { ipv4, ipv6, refresh: true, four_byte_as: true, restart, add_path }
     }
 }
 
@@ -124,6 +133,8 @@ pub(crate) struct Session {
     has_confirmed: bool,
     /// Whether the peer has confirmed the own one.
     is_confirmed: bool,
+    /// Whether the peer keeps routes after a NOTIFICATION that is no hard reset.
+    keeps_routes: bool,
     /// Until when another connection may be chosen.
     choice_until: Nanos,
     /// Zero is none.
@@ -149,6 +160,7 @@ impl Session {
             has_opened: false,
             has_confirmed: false,
             is_confirmed: false,
+            keeps_routes: false,
             choice_until: Nanos::MAX,
             hold: Nanos::ZERO,
             silent_at: now + OPEN_WAIT,
@@ -217,6 +229,17 @@ impl Session {
         theirs && who.families[family as usize]
     }
 
+    /// Families whose prefixes have path identifiers, in messages to the peer and in its own: what one side wants to send and the other
+    /// can take (RFC 7911 section 4).
+    pub(crate) fn path_ids(&self, who: &Identity) -> (PathIds, PathIds) {
+        let theirs = self.theirs.map(|open| open.capabilities.add_path).unwrap_or_default();
+        let has = Family::ALL.map(|family| self.has(who, family));
+        let agreed = |are: fn(&AddPath, &AddPath) -> bool| {
+            std::array::from_fn(|family| has[family] && are(&who.add_path[family], &theirs[family]))
+        };
+        (agreed(|own, theirs| own.send && theirs.receive), agreed(|own, theirs| own.receive && theirs.send))
+    }
+
     /// Takes in bytes that have arrived.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         self.input.extend(bytes);
@@ -230,14 +253,15 @@ impl Session {
         counts: &mut BgpCounts,
         out: &mut Vec<u8>,
     ) -> Step {
-        let (message, len) = match next_message(&self.input) {
+        let (_, ids) = self.path_ids(who);
+        let (message, len) = match next_message(&self.input, ids) {
             None => return Step::Nothing,
             Some(Err(Malformed(why))) => return self.refuse(why, counts, out),
             Some(Ok(found)) => found,
         };
         if let (State::Established, Message::Update(_)) = (self.state, message) {
             let four_byte_as = self.theirs.is_some_and(|open| open.capabilities.four_byte_as);
-            self.heard.take(&self.input[HEADER..len], four_byte_as);
+            self.heard.take(&self.input[HEADER..len], four_byte_as, ids);
         }
         let is_of_established = matches!(message, Message::Update(_) | Message::Refresh(_));
         if self.state == State::OpenConfirm && self.is_confirmed && self.has_confirmed && is_of_established {
@@ -309,6 +333,8 @@ impl Session {
         self.hold = Nanos::from_secs(who.hold_s.min(open.hold_s).into());
         self.silent_at = if self.hold > Nanos::ZERO { now + self.hold } else { Nanos::MAX };
         self.choice_until = self.next_keep_alive(now).min(now + CHOICE_WAIT);
+        self.keeps_routes = who.restart.is_some_and(|restart| restart.notification)
+            && open.capabilities.restart.is_some_and(|restart| restart.notification);
         self.theirs = Some(open);
         self.state = State::OpenConfirm;
         Step::Opened
@@ -324,9 +350,14 @@ impl Session {
         Step::Over(Failure::Refused(why))
     }
 
-    /// Tells the peer why the session ends.
+    /// Tells the peer why the session ends. When it ends for good, the peer is to keep no routes.
     pub(crate) fn end(&mut self, why: Notification, counts: &mut BgpCounts, out: &mut Vec<u8>) {
-        put_notification(out, why);
+        match why {
+            Notification::SHUTDOWN if self.keeps_routes && self.state == State::Established => {
+                put_hard_reset(out, why);
+            }
+            _ => put_notification(out, why),
+        }
         counts.notifications.0 += 1;
     }
 
@@ -396,9 +427,11 @@ impl Session {
         }
         let is_internal = who.own_as == who.peer_as;
         let four_byte_as = self.theirs.is_some_and(|open| open.capabilities.four_byte_as);
+        let (ids, _) = self.path_ids(who);
         for (telling, range) in self.tellings.iter_mut().zip(ranges) {
+            let path_ids = ids[range.family() as usize];
             let own = who.own[range.family() as usize];
-            let how = Speaking { own_as: who.own_as, is_internal, four_byte_as, own };
+            let how = Speaking { own_as: who.own_as, is_internal, four_byte_as, path_ids, own };
             while let Some(next) = telling.pass {
                 if out.len() >= room {
                     return;

@@ -12,7 +12,7 @@ use crate::Mac;
 use crate::counts::BgpCounts;
 use crate::failure::Failure;
 use crate::heard::Heard;
-use crate::message::{GracefulRestart, Notification, Open};
+use crate::message::{AddPath, GracefulRestart, Notification, Open};
 use crate::routes::{Family, RouteRange};
 use crate::session::{Identity, Session, State, Step};
 use crate::wires::Wires;
@@ -265,6 +265,24 @@ impl Speaker {
     /// What a peer said of graceful restart in the newest session; `None` if it said nothing, or there was none.
     pub fn their_restart(&self, peer: usize) -> Option<&GracefulRestart> {
         self.peers[peer].their_restart.as_ref()
+    }
+
+    /// Whether a prefix can have several paths in the session with a peer: those it is told, and those it tells (RFC 7911).
+    pub fn add_path(&self, peer: usize) -> AddPath {
+        let session = self.established_line(peer).and_then(|line| line.session.as_ref());
+        let ids = session.map(|session| session.path_ids(&self.peers[peer].config.identity));
+        let (sent, received) = ids.unwrap_or_default();
+        AddPath { send: sent.contains(&true), receive: received.contains(&true) }
+    }
+
+    /// A family of routes that a peer with a session takes one path of each prefix of, although more are offered.
+    pub fn lacks_paths(&self, peer: usize) -> Option<Family> {
+        let identity = &self.peers[peer].config.identity;
+        let session = self.established_line(peer)?.session.as_ref()?;
+        let (ids, _) = session.path_ids(identity);
+        let offers =
+            |family: &Family| identity.add_path[*family as usize].send && session.has(identity, *family);
+        Family::ALL.into_iter().find(|family| offers(family) && !ids[*family as usize])
     }
 
     fn established_line(&self, peer: usize) -> Option<&Line> {

@@ -376,6 +376,7 @@ mod tests {
             count: table.count(),
             step: 1,
             same: true,
+            path_id: 1,
             attributes: Attributes::default(),
             table: Some(table.clone()),
             advertise: Nanos::ZERO,
@@ -479,24 +480,24 @@ mod tests {
             let table = &read.tables[0];
             prop_assert_eq!((read.left_out, table.count() as usize), (0, expected.len()));
             let (range, mut heard) = (range(table), Heard::new(10_000));
-            let how = Speaking { own_as: 65_001, is_internal: false, four_byte_as, own: "10.0.0.2".parse().ok() };
+            let how = Speaking { own_as: 65_001, is_internal: false, four_byte_as, path_ids: false, own: "10.0.0.2".parse().ok() };
             let pass = |heard: &mut Heard, advertise| -> Result<(), TestCaseError> {
                 let mut next = 0;
                 while next < range.count {
                     let mut bytes = Vec::new();
                     let until = range.put_update(&mut bytes, &how, 3, next, advertise);
                     prop_assert!(until > next && bytes.len() <= MESSAGE_MAX);
-                    let (message, len) = next_message(&bytes).unwrap().unwrap();
+                    let (message, len) = next_message(&bytes, [false; 2]).unwrap().unwrap();
                     let Message::Update(update) = message else { panic!() };
                     prop_assert_eq!((len, if advertise { update.ipv4 } else { update.withdrawn }), (bytes.len(), until - next));
-                    heard.take(&bytes[MESSAGE_HEADER..], four_byte_as);
+                    heard.take(&bytes[MESSAGE_HEADER..], four_byte_as, [false; 2]);
                     next = until;
                 }
                 Ok(())
             };
             pass(&mut heard, true)?;
             let short = |asn: u32| if four_byte_as { asn } else { u16::try_from(asn).map_or(23_456, u32::from) };
-            let heard_of: BTreeMap<_, _> = heard.routes().map(|(prefix, said)| (*prefix, said.clone())).collect();
+            let heard_of: BTreeMap<_, _> = heard.routes().map(|(key, said)| (key.prefix, said.clone())).collect();
             prop_assert!(heard_of.keys().eq(expected.keys()));
             for (prefix, set) in &expected {
                 let numbers = std::iter::once(65_001).chain(path(*set)).map(short).collect();

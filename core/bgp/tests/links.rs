@@ -1,8 +1,8 @@
 //! Two sides of speakers with a link between them that loses, copies, delays and reorders, on virtual time.
 
 use bgp::{
-    Attributes, BgpCounts, Failure, Flap, GracefulRestart, GroupConfig, Identity, Notification, PeerConfig,
-    Restart, RouteRange, Speaker, SpeakerConfig,
+    AddPath, Attributes, BgpCounts, Failure, Family, Flap, GracefulRestart, GroupConfig, Identity,
+    Notification, PeerConfig, Restart, RouteRange, Speaker, SpeakerConfig,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -51,6 +51,7 @@ fn routes(first: &str, prefix_len: u8, count: u32) -> RouteRange {
         count,
         step: 1,
         same: false,
+        path_id: 1,
         attributes: Attributes::default(),
         table: None,
         advertise: Nanos::ZERO,
@@ -77,6 +78,7 @@ fn peers(side: usize, count: u32, routes: &[RouteRange]) -> Vec<PeerConfig> {
             own: [Some(address(side, number)), "2001:db8::1".parse().ok()],
             number,
             restart: None,
+            add_path: [AddPath::default(); 2],
         },
         passive: false,
         retry: SECOND,
@@ -323,12 +325,13 @@ fn what_is_commanded_comes_before_the_times() {
 fn a_restart_is_no_failure_and_is_said_to_the_peer() {
     let own = [routes("16.0.0.0", 24, 300), routes("17.0.0.0", 24, 20)];
     let mut west = peers(0, 2, &own);
-    west[0].identity.restart = Some(Restart { time_s: 120, forwards: true });
+    west[0].identity.restart = Some(Restart { time_s: 120, notification: false, forwards: true });
     west[1].passive = true;
     west.iter_mut().for_each(|peer| peer.retry = Nanos::from_secs(3));
     let mut world = World::new(1, CLEAN, [west, peers(1, 2, &[])]);
     world.settle(SECOND);
-    let offered = GracefulRestart { has_restarted: false, time_s: 120, families: [Some(true); 2] };
+    let offered =
+        GracefulRestart { has_restarted: false, time_s: 120, notification: false, families: [Some(true); 2] };
     assert_eq!(world.sides[1].their_restart(0), Some(&offered));
     assert_eq!((world.sides[1].their_restart(1), world.sides[0].their_restart(0)), (None, None));
     let (now, said) = (world.now, world.sides[0].counts().notifications);
@@ -351,6 +354,64 @@ fn a_restart_is_no_failure_and_is_said_to_the_peer() {
     world.sides[0].set_peer(now + SECOND, 0, true);
     world.settle(Nanos::from_secs(3));
     assert_eq!(world.sides[1].their_restart(0), Some(&offered));
+}
+
+/// A peer that keeps routes after a NOTIFICATION is told when it is to keep none (RFC 8538 section 3.1).
+#[test]
+fn a_session_that_ends_for_good_is_reset_hard_where_routes_would_be_kept() {
+    for theirs in [true, false] {
+        let restart = |notification| Some(Restart { time_s: 120, notification, forwards: true });
+        let (mut west, mut east) = (peers(0, 1, &[]), peers(1, 1, &[]));
+        (west[0].identity.restart, east[0].identity.restart) = (restart(true), restart(theirs));
+        let mut world = World::new(1, CLEAN, [west, east]);
+        world.settle(SECOND);
+        let now = world.now;
+        world.sides[0].set_peer(now, 0, false);
+        world.run(now + SECOND, |_| false);
+        let why = Notification { code: 6, subcode: if theirs { 9 } else { 2 } };
+        assert_eq!(world.sides[1].first_loss(), Some((0, Failure::RefusedBy(why))));
+    }
+}
+
+/// Two paths for each of forty prefixes, to a peer that takes them in one family and to one that takes none.
+#[test]
+fn a_prefix_has_several_paths_where_both_sides_want_them() {
+    let both = AddPath { receive: true, send: true };
+    let hop = |range: RouteRange, path_id, med| RouteRange {
+        path_id,
+        attributes: Attributes { med: Some(med), ..Attributes::default() },
+        ..range
+    };
+    let of =
+        |first: &str, bits| [hop(routes(first, bits, 20), 1, 10), hop(routes(first, bits, 20), 70_000, 20)];
+    let own = [of("16.0.0.0", 24), of("2001:db8:16::", 64)].concat();
+    let (mut west, mut east) = (peers(0, 2, &own), peers(1, 2, &[]));
+    west.iter_mut().for_each(|peer| peer.identity.add_path = [both; 2]);
+    east[0].identity.add_path = [AddPath { receive: true, send: false }, AddPath::default()];
+    let mut world = World::new(3, CLEAN, [west, east]);
+    world.settle(SECOND);
+    let [west, east] = &world.sides;
+    let sent = |peer| (west.add_path(peer), west.lacks_paths(peer));
+    assert_eq!(sent(0), (AddPath { send: true, receive: false }, Some(Family::Ipv6)));
+    assert_eq!(sent(1), (AddPath::default(), Some(Family::Ipv4)));
+    assert_eq!(east.add_path(0), AddPath { send: false, receive: true });
+    assert_eq!((east.lacks_paths(0), east.counts_of(0).received_ipv4), (None, 40));
+    let heard = |peer: usize, v4: bool| {
+        let routes = east.heard(peer).unwrap().routes().filter(move |(key, _)| key.prefix.0.is_ipv4() == v4);
+        routes.map(|(key, said)| (key.path_id, said.med)).collect::<Vec<_>>()
+    };
+    let pairs = [(Some(1), Some(10)), (Some(70_000), Some(20))];
+    assert_eq!(heard(0, true), pairs.repeat(20), "both paths of each prefix");
+    assert_eq!(heard(0, false), [(None, Some(20))].repeat(20), "the path that was sent last");
+    assert_eq!(heard(1, true), [(None, Some(20))].repeat(20));
+    // One path goes, the other stays.
+    let [west, _] = &mut world.sides;
+    west.set_range(0, 0, false);
+    let until = world.now + SECOND;
+    world.run(until, |_| false);
+    let left: Vec<_> =
+        world.sides[1].heard(0).unwrap().routes().map(|(key, said)| (key.path_id, said.med)).collect();
+    assert_eq!(left, [[(Some(70_000), Some(20))].repeat(20), [(None, Some(20))].repeat(20)].concat());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Forecasts outcomes, so that a method can run to its end without traffic and its duration be estimated.
 
 use crate::outcome::{
-    GroupChange, MixEntry, MixOutcome, Outage, PathOutcome, Recovery, ServiceOutcome, SessionOutcome,
-    StreamConvergence, TcpOutcome, TrialOutcome,
+    GroupChange, LeaseOutcome, MixEntry, MixOutcome, Outage, PathOutcome, Recovery, ServiceOutcome,
+    SessionOutcome, StreamConvergence, TcpOutcome, TrialOutcome,
 };
 use crate::trial::{Objective, ServiceLoad, TrialKind, TrialRequest};
 use std::collections::BTreeMap;
@@ -59,6 +59,11 @@ impl Forecast {
                 outcome.services = loads.iter().map(of).collect();
             }
             TrialKind::Multicast { .. } => outcome.multicast = Some(GroupChange::default()),
+            TrialKind::Leases { rate, .. } => {
+                let clients = (*rate).max(1);
+                let bound = (clients as f64 * pass) as u64;
+                outcome.leases = Some(LeaseOutcome { clients, bound, ..LeaseOutcome::default() });
+            }
             TrialKind::Path => outcome.path = Some(PathOutcome { mtu_bytes: 1500, rtt_min_ns: 1_000_000 }),
             TrialKind::Tcp { senders, .. } => {
                 let of = |group: &String| TcpOutcome { group: group.clone(), ..TcpOutcome::default() };
@@ -108,6 +113,7 @@ fn subject(request: &TrialRequest) -> String {
         TrialKind::Addresses { .. } => "addresses".into(),
         TrialKind::Sessions(load) => format!("{:?} {:?}", load.objective, load.app),
         TrialKind::Mix(_) => "mix".into(),
+        TrialKind::Leases { .. } => "leases".into(),
         TrialKind::Tcp { .. } => "tcp".into(),
         _ => format!("load {}", request.frames),
     }

@@ -8,6 +8,7 @@
 //! - RFC 7747 convergence: from one path to another
 //! - RFC 2889 address caching capacity and learning rate
 //! - RFC 3918 group join and leave delay, group capacity
+//! - DHCP set-up rate
 //! - ITU-T Y.1564 service activation
 //! - RFC 9411 session methods, a mix of applications, a load of sessions in steps, RFC 6349 TCP throughput, the tester alone
 //!
@@ -45,6 +46,7 @@ mod finding;
 mod forecast;
 mod interval;
 mod latency;
+mod leases;
 mod list;
 mod loss;
 mod method;
@@ -77,14 +79,16 @@ pub use fault::{Fault, FaultKind, PROBE_SHARE, PROBES};
 pub use finding::{Finding, GoalMeaning};
 pub use interval::{Criterion, Interval, reconciled};
 pub use latency::GroupLatency;
+pub use leases::LeasePoint;
 pub use list::*;
 pub use loss::LossPoint;
 pub use method::{Estimate, Method, Progress, ReplayError, Step, StoredTrial, replay};
 pub use mix::MixPoint;
 pub use mlr::{Durations, Goal, GoalResult, LoadClass, MlrBound, Threshold};
 pub use outcome::{
-    GroupChange, GroupOutcome, JitterSummary, LatencySummary, MixEntry, MixOutcome, Outage, PathChange,
-    PathOutcome, Recovery, ServiceOutcome, SessionOutcome, StreamConvergence, TcpOutcome, TrialOutcome,
+    GroupChange, GroupOutcome, JitterSummary, LatencySummary, LeaseOutcome, MixEntry, MixOutcome, Outage,
+    PathChange, PathOutcome, Recovery, ServiceOutcome, SessionOutcome, StreamConvergence, TcpOutcome,
+    TrialOutcome,
 };
 pub use rates::{KnownRate, RateSource};
 pub use result::{FoundRate, MethodResult, Spread, Standing, Status, TrialNote};

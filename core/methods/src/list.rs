@@ -99,6 +99,7 @@ methods! {
     "A load held for long." soak::Soak(SoakConfig, SoakRow);
     "RFC 2889 sections 5.7 and 5.8." addresses::Addresses(AddressConfig, AddressRow);
     "RFC 3918." multicast::Multicast(MulticastConfig, MulticastRow);
+    "DHCP set-up rate." leases::Leases(LeaseConfig, LeaseRow);
     "ITU-T Y.1564." y1564::ServiceActivation(ServiceConfig, ServiceRow);
     "The tester alone." self_test::SelfTest(SelfTestConfig, SelfTestRow);
     "RFC 9411 sections 7.2, 7.3 and 7.5, and a load of sessions in steps." sessions::Sessions(SessionConfig, SessionRow);

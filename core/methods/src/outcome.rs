@@ -45,6 +45,9 @@ pub struct TrialOutcome {
     /// Of a trial of services: one for each, as `groups`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<ServiceOutcome>,
+    /// Of a trial of DHCP clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leases: Option<LeaseOutcome>,
     /// Of a session trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionOutcome>,
@@ -57,6 +60,27 @@ pub struct TrialOutcome {
     /// Of a TCP trial: one for each sender.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpOutcome>,
+}
+
+/// What became of DHCP or DHCPv6 clients.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LeaseOutcome {
+    /// Clients that were to begin.
+    pub clients: u64,
+    /// Clients that had what they asked for in the end.
+    pub bound: u64,
+    /// Messages sent again because no answer came.
+    pub repeated: u64,
+    /// Leases of what another client had.
+    pub conflicts: u64,
+    /// Clients that began per second.
+    pub begun_per_s: Option<f64>,
+    /// Leases per second, from the first message to the last first lease.
+    pub bound_per_s: Option<f64>,
+    /// Time from a client's first message to its lease, ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bind: Option<LatencySummary>,
 }
 
 /// The outcome for one group.
@@ -489,6 +513,7 @@ impl TrialOutcome {
         let (there, part) = match kind {
             TrialKind::Sessions(_) => (self.sessions.is_some(), "sessions"),
             TrialKind::Mix(_) => (self.sessions.is_some() && self.mix.is_some(), "mix"),
+            TrialKind::Leases { .. } => (self.leases.is_some(), "leases"),
             TrialKind::Path => (self.path.is_some(), "path"),
             TrialKind::Tcp { .. } => (!self.tcp.is_empty(), "tcp"),
             TrialKind::Overload { .. } => (self.recovery.is_some(), "recovery"),

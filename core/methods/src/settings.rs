@@ -53,6 +53,8 @@ pub enum Requirement {
     TwoPaths,
     /// A stream to a multicast group that its receiver joins (RFC 3918).
     GroupMembers,
+    /// DHCP or DHCPv6 clients of one port.
+    LeaseClients,
     /// A stream that can be sent by itself.
     Stream {
         /// Its name.

@@ -123,6 +123,14 @@ pub enum TrialKind {
         /// What is sent.
         loads: Vec<ServiceLoad>,
     },
+    /// DHCP or DHCPv6 clients begin at a rate, for the duration at most. Answer: `leases`.
+    Leases {
+        /// Clients per second.
+        rate: u64,
+        /// Each is to have its lease so long after its first message.
+        #[serde(rename = "within_ns", with = "AsNanos")]
+        within: Nanos,
+    },
     /// Sessions of an application. Answer: `sessions`.
     Sessions(SessionLoad),
     /// All entries under `sessions:` at once, their loads multiplied. Answer: `mix`, and `sessions` for all together.
@@ -308,6 +316,7 @@ impl TrialRequest {
             TrialKind::Burst { frames } => *frames as f64,
             TrialKind::Addresses { count, learn_rate } => *count as f64 * *learn_rate as f64,
             TrialKind::Multicast { groups, .. } => *groups as f64,
+            TrialKind::Leases { rate, .. } => *rate as f64,
             TrialKind::Sessions(load) => load.value as f64,
             TrialKind::Mix(load) => load.multiplier,
             TrialKind::Services { loads } => loads.iter().map(|load| load.rate_bps as f64).sum(),
@@ -322,6 +331,7 @@ impl TrialRequest {
             TrialKind::Sessions(load) => crate::sessions::frame_column(&load.app),
             TrialKind::Mix(_) => crate::mix::MIX.into(),
             TrialKind::Services { loads } => crate::y1564::frame(loads),
+            TrialKind::Leases { .. } => crate::leases::FRAME.into(),
             _ => self.frames.to_string(),
         }
     }

@@ -101,6 +101,9 @@ part! {
         /// Clients that have an address now; in a result, when traffic had ended.
         #[serde(default)]
         holding: u64 = COUNT.gauge("dhcp_leases");
+        /// Clients that began per second, from the first to the last.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        begun_per_s: Option<f64> = PER_S;
         /// Leases per second, from the first DISCOVER to the last first lease.
         #[serde(skip_serializing_if = "Option::is_none")]
         bound_per_s: Option<f64> = PER_S;
@@ -146,6 +149,9 @@ part! {
         failed: u64 = COUNT;
         /// Clients that have what they asked for now; in a result, when traffic had ended.
         holding: u64 = COUNT.gauge("dhcpv6_leases");
+        /// Clients that began per second, from the first to the last.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        begun_per_s: Option<f64> = PER_S;
         /// Leases per second, from the first SOLICIT to the last first lease.
         #[serde(skip_serializing_if = "Option::is_none")]
         bound_per_s: Option<f64> = PER_S;
@@ -209,6 +215,9 @@ part! {
         /// Peers that said that they know graceful restart (RFC 4724), in their newest session.
         #[serde(default)]
         graceful_restart_peers: u64 = COUNT;
+        /// Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic started.
+        #[serde(default)]
+        add_path_sessions: u64 = COUNT;
         /// Time from the first attempt to the first session of each peer.
         #[serde(skip_serializing_if = "Option::is_none")]
         setup_ns: Option<LatencyResult> = PART;

@@ -105,6 +105,9 @@ pub struct GracefulRestartState {
     pub restarted: bool,
     /// How long it takes the peer at most to be back, s.
     pub time_s: u32,
+    /// Whether it keeps routes also when a session ends by a NOTIFICATION (RFC 8538).
+    #[serde(default)]
+    pub notification: bool,
     /// Families whose routes are to be kept while it restarts: `ipv4`, `ipv6`.
     pub families: Vec<String>,
     /// Those of them whose packets it forwards all the while.
@@ -145,6 +148,9 @@ pub struct BgpPeerState {
     /// What the peer said of graceful restart in its newest session (RFC 4724); null if nothing.
     #[serde(default)]
     pub graceful_restart: Option<GracefulRestartState>,
+    /// Whether a prefix can have several paths (RFC 7911): `send` to the peer, `receive` from it, `both`; null if not.
+    #[serde(default)]
+    pub add_path: Option<String>,
     /// Routes advertised; those that were advertised again count again.
     pub advertised: u64,
     /// Routes withdrawn.
@@ -189,6 +195,9 @@ pub struct BgpRouteState {
     pub address: String,
     /// Its length, bits.
     pub prefix_len: u8,
+    /// Path identifier, where a prefix can have several paths (RFC 7911).
+    #[serde(default)]
+    pub path_id: Option<u32>,
     /// Next hop.
     pub next_hop: Option<String>,
     /// `igp`, `egp` or `incomplete`.

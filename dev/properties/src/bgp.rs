@@ -1,11 +1,11 @@
 //! Messages of any bytes from a BGP peer: they are read within bounds, and a session survives them all.
 //!
 //! The first byte of an input says how far the session is: before the peer's OPEN message, before its KEEPALIVE, or established;
-//! the rest is what the peer sends.
+//! and whether prefixes have path identifiers; the rest is what the peer sends.
 
 use ::bgp::{
-    Attributes, GroupConfig, HEADER, Header, Identity, Mac, Message, PORT, PeerConfig, RouteRange, Speaker,
-    SpeakerConfig, State, may_concern, next_message,
+    AddPath, Attributes, GroupConfig, HEADER, Header, Identity, Mac, Message, PORT, PathIds, PeerConfig,
+    RouteRange, Speaker, SpeakerConfig, State, may_concern, next_message,
 };
 use std::net::{IpAddr, Ipv4Addr};
 use tcp::{App, End, FlowId, GroupId, Io, Sink, Stack, Transport};
@@ -22,10 +22,12 @@ const MARKER: [u8; 16] = [0xff; 16];
 /// Checks one input; panics if something does not hold.
 pub fn check(data: &[u8]) {
     let Some((how, bytes)) = data.split_first() else { return };
-    read(bytes);
+    read(bytes, [false; 2]);
+    read(bytes, [true; 2]);
     let steps = usize::from(how % 3);
     let mut link = Link::new();
-    let before = [&[][..], &open()[..], &[open(), keep_alive()].concat()[..]][steps].to_vec();
+    let open = open(how / 3 % 2 == 1);
+    let before = [&[][..], &open[..], &[open.clone(), keep_alive()].concat()[..]][steps].to_vec();
     link.say(&before);
     let expected = [State::OpenSent, State::OpenConfirm, State::Established][steps];
     assert_eq!(link.speaker.state(0), expected);
@@ -45,12 +47,12 @@ pub fn check(data: &[u8]) {
 }
 
 /// Reads messages one after the other.
-fn read(mut bytes: &[u8]) {
+fn read(mut bytes: &[u8], ids: PathIds) {
     let _ = may_concern(bytes);
-    while let Some(Ok((message, len))) = next_message(bytes) {
+    while let Some(Ok((message, len))) = next_message(bytes, ids) {
         let header = Header::read(bytes).expect("all there").expect("it was read");
         assert!(header.len == len && (HEADER..=4_096).contains(&len) && len <= bytes.len());
-        assert_eq!(next_message(&bytes[..len - 1]), None, "a part is no message");
+        assert_eq!(next_message(&bytes[..len - 1], ids), None, "a part is no message");
         match message {
             Message::Open(open) => {
                 assert!(!open.identifier.is_unspecified() && !matches!(open.hold_s, 1 | 2))
@@ -119,6 +121,7 @@ impl Link {
             own: [Some(LOCAL), None],
             number: 0,
             restart: None,
+            add_path: [AddPath { receive: true, send: true }; 2],
         };
         let routes = RouteRange {
             name: String::new(),
@@ -127,6 +130,7 @@ impl Link {
             count: 10,
             step: 1,
             same: false,
+            path_id: 1,
             attributes: Attributes::default(),
             table: None,
             advertise: Nanos::ZERO,
@@ -194,8 +198,12 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&MARKER[..], &len.to_be_bytes(), &[kind], body].concat()
 }
 
-fn open() -> Vec<u8> {
-    message(1, &[4, 0xfd, 0xe8, 0, 90, 10, 0, 0, 1, 8, 2, 6, 1, 4, 0, 1, 0, 1])
+/// The peer's OPEN message, which may offer several paths for a prefix.
+fn open(add_path: bool) -> Vec<u8> {
+    let families = [1, 4, 0, 1, 0, 1];
+    let paths: &[u8] = if add_path { &[69, 4, 0, 1, 1, 3] } else { &[] };
+    let len = (families.len() + paths.len()) as u8;
+    message(1, &[&[4, 0xfd, 0xe8, 0, 90, 10, 0, 0, 1, len + 2, 2, len][..], &families, paths].concat())
 }
 
 fn keep_alive() -> Vec<u8> {
@@ -218,7 +226,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         &[4, 0xfd, 0xe8, 0, 90, 10, 0, 0, 1, 14, 2, 12, 64, 10, 0x80, 120, 0, 1, 1, 0x80, 0, 2, 1, 0],
     );
     let messages = [
-        (0, open()),
+        (0, open(false)),
         (0, wrong_as),
         (0, restarts),
         (0, four_bytes),

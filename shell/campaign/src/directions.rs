@@ -3,7 +3,7 @@
 use crate::CampaignError;
 use methods::{Attributes, Group, Testbed, Timing};
 use profile::Plan;
-use profile::plan::StreamPlan;
+use profile::plan::{PortPlan, StreamPlan};
 use units::Load;
 
 /// Link speed that results of sessions are compared with if it is unknown, bits/s at layer 1.
@@ -64,6 +64,14 @@ impl Directions {
                 let side = entry.session.client.as_ref().or(entry.session.server.as_ref());
                 let line_bps = side.and_then(|side| speed(side.port)).unwrap_or(UNKNOWN_BPS);
                 groups.push(Group { name: entry.session.name.clone(), line_bps });
+            }
+        }
+        if groups.is_empty() {
+            // Clients alone, which ask for addresses.
+            let asks = |port: &PortPlan| port.dhcp.is_some() || port.dhcpv6.is_some();
+            for (number, port) in plan.ports.iter().enumerate().filter(|(_, port)| asks(port)) {
+                groups
+                    .push(Group { name: port.name.clone(), line_bps: speed(number).unwrap_or(UNKNOWN_BPS) });
             }
         }
         Ok(Self { testbed: Testbed { groups, timing, attributes }, all })

@@ -4,7 +4,7 @@
 use crate::choice::{self, Part};
 use crate::directions::Directions;
 use crate::shape::{fits, learning, shape};
-use crate::{CampaignError, Tester, addresses, convergence, multicast, outcome, services};
+use crate::{CampaignError, Tester, addresses, convergence, leases, multicast, outcome, services};
 use counters::{PathConfig, PathReport, Poller};
 use engine::{Commands, TrialObserver, View};
 use lab::{Hook, Moment, Template, Variables};
@@ -136,7 +136,6 @@ impl Campaign {
                 .map_err(|reason| CampaignError::profile(format!("stream {}", stream.name), reason))?;
         }
         for part in &self.parts {
-            self.checked(part, part.config.check(&self.directions.testbed))?;
             for requirement in part.config.requirements() {
                 match requirement {
                     Requirement::Reset(name) => self.check_reset(&name)?,
@@ -144,12 +143,14 @@ impl Campaign {
                         services::check(&self.plan, &name, frames.as_ref(), burst_bytes)?
                     }
                     Requirement::GroupMembers => multicast::check(&self.plan, &self.directions).map(drop)?,
+                    Requirement::LeaseClients => leases::check(&self.plan)?,
                     Requirement::TwoPaths => convergence::check(&self.plan, &self.directions)?,
                     Requirement::AddressPorts => {
                         addresses::test_stream(&self.plan, &self.directions).map(drop)?
                     }
                 }
             }
+            self.checked(part, part.config.check(&self.directions.testbed))?;
         }
         let names: Vec<&str> =
             self.variables.names().filter_map(|name| name.strip_prefix("config.")).collect();

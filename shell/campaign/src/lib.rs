@@ -17,6 +17,7 @@ mod directions;
 pub mod document;
 mod drive;
 mod error;
+mod leases;
 mod multicast;
 mod outcome;
 mod services;

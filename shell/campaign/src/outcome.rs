@@ -2,7 +2,7 @@
 
 use crate::directions::Directions;
 use crate::shape::{DIRECTIONS, SLICES};
-use crate::{addresses, convergence, multicast, services, sessions};
+use crate::{addresses, convergence, leases, multicast, services, sessions};
 use methods::{
     GroupOutcome, JitterSummary, LatencySummary, Outage, Recovery, TrialKind, TrialOutcome, TrialRequest,
 };
@@ -24,6 +24,7 @@ pub(crate) fn of(
         }
         TrialKind::Addresses { .. } => addresses::outcome(plan, directions, request, document),
         TrialKind::Multicast { .. } => multicast::outcome(plan, directions, request, document),
+        TrialKind::Leases { rate, .. } => leases::outcome(*rate, document),
         TrialKind::Services { .. } => services::outcome(request, document, intervals),
         TrialKind::Convergence { .. } => TrialOutcome {
             convergence: convergence::outcome(plan, directions, request, document),

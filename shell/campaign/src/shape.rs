@@ -4,7 +4,7 @@
 //! long. Rates, patterns, counts, delays and lengths of the profile give way.
 
 use crate::directions::{Direction, Directions};
-use crate::{CampaignError, addresses, convergence, multicast, services, sessions, stimuli};
+use crate::{CampaignError, addresses, convergence, leases, multicast, services, sessions, stimuli};
 use field::Choice;
 use methods::{Frames, TrialKind, TrialRequest};
 use profile::Plan;
@@ -35,6 +35,7 @@ pub fn shape(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Re
         }
         TrialKind::Addresses { .. } => addresses::shape(plan, directions, request),
         TrialKind::Multicast { .. } => multicast::shape(plan, directions, request),
+        TrialKind::Leases { rate, within } => leases::shape(plan, request, *rate, *within),
         TrialKind::Services { .. } => services::shape(plan, request),
         _ => streams(plan, directions, request),
     }
@@ -81,6 +82,7 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
         // Served elsewhere.
         TrialKind::Addresses { .. }
         | TrialKind::Multicast { .. }
+        | TrialKind::Leases { .. }
         | TrialKind::Services { .. }
         | TrialKind::Sessions(_)
         | TrialKind::Mix(_)

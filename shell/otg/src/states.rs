@@ -131,17 +131,16 @@ struct Filter<'a> {
     addresses: Vec<IpAddr>,
     prefix_len: Option<u64>,
     origin: Option<&'a str>,
+    path_id: Option<u64>,
 }
 
 impl<'a> Filter<'a> {
     fn read(node: &Node<'a>) -> Self {
-        if node.has("path_id") {
-            node.fail_at("path_id", "not supported: there is one path of a prefix");
-        }
         Self {
             addresses: node.texts("addresses").iter().filter_map(|text| text.parse().ok()).collect(),
             prefix_len: node.has("prefix_length").then(|| node.whole("prefix_length")),
             origin: node.has("origin").then(|| node.text("origin")),
+            path_id: node.has("path_id").then(|| node.whole("path_id")),
         }
     }
 
@@ -149,6 +148,7 @@ impl<'a> Filter<'a> {
         (self.addresses.is_empty() || route.address.parse().is_ok_and(|ip| self.addresses.contains(&ip)))
             && self.prefix_len.is_none_or(|len| len == u64::from(route.prefix_len))
             && self.origin.is_none_or(|origin| route.origin.as_deref() == Some(origin))
+            && self.path_id.is_none_or(|id| route.path_id.map(u64::from) == Some(id))
     }
 }
 
@@ -176,6 +176,7 @@ fn prefix(route: &BgpRouteState, v6: bool) -> Value {
         route.next_hop.as_ref().map(|hop| if hop.contains(':') { "ipv6_next_hop" } else { "ipv4_next_hop" });
     let known = [
         (hop, route.next_hop.clone().map(Value::from)),
+        (Some("path_id"), route.path_id.map(Value::from)),
         (Some("origin"), route.origin.clone().map(Value::from)),
         (Some("local_preference"), route.local_pref.map(Value::from)),
         (Some("multi_exit_discriminator"), route.med.map(Value::from)),

@@ -56,6 +56,10 @@ class BgpResult:
     """Sessions that a command has ended to let them restart."""
     graceful_restart_peers: int
     """Peers that said that they know graceful restart (RFC 4724), in their newest session."""
+    add_path_sessions: int
+    """Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic
+    started.
+    """
     connections: int
     """Connections opened, and accepted."""
     advertised: int
@@ -192,6 +196,8 @@ class DhcpResult:
     """Leases of an address that another client here had."""
     commands: int
     """Commands carried out: addresses renewed or released."""
+    begun_per_s: float | None = None
+    """Clients that began per second, from the first to the last."""
     bound_per_s: float | None = None
     """Leases per second, from the first DISCOVER to the last first lease."""
     bind_ns: LatencyResult | None = None
@@ -242,6 +248,8 @@ class Dhcpv6Result:
     """Leases of an address that a neighbour had, and that were declined."""
     commands: int
     """Commands carried out: leases renewed or released."""
+    begun_per_s: float | None = None
+    """Clients that began per second, from the first to the last."""
     bound_per_s: float | None = None
     """Leases per second, from the first SOLICIT to the last first lease."""
     bind_ns: LatencyResult | None = None

@@ -457,6 +457,10 @@ class BgpPeer(Written):
     """Offer graceful restart (RFC 4724): the peer is to keep the routes while a session restarts. Default: it is
     not offered.
     """
+    add_path: BgpAddPath | Mapping[str, Any] | None = None
+    """Let a prefix have several paths (RFC 7911): each entry of 'routes' is then a path of its own. Default: a
+    prefix has one path, that of the last entry that advertised it.
+    """
     families: Sequence[Literal["ipv4", "ipv6"]] | None = None
     """Families of routes to exchange. Default: that of the peer's address, and those of 'routes'."""
     passive: bool | None = None
@@ -475,10 +479,24 @@ class BgpRestart(Written):
     """How long the peer is to wait for the next session before it withdraws the routes: whole seconds, 4095s at
     most. Default: 120s.
     """
+    notification: bool | None = None
+    """Let the peer keep the routes also when a session ends by a NOTIFICATION (RFC 8538), as by an expired hold
+    time. When sessions end for good, it is told to keep none (Hard Reset).
+    """
     forwarding: bool | None = None
     """Say that packets are forwarded all the while: otherwise the peer withdraws the routes when the next session
     begins.
     """
+
+
+@dataclass(kw_only=True)
+class BgpAddPath(Written):
+    """Several paths for a prefix (ADD-PATH, RFC 7911), as they are offered to the peer."""
+
+    ways: Literal["send", "receive", "both"] | None = None
+    """Send them to the peer, receive them from it, or both. Default: both."""
+    families: Sequence[Literal["ipv4", "ipv6"]] | None = None
+    """Families of routes. Default: all that are exchanged."""
 
 
 @dataclass(kw_only=True)
@@ -499,6 +517,10 @@ class BgpRoutes(Written):
     """Step from one prefix to the next, in prefixes: 2 leaves every other one out. Default: 1."""
     same: bool | None = None
     """Let all hosts of the entry advertise the same prefixes. Default: each has the next ones."""
+    path_id: int | None = None
+    """Path identifier, which tells paths of a prefix apart where there can be several ('add_path'). Default: the
+    number of this entry of 'routes', from 1 on.
+    """
     next_hop: str | None = None
     """Next hop. Default: the host's address of the prefixes' family."""
     as_path: Sequence[int] | None = None

@@ -349,6 +349,10 @@ class BgpPeerState:
     """Why there is no session; null if there is one, or nothing has gone wrong so far."""
     graceful_restart: GracefulRestartState | None = None
     """What the peer said of graceful restart in its newest session (RFC 4724); null if nothing."""
+    add_path: str | None = None
+    """Whether a prefix can have several paths (RFC 7911): `send` to the peer, `receive` from it, `both`; null if
+    not.
+    """
     routes: list[BgpRouteState] = field(default_factory=list)
     """The routes that are kept, by prefix, if they were asked for."""
 
@@ -365,6 +369,8 @@ class BgpRouteState:
     """AS path."""
     communities: list[int]
     """Communities (RFC 1997), as numbers of 32 bits."""
+    path_id: int | None = None
+    """Path identifier, where a prefix can have several paths (RFC 7911)."""
     next_hop: str | None = None
     """Next hop."""
     origin: str | None = None
@@ -823,6 +829,8 @@ class GracefulRestartState:
     """Whether the peer said that it has restarted."""
     time_s: int
     """How long it takes the peer at most to be back, s."""
+    notification: bool
+    """Whether it keeps routes also when a session ends by a NOTIFICATION (RFC 8538)."""
     families: list[str]
     """Families whose routes are to be kept while it restarts: `ipv4`, `ipv6`."""
     forwarding: list[str]
@@ -1023,6 +1031,54 @@ class LeaseInfo:
     """Time until it expires, s."""
     id: str | None = None
     """Secret id: who knows it may start traffic on the ports. Shown to the holder and to admins only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseOutcome:
+    """What became of DHCP or DHCPv6 clients."""
+
+    clients: int
+    """Clients that were to begin."""
+    bound: int
+    """Clients that had what they asked for in the end."""
+    repeated: int
+    """Messages sent again because no answer came."""
+    conflicts: int
+    """Leases of what another client had."""
+    begun_per_s: float | None = None
+    """Clients that began per second."""
+    bound_per_s: float | None = None
+    """Leases per second, from the first message to the last first lease."""
+    bind: LatencySummary | None = None
+    """Time from a client's first message to its lease, ns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeasePoint:
+    """A rate that was tried."""
+
+    rate: int
+    """Clients per second that were to begin."""
+    outcome: LeaseOutcome
+    """What came of it."""
+    violations: list[str]
+    """Why it did not pass; empty if it did."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseRow:
+    """What was found."""
+
+    within_s: float
+    """The time each client has to get its lease, s."""
+    resolution: float
+    """How far apart bounds may be, as a share."""
+    limit: Limit
+    """What bounds the rate from above."""
+    best: LeasePoint | None = None
+    """The highest rate that passed; absent: none."""
+    failed: LeasePoint | None = None
+    """The lowest at which the server failed; absent: none."""
 
 
 Limit: TypeAlias = Literal["dut", "maximum", "tester", "disturbed", "impossible", "open"]

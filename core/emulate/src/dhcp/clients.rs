@@ -166,6 +166,8 @@ pub struct DhcpClients {
     words: u64,
     first_sent: Option<Nanos>,
     last_bound: Option<Nanos>,
+    /// When the newest client began.
+    last_begun: Option<Nanos>,
 }
 
 impl DhcpClients {
@@ -184,6 +186,7 @@ impl DhcpClients {
             words: 0,
             first_sent: None,
             last_bound: None,
+            last_begun: None,
             config,
         }
     }
@@ -330,6 +333,12 @@ impl DhcpClients {
         &self.counts
     }
 
+    /// Clients that began per second, from the first to the last; `None` if fewer than two did, or all at once.
+    pub fn begun_per_s(&self) -> Option<f64> {
+        let took = self.last_begun?.since(self.first_sent?).as_secs_f64();
+        (took > 0.0).then(|| f64::from(self.begun - 1) / took)
+    }
+
     /// From the first message of the first client to the last client's first lease.
     pub fn set_up_time(&self) -> Option<Nanos> {
         Some(self.last_bound?.since(self.first_sent?))
@@ -390,6 +399,7 @@ impl DhcpClients {
         }
         let index = self.begun;
         self.begun += 1;
+        self.last_begun = Some(now);
         if self.first_sent.is_none() {
             (self.first_sent, self.next_turn) = (Some(now), now);
         }

@@ -171,6 +171,8 @@ pub struct Dhcp6Clients {
     words: u64,
     first_sent: Option<Nanos>,
     last_bound: Option<Nanos>,
+    /// When the newest client began.
+    last_begun: Option<Nanos>,
 }
 
 impl Dhcp6Clients {
@@ -194,6 +196,7 @@ impl Dhcp6Clients {
             words: 0,
             first_sent: None,
             last_bound: None,
+            last_begun: None,
             config,
         }
     }
@@ -459,6 +462,12 @@ impl Dhcp6Clients {
         &self.counts
     }
 
+    /// Clients that began per second, from the first to the last; `None` if fewer than two did, or all at once.
+    pub fn begun_per_s(&self) -> Option<f64> {
+        let took = self.last_begun?.since(self.first_sent?).as_secs_f64();
+        (took > 0.0).then(|| f64::from(self.begun - 1) / took)
+    }
+
     /// From the first message of the first client to the last client's first lease.
     pub fn set_up_time(&self) -> Option<Nanos> {
         Some(self.last_bound?.since(self.first_sent?))
@@ -540,6 +549,7 @@ impl Dhcp6Clients {
         }
         let index = self.begun;
         self.begun += 1;
+        self.last_begun = Some(now);
         if self.first_sent.is_none() {
             (self.first_sent, self.next_turn) = (Some(now), now);
         }

@@ -63,6 +63,9 @@ pub struct BgpPeerDoc {
     pub retry: Duration,
     /// Offer graceful restart (RFC 4724): the peer is to keep the routes while a session restarts. Default: it is not offered.
     pub graceful_restart: Option<BgpRestartDoc>,
+    /// Let a prefix have several paths (RFC 7911): each entry of 'routes' is then a path of its own. Default: a prefix has one path, that
+    /// of the last entry that advertised it.
+    pub add_path: Option<BgpAddPathDoc>,
     /// Families of routes to exchange. Default: that of the peer's address, and those of 'routes'.
     #[serde(default)]
     pub families: Vec<BgpFamilyDoc>,
@@ -84,9 +87,40 @@ pub struct BgpRestartDoc {
     /// How long the peer is to wait for the next session before it withdraws the routes: whole seconds, 4095s at most.
     #[serde(default = "restart_time")]
     pub time: Duration,
+    /// Let the peer keep the routes also when a session ends by a NOTIFICATION (RFC 8538), as by an expired hold time. When sessions end
+    /// for good, it is told to keep none (Hard Reset).
+    #[serde(default)]
+    pub notification: bool,
     /// Say that packets are forwarded all the while: otherwise the peer withdraws the routes when the next session begins.
     #[serde(default = "yes")]
     pub forwarding: bool,
+}
+
+/// Several paths for a prefix (ADD-PATH, RFC 7911), as they are offered to the peer.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BgpAddPath")]
+pub struct BgpAddPathDoc {
+    /// Send them to the peer, receive them from it, or both.
+    #[serde(default)]
+    pub ways: BgpPathWaysDoc,
+    /// Families of routes. Default: all that are exchanged.
+    #[serde(default)]
+    pub families: Vec<BgpFamilyDoc>,
+}
+
+/// Which way a prefix can have several paths.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum BgpPathWaysDoc {
+    /// To the peer.
+    Send,
+    /// From the peer.
+    Receive,
+    /// Both ways.
+    #[default]
+    Both,
 }
 
 /// A family of unicast routes.
@@ -122,6 +156,9 @@ pub struct BgpRoutesDoc {
     /// Let all hosts of the entry advertise the same prefixes. Default: each has the next ones.
     #[serde(default)]
     pub same: bool,
+    /// Path identifier, which tells paths of a prefix apart where there can be several ('add_path'). Default: the number of this entry of
+    /// 'routes', from 1 on.
+    pub path_id: Option<u32>,
     /// Next hop. Default: the host's address of the prefixes' family.
     pub next_hop: Option<Ip>,
     /// AS numbers behind the host's own, the nearest first.
@@ -216,6 +253,7 @@ impl BgpPeerDoc {
             hold_time: hold_time(),
             retry: retry(),
             graceful_restart: None,
+            add_path: None,
             families: Vec::new(),
             passive: false,
             router_id: None,
@@ -234,6 +272,7 @@ impl BgpRoutesDoc {
             count: one(),
             step: one(),
             same: false,
+            path_id: None,
             next_hop: None,
             as_path: Vec::new(),
             own_as: yes(),

@@ -1,10 +1,12 @@
 //! BGP sessions of a port's hosts, and their routes.
 
 use super::{Resolver, family, same_family};
-use crate::document::{BgpDoc, BgpFamilyDoc, BgpMrtDoc, BgpOriginDoc, BgpPeerDoc, BgpRoutesDoc, Network};
+use crate::document::{
+    BgpDoc, BgpFamilyDoc, BgpMrtDoc, BgpOriginDoc, BgpPathWaysDoc, BgpPeerDoc, BgpRoutesDoc, Network,
+};
 use crate::plan::{BgpPlan, HostPlan};
 use ::bgp::{
-    Attributes, Family, Flap, Identity, Origin, PeerConfig, RESTART_TIME_MAX, Restart, RouteRange,
+    AddPath, Attributes, Family, Flap, Identity, Origin, PeerConfig, RESTART_TIME_MAX, Restart, RouteRange,
     RouteTable, Tables,
 };
 use std::collections::HashMap;
@@ -135,11 +137,17 @@ impl Resolver<'_> {
             if self.reading.is_dropped(&path) {
                 continue;
             }
+            let sends = doc.add_path.as_ref().is_some_and(|doc| doc.ways != BgpPathWaysDoc::Receive);
+            if routes.path_id.is_some() && !sends {
+                let reason = "goes with 'add_path' of the peer, which says whether paths are sent";
+                self.reading.fail(format!("{path}.path_id"), reason);
+            }
             if routes.local_pref.is_some() && !is_internal {
                 let reason = "applies to internal sessions only: 'as' and 'peer_as' differ";
                 self.reading.fail(format!("{path}.local_pref"), reason);
             }
             self.bgp_route_times(&path, routes);
+            let first = all.len();
             match (&routes.prefixes, &routes.mrt) {
                 (Some(prefixes), None) => all.push(self.bgp_range(&path, routes, prefixes, peers)),
                 (None, Some(mrt)) => all.extend(self.bgp_tables(&path, routes, mrt)),
@@ -149,6 +157,8 @@ impl Resolver<'_> {
                         .fail(format!("{path}.mrt"), "'prefixes' says already which routes there are");
                 }
             }
+            let path_id = routes.path_id.unwrap_or(index as u32 + 1);
+            all[first..].iter_mut().for_each(|range| range.path_id = path_id);
             entries.resize(all.len(), index);
         }
         (all.into(), entries)
@@ -263,6 +273,7 @@ fn range(doc: &BgpRoutesDoc, first: IpAddr) -> RouteRange {
         count: 1,
         step: 1,
         same: false,
+        path_id: 0,
         attributes: Attributes {
             origin: match doc.origin {
                 BgpOriginDoc::Igp => Origin::Igp,
@@ -282,6 +293,16 @@ fn range(doc: &BgpRoutesDoc, first: IpAddr) -> RouteRange {
         advertise: doc.advertise.0,
         withdraw: doc.withdraw.as_ref().map(|withdraw| withdraw.0),
         flap: doc.flap.as_ref().map(|flap| Flap { every: flap.every.0, down: flap.down.0 }),
+    }
+}
+
+/// Whether a prefix of a family can have several paths, as it is offered.
+fn add_path(doc: &BgpPeerDoc, family: BgpFamilyDoc) -> AddPath {
+    match &doc.add_path {
+        Some(doc) if doc.families.is_empty() || doc.families.contains(&family) => {
+            AddPath { send: doc.ways != BgpPathWaysDoc::Receive, receive: doc.ways != BgpPathWaysDoc::Send }
+        }
+        _ => AddPath::default(),
     }
 }
 
@@ -359,8 +380,10 @@ fn peer(
         number,
         restart: doc.graceful_restart.as_ref().map(|restart| Restart {
             time_s: (restart.time.0.0 / Nanos::from_secs(1).0).min(RESTART_TIME_MAX.into()) as u16,
+            notification: restart.notification,
             forwards: restart.forwarding,
         }),
+        add_path: [BgpFamilyDoc::Ipv4, BgpFamilyDoc::Ipv6].map(|family| add_path(doc, family)),
     };
     let config = PeerConfig {
         name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),

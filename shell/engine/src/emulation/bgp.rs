@@ -4,7 +4,7 @@
 
 use crate::trial::endpoints::hosts_mtu;
 use crate::trial::session_endpoints::unfinished;
-use ::bgp::{Speaker, SpeakerConfig, State};
+use ::bgp::{AddPath, Speaker, SpeakerConfig, State};
 use neighbour::{Hosts, Mac, Resolver};
 use port::PortFacts;
 use profile::plan::{BgpPlan, PortPlan};
@@ -36,6 +36,8 @@ pub(super) struct Speakers {
     is_patient: bool,
     /// Sessions that were established when traffic started.
     established: usize,
+    /// Sessions in which a prefix can have several paths, when traffic started.
+    paths: usize,
     /// Sessions that were established when it had ended.
     pub(super) established_at_end: Option<usize>,
     /// What makes a result invalid, known when traffic started.
@@ -84,6 +86,7 @@ impl Speakers {
             look_at: Nanos::ZERO,
             is_patient: false,
             established: 0,
+            paths: 0,
             established_at_end: None,
             complaints: Vec::new(),
         }
@@ -140,6 +143,7 @@ impl Speakers {
     pub(super) fn note_start(&mut self, patient: bool) {
         self.is_patient = patient;
         self.established = self.machine.established();
+        self.paths = self.add_path_sessions();
         if patient {
             return;
         }
@@ -158,6 +162,15 @@ impl Speakers {
                 count(1 + lacking.count() as u64)
             ));
         }
+        let mut lacking = (0..self.plan.peers.len())
+            .filter_map(|peer| Some((self.plan.peers[peer].remote, self.machine.lacks_paths(peer)?)));
+        if let Some((remote, family)) = lacking.next() {
+            self.complaints.push(format!(
+                "{remote} takes one path of each {family} prefix, so do the peers of {} sessions that were to get more ('add_path'): \
+                 of paths for the same prefix they have the one that was sent last",
+                count(1 + lacking.count() as u64)
+            ));
+        }
     }
 
     /// Ends all sessions.
@@ -170,6 +183,16 @@ impl Speakers {
     pub(super) fn established(&self) -> usize {
         let ever = |peer: &usize| self.machine.counts_of(*peer).established > 0;
         if self.is_patient { (0..self.plan.peers.len()).filter(ever).count() } else { self.established }
+    }
+
+    /// Sessions in which a prefix can have several paths: when traffic started, or now if it has not.
+    pub(super) fn add_path_sessions(&self) -> usize {
+        let now = || {
+            (0..self.plan.peers.len())
+                .filter(|peer| self.machine.add_path(*peer) != AddPath::default())
+                .count()
+        };
+        if self.established_at_end.is_some() { self.paths } else { now() }
     }
 
     /// Whether sessions were lost, in a sentence.

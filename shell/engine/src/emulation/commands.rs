@@ -5,7 +5,7 @@ use super::hosts::{Clients, Commanded, Emulation, PortEmulation};
 use crate::control::commands::{
     ActionOn, Command, CommandError, ProtocolAction, ProtocolCommand, Reply, Request,
 };
-use ::bgp::{GracefulRestart, HeardAttributes, Origin, Prefix, State};
+use ::bgp::{AddPath, GracefulRestart, HeardAttributes, Origin, RouteKey, State};
 use emulate::dhcp::ClientView;
 use emulate::dhcp6::ClientView6;
 use emulate::groups::Membership;
@@ -244,6 +244,7 @@ fn peer_state(port: &str, speakers: &Speakers, peer: usize, now: Nanos, with_rou
         flaps: counts.flaps,
         restarts: counts.restarts,
         graceful_restart: machine.their_restart(peer).map(restart_state),
+        add_path: add_path(machine.add_path(peer)),
         advertised: counts.advertised,
         withdrawn: counts.withdrawn,
         received: counts.received_ipv4 + counts.received_ipv6,
@@ -268,6 +269,16 @@ fn peer_state(port: &str, speakers: &Speakers, peer: usize, now: Nanos, with_rou
     }
 }
 
+fn add_path(ways: AddPath) -> Option<String> {
+    let word = match (ways.send, ways.receive) {
+        (true, true) => "both",
+        (true, false) => "send",
+        (false, true) => "receive",
+        (false, false) => return None,
+    };
+    Some(word.to_owned())
+}
+
 fn restart_state(said: &GracefulRestart) -> GracefulRestartState {
     let named = |is_meant: fn(bool) -> bool| {
         let families = ["ipv4", "ipv6"].into_iter().zip(said.families);
@@ -276,12 +287,13 @@ fn restart_state(said: &GracefulRestart) -> GracefulRestartState {
     GracefulRestartState {
         restarted: said.has_restarted,
         time_s: said.time_s.into(),
+        notification: said.notification,
         families: named(|_| true),
         forwarding: named(|forwards| forwards),
     }
 }
 
-fn route_state((prefix, said): (&Prefix, &HeardAttributes)) -> BgpRouteState {
+fn route_state((key, said): (&RouteKey, &HeardAttributes)) -> BgpRouteState {
     let origin = |origin| match origin {
         Origin::Igp => "igp",
         Origin::Egp => "egp",
@@ -298,8 +310,9 @@ fn route_state((prefix, said): (&Prefix, &HeardAttributes)) -> BgpRouteState {
         numbers: part.numbers.clone(),
     };
     BgpRouteState {
-        address: prefix.0.to_string(),
-        prefix_len: prefix.1,
+        address: key.prefix.0.to_string(),
+        prefix_len: key.prefix.1,
+        path_id: key.path_id,
         next_hop: said.next_hop.map(|hop| hop.to_string()),
         origin: said.origin.map(|one| origin(one).to_owned()),
         as_path: said.as_path.iter().map(part).collect(),

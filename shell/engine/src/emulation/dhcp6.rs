@@ -217,6 +217,7 @@ impl Clients6 {
             bound: self.bound.into(),
             holding: self.holding_at_end.unwrap_or_else(|| self.machine.holding()).into(),
             failed: (all - self.bound).into(),
+            begun_per_s: self.machine.begun_per_s(),
             bound_per_s: took.map(|took| counts.bind.samples() as f64 / took),
             bind_ns: times(&counts.bind),
             router: self.router.map(|router| router.to_string()),

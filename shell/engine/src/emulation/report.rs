@@ -83,6 +83,7 @@ fn dhcp(clients: &Clients, commands: u64) -> DhcpResult {
         bound: clients.bound.into(),
         holding: clients.holding_at_end.unwrap_or_else(|| clients.machine.holding()).into(),
         failed: (all - clients.bound).into(),
+        begun_per_s: clients.machine.begun_per_s(),
         bound_per_s: took.map(|took| counts.bind.samples() as f64 / took),
         bind_ns: times(&counts.bind),
         discovers: counts.discovers,
@@ -113,6 +114,7 @@ fn bgp(speakers: &Speakers, commands: u64) -> BgpResult {
         graceful_restart_peers: (0..all)
             .filter(|peer| speakers.machine.their_restart(*peer).is_some())
             .count() as u64,
+        add_path_sessions: speakers.add_path_sessions() as u64,
         setup_ns: times(speakers.machine.set_up_times()),
         announced_after_s: speakers.told_after().map(Nanos::as_secs_f64),
         connections: counts.connections,

@@ -6,14 +6,16 @@
 use super::{PeerPlan, RoutesPlan};
 use crate::node::Node;
 use profile::document::{
-    BgpDoc, BgpFamilyDoc, BgpOriginDoc, BgpPeerDoc, BgpRoutesDoc, Community, Duration, FieldValue, Ip, Name,
-    Network,
+    BgpAddPathDoc, BgpDoc, BgpFamilyDoc, BgpOriginDoc, BgpPeerDoc, BgpRestartDoc, BgpRoutesDoc, Community,
+    Duration, FieldValue, Ip, Name, Network,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::Nanos;
 
 /// Routes that are kept, of a peer and of all peers of a port.
 const KEPT: (u32, u32) = (10_000, 100_000);
+/// The longest restart time that has room, s (RFC 4724 section 3).
+const RESTART_TIME_MAX: u64 = 4_095;
 /// Hop limits that are not refused: the model's default, and what is sent.
 const TTLS: [u64; 2] = [64, 255];
 
@@ -92,6 +94,12 @@ pub(super) fn peer(
     if families.is_empty() {
         capability.fail_at("ipv4_unicast", "not supported: a session without ipv4_unicast and ipv6_unicast");
     }
+    let paths: Vec<BgpFamilyDoc> =
+        [("ipv4_unicast_add_path", BgpFamilyDoc::Ipv4), ("ipv6_unicast_add_path", BgpFamilyDoc::Ipv6)]
+            .into_iter()
+            .filter(|(name, family)| capability.flag(name) && families.contains(family))
+            .map(|(_, family)| family)
+            .collect();
     let advanced = node.child("advanced");
     let hold_s = advanced.whole("hold_time_interval");
     if advanced.has("keep_alive_interval") && !matches!(advanced.whole("keep_alive_interval"), 30) {
@@ -117,18 +125,47 @@ pub(super) fn peer(
         hold_time: Duration(Nanos::from_secs(hold_s)),
         retry: Duration(Nanos::from_secs(2)),
         families,
+        graceful_restart: graceful_restart(&node.child("graceful_restart")),
+        add_path: (!paths.is_empty())
+            .then(|| BgpAddPathDoc { families: paths.clone(), ..BgpAddPathDoc::default() }),
         passive: advanced.flag("passive_mode"),
         router_id: router.quantity("router_id"),
         ..BgpPeerDoc::new(remote?, asn)
     };
     let mut spans = Vec::new();
-    for range in ["v4_routes", "v6_routes"].into_iter().flat_map(|list| node.items(list)) {
+    for (range, family) in [("v4_routes", BgpFamilyDoc::Ipv4), ("v6_routes", BgpFamilyDoc::Ipv6)]
+        .into_iter()
+        .flat_map(|(list, family)| node.items(list).into_iter().map(move |range| (range, family)))
+    {
         let key = format!("{key}-{}", plan.routes.len());
+        let path = range.child("add_path");
+        if path.is_given() && !paths.contains(&family) {
+            path.fail("not supported: a path identifier without add_path among the peer's capabilities");
+        }
         let own = routes(&range, &key, asn, is_internal, &mut document.routes);
         plan.routes.push(RoutesPlan { name: range.text("name").to_owned(), key });
         spans.push(own);
     }
     Some((Peer { plan, document }, spans))
+}
+
+/// Graceful restart; the model has one value more than fits.
+fn graceful_restart(node: &Node<'_>) -> Option<BgpRestartDoc> {
+    if node.flag("enable_llgr") {
+        node.fail_at("enable_llgr", "not supported: long-lived graceful restart (RFC 9494)");
+    }
+    if !node.flag("enable_gr") {
+        return None;
+    }
+    let time_s = node.whole("restart_time");
+    if time_s > RESTART_TIME_MAX {
+        node.fail_at("restart_time", format!("must be {RESTART_TIME_MAX} at most (RFC 4724 section 3)"));
+    }
+    Some(BgpRestartDoc {
+        time: Duration(Nanos::from_secs(time_s)),
+        notification: node.flag("enable_notification"),
+        forwarding: true,
+    })
 }
 
 /// Reads a range of routes, each part of which is a line of the profile.
@@ -174,7 +211,10 @@ fn routes(node: &Node<'_>, key: &str, asn: u32, is_internal: bool, all: &mut Vec
     };
     let next_hop: Option<Ip> = if manual { node.quantity(hop) } else { None };
     let communities: Vec<Community> = node.items("communities").iter().map(community).collect();
+    let paths = node.child("add_path");
+    let path_id = paths.is_given().then(|| paths.whole("path_id") as u32);
     let line = |prefixes: Network| BgpRoutesDoc {
+        path_id,
         name: Some(Name(key.to_owned())),
         next_hop: next_hop.clone(),
         // Without a path nothing is said of it, and it is as it must be.

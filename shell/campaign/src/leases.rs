@@ -1,0 +1,137 @@
+//! Trials of DHCP and DHCPv6 clients: so many begin in a second, and nothing else is sent.
+//!
+//! The profile has clients on one port. Their number is that of the profile, or fewer if a trial has no time for more; what it says of
+//! their rate, of how many may wait at a time and of the timeout gives way.
+
+use crate::CampaignError;
+use crate::outcome::{latency, of_any};
+use crate::shape::without_schedule;
+use methods::{LeaseOutcome, TrialOutcome, TrialRequest};
+use profile::Plan;
+use result::ResultDocument;
+use units::{Nanos, count};
+
+/// How long a trial waits after the time in which clients are to have their leases: to tell late ones from those that get none.
+const GRACE: Nanos = Nanos::from_secs(2);
+/// The traffic of such a trial, of which there is none.
+const TRAFFIC: Nanos = Nanos::from_millis(10);
+/// Clients began at less than this share of the rate: the tester was the limit.
+const BEGUN_MIN: f64 = 0.95;
+
+/// # Errors
+/// The profile has no clients, or more than one kind, or on more than one port.
+pub(crate) fn check(plan: &Plan) -> Result<(), CampaignError> {
+    let mut kinds = plan.ports.iter().flat_map(|port| {
+        let kinds = [("dhcp", port.dhcp.is_some()), ("dhcpv6", port.dhcpv6.is_some())];
+        kinds.into_iter().filter(|(_, has)| *has).map(move |(kind, _)| format!("ports.{}.{kind}", port.name))
+    });
+    match (kinds.next(), kinds.next()) {
+        (None, _) => {
+            let reason = "no port has clients that ask for addresses: give one 'dhcp' or 'dhcpv6'";
+            Err(CampaignError::profile("ports".to_owned(), reason))
+        }
+        (Some(first), Some(other)) => {
+            let reason =
+                format!("{first} has clients as well: a trial is of those of one port and one version");
+            Err(CampaignError::profile(other, reason))
+        }
+        (Some(_), None) => Ok(()),
+    }
+}
+
+/// The Plan of such a trial.
+///
+/// # Errors
+/// The profile has nothing for it.
+pub(crate) fn shape(
+    plan: &Plan,
+    request: &TrialRequest,
+    rate: u64,
+    within: Nanos,
+) -> Result<Plan, CampaignError> {
+    check(plan)?;
+    let mut shaped = without_schedule(plan, request);
+    shaped.groups.clear();
+    shaped.streams.clear();
+    shaped.sessions.clear();
+    shaped.duration = TRAFFIC;
+    let in_time = (u128::from(rate) * u128::from(request.duration.0) / 1_000_000_000).max(1);
+    let seed = shaped.seed;
+    let set = |clients: &mut u32,
+               own_rate: &mut u32,
+               outstanding: &mut u32,
+               own_seed: &mut u64,
+               timeout: &mut Nanos| {
+        *clients = (u128::from(*clients)).min(in_time) as u32;
+        *own_rate = u32::try_from(rate).unwrap_or(u32::MAX);
+        *outstanding = *clients;
+        *own_seed ^= seed;
+        *timeout = Nanos(u64::from(*clients) * 1_000_000_000 / rate.max(1)) + within + GRACE;
+    };
+    for port in &mut shaped.ports {
+        if let Some(dhcp) = &mut port.dhcp {
+            let config = &mut dhcp.config;
+            set(
+                &mut config.clients,
+                &mut config.rate,
+                &mut config.outstanding,
+                &mut config.seed,
+                &mut dhcp.timeout,
+            );
+        }
+        if let Some(dhcp) = &mut port.dhcpv6 {
+            let config = &mut dhcp.config;
+            set(
+                &mut config.clients,
+                &mut config.rate,
+                &mut config.outstanding,
+                &mut config.seed,
+                &mut dhcp.timeout,
+            );
+        }
+    }
+    Ok(shaped)
+}
+
+/// What came of it. That some clients got nothing is an answer, and makes no trial invalid.
+pub(crate) fn outcome(rate: u64, document: &ResultDocument) -> TrialOutcome {
+    let mut outcome = of_any(document);
+    let leases = document.ports.values().find_map(|port| {
+        let v4 = port.dhcp.as_ref().map(|dhcp| LeaseOutcome {
+            clients: dhcp.clients,
+            bound: dhcp.bound,
+            repeated: dhcp.repeated,
+            conflicts: dhcp.conflicts,
+            begun_per_s: dhcp.begun_per_s,
+            bound_per_s: dhcp.bound_per_s,
+            bind: dhcp.bind_ns.as_ref().map(latency),
+        });
+        let v6 = port.dhcpv6.as_ref().map(|dhcp| LeaseOutcome {
+            clients: dhcp.clients,
+            bound: dhcp.bound,
+            repeated: dhcp.repeated,
+            conflicts: dhcp.conflicts,
+            begun_per_s: dhcp.begun_per_s,
+            bound_per_s: dhcp.bound_per_s,
+            bind: dhcp.bind_ns.as_ref().map(latency),
+        });
+        v4.or(v6)
+    });
+    let Some(leases) = leases else { return outcome };
+    // The verdict has a reason for each of these, and the method its own words.
+    let answers = usize::from(leases.bound < leases.clients) + usize::from(leases.conflicts > 0);
+    if !outcome.valid && outcome.reasons.len() <= answers {
+        outcome.valid = true;
+        outcome.reasons.clear();
+    }
+    if let Some(begun) = leases.begun_per_s.filter(|begun| *begun < rate as f64 * BEGUN_MIN) {
+        outcome.generator_limited = true;
+        outcome.reasons.push(format!(
+            "{} clients began per second, not {}",
+            count(begun as u64),
+            count(rate)
+        ));
+    }
+    outcome.leases = Some(leases);
+    outcome
+}
