@@ -1,7 +1,7 @@
 """XDP programs from outside Eagre, by the system call bpf(2).
 
-usage: python3 bpf.py INTERFACE    drops all its frames before anything else sees them, until the input ends: the cheapest
-                                   receiver there is
+usage: python3 bpf.py INTERFACE [udp]    drops all its frames, or those of UDP over IPv4, before anything else sees them, until the
+                                         input ends: the cheapest receiver there is
 """
 
 import ctypes
@@ -44,17 +44,25 @@ def programs():
         found[number] = info.raw[64:80].split(b"\0")[0].decode()
 
 
-def drop_all(name):
-    """Attaches a program that drops every frame, for as long as this process lives."""
-    # r0 = XDP_DROP; exit
-    program = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xB7, 0, 0, 1, 0x95, 0, 0, 0), 16)
+# r0 = XDP_DROP; exit
+DROP = [(0xB7, 0, 0, 1), (0x95, 0, 0, 0)]
+# Unless a frame is long enough, of type IPv4, and of protocol UDP, it passes. Operation, registers, offset, number.
+DROP_UDP = [
+    (0x61, 0x12, 0, 0), (0x61, 0x13, 4, 0), (0xBF, 0x24, 0, 0), (0x07, 4, 0, 24), (0x2D, 0x34, 6, 0), (0x69, 0x25, 12, 0), (0x55, 5, 4, 8),
+    (0x71, 0x25, 23, 0), (0x55, 5, 2, 17), *DROP, (0xB7, 0, 0, 2), (0x95, 0, 0, 0),
+]  # fmt: skip
+
+
+def attach(name, instructions):
+    """Attaches a program for as long as this process lives."""
+    program = ctypes.create_string_buffer(b"".join(struct.pack("<BBhi", *one) for one in instructions), 8 * len(instructions))
     license = ctypes.create_string_buffer(b"Apache-2.0")
-    load = struct.pack("=IIQQ", TYPE_XDP, 2, ctypes.addressof(program), ctypes.addressof(license)) + bytes(48)
+    load = struct.pack("=IIQQ", TYPE_XDP, len(instructions), ctypes.addressof(program), ctypes.addressof(license)) + bytes(48)
     descriptor, _ = call(PROG_LOAD, load)
     call(LINK_CREATE, struct.pack("=IIII", descriptor, socket.if_nametoindex(name), ATTACH_XDP, DRIVER_MODE) + bytes(32))
 
 
 if __name__ == "__main__":
-    drop_all(sys.argv[1])
+    attach(sys.argv[1], DROP_UDP if sys.argv[2:] == ["udp"] else DROP)
     print("ready", flush=True)
     sys.stdin.read()

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from lab import LONG, missing, need, stream, wait_until
 from server import Server
 
+TESTS = Path(__file__).parent
 FRR = Path("/usr/lib/frr")
 PREFIXES = 100_000 if LONG else 2_000
 # Seconds an adjacency stays up beside traffic.
@@ -178,8 +180,8 @@ def test_routes_of_gobgp_are_in_the_device_and_half_of_them_withdrawn(lab):
     withdrawal(lab, router, gobgp, withdraw, bird_)
 
 
-@pytest.mark.parametrize("daemon", ["ospf", "isis"])
-def test_an_adjacency_stays_up_beside_traffic(lab, daemon):
+def adjacent(lab, daemon, streams, held, kind="afpacket"):
+    """A finished run with FRR in the port's namespace next to FRR in the device, and whether the device had its route all the while."""
     ospf = "interface {0}\n ip ospf area 0\n ip ospf hello-interval 1\n ip ospf dead-interval 4\nrouter ospf\n ospf router-id {1}\n"
     isis = (
         "interface {0}\n ip router isis 1\n isis circuit-type level-2-only\n isis hello-interval 1\n"
@@ -196,23 +198,50 @@ def test_an_adjacency_stays_up_beside_traffic(lab, daemon):
         "timeout": "60s",
         "ready": f"test $(ip -n {router.ns.name} -4 route show proto {daemon} | wc -l) -ge 1",
     }
-    streams = [stream("eastward", "west", "east", rate="5kpps"), stream("westward", "east", "west", rate="5kpps")]
-    learnt = stream("learnt", "east", "west", rate="1kpps")
-    learnt |= {"packet": [{"ipv4": {"dst": "16.1.0.9"}}, {"udp": {"dst": 9}}]}
-    load = {"duration": f"{HELD}s", "drain": "1s"}
-    profile = lab.profile(ports(router, match=[daemon]), [*streams, learnt], protocols=[entry], load=load)
+    load = {"duration": f"{held}s", "drain": "1s"}
+    profile = lab.profile(ports(router, kind, match=[daemon]), streams(router), protocols=[entry], load=load)
     process, _ = begun(lab, router, profile, 90)
-    states = set()
+    states = []
     while process.poll() is None:
-        states.add(router.fib(daemon) > 0)
+        states.append(router.fib(daemon) > 0)
         time.sleep(0.5)
     done = lab.finish(process)
     assert True in states, "no route was learnt"
-    for row in done.json["streams"].values():
-        assert row["lost"] == 0, done
     (said,) = done.json["protocols"]
     shutil.rmtree(said["folder"])
     assert "ended" not in said, said
+    # The daemon ends with the run.
+    return done, all(states[:-6])
+
+
+@pytest.mark.parametrize("daemon", ["ospf", "isis"])
+def test_an_adjacency_stays_up_beside_traffic(lab, daemon):
+    both = [stream("eastward", "west", "east", rate="5kpps"), stream("westward", "east", "west", rate="5kpps")]
+    learnt = stream("learnt", "east", "west", rate="1kpps")
+    learnt |= {"packet": [{"ipv4": {"dst": "16.1.0.9"}}, {"udp": {"dst": 9}}]}
+    done, _ = adjacent(lab, daemon, lambda _: [*both, learnt], HELD)
+    for row in done.json["streams"].values():
+        assert row["lost"] == 0, done
+
+
+@pytest.mark.long
+@pytest.mark.alone
+@pytest.mark.parametrize("daemon", ["ospf", "isis"])
+def test_an_adjacency_stays_up_beside_a_million_packets_a_second(lab, daemon):
+    """For a minute. The device drops the packets before its kernel sees them."""
+
+    def load(router):
+        dropper = lab.start(sys.executable, TESTS / "bpf.py", "r0", "udp", ns=router.ns, stdin=subprocess.PIPE)
+        assert dropper.stdout.readline() == "ready\n", dropper.stderr.read()
+        million = stream("million", "west", None, rate="1Mpps", measure=False)
+        del million["to"]
+        return [{**million, "packet": [{"ipv4": {"dst": "10.0.0.1"}}, {"udp": {"dst": 9}}]}]
+
+    done, stayed = adjacent(lab, daemon, load, 60, "xdp")
+    port, sent = done.json["ports"]["west"], done.json["streams"]["million"]["tx"]
+    print(daemon, sent / 60, port["rx_punted"], port["tx_punted"], port["rx_punt_dropped"], port["tx_punt_dropped"])
+    assert stayed and sent > 55_000_000, done
+    assert port["rx_punted"] > 50 and port["tx_punted"] > 50 and port["rx_punt_dropped"] == port["tx_punt_dropped"] == 0, port
 
 
 def command(line):
