@@ -11,6 +11,7 @@ LAST_MEMBER, ASKED = 20, 2
 CAPACITY = 24
 REPEATS = 5 if LONG else 1
 FIRST, MAXIMUM = (2, 64) if LONG else (CAPACITY, CAPACITY + 1)
+DELAYS = ["--set", "throughput=false"]
 FAST = ["--trial", "1200ms", "--settle", "500ms", "--drain", "100ms", "--set", f"repeats={REPEATS}", "--set", "rate=1kpps"]
 
 
@@ -36,9 +37,9 @@ def profile(lab, change=None):
     return lab.profile(document["ports"], document["streams"])
 
 
-def bench(lab, switch, *settings):
+def bench(lab, switch, *settings, change=None):
     campaign = Bench(lab, switch.tester)
-    command = ["bench", "multicast", profile(lab), *FAST, *settings, "--store", campaign.store, "--json", "-"]
+    command = ["bench", "multicast", profile(lab, change), *FAST, *settings, "--store", campaign.store, "--json", "-"]
     done = lab.eagre(*command, ns=switch.tester, timeout=120)
     return campaign, done, done.json["results"][0]
 
@@ -49,7 +50,7 @@ def test_delays_and_capacity_of_a_bridge(lab):
     switch = Switch(lab, 3, 2)
     # The port takes so many groups; the kernel forwards none beyond that.
     switch.device.run("/usr/bin/python3", "-c", LIMIT, "d1", CAPACITY)
-    campaign, done, result = bench(lab, switch, "--set", f"first={FIRST}", "--set", f"maximum={MAXIMUM}")
+    campaign, done, result = bench(lab, switch, *DELAYS, "--set", f"first={FIRST}", "--set", f"maximum={MAXIMUM}")
     (row,) = result["findings"]["rows"]
     print(result["summary"], result["remarks"])
     assert (row["too_early"], row["not_joined"], row["not_left"]) == (0, 0, 0), row
@@ -71,13 +72,43 @@ def test_delays_and_capacity_of_a_bridge(lab):
 def test_a_bridge_that_floods_is_told_apart(lab):
     switch = Switch(lab, 3, 2)
     switch.device.ip("link", "set", "br0", "type", "bridge", "mcast_snooping", 0)
-    _, done, result = bench(lab, switch, "--set", "first=1", "--set", "maximum=1")
+    _, done, result = bench(lab, switch, *DELAYS, "--set", "first=1", "--set", "maximum=1")
     (row,) = result["findings"]["rows"]
     assert (row["join_delay_s"], row["capacity"]) == (None, None), row
     assert row["too_early"] + row["tester_limited"] == REPEATS, row
     if row["limit"] == "impossible":
         assert done.exit == 1 and row["failed_by"][0] == 0 < row["failed_by"][1], row
         assert any("came to other ports" in sentence for sentence in result["summary"]), result["summary"]
+
+
+PASSED = 2_000
+
+
+@pytest.mark.alone
+def test_the_throughput_is_that_which_reaches_every_member(lab):
+    """Two ports have members; on the way to one of them a filter lets so many packets a second pass."""
+    switch = Switch(lab, 3, 2)
+    rules = "table netdev few {\n  chain few {\n    type filter hook egress device d2 priority 0\n"
+    rules += f"    udp dport 5000 limit rate over {PASSED}/second burst 20 packets drop\n  }}\n}}\n"
+    switch.device.run("nft", "-f", "-", input=rules)
+
+    def both(document):
+        document["ports"]["other"]["multicast"] = document["ports"]["viewer"]["multicast"]
+        for port in document["ports"].values():
+            port["speed"] = "10Mbps"
+
+    settings = ["--set", "repeats=0", "--set", "maximum=0", "--set", "resolution=0.2"]
+    campaign, done, result = bench(lab, switch, *settings, change=both)
+    (row,) = result["findings"]["rows"]
+    print(result["summary"], result["remarks"])
+    # 10 Mbps are 8,445 frames of 128 bytes.
+    assert PASSED / 2 < row["throughput_pps"] <= PASSED * 1.05, row
+    if row["throughput_limit"] == "dut":
+        failed, lost = row["throughput_failed"]
+        assert PASSED < failed < PASSED * 1.5 and 0 < lost < failed * 1.2, row
+    findings = {finding["goal"]: finding for finding in campaign.shown()["findings"]}
+    assert findings["multicast_throughput"]["value"] == row["throughput_pps"], findings
+    done.ok()
 
 
 def test_what_is_refused(lab):

@@ -1,5 +1,5 @@
-//! Multicast: how soon traffic of a group comes after a host joins it and stops after it leaves, and how many groups a device
-//! forwards (RFC 3918).
+//! Multicast: how soon traffic of a group comes after a host joins it and stops after it leaves, how many groups a device forwards, and
+//! how much of them to all ports with members (RFC 3918).
 //!
 //! Delays count from the departure of the report to arrivals of packets. Joined before traffic are all groups but the last, which is
 //! joined and left while traffic to it flows.
@@ -49,6 +49,8 @@ pub struct MulticastConfig {
     pub first: u64,
     /// Largest number of groups tried; 0 skips the capacity.
     pub maximum: u64,
+    /// Whether to search the aggregated throughput: the highest rate that reaches every port with members without loss.
+    pub throughput: bool,
     /// The search ends when its bounds are this share apart.
     pub resolution: f64,
 }
@@ -63,6 +65,7 @@ impl Default for MulticastConfig {
             groups: 1,
             first: 16,
             maximum: GROUPS_MAX,
+            throughput: true,
             resolution: 0.01,
         }
     }
@@ -71,7 +74,7 @@ impl Default for MulticastConfig {
 impl MulticastConfig {
     pub(crate) const ABOUT: About = About {
         name: "multicast",
-        about: "join and leave delay of multicast groups, and how many a device forwards (RFC 3918)",
+        about: "join and leave delay of multicast groups, how many a device forwards, and at which rate (RFC 3918)",
         result_names: &["rfc3918-multicast"],
         makes_curves: false,
         goals: &[
@@ -91,6 +94,11 @@ impl MulticastConfig {
                 definition: "most groups that were joined and of which every packet arrived, and only where it was asked for \
                              (RFC 3918 section 7.1)",
             },
+            GoalMeaning {
+                goal: "multicast_throughput",
+                name: "Aggregated multicast throughput",
+                definition: "highest rate at which every frame arrived at every port with members (RFC 3918 section 4.3)",
+            },
         ],
     };
 }
@@ -107,8 +115,11 @@ impl Settings for MulticastConfig {
         if !(1..=GROUPS_MAX).contains(&self.groups) {
             return bad("groups", "must be from 1 to 4096");
         }
-        if self.repeats == 0 && self.maximum == 0 {
-            return bad("maximum", "repeats or maximum must be above 0: there is nothing to find");
+        if self.repeats == 0 && self.maximum == 0 && !self.throughput {
+            return bad(
+                "maximum",
+                "repeats or maximum must be above 0, or throughput true: there is nothing to find",
+            );
         }
         if self.maximum > GROUPS_MAX || self.maximum > 0 && !(1..=self.maximum).contains(&self.first) {
             return bad("maximum", "1 ≤ first ≤ maximum ≤ 4096 must hold");
@@ -120,7 +131,7 @@ impl Settings for MulticastConfig {
     }
 
     fn start(&self, testbed: &Testbed) -> Box<dyn Method> {
-        Box::new(Run::new(Memberships::new(self), testbed))
+        Box::new(Run::new(Memberships::new(self, testbed), testbed))
     }
 
     fn quicken(&mut self) {
@@ -180,6 +191,15 @@ pub struct MulticastRow {
     pub failed_by: Option<(u64, u64)>,
     /// What bounds the capacity from above; absent: not searched.
     pub limit: Option<Limit>,
+    /// Highest rate that reached every port with members without loss, frames/s sent; absent: none, or not searched.
+    #[serde(default)]
+    pub throughput_pps: Option<f64>,
+    /// The lowest rate that failed, frames/s, and the frames that were lost at it, counted at every port.
+    #[serde(default)]
+    pub throughput_failed: Option<(f64, u64)>,
+    /// What bounds the throughput from above; absent: not searched.
+    #[serde(default)]
+    pub throughput_limit: Option<Limit>,
 }
 
 impl MulticastRow {
@@ -222,6 +242,19 @@ impl MulticastRow {
                 None => format!("Group capacity: none.{because}"),
             });
         }
+        if let Some(limit) = self.throughput_limit {
+            let because = self.throughput_failed.map_or_else(String::new, |(pps, lost)| {
+                format!(" At {} frames/s, {} were lost.", grouped(pps as u64), grouped(lost))
+            });
+            all.push(match self.throughput_pps {
+                Some(pps) => format!(
+                    "Aggregated multicast throughput: {} frames/s{}.{because}",
+                    grouped(pps as u64),
+                    bounded_by(limit)
+                ),
+                None => format!("Aggregated multicast throughput: none.{because}"),
+            });
+        }
         all
     }
 }
@@ -245,15 +278,24 @@ impl Row for MulticastRow {
                     .note(limit.note())
             });
         }
+        if let Some(limit) = self.throughput_limit {
+            all.push(Finding {
+                lower: self.throughput_pps,
+                upper: self.throughput_failed.map(|(pps, _)| pps).filter(|_| limit.is_dut()),
+                ..Finding::at(&self.frames, "multicast_throughput", "pps")
+                    .value(self.throughput_pps)
+                    .note(limit.note_of(self.throughput_pps))
+            });
+        }
         all
     }
 
     fn limits(&self) -> Vec<Limit> {
-        self.limit.into_iter().collect()
+        self.limit.into_iter().chain(self.throughput_limit).collect()
     }
 }
 
-/// Delays, trial by trial, then the capacity.
+/// Delays, trial by trial, then the capacity, then the throughput.
 #[derive(Debug, Clone)]
 pub(crate) struct Memberships {
     config: MulticastConfig,
@@ -266,10 +308,15 @@ pub(crate) struct Memberships {
     tester_limited: u32,
     bisect: Option<Bisect>,
     failed_by: Option<(u64, u64)>,
+    /// The search of the throughput, in whole frames per second.
+    rate: Option<Bisect>,
+    rate_failed: Option<(u64, u64)>,
 }
 
 impl Memberships {
-    fn new(config: &MulticastConfig) -> Self {
+    fn new(config: &MulticastConfig, testbed: &Testbed) -> Self {
+        let line = testbed.line_rate(&config.frames).micro() / 1_000_000;
+        let rates = || Bisect::new(1, line, 1);
         let search = || Bisect::new(1, config.maximum, 1).climbing(doubling(config.first, config.maximum));
         Self {
             config: config.clone(),
@@ -282,7 +329,18 @@ impl Memberships {
             tester_limited: 0,
             bisect: (config.maximum > 0).then(search),
             failed_by: None,
+            rate: config.throughput.then(rates),
+            rate_failed: None,
         }
+    }
+
+    fn take_rate(&mut self, at: u64, seen: &Seen<'_>) {
+        let Some(rate) = &mut self.rate else { return };
+        let verdict = seen.verdict_if(seen.loss_ratio() == 0.0);
+        if verdict == Verdict::Fail && rate.failed().is_none_or(|failed| at < failed) {
+            self.rate_failed = Some((at, seen.outcome.lost()));
+        }
+        rate.judge(at, verdict);
     }
 
     fn is_found(&self, bisect: &Bisect) -> bool {
@@ -343,6 +401,12 @@ impl Memberships {
             capacity_failed: self.bisect.as_ref().and_then(Bisect::failed),
             failed_by: self.failed_by,
             limit: self.bisect.as_ref().map(limit),
+            throughput_pps: self.rate.as_ref().and_then(Bisect::passed).map(|pps| pps as f64),
+            throughput_failed: self.rate_failed.map(|(pps, lost)| (pps as f64, lost)),
+            throughput_limit: self.rate.as_ref().map(|rate| match rate.limit() {
+                Limit::Open if self.is_found(rate) => rate.failed_by().unwrap_or(Limit::Open),
+                limit => limit,
+            }),
         }
     }
 }
@@ -354,21 +418,40 @@ impl Stage for Memberships {
         };
         let part = |hundredths: u64| Nanos(self.config.duration.0 / 100 * hundredths);
         if self.asked < self.config.repeats {
-            let kind =
-                TrialKind::Multicast { groups: self.config.groups, join: part(JOIN), leave: part(LEAVE) };
+            let kind = TrialKind::Multicast {
+                groups: self.config.groups,
+                join: part(JOIN),
+                leave: part(LEAVE),
+                everywhere: false,
+            };
             let label = format!("join and leave, {} of {}", self.asked + 1, self.config.repeats);
             let draft = draft(kind, label);
             self.asked += 1;
             return Some(draft);
         }
-        let bisect = self.bisect.as_ref().filter(|bisect| !self.is_found(bisect))?;
-        let groups = bisect.probe()?;
-        let kind = TrialKind::Multicast { groups, join: Nanos::ZERO, leave: Nanos::ZERO };
-        Some(draft(kind, format!("{} groups", grouped(groups))))
+        let before = |groups, everywhere| TrialKind::Multicast {
+            groups,
+            join: Nanos::ZERO,
+            leave: Nanos::ZERO,
+            everywhere,
+        };
+        let searched = self.bisect.as_ref().filter(|bisect| !self.is_found(bisect));
+        if let Some(groups) = searched.and_then(Bisect::probe) {
+            return Some(draft(before(groups, false), format!("{} groups", grouped(groups))));
+        }
+        let pps = self.rate.as_ref().filter(|rate| !self.is_found(rate))?.probe()?;
+        let rate = Pps::new(pps);
+        Some(Draft {
+            rate: Some(rate),
+            ..draft(before(self.config.groups, true), format!("to every port, {} frames/s", grouped(pps)))
+        })
     }
 
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         match (&draft.kind, &seen.outcome.multicast) {
+            (TrialKind::Multicast { everywhere: true, .. }, _) => {
+                self.take_rate(draft.rate.map_or(0, |rate| rate.micro() / 1_000_000), seen);
+            }
             (TrialKind::Multicast { groups, join: Nanos::ZERO, .. }, _) => self.take_capacity(*groups, seen),
             (_, Some(_)) if seen.limited => self.tester_limited += 1,
             (_, Some(change)) => self.take_delays(change, draft.duration),
@@ -416,7 +499,12 @@ mod tests {
         capacity: u64,
         change: &impl Fn(Nanos, Nanos) -> GroupChange,
     ) -> TrialOutcome {
-        let TrialKind::Multicast { groups, join, leave } = request.kind else { panic!() };
+        let TrialKind::Multicast { groups, join, leave, everywhere } = request.kind else { panic!() };
+        if everywhere {
+            // A third of a line of 1 Gbps gets through.
+            let most = 280_000 * request.duration.0 / 1_000_000_000;
+            return TrialOutcome::forwarded(request, |_, sent| sent.min(most));
+        }
         if join > Nanos::ZERO {
             let outcome = TrialOutcome::forwarded(request, |_, sent| sent / 3);
             return TrialOutcome { multicast: Some(change(join, leave)), ..outcome };
@@ -444,12 +532,15 @@ mod tests {
             "{row:?}"
         );
         let goals: Vec<String> = row.findings().into_iter().map(|finding| finding.goal).collect();
-        assert_eq!(goals, ["join_delay", "leave_delay", "group_capacity"]);
+        assert_eq!(goals, ["join_delay", "leave_delay", "group_capacity", "multicast_throughput"]);
+        let (pps, failed) = (row.throughput_pps.unwrap(), row.throughput_failed.unwrap().0);
+        assert!(pps <= 280_000.0 && 280_000.0 < failed && failed - pps < 10_000.0, "{row:?}");
+        assert_eq!(row.throughput_limit, Some(Limit::Dut));
     }
 
     #[test]
     fn a_device_that_does_not_snoop_is_told_apart() {
-        let config = || MulticastConfig { maximum: 0, ..MulticastConfig::default() };
+        let config = || MulticastConfig { maximum: 0, throughput: false, ..MulticastConfig::default() };
         let floods =
             |join: Nanos, leave: Nanos| GroupChange { first_arrival_ns: Some(1), ..after(join, leave, 2) };
         let row = run(config(), 1, floods);

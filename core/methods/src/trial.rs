@@ -106,7 +106,7 @@ pub enum TrialKind {
         learn_rate: u64,
     },
     /// An even load to so many multicast groups, which a host is a member of (RFC 3918). Answer: `groups` with `flooded`; with
-    /// `join`, also `multicast`.
+    /// `join`, also `multicast`. With `everywhere` each frame is to arrive at every port with members: sent and received count by port.
     Multicast {
         /// Number of groups.
         groups: u64,
@@ -117,6 +117,9 @@ pub enum TrialKind {
         /// When it is left; of no meaning if `join` is zero.
         #[serde(rename = "leave_ns", with = "AsNanos")]
         leave: Nanos,
+        /// Whether the members are those of all ports that join the stream's group; if not, that of the receiving port alone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        everywhere: bool,
     },
     /// Streams of the profile, each at a rate of its own (ITU-T Y.1564). Answer: `groups`, `services`.
     Services {

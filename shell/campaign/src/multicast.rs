@@ -11,7 +11,7 @@ use crate::shape::{fit, sizes, without_schedule};
 use methods::{GroupChange, GroupOutcome, TrialKind, TrialOutcome, TrialRequest};
 use profile::Plan;
 use profile::group_mac;
-use profile::plan::{MembershipPlan, MulticastPlan, NextHop, Pattern, StreamPlan};
+use profile::plan::{MembershipPlan, MulticastPlan, NextHop, Pattern, PortPlan, StreamPlan};
 use result::{ResultDocument, StreamResult};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,12 +21,24 @@ use wire::PacketSpec;
 /// From the last join to traffic, if all groups are joined before it: the device has that long to learn them.
 const PAUSE: Nanos = Nanos::from_millis(500);
 
-/// How many groups, and when the last is joined and left; zero: all before traffic, and none.
-fn asked(request: &TrialRequest) -> (u64, Nanos, Nanos) {
+/// How many groups, when the last is joined and left, and whether by all ports; zero: all before traffic, and none.
+fn asked(request: &TrialRequest) -> (u64, Nanos, Nanos, bool) {
     match request.kind {
-        TrialKind::Multicast { groups, join, leave } => (groups, join, leave),
-        _ => (1, Nanos::ZERO, Nanos::ZERO),
+        TrialKind::Multicast { groups, join, leave, everywhere } => (groups, join, leave, everywhere),
+        _ => (1, Nanos::ZERO, Nanos::ZERO, false),
     }
+}
+
+/// Ports whose hosts join the stream's group: with the receiving port all of these, or that one alone.
+fn receivers(plan: &Plan, stream: &StreamPlan, group: IpAddr, everywhere: bool) -> Vec<usize> {
+    let joins = |port: &PortPlan| {
+        let memberships = port.multicast.iter().flat_map(|multicast| &multicast.memberships);
+        memberships.into_iter().any(|one| (one.first..=one.last).contains(&group))
+    };
+    (0..plan.ports.len())
+        .filter(|port| *port != stream.from)
+        .filter(|port| Some(*port) == stream.to || everywhere && joins(&plan.ports[*port]))
+        .collect()
 }
 
 /// The stream to the first group, and what the host of its port says of groups.
@@ -67,7 +79,7 @@ pub(crate) fn shape(
     request: &TrialRequest,
 ) -> Result<Plan, CampaignError> {
     let (stream, multicast, first) = check(plan, directions)?;
-    let (count, join, leave) = asked(request);
+    let (count, join, leave, everywhere) = asked(request);
     let refuse = |reason: String| CampaignError::Trial { label: request.label.clone(), reason };
     let mut shaped = without_schedule(plan, request);
     shaped.groups.clear();
@@ -90,8 +102,10 @@ pub(crate) fn shape(
         _ => vec![of(first, last, Nanos::ZERO, None)],
     };
     shaped.ports.iter_mut().for_each(|port| port.multicast = None);
-    if let Some(port) = stream.to {
-        shaped.ports[port].multicast = Some(MulticastPlan { memberships, ..multicast.clone() });
+    for port in receivers(plan, stream, first, everywhere) {
+        let own = plan.ports[port].multicast.as_ref().unwrap_or(multicast);
+        shaped.ports[port].multicast =
+            Some(MulticastPlan { memberships: memberships.clone(), ..own.clone() });
     }
     let mut test = StreamPlan {
         next_hop: NextHop::Given,
@@ -152,25 +166,30 @@ pub(crate) fn outcome(
 ) -> TrialOutcome {
     let mut outcome = of_any(document);
     let Some(direction) = directions.all.first() else { return outcome };
-    let to = direction.streams.first().and_then(|(index, _)| plan.streams[*index].to);
-    let to = to.map_or("", |port| plan.ports[port].name.as_str());
+    let Ok((stream, _, first)) = check(plan, directions) else { return outcome };
+    let (_, join, _, everywhere) = asked(request);
+    let to = stream.to.map_or("", |port| plan.ports[port].name.as_str());
+    let receivers = receivers(plan, stream, first, everywhere);
+    let is_receiver = |name: &str| receivers.iter().any(|port| plan.ports[*port].name == name);
     let rows: Vec<&StreamResult> = document.streams.values().collect();
     let sum = |of: &dyn Fn(&StreamResult) -> u64| rows.iter().map(|row| of(row)).sum::<u64>();
     let elsewhere = |row: &StreamResult| -> u64 {
-        row.paths.iter().filter(|(port, _)| port.as_str() != to).map(|(_, path)| path.rx).sum()
+        row.paths.iter().filter(|(port, _)| !is_receiver(port)).map(|(_, path)| path.rx).sum()
     };
     // Of a profile with two ports there are no paths to tell apart.
-    let arrived = |row: &StreamResult| match row.paths.get(to) {
+    let at = |row: &StreamResult, port: usize| match row.paths.get(&plan.ports[port].name) {
         Some(path) => path.rx,
         None if row.paths.is_empty() => row.rx.unwrap_or(0),
         None => 0,
     };
-    let sent = sum(&|row| row.tx);
-    let received = sum(&|row| arrived(row).min(row.tx));
+    let arrived = |row: &StreamResult| receivers.iter().map(|port| at(row, *port)).sum::<u64>();
+    let each = receivers.len() as u64;
+    let sent = each * sum(&|row| row.tx);
+    let received = sum(&|row| receivers.iter().map(|port| at(row, *port).min(row.tx)).sum());
     let seconds = request.duration.as_secs_f64().max(1e-9);
     outcome.groups = vec![GroupOutcome {
         requested: request.offered.first().map_or(Pps::ZERO, |load| load.rate),
-        achieved: Pps::from_micro((sent as f64 / seconds * 1e6) as u64),
+        achieved: Pps::from_micro(((sent / each.max(1)) as f64 / seconds * 1e6) as u64),
         sent,
         received,
         lost: sent - received,
@@ -178,7 +197,6 @@ pub(crate) fn outcome(
         flooded: sum(&elsewhere),
         ..rows.first().map_or_else(GroupOutcome::default, |row| group(&direction.name, row))
     }];
-    let (_, join, _) = asked(request);
     if join > Nanos::ZERO {
         let members = document.ports.values().find_map(|port| port.multicast.as_ref());
         let row = rows.first();
