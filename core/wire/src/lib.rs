@@ -1,5 +1,5 @@
 //! The protocol catalogue: every header's fields by name with offset and width; building and reading packets from it;
-//! checksums; the test signature.
+//! checksums; the test signature; tunnels around frames.
 //!
 //! Not here: what varies from packet to packet, and when a packet is sent.
 //!
@@ -20,6 +20,7 @@ pub mod protocols;
 mod raw;
 mod read;
 pub mod signature;
+pub mod tunnel;
 
 mod variable;
 
