@@ -2,41 +2,24 @@
 
 import re
 
-from lab import need, wait_until
+from ovs import Ovs
 
 # How an end stands that carries traffic.
 UP = "activity timeout aggregation synchronized collecting distributing"
 
 
-class Switch:
-    """Open vSwitch with its own datapath in a namespace: a bond with LACP of the links s0 and s1, and the port out."""
+class Switch(Ovs):
+    """A bond with LACP of the links s0 and s1, and the port out."""
 
     def __init__(self, lab, ns, lacp="active"):
-        need("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appctl")
-        self.lab, self.ns, self.folder = lab, ns, lab.folder()
-        self.env = {f"OVS_{name}DIR": str(self.folder) for name in ("RUN", "LOG", "DB")}
-        self.run("ovsdb-tool", "create", "conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
-        self.start("ovsdb-server", "conf.db", "--remote=punix:db.sock", "--unixctl=db.ctl", until="db.sock")
-        self.configure("--no-wait", "init")
-        self.process = self.start("ovs-vswitchd", f"unix:{self.folder}/db.sock", "--unixctl=switch.ctl", until="switch.ctl")
+        super().__init__(lab, ns)
         words = ["add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=netdev", "--", "add-port", "br0", "out", "--"]
         words += ["add-bond", "br0", "bond0", "s0", "s1", f"lacp={lacp}", "bond_mode=balance-tcp", "other_config:lacp-time=fast"]
         self.configure(*words)
 
-    def configure(self, *words):
-        self.run("ovs-vsctl", f"--db=unix:{self.folder}/db.sock", "--timeout=20", *words)
-
-    def run(self, *command):
-        return self.ns.run("env", "-C", self.folder, *(f"{key}={value}" for key, value in self.env.items()), *command)
-
-    def start(self, *command, until):
-        process = self.lab.start(*command, ns=self.ns, env=self.env, cwd=self.folder)
-        wait_until(lambda: (self.folder / until).exists(), command[0])
-        return process
-
     def show(self, command="lacp/show"):
         """What the switch says of the bond's LACP."""
-        return self.run("ovs-appctl", "-t", self.folder / "switch.ctl", command, "bond0")
+        return self.ask(command, "bond0")
 
     def members(self):
         """Of each link what it says of both ends: lines by name."""
