@@ -92,17 +92,25 @@ pub(crate) fn sum_of(address: u128) -> u64 {
     half(address as u64) + half((address >> 64) as u64)
 }
 
-/// The VLAN tags of a frame in one number: how many, and their identifiers. A tag of priority only is none (IEEE 802.1Q
-/// clause 6.9).
+/// The network a frame is in, in one number. In the lower half how many VLAN tags it has, and their identifiers; a tag of priority
+/// only is none (IEEE 802.1Q clause 6.9). In the upper half the network inside a tunnel, zero for the link itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Tags(pub(crate) u32);
+pub(crate) struct Tags(pub(crate) u64);
+
+/// Spreads numbers of networks, so that those of flows in two of them have different hashes; odd.
+const SPREAD: u32 = 0x9e37_79b1;
 
 impl Tags {
+    /// None, in the network inside a tunnel.
+    pub(crate) fn inside(network: u32) -> Self {
+        Self(u64::from(network.wrapping_mul(SPREAD)) << 32)
+    }
+
     /// The same with one more inside.
     pub(crate) fn with(self, id: u16) -> Self {
-        let id = u32::from(id & 0xfff);
-        let (count, last) = (self.0 >> 28, self.0 & 0xfff);
-        if id == 0 { self } else { Self((count + 1) << 28 | last << 12 | id) }
+        let id = u64::from(id & 0xfff);
+        let (network, count, last) = (self.0 >> 32, self.0 >> 28 & 0xf, self.0 & 0xfff);
+        if id == 0 { self } else { Self(network << 32 | (count + 1) << 28 | last << 12 | id) }
     }
 }
 
@@ -147,8 +155,45 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 /// Reads `frame` (without FCS) as far as the transport protocol's header.
 #[inline(always)]
 pub(crate) fn read(frame: &[u8]) -> Result<Packet, Unread> {
+    read_in(frame, Tags::default())
+}
+
+/// Reads a frame that was in a tunnel.
+#[inline]
+pub(crate) fn read_inside(inside: &Inside<'_>) -> Result<Packet, Unread> {
+    let tags = Tags::inside(inside.network);
+    let mut packet = match (inside.is_bare, inside.frame.get(ETHERNET).map(|first| first >> 4)) {
+        (false, _) => read_in(inside.frame, tags),
+        (true, Some(4)) => read_v4(inside.frame, ETHERNET, tags),
+        (true, Some(6)) => read_v6(inside.frame, ETHERNET, tags),
+        (true, _) => Err(Unread::Foreign),
+    }?;
+    // RFC 6040 section 4.2: a mark outside is one inside, for who understands it.
+    if inside.is_congested && packet.ecn != 0 {
+        packet.ecn = 0b11;
+    }
+    Ok(packet)
+}
+
+/// A frame that was in a tunnel.
+#[derive(Debug, Clone, Copy)]
+pub struct Inside<'f> {
+    /// The frame; of a bare IP packet the first 14 bytes, in the place of Ethernet's header, mean nothing.
+    pub frame: &'f [u8],
+    /// Whether it is a bare IP packet.
+    pub is_bare: bool,
+    /// Number of the network inside the tunnel, not zero.
+    pub network: u32,
+    /// Whether a router marked the outer packet (RFC 3168: CE).
+    pub is_congested: bool,
+    /// Whether the port says that its checksum was left to a card.
+    pub is_unfinished: bool,
+}
+
+#[inline(always)]
+fn read_in(frame: &[u8], mut tags: Tags) -> Result<Packet, Unread> {
     let mut kind = u16_at(frame, ETHERNET - 2).ok_or(Unread::Foreign)?;
-    let (mut at, mut tags) = (ETHERNET, Tags::default());
+    let mut at = ETHERNET;
     while kind == TYPE_VLAN || kind == TYPE_SERVICE_VLAN {
         if at == ETHERNET + 2 * TAG {
             return Err(Unread::Foreign);

@@ -7,6 +7,7 @@ use crate::options::{TcpOptions, UdpOptions};
 use crate::template::Template;
 use std::net::IpAddr;
 use std::sync::Arc;
+use wire::tunnel::Encap;
 
 /// Bytes of a TCP header without options.
 const TCP_HEADER: u16 = 20;
@@ -52,6 +53,17 @@ pub struct GroupConfig {
     /// Segments and datagrams leave with the sum of the pseudo-header alone for a checksum, and the [`Sink`](crate::Sink) is told
     /// so: for a link that damages nothing and tells the other end. Fragments and ICMP messages have theirs.
     pub leaves_checksums: bool,
+    /// The tunnel its frames are in; `vlans` are then those inside.
+    pub tunnel: Option<GroupTunnel>,
+}
+
+/// The tunnel that frames of a group are in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupTunnel {
+    /// What puts outer headers before them.
+    pub encap: Arc<Encap>,
+    /// Number of the network inside it, not zero.
+    pub network: u32,
 }
 
 impl Default for GroupConfig {
@@ -68,6 +80,7 @@ impl Default for GroupConfig {
             hop_mac: None,
             unfinished_checksums: UnfinishedChecksums::Refused,
             leaves_checksums: false,
+            tunnel: None,
         }
     }
 }
@@ -107,7 +120,18 @@ impl GroupConfig {
     /// Whether a frame to `mac` is the group's.
     #[inline]
     pub(crate) fn is_to(&self, mac: &[u8]) -> bool {
+        self.has_mac(mac) || self.is_bare()
+    }
+
+    /// Whether `mac` is one of its hardware addresses.
+    #[inline]
+    pub(crate) fn has_mac(&self, mac: &[u8]) -> bool {
         *mac == self.own_mac || self.own_macs.as_ref().is_some_and(|macs| macs.may_be(mac))
+    }
+
+    /// Whether its packets have no hardware addresses: their tunnel carries no Ethernet.
+    fn is_bare(&self) -> bool {
+        self.tunnel.as_ref().is_some_and(|tunnel| tunnel.encap.tunnel().kind.is_bare())
     }
 }
 
@@ -118,6 +142,8 @@ pub(crate) struct Group {
     /// Number of its hop among the hardware addresses known; `None`: each flow has its own.
     pub hop: Option<u16>,
     pub template: Template,
+    /// Bytes to leave before its frames, for outer headers.
+    pub before: usize,
     pub config: GroupConfig,
     pub tcp: TcpCounts,
     pub stack: StackCounts,
@@ -125,9 +151,12 @@ pub(crate) struct Group {
 
 impl Group {
     pub(crate) fn new(config: GroupConfig, hop: Option<u16>) -> Self {
+        let tunnel = config.tunnel.as_ref();
+        let network = tunnel.map_or(Tags::default(), |tunnel| Tags::inside(tunnel.network));
         Self {
-            tags: config.vlans.iter().take(2).fold(Tags::default(), |tags, id| tags.with(*id)),
+            tags: config.vlans.iter().take(2).fold(network, |tags, id| tags.with(*id)),
             hop,
+            before: tunnel.map_or(0, |tunnel| tunnel.encap.before()),
             template: Template::new(&config),
             config,
             tcp: TcpCounts::default(),

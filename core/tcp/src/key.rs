@@ -2,7 +2,7 @@
 //!
 //! Invariant: both directions of a flow have the same owner.
 
-use crate::frame::{self, Addresses, Tags};
+use crate::frame::{self, Addresses, Inside, Packet, Tags};
 use std::net::{IpAddr, SocketAddr};
 
 /// A transport protocol.
@@ -74,8 +74,8 @@ impl Keys {
                 multiply(to as u64 ^ secrets[3] ^ from, (to >> 64) as u64 ^ secrets[2]).wrapping_add(from)
             }
         };
-        let kind = u64::from(key.tags.0) << 1 | u64::from(key.transport == Transport::Udp);
-        let hash = multiply(both ^ secrets[0], (kind << 32 | u64::from(key.ports)) ^ secrets[1]);
+        let kind = key.tags.0 << 1 | u64::from(key.transport == Transport::Udp);
+        let hash = multiply(both ^ secrets[0], kind.rotate_left(32) ^ u64::from(key.ports) ^ secrets[1]);
         let hash = hash.wrapping_mul(random::FACTORS[0]);
         hash ^ hash >> 32
     }
@@ -121,7 +121,16 @@ fn owner_of(one: (u128, u16), other: (u128, u16), workers: usize) -> usize {
 /// [`owner`] of the flow a frame belongs to, or of the one an ICMP error tells of. `None`: of no flow; whoever received
 /// it keeps it. Reads headers only; checksums are not looked at, but that of IPv4 headers.
 pub fn flow_owner(bytes: &[u8], workers: usize) -> Option<usize> {
-    let packet = frame::read(bytes).ok()?;
+    owner_of_packet(&frame::read(bytes).ok()?, bytes, workers)
+}
+
+/// The same of a frame that was in a tunnel.
+pub fn flow_owner_inside(inside: &Inside<'_>, workers: usize) -> Option<usize> {
+    owner_of_packet(&frame::read_inside(inside).ok()?, inside.frame, workers)
+}
+
+#[inline(always)]
+fn owner_of_packet(packet: &Packet, bytes: &[u8], workers: usize) -> Option<usize> {
     let transport = packet.transport(bytes);
     let (addresses, ports) = match packet.protocol {
         _ if packet.is_fragment => return None,

@@ -72,6 +72,12 @@ impl Template {
         template
     }
 
+    /// Where the IP header begins.
+    #[inline]
+    pub(crate) fn ip(&self) -> usize {
+        self.ip
+    }
+
     /// Bytes before the transport protocol's header.
     #[inline]
     pub(crate) fn len(&self, addresses: &Addresses) -> usize {

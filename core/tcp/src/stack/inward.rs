@@ -5,7 +5,7 @@ use super::slot::FlowKind;
 use super::{AppEvents, BURST, Stack, enqueue, env, tick};
 use crate::app::{App, End, FlowId, GroupId, Io};
 use crate::endpoint::Endpoint;
-use crate::frame::{self, Addresses, IPV4, IPV6, Tags};
+use crate::frame::{self, Addresses, IPV4, IPV6, Inside, Packet, Tags};
 use crate::group::{UDP_HEADER, mss_of};
 use crate::icmp;
 use crate::key::{Key, Keys, Transport};
@@ -41,7 +41,11 @@ pub(super) struct Inward {
 impl Inward {
     #[inline(always)]
     fn read(number: usize, bytes: &[u8], is_unfinished: bool, keys: &Keys) -> Option<Self> {
-        let packet = frame::read(bytes).ok()?;
+        Self::of(number, bytes, is_unfinished, keys, frame::read(bytes).ok()?)
+    }
+
+    #[inline(always)]
+    fn of(number: usize, bytes: &[u8], is_unfinished: bool, keys: &Keys, packet: Packet) -> Option<Self> {
         let transport = if packet.protocol == frame::UDP { Transport::Udp } else { Transport::Tcp };
         let mut key = Key { addresses: packet.addresses.swapped(), ports: 0, transport, tags: packet.tags };
         let mut hash = 0;
@@ -95,16 +99,44 @@ impl<A: App> Stack<A> {
     /// # Panics
     /// If there are more frames than that.
     pub fn receive_told(&mut self, now: Nanos, app: &mut A, frames: &[&[u8]], unfinished: u64) -> u64 {
-        assert!(frames.len() <= BURST, "a burst has at most {BURST} frames");
+        let read = |number: usize, keys: &Keys| {
+            Inward::read(number, frames[number], unfinished >> number & 1 != 0, keys)
+        };
+        self.receive_read(now, app, frames.len(), |number| frames[number], read)
+    }
+
+    /// The same of frames that were in tunnels.
+    ///
+    /// # Panics
+    /// If there are more frames than that.
+    pub fn receive_inside(&mut self, now: Nanos, app: &mut A, frames: &[Inside<'_>]) -> u64 {
+        let read = |number: usize, keys: &Keys| {
+            let inside = &frames[number];
+            let packet = frame::read_inside(inside).ok()?;
+            Inward::of(number, inside.frame, inside.is_unfinished, keys, packet)
+        };
+        self.receive_read(now, app, frames.len(), |number| frames[number].frame, read)
+    }
+
+    #[inline(always)]
+    fn receive_read<'f>(
+        &mut self,
+        now: Nanos,
+        app: &mut A,
+        count: usize,
+        bytes: impl Fn(usize) -> &'f [u8],
+        read: impl Fn(usize, &Keys) -> Option<Inward>,
+    ) -> u64 {
+        assert!(count <= BURST, "a burst has at most {BURST} frames");
         let mut foreign = 0;
         let mut burst = std::mem::take(&mut self.burst);
         burst.clear();
-        for (number, bytes) in frames.iter().enumerate() {
-            match Inward::read(number, bytes, unfinished >> number & 1 != 0, &self.keys) {
+        for number in 0..count {
+            match read(number, &self.keys) {
                 Some(inward) => burst.push(inward),
                 None => {
                     foreign |= 1 << number;
-                    self.count_cut_short(bytes);
+                    self.count_cut_short(bytes(number));
                 }
             }
         }
@@ -114,7 +146,7 @@ impl<A: App> Stack<A> {
         let guessed = burst.iter().filter(|inward| inward.guess != NONE);
         black_box(guessed.fold(0, |touched, inward| touched ^ self.slots[inward.guess].touch()));
         for inward in &burst {
-            let is_mine = self.take(now, app, frames[inward.frame as usize], inward);
+            let is_mine = self.take(now, app, bytes(inward.frame as usize), inward);
             foreign |= u64::from(!is_mine) << inward.frame;
         }
         self.burst = burst;
@@ -153,7 +185,7 @@ impl<A: App> Stack<A> {
     /// Counts a frame to one of the groups that holds only a part of its packet.
     fn count_cut_short(&mut self, bytes: &[u8]) {
         let Some(to) = bytes.get(..6).filter(|_| frame::is_cut_short(bytes)) else { return };
-        if let Some(group) = self.groups.iter_mut().find(|group| group.config.is_to(to)) {
+        if let Some(group) = self.groups.iter_mut().find(|group| group.config.has_mac(to)) {
             group.stack.bad_cut_short += 1;
         }
     }

@@ -253,10 +253,14 @@ fn outer_of<F>(slot: &Slot<F>, addresses: &Names<u128>, hops: &Names<[u8; 6]>) -
     Outer { addresses, hop: hops.thing(slot.hop.into()), protocol, ecn_capable: false }
 }
 
+/// Puts a frame that is written into its tunnel, if it has one, and counts it.
 #[inline(always)]
-fn count_out(group: &mut Group, len: usize) {
+fn finish(group: &mut Group, frame: &mut [u8]) {
+    if let Some(tunnel) = &group.config.tunnel {
+        tunnel.encap.wrap(frame, Some(group.before + group.template.ip()));
+    }
     group.stack.frames_out += 1;
-    group.stack.frame_bytes_out += len as u64;
+    group.stack.frame_bytes_out += (frame.len() - group.before) as u64;
 }
 
 /// Writes a segment; returns whether there was room.
@@ -273,22 +277,24 @@ fn write_segment<A: App>(
 ) -> bool {
     let header_len = out.header.len();
     let len = group.template.len(&outer.addresses) + header_len + usize::from(out.len);
-    let Some(buffer) = buffer(group, len, sink) else { return false };
+    let Some(frame) = buffer(group, len, sink) else { return false };
     outer.ecn_capable = out.ecn_capable;
-    let transport = group.template.write(outer, &mut buffer[..len]);
+    let transport = group.template.write(outer, &mut frame[group.before..]);
     out.header.write_len((ports >> 16) as u16, ports as u16, header_len, transport);
     if out.len > 0 {
         app.fill(flow, GroupId(id), out.offset, &mut transport[header_len..]);
     }
     put_sum(group, outer, transport, TCP_CHECKSUM);
-    count_out(group, len);
+    finish(group, frame);
     true
 }
 
-/// A buffer for a frame with a segment or datagram.
+/// A buffer for a frame with a segment or datagram of `len` bytes, behind what its tunnel takes.
 #[inline(always)]
 fn buffer<'s>(group: &Group, len: usize, sink: &'s mut impl Sink) -> Option<&'s mut [u8]> {
-    if group.config.leaves_checksums { sink.unfinished_frame(len) } else { sink.frame(len) }
+    let len = group.before + len;
+    let buffer = if group.config.leaves_checksums { sink.unfinished_frame(len) } else { sink.frame(len) };
+    buffer.map(|buffer| &mut buffer[..len])
 }
 
 /// Puts the checksum of a segment or datagram at `at`, or what the group leaves of it.
@@ -310,11 +316,11 @@ fn write_header(
     sink: &mut impl Sink,
 ) -> bool {
     let len = group.template.len(&outer.addresses) + header.len();
-    let Some(buffer) = buffer(group, len, sink) else { return false };
-    let transport = group.template.write(outer, &mut buffer[..len]);
+    let Some(frame) = buffer(group, len, sink) else { return false };
+    let transport = group.template.write(outer, &mut frame[group.before..]);
     header.write((ports >> 16) as u16, ports as u16, transport);
     put_sum(group, outer, transport, TCP_CHECKSUM);
-    count_out(group, len);
+    finish(group, frame);
     true
 }
 
@@ -328,12 +334,12 @@ fn write_datagram(
     sink: &mut impl Sink,
 ) -> bool {
     let len = group.template.len(&outer.addresses) + UDP_HEADER + usize::from(payload_len);
-    let Some(buffer) = buffer(group, len, sink) else { return false };
-    let transport = put_datagram(group, outer, ports, fill, &mut buffer[..len]);
+    let Some(frame) = buffer(group, len, sink) else { return false };
+    let transport = put_datagram(group, outer, ports, fill, &mut frame[group.before..]);
     put_sum(group, outer, transport, UDP_CHECKSUM);
     group.stack.datagrams_out += 1;
     group.stack.datagram_bytes_out += u64::from(payload_len);
-    count_out(group, len);
+    finish(group, frame);
     true
 }
 
@@ -380,12 +386,12 @@ fn long_datagram(
 fn send_fragments(group: &mut Group, long: &mut Option<LongDatagram>, sink: &mut impl Sink) -> bool {
     let Some(datagram) = long else { return true };
     while datagram.sent < datagram.cut.parts() {
-        let len = datagram.cut.len(datagram.sent);
-        let Some(buffer) = sink.frame(len) else { return false };
-        datagram.cut.write(&datagram.frame, datagram.sent, &mut buffer[..len]);
+        let len = group.before + datagram.cut.len(datagram.sent);
+        let Some(frame) = sink.frame(len).map(|frame| &mut frame[..len]) else { return false };
+        datagram.cut.write(&datagram.frame, datagram.sent, &mut frame[group.before..]);
         datagram.sent += 1;
         group.stack.fragments_out += 1;
-        count_out(group, len);
+        finish(group, frame);
     }
     *long = None;
     true
@@ -399,10 +405,10 @@ fn write_error(
     repeated: &[u8],
     sink: &mut impl Sink,
 ) -> bool {
-    let len = group.template.len(&outer.addresses) + icmp::error_len(repeated.len());
-    let Some(buffer) = sink.frame(len) else { return false };
-    let transport = group.template.write(outer, &mut buffer[..len]);
+    let len = group.before + group.template.len(&outer.addresses) + icmp::error_len(repeated.len());
+    let Some(frame) = sink.frame(len).map(|frame| &mut frame[..len]) else { return false };
+    let transport = group.template.write(outer, &mut frame[group.before..]);
     icmp::write_error(&outer.addresses, problem, repeated, transport);
-    count_out(group, len);
+    finish(group, frame);
     true
 }

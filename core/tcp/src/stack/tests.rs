@@ -1,9 +1,11 @@
 use super::*;
 use crate::segment::{Flags, Segment};
-use crate::{TcpOptions, TimeWait, UdpOptions, UnfinishedChecksums};
+use crate::{GroupTunnel, TcpOptions, TimeWait, UdpOptions, UnfinishedChecksums};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::collections::VecDeque;
+use std::sync::Arc;
+use wire::tunnel::{Decap, DecapEntry, Encap, EncapLink, Tunnel, TunnelKind};
 use wire::{Header, PacketSpec, protocol};
 
 mod link;
@@ -71,6 +73,19 @@ fn sessions_take_few_segments() {
     assert!(out + back <= 7, "{out} + {back} segments");
 }
 
+fn tunnel(kind: usize, v6: bool) -> Tunnel {
+    let kind = [
+        TunnelKind::Vxlan { vni: 9 },
+        TunnelKind::Gre { key: Some(9), ethernet: true },
+        TunnelKind::Gre { key: None, ethernet: false },
+        TunnelKind::Ip,
+    ][kind]
+        .clone();
+    let own = if v6 { "2001:db8:ff::1" } else { "192.0.2.1" }.parse().unwrap();
+    let udp_port = kind.udp_port().unwrap_or(0);
+    Tunnel { kind, from: own, to: own, dscp: 0, ttl: 64, udp_port, source_port: None }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
@@ -94,6 +109,38 @@ proptest! {
         world.open_many(5, request, response);
         world.run();
         world.check_all_closed(5);
+    }
+
+    #[test]
+    fn bytes_arrive_through_tunnels(
+        seed: u64,
+        kind in 0usize..4,
+        loss in 0u32..10,
+        is_v6: bool,
+        outer_v6: bool,
+        vlan in prop::option::of(1u16..4_000),
+        request in 0u64..20_000,
+        response in 0u64..60_000,
+    ) {
+        let link = Link { loss_percent: loss, copies_percent: 3, damage_percent: 2, ..Link::default() };
+        let tunnel = tunnel(kind, outer_v6);
+        // Both ends have one address here.
+        let mac = config().own_mac;
+        let way = EncapLink { own_mac: mac, hop_mac: mac, vlans: vec![7] };
+        let encap = Arc::new(Encap::new(tunnel.clone(), &way));
+        let config = GroupConfig {
+            vlans: vlan.into_iter().filter(|_| !tunnel.kind.is_bare()).collect(),
+            tunnel: Some(GroupTunnel { encap, network: 5 }),
+            ..config()
+        };
+        let mut world = World::new(seed, link, config.clone(), config);
+        world.decap = Some(Decap::new(vec![DecapEntry { tunnel, mac, vlans: vec![7], network: 5 }]));
+        world.is_v6 = is_v6;
+        world.open_many(5, request, response);
+        world.run();
+        world.check_all_closed(5);
+        let (sent, got) = (world.client.frame_counts(CLIENT), world.server.frame_counts(CLIENT));
+        prop_assert!(sent.frames_out > 0 && got.frames_in > 0);
     }
 
     #[test]

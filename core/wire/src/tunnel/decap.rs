@@ -6,7 +6,8 @@
 use super::{
     ETHERNET, GTPU, GTPU_ECHO_REQUEST, GTPU_ECHO_RESPONSE, GTPU_OPTIONAL, GTPU_PACKET, GTPU_VERSION, IPV4,
     IPV6, PROTOCOL_GRE, PROTOCOL_IPV4, PROTOCOL_IPV6, PROTOCOL_UDP, TAG, TYPE_ETHERNET, TYPE_IPV4, TYPE_IPV6,
-    TYPE_SERVICE_VLAN, TYPE_VLAN, Teids, Tunnel, TunnelKind, UDP, VXLAN_VALID, ip_ends, put16, u16_at, u32_at,
+    TYPE_SERVICE_VLAN, TYPE_VLAN, Teids, Tunnel, TunnelKind, UDP, VXLAN_VALID, ip_ends, put16, u16_at,
+    u32_at,
 };
 use crate::checksum;
 use std::net::IpAddr;
@@ -107,7 +108,10 @@ struct Behind {
 enum NetworkName {
     Vxlan(u32),
     Geneve(u32),
-    Gre { key: Option<u32>, ethernet: bool },
+    Gre {
+        key: Option<u32>,
+        ethernet: bool,
+    },
     Ip,
     Gtpu(u32),
     /// It says none.
@@ -122,9 +126,8 @@ impl NetworkName {
     /// Whether it is that of a tunnel, for a packet with these ends inside.
     fn is_of(self, kind: &TunnelKind, ends: Option<(IpAddr, IpAddr)>) -> bool {
         match (self, kind) {
-            (Self::Vxlan(own), TunnelKind::Vxlan { vni }) | (Self::Geneve(own), TunnelKind::Geneve { vni }) => {
-                own == *vni
-            }
+            (Self::Vxlan(own), TunnelKind::Vxlan { vni })
+            | (Self::Geneve(own), TunnelKind::Geneve { vni }) => own == *vni,
             (Self::Gre { key: own, ethernet: carries }, TunnelKind::Gre { key, ethernet }) => {
                 (own, carries) == (*key, *ethernet)
             }
@@ -223,7 +226,10 @@ impl<'f> Outer<'f> {
         let (first, len) = (*ip.first()?, usize::from(u16_at(ip, 2)?));
         let header = usize::from(first & 0xf) * 4;
         let is_whole = first >> 4 == 4 && header >= IPV4 && len >= header && len <= ip.len();
-        if !is_whole || checksum::fold(checksum::sum(&ip[..header], 0)) != 0xffff || u16_at(ip, 6)? & FRAGMENT != 0 {
+        if !is_whole
+            || checksum::fold(checksum::sum(&ip[..header], 0)) != 0xffff
+            || u16_at(ip, 6)? & FRAGMENT != 0
+        {
             return None;
         }
         let (from, to) = ip_ends(ip)?;

@@ -66,7 +66,20 @@ impl Encap {
         let mut pseudo_sum = 0;
         match (from, to) {
             (std::net::IpAddr::V4(from), std::net::IpAddr::V4(to)) => {
-                head.extend([0x45, tunnel.dscp << 2, 0, 0, 0, 0, DONT_FRAGMENT, 0, tunnel.ttl, protocol, 0, 0]);
+                head.extend([
+                    0x45,
+                    tunnel.dscp << 2,
+                    0,
+                    0,
+                    0,
+                    0,
+                    DONT_FRAGMENT,
+                    0,
+                    tunnel.ttl,
+                    protocol,
+                    0,
+                    0,
+                ]);
                 head.extend(from.octets());
                 head.extend(to.octets());
             }

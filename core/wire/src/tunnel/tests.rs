@@ -83,9 +83,9 @@ fn decap(tunnel: &Tunnel, vlans: &[u16]) -> Decap {
 
 #[test]
 fn what_goes_in_comes_out() {
-    for (kind, (outer_v6, inner_v6)) in
-        kinds().into_iter().flat_map(|kind| [(false, false), (false, true), (true, false), (true, true)].map(|v6| (kind.clone(), v6)))
-    {
+    for (kind, (outer_v6, inner_v6)) in kinds().into_iter().flat_map(|kind| {
+        [(false, false), (false, true), (true, false), (true, true)].map(|v6| (kind.clone(), v6))
+    }) {
         for vlans in [&[][..], &[5], &[5, 6]] {
             let tunnel = tunnel(kind.clone(), outer_v6);
             let inner = inner(inner_v6, 4_000);
@@ -174,7 +174,8 @@ fn other_networks_are_not_entered() {
         let frame = encap(&tunnel(kind, false), &[]).around(&inner(false, 1)).expect("a frame");
         assert_eq!(decap(&tunnel(other, false), &[]).read(&frame), Arrived::Unknown);
     }
-    let frame = encap(&tunnel(TunnelKind::Vxlan { vni: 1 }, false), &[]).around(&inner(false, 1)).expect("a frame");
+    let frame =
+        encap(&tunnel(TunnelKind::Vxlan { vni: 1 }, false), &[]).around(&inner(false, 1)).expect("a frame");
     for other in [TunnelKind::Geneve { vni: 1 }, TunnelKind::Ip, gtpu(None)] {
         assert_eq!(decap(&tunnel(other, false), &[]).read(&frame), Arrived::Foreign);
     }

@@ -1,6 +1,8 @@
 //! Two stacks, a link that loses, copies, damages and reorders between them, and virtual time.
 
 use super::*;
+use crate::frame::Inside;
+use wire::tunnel::{Arrived, Decap, Inner};
 
 /// The byte a side sends at an offset of any of its flows.
 pub(super) fn byte(is_server: bool, offset: u64) -> u8 {
@@ -178,9 +180,18 @@ pub(super) struct World {
     /// Depends on every byte sent.
     pub digest: u64,
     ways: [Way; 2],
+    /// Takes frames out of a tunnel at both ends, if they are in one.
+    pub decap: Option<Decap>,
     link: Link,
     random: u64,
     pub opened: usize,
+}
+
+fn inside<'f>(decap: &Decap, frame: &'f [u8]) -> Option<Inside<'f>> {
+    let Arrived::Inner(Inner { frame, is_bare, network, is_congested, .. }) = decap.read(frame) else {
+        return None;
+    };
+    Some(Inside { frame, is_bare, network, is_congested, is_unfinished: false })
 }
 
 const DELAY: Nanos = Nanos::from_micros(100);
@@ -206,6 +217,7 @@ impl World {
             longest_to_server: 0,
             digest: 0,
             ways: [Way::new(), Way::new()],
+            decap: None,
             link,
             random: seed,
             opened: 0,
@@ -293,6 +305,16 @@ impl World {
             let due = self.ways[way].partition_point(|(at, _)| *at <= self.now);
             let frames: Vec<Vec<u8>> = self.ways[way].drain(..due).map(|(_, bytes)| bytes).collect();
             for burst in frames.chunks(BURST) {
+                if let Some(decap) = &self.decap {
+                    let inside: Vec<Inside<'_>> =
+                        burst.iter().filter_map(|bytes| inside(decap, bytes)).collect();
+                    let (stack, app) = match way {
+                        0 => (&mut self.server, &mut self.server_app),
+                        _ => (&mut self.client, &mut self.client_app),
+                    };
+                    stack.receive_inside(self.now, app, &inside);
+                    continue;
+                }
                 let burst: Vec<&[u8]> = burst.iter().map(|bytes| &bytes[..]).collect();
                 if way == 0 {
                     self.server.receive_told(self.now, &mut self.server_app, &burst, told);
