@@ -125,7 +125,7 @@ impl Plan {
         let sides =
             self.sessions.iter().flat_map(|entry| entry.session.client.iter().chain(&entry.session.server));
         let speakers = self.ports.iter().filter_map(|port| port.bgp.as_ref()).map(|_| ORDINARY_FRAME);
-        streams.chain(sides.map(SidePlan::frame_len)).chain(speakers).max().unwrap_or(0)
+        streams.chain(sides.map(SidePlan::frame_len_needed)).chain(speakers).max().unwrap_or(0)
     }
 }
 

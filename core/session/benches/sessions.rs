@@ -53,6 +53,7 @@ fn plan(app: AppPlan) -> SessionPlan {
         tos: 0,
         tcp: TcpOptions::default(),
         udp: UdpOptions { idle_timeout: None },
+        tunnel: None,
     };
     let pool = |first: &str, last: &str, ports| {
         let [first, last] = [first, last].map(|text| text.parse().expect("an address"));

@@ -18,6 +18,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tcp::{TcpOptions, UdpOptions};
 use units::{Nanos, Pps};
+use wire::tunnel::Tunnel;
 
 /// What carries a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,14 +98,46 @@ pub struct SidePlan {
     pub tcp: TcpOptions,
     /// UDP.
     pub udp: UdpOptions,
+    /// The tunnel its packets are in; the VLANs of its one host are then those inside.
+    pub tunnel: Option<SideTunnel>,
 }
 
 impl SidePlan {
-    /// Longest frame, with FCS, bytes: Ethernet's header and FCS, a tag for each VLAN, and the largest packet.
+    /// Longest frame, with FCS, bytes: the largest packet and what is around it.
     pub fn frame_len(&self) -> u32 {
-        let tags = self.hosts.iter().map(|host| host.vlans.len()).max().unwrap_or(0);
-        u32::from(self.mtu) + 18 + 4 * tags as u32
+        u32::from(self.mtu) + self.around()
     }
+
+    /// The same, as short as it may be where it follows the port's MTU.
+    pub fn frame_len_needed(&self) -> u32 {
+        let fits = self.tunnel.as_ref().is_some_and(|own| own.fits_mtu);
+        if fits { u32::from(self.mtu.min(MTU_LEAST)) + self.around() } else { self.frame_len() }
+    }
+
+    /// Bytes of a frame, with FCS, that are not the IP packet's: Ethernet's header and FCS, a tag for each VLAN, and the tunnel.
+    pub fn around(&self) -> u32 {
+        let tags = self.hosts.iter().map(|host| host.vlans.len()).max().unwrap_or(0);
+        let tunnel = self.tunnel.as_ref().map_or(0, |own| own.tunnel.overhead() + 4 * own.vlans.len());
+        18 + 4 * tags as u32 + tunnel as u32
+    }
+}
+
+/// Least MTU that a tunnel must leave unless the profile gives one: that of IPv6 (RFC 8200 section 5).
+const MTU_LEAST: u16 = 1_280;
+
+/// The tunnel that an end's packets are in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SideTunnel {
+    /// What is around them.
+    pub tunnel: Tunnel,
+    /// Index, on the port, of the host that this end of the tunnel is.
+    pub host: usize,
+    /// That host's VLANs, outermost first.
+    pub vlans: Vec<u16>,
+    /// The neighbour of the host that leads to the other end.
+    pub hop: IpAddr,
+    /// Whether the end's `mtu` is what the port's leaves, and no packet longer than an ordinary one.
+    pub fits_mtu: bool,
 }
 
 /// A host that plays an end of sessions.

@@ -22,6 +22,7 @@ pub(crate) fn side(port: usize) -> SidePlan {
         tos: 0,
         tcp: TcpOptions::default(),
         udp: UdpOptions { idle_timeout: None },
+        tunnel: None,
     }
 }
 

@@ -22,6 +22,7 @@ pub mod profile;
 pub mod quantity;
 pub mod rewrite;
 pub mod segment;
+pub mod tunnel;
 
 #[cfg(test)]
 mod tests;

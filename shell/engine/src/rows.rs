@@ -2,11 +2,13 @@
 
 use crate::capture::CaptureOutcome;
 use crate::control::commands::RateCommand;
+use crate::counts::interval::PortCounts;
 use crate::observer::View;
 use crate::session::LinkEvent;
 use crate::session_rows::sessions;
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
+use fragment::FragmentCounts;
 use histogram::SparseHistogram;
 use measure::{Counts, DelayVariation, Jitter, Moments, PathCounts, Span, Spans, StreamTotals};
 use port::DriverDrops;
@@ -98,6 +100,13 @@ fn errors(pairs: &[(&str, u64)]) -> Counters {
     pairs.iter().filter(|(_, n)| *n > 0).map(|(reason, n)| ((*reason).to_owned(), *n)).collect()
 }
 
+/// Fragments to a port's hosts, and to those inside tunnels.
+fn fragments(counts: &PortCounts) -> FragmentCounts {
+    let mut all = counts.fragments;
+    all.merge(&counts.tunnels.fragments);
+    all
+}
+
 /// Ports of `sums` over `seconds`; `ends` has what is known only at the end.
 pub(crate) fn ports(
     trial: &Trial<'_>,
@@ -154,7 +163,8 @@ pub(crate) fn ports(
                 .map(|_| n.tx_punt_dropped + end.map_or(0, |end| end.punts_dropped.1)),
             rx_errors,
             tx_errors: errors(end.map_or(&[], |e| &e.drops.tx)),
-            fragments: errors(&n.fragments.each()),
+            fragments: errors(&fragments(n).each()),
+            tunnels: errors(&n.tunnels.each()),
             pacing_ns: pacing(&port_pacing(trial, sums, index)),
         };
         all.insert(plan.name.clone(), port);

@@ -5,5 +5,6 @@ pub(crate) mod hosts;
 mod resolved;
 pub(crate) mod rig;
 pub(crate) mod session_endpoints;
+pub(crate) mod tunnels;
 
 pub(crate) use resolved::{Trial, TrialStream};

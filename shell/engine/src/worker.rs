@@ -17,6 +17,7 @@ mod rest;
 pub(crate) mod steer;
 pub(crate) mod template;
 pub(crate) mod transmit;
+pub(crate) mod tunnels;
 pub(crate) mod varied;
 
 use crate::counts::interval::{HITCH_NS, Interval, PAUSE_NS, PortCounts};
@@ -193,8 +194,13 @@ impl<'a> Worker<'a> {
         // After a pause, frames that came in time are read before time is called. Under load there are always more.
         self.crowded = if crowded { self.crowded + 1 } else { 0 };
         let crowded = (1..=CROWDED_MAX).contains(&self.crowded);
-        for local in &mut self.local {
+        for (port, local) in self.local.iter_mut().enumerate() {
             busy |= local.take_passed(now);
+            if let Some(tunnels) = &mut local.tunnels {
+                let counts = &mut self.interval.ports[port];
+                let answers = tunnels.hand_over(counts);
+                counts.tx_answers += answer(&mut self.sending, port, now, &answers);
+            }
             let Some(flows) = &mut local.flows else { continue };
             busy |= serve(flows, &mut self.sending, now, self.epoch, crowded, &mut self.interval);
         }
@@ -384,6 +390,9 @@ impl<'a> Worker<'a> {
         }
         self.recorder.settle();
         self.receivers.iter_mut().for_each(|receiver| receiver.finish(&mut self.interval));
+        for (local, counts) in self.local.iter_mut().zip(&mut self.interval.ports) {
+            local.tunnels.iter_mut().for_each(|tunnels| tunnels.finish(counts));
+        }
         let expected = self.expected.len();
         self.flows_mut().for_each(|flows| flows.judge_silent(now));
         let mut through: Vec<usize> =

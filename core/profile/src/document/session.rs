@@ -2,6 +2,7 @@
 
 use crate::document::app::AppDoc;
 use crate::document::content::TextDoc;
+use crate::document::end_tunnel::EndTunnelDoc;
 use crate::document::options::{IpDoc, Mtu, TcpDoc, UdpDoc};
 use crate::document::pattern::ShapeDoc;
 use crate::document::quantity::{
@@ -139,8 +140,10 @@ pub struct ClientDoc {
     pub ip: Option<IpDoc>,
     /// MTU of clients: largest IP packet, bytes.
     pub mtu: Option<Mtu>,
-    /// VLAN of clients, or a list from the outermost inwards.
+    /// VLAN of clients, or a list from the outermost inwards. In a 'tunnel' those inside.
     pub vlan: Option<OneOrMany<VlanId>>,
+    /// Tunnel around the clients' packets. 'addresses' are those inside.
+    pub tunnel: Option<EndTunnelDoc>,
 }
 
 /// End that accepts sessions.
@@ -168,8 +171,10 @@ pub struct ServerDoc {
     pub ip: Option<IpDoc>,
     /// MTU of servers: largest IP packet, bytes.
     pub mtu: Option<Mtu>,
-    /// VLAN of servers, or a list from the outermost inwards.
+    /// VLAN of servers, or a list from the outermost inwards. In a 'tunnel' those inside.
     pub vlan: Option<OneOrMany<VlanId>>,
+    /// Tunnel around the servers' packets. 'addresses' are those inside.
+    pub tunnel: Option<EndTunnelDoc>,
 }
 
 /// A port of the profile by name. A number in its place is a port of TCP or UDP: the reader takes it for 'ports'.

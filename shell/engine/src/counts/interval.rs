@@ -62,6 +62,47 @@ pub(crate) struct PortCounts {
     pub(crate) tx_punt_dropped: u64,
     /// Fragments to the port's hosts, and what became of their packets.
     pub(crate) fragments: FragmentCounts,
+    /// What arrived at the ends of tunnels.
+    pub(crate) tunnels: TunnelCounts,
+}
+
+/// What arrived at the ends of tunnels of sessions.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TunnelCounts {
+    /// Frames taken out of tunnels.
+    pub(crate) received: u64,
+    /// Frames to an end with another identifier than that of any tunnel there.
+    pub(crate) unknown: u64,
+    /// Frames to an end whose headers cannot be right.
+    pub(crate) malformed: u64,
+    /// Frames inside for nobody here.
+    pub(crate) unclaimed: u64,
+    /// Echo requests of GTP-U answered.
+    pub(crate) echoes: u64,
+    /// Fragments inside, and what became of their packets.
+    pub(crate) fragments: FragmentCounts,
+}
+
+impl TunnelCounts {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.received += other.received;
+        self.unknown += other.unknown;
+        self.malformed += other.malformed;
+        self.unclaimed += other.unclaimed;
+        self.echoes += other.echoes;
+        self.fragments.merge(&other.fragments);
+    }
+
+    /// Each with its name, but fragments.
+    pub(crate) fn each(&self) -> [(&'static str, u64); 5] {
+        [
+            ("received", self.received),
+            ("unknown", self.unknown),
+            ("malformed", self.malformed),
+            ("unclaimed", self.unclaimed),
+            ("echoes", self.echoes),
+        ]
+    }
 }
 
 impl PortCounts {
@@ -86,6 +127,7 @@ impl PortCounts {
         self.tx_punted += other.tx_punted;
         self.tx_punt_dropped += other.tx_punt_dropped;
         self.fragments.merge(&other.fragments);
+        self.tunnels.merge(&other.tunnels);
     }
 }
 

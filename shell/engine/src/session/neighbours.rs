@@ -8,6 +8,7 @@ use crate::observer::TrialObserver;
 use crate::trial::Trial;
 use crate::trial::hosts::EmulatedHosts;
 use crate::trial::rig::Rig;
+use crate::trial::tunnels::{PortTunnels, TrialTunnels};
 use crate::worker::receive::Receiver;
 use neighbour::Resolver;
 use port::{BURST, Clock};
@@ -33,17 +34,19 @@ pub(super) fn prepare<'p, C: Clock>(
 ) -> Result<Trial<'p>, EngineError> {
     let hosts = EmulatedHosts::new(plan, &rig.facts())?;
     let mut neighbours = hosts.neighbours(plan);
+    let mut tunnels = PortTunnels::of(plan, &hosts, &rig.facts());
     rig.open_punts(plan, &hosts)?;
     rig.start_protocols(plan)?;
-    resolve(rig, &hosts, &mut neighbours, clock, commands, emulation, idle)?;
+    resolve(rig, &hosts, (&mut neighbours, &mut tunnels), clock, commands, emulation, idle)?;
     let listens = plan.streams.is_empty() && plan.sessions.iter().all(|entry| entry.session.client.is_none());
     for (index, resolver) in neighbours.iter().enumerate() {
         let port = &plan.ports[index];
         let silent: Vec<IpAddr> = resolver.unknown().map(|(_, ip)| ip).collect();
-        if silent.is_empty() {
+        let inside = tunnels[index].unknown();
+        if silent.is_empty() && inside.is_empty() {
             continue;
         }
-        if listens && without {
+        if listens && without && tunnels[index].is_open() {
             observer.neighbours_silent(&port.name, &silent);
             continue;
         }
@@ -51,10 +54,12 @@ pub(super) fn prepare<'p, C: Clock>(
             own if port.own() == own => ip.to_string(),
             host => format!("{ip} (asked by host {})", host.name),
         };
-        let neighbours = resolver.unknown().map(by_whom).collect();
+        let mut neighbours: Vec<String> = resolver.unknown().map(by_whom).collect();
+        // Nobody was asked inside a tunnel that did not open.
+        neighbours.extend(if silent.is_empty() { inside } else { Vec::new() });
         return Err(EngineError::Neighbour { port: port.name.clone(), neighbours, waited_s: RESOLVE_S });
     }
-    Trial::new(plan, &rig.facts(), hosts, &neighbours, histograms)
+    Trial::new(plan, &rig.facts(), hosts, &neighbours, TrialTunnels::new(tunnels), histograms)
 }
 
 /// Asks on every port for its neighbours, answering what is asked meanwhile, until all have answered or it is time. Passes frames
@@ -62,7 +67,7 @@ pub(super) fn prepare<'p, C: Clock>(
 fn resolve<C: Clock>(
     rig: &mut Rig,
     hosts: &EmulatedHosts,
-    neighbours: &mut [Resolver],
+    (neighbours, tunnels): (&mut [Resolver], &mut [PortTunnels<'_>]),
     clock: &C,
     commands: &mut Commands,
     emulation: &mut Emulation,
@@ -75,7 +80,11 @@ fn resolve<C: Clock>(
     }
     loop {
         let now = clock.now();
-        let next = neighbours.iter().map(Resolver::next_due).min().unwrap_or(Nanos::MAX);
+        for ((tunnels, underlay), hosts) in tunnels.iter_mut().zip(neighbours.iter()).zip(&hosts.ports) {
+            tunnels.open(underlay, hosts);
+        }
+        let due = neighbours.iter().map(Resolver::next_due).chain(tunnels.iter().map(PortTunnels::next_due));
+        let next = due.min().unwrap_or(Nanos::MAX);
         let waits = match &rig.protocols {
             Some(protocols) if !commands.is_stopped() => !protocols.are_up()?,
             _ => false,
@@ -84,10 +93,11 @@ fn resolve<C: Clock>(
             return Ok(());
         }
         let mut due = emulation.poll(now).into_iter();
-        let ports = rig.ports.iter_mut().zip(&hosts.ports).zip(neighbours.iter_mut());
-        for (index, ((port, hosts), resolver)) in ports.enumerate() {
+        let ports = rig.ports.iter_mut().zip(&hosts.ports).zip(neighbours.iter_mut()).zip(tunnels.iter_mut());
+        for (index, (((port, hosts), resolver), tunnels)) in ports.enumerate() {
             let mut frames = due.next().unwrap_or_default();
             frames.extend(resolver.requests(now, hosts));
+            frames.extend(tunnels.requests(now));
             let (mut entries, exit) = match &mut port.punt {
                 Some(punt) => (punt.entries.iter_mut(), Some(&mut punt.exit)),
                 None => ([].iter_mut(), None),
@@ -95,6 +105,10 @@ fn resolve<C: Clock>(
             for queue in &mut port.queues.rx {
                 let mut entry = entries.next();
                 Receiver::new(queue.as_mut(), 0, Mark::of_run(0), 0).listen(|frame, is_unfinished| {
+                    if let Some(answer) = tunnels.take(frame) {
+                        frames.extend(answer);
+                        return;
+                    }
                     resolver.take(hosts, frame);
                     emulation.take(now, index, frame);
                     if let Some(entry) = &mut entry {

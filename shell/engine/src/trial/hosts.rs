@@ -88,6 +88,10 @@ impl EmulatedHosts {
         (place, host): (usize, usize),
         pool: &PoolPlan,
     ) -> usize {
+        // Its addresses are those of a host inside.
+        if let Some(own) = &side.tunnel {
+            return own.host;
+        }
         let (hosts, plans) = (&mut hosts[side.port], &mut self.plans[side.port]);
         let (mac, vlans) = (hosts[host].mac, &side.hosts[place].vlans);
         let own = || pool.addresses.iter().filter(|range| range.host == place);
@@ -135,7 +139,12 @@ impl EmulatedHosts {
             }
         }
         for (index, entry) in plan.sessions.iter().enumerate() {
-            let Some(client) = &entry.session.client else { continue };
+            for side in entry.session.client.iter().chain(&entry.session.server) {
+                wanted[side.port].extend(side.tunnel.iter().map(|own| (own.host, own.hop)));
+            }
+            let Some(client) = entry.session.client.as_ref().filter(|client| client.tunnel.is_none()) else {
+                continue;
+            };
             wanted[client.port].extend(entry.hops.iter().filter_map(|hop| match hop.by {
                 HopBy::Resolve(ip) => Some((self.of_session(index, Side::Client, hop.host), ip)),
                 HopBy::Given(_) | HopBy::PeerPort => None,

@@ -1,6 +1,7 @@
 //! A Plan resolved against open ports: rates, addresses, packets, what is expected where.
 
 use super::hosts::EmulatedHosts;
+use super::tunnels::TrialTunnels;
 use crate::counts::interval::Shape;
 use crate::error::EngineError;
 use crate::worker::arrivals::{ANY_PORT, Expected};
@@ -87,6 +88,8 @@ pub(crate) struct Trial<'p> {
     pub(crate) hops: Vec<Vec<ServerHops>>,
     /// Neighbours that have answered or were given, with the port and the host behind it that asked.
     pub(crate) known: Vec<(usize, usize, IpAddr, [u8; 6])>,
+    /// Tunnels that sessions are in.
+    pub(crate) tunnels: Arc<TrialTunnels>,
 }
 
 impl<'p> Trial<'p> {
@@ -95,6 +98,7 @@ impl<'p> Trial<'p> {
         facts: &[&PortFacts],
         hosts: EmulatedHosts,
         neighbours: &[Resolver],
+        tunnels: TrialTunnels,
         histograms: bool,
     ) -> Result<Self, EngineError> {
         let facts: Arc<[PortFacts]> = facts.iter().copied().cloned().collect();
@@ -114,9 +118,12 @@ impl<'p> Trial<'p> {
             mark: Mark::of_run(plan.seed),
             // Long enough for a core that was taken away to catch up, too short to change the rate.
             grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),
-            hops: (0..plan.sessions.len()).map(|index| hops(plan, index, &hosts, neighbours)).collect(),
+            hops: (0..plan.sessions.len())
+                .map(|index| hops(plan, index, &hosts, neighbours, &tunnels))
+                .collect(),
             streams,
             hosts: Arc::new(hosts),
+            tunnels: Arc::new(tunnels),
             plan: Cow::Borrowed(plan),
         })
     }
@@ -243,12 +250,19 @@ impl<'p> Trial<'p> {
 }
 
 /// Servers of an entry and the hardware address each host of its clients sends to.
-fn hops(plan: &Plan, index: usize, hosts: &EmulatedHosts, neighbours: &[Resolver]) -> Vec<ServerHops> {
+fn hops(
+    plan: &Plan,
+    index: usize,
+    hosts: &EmulatedHosts,
+    neighbours: &[Resolver],
+    tunnels: &TrialTunnels,
+) -> Vec<ServerHops> {
     let entry = &plan.sessions[index];
     let Some(client) = &entry.session.client else { return Vec::new() };
     let server = entry.session.server.as_ref();
     let mac = |hop: &SessionHop| match hop.by {
         HopBy::Given(mac) => Some(mac),
+        HopBy::Resolve(ip) if client.tunnel.is_some() => tunnels.mac(index, ip),
         HopBy::Resolve(ip) => {
             neighbours[client.port].mac(hosts.of_session(index, Side::Client, hop.host), ip)
         }

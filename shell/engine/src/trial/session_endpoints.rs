@@ -1,10 +1,12 @@
 //! Each worker's share of a trial's sessions on each port.
 
+use super::endpoints::carried;
 use super::resolved::Trial;
 use super::rig::Rig;
 use crate::error::EngineError;
 use crate::worker::flows::{Flows, Local, Opening, Role};
 use crate::worker::steer::Steer;
+use crate::worker::tunnels::Tunnels;
 use port::PortFacts;
 use profile::Plan;
 use session::plan::{AppPlan, Carrier, SessionPlan, Side, SidePlan};
@@ -61,8 +63,12 @@ impl SessionEndpoints {
         workers: usize,
         wall_zero: Nanos,
     ) -> Result<Self, EngineError> {
-        let plans: Vec<SessionPlan> = trial.plan.sessions.iter().map(|entry| entry.session.clone()).collect();
         let facts = rig.facts();
+        let mut plans: Vec<SessionPlan> =
+            trial.plan.sessions.iter().map(|entry| entry.session.clone()).collect();
+        for side in plans.iter_mut().flat_map(|plan| plan.client.iter_mut().chain(&mut plan.server)) {
+            fit_mtu(side, facts[side.port]);
+        }
         let mut secure = Vec::new();
         for plan in &plans {
             let bad = |reason| EngineError::Sessions { name: plan.name.clone(), reason };
@@ -95,7 +101,8 @@ impl SessionEndpoints {
     pub(crate) fn local(&mut self, trial: &Trial<'_>, worker: usize) -> Result<Vec<Local>, EngineError> {
         let port = |port: usize| {
             let steer = self.steers[port].get_mut(worker).and_then(Option::take);
-            Ok(Local { flows: self.on_port(trial, port, worker)?, steer })
+            let tunnels = trial.tunnels.map(port).map(|map| Tunnels::new(map.clone()));
+            Ok(Local { flows: self.on_port(trial, port, worker)?, steer, tunnels })
         };
         (0..trial.plan.ports.len()).map(port).collect()
     }
@@ -159,7 +166,8 @@ impl SessionEndpoints {
         let side = self.side(key);
         let hop = match key.side {
             Side::Client => trial.hops[key.session][key.host].first().map(|(_, mac)| *mac),
-            Side::Server => None,
+            // What is before packets without Ethernet is nobody's hardware address.
+            Side::Server => side.tunnel.as_ref().filter(|own| own.tunnel.kind.is_bare()).map(|_| [0; 6]),
         };
         GroupConfig {
             tcp: side.tcp.clone(),
@@ -175,6 +183,7 @@ impl SessionEndpoints {
             hop_mac: hop,
             unfinished_checksums: self.unfinished[side.port],
             leaves_checksums: self.leaves_checksums[side.port],
+            tunnel: trial.tunnels.of(key.session, key.side),
         }
     }
 
@@ -262,8 +271,32 @@ pub(crate) fn leaves_checksums(plan: &Plan, facts: &PortFacts) -> bool {
     facts.is_in_process && plan.ports.iter().all(|port| port.capture.is_none())
 }
 
+/// Longest IP packet in a tunnel unless the profile says otherwise: that of Ethernet.
+const ORDINARY_MTU: u32 = 1_500;
+
+/// Lets packets in a tunnel be as long as the port's MTU leaves, if the profile does not say how long.
+fn fit_mtu(side: &mut SidePlan, facts: &PortFacts) {
+    if side.tunnel.as_ref().is_some_and(|own| own.fits_mtu) {
+        side.mtu = carried(facts).saturating_sub(side.around()).min(ORDINARY_MTU) as u16;
+    }
+}
+
 fn check_mtu(side: &SidePlan, facts: &PortFacts) -> Result<(), String> {
     let frame = side.frame_len();
+    if let Some(own) = &side.tunnel {
+        let left = carried(facts).saturating_sub(side.around());
+        if u32::from(side.mtu) <= left {
+            return Ok(());
+        }
+        return Err(format!(
+            "an MTU of {} does not fit {}: {} carries IP packets of {} bytes, which leaves {left} inside; choose a smaller 'mtu', \
+             or raise the interface's",
+            side.mtu,
+            own.tunnel,
+            facts.device,
+            carried(facts).saturating_sub(18 + 4 * own.vlans.len() as u32),
+        ));
+    }
     if frame <= facts.frame_len_max {
         return Ok(());
     }

@@ -5,12 +5,13 @@
 use super::commands::SessionStep;
 use super::flow_sink::FlowSink;
 use super::steer::Steer;
+use super::tunnels::Tunnels;
 use crate::counts::sessions::SessionCounts;
 use session::plan::{Carrier, Side};
 use session::{Apps, Clients, Counts, Flow, GroupKey, Move};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
-use tcp::{ConnectError, FlowId, GroupId, Io, Stack, StackCounts, TcpCounts, Transport};
+use tcp::{ConnectError, FlowId, GroupId, Inside, Io, Stack, StackCounts, TcpCounts, Transport};
 use units::Nanos;
 
 /// Sessions opened in one turn by the clients of one entry at most: frames that come in are not kept waiting.
@@ -49,13 +50,15 @@ pub(crate) struct Local {
     pub(crate) flows: Option<Flows>,
     /// Ways to the workers that own the others, where frames may come to the wrong one.
     pub(crate) steer: Option<Steer>,
+    /// Tunnels that sessions of the port are in.
+    pub(crate) tunnels: Option<Tunnels>,
 }
 
 impl Local {
     /// Whether there is nothing to do.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.flows.is_none() && self.steer.is_none()
+        self.flows.is_none() && self.steer.is_none() && self.tunnels.is_none()
     }
 
     /// Takes in a burst. `unfinished` has a bit for each frame of which the port says that its checksum was left to a card, the
@@ -69,6 +72,11 @@ impl Local {
         lost: &mut u64,
     ) -> u64 {
         let mut passed = 0;
+        if let Some(tunnels) = &mut self.tunnels {
+            let flows = &mut self.flows;
+            let offer = &mut |insides: &[Inside<'_>]| receive_inside(flows, now, insides);
+            passed = tunnels.receive(now, frames, unfinished, offer, self.steer.as_mut(), lost);
+        }
         if let Some(steer) = &mut self.steer {
             for (number, frame) in frames.iter_mut().enumerate() {
                 if steer.pass(frame, unfinished >> number & 1 != 0, lost) {
@@ -85,12 +93,22 @@ impl Local {
     /// Takes in what other workers passed on. Returns whether there was anything.
     #[inline]
     pub(crate) fn take_passed(&mut self, now: Nanos) -> bool {
-        match (&mut self.steer, &mut self.flows) {
-            (Some(steer), Some(flows)) => steer.take(|frame, is_unfinished| {
-                flows.receive(now, &[frame], is_unfinished.into());
-            }),
-            _ => false,
+        let Self { flows, steer, tunnels } = self;
+        let Some(steer) = steer else { return false };
+        if let Some(tunnels) = tunnels {
+            return steer.take(|frame, is_unfinished| {
+                let mut frames = [frame];
+                let unfinished = is_unfinished.into();
+                let offer = &mut |insides: &[Inside<'_>]| receive_inside(flows, now, insides);
+                if tunnels.receive(now, &mut frames, unfinished, offer, None, &mut 0) == 0
+                    && let Some(flows) = flows
+                {
+                    flows.receive(now, &frames, unfinished);
+                }
+            });
         }
+        let Some(flows) = flows else { return false };
+        steer.take(|frame, is_unfinished| _ = flows.receive(now, &[frame], is_unfinished.into()))
     }
 }
 
@@ -428,6 +446,12 @@ impl Flows {
             self.stack.with(now, &mut self.apps, flow, |_, _, io| io.abort());
         }
     }
+}
+
+/// Lets a worker's flows, if it has some, take in frames that were in tunnels; returns a bit for each that is not theirs, the first
+/// one's lowest.
+fn receive_inside(flows: &mut Option<Flows>, now: Nanos, frames: &[Inside<'_>]) -> u64 {
+    flows.as_mut().map_or(u64::MAX, |flows| flows.stack.receive_inside(now, &mut flows.apps, frames))
 }
 
 fn follows(roles: &[Option<Role>], group: GroupId) -> bool {

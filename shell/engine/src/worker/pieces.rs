@@ -2,9 +2,7 @@
 //!
 //! Not here: fragments of test packets, which are measured as they come, and of packets for others.
 
-use super::flows::Local;
-use crate::counts::interval::PortCounts;
-use fragment::{Cut, Fragment, Reassembler};
+use fragment::{Cut, Fragment, FragmentCounts, Reassembler};
 use neighbour::Hosts;
 use units::Nanos;
 
@@ -67,22 +65,20 @@ impl Pieces {
 
     /// Passes whole packets on to sessions, and what is not theirs to the hosts, whose answers are cut if they are long.
     #[cold]
+    ///
+    /// `offer` lets sessions take a frame in, and returns whether it is not theirs.
     pub(crate) fn pass_on(
         &mut self,
-        now: Nanos,
-        local: &mut Local,
-        counts: &mut PortCounts,
+        counts: &mut FragmentCounts,
         hosts: &Hosts,
         answers: &mut Vec<Vec<u8>>,
+        mut offer: impl FnMut(&[u8]) -> bool,
     ) {
         self.has_news = false;
         answers.append(&mut self.complaints);
-        counts.fragments.merge(&self.reassembler.take_counts());
+        counts.merge(&self.reassembler.take_counts());
         for frame in self.whole.drain(..) {
-            // Who cuts a packet finishes its checksum first.
-            let is_foreign =
-                local.is_empty() || local.receive(now, &mut [&frame], 0, &mut counts.rx_not_steered) & 1 != 0;
-            let Some(answer) = is_foreign.then(|| hosts.answer(&frame)).flatten() else { continue };
+            let Some(answer) = offer(&frame).then(|| hosts.answer(&frame)).flatten() else { continue };
             self.id = self.id.wrapping_add(1);
             match Cut::new(&answer, self.mtu, self.id) {
                 Some(cut) => answers.extend(cut.frames(&answer)),
@@ -92,8 +88,8 @@ impl Pieces {
     }
 
     /// Gives up what is not complete.
-    pub(crate) fn finish(&mut self, counts: &mut PortCounts) {
+    pub(crate) fn finish(&mut self, counts: &mut FragmentCounts) {
         self.reassembler.finish();
-        counts.fragments.merge(&self.reassembler.take_counts());
+        counts.merge(&self.reassembler.take_counts());
     }
 }

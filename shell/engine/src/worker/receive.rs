@@ -168,7 +168,11 @@ impl<'a> Receiver<'a> {
         let foreign = if local.is_empty() { u64::MAX } else { self.offer(now, expected, local, counts) };
         let measured = self.classify(now, foreign, expected, counts, hosts, answers);
         if self.pieces.has_news() {
-            self.pieces.pass_on(now, local, counts, hosts, answers);
+            let PortCounts { fragments, rx_not_steered, .. } = counts;
+            self.pieces.pass_on(fragments, hosts, answers, |frame| {
+                // Who cuts a packet finishes its checksum first.
+                local.is_empty() || local.receive(now, &mut [frame], 0, rx_not_steered) & 1 != 0
+            });
         }
         counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
         interval.paths.record(self.port, &self.arrivals[..measured], now);
@@ -286,7 +290,7 @@ impl<'a> Receiver<'a> {
 
     /// Gives up packets whose fragments have not all come: the trial is over.
     pub(crate) fn finish(&mut self, interval: &mut Interval) {
-        self.pieces.finish(&mut interval.ports[self.port]);
+        self.pieces.finish(&mut interval.ports[self.port].fragments);
     }
 
     /// Takes in frames outside a trial: everything goes to `take`, with whether the port says that its checksum was left to a card.

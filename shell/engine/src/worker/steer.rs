@@ -4,6 +4,7 @@
 //! flow follows from its addresses and ports alone; everyone else passes its frames on. So many workers serve one address.
 
 use port::bytes::{ByteReceiver, ByteSender, byte_ring};
+use tcp::Inside;
 
 /// Bytes between each two workers.
 const RING: usize = 1 << 20;
@@ -47,13 +48,24 @@ impl Steer {
     /// [`Steer::publish`]. If there is no room the frame is lost, and `lost` counts it.
     #[inline]
     pub(crate) fn pass(&mut self, frame: &[u8], is_unfinished: bool, lost: &mut u64) -> bool {
-        let Some(owner) = tcp::flow_owner(frame, self.owners).filter(|owner| *owner != self.me) else {
-            return false;
-        };
-        let Some(to) = &mut self.to[owner] else { return false };
+        let owner = tcp::flow_owner(frame, self.owners).filter(|owner| *owner != self.me);
+        if let Some(owner) = owner {
+            self.send(owner, frame, is_unfinished, lost);
+        }
+        owner.is_some()
+    }
+
+    /// The other worker that owns the flow of a frame that was in a tunnel.
+    pub(crate) fn other_owner_inside(&self, inside: &Inside<'_>) -> Option<usize> {
+        tcp::flow_owner_inside(inside, self.owners).filter(|owner| *owner != self.me)
+    }
+
+    /// Passes `frame` on to another worker.
+    #[inline]
+    pub(crate) fn send(&mut self, owner: usize, frame: &[u8], is_unfinished: bool, lost: &mut u64) {
+        let Some(to) = &mut self.to[owner] else { return };
         let head = frame.len() as u32 | if is_unfinished { UNFINISHED } else { 0 };
         *lost += u64::from(!to.write(&head.to_le_bytes(), frame));
-        true
     }
 
     /// Shows the others what was passed on.

@@ -14,6 +14,7 @@ mod options;
 mod pool;
 mod program;
 mod tls;
+mod tunnel;
 
 use super::Resolver;
 use crate::document::session::{PairOrderDoc, SessionDoc};
@@ -71,7 +72,10 @@ impl Resolver<'_> {
 
     fn session(&mut self, path: &str, doc: &SessionDoc, duration: Nanos) -> Option<SessionEntry> {
         let ends = self.ends(path, doc);
-        let pools = ends.and_then(|ends| self.pools(path, doc, ends));
+        let tunnels = ends.and_then(|ends| self.end_tunnels(path, doc, ends));
+        let pools =
+            ends.zip(tunnels.as_ref()).and_then(|(ends, tunnels)| self.pools(path, doc, ends, tunnels));
+        let tunnels = tunnels.unwrap_or_default();
         let ends_known = ends.unwrap_or(Ends { client: Some(0), server: Some(0) });
         let v4 =
             pools.as_ref().and_then(|pools| pools.servers.first()).is_none_or(|range| range.first.is_ipv4());
@@ -91,11 +95,16 @@ impl Resolver<'_> {
         let hosts = pools.as_ref().map(|pools| (&pools.client_hosts[..], &pools.server_hosts[..]));
         let hosts = hosts.unwrap_or((&[0], &[0]));
         let mut side = |whose, port: Option<usize>, hosts| {
-            port.map(|port| self.side(path, doc, whose, (port, hosts), v4))
+            port.map(|port| self.side(path, doc, whose, (port, hosts), v4, tunnels.of(whose)))
         };
-        let client = side(Whose::Client, ends_known.client, hosts.0);
-        let server = side(Whose::Server, ends_known.server, hosts.1);
+        let mut client = side(Whose::Client, ends_known.client, hosts.0);
+        let mut server = side(Whose::Server, ends_known.server, hosts.1);
         let (_, pools, apps) = (ends?, pools?, apps?);
+        for (whose, side) in [(Whose::Client, &mut client), (Whose::Server, &mut server)] {
+            if let Some(side) = side {
+                self.enter_tunnel(path, doc, whose, side, &pools.clients);
+            }
+        }
         if client.is_some() {
             self.check_tuples(path, &pools, &apps, load.concurrent, doc.order);
         }
@@ -220,6 +229,7 @@ impl Resolver<'_> {
             let (carrier, name) = (carrier_name(ours.carrier), &theirs.name);
             if let (Some(one), Some(two)) = (&ours.server, &theirs.server)
                 && one.port == two.port
+                && tunnel::share_network(one, two)
                 && vlans_of(one, &ours.servers, ip)
                     .any(|vlans| vlans_of(two, &theirs.servers, ip).any(|others| vlans == others))
             {
@@ -227,6 +237,7 @@ impl Resolver<'_> {
                 self.reading.fail(format!("{path}.server"), reason);
             } else if let (Some(one), Some(two)) = (&ours.client, &theirs.client)
                 && one.port == two.port
+                && tunnel::share_network(one, two)
                 && let Some(client) = pool::shared(&ours.clients.addresses, &theirs.clients.addresses)
                 && let Some(from) = common(&ours.clients.ports, &theirs.clients.ports)
             {

@@ -4,7 +4,7 @@ use super::Whose;
 use crate::document::options::{CloseByDoc, CongestionDoc, IpDoc, TcpDoc, UdpDoc};
 use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
-use session::plan::{SideHost, SidePlan};
+use session::plan::{SideHost, SidePlan, SideTunnel};
 use std::ops::RangeInclusive;
 use tcp::{Congestion, TcpOptions, TimeWait, UdpOptions};
 use units::Nanos;
@@ -39,7 +39,7 @@ impl<'a, T> Said<'a, T> {
 
 impl Resolver<'_> {
     /// What the entry says for both ends is complained about once.
-    fn fail_once(&mut self, path: impl Into<String>, reason: impl Into<String>) {
+    pub(super) fn fail_once(&mut self, path: impl Into<String>, reason: impl Into<String>) {
         let (path, reason) = (path.into(), reason.into());
         if !self.reading.errors.iter().any(|error| error.path == path && error.reason == reason) {
             self.reading.fail(path, reason);
@@ -54,6 +54,7 @@ impl Resolver<'_> {
         whose: Whose,
         (port, hosts): (usize, &[usize]),
         v4: bool,
+        tunnel: Option<&SideTunnel>,
     ) -> SidePlan {
         let (tcp, udp, ip, mtu, vlan) = match whose {
             Whose::Client => doc.client.as_ref().map(|c| (&c.tcp, &c.udp, &c.ip, &c.mtu, &c.vlan)),
@@ -67,11 +68,15 @@ impl Resolver<'_> {
             vlans.map(|given| given.with_paths().iter().map(|(_, id)| id.0).collect());
         let hosts = hosts.iter().map(|host| &self.ports[port].hosts[*host]).map(|host| SideHost {
             name: host.name.clone(),
-            vlans: vlans.clone().unwrap_or_else(|| host.vlans.clone()),
+            vlans: vlans
+                .clone()
+                .unwrap_or_else(|| if tunnel.is_some() { Vec::new() } else { host.vlans.clone() }),
         });
         let hosts = hosts.collect();
         let mtu_said = mtu.as_ref().or(doc.mtu.as_ref());
-        let mtu_bytes = mtu_said.map_or(MTU, |mtu| mtu.0);
+        let tags = 4 * vlans.as_ref().map_or(0, Vec::len) as u16;
+        let left = MTU - tunnel.map_or(0, |tunnel| tunnel.tunnel.overhead() as u16 + tags);
+        let mtu_bytes = mtu_said.map_or(left, |mtu| mtu.0);
         if !v4 && mtu_bytes < MTU_V6_MIN {
             let reason = format!("IPv6 needs an MTU of at least {MTU_V6_MIN} (RFC 8200)");
             self.fail_once(at("mtu", mtu.is_some()), reason);
@@ -95,6 +100,7 @@ impl Resolver<'_> {
                     .value(|udp| udp.idle_timeout.as_ref())
                     .map_or(Some(UDP_IDLE), |limit| limit.0),
             },
+            tunnel: tunnel.map(|own| SideTunnel { fits_mtu: mtu_said.is_none(), ..own.clone() }),
         }
     }
 

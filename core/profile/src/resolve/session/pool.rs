@@ -1,6 +1,7 @@
 //! Where clients and servers are: their ports, addresses, and how the ones send to the others.
 
 use super::Whose;
+use super::tunnel::EndTunnels;
 use crate::document::quantity::{EndAddresses, Mac};
 use crate::document::session::{AddressesDoc, NextHopDoc, SessionDoc};
 use crate::document::session_text::{AddressText, EndText};
@@ -8,7 +9,7 @@ use crate::error::unknown;
 use crate::plan::{Address, HopBy, HostPlan, SessionHop};
 use crate::resolve::stream::PortName;
 use crate::resolve::{Resolver, family};
-use session::plan::AddressRange;
+use session::plan::{AddressRange, SideTunnel};
 use std::net::IpAddr;
 
 /// Servers on the clients' own network whose MAC addresses are resolved one by one.
@@ -78,7 +79,7 @@ impl Span {
         if self.v4 { IpAddr::V4((bits as u32).into()) } else { IpAddr::V6(bits.into()) }
     }
 
-    fn hop(self, by: HopBy) -> SessionHop {
+    pub(super) fn hop(self, by: HopBy) -> SessionHop {
         SessionHop { host: 0, first: self.ip(self.first), last: self.ip(self.last), by }
     }
 }
@@ -139,7 +140,13 @@ impl Resolver<'_> {
     }
 
     /// The addresses of both ends, once they are known to fit each other.
-    pub(super) fn pools(&mut self, path: &str, doc: &SessionDoc, ends: Ends) -> Option<Pools> {
+    pub(super) fn pools(
+        &mut self,
+        path: &str,
+        doc: &SessionDoc,
+        ends: Ends,
+        tunnels: &EndTunnels,
+    ) -> Option<Pools> {
         let said = self.reading.errors.len();
         let (client_path, server_path) =
             (format!("{path}.client.addresses"), format!("{path}.server.addresses"));
@@ -196,8 +203,8 @@ impl Resolver<'_> {
             (None, None) => Vec::new(),
         };
         let sides = [
-            (&clients, ends.client, "clients", &client_path),
-            (&servers, ends.server, "servers", &server_path),
+            (&clients, ends.client.filter(|_| tunnels.client.is_none()), "clients", &client_path),
+            (&servers, ends.server.filter(|_| tunnels.server.is_none()), "servers", &server_path),
         ];
         for (ranges, port, who, path) in sides {
             if let Some(port) = port {
@@ -212,13 +219,15 @@ impl Resolver<'_> {
         }
         let client_vlans = doc.client.as_ref().and_then(|client| client.vlan.as_ref()).or(doc.vlan.as_ref());
         let server_vlans = doc.server.as_ref().and_then(|server| server.vlan.as_ref()).or(doc.vlan.as_ref());
-        let mut shared_out = |path: &str, named: Vec<usize>, ranges, port, vlans| {
-            if named.is_empty() { self.session_hosts(path, ranges, port, vlans) } else { (named, ranges) }
-        };
+        let mut shared_out =
+            |path: &str, mut named: Vec<usize>, ranges, port, vlans, tunnel: &Option<SideTunnel>| {
+                named.extend(tunnel.iter().map(|tunnel| tunnel.host));
+                if named.is_empty() { self.session_hosts(path, ranges, port, vlans) } else { (named, ranges) }
+            };
         let (client_hosts, clients) =
-            shared_out(&client_path, named_clients, clients, ends.client, client_vlans);
+            shared_out(&client_path, named_clients, clients, ends.client, client_vlans, &tunnels.client);
         let (server_hosts, servers) =
-            shared_out(&server_path, named_servers, servers, ends.server, server_vlans);
+            shared_out(&server_path, named_servers, servers, ends.server, server_vlans, &tunnels.server);
         if self.reading.errors.len() > said {
             return None;
         }
@@ -230,7 +239,10 @@ impl Resolver<'_> {
                 break;
             };
             let own: Vec<_> = clients.iter().filter(|range| range.host == place).copied().collect();
-            let found = self.hops(path, doc, (port, *host, &own), (ends.server, &servers));
+            let found = match &tunnels.client {
+                Some(tunnel) => self.hops_inside(path, doc, tunnel, (ends.server, &servers)),
+                None => self.hops(path, doc, (port, *host, &own), (ends.server, &servers)),
+            };
             hops.extend(found.into_iter().map(|hop| SessionHop { host: place, ..hop }));
         }
         let client_ports = doc.client.as_ref().and_then(|client| client.ports.as_ref());
@@ -423,7 +435,7 @@ impl Resolver<'_> {
     }
 
     /// Servers on the clients' own network. Emulated ones are one neighbour; others are resolved one by one.
-    fn neighbours(&mut self, path: &str, span: Span, ours: bool) -> Vec<SessionHop> {
+    pub(super) fn neighbours(&mut self, path: &str, span: Span, ours: bool) -> Vec<SessionHop> {
         if ours {
             return vec![span.hop(HopBy::Resolve(span.ip(span.first)))];
         }
