@@ -4,7 +4,7 @@ import copy
 
 import pytest
 from hosts import FORM, Capture, Host
-from lab import EAST4, WEST4, WEST6, WEST_ROUTER4, WEST_ROUTER6, call, need, pair, wait_until
+from lab import WEST4, WEST6, WEST_ROUTER4, WEST_ROUTER6, call, need, pair, wait_until
 from ovs import Ovs
 from servers import OBJECTS, Nginx
 from sessions import all_through, check, of

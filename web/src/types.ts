@@ -2125,6 +2125,8 @@ export interface PortResult {
   tx_errors: Record<string, number>;
   /** IP fragments received for the port's hosts, packets reassembled from them, and packets given up. */
   fragments?: Record<string, number>;
+  /** What arrived at the ends of tunnels of sessions: 'received' (taken out of a tunnel), 'unknown' (another identifier), 'malformed', 'unclaimed' (for nobody inside), 'echoes' (of GTP-U, answered). */
+  tunnels?: Record<string, number>;
   /** The port's DHCP clients. Absent if it has none. */
   dhcp?: DhcpResult | null;
   /** The port's DHCPv6 clients. Absent if it has none. */

@@ -652,6 +652,10 @@ class PortResult:
     """Frames of that namespace that were dropped: the tester's buffer was full, or they are too long for the port."""
     fragments: dict[str, int] = field(default_factory=dict)
     """IP fragments received for the port's hosts, packets reassembled from them, and packets given up."""
+    tunnels: dict[str, int] = field(default_factory=dict)
+    """What arrived at the ends of tunnels of sessions: 'received' (taken out of a tunnel), 'unknown' (another
+    identifier), 'malformed', 'unclaimed' (for nobody inside), 'echoes' (of GTP-U, answered).
+    """
     dhcp: DhcpResult | None = None
     """The port's DHCP clients. Absent if it has none."""
     dhcpv6: Dhcpv6Result | None = None

@@ -1082,7 +1082,9 @@ class Client(Written):
     mtu: int | None = None
     """MTU of clients: largest IP packet, bytes."""
     vlan: int | Sequence[int] | None = None
-    """VLAN of clients, or a list from the outermost inwards."""
+    """VLAN of clients, or a list from the outermost inwards. In a 'tunnel' those inside."""
+    tunnel: EndTunnel | Mapping[str, Any] | None = None
+    """Tunnel around the clients' packets. 'addresses' are those inside."""
 
 
 AddressesOr: TypeAlias = "str | Sequence[str] | Mapping[str, int]"
@@ -1181,6 +1183,91 @@ class Ip(Written):
 
 
 @dataclass(kw_only=True)
+class EndTunnel(Written):
+    """A tunnel around all sessions of an end, from an address of the port to the device's. One of 'vxlan',
+    'geneve', 'gre', 'ipip' and 'gtpu' says which kind. What arrives is taken out of the tunnel; ARP, neighbor
+    discovery and ping inside it are answered.
+    """
+
+    to: str
+    """Address of the other end of the tunnel: the device's."""
+    vxlan: Overlay | Mapping[str, Any] | None = None
+    """VXLAN (RFC 7348): Ethernet over UDP."""
+    geneve: Overlay | Mapping[str, Any] | None = None
+    """GENEVE (RFC 8926): Ethernet over UDP, without options."""
+    gre: Gre | Mapping[str, Any] | None = None
+    """GRE (RFC 2784): IP, or Ethernet."""
+    ipip: IpIpOr | None = None
+    """IP in IP (RFC 2003, RFC 4213, RFC 2473): the versions outside and inside are those of 'to' and of the
+    sessions.
+    """
+    gtpu: Gtpu | Mapping[str, Any] | None = None
+    """GTP-U (3GPP TS 29.281): IP over UDP. Echo requests are answered."""
+    from_: str | None = None
+    """Address of this end, of a host of the port; outer packets have that host's MAC address, VLANs and gateway.
+    Default: an address of the port on the network of 'to', or its first of that IP version.
+    """
+    gateway: str | None = None
+    """Router inside the tunnel that clients send to; for tunnels that carry Ethernet. Default: servers are on the
+    clients' own network.
+    """
+    dscp: int | None = None
+    """Differentiated services code point of outer packets (RFC 2474). Default: 0."""
+    ttl: int | None = None
+    """Time to live, or hop limit, of outer packets. Default: 64."""
+
+
+@dataclass(kw_only=True)
+class Overlay(Written):
+    """An overlay network."""
+
+    vni: int
+    """Network identifier (VNI)."""
+    udp_port: int | None = None
+    """UDP destination port. Default: 4789 for vxlan, 6081 for geneve."""
+    source_port: int | None = None
+    """UDP source port of all packets. Default: 49152..65535, depending on the flow, so that routers spread flows
+    (RFC 7348 section 5).
+    """
+
+
+@dataclass(kw_only=True)
+class Gre(Written):
+    """Generic routing encapsulation."""
+
+    key: int | None = None
+    """Key of sent and received packets (RFC 2890). Default: they have none."""
+    ethernet: bool | None = None
+    """Carry Ethernet (protocol type 0x6558) instead of IP."""
+
+
+IpIpOr: TypeAlias = "Mapping[str, Any]"
+"""IP in IP."""
+
+
+@dataclass(kw_only=True)
+class Gtpu(Written):
+    """User plane of a mobile network."""
+
+    teid: int
+    """Tunnel endpoint identifier (TEID) of sent packets."""
+    own_teid: int | None = None
+    """TEID of received packets. Default: the same."""
+    per_client: bool | None = None
+    """One TEID in each direction for each client address, counting on from 'teid' and 'own_teid' in the order of
+    the addresses.
+    """
+    qfi: int | None = None
+    """QoS flow identifier, sent in a PDU session container (3GPP TS 38.415): uplink by clients, downlink by
+    servers. Default: no container.
+    """
+    udp_port: int | None = None
+    """UDP destination port. Default: 2152."""
+    source_port: int | None = None
+    """UDP source port of all packets. Default: 49152..65535, depending on the flow."""
+
+
+@dataclass(kw_only=True)
 class Server(Written):
     """End that accepts sessions."""
 
@@ -1205,7 +1292,9 @@ class Server(Written):
     mtu: int | None = None
     """MTU of servers: largest IP packet, bytes."""
     vlan: int | Sequence[int] | None = None
-    """VLAN of servers, or a list from the outermost inwards."""
+    """VLAN of servers, or a list from the outermost inwards. In a 'tunnel' those inside."""
+    tunnel: EndTunnel | Mapping[str, Any] | None = None
+    """Tunnel around the servers' packets. 'addresses' are those inside."""
 
 
 @dataclass(kw_only=True)

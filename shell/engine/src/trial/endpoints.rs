@@ -29,14 +29,6 @@ pub(crate) fn hosts_mtu(facts: &PortFacts) -> usize {
     facts.frame_len_max.saturating_sub(ETHERNET_BYTES).min(MTU) as usize
 }
 
-/// Longest frame that a port carries, with FCS: that of its interface's MTU, or what its buffers hold.
-pub(crate) fn carried(facts: &PortFacts) -> u32 {
-    const ORDINARY: u32 = 1_518;
-    // The kernel's end of a tap port is as long as its buffers.
-    let has_mtu = facts.netdev.is_some() && facts.driver != "net_tap";
-    if has_mtu { facts.frame_len_max } else { facts.frame_len_max.max(ORDINARY) }
-}
-
 /// Ethernet header and FCS.
 const ETHERNET_BYTES: u32 = 18;
 

@@ -1,8 +1,8 @@
 //! Each worker's share of a trial's sessions on each port.
 
-use super::endpoints::carried;
 use super::resolved::Trial;
 use super::rig::Rig;
+use super::tunnels::carried;
 use crate::error::EngineError;
 use crate::worker::flows::{Flows, Local, Opening, Role};
 use crate::worker::steer::Steer;

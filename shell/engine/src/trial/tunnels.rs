@@ -3,7 +3,6 @@
 //!
 //! Not here: frames that pass (`worker::tunnels`).
 
-use super::endpoints::carried;
 use super::hosts::EmulatedHosts;
 use crate::worker::tunnels::{TunnelMap, TunnelNetwork};
 use neighbour::{Host, Hosts, Resolver};
@@ -21,6 +20,14 @@ use wire::tunnel::{DecapEntry, Encap, EncapLink};
 const MTU: u32 = 1_500;
 /// Ethernet's header and FCS.
 const ETHERNET_BYTES: u32 = 18;
+
+/// Longest frame that a port carries, with FCS: that of its interface's MTU, or what its buffers hold.
+pub(crate) fn carried(facts: &PortFacts) -> u32 {
+    const ORDINARY: u32 = 1_518;
+    // The kernel's end of a tap port is as long as its buffers.
+    let has_mtu = facts.netdev.is_some() && facts.driver != "net_tap";
+    if has_mtu { facts.frame_len_max } else { facts.frame_len_max.max(ORDINARY) }
+}
 
 /// The end of a tunnel on a port: one side of an entry.
 #[derive(Debug)]
